@@ -1,0 +1,73 @@
+/// What is wrong with an input, where, and what to do: file:line:column, found, expected, nearest.
+#pragma once
+
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+/// A place in an input. `origin` is a file's path as the user wrote it, or "--set #2" for a value
+/// from the command line. Line and column count from 1; 0 where there is none.
+struct Location {
+  std::string origin;
+  int line = 0;
+  int column = 0;
+};
+
+enum class Severity { warning, error };
+
+struct Diagnostic {
+  Severity severity = Severity::error;
+  Location where;
+  std::string message;  ///< one sentence: what was found, what was expected
+  std::string hint;     ///< "did you mean `bandwidth`?" or empty
+};
+
+/// "scenario.yaml:3:5: error: unknown key `bandwith`; did you mean `bandwidth`?"
+[[nodiscard]] std::string to_text(const Diagnostic&);
+
+/// Thrown once per input, with everything that is wrong with it, in the order of the text.
+class InputError : public std::exception {
+ public:
+  explicit InputError(std::vector<Diagnostic> diagnostics);
+  [[nodiscard]] std::span<const Diagnostic> diagnostics() const { return diagnostics_; }
+  [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::vector<Diagnostic> diagnostics_;
+  std::string what_;
+};
+
+/// Collects the diagnostics of one input.
+class Diagnostics {
+ public:
+  /// After kMaxErrors further errors are counted but not kept.
+  static constexpr std::size_t kMaxErrors = 100;
+
+  void error(Location where, std::string message, std::string hint = {});
+  void warning(Location where, std::string message, std::string hint = {});
+
+  [[nodiscard]] bool has_errors() const { return errors_ > 0; }
+  [[nodiscard]] std::span<const Diagnostic> all() const { return diagnostics_; }
+  [[nodiscard]] std::vector<Diagnostic> warnings() const;
+
+  /// Throws InputError if there was an error.
+  void throw_if_errors() const;
+
+ private:
+  std::vector<Diagnostic> diagnostics_;
+  std::size_t errors_ = 0;
+};
+
+/// The candidate nearest to `found` by edit distance, or "" where none is near (distance greater
+/// than a third of the length). Ties go to the first. O(candidates x length^2), lengths capped.
+[[nodiscard]] std::string nearest(std::string_view found, std::span<const std::string> candidates);
+
+/// "did you mean `X`?" for nearest(), or "".
+[[nodiscard]] std::string did_you_mean(std::string_view found,
+                                       std::span<const std::string> candidates);
+
+}  // namespace plimsoll

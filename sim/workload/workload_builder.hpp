@@ -1,0 +1,46 @@
+/// Builds workloads. The forward graph is held as a Boost.Graph DAG while it is built; freeze()
+/// checks it, orders it and flattens it.
+#pragma once
+
+#include "workload/workload.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// An operator as the front ends describe it; see Operator for the meaning of the fields.
+struct OperatorSpec {
+  std::string name;
+  Phase phase = Phase::forward;
+  OperatorClass operator_class = OperatorClass::other;
+  OperatorId forward = kNoOperator;
+  Flops flops;
+  Bytes traffic;
+  std::optional<Time> given_time;
+  std::optional<Energy> given_energy;
+  Bytes workspace;
+  std::vector<TensorId> reads, updates, kept, bare;
+};
+
+class WorkloadBuilder {
+ public:
+  explicit WorkloadBuilder(std::string name);
+  ~WorkloadBuilder();
+
+  TensorId add(Tensor tensor);
+  OperatorId add(OperatorSpec spec);
+  [[nodiscard]] const Tensor& operator[](TensorId) const;
+
+  /// Orders forwards topologically (stable: the order of adding breaks ties), appends backwards in the
+  /// order in which they were added, computes saved_bytes and returns the frozen step. The builder is
+  /// spent. Throws std::invalid_argument naming the operators of a cycle. O(operators + reads).
+  [[nodiscard]] Workload freeze();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plimsoll
