@@ -1,6 +1,7 @@
 /// What is wrong with an input, where, and what to do: file:line:column, found, expected, nearest.
 #pragma once
 
+#include <cstddef>
 #include <exception>
 #include <span>
 #include <string>
@@ -44,13 +45,15 @@ class InputError : public std::exception {
 /// Collects the diagnostics of one input.
 class Diagnostics {
  public:
-  /// After kMaxErrors further errors are counted but not kept.
+  /// After kMaxErrors further errors are counted but not kept; so are warnings.
   static constexpr std::size_t kMaxErrors = 100;
 
   void error(Location where, std::string message, std::string hint = {});
   void warning(Location where, std::string message, std::string hint = {});
 
   [[nodiscard]] bool has_errors() const { return errors_ > 0; }
+  /// Further errors are only counted: their messages need not be made.
+  [[nodiscard]] bool is_full() const { return errors_ >= kMaxErrors; }
   [[nodiscard]] std::span<const Diagnostic> all() const { return diagnostics_; }
   [[nodiscard]] std::vector<Diagnostic> warnings() const;
 
@@ -60,10 +63,13 @@ class Diagnostics {
  private:
   std::vector<Diagnostic> diagnostics_;
   std::size_t errors_ = 0;
+  std::size_t warnings_ = 0;
 };
 
-/// The candidate nearest to `found` by edit distance, or "" where none is near (distance greater
-/// than a third of the length). Ties go to the first. O(candidates x length^2), lengths capped.
+/// The candidate nearest to `found` by edit distance (without regard to case; two neighbours
+/// exchanged count as one edit), or "" where none is near (distance greater than a third of the
+/// longer length). Ties go to the first. O(candidates x length^2); texts above 64 bytes are near
+/// nothing.
 [[nodiscard]] std::string nearest(std::string_view found, std::span<const std::string> candidates);
 
 /// "did you mean `X`?" for nearest(), or "".

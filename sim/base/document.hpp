@@ -1,10 +1,10 @@
 /// One YAML file as a located tree: the only way in which any file of a user enters the program.
 ///
-/// The tree is built from yaml-cpp's events after a scan of the bytes. Refused, each with its place:
-/// files above 32 MiB (before they are read), invalid UTF-8, NUL and other control bytes, repeated
-/// keys, keys that are not scalars, second documents, tags, self-referencing anchors, and anything
-/// beyond the caps on depth, nodes and alias expansion. Aliases are expanded; the copies carry the
-/// position of the alias.
+/// The tree is built from yaml-cpp's events after a scan of the bytes. Refused, each with its
+/// place: files above 32 MiB (before they are read), invalid UTF-8, NUL and other control bytes,
+/// repeated keys, keys that are not scalars, second documents, tags, self-referencing anchors, and
+/// anything beyond the caps on depth, nodes and alias expansion. Aliases are expanded; the copies
+/// carry the position of the alias.
 #pragma once
 
 #include "base/diagnostic.hpp"
@@ -21,7 +21,7 @@ namespace plimsoll {
 struct DocumentLimits {
   std::uintmax_t bytes = std::uintmax_t{32} << 20;
   std::size_t depth = 64;
-  std::size_t nodes = 4'000'000;         ///< after expansion of aliases
+  std::size_t nodes = 4'000'000;  ///< after expansion of aliases; keys are not counted
 };
 
 /// A node of the tree. Plain value semantics; a mapping keeps the order of the file.
@@ -38,8 +38,8 @@ class Node {
 
   [[nodiscard]] const std::string& scalar() const { return scalar_; }
   [[nodiscard]] bool is_quoted() const { return quoted_; }
-  [[nodiscard]] const std::vector<Node>& items() const { return items_; }      ///< of a sequence
-  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; } ///< of a mapping
+  [[nodiscard]] const std::vector<Node>& items() const { return items_; }       ///< of a sequence
+  [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }  ///< of a mapping
   /// The value under `key` of a mapping, or nullptr. O(entries).
   [[nodiscard]] const Node* find(std::string_view key) const;
 
@@ -50,12 +50,18 @@ class Node {
   [[nodiscard]] std::string describe() const;
 
   /// Sets the value at a dotted path below this mapping ("links.pcie.bandwidth"), making mappings
-  /// on the way; `value` keeps its own origin. Existing lists are entered by index ("chain.0.saved").
-  /// Errors (a scalar on the way, an index out of range) go to `diagnostics`.
+  /// on the way; `value` keeps its own origin. Existing lists are entered by index
+  /// ("chain.0.saved"). Errors (a scalar on the way, an index out of range) go to `diagnostics`.
   void set(std::string_view path, Node value, Diagnostics& diagnostics);
 
  private:
   friend class DocumentBuilder;
+  friend class RepeatExpander;
+  /// One step of set(): the child named `step`, made where a mapping has none; nullptr after an
+  /// error.
+  Node* child_for_set(std::string_view step, const Node& value, std::string_view path,
+                      Diagnostics& diagnostics);
+
   Kind kind_ = Kind::null;
   bool quoted_ = false;
   int line_ = 0;
@@ -75,11 +81,13 @@ struct Node::Entry {
 [[nodiscard]] Node parse_document(std::string_view text, std::string origin,
                                   const DocumentLimits& limits = {});
 
-/// Reads and parses a regular file. Throws InputError (missing, a directory, too large, not readable).
+/// Reads and parses a regular file. Throws InputError (missing, a directory, too large, not
+/// readable).
 [[nodiscard]] Node read_document(const std::filesystem::path& path,
                                  const DocumentLimits& limits = {});
 
-/// Parses a value given on the command line (flow YAML: "25 GB/s", "[a, b]", "{x: 1 B}").
+/// Parses a value given on the command line (flow YAML: "25 GB/s", "[a, b]", "{x: 1 B}"). Its
+/// places have no line: "--set #2" says enough.
 [[nodiscard]] Node parse_value(std::string_view text, std::string origin);
 
 }  // namespace plimsoll

@@ -7,8 +7,8 @@
 ///   Format<LinkSpec> link_format() {
 ///     return Record<LinkSpec>("link", "Joins two memories.")
 ///         .required("between", &LinkSpec::between, list_of(name()), "the two memories")
-///         .optional("bandwidth", &LinkSpec::bandwidth, quantity<ByteRate>(Unlimited::allowed), "...")
-///         .optional("latency", &LinkSpec::latency, quantity<Time>(), "default 0 s")
+///         .optional("bandwidth", &LinkSpec::bandwidth, quantity<ByteRate>(Unlimited::allowed),
+///         "...") .optional("latency", &LinkSpec::latency, quantity<Time>(), "default 0 s")
 ///         .format();
 ///   }
 ///
@@ -38,13 +38,13 @@ struct Shape {
   enum class Kind { any, null, boolean, integer, number, string, list, record, map, either };
   struct Field;
   Kind kind = Kind::any;
-  std::string title;                   ///< "link", "a size"
-  std::string text;                    ///< documentation
-  std::string pattern;                 ///< regular expression of a string
-  std::vector<std::string> values;     ///< the only values of a string
+  std::string title;                ///< "link", "a size"
+  std::string text;                 ///< documentation
+  std::string pattern;              ///< regular expression of a string
+  std::vector<std::string> values;  ///< the only values of a string
   std::optional<std::int64_t> minimum, maximum;
-  std::vector<Field> fields;           ///< of a record
-  std::vector<Shape> parts;            ///< items of a list, values of a map, choices of an either
+  std::vector<Field> fields;  ///< of a record
+  std::vector<Shape> parts;   ///< items of a list, values of a map, choices of an either
 };
 struct Shape::Field {
   std::string key;
@@ -62,6 +62,12 @@ struct Format {
 
 /// JSON Schema (2020-12) of a shape, pretty-printed; same bytes every time.
 [[nodiscard]] std::string json_schema(const Shape& shape, const std::string& title);
+
+/// What a node of this shape is, for messages: "a mapping with `between` and `bandwidth`".
+[[nodiscard]] std::string expected(const Shape& shape);
+
+/// Whether a node is of the kind (scalar, list, mapping) that the shape asks for.
+[[nodiscard]] bool is_of_kind(const Node& node, const Shape& shape);
 
 enum class Unlimited { refused, allowed };
 

@@ -11,8 +11,8 @@
 ///   Ratio         parts per billion (efficiencies, percentages)
 ///
 /// Sums, differences and products that leave the range throw QuantityOverflow. A count may be
-/// `unlimited` (capacities, bandwidths, rates): it compares greater than every other count, and no
-/// arithmetic may be done with it.
+/// `unlimited` (capacities, bandwidths, rates): it compares greater than every other count, and
+/// arithmetic with it throws QuantityOverflow too.
 #pragma once
 
 #include <compare>
@@ -50,15 +50,18 @@ class Quantity {
   constexpr auto operator<=>(const Quantity&) const = default;
 
   constexpr Quantity& operator+=(Quantity other) {
-    if (__builtin_add_overflow(count_, other.count_, &count_)) detail::throw_quantity_overflow();
+    if (is_unlimited() || __builtin_add_overflow(count_, other.count_, &count_) || is_unlimited())
+      detail::throw_quantity_overflow();
     return *this;
   }
   constexpr Quantity& operator-=(Quantity other) {
-    if (__builtin_sub_overflow(count_, other.count_, &count_)) detail::throw_quantity_overflow();
+    if (is_unlimited() || __builtin_sub_overflow(count_, other.count_, &count_) || is_unlimited())
+      detail::throw_quantity_overflow();
     return *this;
   }
   constexpr Quantity& operator*=(std::int64_t factor) {
-    if (__builtin_mul_overflow(count_, Count{factor}, &count_)) detail::throw_quantity_overflow();
+    if (is_unlimited() || __builtin_mul_overflow(count_, Count{factor}, &count_) || is_unlimited())
+      detail::throw_quantity_overflow();
     return *this;
   }
   friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
@@ -68,13 +71,18 @@ class Quantity {
 
  private:
   static constexpr Count max_count() {
-    return static_cast<Count>((static_cast<unsigned __int128>(1) << (8 * sizeof(Count) - 1)) - 1);
+    // Not numeric_limits: with strict ISO C++ it does not know __int128.
+    Count max = 1;
+    for (std::size_t bit = 2; bit < 8 * sizeof(Count); ++bit) max = static_cast<Count>(2 * max + 1);
+    return max;
   }
   Count count_ = 0;
 };
 
 namespace unit {
-struct Narrow { using Count = std::int64_t; };
+struct Narrow {
+  using Count = std::int64_t;
+};
 __extension__ struct Wide { using Count = __int128; };
 struct Byte : Narrow {};
 struct Picosecond : Narrow {};
@@ -105,7 +113,8 @@ inline constexpr Ratio kWhole{1'000'000'000};
 /// Throws QuantityOverflow beyond 106 days. Precondition: rate > 0.
 [[nodiscard]] Time transfer_time(Bytes bytes, ByteRate rate);
 
-/// Time of `flops` at `rate`, rounded up to 1 ps; zero at an unlimited rate. Precondition: rate > 0.
+/// Time of `flops` at `rate`, rounded up to 1 ps; zero at an unlimited rate. Precondition: rate >
+/// 0.
 [[nodiscard]] Time compute_time(Flops flops, FlopRate rate);
 
 /// `efficiency` of a rate, rounded down, at least 1; an unlimited rate stays unlimited.

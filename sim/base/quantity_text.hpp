@@ -1,8 +1,9 @@
 /// Quantities as people write them: a decimal number, a space (optional), a unit.
 ///
-/// The number is read exactly as a decimal (no floating point); durations are rounded up to 1 ps,
-/// all else must come out whole after rounding to the nearest unit count ("1.5 GiB" is fine, "1.5 B"
-/// is not). kB, MB, GB, TB are powers of ten, KiB, MiB, GiB, TiB powers of two.
+/// The number is read exactly as a decimal (no floating point). Durations are rounded up to 1 ps
+/// and sizes to 1 B, all else to the nearest count; a fraction of the count itself is a problem,
+/// except for durations ("1.5 GiB" is fine, "1.5 B" is not). kB, MB, GB, TB are powers of ten, KiB,
+/// MiB, GiB, TiB powers of two. A Ratio is a bare number (0.82) or a percentage (82 %).
 #pragma once
 
 #include "base/quantity.hpp"
@@ -18,6 +19,7 @@ template <class T>
 struct Parsed {
   std::optional<T> value;
   std::string problem;
+  std::string hint;  ///< "did you mean `GB/s`?" or empty
 };
 
 /// Reads `text` as a T (one of the quantities of base/quantity.hpp). "unlimited" is read only where

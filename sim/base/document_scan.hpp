@@ -1,0 +1,16 @@
+/// The scan of a text's bytes before yaml-cpp sees them.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+/// Refuses (InputError) what is not UTF-8 and control characters. Returns the text without its byte
+/// order mark. O(text).
+[[nodiscard]] std::string_view scan_document(std::string_view text, const std::string& origin);
+
+/// At most some 60 bytes of a text for a message: on one line, never cut inside a character.
+[[nodiscard]] std::string excerpt(std::string_view text);
+
+}  // namespace plimsoll

@@ -1,0 +1,400 @@
+#include "base/quantity_text.hpp"
+
+#include "base/diagnostic.hpp"
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+namespace plimsoll {
+
+namespace {
+
+__extension__ using Int128 = __int128;
+__extension__ using Uint128 = unsigned __int128;
+
+struct WrittenUnit {
+  std::string_view name;
+  Uint128 factor;
+};
+
+constexpr Uint128 ten_to(int exponent) {
+  Uint128 power = 1;
+  for (int i = 0; i < exponent; ++i) power *= 10;
+  return power;
+}
+
+constexpr WrittenUnit kSizes[] = {
+    {"B", 1},
+    {"kB", ten_to(3)},
+    {"MB", ten_to(6)},
+    {"GB", ten_to(9)},
+    {"TB", ten_to(12)},
+    {"PB", ten_to(15)},
+    {"KiB", Uint128{1} << 10},
+    {"MiB", Uint128{1} << 20},
+    {"GiB", Uint128{1} << 30},
+    {"TiB", Uint128{1} << 40},
+    {"PiB", Uint128{1} << 50},
+};
+constexpr WrittenUnit kTimes[] = {
+    {"ps", 1},
+    {"ns", ten_to(3)},
+    {"us", ten_to(6)},
+    {"\u00b5s", ten_to(6)},  // micro sign
+    {"\u03bcs", ten_to(6)},  // Greek mu
+    {"ms", ten_to(9)},
+    {"s", ten_to(12)},
+    {"min", 60 * ten_to(12)},
+    {"h", 3'600 * ten_to(12)},
+    {"d", 86'400 * ten_to(12)},
+};
+constexpr WrittenUnit kFlopCounts[] = {
+    {"FLOP", 1},           {"kFLOP", ten_to(3)},  {"MFLOP", ten_to(6)},  {"GFLOP", ten_to(9)},
+    {"TFLOP", ten_to(12)}, {"PFLOP", ten_to(15)}, {"EFLOP", ten_to(18)},
+};
+constexpr WrittenUnit kByteRates[] = {
+    {"B/s", 1},
+    {"kB/s", ten_to(3)},
+    {"MB/s", ten_to(6)},
+    {"GB/s", ten_to(9)},
+    {"TB/s", ten_to(12)},
+    {"PB/s", ten_to(15)},
+    {"KiB/s", Uint128{1} << 10},
+    {"MiB/s", Uint128{1} << 20},
+    {"GiB/s", Uint128{1} << 30},
+    {"TiB/s", Uint128{1} << 40},
+};
+constexpr WrittenUnit kFlopRates[] = {
+    {"FLOP/s", 1},           {"kFLOP/s", ten_to(3)},  {"MFLOP/s", ten_to(6)},
+    {"GFLOP/s", ten_to(9)},  {"TFLOP/s", ten_to(12)}, {"PFLOP/s", ten_to(15)},
+    {"EFLOP/s", ten_to(18)},
+};
+constexpr WrittenUnit kPowers[] = {
+    {"nW", 1},         {"uW", ten_to(3)}, {"\u00b5W", ten_to(3)}, {"\u03bcW", ten_to(3)},
+    {"mW", ten_to(6)}, {"W", ten_to(9)},  {"kW", ten_to(12)},     {"MW", ten_to(15)},
+};
+constexpr WrittenUnit kEnergies[] = {
+    {"fJ", ten_to(6)},           {"pJ", ten_to(9)},           {"nJ", ten_to(12)},
+    {"uJ", ten_to(15)},          {"\u00b5J", ten_to(15)},     {"\u03bcJ", ten_to(15)},
+    {"mJ", ten_to(18)},          {"J", ten_to(21)},           {"kJ", ten_to(24)},
+    {"MJ", ten_to(27)},          {"mWh", 3'600 * ten_to(18)}, {"Wh", 3'600 * ten_to(21)},
+    {"kWh", 3'600 * ten_to(24)},
+};
+constexpr WrittenUnit kEnergiesPerByte[] = {
+    {"aJ/B", 1},         {"fJ/B", ten_to(3)},  {"pJ/B", ten_to(6)},
+    {"nJ/B", ten_to(9)}, {"uJ/B", ten_to(12)}, {"mJ/B", ten_to(15)},
+};
+constexpr WrittenUnit kEnergiesPerFlop[] = {
+    {"aJ/FLOP", 1},         {"fJ/FLOP", ten_to(3)},  {"pJ/FLOP", ten_to(6)},
+    {"nJ/FLOP", ten_to(9)}, {"uJ/FLOP", ten_to(12)}, {"mJ/FLOP", ten_to(15)},
+};
+constexpr WrittenUnit kRatios[] = {{"%", ten_to(7)}};
+
+enum class Fractions { up, up_unless_base_unit, nearest_unless_base_unit };
+
+/// How a quantity is written. `bare` is the factor of a number without a unit, 0 where it needs
+/// one.
+struct Notation {
+  std::string_view what;  ///< with its article
+  std::string_view example;
+  std::span<const WrittenUnit> units;
+  Fractions fractions = Fractions::nearest_unless_base_unit;
+  Uint128 bare = 0;
+};
+
+template <class T>
+constexpr Notation kNotation;
+template <>
+constexpr Notation kNotation<Bytes> = {"a size", "16 GiB", kSizes, Fractions::up_unless_base_unit};
+template <>
+constexpr Notation kNotation<Time> = {"a time", "5 us", kTimes, Fractions::up};
+template <>
+constexpr Notation kNotation<Flops> = {"a number of FLOP", "2 GFLOP", kFlopCounts};
+template <>
+constexpr Notation kNotation<ByteRate> = {"a bandwidth", "12.3 GB/s", kByteRates};
+template <>
+constexpr Notation kNotation<FlopRate> = {"a compute rate", "312 TFLOP/s", kFlopRates};
+template <>
+constexpr Notation kNotation<Power> = {"a power", "250 W", kPowers};
+template <>
+constexpr Notation kNotation<Energy> = {"an energy", "9 kJ", kEnergies};
+template <>
+constexpr Notation kNotation<EnergyPerByte> = {"an energy per byte", "3.3 pJ/B", kEnergiesPerByte};
+template <>
+constexpr Notation kNotation<EnergyPerFlop> = {"an energy per FLOP", "0.8 pJ/FLOP",
+                                               kEnergiesPerFlop};
+template <>
+constexpr Notation kNotation<Ratio> = {"a share", "82 %", kRatios,
+                                       Fractions::nearest_unless_base_unit, ten_to(9)};
+
+constexpr const Notation* kAll[] = {
+    &kNotation<Bytes>,    &kNotation<Time>,          &kNotation<Flops>,
+    &kNotation<ByteRate>, &kNotation<FlopRate>,      &kNotation<Power>,
+    &kNotation<Energy>,   &kNotation<EnergyPerByte>, &kNotation<EnergyPerFlop>};
+
+std::string such_as(const Notation& notation) {
+  return std::string(notation.what) + " such as `" + std::string(notation.example) + '`';
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// 0.DIGITS x 10^point, exactly.
+struct Decimal {
+  std::string digits;
+  long point = 0;
+};
+
+std::string_view take_digits(std::string_view& text) {
+  std::size_t length = 0;
+  while (length < text.size() && is_digit(text[length])) ++length;
+  const std::string_view taken = text.substr(0, length);
+  text.remove_prefix(length);
+  return taken;
+}
+
+/// Takes "e+12" from the front of `text`, if it is there. Huge exponents are cut: the range is
+/// left long before.
+long take_exponent(std::string_view& text) {
+  constexpr long kHuge = 100'000;
+  if (text.empty() || (text[0] != 'e' && text[0] != 'E')) return 0;
+  std::string_view rest = text.substr(1);
+  const bool negative = !rest.empty() && rest[0] == '-';
+  if (!rest.empty() && (rest[0] == '-' || rest[0] == '+')) rest.remove_prefix(1);
+  const std::string_view digits = take_digits(rest);
+  if (digits.empty()) return 0;
+  text = rest;
+  long exponent = 0;
+  for (const char c : digits) exponent = std::min(kHuge, exponent * 10 + (c - '0'));
+  return negative ? -exponent : exponent;
+}
+
+/// Takes a decimal number from the front of `text`; nothing where there is none.
+std::optional<Decimal> take_number(std::string_view& text) {
+  const std::string_view whole = take_digits(text);
+  std::string_view fraction;
+  if (!text.empty() && text[0] == '.') {
+    text.remove_prefix(1);
+    fraction = take_digits(text);
+  }
+  if (whole.empty() && fraction.empty()) return std::nullopt;
+  Decimal number{std::string(whole) + std::string(fraction), static_cast<long>(whole.size())};
+  number.point += take_exponent(text);
+  return number;
+}
+
+/// Schoolbook multiplication; `factor` stays far below 2^124, so that no carry overflows.
+void multiply(Decimal& number, Uint128 factor) {
+  Uint128 carry = 0;
+  for (std::size_t i = number.digits.size(); i-- > 0;) {
+    carry += factor * static_cast<Uint128>(number.digits[i] - '0');
+    number.digits[i] = static_cast<char>('0' + static_cast<int>(carry % 10));
+    carry /= 10;
+  }
+  std::string front;
+  for (; carry > 0; carry /= 10) front += static_cast<char>('0' + static_cast<int>(carry % 10));
+  number.digits.insert(0, std::string(front.rbegin(), front.rend()));
+  number.point += static_cast<long>(front.size());
+}
+
+struct Count {
+  Uint128 whole = 0;
+  int fraction_digit = 0;  ///< the first one
+  bool has_fraction = false;
+  bool overflow = false;
+};
+
+Count split(const Decimal& number) {
+  constexpr Uint128 kMost = ~Uint128{0} / 20;
+  Count count;
+  const long size = static_cast<long>(number.digits.size());
+  const long first =
+      static_cast<long>(std::min(number.digits.find_first_not_of('0'), number.digits.size()));
+  if (first == size) return count;
+  for (long i = first; i < std::max(size, number.point); ++i) {
+    const int digit = i < size ? number.digits[static_cast<std::size_t>(i)] - '0' : 0;
+    if (i < number.point) {
+      if (count.whole > kMost) {
+        count.overflow = true;
+        return count;
+      }
+      count.whole = count.whole * 10 + static_cast<Uint128>(digit);
+    } else {
+      if (i == number.point) count.fraction_digit = digit;
+      count.has_fraction = count.has_fraction || digit != 0;
+    }
+  }
+  return count;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+const WrittenUnit* find_unit(const Notation& notation, std::string_view name) {
+  const auto unit = std::find_if(notation.units.begin(), notation.units.end(),
+                                 [&](const WrittenUnit& u) { return u.name == name; });
+  return unit == notation.units.end() ? nullptr : &*unit;
+}
+
+/// Mb, Gbit, Gb/s, Mbps, ...: a prefix or none, then bits.
+bool counts_bits(std::string_view unit) {
+  if (!unit.empty() && std::string_view("kKMGTP").find(unit[0]) != std::string_view::npos) {
+    unit.remove_prefix(1);
+    if (!unit.empty() && unit[0] == 'i') unit.remove_prefix(1);
+  }
+  constexpr std::string_view kNames[] = {"b",   "bit",   "bits",   "b/s",
+                                         "bps", "bit/s", "bits/s", "bitps"};
+  return std::find(std::begin(kNames), std::end(kNames), unit) != std::end(kNames);
+}
+
+std::string list_of_units(const Notation& notation) {
+  std::string list;
+  for (const WrittenUnit& unit : notation.units) {
+    if (static_cast<unsigned char>(unit.name[0]) >= 0x80) continue;  // µs is also there as us
+    if (!list.empty()) list += ", ";
+    list += unit.name;
+  }
+  return list;
+}
+
+struct Problem {
+  std::string text;
+  std::string hint;
+};
+
+Problem unknown_unit(const Notation& notation, std::string_view unit, const std::string& found) {
+  for (const Notation* other : kAll)
+    if (other != &notation && find_unit(*other, unit) != nullptr)
+      return {found + " is " + std::string(other->what) + ", expected " + such_as(notation), {}};
+  std::vector<std::string> names;
+  for (const WrittenUnit& known : notation.units) names.emplace_back(known.name);
+  if (counts_bits(unit))
+    return {found + " counts bits; expected " + such_as(notation) +
+                " (a byte is 8 bits: 100 Gbit/s is 12.5 GB/s)",
+            {}};
+  return {"unknown unit in " + found + ", expected one of " + list_of_units(notation),
+          did_you_mean(unit, names)};
+}
+
+struct ParsedCount {
+  std::optional<Uint128> value;
+  Problem problem;
+};
+
+ParsedCount out_of_range(const Notation& notation, const std::string& found,
+                         const std::string& most_text) {
+  return {
+      std::nullopt,
+      {found + " is out of range: " + std::string(notation.what) + " is at most " + most_text, {}}};
+}
+
+/// The count after rounding, or the reason why it has a fraction that it must not have.
+ParsedCount rounded(const Notation& notation, const Count& count, bool is_base_unit,
+                    const std::string& found) {
+  if (!count.has_fraction) return {count.whole, {}};
+  if (notation.fractions != Fractions::up && is_base_unit)
+    return {std::nullopt,
+            {found + " is not a whole number of " + std::string(notation.units[0].name), {}}};
+  const bool up =
+      notation.fractions != Fractions::nearest_unless_base_unit || count.fraction_digit >= 5;
+  return {count.whole + (up ? 1u : 0u), {}};
+}
+
+/// The factor of the unit, 0 after setting `problem`.
+Uint128 factor_of(const Notation& notation, std::string_view unit, const std::string& found,
+                  Problem& problem) {
+  if (unit.empty()) {
+    if (notation.bare == 0) problem.text = found + " has no unit, expected " + such_as(notation);
+    return notation.bare;
+  }
+  if (const WrittenUnit* known = find_unit(notation, unit)) return known->factor;
+  problem = unknown_unit(notation, unit, found);
+  return 0;
+}
+
+ParsedCount parse_count(const Notation& notation, std::string_view text, Uint128 most,
+                        const std::string& most_text) {
+  constexpr std::size_t kLongest = 200;
+  if (text.size() > kLongest)
+    return {
+        std::nullopt,
+        {"found a text of " + std::to_string(text.size()) + " bytes, expected " + such_as(notation),
+         {}}};
+  const std::string found = '`' + std::string(text) + '`';
+  std::string_view rest = trimmed(text);
+  if (rest.empty()) return {std::nullopt, {"found nothing, expected " + such_as(notation), {}}};
+  if (rest[0] == '-')
+    return {std::nullopt, {found + " is negative, expected " + such_as(notation), {}}};
+  std::optional<Decimal> number = take_number(rest);
+  if (!number) return {std::nullopt, {found + " is not " + such_as(notation), {}}};
+  if (!rest.empty() && (rest[0] == ',' || rest[0] == '\'' || rest[0] == '_'))
+    return {std::nullopt,
+            {"the number in " + found + " may hold only digits and a decimal point", {}}};
+  Problem problem;
+  const Uint128 factor = factor_of(notation, trimmed(rest), found, problem);
+  if (factor == 0) return {std::nullopt, std::move(problem)};
+  multiply(*number, factor);
+  const Count count = split(*number);
+  if (count.overflow) return out_of_range(notation, found, most_text);
+  ParsedCount result = rounded(notation, count, factor == 1, found);
+  if (result.value && *result.value > most) return out_of_range(notation, found, most_text);
+  return result;
+}
+
+}  // namespace
+
+template <class T>
+Parsed<T> parse_quantity(std::string_view text, bool allow_unlimited) {
+  const Notation& notation = kNotation<T>;
+  if (trimmed(text) == "unlimited") {
+    if (allow_unlimited) return {T::unlimited(), {}, {}};
+    return {std::nullopt, "`unlimited` has no meaning here, expected " + such_as(notation), {}};
+  }
+  const auto most = static_cast<Uint128>(T::unlimited().count()) - 1;
+  const T greatest(static_cast<typename T::Count>(most));
+  ParsedCount parsed = parse_count(notation, text, most, to_text(greatest));
+  if (!parsed.value)
+    return {std::nullopt, std::move(parsed.problem.text), std::move(parsed.problem.hint)};
+  return {T(static_cast<typename T::Count>(*parsed.value)), {}, {}};
+}
+
+template <class T>
+std::string quantity_example() {
+  return std::string(kNotation<T>.example);
+}
+
+template <class T>
+std::string quantity_pattern(bool allow_unlimited) {
+  const Notation& notation = kNotation<T>;
+  std::string pattern = allow_unlimited ? "^(unlimited|" : "^(";
+  pattern += R"(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *()";
+  for (const WrittenUnit& unit : notation.units) {
+    if (&unit != notation.units.data()) pattern += '|';
+    pattern += unit.name;
+  }
+  pattern += notation.bare > 0 ? ")?)$" : "))$";
+  return pattern;
+}
+
+#define PLIMSOLL_INSTANTIATE(T)                                 \
+  template Parsed<T> parse_quantity<T>(std::string_view, bool); \
+  template std::string quantity_example<T>();                   \
+  template std::string quantity_pattern<T>(bool);
+PLIMSOLL_INSTANTIATE(Bytes)
+PLIMSOLL_INSTANTIATE(Time)
+PLIMSOLL_INSTANTIATE(Flops)
+PLIMSOLL_INSTANTIATE(ByteRate)
+PLIMSOLL_INSTANTIATE(FlopRate)
+PLIMSOLL_INSTANTIATE(Power)
+PLIMSOLL_INSTANTIATE(Energy)
+PLIMSOLL_INSTANTIATE(EnergyPerByte)
+PLIMSOLL_INSTANTIATE(EnergyPerFlop)
+PLIMSOLL_INSTANTIATE(Ratio)
+#undef PLIMSOLL_INSTANTIATE
+
+}  // namespace plimsoll

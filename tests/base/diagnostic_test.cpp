@@ -1,0 +1,62 @@
+#include "base/diagnostic.hpp"
+
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+TEST_CASE("a diagnostic reads file:line:column: severity: message; hint") {
+  CHECK(to_text(Diagnostic{Severity::error, {"a.yaml", 3, 5}, "unknown key `x`", "did you?"}) ==
+        "a.yaml:3:5: error: unknown key `x`; did you?");
+  CHECK(to_text(Diagnostic{Severity::warning, {"--set #2", 0, 0}, "odd", ""}) ==
+        "--set #2: warning: odd");
+}
+
+TEST_CASE("errors are thrown at once, in the order of the text") {
+  Diagnostics diagnostics;
+  diagnostics.warning({"a", 1, 1}, "w");
+  CHECK_NOTHROW(diagnostics.throw_if_errors());
+  diagnostics.error({"a", 7, 1}, "late");
+  diagnostics.error({"a", 2, 9}, "early");
+  diagnostics.error({"b", 1, 1}, "other");
+  CHECK(diagnostics.warnings().size() == 1);
+  try {
+    diagnostics.throw_if_errors();
+    FAIL("nothing thrown");
+  } catch (const InputError& e) {
+    CHECK(std::string(e.what()) ==
+          "a:1:1: warning: w\na:2:9: error: early\na:7:1: error: late\nb:1:1: error: other");
+  }
+}
+
+TEST_CASE("beyond the cap errors are only counted") {
+  Diagnostics diagnostics;
+  const int extra = 5;
+  for (int i = 0; i < static_cast<int>(Diagnostics::kMaxErrors) + extra; ++i)
+    diagnostics.error({"a", i + 1, 1}, "e");
+  CHECK(diagnostics.is_full());
+  CHECK(diagnostics.all().size() == Diagnostics::kMaxErrors);
+  try {
+    diagnostics.throw_if_errors();
+    FAIL("nothing thrown");
+  } catch (const InputError& e) {
+    CHECK(e.diagnostics().back().message == "and 5 further errors");
+  }
+}
+
+TEST_CASE("the nearest name is within a third of the length") {
+  const std::vector<std::string> keys = {"bandwidth", "latency", "between", "duplex"};
+  CHECK(nearest("bandwith", keys) == "bandwidth");
+  CHECK(nearest("latnecy", keys) == "latency");      // two neighbours exchanged
+  CHECK(nearest("Bandwidth", keys) == "bandwidth");  // case does not count
+  CHECK(nearest("dupe", keys) == "duplex");          // 2 edits, 6 / 3 allowed
+  CHECK(nearest("dup", keys).empty());               // 3 edits
+  CHECK(nearest("", keys).empty());
+  CHECK(nearest(std::string(100'000, 'b'), keys).empty());
+  CHECK(did_you_mean("bandwith", keys) == "did you mean `bandwidth`?");
+  CHECK(did_you_mean("power", keys).empty());
+  // Ties go to the first.
+  CHECK(nearest("abx", std::vector<std::string>{"abc", "abd"}) == "abc");
+}
