@@ -1,0 +1,158 @@
+/// Allocators of a simulated memory: sizes and addresses only.
+///
+/// Three numbers are kept apart, as frameworks report them:
+///   requested   what the callers asked for
+///   allocated   what the blocks take: `requested` rounded up to the alignment
+///   reserved    what the allocator holds of the memory: the bytes ever touched
+///
+/// `ideal` counts: no addresses, no fragmentation, all three equal. `best_fit` is an arena: the
+/// smallest free block that is large enough is taken (of equal ones the one at the lowest address),
+/// what is left over stays free, a freed block is merged with free neighbours at once.
+///
+/// Worked example, arena of 100 B, alignment 8: allocate 10 -> [0, 16), 20 -> [16, 40), 8 -> [40,
+/// 48). Requested 38, allocated 48, reserved 48. Free the middle one: free are [16, 40) and [48,
+/// 96), as the arena is cut to whole units of alignment. Now 9 takes 16 of the smaller: [16, 32).
+///
+/// An allocation of 0 bytes always succeeds and takes nothing. A capacity may be unlimited.
+#pragma once
+
+#include "base/quantity.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace plimsoll {
+
+/// What allocate() gives and free() takes back, once. Plain data.
+struct MemoryBlock {
+  Bytes requested;
+  Bytes offset;              ///< address in an arena; 0 where there are no addresses
+  std::uint32_t handle = 0;  ///< the allocator's own
+};
+
+struct MemoryUse {
+  Bytes requested;
+  Bytes allocated;
+  Bytes reserved;
+};
+
+/// Exact accounting: a counter and its peak. All operations O(1), inline, no allocation.
+class IdealAllocator final {
+ public:
+  explicit IdealAllocator(Bytes capacity) : capacity_(capacity) { assert(capacity >= Bytes{}); }
+
+  /// Takes `bytes` if they are free. Precondition: bytes >= 0.
+  [[nodiscard]] bool take(Bytes bytes) {
+    assert(bytes >= Bytes{});
+    if (bytes > free_bytes()) return false;
+    used_ += bytes;
+    peak_ = std::max(peak_, used_);
+    return true;
+  }
+  /// Gives back any part of what was taken: a block as a whole, or byte by byte as a copy leaves.
+  void give_back(Bytes bytes) {
+    assert(Bytes{} <= bytes && bytes <= used_);
+    used_ -= bytes;
+  }
+
+  [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes) {
+    if (!take(bytes)) return std::nullopt;
+    return MemoryBlock{bytes, Bytes{}, 0};
+  }
+  void free(const MemoryBlock& block) { give_back(block.requested); }
+
+  [[nodiscard]] Bytes capacity() const { return capacity_; }
+  [[nodiscard]] Bytes free_bytes() const {
+    return capacity_.is_unlimited() ? capacity_ : capacity_ - used_;
+  }
+  [[nodiscard]] Bytes largest_free_block() const { return free_bytes(); }
+  [[nodiscard]] MemoryUse now() const { return {used_, used_, used_}; }
+  [[nodiscard]] MemoryUse peak() const { return {peak_, peak_, peak_}; }
+
+ private:
+  Bytes capacity_;
+  Bytes used_;
+  Bytes peak_;
+};
+
+/// An arena with best fit. allocate and free O(log free blocks), all else O(1); no allocation from
+/// the host's heap once warm. Blocks are free or in use, adjacent free ones are one block.
+class BestFitAllocator final {
+ public:
+  /// The arena is `capacity` rounded down to whole units of `alignment`, a positive count.
+  BestFitAllocator(Bytes capacity, Bytes alignment);
+  BestFitAllocator(BestFitAllocator&&) noexcept;
+  BestFitAllocator& operator=(BestFitAllocator&&) noexcept;
+  ~BestFitAllocator();
+
+  [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes);
+  void free(const MemoryBlock& block);
+
+  [[nodiscard]] Bytes capacity() const;
+  [[nodiscard]] Bytes free_bytes() const;
+  [[nodiscard]] Bytes largest_free_block() const;
+  [[nodiscard]] MemoryUse now() const;
+  [[nodiscard]] MemoryUse peak() const;
+
+ private:
+  class Arena;
+  std::unique_ptr<Arena> arena_;
+};
+
+/// Any of them, as a value. Movable, not copyable.
+///
+/// Contract of all: allocate() gives a block or nothing, and then changes nothing; free() takes a
+/// block back that allocate() gave and that was not freed since. A request of more than
+/// largest_free_block() fails, one of no more succeeds. capacity() is what was given to the
+/// constructor. Peaks are the greatest values of each of the three numbers, each for itself.
+/// Precondition: bytes >= 0.
+class Allocator {
+ public:
+  [[nodiscard]] static Allocator ideal(Bytes capacity) {
+    return Allocator(IdealAllocator(capacity));
+  }
+  [[nodiscard]] static Allocator best_fit(Bytes capacity, Bytes alignment = Bytes{1}) {
+    return Allocator(BestFitAllocator(capacity, alignment));
+  }
+
+  [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes) {
+    if (IdealAllocator* counter = as_ideal()) return counter->allocate(bytes);
+    return std::get<BestFitAllocator>(kind_).allocate(bytes);
+  }
+  void free(const MemoryBlock& block) {
+    if (IdealAllocator* counter = as_ideal()) return counter->free(block);
+    std::get<BestFitAllocator>(kind_).free(block);
+  }
+
+  [[nodiscard]] Bytes capacity() const {
+    return std::visit([](const auto& a) { return a.capacity(); }, kind_);
+  }
+  /// Free bytes in all, and in one piece; unlimited() of an unlimited memory.
+  [[nodiscard]] Bytes free_bytes() const {
+    return std::visit([](const auto& a) { return a.free_bytes(); }, kind_);
+  }
+  [[nodiscard]] Bytes largest_free_block() const {
+    return std::visit([](const auto& a) { return a.largest_free_block(); }, kind_);
+  }
+  [[nodiscard]] MemoryUse now() const {
+    return std::visit([](const auto& a) { return a.now(); }, kind_);
+  }
+  [[nodiscard]] MemoryUse peak() const {
+    return std::visit([](const auto& a) { return a.peak(); }, kind_);
+  }
+
+  /// The counter itself where the memory is `ideal`, else nullptr: progressive release needs it.
+  [[nodiscard]] IdealAllocator* as_ideal() { return std::get_if<IdealAllocator>(&kind_); }
+
+ private:
+  using Kind = std::variant<IdealAllocator, BestFitAllocator>;
+  explicit Allocator(Kind kind) : kind_(std::move(kind)) {}
+  Kind kind_;
+};
+
+}  // namespace plimsoll
