@@ -27,10 +27,23 @@ inline constexpr std::size_t kDTypes = 7;
 
 /// Classes of operators that reach different shares of a processor's peak.
 enum class OperatorClass : std::uint8_t {
-  matmul, convolution, attention, normalization, pooling, elementwise, embedding, loss, optimizer,
+  matmul,
+  convolution,
+  attention,
+  normalization,
+  pooling,
+  elementwise,
+  embedding,
+  loss,
+  optimizer,
   other
 };
 inline constexpr std::size_t kOperatorClasses = 10;
+
+/// As written in files: "fp32", "measured", "matmul".
+[[nodiscard]] std::string to_text(DType);
+[[nodiscard]] std::string to_text(Quality);
+[[nodiscard]] std::string to_text(OperatorClass);
 
 /// Power by state. `idle` is drawn throughout, `active` while working, instead of idle.
 struct PowerStates {
@@ -48,15 +61,16 @@ struct AccessCost {
 struct Memory {
   std::string name;
   Bytes capacity = Bytes::unlimited();
-  Bytes reserved;                        ///< context and libraries: lessens what plans may use
+  Bytes reserved;  ///< context and libraries: lessens what plans may use
   AllocatorKind allocator = AllocatorKind::ideal;
-  Bytes alignment{1};                    ///< of every block of a best_fit arena
+  Bytes alignment{1};  ///< of every block of a best_fit arena
   AccessCost read, write;
-  Bytes block{1};                        ///< transfers are rounded up to whole blocks
-  Bytes erase_block{0};                  ///< flash: 0 where nothing is erased
-  Time erase_time;                       ///< per erase block written
-  std::optional<std::int64_t> endurance; ///< writes per block
+  Bytes block{1};                         ///< transfers are rounded up to whole blocks
+  Bytes erase_block{0};                   ///< flash: 0 where nothing is erased
+  Time erase_time;                        ///< per erase block written
+  std::optional<std::int64_t> endurance;  ///< writes per block
   std::optional<PowerStates> power;
+  bool is_switch = false;  ///< only a crossing of links: holds no data, capacity 0 B
 
   [[nodiscard]] Bytes usable() const {
     return capacity.is_unlimited() ? capacity : capacity - reserved;
@@ -67,11 +81,11 @@ struct Processor {
   std::string name;
   MemoryId memory{};
   std::uint32_t streams = 1;
-  std::array<std::optional<FlopRate>, kDTypes> compute;      ///< peak by dtype
-  std::array<Ratio, kOperatorClasses> efficiency;            ///< default kWhole
-  Time launch_overhead;                                      ///< per operator
+  std::array<std::optional<FlopRate>, kDTypes> compute;  ///< peak by dtype
+  std::array<Ratio, kOperatorClasses> efficiency;        ///< default kWhole
+  Time launch_overhead;                                  ///< per operator
   std::optional<PowerStates> power;
-  std::optional<EnergyPerFlop> energy_per_flop;              ///< excludes an active power
+  std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power
 };
 
 enum class Sharing : std::uint8_t { fifo, fair };
@@ -112,9 +126,10 @@ struct Platform {
   std::vector<Link> links;
   std::optional<Battery> battery;
   Ratio regulator_efficiency = kWhole;
-  std::string energy_boundary;           ///< chip, module, board, wall; empty where unknown
-  std::optional<Power> power_limit;      ///< of the board: implied power above it is warned about
+  std::string energy_boundary;       ///< chip, module, board, wall; empty where unknown
+  std::optional<Power> power_limit;  ///< of the board: implied power above it is warned about
   std::vector<Provenance> provenance;
+  std::vector<std::string> without_provenance;  ///< paths of numbers, as in the file
 
   [[nodiscard]] const Memory& operator[](MemoryId id) const;
   [[nodiscard]] const Processor& operator[](ProcessorId id) const;

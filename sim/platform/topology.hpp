@@ -3,7 +3,7 @@
 
 #include "platform/platform.hpp"
 
-#include <optional>
+#include <memory>
 #include <vector>
 
 namespace plimsoll {
@@ -17,22 +17,28 @@ struct Hop {
 /// What one copy needs between two memories.
 struct Route {
   std::vector<Hop> hops;
-  Time latency;                                   ///< links' and both memories' latencies added
-  ByteRate bandwidth = ByteRate::unlimited();     ///< the least of links and both memories
+  Time latency;                                ///< links' and both memories' latencies added
+  ByteRate bandwidth = ByteRate::unlimited();  ///< the least of links and both memories
 };
 
-/// All routes of a platform; computed once, looked up in O(1).
+/// All routes of a platform.
 /// The route between two memories is the one with the fewest links; among those the one with the
 /// greatest least bandwidth, then the least latency, then the links that come first in the file.
+///
+/// A route is searched for when it is first asked for (O(links), O(links x distinct bandwidths) for
+/// the first of a source) and then looked up in O(1), so that a cluster of thousands of memories
+/// costs only what its plans use. Copies share their routes; they may be asked from several
+/// threads.
 class Topology {
  public:
   explicit Topology(const Platform& platform);
-  /// nullptr where the memories are not joined; an empty route (no time) within one memory.
+  /// nullptr where the memories are not joined; an empty route (no time) within one memory. The
+  /// route lives as long as the topology or a copy of it.
   [[nodiscard]] const Route* route(MemoryId from, MemoryId to) const;
 
  private:
-  std::size_t memories_ = 0;
-  std::vector<std::optional<Route>> routes_;      ///< from * memories + to
+  class Search;
+  std::shared_ptr<Search> search_;
 };
 
 }  // namespace plimsoll

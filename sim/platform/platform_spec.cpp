@@ -1,0 +1,295 @@
+#include "platform/platform_spec.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+/// A quantity of `inner` within (0, most].
+template <class T>
+Format<T> bounded(Format<T> inner, T least, T most, const std::string& expected) {
+  Format<T> format = inner;
+  format.read = [=](const Node& node, Diagnostics& diagnostics) -> std::optional<T> {
+    const auto value = inner.read(node, diagnostics);
+    if (value && (*value < least || *value > most)) {
+      diagnostics.error(node.where(),
+                        fmt::format("found {}, expected {}", node.describe(), expected));
+      return std::nullopt;
+    }
+    return value;
+  };
+  return format;
+}
+
+/// Reads on after an error inside, so that the rest of the file is still checked.
+template <class T>
+Format<std::optional<T>> lenient(Format<T> inner) {
+  auto read = [inner = inner.read](const Node& node, Diagnostics& diagnostics) {
+    return std::optional<std::optional<T>>(std::in_place, inner(node, diagnostics));
+  };
+  return {std::move(read), std::move(inner.shape)};
+}
+
+template <class T>
+Format<T> positive(Unlimited unlimited = Unlimited::refused) {
+  return bounded(quantity<T>(unlimited), T{1}, T::unlimited(), "more than zero");
+}
+
+Format<Time> latency() {
+  return bounded(quantity<Time>(), Time{}, kMaxLatency, "at most 100 s");
+}
+
+const std::vector<std::string>& allocators_to_come() {
+  static const std::vector<std::string> names{"caching", "expandable-segments", "bfc", "static",
+                                              "cuda-malloc-async"};
+  return names;
+}
+
+/// Names what is not there yet, so that nobody searches for a typing error.
+Format<AllocatorKind> allocator() {
+  const auto known = one_of<AllocatorKind>(
+      {{"ideal", AllocatorKind::ideal}, {"best-fit", AllocatorKind::best_fit}});
+  Format<AllocatorKind> format = known;
+  format.read = [=](const Node& node, Diagnostics& diagnostics) -> std::optional<AllocatorKind> {
+    if (node.is_scalar() && std::ranges::count(allocators_to_come(), node.scalar()) > 0) {
+      diagnostics.error(node.where(),
+                        fmt::format("allocator `{}` is not available yet; available are `ideal` "
+                                    "and `best-fit`",
+                                    node.scalar()));
+      return std::nullopt;
+    }
+    return known.read(node, diagnostics);
+  };
+  return format;
+}
+
+Format<PowerStates> power_states() {
+  return Record<PowerStates>("power", "Power by state.")
+      .required("idle", &PowerStates::idle, quantity<Power>(), "drawn while there is nothing to do")
+      .required("active", &PowerStates::active, quantity<Power>(), "drawn while working, instead")
+      .format();
+}
+
+Format<AccessSpec> access_format() {
+  return Record<AccessSpec>("access", "One direction of access of a memory.")
+      .optional("latency", &AccessSpec::latency, latency(), "added to every copy")
+      .optional("bandwidth", &AccessSpec::bandwidth, positive<ByteRate>(Unlimited::allowed),
+                "most bytes per second")
+      .optional("energy", &AccessSpec::energy, quantity<EnergyPerByte>(),
+                "per byte moved; not beside an active power")
+      .format();
+}
+
+Format<EraseSpec> erase_format() {
+  return Record<EraseSpec>("erase", "What flash erases before it writes.")
+      .required("block", &EraseSpec::block, positive<Bytes>(), "bytes erased at once")
+      .required("time", &EraseSpec::time, latency(), "time to erase a block")
+      .format();
+}
+
+Format<MemorySpec> memory_format() {
+  using Spec = MemorySpec;
+  return Record<Spec>("memory",
+                      "A memory or a storage. `bandwidth`, `latency` and `energy` hold for both "
+                      "directions; `read` and `write` override them.")
+      .where(&Spec::where)
+      .required("capacity", &Spec::capacity, positive<Bytes>(Unlimited::allowed), "its size")
+      .optional("reserved", &Spec::reserved, located(quantity<Bytes>()),
+                "context and libraries: lessens what may be used (0 B)")
+      .optional("allocator", &Spec::allocator, allocator(), "how space is handed out (ideal)")
+      .optional("alignment", &Spec::alignment, located(positive<Bytes>()),
+                "of every block of a best-fit arena, a power of two (1 B)")
+      .optional("latency", &Spec::latency, latency(), "of both directions (0 s)")
+      .optional("bandwidth", &Spec::bandwidth, positive<ByteRate>(Unlimited::allowed),
+                "of each direction (unlimited)")
+      .optional("energy", &Spec::energy, quantity<EnergyPerByte>(), "per byte of each direction")
+      .optional("read", &Spec::read, access_format(), "copies out of it and reads")
+      .optional("write", &Spec::write, access_format(), "copies into it and writes")
+      .optional("block", &Spec::block, positive<Bytes>(), "copies are rounded up to it (1 B)")
+      .optional("erase", &Spec::erase, erase_format(), "flash only")
+      .optional("endurance", &Spec::endurance, integer(1, 1'000'000'000'000), "writes per block")
+      .optional("power", &Spec::power, located(power_states()), "by state")
+      .format();
+}
+
+Format<ComputeSpec> compute_format() {
+  const auto rate = positive<FlopRate>(Unlimited::allowed);
+  return Record<ComputeSpec>("compute", "Peak rates by number format; a multiply-add is 2 FLOP.")
+      .optional("fp64", &ComputeSpec::fp64, rate, "64-bit floating point")
+      .optional("fp32", &ComputeSpec::fp32, rate, "32-bit floating point")
+      .optional("tf32", &ComputeSpec::tf32, rate, "TensorFloat-32")
+      .optional("bf16", &ComputeSpec::bf16, rate, "bfloat16")
+      .optional("fp16", &ComputeSpec::fp16, rate, "16-bit floating point")
+      .optional("fp8", &ComputeSpec::fp8, rate, "8-bit floating point")
+      .optional("int8", &ComputeSpec::int8, rate, "8-bit integers, operations counted as FLOP")
+      .format();
+}
+
+Format<EfficiencySpec> efficiency_format() {
+  using Spec = EfficiencySpec;
+  const std::string text = "default 1";
+  return Record<Spec>("efficiency",
+                      "The share of peak FLOP/s, or of bandwidth where bandwidth-bound, that a "
+                      "class of operators reaches.")
+      .optional("matmul", &Spec::matmul, efficiency(), text)
+      .optional("convolution", &Spec::convolution, efficiency(), text)
+      .optional("attention", &Spec::attention, efficiency(), text)
+      .optional("normalization", &Spec::normalization, efficiency(), text)
+      .optional("pooling", &Spec::pooling, efficiency(), text)
+      .optional("elementwise", &Spec::elementwise, efficiency(), text)
+      .optional("embedding", &Spec::embedding, efficiency(), text)
+      .optional("loss", &Spec::loss, efficiency(), text)
+      .optional("optimizer", &Spec::optimizer, efficiency(), text)
+      .optional("other", &Spec::other, efficiency(), text)
+      .format();
+}
+
+Format<ProcessorSpec> processor_format() {
+  using Spec = ProcessorSpec;
+  return Record<Spec>("processor", "Computes on the tensors of one memory.")
+      .where(&Spec::where)
+      .required("memory", &Spec::memory, located(name()), "where its operands are")
+      .optional("streams", &Spec::streams, integer(1, 64), "in-order compute streams (1)")
+      .optional("compute", &Spec::compute, compute_format(), "peak rates")
+      .optional("efficiency", &Spec::efficiency, efficiency_format(), "shares of the peak")
+      .optional("launch_overhead", &Spec::launch_overhead, latency(), "per operator (0 s)")
+      .optional("power", &Spec::power, located(power_states()), "by state")
+      .optional("energy_per_flop", &Spec::energy_per_flop, located(quantity<EnergyPerFlop>()),
+                "instead of an active power")
+      .format();
+}
+
+Format<BandwidthSpec> bandwidth_format() {
+  const auto rate = positive<ByteRate>(Unlimited::allowed);
+  using Each = std::vector<std::pair<Located<std::string>, ByteRate>>;
+  return either<BandwidthSpec>(mapped<ByteRate, BandwidthSpec>(rate,
+                                                               [](ByteRate both) {
+                                                                 return BandwidthSpec{both, {}};
+                                                               }),
+                               mapped<Each, BandwidthSpec>(map_of(rate), [](Each to) {
+                                 return BandwidthSpec{ByteRate::unlimited(), std::move(to)};
+                               }));
+}
+
+Format<BandwidthSpec> same_both_ways() {
+  return mapped<ByteRate, BandwidthSpec>(positive<ByteRate>(Unlimited::allowed), [](ByteRate both) {
+    return BandwidthSpec{both, {}};
+  });
+}
+
+Record<LinkSpec> link_record(const std::string& text, Format<BandwidthSpec> bandwidth,
+                             const std::string& bandwidth_text) {
+  Record<LinkSpec> record("link", text);
+  record.where(&LinkSpec::where)
+      .optional("bandwidth", &LinkSpec::bandwidth, std::move(bandwidth), bandwidth_text)
+      .optional("latency", &LinkSpec::latency, latency(), "of each copy (0 s)")
+      .optional("duplex", &LinkSpec::duplex,
+                one_of<Duplex>({{"full", Duplex::full}, {"half", Duplex::half}}),
+                "half: one direction for both ways (full)")
+      .optional("sharing", &LinkSpec::sharing,
+                one_of<Sharing>({{"fifo", Sharing::fifo}, {"fair", Sharing::fair}}),
+                "fifo: one copy at a time, in order; fair: equal shares (fifo)")
+      .optional("power", &LinkSpec::power, located(power_states()), "by state")
+      .optional("energy", &LinkSpec::energy, quantity<EnergyPerByte>(),
+                "per byte, instead of an active power");
+  return record;
+}
+
+Format<LinkSpec> link_format() {
+  return link_record("Joins two memories or switches.", bandwidth_format(),
+                     "of each direction, or {to_X: ..., to_Y: ...} for X and Y (unlimited)")
+      .required("between", &LinkSpec::between, list_of(located(name()), 2, 2),
+                "the two memories or switches")
+      .format();
+}
+
+Format<ClusterSpec> cluster_format() {
+  using Spec = ClusterSpec;
+  const auto link = link_record("The link that the topology repeats.", same_both_ways(),
+                                "of each direction (unlimited)")
+                        .required("name", &LinkSpec::name, located(name()),
+                                  "links are named NAME0-1, of a switch NAME0")
+                        .optional("joins", &LinkSpec::joins, located(name()),
+                                  "which memory of each copy (that of the only processor)")
+                        .format();
+  return Record<Spec>("cluster",
+                      "Copies of the file's processors, memories, switches and links, named with "
+                      "their number from 0 (gpu0, hbm0), joined by a topology.")
+      .where(&Spec::where)
+      .required("count", &Spec::count, integer(1, kMaxCopies), "how many copies")
+      .optional("shared", &Spec::shared, list_of(located(name())),
+                "memories and switches that all copies share and that keep their names")
+      .optional("topology", &Spec::topology,
+                one_of<NamedTopology>({{"chain", NamedTopology::chain},
+                                       {"ring", NamedTopology::ring},
+                                       {"switch", NamedTopology::switched},
+                                       {"mesh", NamedTopology::mesh}}),
+                "chain: each to the next; ring: and the last to the first; switch: each to a "
+                "switch NAME; mesh: each to each")
+      .optional("link", &Spec::link, link, "of the topology")
+      .format();
+}
+
+Format<BatterySpec> battery_format() {
+  return Record<BatterySpec>("battery", "What feeds the platform.")
+      .required("energy", &BatterySpec::energy, positive<Energy>(), "when full")
+      .optional("usable", &BatterySpec::usable, efficiency(), "share of it (1)")
+      .optional("max_power", &BatterySpec::max_power, positive<Power>(), "most that it gives")
+      .format();
+}
+
+Format<EnergySpec> energy_format() {
+  return Record<EnergySpec>("energy", "Where the powers of this file are measured.")
+      .optional("boundary", &EnergySpec::boundary,
+                one_of<std::string>(
+                    {{"chip", "chip"}, {"module", "module"}, {"board", "board"}, {"wall", "wall"}}),
+                "chip, module, board or wall")
+      .optional("regulator_efficiency", &EnergySpec::regulator_efficiency, efficiency(),
+                "energy at the source = energy at the load / efficiency (1)")
+      .format();
+}
+
+}  // namespace
+
+Format<Named<ProvenanceSpec>> provenance_format() {
+  using Spec = ProvenanceSpec;
+  const auto entry = Record<Spec>("provenance", "Where a number comes from.")
+                         .required("quality", &Spec::quality,
+                                   one_of<Quality>({{"measured", Quality::measured},
+                                                    {"datasheet", Quality::datasheet},
+                                                    {"headline", Quality::headline},
+                                                    {"derived", Quality::derived},
+                                                    {"estimate", Quality::estimate}}),
+                                   "how sure it is, best first")
+                         .required("source", &Spec::source, text(), "who says so")
+                         .format();
+  return map_of(lenient(entry));
+}
+
+Format<PlatformSpec> platform_format() {
+  using Spec = PlatformSpec;
+  auto provenance = raw();
+  provenance.shape = provenance_format().shape;
+  return Record<Spec>("platform", "Hardware: processors, memories, links, power.")
+      .where(&Spec::where)
+      .required("platform", &Spec::name, name(), "its name")
+      .optional("about", &Spec::about, text(), "for people")
+      .optional("extends", &Spec::extends, text(),
+                "a platform (name or path) that this one starts from and overrides")
+      .optional("memories", &Spec::memories, map_of(lenient(memory_format())), "by name")
+      .optional("switches", &Spec::switches, list_of(located(name())),
+                "crossings of links that hold no data")
+      .optional("processors", &Spec::processors, map_of(lenient(processor_format())), "by name")
+      .optional("links", &Spec::links, map_of(lenient(link_format())), "by name")
+      .optional("cluster", &Spec::cluster, cluster_format(), "copies and their topology")
+      .optional("battery", &Spec::battery, lenient(battery_format()), "where there is one")
+      .optional("energy", &Spec::energy, energy_format(), "of the whole platform")
+      .optional("power_limit", &Spec::power_limit, located(positive<Power>()), "of the board")
+      .optional("provenance", &Spec::provenance, provenance,
+                "by dotted path: `processors.gpu.compute`, or a part of it")
+      .format();
+}
+
+}  // namespace plimsoll
