@@ -1,0 +1,201 @@
+#include "execution/diagnosis.hpp"
+
+#include "plan/readers.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kMostResidents = 10;
+
+std::uint32_t index(auto id) {
+  return static_cast<std::uint32_t>(id);
+}
+
+/// Finds, for any step that has not started, one that it waits for.
+class WaitsFor {
+ public:
+  explicit WaitsFor(const StuckState& state)
+      : state_(state),
+        program_(state.program),
+        plan_(*state.program.plan),
+        readers_(plan_),
+        previous_in_lane_(plan_.steps.size(), kNone),
+        previous_grant_(plan_.steps.size(), kNone) {
+    std::vector<std::uint32_t> last_grant(program_.platform->memories.size(), kNone);
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const ProgramStep& step = program_.steps[s];
+      if (step.next_in_lane != kNone) previous_in_lane_[step.next_in_lane] = s;
+      const bool ordered = std::ranges::find(plan_.ordered_grants, MemoryId{step.memory}) !=
+                           plan_.ordered_grants.end();
+      if (!ordered || step.demand == Bytes{}) continue;
+      previous_grant_[s] = last_grant[step.memory];
+      last_grant[step.memory] = s;
+    }
+  }
+
+  struct Wait {
+    std::uint32_t on = kNone;
+    const char* how = "";
+  };
+
+  [[nodiscard]] Wait operator()(std::uint32_t step) const {
+    const bool channel = program_.lanes[program_.steps[step].lane].is_channel;
+    const std::uint32_t before = previous_in_lane_[step];
+    if (before != kNone && !(channel ? started(before) : ended(before)))
+      return {before, channel ? "comes after, in its channel," : "comes after, in its stream,"};
+    for (const BufferId buffer : plan_.list(plan_.steps[step].reads)) {
+      const StepId producer = readers_.producer(buffer);
+      if (producer != kNoStep && !ended(index(producer)))
+        return {index(producer), "reads the output of"};
+    }
+    for (const Dependency& dependency : plan_.after(plan_.steps[step])) {
+      const bool start = dependency.edge == Dependency::Edge::after_start;
+      if (!(start ? started(index(dependency.on)) : ended(index(dependency.on))))
+        return {index(dependency.on), start ? "waits for the start of" : "waits for the end of"};
+    }
+    if (waits_for_grant(step)) return {previous_grant_[step], "may allocate only after"};
+    for (const auto& [buffer, waiting] : program_.after_free)
+      if (waiting == step && state_.live[buffer])
+        return {user_of(buffer), "needs the place held until"};
+    return {holder_in(program_.steps[step].memory), "waits for memory held until"};
+  }
+
+  [[nodiscard]] bool waits_for_grant(std::uint32_t step) const {
+    return previous_grant_[step] != kNone && !started(previous_grant_[step]);
+  }
+
+ private:
+  bool started(std::uint32_t step) const { return !state_.start[step].is_unlimited(); }
+  bool ended(std::uint32_t step) const { return !state_.end[step].is_unlimited(); }
+
+  /// The first user of a buffer that has not ended: what its release waits for.
+  std::uint32_t user_of(std::uint32_t buffer) const {
+    for (const StepId user : readers_.of(BufferId{buffer}))
+      if (!ended(index(user))) return index(user);
+    return kNone;
+  }
+  std::uint32_t holder_in(std::uint32_t memory) const {
+    for (std::uint32_t b = 0; b < program_.buffers.size(); ++b) {
+      const ProgramBuffer& buffer = program_.buffers[b];
+      if (buffer.memory != memory || !state_.live[b] || buffer.bytes == Bytes{}) continue;
+      if (const std::uint32_t user = user_of(b); user != kNone) return user;
+    }
+    return kNone;
+  }
+
+  const StuckState& state_;
+  const Program& program_;
+  const Plan& plan_;
+  const Readers readers_;
+  std::vector<std::uint32_t> previous_in_lane_, previous_grant_;
+};
+
+OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
+  const Program& program = state.program;
+  OutOfMemory oom;
+  oom.memory = program.platform->memories[memory].name;
+  oom.capacity = state.memories[memory].allocator.capacity();
+  oom.free = state.memories[memory].allocator.free_bytes();
+  oom.largest_free_block = state.memories[memory].allocator.largest_free_block();
+  oom.by_class = state.memories[memory].live;
+
+  std::vector<std::uint32_t> residents;
+  for (std::uint32_t b = 0; b < program.buffers.size(); ++b)
+    if (state.live[b] && program.buffers[b].memory == memory) residents.push_back(b);
+  oom.residents = residents.size();
+  std::ranges::stable_sort(residents, [&](std::uint32_t a, std::uint32_t b) {
+    return program.buffers[a].bytes > program.buffers[b].bytes;
+  });
+  if (residents.size() > kMostResidents) residents.resize(kMostResidents);
+  for (const std::uint32_t b : residents) {
+    const TensorId tensor = program.plan->buffers[b].tensor;
+    oom.largest.push_back({(*program.workload)[tensor].name, program.buffers[b].tensor_class,
+                           program.buffers[b].bytes});
+  }
+  return oom;
+}
+
+}  // namespace
+
+bool waits_for_a_grant(const StuckState& state) {
+  if (state.program.plan->ordered_grants.empty()) return false;
+  const WaitsFor waits_for(state);
+  for (std::uint32_t s = 0; s < state.program.plan->steps.size(); ++s) {
+    const bool only_the_grant = state.waits[s] == 1 && waits_for.waits_for_grant(s);
+    const ProgramStep& step = state.program.steps[s];
+    if (only_the_grant && step.demand <= state.memories[step.memory].allocator.largest_free_block())
+      return true;
+  }
+  return false;
+}
+
+OutOfMemory diagnose_oom(const StuckState& state) {
+  std::uint32_t first = kNone;
+  for (const MemoryState& memory : state.memories)
+    for (const std::uint32_t step : memory.waiting) first = std::min(first, step);
+  const Program& program = state.program;
+  OutOfMemory oom = describe_memory(state, program.steps[first].memory);
+  oom.step = describe(*program.plan, StepId{first}, *program.workload, *program.platform);
+  oom.asked = program.steps[first].demand;
+  return oom;
+}
+
+OutOfMemory diagnose_initial(const StuckState& state, std::uint32_t buffer) {
+  const Program& program = state.program;
+  OutOfMemory oom = describe_memory(state, program.buffers[buffer].memory);
+  oom.step = fmt::format("placing {} before the first operator",
+                         (*program.workload)[program.plan->buffers[buffer].tensor].name);
+  oom.asked = program.buffers[buffer].bytes;
+  return oom;
+}
+
+std::vector<std::string> diagnose_deadlock(const StuckState& state) {
+  const Program& program = state.program;
+  const WaitsFor waits_for(state);
+  std::uint32_t step = 0;
+  while (!state.start[step].is_unlimited()) ++step;
+
+  // Every step that has not started waits for another such step, so the walk comes back to itself.
+  std::vector<std::uint32_t> walked;
+  std::vector<std::uint32_t> place(program.plan->steps.size(), kNone);
+  while (step != kNone && place[step] == kNone) {
+    place[step] = static_cast<std::uint32_t>(walked.size());
+    walked.push_back(step);
+    step = waits_for(step).on;
+  }
+  const auto name = [&](std::uint32_t s) {
+    return describe(*program.plan, StepId{s}, *program.workload, *program.platform);
+  };
+  std::vector<std::string> cycle;
+  for (std::size_t i = step == kNone ? 0 : place[step]; i < walked.size(); ++i) {
+    const WaitsFor::Wait wait = waits_for(walked[i]);
+    cycle.push_back(wait.on == kNone
+                        ? fmt::format("{} waits for memory", name(walked[i]))
+                        : fmt::format("{} {} {}", name(walked[i]), wait.how, name(wait.on)));
+  }
+  return cycle;
+}
+
+Time period_of(const Program& program, const Execution& execution) {
+  const Plan& plan = *program.plan;
+  if (!plan.steady_from_microbatch) {
+    Time span;
+    for (const ProcessorRecord& processor : execution.processors)
+      if (processor.first_start) span = std::max(span, processor.last_end - *processor.first_start);
+    return span;
+  }
+  std::vector<Time> ends(plan.microbatches);
+  for (std::size_t s = 0; s < plan.steps.size(); ++s)
+    if (plan.steps[s].kind != StepKind::copy)
+      ends[plan.steps[s].microbatch] = std::max(ends[plan.steps[s].microbatch], execution.end[s]);
+  const std::uint32_t steady = *plan.steady_from_microbatch;
+  const std::int64_t intervals = plan.microbatches - 1 - steady;
+  return Time{(ends.back() - ends[steady]).count() / intervals};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,447 @@
+#include "execution/execution.hpp"
+
+#include "execution/diagnosis.hpp"
+#include "execution/machine.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace plimsoll {
+
+namespace {
+
+/// Payloads of events: a step ends; with kJoinBit a copy's latency is over; or a tick of the fair
+/// links.
+constexpr std::uint32_t kJoinBit = 0x80000000;
+constexpr std::uint32_t kTick = 0xFFFFFFFF;
+
+std::uint32_t index(auto id) {
+  return static_cast<std::uint32_t>(id);
+}
+
+Allocator make_allocator(const Memory& memory) {
+  return memory.allocator == AllocatorKind::ideal
+             ? Allocator::ideal(memory.usable())
+             : Allocator::best_fit(memory.usable(), memory.alignment);
+}
+
+PowerMeter make_meter(const Platform& platform) {
+  std::vector<Power> extra;
+  Power base;
+  const auto add = [&](const std::optional<PowerStates>& power) {
+    extra.push_back(power ? power->active - power->idle : Power{});
+    if (power) base += power->idle;
+  };
+  for (const Processor& processor : platform.processors) add(processor.power);
+  for (const Memory& memory : platform.memories) add(memory.power);
+  for (const Link& link : platform.links) add(link.power);
+  return {std::move(extra), base};
+}
+
+std::vector<ByteRate> port_rates(const Platform& platform) {
+  std::vector<ByteRate> rates;
+  for (const Link& link : platform.links) {
+    const bool half = link.duplex == Duplex::half;
+    rates.push_back(half ? std::max(link.bandwidth[0], link.bandwidth[1]) : link.bandwidth[0]);
+    rates.push_back(link.bandwidth[1]);
+  }
+  return rates;
+}
+
+}  // namespace
+
+const char* to_text(StallCause cause) {
+  constexpr std::array names{"transfer", "dependency", "memory"};
+  return names[static_cast<std::size_t>(cause)];
+}
+
+Machine::Machine(const Program& program)
+    : program_(program),
+      plan_(*program.plan),
+      platform_(*program.platform),
+      waits_(program.waits),
+      release_waits_(program.release_waits),
+      ports_(2 * platform_.links.size()),
+      lanes_(program.lanes.size()),
+      live_(program.buffers.size(), false) {
+  for (const Memory& memory : platform_.memories)
+    memories_.push_back({make_allocator(memory), {}, {}, {}, {}});
+  if (std::ranges::any_of(platform_.memories,
+                          [](const Memory& m) { return m.allocator != AllocatorKind::ideal; })) {
+    blocks_.resize(program.buffers.size());
+    workspaces_.resize(program.lanes.size());
+  }
+  if (platform_.has_energy()) meter_.emplace(make_meter(platform_));
+  paths_.resize(program.lanes.size());
+  for (std::size_t l = 0; l < program.lanes.size(); ++l) {
+    const ChannelRoute& route = program.lanes[l].route;
+    if (route.shared.empty()) continue;
+    if (!flows_) flows_.emplace(port_rates(platform_));
+    std::vector<CapacityId> capacities;
+    for (const PortId port : route.shared) capacities.push_back(CapacityId{port});
+    paths_[l] = flows_->add_path(capacities, route.bandwidth);
+  }
+  unfinished_ = plan_.steps.size();
+  execution_.start.assign(unfinished_, Time::unlimited());
+  execution_.end.assign(unfinished_, Time::unlimited());
+  execution_.processors.resize(platform_.processors.size());
+  execution_.ports.resize(ports_.size());
+  execution_.link_busy.resize(platform_.links.size());
+  execution_.processor_operator_energy.resize(platform_.processors.size());
+}
+
+Execution Machine::run() {
+  if (!place_initial()) return finish(RunStatus::oom);
+  for (std::uint32_t s = 0; s < waits_.size(); ++s)
+    if (waits_[s] == 0) make_ready(s);
+  for (;;) {
+    start_all_ready();
+    if (events_.empty()) break;
+    if (events_.next_time() > now_) {
+      if (meter_) meter_->settle();
+      now_ = events_.next_time();
+    }
+    complete_all_at_now();
+  }
+  if (unfinished_ == 0) return finish(RunStatus::ok);
+  const bool memory_missing =
+      std::ranges::any_of(memories_, [](const MemoryState& m) { return !m.waiting.empty(); });
+  const StuckState stuck{program_, memories_, waits_, live_, execution_.start, execution_.end};
+  if (memory_missing && !waits_for_a_grant(stuck)) {
+    execution_.oom = diagnose_oom(stuck);
+    return finish(RunStatus::oom);
+  }
+  execution_.cycle = diagnose_deadlock(stuck);
+  return finish(RunStatus::deadlock);
+}
+
+bool Machine::place_initial() {
+  for (const BufferId id : plan_.initial) {
+    const ProgramBuffer& buffer = program_.buffers[index(id)];
+    MemoryState& memory = memories_[buffer.memory];
+    const auto block = memory.allocator.allocate(buffer.bytes);
+    if (!block) {
+      const StuckState stuck{program_, memories_, waits_, live_, execution_.start, execution_.end};
+      execution_.oom = diagnose_initial(stuck, index(id));
+      return false;
+    }
+    if (!blocks_.empty()) blocks_[index(id)] = *block;
+    memory.live[static_cast<std::size_t>(buffer.tensor_class)] += buffer.bytes;
+    live_[index(id)] = true;
+    take_peak(memory);
+  }
+  return true;
+}
+
+void Machine::complete_all_at_now() {
+  do {
+    const std::uint32_t payload = events_.pop().payload;
+    if (payload == kTick)
+      advance_flows();
+    else if ((payload & kJoinBit) != 0)
+      join_flow(payload & ~kJoinBit);
+    else
+      complete(payload);
+  } while (!events_.empty() && events_.next_time() == now_);
+}
+
+void Machine::start_all_ready() {
+  while (!ready_.empty()) {
+    std::ranges::pop_heap(ready_, std::greater{});
+    const std::uint32_t step = ready_.back();
+    ready_.pop_back();
+    try_start(step);
+  }
+}
+
+void Machine::make_ready(std::uint32_t step) {
+  ready_.push_back(step);
+  std::ranges::push_heap(ready_, std::greater{});
+}
+
+void Machine::wake(std::vector<std::uint32_t>& waiting) {
+  for (const std::uint32_t step : waiting) make_ready(step);
+  waiting.clear();
+}
+
+// --- starts ------------------------------------------------------------------------------------
+
+void Machine::try_start(std::uint32_t step) {
+  const ProgramStep& it = program_.steps[step];
+  const bool is_copy = it.kind == StepKind::copy;
+  if (is_copy && !ports_free(step)) return;
+  if (!allocate(step)) {
+    memories_[it.memory].waiting.push_back(step);
+    // The ports that it did not take may serve another copy.
+    if (is_copy)
+      for (const PortId port : program_.lanes[it.lane].route.exclusive) wake(ports_[port].waiting);
+    return;
+  }
+  execution_.start[step] = now_;
+  if (is_copy)
+    begin_copy(step);
+  else
+    begin_compute(step);
+  for (std::uint32_t e = it.start_edges; e < it.end_edges; ++e) clear(program_.edges[e], step);
+}
+
+bool Machine::ports_free(std::uint32_t step) {
+  for (const PortId port : program_.lanes[program_.steps[step].lane].route.exclusive)
+    if (ports_[port].busy) {
+      ports_[port].waiting.push_back(step);
+      return false;
+    }
+  return true;
+}
+
+bool Machine::allocate(std::uint32_t step) {
+  const ProgramStep& it = program_.steps[step];
+  MemoryState& memory = memories_[it.memory];
+  if (IdealAllocator* counter = memory.allocator.as_ideal()) {
+    if (!counter->take(it.demand)) return false;
+  } else if (!allocate_blocks(step, memory)) {
+    return false;
+  }
+  account_allocation(it, memory);
+  return true;
+}
+
+bool Machine::allocate_blocks(std::uint32_t step, MemoryState& memory) {
+  const ProgramStep& it = program_.steps[step];
+  std::uint32_t placed = it.writes_begin;
+  bool fits = true;
+  for (; fits && placed < it.writes_end; ++placed) {
+    const std::uint32_t buffer = index(plan_.buffer_lists[placed]);
+    const auto block = memory.allocator.allocate(program_.buffers[buffer].bytes);
+    fits = block.has_value();
+    if (!fits) break;
+    blocks_[buffer] = *block;
+  }
+  if (fits && it.kind != StepKind::copy) {
+    const auto block = memory.allocator.allocate(it.workspace);
+    fits = block.has_value();
+    if (fits) workspaces_[it.lane] = *block;
+  }
+  if (!fits)
+    while (placed > it.writes_begin)
+      memory.allocator.free(blocks_[index(plan_.buffer_lists[--placed])]);
+  return fits;
+}
+
+void Machine::account_allocation(const ProgramStep& it, MemoryState& memory) {
+  for (std::uint32_t w = it.writes_begin; w < it.writes_end; ++w) {
+    const std::uint32_t id = index(plan_.buffer_lists[w]);
+    const ProgramBuffer& buffer = program_.buffers[id];
+    const TensorClass as = it.kind == StepKind::copy ? TensorClass::in_flight : buffer.tensor_class;
+    memory.live[static_cast<std::size_t>(as)] += buffer.bytes;
+    live_[id] = true;
+  }
+  memory.live[static_cast<std::size_t>(TensorClass::workspace)] += it.workspace;
+  take_peak(memory);
+}
+
+void Machine::take_peak(MemoryState& memory) {
+  const Bytes requested = memory.allocator.now().requested;
+  if (requested <= memory.peak_requested) return;
+  memory.peak_requested = requested;
+  memory.record.peak_time = now_;
+  memory.record.at_peak = memory.live;
+}
+
+void Machine::begin_compute(std::uint32_t step) {
+  const ProgramStep& it = program_.steps[step];
+  LaneState& lane = lanes_[it.lane];
+  const std::uint32_t processor = program_.lanes[it.lane].processor;
+  ProcessorRecord& record = execution_.processors[processor];
+  if (lane.started) {
+    const Time cleared = std::max(lane.cleared_at, lane.idle_since);
+    record.stall[static_cast<std::size_t>(lane.cause)] += cleared - lane.idle_since;
+    record.stall[static_cast<std::size_t>(StallCause::memory)] += now_ - cleared;
+  }
+  lane.started = true;
+  if (!record.first_start) record.first_start = now_;
+  if (meter_) {
+    meter_->begin(processor, now_);
+    meter_->begin(platform_.processors.size() + it.memory, now_);
+  }
+  events_.push(now_ + it.duration, step);
+}
+
+void Machine::begin_copy(std::uint32_t step) {
+  const ProgramStep& it = program_.steps[step];
+  const ProgramLane& lane = program_.lanes[it.lane];
+  for (const PortId port : lane.route.exclusive) ports_[port].busy = true;
+  if (meter_) {
+    const std::size_t memories = platform_.processors.size();
+    const std::size_t links = memories + platform_.memories.size();
+    meter_->begin(memories + index(lane.from), now_);
+    meter_->begin(memories + index(lane.to), now_);
+    for (const Hop& hop : lane.hops) meter_->begin(links + index(hop.link), now_);
+  }
+  for (const Hop& hop : lane.hops) {
+    PortState& port = ports_[2 * index(hop.link) + hop.direction];
+    if (port.copies++ == 0) port.carries_since = now_;
+  }
+  const bool flows = !lane.route.shared.empty();
+  if (flows && it.duration == Time{})
+    join_flow(step);
+  else
+    events_.push(now_ + it.duration, flows ? step | kJoinBit : step);
+  if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
+}
+
+// --- ends --------------------------------------------------------------------------------------
+
+void Machine::complete(std::uint32_t step) {
+  const ProgramStep& it = program_.steps[step];
+  execution_.end[step] = now_;
+  --unfinished_;
+  if (it.kind == StepKind::copy)
+    end_copy(step);
+  else
+    end_compute(step);
+  const std::uint32_t last = program_.steps[step + 1].start_edges;
+  for (std::uint32_t e = it.end_edges; e < last; ++e) follow(program_.edges[e], step);
+}
+
+void Machine::end_compute(std::uint32_t step) {
+  const ProgramStep& it = program_.steps[step];
+  const std::uint32_t processor = program_.lanes[it.lane].processor;
+  MemoryState& memory = memories_[it.memory];
+  if (it.workspace > Bytes{}) {
+    if (IdealAllocator* counter = memory.allocator.as_ideal())
+      counter->give_back(it.workspace);
+    else
+      memory.allocator.free(workspaces_[it.lane]);
+    memory.live[static_cast<std::size_t>(TensorClass::workspace)] -= it.workspace;
+    wake(memory.waiting);
+  }
+  ProcessorRecord& record = execution_.processors[processor];
+  record.busy += it.duration;
+  record.last_end = now_;
+  record.operators += it.kind == StepKind::pair ? 2 : 1;
+  if (!program_.operator_energy.empty())
+    execution_.processor_operator_energy[processor] += program_.operator_energy[step];
+  lanes_[it.lane].idle_since = now_;
+  if (meter_) {
+    meter_->end(processor, now_);
+    meter_->end(platform_.processors.size() + it.memory, now_);
+  }
+  if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
+}
+
+void Machine::end_copy(std::uint32_t step) {
+  const ProgramStep& it = program_.steps[step];
+  const ProgramLane& lane = program_.lanes[it.lane];
+  for (const PortId port : lane.route.exclusive) {
+    ports_[port].busy = false;
+    wake(ports_[port].waiting);
+  }
+  const Bytes moved = program_.transferred[step];
+  for (const Hop& hop : lane.hops) {
+    const std::size_t p = 2 * index(hop.link) + hop.direction;
+    execution_.ports[p].bytes += moved;
+    if (--ports_[p].copies == 0) execution_.ports[p].busy += now_ - ports_[p].carries_since;
+  }
+  memories_[index(lane.from)].record.bytes_read += moved;
+  memories_[index(lane.to)].record.bytes_written += moved;
+  if (meter_) {
+    const std::size_t memories = platform_.processors.size();
+    const std::size_t links = memories + platform_.memories.size();
+    meter_->end(memories + index(lane.from), now_);
+    meter_->end(memories + index(lane.to), now_);
+    for (const Hop& hop : lane.hops) meter_->end(links + index(hop.link), now_);
+  }
+  // What was in flight has arrived.
+  const ProgramBuffer& buffer = program_.buffers[index(plan_.buffer_lists[it.writes_begin])];
+  auto& live = memories_[buffer.memory].live;
+  live[static_cast<std::size_t>(TensorClass::in_flight)] -= buffer.bytes;
+  live[static_cast<std::size_t>(buffer.tensor_class)] += buffer.bytes;
+}
+
+void Machine::follow(std::uint32_t edge, std::uint32_t cause_step) {
+  if ((edge & kReleaseBit) == 0) return clear(edge, cause_step);
+  const std::uint32_t release = edge & ~kReleaseBit;
+  if (--release_waits_[release] == 0) free_buffer(program_.release_buffer[release]);
+}
+
+void Machine::clear(std::uint32_t step, std::uint32_t cause_step) {
+  if (--waits_[step] > 0) return;
+  LaneState& lane = lanes_[program_.steps[step].lane];
+  lane.cleared_at = now_;
+  lane.cause = program_.steps[cause_step].kind == StepKind::copy ? StallCause::transfer
+                                                                 : StallCause::dependency;
+  make_ready(step);
+}
+
+void Machine::free_buffer(std::uint32_t id) {
+  const ProgramBuffer& buffer = program_.buffers[id];
+  MemoryState& memory = memories_[buffer.memory];
+  if (IdealAllocator* counter = memory.allocator.as_ideal())
+    counter->give_back(buffer.bytes);
+  else
+    memory.allocator.free(blocks_[id]);
+  memory.live[static_cast<std::size_t>(buffer.tensor_class)] -= buffer.bytes;
+  live_[id] = false;
+  wake(memory.waiting);
+  if (program_.after_free.empty()) return;
+  const auto waiting = std::ranges::equal_range(program_.after_free, id, {},
+                                                &std::pair<std::uint32_t, std::uint32_t>::first);
+  for (const auto& [freed, step] : waiting)
+    if (--waits_[step] == 0) make_ready(step);
+}
+
+// --- fair links --------------------------------------------------------------------------------
+
+void Machine::join_flow(std::uint32_t step) {
+  const std::uint32_t lane = program_.steps[step].lane;
+  if (program_.transferred[step] == Bytes{}) return events_.push(now_, step);
+  flows_->start(now_, step, program_.transferred[step], paths_[lane]);
+  schedule_tick();
+}
+
+void Machine::advance_flows() {
+  tick_at_ = Time::unlimited();
+  ended_flows_.clear();
+  flows_->advance(now_, ended_flows_);
+  for (const std::uint32_t step : ended_flows_) complete(step);
+  schedule_tick();
+}
+
+/// Keeps one event pending at or before the next end; one that comes too early does nothing.
+void Machine::schedule_tick() {
+  const Time next = flows_->next_end();
+  if (next >= tick_at_) return;
+  tick_at_ = next;
+  events_.push(next, kTick);
+}
+
+// --- the record --------------------------------------------------------------------------------
+
+Execution Machine::finish(RunStatus status) {
+  execution_.status = status;
+  execution_.makespan = now_;
+  for (std::size_t m = 0; m < memories_.size(); ++m) {
+    MemoryRecord record = memories_[m].record;
+    record.peak = memories_[m].allocator.peak();
+    record.at_end = memories_[m].live;
+    if (meter_) record.busy = meter_->busy(platform_.processors.size() + m, now_);
+    execution_.memories.push_back(record);
+  }
+  if (meter_) {
+    for (std::size_t p = 0; p < platform_.processors.size(); ++p)
+      execution_.processors[p].powered = meter_->busy(p, now_);
+    const std::size_t links = platform_.processors.size() + platform_.memories.size();
+    for (std::size_t l = 0; l < platform_.links.size(); ++l)
+      execution_.link_busy[l] = meter_->busy(links + l, now_);
+    execution_.peak_power = meter_->peak();
+  }
+  if (status == RunStatus::ok) execution_.period = period_of(program_, execution_);
+  return std::move(execution_);
+}
+
+Execution execute(const Program& program) {
+  return Machine(program).run();
+}
+
+}  // namespace plimsoll

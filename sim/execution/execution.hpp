@@ -1,0 +1,91 @@
+/// Plays a program on a platform and measures.
+///
+/// The loop, for every instant: first all completions, and the releases that they cause; then the
+/// waiting steps that may start, in issue order; and again while steps of zero duration remain.
+/// Peaks are taken after each start. When nothing runs and steps are left, the run ends: `oom` if
+/// one of them waits for memory that nothing in flight can free, `deadlock` if they wait for each
+/// other.
+///
+/// Cost: O(log pending) per step, and O(1) per edge; nothing is allocated per step once warm.
+#pragma once
+
+#include "execution/program.hpp"
+#include "memory/allocator.hpp"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+enum class RunStatus : std::uint8_t { ok, oom, deadlock };
+
+/// Why a stream stood still between two of its operators.
+enum class StallCause : std::uint8_t {
+  transfer,    ///< for a copy to bring or take a tensor
+  dependency,  ///< for an operator of another stream
+  memory       ///< for memory to be freed
+};
+inline constexpr std::size_t kStallCauses = 3;
+[[nodiscard]] const char* to_text(StallCause);
+
+struct MemoryRecord {
+  MemoryUse peak;  ///< of plans: without the platform's `reserved`
+  Time peak_time;
+  std::array<Bytes, kTensorClasses> at_peak{}, at_end{};
+  Bytes bytes_written, bytes_read;  ///< by copies
+  Time busy;                        ///< with a copy or an operator at work on it
+};
+
+struct PortRecord {
+  Bytes bytes;
+  Time busy;
+};
+
+struct ProcessorRecord {
+  Time busy;     ///< of all streams together
+  Time powered;  ///< with at least one stream at work
+  std::optional<Time> first_start;
+  Time last_end;
+  std::array<Time, kStallCauses> stall{};
+  std::int64_t operators = 0;
+};
+
+/// One tensor that was resident when memory ran out.
+struct Resident {
+  std::string tensor;
+  TensorClass tensor_class = TensorClass::activation;
+  Bytes bytes;
+};
+
+/// Why a run ended `oom`.
+struct OutOfMemory {
+  std::string step;  ///< what asked
+  std::string memory;
+  Bytes asked, free, largest_free_block, capacity;
+  std::vector<Resident> largest;  ///< resident tensors, largest first, at most 10
+  std::array<Bytes, kTensorClasses> by_class{};
+  std::size_t residents = 0;
+};
+
+struct Execution {
+  RunStatus status = RunStatus::ok;
+  Time makespan;  ///< end of the last step; of the last that ended
+  Time period;
+  std::vector<Time> start, end;  ///< by step; unlimited where it did not happen
+  std::vector<MemoryRecord> memories;
+  std::vector<PortRecord> ports;  ///< 2 * link + direction of travel
+  std::vector<ProcessorRecord> processors;
+  std::vector<Time> link_busy;                    ///< with a copy in either direction
+  std::vector<Energy> processor_operator_energy;  ///< given or per FLOP, of the operators run
+  Power peak_power;                               ///< of the components with power states
+  std::optional<OutOfMemory> oom;
+  std::vector<std::string> cycle;  ///< of a deadlock: who waits for whom
+};
+
+/// Runs the program once, from an empty machine. Precondition: lowered from a checked plan.
+[[nodiscard]] Execution execute(const Program& program);
+
+}  // namespace plimsoll

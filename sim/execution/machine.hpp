@@ -1,0 +1,101 @@
+/// The state of the machine while a program runs: what execution.cpp drives. Internal to this
+/// floor.
+#pragma once
+
+#include "engine/event_queue.hpp"
+#include "engine/flow_network.hpp"
+#include "execution/execution.hpp"
+#include "execution/power_meter.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace plimsoll {
+
+/// A memory at run time.
+struct MemoryState {
+  Allocator allocator;
+  std::array<Bytes, kTensorClasses> live{};
+  std::vector<std::uint32_t> waiting;  ///< steps that did not fit
+  Bytes peak_requested;
+  MemoryRecord record;
+};
+
+/// One port at run time. A half-duplex fifo link is taken as its even port; what is carried is
+/// recorded by the direction of travel.
+struct PortState {
+  bool busy = false;
+  std::vector<std::uint32_t> waiting;  ///< copies that found it busy
+  std::uint32_t copies = 0;            ///< on their way
+  Time carries_since;
+};
+
+/// A compute stream at run time: when it fell idle, and since when only memory is missing.
+struct LaneState {
+  bool started = false;
+  Time idle_since, cleared_at;
+  StallCause cause = StallCause::dependency;
+};
+
+class Machine {
+ public:
+  explicit Machine(const Program& program);
+
+  Execution run();
+
+ private:
+  // --- the loop
+  bool place_initial();
+  void complete_all_at_now();
+  void start_all_ready();
+  Execution finish(RunStatus status);
+
+  // --- starts
+  void try_start(std::uint32_t step);
+  [[nodiscard]] bool ports_free(std::uint32_t step);
+  [[nodiscard]] bool allocate(std::uint32_t step);
+  [[nodiscard]] bool allocate_blocks(std::uint32_t step, MemoryState& memory);
+  void account_allocation(const ProgramStep& step, MemoryState& memory);
+  void begin_compute(std::uint32_t step);
+  void begin_copy(std::uint32_t step);
+  void take_peak(MemoryState& memory);
+
+  // --- ends
+  void complete(std::uint32_t step);
+  void end_compute(std::uint32_t step);
+  void end_copy(std::uint32_t step);
+  void follow(std::uint32_t edge, std::uint32_t cause_step);
+  void clear(std::uint32_t step, std::uint32_t cause_step);
+  void free_buffer(std::uint32_t buffer);
+  void wake(std::vector<std::uint32_t>& waiting);
+
+  // --- fair links
+  void join_flow(std::uint32_t step);
+  void advance_flows();
+  void schedule_tick();
+
+  void make_ready(std::uint32_t step);
+
+  const Program& program_;
+  const Plan& plan_;
+  const Platform& platform_;
+  Time now_;
+  EventQueue events_;
+  std::vector<std::uint32_t> waits_, release_waits_;
+  std::vector<std::uint32_t> ready_;  ///< a heap: the least step first
+  std::vector<MemoryState> memories_;
+  std::vector<PortState> ports_;
+  std::vector<LaneState> lanes_;
+  std::vector<MemoryBlock> blocks_;      ///< by buffer, where there is an arena
+  std::vector<MemoryBlock> workspaces_;  ///< by lane, where there is an arena
+  std::vector<bool> live_;               ///< by buffer
+  std::optional<FlowNetwork> flows_;
+  std::vector<PathId> paths_;  ///< by lane
+  std::vector<std::uint32_t> ended_flows_;
+  Time tick_at_ = Time::unlimited();
+  std::optional<PowerMeter> meter_;
+  std::size_t unfinished_ = 0;
+  Execution execution_;
+};
+
+}  // namespace plimsoll

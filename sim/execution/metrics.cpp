@@ -1,0 +1,201 @@
+#include "execution/metrics.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+double share(Time part, Time whole) {
+  return whole == Time{} ? 0.0
+                         : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+double ratio(Bytes part, Bytes whole) {
+  return static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record) {
+  MemoryMetrics metrics;
+  metrics.name = memory.name;
+  if (!memory.capacity.is_unlimited()) metrics.capacity = memory.capacity;
+  metrics.peak_requested = record.peak.requested;
+  metrics.peak_allocated = record.peak.allocated;
+  metrics.peak_reserved = record.peak.reserved + memory.reserved;
+  if (record.peak.reserved > Bytes{})
+    metrics.fragmentation = 1.0 - ratio(record.peak.allocated, record.peak.reserved);
+  metrics.peak_time = record.peak_time;
+  metrics.at_peak = record.at_peak;
+  metrics.bytes_written = record.bytes_written;
+  if (memory.endurance && !memory.capacity.is_unlimited() && memory.capacity > Bytes{})
+    metrics.wear =
+        ratio(record.bytes_written, memory.capacity) / static_cast<double>(*memory.endurance);
+  return metrics;
+}
+
+/// Adds, per processor, the runs of forward operators beyond their first.
+void count_recomputation(const Program& program, const Execution& execution,
+                         std::vector<ProcessorMetrics>& processors) {
+  const Plan& plan = *program.plan;
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (step.kind != StepKind::compute || step.instance == 0 || execution.end[s].is_unlimited())
+      continue;
+    const Operator& op = (*program.workload)[step.op];
+    if (op.phase != Phase::forward) continue;
+    ProcessorMetrics& processor = processors[program.lanes[program.steps[s].lane].processor];
+    ++processor.recomputed_ops;
+    processor.recomputed_flops += op.flops;
+  }
+}
+
+std::vector<ProcessorMetrics> measure_processors(const Program& program,
+                                                 const Execution& execution) {
+  std::vector<ProcessorMetrics> all;
+  const Platform& platform = *program.platform;
+  for (std::size_t p = 0; p < platform.processors.size(); ++p) {
+    const ProcessorRecord& record = execution.processors[p];
+    ProcessorMetrics metrics;
+    metrics.name = platform.processors[p].name;
+    metrics.busy = record.busy;
+    if (record.first_start) metrics.span = record.last_end - *record.first_start;
+    metrics.stall = record.stall;
+    metrics.bubble = 1.0 - share(record.busy, execution.makespan) / platform.processors[p].streams;
+    all.push_back(std::move(metrics));
+  }
+  count_recomputation(program, execution, all);
+  return all;
+}
+
+std::vector<LinkMetrics> measure_links(const Platform& platform, const Execution& execution) {
+  std::vector<LinkMetrics> all;
+  for (std::size_t l = 0; l < platform.links.size(); ++l) {
+    LinkMetrics metrics;
+    metrics.name = platform.links[l].name;
+    for (std::size_t d = 0; d < 2; ++d) {
+      metrics.bytes[d] = execution.ports[2 * l + d].bytes;
+      metrics.busy[d] = share(execution.ports[2 * l + d].busy, execution.makespan);
+    }
+    all.push_back(std::move(metrics));
+  }
+  return all;
+}
+
+Energy state_energy(const std::optional<PowerStates>& power, Time busy, Time makespan) {
+  if (!power) return Energy{};
+  return power->idle * makespan + (power->active - power->idle) * busy;
+}
+
+class EnergyBill {
+ public:
+  EnergyBill(const Program& program, const Execution& execution)
+      : platform_(*program.platform), workload_(*program.workload), execution_(execution) {}
+
+  EnergyMetrics run() {
+    charge_processors();
+    charge_memories();
+    charge_links();
+    charge_regulator();
+    bill_.per_sample = Energy{bill_.total.count() / workload_.batch};
+    const Time makespan = execution_.makespan;
+    if (makespan > Time{})
+      bill_.average = Power{static_cast<std::int64_t>(bill_.total.count() / makespan.count())};
+    if (!per_action_) bill_.peak = at_source(execution_.peak_power);
+    if (platform_.battery && bill_.total > Energy{}) {
+      const Battery& battery = *platform_.battery;
+      const auto usable = battery.energy.count() / kWhole.count() * battery.usable.count();
+      bill_.steps_per_battery = static_cast<std::int64_t>(usable / bill_.total.count());
+    }
+    return std::move(bill_);
+  }
+
+ private:
+  void charge(const std::string& name, Energy energy) {
+    bill_.components.emplace_back(name, energy);
+    bill_.total += energy;
+  }
+
+  void charge_processors() {
+    for (std::size_t p = 0; p < platform_.processors.size(); ++p) {
+      const Processor& processor = platform_.processors[p];
+      const Energy actions = execution_.processor_operator_energy[p];
+      if (!processor.power && !processor.energy_per_flop && actions == Energy{}) continue;
+      if (actions != Energy{}) per_action_ = true;
+      charge(processor.name,
+             actions + state_energy(processor.power, execution_.processors[p].powered,
+                                    execution_.makespan));
+    }
+  }
+
+  void charge_memories() {
+    for (std::size_t m = 0; m < platform_.memories.size(); ++m) {
+      const Memory& memory = platform_.memories[m];
+      const MemoryRecord& record = execution_.memories[m];
+      if (!memory.power && !memory.read.energy && !memory.write.energy) continue;
+      Energy energy = state_energy(memory.power, record.busy, execution_.makespan);
+      if (memory.read.energy) energy += *memory.read.energy * record.bytes_read;
+      if (memory.write.energy) energy += *memory.write.energy * record.bytes_written;
+      if (memory.read.energy || memory.write.energy) per_action_ = true;
+      charge(memory.name, energy);
+    }
+  }
+
+  void charge_links() {
+    for (std::size_t l = 0; l < platform_.links.size(); ++l) {
+      const Link& link = platform_.links[l];
+      if (!link.power && !link.energy) continue;
+      Energy energy = state_energy(link.power, execution_.link_busy[l], execution_.makespan);
+      const Bytes moved = execution_.ports[2 * l].bytes + execution_.ports[2 * l + 1].bytes;
+      if (link.energy) energy += *link.energy * moved;
+      if (link.energy) per_action_ = true;
+      charge(link.name, energy);
+    }
+  }
+
+  /// What the regulator loses: load / efficiency - load.
+  void charge_regulator() {
+    if (platform_.regulator_efficiency == kWhole) return;
+    const auto load = bill_.total.count();
+    const auto lost = load / platform_.regulator_efficiency.count() *
+                      (kWhole - platform_.regulator_efficiency).count();
+    charge("regulator", Energy{lost});
+  }
+
+  Power at_source(Power load) const {
+    const Energy in_one_second = load * Time{kWhole.count() * 1000};
+    return Power{static_cast<std::int64_t>(in_one_second.count() /
+                                           platform_.regulator_efficiency.count() / 1000)};
+  }
+
+  const Platform& platform_;
+  const Workload& workload_;
+  const Execution& execution_;
+  EnergyMetrics bill_;
+  bool per_action_ = false;
+};
+
+}  // namespace
+
+Metrics measure(const Program& program, const Execution& execution, std::int64_t iterations) {
+  const Platform& platform = *program.platform;
+  Metrics metrics;
+  metrics.status = execution.status;
+  for (std::size_t m = 0; m < platform.memories.size(); ++m)
+    if (!platform.memories[m].is_switch)
+      metrics.memories.push_back(measure_memory(platform.memories[m], execution.memories[m]));
+  metrics.links = measure_links(platform, execution);
+  metrics.processors = measure_processors(program, execution);
+  if (execution.status != RunStatus::ok) return metrics;
+
+  metrics.makespan = execution.makespan;
+  metrics.period = execution.period;
+  const double seconds = in_seconds(execution.makespan) +
+                         static_cast<double>(iterations - 1) * in_seconds(execution.period);
+  if (seconds > 0)
+    metrics.throughput =
+        static_cast<double>(program.workload->batch) * static_cast<double>(iterations) / seconds;
+  if (!program.operator_energy.empty()) metrics.energy = EnergyBill(program, execution).run();
+  return metrics;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,63 @@
+/// What a run reports: the measurements of execution.hpp, related to the platform and the workload.
+#pragma once
+
+#include "execution/execution.hpp"
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+struct MemoryMetrics {
+  std::string name;
+  std::optional<Bytes> capacity;  ///< absent where unlimited
+  Bytes peak_requested, peak_allocated;
+  Bytes peak_reserved;       ///< with what the platform reserves
+  double fragmentation = 0;  ///< share of the held bytes that no block uses, at the peaks
+  Time peak_time;
+  std::array<Bytes, kTensorClasses> at_peak{};
+  Bytes bytes_written;
+  std::optional<double> wear;  ///< share of the endurance used by one iteration
+};
+
+struct LinkMetrics {
+  std::string name;
+  std::array<Bytes, 2> bytes;    ///< from between[0] to between[1], and back
+  std::array<double, 2> busy{};  ///< shares of the makespan
+};
+
+struct ProcessorMetrics {
+  std::string name;
+  Time busy, span;
+  std::array<Time, kStallCauses> stall{};
+  double bubble = 0;                ///< 1 - busy / (makespan x streams)
+  std::int64_t recomputed_ops = 0;  ///< forward executions - distinct forwards
+  Flops recomputed_flops;
+};
+
+struct EnergyMetrics {
+  Energy total, per_sample;
+  Power average;
+  std::optional<Power> peak;  ///< unknown where work is charged per action
+  std::vector<std::pair<std::string, Energy>> components;  ///< they add up to the total
+  std::optional<std::int64_t> steps_per_battery;
+};
+
+struct Metrics {
+  RunStatus status = RunStatus::ok;
+  std::optional<Time> makespan, period;  ///< absent unless the run ended well
+  std::optional<double> throughput;      ///< samples per second
+  std::vector<MemoryMetrics> memories;   ///< in the platform's order, switches left out
+  std::vector<LinkMetrics> links;
+  std::vector<ProcessorMetrics> processors;
+  std::optional<EnergyMetrics> energy;
+};
+
+/// Throughput is that of `iterations` in a row: N batches in makespan + (N - 1) periods. O(steps).
+[[nodiscard]] Metrics measure(const Program& program, const Execution& execution,
+                              std::int64_t iterations);
+
+}  // namespace plimsoll

@@ -1,0 +1,40 @@
+#include "plan/plan.hpp"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+std::string describe_part(const Plan& plan, OperatorId op, std::uint32_t microbatch,
+                          std::uint32_t instance, const Workload& workload) {
+  std::string text = workload[op].name;
+  if (plan.microbatches > 1) text += fmt::format(" of microbatch {}", microbatch);
+  if (instance > 0) text += fmt::format(" (run {})", instance + 1);
+  return text;
+}
+
+}  // namespace
+
+std::string describe(const Plan& plan, StepId id, const Workload& workload,
+                     const Platform& platform) {
+  const Step& step = plan[id];
+  switch (step.kind) {
+    case StepKind::compute:
+      return describe_part(plan, step.op, step.microbatch, step.instance, workload);
+    case StepKind::pair:
+      return describe_part(plan, step.op, step.microbatch, step.instance, workload) + " with " +
+             describe_part(plan, step.second, step.second_microbatch, 0, workload);
+    case StepKind::copy: {
+      const Buffer& to = plan[plan.list(step.writes).front()];
+      const Lane& lane = plan[step.lane];
+      std::string text = fmt::format("copy of {} from {} to {}", workload[to.tensor].name,
+                                     platform[lane.from].name, platform[lane.to].name);
+      if (plan.microbatches > 1) text += fmt::format(" of microbatch {}", to.microbatch);
+      return text;
+    }
+  }
+  return {};
+}
+
+}  // namespace plimsoll

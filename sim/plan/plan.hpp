@@ -1,0 +1,173 @@
+/// The plan: what every policy produces and the engine executes.
+///
+/// A plan is a list of steps in issue order, spread over lanes. A lane is a compute stream, whose
+/// steps run one after the other, or a copy channel, whose copies *start* one after the other (a
+/// fifo link then also makes them end so). A step starts when
+///
+///   - its lane has reached it,
+///   - every buffer that it reads is valid,
+///   - its explicit dependencies (after the end or the start of another step) are done,
+///   - for copies: its link directions are free, and an earlier stay of the same tensor in the
+///     destination has been freed,
+///   - its outputs and workspace could be allocated.
+///
+/// A buffer is one stay of one tensor in one memory. A tensor that leaves and comes back has three:
+/// the one that its operator made, the one in storage, the one that the copy back made. Since reads
+/// name buffers, nothing is left to guess: the plan says which instance of a recomputed tensor is
+/// read.
+///
+/// Releases are explicit. One waits for the end of a set of steps that must include, in every lane,
+/// the last reader of the buffer there. Buffers of the `initial` list are in place before the first
+/// step.
+///
+/// Example: the three-stage unit chain at budget 5, whose best schedule drops and recomputes (7
+/// against 8 for the best persistent one): F1 keep, F2 keep, release saved_1, F3 keep, B3, F1 keep,
+/// B2, B1. tests/plan/expressiveness_test.cpp builds this, an eager prefetch, an overlapped pair
+/// and a periodic pipeline.
+#pragma once
+
+#include "base/quantity.hpp"
+#include "platform/platform.hpp"
+#include "workload/workload.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+enum class StepId : std::uint32_t {};
+enum class BufferId : std::uint32_t {};
+enum class LaneId : std::uint32_t {};
+
+enum class StepKind : std::uint8_t {
+  compute,  ///< one operator
+  pair,     ///< two operators of one processor that start together and last `duration`
+  copy      ///< reads one buffer, writes one
+};
+
+/// What a forward operator leaves; backwards and optimizers use `keep`.
+enum class Form : std::uint8_t { keep, bare };
+
+/// What happens to the source of a copy.
+enum class SourceRelease : std::uint8_t {
+  keep,        ///< nothing
+  whole,       ///< freed at the end of the copy, or of its last reader, if that is later
+  progressive  ///< byte by byte as it leaves; only with the `ideal` allocator and on fifo links
+};
+
+/// A compute stream of a processor, or a channel between two memories.
+struct Lane {
+  enum class Kind : std::uint8_t { stream, channel };
+  Kind kind = Kind::stream;
+  ProcessorId processor{};
+  std::uint32_t stream = 0;
+  MemoryId from{}, to{};
+};
+
+struct Dependency {
+  enum class Edge : std::uint8_t { after_end, after_start };
+  StepId on{};
+  Edge edge = Edge::after_end;
+};
+
+/// A slice of one of the plan's pools.
+struct Slice {
+  std::uint32_t begin = 0, end = 0;
+};
+
+struct Step {
+  StepKind kind = StepKind::compute;
+  Form form = Form::keep;                      ///< compute; of the first of a pair
+  Form second_form = Form::keep;               ///< of the second of a pair
+  SourceRelease source = SourceRelease::keep;  ///< copy
+  LaneId lane{};
+  OperatorId op = kNoOperator;      ///< compute, pair
+  OperatorId second = kNoOperator;  ///< pair
+  std::uint32_t microbatch = 0;
+  std::uint32_t second_microbatch = 0;  ///< pair
+  std::uint32_t instance = 0;           ///< 0 for the first run of an operator
+  std::optional<Time> duration;         ///< pair; an operator's own time otherwise
+  Slice reads, writes;                  ///< in Plan::buffer_lists
+  Slice after;                          ///< in Plan::dependencies
+};
+
+struct Buffer {
+  TensorId tensor = kNoTensor;
+  std::uint32_t microbatch = 0;
+  std::uint32_t instance = 0;
+  MemoryId memory{};
+};
+
+/// Frees `buffer` once all steps of `after` have ended.
+struct Release {
+  BufferId buffer{};
+  Slice after;  ///< in Plan::release_steps
+};
+
+/// What a policy says about its own plan; each is compared with the measurement where it is given.
+struct Claims {
+  std::optional<Time> makespan;
+  std::optional<Time> period;
+  std::vector<std::pair<MemoryId, Bytes>> peak;
+  std::optional<Energy> energy;
+  std::vector<std::int64_t> in_flight;  ///< by stage
+};
+
+/// Proven lower bounds.
+struct Bounds {
+  std::optional<Time> makespan;
+  std::optional<Time> period;
+  std::vector<std::pair<MemoryId, Bytes>> peak;
+};
+
+struct Plan {
+  std::string policy;
+  std::uint32_t microbatches = 1;
+  std::vector<Lane> lanes;
+  std::vector<Buffer> buffers;
+  std::vector<BufferId> initial;  ///< in place before the first step
+  std::vector<Step> steps;        ///< in issue order
+  std::vector<Release> releases;
+  /// Memories that grant allocations strictly in issue order.
+  std::vector<MemoryId> ordered_grants;
+  /// Steps that start after this many iterations are steady: `period` is measured there. Flush
+  /// schedules leave it empty, and their period is the largest span of a processor.
+  std::optional<std::uint32_t> steady_from_microbatch;
+
+  std::vector<BufferId> buffer_lists;
+  std::vector<Dependency> dependencies;
+  std::vector<StepId> release_steps;
+
+  Claims claims;
+  Bounds bounds;
+
+  [[nodiscard]] std::span<const BufferId> list(Slice s) const {
+    return std::span(buffer_lists).subspan(s.begin, s.end - s.begin);
+  }
+  [[nodiscard]] std::span<const Dependency> after(const Step& step) const {
+    return std::span(dependencies).subspan(step.after.begin, step.after.end - step.after.begin);
+  }
+  [[nodiscard]] std::span<const StepId> after(const Release& release) const {
+    return std::span(release_steps)
+        .subspan(release.after.begin, release.after.end - release.after.begin);
+  }
+  [[nodiscard]] const Step& operator[](StepId id) const {
+    return steps[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const Buffer& operator[](BufferId id) const {
+    return buffers[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const Lane& operator[](LaneId id) const {
+    return lanes[static_cast<std::size_t>(id)];
+  }
+};
+
+/// "B3 of microbatch 2", "copy saved_1 from hbm to dram": for messages and traces.
+[[nodiscard]] std::string describe(const Plan& plan, StepId step, const Workload& workload,
+                                   const Platform& platform);
+
+}  // namespace plimsoll

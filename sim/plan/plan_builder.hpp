@@ -1,0 +1,69 @@
+/// Builds plans step by step. The builder finds the buffers that a step reads, makes the ones that
+/// it writes, and at the end derives the releases: after the last use.
+///
+/// The order of calls is the issue order. A value is read from the stay in the processor's memory
+/// that was made last; a value that lies inside another tensor (a_i inside saved_i) from whichever
+/// of the two is there. Resident tensors and inputs are placed in a memory when an operator there
+/// first reads them.
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <memory>
+#include <stdexcept>
+
+namespace plimsoll {
+
+/// A policy asked for something impossible: a value that is nowhere in the memory. A bug in the
+/// policy.
+class PlanError : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const Workload& workload, const Platform& platform, std::string policy);
+  ~PlanBuilder();
+
+  /// The lane of a stream or channel, made at its first use.
+  LaneId stream(ProcessorId processor, std::uint32_t stream = 0);
+  LaneId channel(MemoryId from, MemoryId to);
+
+  /// Runs `op` for `microbatch` on a stream. Throws PlanError if a value that it reads is not
+  /// there.
+  StepId compute(LaneId lane, OperatorId op, std::uint32_t microbatch = 0, Form form = Form::keep);
+
+  /// Runs two operators together for `duration`.
+  struct Part {
+    OperatorId op = kNoOperator;
+    std::uint32_t microbatch = 0;
+    Form form = Form::keep;
+  };
+  StepId pair(LaneId lane, Part first, Part second, Time duration);
+
+  /// Copies the value of `tensor` over a channel. The source is the latest stay of the tensor, or
+  /// of the tensor that it lies inside, in the channel's `from`.
+  StepId copy(LaneId channel, TensorId tensor, std::uint32_t microbatch, SourceRelease source);
+
+  void after_end(StepId step, StepId on);
+  void after_start(StepId step, StepId on);
+
+  /// Releases the latest stay of `tensor` after its readers so far, although it may be made again.
+  void release(TensorId tensor, std::uint32_t microbatch, MemoryId memory);
+
+  /// Makes `memory` grant allocations strictly in issue order.
+  void order_grants(MemoryId memory);
+
+  /// Whether the value can be read in `memory` from a stay that no copy has taken away.
+  [[nodiscard]] bool holds(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const;
+
+  /// Derives the releases and hands over the plan. The builder is spent. O(steps + reads).
+  [[nodiscard]] Plan finish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace plimsoll

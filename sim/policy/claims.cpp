@@ -1,0 +1,340 @@
+#include "policy/claims.hpp"
+
+#include "plan/readers.hpp"
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <queue>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFF;
+
+std::uint32_t index(auto id) {
+  return static_cast<std::uint32_t>(id);
+}
+
+/// A time, and the round of the engine's loop within it.
+struct Moment {
+  Time time;
+  std::uint32_t round = 0;
+  auto operator<=>(const Moment&) const = default;
+};
+
+Moment after(Moment start, Time duration) {
+  return duration == Time{} ? Moment{start.time, start.round + 1}
+                            : Moment{start.time + duration, 0};
+}
+
+struct Change {
+  Moment when;
+  bool is_start = false;  ///< frees come before starts of one moment
+  std::int64_t bytes = 0;
+  auto operator<=>(const Change&) const = default;
+};
+
+class Recurrence {
+ public:
+  Recurrence(const Plan& plan, const Problem& problem)
+      : plan_(plan),
+        problem_(problem),
+        readers_(plan),
+        starts_(plan.steps.size()),
+        ends_(plan.steps.size()),
+        evaluated_(plan.steps.size(), false),
+        free_at_(plan.buffers.size()),
+        lane_free_(plan.lanes.size()),
+        changes_(problem.platform.memories.size()),
+        pending_(problem.platform.memories.size()),
+        used_(problem.platform.memories.size()),
+        last_grant_(problem.platform.memories.size()),
+        ordered_(problem.platform.memories.size(), false),
+        ports_(2 * problem.platform.links.size()) {
+    for (const MemoryId memory : plan.ordered_grants) ordered_[index(memory)] = true;
+    find_releases();
+    find_earlier_stays();
+  }
+
+  Claims run() {
+    for (const BufferId buffer : plan_.initial) place_initial(buffer);
+    for (std::uint32_t s = 0; s < plan_.steps.size() && certain_; ++s) evaluate(s);
+    Claims claims;
+    if (!certain_) return claims;
+    claim_peaks(claims);
+    if (certain_) claim_times(claims);
+    return claims;
+  }
+
+ private:
+  struct ReleaseState {
+    std::uint32_t buffer = 0;
+    std::uint32_t waits = 0;
+    Moment when;
+  };
+  struct Port {
+    Moment free;
+    Moment last_ready;
+    std::uint32_t last_lane = kNone;
+  };
+
+  Bytes bytes(BufferId buffer) const { return problem_.workload[plan_[buffer].tensor].bytes; }
+
+  void find_releases() {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> edges;  // (step, release)
+    const auto add = [&](std::uint32_t buffer, std::span<const StepId> steps) {
+      const auto release = static_cast<std::uint32_t>(releases_.size());
+      releases_.push_back({buffer, static_cast<std::uint32_t>(steps.size()), {}});
+      for (const StepId step : steps) edges.emplace_back(index(step), release);
+    };
+    for (const Release& release : plan_.releases) add(index(release.buffer), plan_.after(release));
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
+      if (readers_.taken_by(BufferId{b}) != kNoStep) add(b, readers_.of(BufferId{b}));
+    std::ranges::stable_sort(edges);
+    release_begin_.assign(plan_.steps.size() + 1, 0);
+    for (const auto& [step, release] : edges) {
+      ++release_begin_[step + 1];
+      release_edges_.push_back(release);
+    }
+    for (std::size_t s = 1; s < release_begin_.size(); ++s)
+      release_begin_[s] += release_begin_[s - 1];
+  }
+
+  /// For every copy, the earlier stay of its tensor in its destination that a copy has taken away.
+  void find_earlier_stays() {
+    std::map<std::array<std::uint32_t, 4>, std::uint32_t> latest;
+    earlier_stay_.assign(plan_.steps.size(), kNone);
+    const auto key = [&](BufferId b) {
+      const Buffer& buffer = plan_[b];
+      return std::array{index(buffer.tensor), buffer.microbatch, buffer.instance,
+                        index(buffer.memory)};
+    };
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (step.kind != StepKind::copy) continue;
+      const BufferId to = plan_.list(step.writes).front(), from = plan_.list(step.reads).front();
+      if (const auto found = latest.find(key(to)); found != latest.end())
+        earlier_stay_[s] = found->second;
+      if (step.source != SourceRelease::keep) latest[key(from)] = index(from);
+    }
+  }
+
+  void place_initial(BufferId buffer) {
+    const std::uint32_t memory = index(plan_[buffer].memory);
+    used_[memory] += bytes(buffer);
+    changes_[memory].push_back({{}, true, bytes(buffer).count()});
+  }
+
+  Time duration(std::uint32_t s) {
+    const Step& step = plan_.steps[s];
+    const Lane& lane = plan_[step.lane];
+    if (step.duration) return *step.duration;
+    if (step.kind == StepKind::compute) return times_on(lane.processor)[index(step.op)];
+    return copy_time(lane, bytes(plan_.list(step.writes).front()));
+  }
+
+  const std::vector<Time>& times_on(ProcessorId processor) {
+    if (times_.empty()) times_.resize(problem_.platform.processors.size());
+    auto& times = times_[index(processor)];
+    if (times.empty()) times = durations(problem_.workload, problem_.platform, processor);
+    return times;
+  }
+
+  Time copy_time(const Lane& lane, Bytes size) const {
+    if (lane.from == lane.to) return Time{};
+    const Route& route = *problem_.topology.route(lane.from, lane.to);
+    const Memory& to = problem_.platform[lane.to];
+    const auto round_up = [](Bytes b, Bytes block) {
+      return (b.count() + block.count() - 1) / block.count();
+    };
+    const Bytes block = std::max(problem_.platform[lane.from].block, to.block);
+    Time time = route.latency + transfer_time(block * round_up(size, block), route.bandwidth);
+    if (to.erase_block > Bytes{}) time += to.erase_time * round_up(size, to.erase_block);
+    return time;
+  }
+
+  void evaluate(std::uint32_t s) {
+    const Step& step = plan_.steps[s];
+    Moment ready = lane_free_[index(step.lane)];
+    const auto wait = [&](Moment moment) { ready = std::max(ready, moment); };
+    const auto wait_for = [&](std::uint32_t other, bool start) {
+      if (!evaluated_[other])
+        certain_ = false;
+      else
+        wait(start ? starts_[other] : ends_[other]);
+    };
+    for (const BufferId buffer : plan_.list(step.reads))
+      if (const StepId producer = readers_.producer(buffer); producer != kNoStep)
+        wait_for(index(producer), false);
+    for (const Dependency& dependency : plan_.after(step))
+      wait_for(index(dependency.on), dependency.edge == Dependency::Edge::after_start);
+    if (const std::uint32_t stay = earlier_stay_[s]; stay != kNone) {
+      if (!free_at_[stay])
+        certain_ = false;
+      else
+        wait(*free_at_[stay]);
+    }
+    if (!certain_) return;
+
+    const Time time = duration(s);
+    if (step.kind == StepKind::copy) ready = after_ports(step, ready);
+    starts_[s] = allocate(s, ready);
+    ends_[s] = after(starts_[s], time);
+    evaluated_[s] = true;
+    if (step.kind == StepKind::copy) hold_ports(step, s);
+    lane_free_[index(step.lane)] = step.kind == StepKind::copy ? starts_[s] : ends_[s];
+    note_end(s);
+  }
+
+  /// Calls `visit` with every port of a copy's route and whether it is a fifo one.
+  void for_ports(const Step& step, auto visit) {
+    const Lane& lane = plan_[step.lane];
+    if (lane.from == lane.to) return;
+    for (const Hop& hop : problem_.topology.route(lane.from, lane.to)->hops) {
+      const Link& link = problem_.platform[hop.link];
+      const std::uint32_t direction = link.duplex == Duplex::half ? 0u : hop.direction;
+      visit(ports_[2 * index(hop.link) + direction], link.sharing == Sharing::fifo);
+    }
+  }
+
+  Moment after_ports(const Step& step, Moment ready) {
+    Moment start = ready;
+    for_ports(step, [&](Port& port, bool fifo) {
+      // A later-issued copy of another lane that is ready first would be served first.
+      if (port.last_lane != kNone && port.last_lane != index(step.lane) && ready < port.last_ready)
+        certain_ = false;
+      if (!fifo && ready < port.free) certain_ = false;
+      port.last_ready = std::max(port.last_ready, ready);
+      start = std::max(start, port.free);
+    });
+    return start;
+  }
+
+  void hold_ports(const Step& step, std::uint32_t s) {
+    for_ports(step, [&](Port& port, bool) {
+      port.free = ends_[s];
+      port.last_lane = index(step.lane);
+    });
+  }
+
+  Moment allocate(std::uint32_t s, Moment ready) {
+    const Step& step = plan_.steps[s];
+    const Lane& lane = plan_[step.lane];
+    const bool is_copy = step.kind == StepKind::copy;
+    const std::uint32_t memory =
+        index(is_copy ? lane.to : problem_.platform[lane.processor].memory);
+    Bytes workspace;
+    if (!is_copy) workspace = problem_.workload[step.op].workspace;
+    if (step.kind == StepKind::pair) workspace += problem_.workload[step.second].workspace;
+    Bytes demand = workspace;
+    for (const BufferId buffer : plan_.list(step.writes)) demand += bytes(buffer);
+
+    const Moment start =
+        ordered_[memory] && demand > Bytes{} ? granted(memory, demand, ready) : ready;
+    used_[memory] += demand;
+    changes_[memory].push_back({start, true, demand.count()});
+    if (workspace > Bytes{}) {
+      const Moment end = after(start, duration(s));
+      changes_[memory].push_back({end, false, -workspace.count()});
+      pending_[memory].push({end, workspace.count()});
+    }
+    return start;
+  }
+
+  /// The first moment, not before `ready` or the grant before, at which `demand` is free.
+  Moment granted(std::uint32_t memory, Bytes demand, Moment ready) {
+    Moment start = std::max(ready, last_grant_[memory]);
+    auto& pending = pending_[memory];
+    const Bytes usable = problem_.platform.memories[memory].usable();
+    const auto take_next = [&] {
+      start = std::max(start, pending.top().first);
+      used_[memory] -= Bytes{pending.top().second};
+      pending.pop();
+    };
+    while (!pending.empty() && pending.top().first <= start) take_next();
+    while (!usable.is_unlimited() && used_[memory] + demand > usable) {
+      if (pending.empty()) {
+        certain_ = false;
+        return start;
+      }
+      take_next();
+    }
+    last_grant_[memory] = start;
+    return start;
+  }
+
+  void note_end(std::uint32_t s) {
+    for (std::uint32_t e = release_begin_[s]; e < release_begin_[s + 1]; ++e) {
+      ReleaseState& release = releases_[release_edges_[e]];
+      release.when = std::max(release.when, ends_[s]);
+      if (--release.waits > 0) continue;
+      const BufferId buffer{release.buffer};
+      const std::uint32_t memory = index(plan_[buffer].memory);
+      free_at_[release.buffer] = release.when;
+      changes_[memory].push_back({release.when, false, -bytes(buffer).count()});
+      pending_[memory].push({release.when, bytes(buffer).count()});
+    }
+  }
+
+  void claim_peaks(Claims& claims) {
+    for (std::uint32_t m = 0; m < changes_.size(); ++m) {
+      if (changes_[m].empty()) continue;
+      std::ranges::sort(changes_[m]);
+      std::int64_t now = 0, peak = 0;
+      for (const Change& change : changes_[m]) {
+        now += change.bytes;
+        peak = std::max(peak, now);
+      }
+      const Memory& memory = problem_.platform.memories[m];
+      if (!memory.usable().is_unlimited() && Bytes{peak} > memory.usable()) certain_ = false;
+      claims.peak.emplace_back(MemoryId{m}, Bytes{peak});
+    }
+    if (!certain_) claims.peak.clear();
+  }
+
+  void claim_times(Claims& claims) {
+    Time makespan, period;
+    std::vector<std::optional<Time>> first(problem_.platform.processors.size());
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      makespan = std::max(makespan, ends_[s].time);
+      const Lane& lane = plan_[plan_.steps[s].lane];
+      if (lane.kind != Lane::Kind::stream) continue;
+      auto& from = first[index(lane.processor)];
+      if (!from) from = starts_[s].time;
+      period = std::max(period, ends_[s].time - *from);
+    }
+    claims.makespan = makespan;
+    if (!plan_.steady_from_microbatch) claims.period = period;
+  }
+
+  const Plan& plan_;
+  const Problem& problem_;
+  const Readers readers_;
+  std::vector<Moment> starts_, ends_;
+  std::vector<bool> evaluated_;
+  std::vector<std::optional<Moment>> free_at_;  ///< by buffer
+  std::vector<Moment> lane_free_;
+  std::vector<std::vector<Change>> changes_;  ///< by memory
+  using Free = std::pair<Moment, std::int64_t>;
+  std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<>>> pending_;
+  std::vector<Bytes> used_;
+  std::vector<Moment> last_grant_;
+  std::vector<bool> ordered_;
+  std::vector<Port> ports_;
+  std::vector<ReleaseState> releases_;
+  std::vector<std::uint32_t> release_begin_, release_edges_;
+  std::vector<std::uint32_t> earlier_stay_;
+  std::vector<std::vector<Time>> times_;
+  bool certain_ = true;
+};
+
+}  // namespace
+
+Claims claims_of(const Plan& plan, const Problem& problem) {
+  return Recurrence(plan, problem).run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,75 @@
+#include "policy/offload/storage.hpp"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr Bytes kProbe{1 << 20};
+
+/// Time to move the probe out and back, or nothing where there is no way.
+std::optional<Time> round_trip(const Problem& problem, MemoryId home, MemoryId storage) {
+  const Route* out = problem.topology.route(home, storage);
+  const Route* back = problem.topology.route(storage, home);
+  if (!out || !back) return std::nullopt;
+  return out->latency + back->latency + transfer_time(kProbe, out->bandwidth) +
+         transfer_time(kProbe, back->bandwidth);
+}
+
+/// Whether a memory may serve as storage: not a crossing of links, and no processor computes in it.
+bool is_storage(const Platform& platform, std::size_t memory) {
+  if (platform.memories[memory].is_switch) return false;
+  for (const Processor& processor : platform.processors)
+    if (static_cast<std::size_t>(processor.memory) == memory) return false;
+  return true;
+}
+
+MemoryId fastest_storage(const Problem& problem, MemoryId home, const Location& where) {
+  std::optional<MemoryId> best;
+  Time best_time;
+  for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m) {
+    if (!is_storage(problem.platform, m)) continue;
+    const auto time = round_trip(problem, home, MemoryId{m});
+    if (!time || (best && *time >= best_time)) continue;
+    best = MemoryId{m};
+    best_time = *time;
+  }
+  if (best) return *best;
+  refuse_parameter(
+      where, fmt::format("platform `{}` links no storage to `{}`, so nothing can be offloaded",
+                         problem.platform.name, problem.platform[home].name));
+}
+
+MemoryId named_storage(const Problem& problem, MemoryId home, const Located<std::string>& to) {
+  const auto found = problem.platform.find_memory(to.value);
+  if (!found) {
+    std::vector<std::string> names;
+    for (const Memory& memory : problem.platform.memories) names.push_back(memory.name);
+    refuse_parameter(
+        to.where, fmt::format("platform `{}` has no memory `{}`", problem.platform.name, to.value),
+        did_you_mean(to.value, names));
+  }
+  if (*found == home || !round_trip(problem, home, *found))
+    refuse_parameter(to.where, fmt::format("no link leads from `{}` to `{}` and back",
+                                           problem.platform[home].name, to.value));
+  return *found;
+}
+
+}  // namespace
+
+OffloadMemories offload_memories(const Problem& problem, const OffloadParameters& parameters) {
+  OffloadMemories memories;
+  memories.processor = processor_for(problem, parameters);
+  memories.home = problem.platform[memories.processor].memory;
+  memories.storage = parameters.to ? named_storage(problem, memories.home, *parameters.to)
+                                   : fastest_storage(problem, memories.home, parameters.where);
+  return memories;
+}
+
+std::size_t offloaded_stages(const Problem& problem) {
+  const std::size_t stages = problem.chain.stages.size();
+  return stages < 2 ? 0 : stages - 2;
+}
+
+}  // namespace plimsoll

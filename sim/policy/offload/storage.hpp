@@ -1,0 +1,39 @@
+/// Where offloaded tensors go: what the offload policies share.
+#pragma once
+
+#include "policy/entry.hpp"
+
+namespace plimsoll {
+
+struct OffloadParameters : SingleProcessorParameters {
+  std::optional<Located<std::string>> to;
+};
+
+/// The processor's memory and the storage that tensors are copied to.
+struct OffloadMemories {
+  ProcessorId processor{};
+  MemoryId home{};
+  MemoryId storage{};
+};
+
+/// A Record that has `on` and `to` already.
+template <class Parameters>
+[[nodiscard]] Record<Parameters> offload_record(const std::string& name) {
+  Record<Parameters> record = single_processor_record<Parameters>(name);
+  std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
+  record.optional("to", to, located(plimsoll::name()),
+                  "the memory to copy to; default: the one with the fastest way out and back");
+  return record;
+}
+
+/// Resolves `on` and `to`. The default storage is the memory in which 1 MiB is out and back first;
+/// ties go to the first in the platform file. Throws InputError where nothing is linked to the
+/// processor's memory.
+[[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
+                                               const OffloadParameters& parameters);
+
+/// How many stages, from the first, are worth moving: all but the last two, which are needed back
+/// at once.
+[[nodiscard]] std::size_t offloaded_stages(const Problem& problem);
+
+}  // namespace plimsoll

@@ -1,0 +1,48 @@
+#include "policy/pipeline/schedule.hpp"
+#include "policy/registry.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+/// Device i: w = min(p-1-i, m) forwards; then for k = 0..m-w-1 forward w+k, backward k; then the
+/// rest.
+Schedule one_f_one_b(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t) {
+  Schedule schedule;
+  for (std::uint32_t i = 0; i < devices; ++i) {
+    schedule.placement.push_back(i);
+    auto& order = schedule.orders.emplace_back();
+    const std::uint32_t warm_up = std::min(devices - 1 - i, microbatches);
+    for (std::uint32_t k = 0; k < warm_up; ++k) order.push_back({Task::Kind::forward, i, k});
+    for (std::uint32_t k = 0; k < microbatches; ++k) {
+      if (warm_up + k < microbatches) order.push_back({Task::Kind::forward, i, warm_up + k});
+      order.push_back({Task::Kind::backward, i, k});
+    }
+  }
+  return schedule;
+}
+
+Planned plan_1f1b(const Problem& problem, const PipelineParameters& parameters) {
+  require_one_virtual_stage(parameters);
+  return plan_pipeline(problem, parameters, one_f_one_b);
+}
+
+}  // namespace
+
+PolicyInfo pipeline_1f1b_policy() {
+  return make_policy<PipelineParameters>(
+      {.name = "pipeline/1f1b",
+       .summary = "After a warm-up every device alternates one forward and one backward.",
+       .paper = "Narayanan et al. 2021, \"Memory-Efficient Pipeline-Parallel DNN Training\" "
+                "(PipeDream-Flush), ICML, arXiv:2006.09503; Fan et al. 2021, \"DAPPLE\", PPoPP",
+       .assumes = "one stage a device; a backward that is not split",
+       .guarantees =
+           "the makespan of GPipe on equal stages without message latency; device i keeps at most "
+           "min(m, p-i) microbatches",
+       .complexity = "O(microbatches x operators)"},
+      pipeline_record("pipeline/1f1b"), plan_1f1b);
+}
+
+}  // namespace plimsoll

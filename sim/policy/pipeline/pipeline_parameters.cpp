@@ -1,0 +1,64 @@
+#include "policy/pipeline/pipeline_parameters.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+Format<PartitionChoice> partition_format() {
+  const auto named =
+      mapped<std::string, PartitionChoice>(one_of<std::string>({{"balanced", "balanced"}}),
+                                           [](std::string s) { return PartitionChoice(s); });
+  const auto cuts = mapped<std::vector<std::int64_t>, PartitionChoice>(
+      list_of(integer(1, 100'000'000)),
+      [](std::vector<std::int64_t> c) { return PartitionChoice(std::move(c)); });
+  return either(named, cuts);
+}
+
+}  // namespace
+
+Record<PipelineParameters> pipeline_record(const std::string& name) {
+  Record<PipelineParameters> record(name, "Parameters of " + name + ".");
+  record
+      .optional("microbatches", &PipelineParameters::microbatches, integer(1, 1'000'000),
+                "microbatches of one mini-batch; default 1")
+      .optional("devices", &PipelineParameters::devices,
+                list_of(located(plimsoll::name()), 1, 65'536),
+                "processors in pipeline order; default: all of the platform")
+      .optional("virtual_stages", &PipelineParameters::virtual_stages, integer(1, 1'000'000),
+                "stages held by one device; default 1")
+      .optional(
+          "partition", &PipelineParameters::partition, located(partition_format()),
+          "`balanced` (by time, exact), or the numbers of chain stages before each cut; default: "
+          "one chain stage a slot where the counts are equal, else balanced");
+  return record;
+}
+
+void require_one_virtual_stage(const PipelineParameters& parameters) {
+  if (parameters.virtual_stages != 1)
+    refuse_parameter(parameters.where,
+                     fmt::format("`{}` holds one stage a device; virtual_stages is {}",
+                                 parameters.name, parameters.virtual_stages));
+}
+
+std::vector<ProcessorId> pipeline_devices(const Problem& problem,
+                                          const PipelineParameters& parameters) {
+  std::vector<ProcessorId> devices;
+  if (!parameters.devices) {
+    for (std::uint32_t p = 0; p < problem.platform.processors.size(); ++p)
+      devices.push_back(ProcessorId{p});
+    return devices;
+  }
+  for (const Located<std::string>& device : *parameters.devices) {
+    const ProcessorId processor = processor_named(problem, device);
+    if (std::ranges::find(devices, processor) != devices.end())
+      refuse_parameter(device.where, fmt::format("device `{}` is named twice", device.value));
+    devices.push_back(processor);
+  }
+  return devices;
+}
+
+}  // namespace plimsoll
