@@ -1,0 +1,203 @@
+#include "scenario/run.hpp"
+
+#include "plan/plan_checker.hpp"
+#include "plan/plan_file.hpp"
+
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Platform without_limits(Platform platform) {
+  for (Memory& memory : platform.memories) memory.capacity = Bytes::unlimited();
+  return platform;
+}
+
+/// Whether the workload says how many samples a mini-batch has.
+bool states_batch(const Scenario& scenario) {
+  if (scenario.workload_options.batch) return true;
+  if (const auto* chain = std::get_if<ChainSpec>(&scenario.workload))
+    return chain->batch.has_value();
+  if (const auto* graph = std::get_if<GraphSpec>(&scenario.workload))
+    return graph->batch.has_value();
+  return true;
+}
+
+/// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
+/// the batch.
+Workload build_for(const Scenario& scenario, std::int64_t microbatches, const Location& where) {
+  WorkloadOptions options = scenario.workload_options;
+  if (microbatches == 1 || !states_batch(scenario)) return build(scenario.workload, options);
+  const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
+  if (batch % microbatches != 0)
+    throw InputError(
+        {{Severity::error, where,
+          fmt::format("{} microbatches do not divide a batch of {}", microbatches, batch), ""}});
+  options.microbatch = batch / microbatches;
+  return build(scenario.workload, options);
+}
+
+/// The policy `none`, on the processor that `policy` runs on.
+BoundPolicy reference_policy(const Node& policy) {
+  Diagnostics diagnostics;
+  Node none = parse_value("{name: none}", policy.where().origin);
+  if (policy.is_mapping())
+    if (const Node* on = policy.find("on")) none.set("on", *on, diagnostics);
+  auto bound = bind_policy(none, diagnostics);
+  diagnostics.throw_if_errors();
+  return std::move(*bound);
+}
+
+Time makespan_without_limits(const Plan& plan, const Workload& workload, const Platform& platform) {
+  const Platform unlimited = without_limits(platform);
+  const Topology topology(unlimited);
+  return execute(lower(plan, workload, unlimited, topology)).makespan;
+}
+
+double relative(Time time, Time reference) {
+  if (reference == Time{}) return 0.0;
+  return static_cast<double>((time - reference).count()) / static_cast<double>(reference.count());
+}
+
+void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology) {
+  const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
+  if (!problems.empty())
+    throw std::logic_error(fmt::format("policy `{}` made a plan that is not valid: {}",
+                                       result.policy, fmt::join(problems, "; ")));
+  const Program program = lower(result.plan, result.step, scenario.platform, topology);
+  const Stopwatch watch;
+  result.execution = execute(program);
+  result.execution_s = watch.seconds();
+  result.metrics = measure(program, result.execution, scenario.iterations);
+  result.oom = result.execution.oom;
+  result.cycle = result.execution.cycle;
+  result.claims = result.plan.claims;
+  result.bounds = result.plan.bounds;
+}
+
+/// A value as flow YAML.
+std::string as_written(const Node& node) {
+  if (node.is_scalar()) return node.scalar();
+  std::vector<std::string> parts;
+  for (const Node& item : node.items()) parts.push_back(as_written(item));
+  for (const auto& [key, value] : node.entries())
+    parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
+  return fmt::format(fmt::runtime(node.is_mapping() ? "{{{}}}" : "[{}]"), fmt::join(parts, ", "));
+}
+
+std::string parameters_as_written(const Node& policy) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : policy.entries())
+    if (key.scalar() != "name")
+      parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+RunResult describe_run(const Scenario& scenario, std::string policy) {
+  RunResult result;
+  result.scenario = scenario.name;
+  result.platform = scenario.platform_name;
+  result.workload = scenario.workload_name;
+  result.policy = std::move(policy);
+  result.worst_quality = scenario.platform.worst_quality();
+  for (const Memory& memory : scenario.platform.memories)
+    result.memory_names.push_back(memory.name);
+  return result;
+}
+
+/// Against `none` on unlimited memory; for pipelines against the same schedule on unlimited memory,
+/// as none of them offloads or recomputes.
+void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy) {
+  if (!result.metrics.makespan) return;
+  const Platform& platform = scenario.platform;
+  if (result.policy.starts_with("pipeline/")) {
+    result.overhead = relative(*result.metrics.makespan,
+                               makespan_without_limits(result.plan, result.step, platform));
+    return;
+  }
+  const Topology topology(platform);
+  const ChainView chain;  // `none` looks at operators only
+  const Planned none =
+      reference_policy(policy).plan(Problem{result.step, chain, platform, topology});
+  result.overhead = relative(*result.metrics.makespan,
+                             makespan_without_limits(std::get<Plan>(none), result.step, platform));
+}
+
+RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  RunResult result = describe_run(scenario, bound.name);
+  result.policy_parameters = parameters_as_written(policy);
+  result.step = build_for(scenario, bound.microbatches, policy.where());
+  result.saved_bytes = bound.microbatches == 1 || !states_batch(scenario)
+                           ? result.step.saved_bytes
+                           : build(scenario.workload, scenario.workload_options).saved_bytes;
+  const ChainView chain = chain_view(result.step);
+  const Topology topology(scenario.platform);
+  const Stopwatch watch;
+  Planned planned = bound.plan(Problem{result.step, chain, scenario.platform, topology});
+  result.planning_s = watch.seconds();
+  if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
+    result.infeasible = std::move(*infeasible);
+    return result;
+  }
+  result.plan = std::move(std::get<Plan>(planned));
+  execute_plan(result, scenario, topology);
+  compare_with_reference(result, scenario, policy);
+  return result;
+}
+
+}  // namespace
+
+RunResult run_policy(const Scenario& scenario, const Node& policy) {
+  Diagnostics diagnostics;
+  const auto bound = bind_policy(policy, diagnostics);
+  diagnostics.throw_if_errors();
+  try {
+    return run_bound(scenario, policy, *bound);
+  } catch (const std::invalid_argument& problem) {
+    throw InputError({{Severity::error, policy.where(), problem.what(), ""}});
+  } catch (const QuantityOverflow&) {
+    throw InputError({{Severity::error, policy.where(),
+                       "the numbers of this scenario leave the range of 106 days or 9.2 EB", ""}});
+  }
+}
+
+RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {
+  RunResult result = describe_run(scenario, path.filename().string());
+  const Topology topology(scenario.platform);
+  const Workload whole = build(scenario.workload, scenario.workload_options);
+  result.saved_bytes = whole.saved_bytes;
+  // Names do not depend on the size of a microbatch, so the plan can be read before it is known.
+  result.plan = read_plan(path, whole, scenario.platform);
+  result.step = build_for(scenario, result.plan.microbatches, Location{path.string(), 0, 0});
+  const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
+  if (!problems.empty()) {
+    std::vector<Diagnostic> diagnostics;
+    for (const std::string& problem : problems)
+      diagnostics.push_back({Severity::error, Location{path.string(), 0, 0}, problem, ""});
+    throw InputError(std::move(diagnostics));
+  }
+  execute_plan(result, scenario, topology);
+  return result;
+}
+
+std::vector<RunResult> run(const Scenario& scenario) {
+  std::vector<RunResult> results;
+  for (const Node& policy : scenario.policies) results.push_back(run_policy(scenario, policy));
+  return results;
+}
+
+}  // namespace plimsoll

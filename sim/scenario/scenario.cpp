@@ -1,0 +1,322 @@
+#include "scenario/scenario.hpp"
+
+#include "platform/platform_file.hpp"
+#include "scenario/search_path.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::int64_t kMaxIterations = 1'000'000;
+constexpr std::size_t kMaxPolicies = 1000;
+
+struct RunSpec {
+  std::int64_t iterations = 1;
+};
+
+/// The file as written; its parts are read once it is known what they are.
+struct ScenarioSpec {
+  Location where;
+  std::string name;
+  Node platform, workload, policy;
+  std::vector<std::pair<Located<std::string>, Node>> set;
+  RunSpec run;
+  std::optional<Node> expect;
+};
+
+/// A workload that refers to a file: {model: vgg19, batch: 128, ...}.
+struct WorkloadReference {
+  std::optional<Located<std::string>> model, onnx, profile;
+  WorkloadOptions options;
+};
+
+Format<ScenarioSpec> scenario_format() {
+  const auto run = Record<RunSpec>("run", "How often.")
+                       .optional("iterations", &RunSpec::iterations, integer(1, kMaxIterations),
+                                 "training steps in a row; default 1")
+                       .format();
+  return Record<ScenarioSpec>("scenario", "A what-if run.")
+      .where(&ScenarioSpec::where)
+      .required("scenario", &ScenarioSpec::name, name(), "its name")
+      .required("platform", &ScenarioSpec::platform, raw(),
+                "a name, a path, or a platform in place")
+      .required("workload", &ScenarioSpec::workload, raw(),
+                "{model: NAME, batch: N, ...}, a path, or a workload in place")
+      .required("policy", &ScenarioSpec::policy, raw(), "a policy, or a list of them, to compare")
+      .optional("set", &ScenarioSpec::set, map_of(raw()),
+                "paths of platform, workload or policy, and the values they get")
+      .optional("run", &ScenarioSpec::run, run, "iterations")
+      .optional("expect", &ScenarioSpec::expect, raw(), "what a regression suite holds it to")
+      .format();
+}
+
+struct WorkloadReferenceFields : WorkloadReference {
+  std::optional<std::int64_t> batch;
+  std::optional<DType> dtype;
+  std::optional<Optimizer> optimizer;
+  std::optional<Loss> loss;
+  NamedIntegers with;
+};
+
+Format<WorkloadReferenceFields> reference_format() {
+  using Fields = WorkloadReferenceFields;
+  std::optional<Located<std::string>> Fields::*model = &Fields::model;
+  std::optional<Located<std::string>> Fields::*onnx = &Fields::onnx;
+  std::optional<Located<std::string>> Fields::*profile = &Fields::profile;
+  return Record<Fields>("workload", "A network from a file, and how it is trained.")
+      .optional("model", model, located(text()), "name or path of a workload file")
+      .optional("onnx", onnx, located(text()), "path of an ONNX file")
+      .optional("profile", profile, located(text()), "path of a measured profile")
+      .optional("batch", &Fields::batch, batch_format(),
+                "samples of the whole mini-batch; default 1")
+      .optional("dtype", &Fields::dtype, dtype_format(), "default fp32")
+      .optional("optimizer", &Fields::optimizer, optimizer_format(), "default none")
+      .optional("loss", &Fields::loss, loss_format(), "default cross-entropy")
+      .optional("with", &Fields::with, with_format(),
+                "numbers that the network file lets one choose")
+      .format();
+}
+
+enum class Target { platform, workload, policy, run };
+
+constexpr std::array kPlatformKeys{"memories",   "processors", "links",  "switches",
+                                   "cluster",    "battery",    "energy", "power_limit",
+                                   "provenance", "extends",    "about"};
+constexpr std::array kReferenceKeys{"model", "onnx",      "profile", "batch",
+                                    "dtype", "optimizer", "loss",    "with"};
+constexpr std::array kWorkloadKeys{"chain",  "graph",  "layers",  "input",
+                                   "inputs", "blocks", "defaults"};
+constexpr std::array kPolicyKeys{"name",           "on",       "to",           "budget",
+                                 "segments",       "distance", "microbatches", "devices",
+                                 "virtual_stages", "partition"};
+
+bool is_one_of(std::string_view key, const auto& keys) {
+  return std::ranges::find(keys, key) != keys.end();
+}
+
+/// One assignment: which part of the scenario it changes, where in it, and to what.
+struct Assignment {
+  Target target = Target::platform;
+  std::string path;
+  Location where;
+  Node value;
+};
+
+std::optional<Assignment> resolve(const std::string& path, const Location& where, Node value,
+                                  Diagnostics& diagnostics) {
+  const std::size_t dot = path.find('.');
+  const std::string head = path.substr(0, dot);
+  constexpr std::array prefixes{std::pair{"platform", Target::platform},
+                                std::pair{"workload", Target::workload},
+                                std::pair{"policy", Target::policy}, std::pair{"run", Target::run}};
+  for (const auto& [prefix, target] : prefixes)
+    if (head == prefix && dot != std::string::npos)
+      return Assignment{target, path.substr(dot + 1), where, std::move(value)};
+  if (is_one_of(head, kPlatformKeys))
+    return Assignment{Target::platform, path, where, std::move(value)};
+  if (is_one_of(head, kReferenceKeys) || is_one_of(head, kWorkloadKeys))
+    return Assignment{Target::workload, path, where, std::move(value)};
+  if (is_one_of(head, kPolicyKeys))
+    return Assignment{Target::policy, path, where, std::move(value)};
+
+  std::vector<std::string> known{"platform", "workload", "policy", "run"};
+  known.insert(known.end(), kPlatformKeys.begin(), kPlatformKeys.end());
+  known.insert(known.end(), kReferenceKeys.begin(), kReferenceKeys.end());
+  known.insert(known.end(), kWorkloadKeys.begin(), kWorkloadKeys.end());
+  known.insert(known.end(), kPolicyKeys.begin(), kPolicyKeys.end());
+  diagnostics.error(
+      where, fmt::format("`{}` is no path of the platform, the workload or the policy", path),
+      did_you_mean(head, known));
+  return std::nullopt;
+}
+
+/// Turns "vgg19" into {model: vgg19}, so that options can be set beside it.
+Node as_mapping(const Node& node, const char* key, Diagnostics& diagnostics) {
+  if (!node.is_scalar()) return node;
+  Node mapping = parse_value("{}", node.where().origin);
+  mapping.set(key, node, diagnostics);
+  return mapping;
+}
+
+class ScenarioReader {
+ public:
+  ScenarioReader(const Node& document, const std::filesystem::path& folder,
+                 const Overrides& overrides)
+      : document_(document), search_(folder), overrides_(overrides) {}
+
+  Scenario run() {
+    auto spec = scenario_format().read(document_, diagnostics_);
+    diagnostics_.throw_if_errors();
+    spec_ = std::move(*spec);
+    scenario_.name = spec_.name;
+    scenario_.iterations = spec_.run.iterations;
+    scenario_.has_expectations = spec_.expect.has_value();
+    gather_assignments();
+    guarded([&] { read_policies(); });
+    guarded([&] { read_platform_part(); });
+    guarded([&] { read_workload_part(); });
+    diagnostics_.throw_if_errors();
+    scenario_.warnings = diagnostics_.warnings();
+    return std::move(scenario_);
+  }
+
+ private:
+  /// Files that are named have errors of their own: collected with all the others.
+  void guarded(auto part) {
+    try {
+      part();
+    } catch (const InputError& error) {
+      for (const Diagnostic& d : error.diagnostics())
+        if (d.severity == Severity::error) diagnostics_.error(d.where, d.message, d.hint);
+    }
+  }
+
+  void gather_assignments() {
+    const auto add = [&](const std::string& path, const Location& where, Node value) {
+      if (auto assignment = resolve(path, where, std::move(value), diagnostics_))
+        assignments_.push_back(std::move(*assignment));
+    };
+    for (auto& [path, value] : spec_.set) add(path.value, path.where, value);
+    int number = 0;
+    for (const auto& [path, value] : overrides_.set) {
+      const std::string origin = fmt::format("--set #{}", ++number);
+      guarded([&] { add(path, Location{origin, 0, 0}, parse_value(value, origin)); });
+    }
+  }
+
+  void apply(Node& node, Target target) {
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == target) node.set(assignment.path, assignment.value, diagnostics_);
+  }
+
+  void read_policies() {
+    std::vector<Node> policies;
+    if (spec_.policy.is_sequence())
+      policies = spec_.policy.items();
+    else
+      policies.push_back(spec_.policy);
+    if (policies.empty() || policies.size() > kMaxPolicies)
+      diagnostics_.error(
+          spec_.policy.where(),
+          fmt::format("a list of {} policies; expected 1 to {}", policies.size(), kMaxPolicies));
+    if (!overrides_.policies.empty()) policies = chosen_policies(policies);
+    for (Node& policy : policies) {
+      const bool is_set = std::ranges::any_of(
+          assignments_, [](const Assignment& a) { return a.target == Target::policy; });
+      if (is_set) policy = as_mapping(policy, "name", diagnostics_);
+      apply(policy, Target::policy);
+      (void)bind_policy(policy, diagnostics_);  // all errors of the file at once
+    }
+    scenario_.policies = std::move(policies);
+    Node run = parse_value("{}", "run");
+    apply(run, Target::run);
+    if (const Node* iterations = run.find("iterations"))
+      if (const auto value = integer(1, kMaxIterations).read(*iterations, diagnostics_))
+        scenario_.iterations = *value;
+  }
+
+  /// Policies named on the command line keep the parameters that the scenario gives for that name.
+  std::vector<Node> chosen_policies(const std::vector<Node>& given) {
+    std::vector<Node> chosen;
+    for (const std::string& name : overrides_.policies) {
+      const auto same = std::ranges::find_if(given, [&](const Node& node) {
+        const Node* its_name = node.is_mapping() ? node.find("name") : &node;
+        return its_name && its_name->is_scalar() && its_name->scalar() == name;
+      });
+      chosen.push_back(same != given.end() ? *same : parse_value(name, "--policy"));
+    }
+    return chosen;
+  }
+
+  void read_platform_part() {
+    Node node = spec_.platform;
+    if (node.is_scalar()) node = search_.read(node.scalar(), "platforms", node.where());
+    apply(node, Target::platform);
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == Target::platform)
+        scenario_.assigned_platform_paths.push_back(assignment.path);
+    const auto resolver = [&](const Located<std::string>& name) -> std::optional<Node> {
+      const auto beside = SearchPath(std::filesystem::path(name.where.origin).parent_path());
+      if (!beside.find(name.value, "platforms")) return std::nullopt;
+      return beside.read(name.value, "platforms", name.where);
+    };
+    scenario_.platform = read_platform(node, diagnostics_, resolver);
+    scenario_.platform_name = scenario_.platform.name;
+  }
+
+  void read_workload_part() {
+    const bool in_place = spec_.workload.is_mapping() && spec_.workload.find("workload");
+    if (in_place) {
+      read_workload_document(spec_.workload);
+      return;
+    }
+    Node reference = as_mapping(spec_.workload, "model", diagnostics_);
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == Target::workload && is_reference_path(assignment.path))
+        reference.set(assignment.path, assignment.value, diagnostics_);
+    const auto fields = reference_format().read(reference, diagnostics_);
+    if (!fields) return;
+    for (const auto& unavailable : {fields->onnx, fields->profile})
+      if (unavailable)
+        diagnostics_.error(
+            unavailable->where,
+            "workloads from ONNX files and profiles are not available in this version; "
+            "expected `model: NAME`");
+    if (!fields->model) {
+      if (!fields->onnx && !fields->profile)
+        diagnostics_.error(reference.where(), "the workload names no `model`");
+      return;
+    }
+    scenario_.workload_options = {.batch = fields->batch,
+                                  .dtype = fields->dtype,
+                                  .optimizer = fields->optimizer,
+                                  .loss = fields->loss,
+                                  .with = fields->with};
+    read_workload_document(search_.read(fields->model->value, "workloads", fields->model->where));
+  }
+
+  static bool is_reference_path(const std::string& path) {
+    return is_one_of(path.substr(0, path.find('.')), kReferenceKeys);
+  }
+
+  void read_workload_document(Node node) {
+    const bool in_place = node.where().origin == spec_.workload.where().origin;
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == Target::workload &&
+          (in_place || !is_reference_path(assignment.path)))
+        node.set(assignment.path, assignment.value, diagnostics_);
+    if (diagnostics_.has_errors()) return;
+    scenario_.workload = read_workload(node);
+    scenario_.workload_name = name_of(scenario_.workload);
+  }
+
+  const Node& document_;
+  const SearchPath search_;
+  const Overrides& overrides_;
+  Diagnostics diagnostics_;
+  ScenarioSpec spec_;
+  std::vector<Assignment> assignments_;
+  Scenario scenario_;
+};
+
+}  // namespace
+
+Scenario load_scenario(const std::filesystem::path& path, const Overrides& overrides) {
+  return read_scenario(read_document(path), path.parent_path(), overrides);
+}
+
+Scenario read_scenario(const Node& document, const std::filesystem::path& folder,
+                       const Overrides& overrides) {
+  return ScenarioReader(document, folder, overrides).run();
+}
+
+std::string scenario_schema() {
+  return json_schema(scenario_format().shape, "Plimsoll scenario");
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,72 @@
+#include "scenario/search_path.hpp"
+
+#include <cstdlib>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kExtension = ".yaml";
+
+bool is_path(const std::string& name) {
+  return name.find('/') != std::string::npos || name.ends_with(kExtension);
+}
+
+std::vector<fs::path> configured_folders() {
+  std::vector<fs::path> folders;
+  if (const char* listed = std::getenv("PLIMSOLL_PATH")) {
+    std::string rest = listed;
+    while (!rest.empty()) {
+      const std::size_t colon = rest.find(':');
+      if (colon != 0) folders.emplace_back(rest.substr(0, colon));
+      rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
+    }
+  }
+  folders.emplace_back(PLIMSOLL_SHARE_DIR);
+  folders.emplace_back(PLIMSOLL_SOURCE_SHARE_DIR);
+  return folders;
+}
+
+}  // namespace
+
+SearchPath::SearchPath(fs::path folder) {
+  folders_.push_back(std::move(folder));
+  for (fs::path& other : configured_folders()) folders_.push_back(std::move(other));
+}
+
+std::optional<fs::path> SearchPath::find(const std::string& name, const std::string& kind) const {
+  std::error_code ignored;
+  if (is_path(name)) {
+    const fs::path path = fs::path(name).is_absolute() ? fs::path(name) : folders_.front() / name;
+    return path.lexically_normal();
+  }
+  for (const fs::path& folder : folders_)
+    for (const fs::path& candidate :
+         {folder / (name + kExtension), folder / kind / (name + kExtension)})
+      if (fs::is_regular_file(candidate, ignored)) return candidate.lexically_normal();
+  return std::nullopt;
+}
+
+Node SearchPath::read(const std::string& name, const std::string& kind,
+                      const Location& where) const {
+  if (const auto path = find(name, kind)) return read_document(*path);
+  const std::string singular = kind.substr(0, kind.size() - 1);
+  throw InputError({{Severity::error, where, fmt::format("there is no {} `{}`", singular, name),
+                     did_you_mean(name, names(kind))}});
+}
+
+std::vector<std::string> SearchPath::names(const std::string& kind) const {
+  std::set<std::string> names;
+  std::error_code ignored;
+  for (const fs::path& folder : folders_)
+    for (const auto& entry : fs::directory_iterator(folder / kind, ignored))
+      if (entry.path().extension() == kExtension) names.insert(entry.path().stem().string());
+  return {names.begin(), names.end()};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,38 @@
+/// Where a bare name of a platform or workload is looked up.
+#pragma once
+
+#include "base/document.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// Folders searched for `platforms/NAME.yaml` or `workloads/NAME.yaml`, or NAME.yaml itself, in
+/// this order: next to the file that names it, each folder of PLIMSOLL_PATH (colon-separated), the
+/// installed share folder, the source tree that the program was built from.
+class SearchPath {
+ public:
+  /// `folder` is that of the file that names things.
+  explicit SearchPath(std::filesystem::path folder);
+
+  /// Reads the document that `name` means: a path (it has a slash or ends in .yaml; relative to the
+  /// folder) or a bare name of that kind ("platforms", "workloads"). Throws InputError at `where`
+  /// with the nearest known name.
+  [[nodiscard]] Node read(const std::string& name, const std::string& kind,
+                          const Location& where) const;
+
+  /// The path that read() would open, or nothing.
+  [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& name,
+                                                          const std::string& kind) const;
+
+  /// All names of a kind, sorted, each once.
+  [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
+
+ private:
+  std::vector<std::filesystem::path> folders_;
+};
+
+}  // namespace plimsoll

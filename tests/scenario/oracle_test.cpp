@@ -1,0 +1,186 @@
+// The known answers of tests/oracles, through the formats that users see: a scenario in YAML in,
+// the result's JSON out.
+#include "report/json_report.hpp"
+#include "scenario/run.hpp"
+#include "support/chains.hpp"
+
+#include <fstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+namespace plimsoll {
+namespace {
+
+using nlohmann::json;
+
+json oracle(const std::string& name) {
+  std::ifstream file(std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/" + name);
+  return json::parse(file);
+}
+
+std::string indented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin) + 1;
+    out += "  " + text.substr(begin, end - begin);
+    begin = end;
+  }
+  return out;
+}
+
+json run_scenario(const std::string& platform, const std::string& workload,
+                  const std::string& policy) {
+  const std::string text = "scenario: oracle\nplatform:\n" + indented(platform) + "workload:\n" +
+                           indented(workload) + "policy: " + policy + "\n";
+  const Scenario scenario = read_scenario(parse_document(text, "oracle.yaml"), ".");
+  return json::parse(json_report(run(scenario))).at(0);
+}
+
+test::Chain chain_of(const json& it) {
+  return {it.at("f"), it.at("b"), it.at("a"), it.at("abar"), {}, {}};
+}
+
+test::OneGpu gpu_of(const json& instance, std::optional<std::int64_t> limit) {
+  return {limit, instance.at("bw_out"), instance.at("bw_in"), "ideal", ""};
+}
+
+json run_chain(const json& instance, std::optional<std::int64_t> limit, const std::string& policy) {
+  return run_scenario(test::platform_yaml(gpu_of(instance, limit)),
+                      test::chain_yaml(chain_of(instance)), policy);
+}
+
+std::int64_t peak(const json& result, const std::string& memory = "hbm") {
+  return result.at("memories").at(memory).at("peak_requested_bytes");
+}
+
+/// `expected` is {makespan, peak}, or null where the run cannot end.
+void check_run(const json& result, const json& expected) {
+  if (expected.is_null()) {
+    CHECK((result.at("status") == "deadlock" || result.at("status") == "oom"));
+    return;
+  }
+  REQUIRE(result.at("status") == "ok");
+  CHECK(result.at("makespan_s") == expected.at("makespan").get<double>());
+  CHECK(peak(result) == expected.at("peak"));
+  CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
+  CHECK(result.at("claims").at("peak_bytes").at("hbm") == peak(result));
+}
+
+std::string eager(int distance) {
+  return fmt::format("{{name: offload/eager, distance: {}}}", distance);
+}
+
+}  // namespace
+
+TEST_CASE("offload oracles: policy none takes the compute time and the known peak") {
+  const json data = oracle("offload_chain.json");
+  for (const json& it : data.at("instances")) {
+    const json result = run_chain(it.at("instance"), std::nullopt, "none");
+    CHECK(result.at("makespan_s") == it.at("expected").at("compute_time").get<double>());
+    CHECK(peak(result) == it.at("expected").at("peak_without_offload"));
+    CHECK(result.at("overhead") == 0.0);
+  }
+}
+
+TEST_CASE("offload oracles: offload/all has the known makespan and peak, and needs that peak") {
+  const json data = oracle("offload_chain.json");
+  for (const json& it : data.at("instances")) {
+    const json& instance = it.at("instance");
+    const json& expected = it.at("expected").at("policy_sync_offload_all");
+    check_run(run_chain(instance, std::nullopt, "offload/all"), expected);
+    const json limited = run_chain(instance, instance.at("M").get<std::int64_t>(), "offload/all");
+    CHECK((limited.at("status") == "ok") == expected.at("fits").get<bool>());
+  }
+}
+
+TEST_CASE("offload oracles: offload/eager at distance 1 and 2, limited and unlimited") {
+  const json data = oracle("offload_chain.json");
+  for (const json& it : data.at("instances"))
+    for (const int w : {1, 2}) {
+      INFO(it.at("name") << " distance " << w);
+      const json& instance = it.at("instance");
+      const std::string key = fmt::format("distance_{}", w);
+      check_run(run_chain(instance, instance.at("M").get<std::int64_t>(), eager(w)),
+                it.at("expected").at("policy_eager").at(key));
+      check_run(run_chain(instance, std::nullopt, eager(w)),
+                it.at("expected").at("policy_eager_unlimited_memory").at(key));
+    }
+}
+
+TEST_CASE("offload oracles: the homogeneous sweep over memory limits") {
+  const json sweep = oracle("offload_chain.json").at("sweep");
+  const json& instance = sweep.at("instance");
+  CHECK(run_chain(instance, std::nullopt, "none").at("makespan_s") ==
+        sweep.at("compute_time").get<double>());
+  CHECK(peak(run_chain(instance, std::nullopt, "none")) == sweep.at("peak_without_offload"));
+  check_run(run_chain(instance, std::nullopt, "offload/all"), sweep.at("policy_sync_offload_all"));
+  for (const json& row : sweep.at("rows"))
+    for (const int w : {1, 2}) {
+      INFO("M = " << row.at("M") << ", distance " << w);
+      check_run(run_chain(instance, row.at("M").get<std::int64_t>(), eager(w)),
+                row.at("policy_eager").at(fmt::format("distance_{}", w)));
+    }
+}
+
+TEST_CASE("checkpoint oracles: store all, and every number of segments") {
+  for (const json& it : oracle("checkpoint_chain.json").at("instances")) {
+    const std::string workload = test::chain_yaml(chain_of(it.at("chain")));
+    const std::string platform = test::platform_yaml({});
+    const auto check = [&](const std::string& policy, const json& expected) {
+      INFO(it.at("name") << " " << policy);
+      check_run(run_scenario(platform, workload, policy),
+                {{"makespan", expected.at("time")}, {"peak", expected.at("peak")}});
+    };
+    check("none", it.at("store_all"));
+    for (const json& row : it.at("checkpoint_sequential"))
+      check(fmt::format("{{name: remat/sqrt, segments: {}}}", row.at("segments").get<int>()), row);
+    check("remat/every-stage", it.at("checkpoint_sequential").back());
+  }
+}
+
+namespace {
+
+std::string pipeline_platform(int devices, double latency) {
+  std::string text = "platform: pipeline\nmemories:\n";
+  for (int i = 0; i < devices; ++i) text += fmt::format("  hbm{}: {{capacity: unlimited}}\n", i);
+  text += "processors:\n";
+  for (int i = 0; i < devices; ++i) text += fmt::format("  gpu{0}: {{memory: hbm{0}}}\n", i);
+  text += "links:\n";
+  for (int i = 0; i + 1 < devices; ++i)
+    text += fmt::format("  link{0}: {{between: [hbm{0}, hbm{1}], latency: {2} s}}\n", i, i + 1,
+                        latency);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("pipeline oracles: gpipe and 1f1b, with and without message latency") {
+  for (const json& row : oracle("pipeline_schedules.json").at("rows")) {
+    const int p = row.at("p"), m = row.at("m");
+    const std::string id = row.at("id");
+    INFO(id);
+    std::string workload = "workload: stages\nchain:\n";
+    for (int s = 0; s < p; ++s)
+      workload +=
+          fmt::format("  - {{name: s{}, forward: {} s, backward: {} s, saved: 1 B}}\n", s,
+                      row.at("times").at("F").get<int>(), row.at("times").at("BW").get<int>());
+    const std::string policy =
+        fmt::format("{{name: pipeline/{}, microbatches: {}}}",
+                    id.find("GPipe") != std::string::npos ? "gpipe" : "1f1b", m);
+    const json result = run_scenario(pipeline_platform(p, row.at("comm")), workload, policy);
+    REQUIRE(result.at("status") == "ok");
+    CHECK(result.at("makespan_s") == row.at("makespan").get<double>());
+    CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
+    for (int i = 0; i < p; ++i) {
+      const json& gpu = result.at("processors").at(fmt::format("gpu{}", i));
+      CHECK(gpu.at("span_s") ==
+            row.at("device_spans").at(static_cast<std::size_t>(i)).get<double>());
+      CHECK(peak(result, fmt::format("hbm{}", i)) ==
+            row.at("peak_activations_per_device_chunks").at(static_cast<std::size_t>(i)));
+    }
+    CHECK(result.at("period_s") == row.at("device_spans").at(0).get<double>());
+  }
+}
+
+}  // namespace plimsoll
