@@ -1,0 +1,62 @@
+# shellcheck shell=bash
+# For the scripts of this folder, to be sourced: where things are, phases, logs, and failing with a sentence.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+program=${0##*/}
+logs=$root/build/logs
+export LC_ALL=C.UTF-8
+cd "$root"
+
+phase() { printf '==> %s\n' "$*"; }
+skipped() { printf 'skipped: %s\n' "$*"; }
+
+fail() {
+  printf '%s: %s\n' "$program" "$*" >&2
+  exit 1
+}
+
+# logged LOG SENTENCE COMMAND...: runs COMMAND with its output in build/logs/LOG.log; SENTENCE says what failed.
+logged() {
+  local log=$logs/$1.log sentence=$2 start=$SECONDS
+  shift 2
+  mkdir -p "$logs"
+  "$@" >"$log" 2>&1 </dev/null || fail "$sentence; the log is ${log#"$root"/}"
+  printf '    done in %d s\n' $((SECONDS - start))
+}
+
+# As many compilers as there are cores, and about 1.5 GiB of free memory for each.
+parallel_jobs() {
+  local cores memory
+  cores=$(nproc)
+  memory=$(awk '/^MemAvailable:/ { print int($2 / 1572864) }' /proc/meminfo)
+  ((memory >= 1)) || memory=1
+  echo $((cores < memory ? cores : memory))
+}
+
+# build PRESET "TARGET..." [CMAKE ARGUMENT...]: configures build/PRESET and builds the targets there.
+build() {
+  local name=$1 targets
+  read -r -a targets <<<"$2"
+  shift 2
+  if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
+  phase "configuring build/$name"
+  logged "$name-configure" "CMake could not configure build/$name" cmake --preset "$name" "$@"
+  phase "building build/$name with $(parallel_jobs) jobs (minutes the first time)"
+  logged "$name-build" "build/$name does not compile" \
+    cmake --build "build/$name" -j "$(parallel_jobs)" --target "${targets[@]}"
+}
+
+# ctest_in FOLDER [CTEST ARGUMENT...]: runs the tests of build/FOLDER; names those that fail.
+ctest_in() {
+  local name=$1 log=$logs/$1-ctest.log
+  shift
+  phase "testing build/$name"
+  if ! ctest --test-dir "build/$name" --output-on-failure --no-tests=error -j "$(nproc)" "$@" \
+    >"$log" 2>&1 </dev/null; then
+    local failed
+    failed=$(awk '/^The following tests FAILED:/ { list = 1; next } list && $2 == "-" { printf "%s%s", sep, $3; sep = ", " }' "$log")
+    fail "tests fail in build/$name (${failed:-ctest itself}); the log is ${log#"$root"/}"
+  fi
+  awk '/tests passed/ || /^Total Test time/ { print "    " $0 }' "$log"
+}
