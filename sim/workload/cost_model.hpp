@@ -2,9 +2,10 @@
 ///
 ///   time = launch_overhead + max(flops / (peak(dtype) * e), traffic / (bandwidth * e_b))
 ///
-/// with e the processor's efficiency for the operator's class. A class bound by bandwidth reaches that
-/// share of the memory's bandwidth, one bound by arithmetic that share of the peak: the same number
-/// serves both, as in a platform file. Given times pass through unchanged, without launch overhead.
+/// with e the processor's efficiency for the operator's class. A class bound by bandwidth reaches
+/// that share of the memory's bandwidth, one bound by arithmetic that share of the peak: the same
+/// number serves both, as in a platform file. Given times pass through unchanged, without launch
+/// overhead.
 #pragma once
 
 #include "platform/platform.hpp"
@@ -16,8 +17,8 @@
 namespace plimsoll {
 
 /// The duration of every operator on `processor`, by operator id.
-/// Throws std::invalid_argument with a sentence if the platform lacks a number that is needed (the peak
-/// rate of the dtype, when an operator has FLOPs and no given time). O(operators).
+/// Throws std::invalid_argument with a sentence if the platform lacks a number that is needed (the
+/// peak rate of the dtype, when an operator has FLOPs and no given time). O(operators).
 [[nodiscard]] std::vector<Time> durations(const Workload& workload, const Platform& platform,
                                           ProcessorId processor);
 

@@ -34,7 +34,13 @@ inline constexpr OperatorId kNoOperator{0xFFFFFFFF};
 /// What bytes are for. The classes of `at_peak` in the result; `in_flight` is the destination of a
 /// copy that has not ended, `workspace` lives while one operator runs.
 enum class TensorClass : std::uint8_t {
-  parameter, gradient, optimizer_state, activation, saved, workspace, in_flight
+  parameter,
+  gradient,
+  optimizer_state,
+  activation,
+  saved,
+  workspace,
+  in_flight
 };
 inline constexpr std::size_t kTensorClasses = 7;
 [[nodiscard]] const char* to_text(TensorClass);
@@ -43,12 +49,12 @@ enum class Phase : std::uint8_t { forward, backward, backward_input, backward_we
 
 /// When a tensor comes and goes.
 enum class Lifetime : std::uint8_t {
-  step,       ///< made by an operator, released after its last use
-  resident,   ///< there from before the step until after it, one for all microbatches (parameters)
-  input,      ///< there from before the step until after it, one for each microbatch (a_0)
-  stays,      ///< made by an operator, one for each microbatch, never released (delta_0)
-  accumulated ///< made by the first operator that writes it, one for all microbatches, never
-              ///< released unless an optimizer operator reads it (gradients of parameters)
+  step,        ///< made by an operator, released after its last use
+  resident,    ///< there from before the step until after it, one for all microbatches (parameters)
+  input,       ///< there from before the step until after it, one for each microbatch (a_0)
+  stays,       ///< made by an operator, one for each microbatch, never released (delta_0)
+  accumulated  ///< made by the first operator that writes it, one for all microbatches, never
+               ///< released unless an optimizer operator reads it (gradients of parameters)
 };
 
 struct Tensor {
@@ -71,17 +77,18 @@ struct Operator {
   OperatorClass operator_class = OperatorClass::other;
   /// The forward operator that a backward belongs to; kNoOperator for forwards and optimizers.
   OperatorId forward = kNoOperator;
-  Flops flops;                        ///< 2 per multiply-add
-  Bytes traffic;                      ///< read and written in the processor's memory, for the roofline
-  std::optional<Time> given_time;     ///< abstract workloads and profiles: on every processor
+  Flops flops;                     ///< 2 per multiply-add
+  Bytes traffic;                   ///< read and written in the processor's memory, for the roofline
+  std::optional<Time> given_time;  ///< abstract workloads and profiles: on every processor
   std::optional<Energy> given_energy;
-  Bytes workspace;                    ///< while it runs
+  Bytes workspace;  ///< while it runs
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).
   TensorList updates;
-  /// Allocated at its start, valid at its end. For backwards and optimizers kept == bare. A gradient
-  /// that is already there (another consumer came first) is added to and not allocated again.
+  /// Allocated at its start, valid at its end. For backwards and optimizers kept == bare. A
+  /// gradient that is already there (another consumer came first) is added to and not allocated
+  /// again.
   TensorList kept, bare;
 };
 
@@ -89,17 +96,17 @@ struct Operator {
 /// resident, an input, or produced by an earlier operator; the graph is acyclic.
 struct Workload {
   std::string name;
-  std::int64_t batch = 1;             ///< samples of the whole mini-batch
-  std::int64_t microbatch = 1;        ///< samples of what the bytes and times here describe
+  std::int64_t batch = 1;       ///< samples of the whole mini-batch
+  std::int64_t microbatch = 1;  ///< samples of what the bytes and times here describe
   std::vector<Tensor> tensors;
   std::vector<Operator> operators;
   std::vector<TensorId> tensor_lists;
   std::uint32_t forwards = 0;         ///< operators [0, forwards) are forwards, in execution order
   std::uint32_t optimizer_begin = 0;  ///< operators [optimizer_begin, size) are the optimizer's
-  Bytes saved_bytes;                  ///< kept for backward by `none`: storages, no parameters, no input
+  Bytes saved_bytes;  ///< kept for backward by `none`: storages, no parameters, no input
   Bytes parameter_bytes;
-  std::int64_t parameters = 0;        ///< elements; 0 where unknown
-  std::int64_t macs = 0;              ///< multiply-adds of one forward of `microbatch`; 0 where unknown
+  std::int64_t parameters = 0;  ///< elements; 0 where unknown
+  std::int64_t macs = 0;        ///< multiply-adds of one forward of `microbatch`; 0 where unknown
   DType dtype = DType::fp32;
   /// Each stage of an abstract chain, in order, is one forward operator (see chain_view.hpp).
   bool is_chain = false;

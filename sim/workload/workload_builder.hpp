@@ -1,5 +1,8 @@
-/// Builds workloads. The forward graph is held as a Boost.Graph DAG while it is built; freeze()
+/// Builds workloads. freeze() makes a Boost.Graph DAG of the forwards (topological_order.hpp),
 /// checks it, orders it and flattens it.
+///
+/// A reader comes after the maker of a value, and after those changes in place that were added
+/// before it; a change in place comes after the readers added before it.
 #pragma once
 
 #include "workload/workload.hpp"
@@ -33,9 +36,10 @@ class WorkloadBuilder {
   OperatorId add(OperatorSpec spec);
   [[nodiscard]] const Tensor& operator[](TensorId) const;
 
-  /// Orders forwards topologically (stable: the order of adding breaks ties), appends backwards in the
-  /// order in which they were added, computes saved_bytes and returns the frozen step. The builder is
-  /// spent. Throws std::invalid_argument naming the operators of a cycle. O(operators + reads).
+  /// Orders forwards topologically (stable: the order of adding breaks ties), appends backwards in
+  /// the order in which they were added, computes saved_bytes and returns the frozen step. The
+  /// builder is spent. Throws std::invalid_argument naming the operators of a cycle. O(operators +
+  /// reads).
   [[nodiscard]] Workload freeze();
 
  private:

@@ -1,0 +1,74 @@
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace plimsoll {
+namespace {
+
+const char* name(DType dtype) {
+  switch (dtype) {
+    case DType::fp64:
+      return "fp64";
+    case DType::fp32:
+      return "fp32";
+    case DType::tf32:
+      return "tf32";
+    case DType::bf16:
+      return "bf16";
+    case DType::fp16:
+      return "fp16";
+    case DType::fp8:
+      return "fp8";
+    case DType::int8:
+      return "int8";
+  }
+  return "";
+}
+
+Time arithmetic_time(const Operator& op, DType dtype, const Processor& processor, Ratio share) {
+  if (op.flops == Flops{}) return Time{};
+  const std::optional<FlopRate>& peak = processor.compute[static_cast<std::size_t>(dtype)];
+  if (!peak)
+    throw std::invalid_argument("processor `" + processor.name + "` states no peak rate for " +
+                                name(dtype) + ", which operator `" + op.name + "` needs");
+  return compute_time(op.flops, *peak * share);
+}
+
+}  // namespace
+
+std::vector<Time> durations(const Workload& workload, const Platform& platform,
+                            ProcessorId processor) {
+  const Processor& unit = platform[processor];
+  const Memory& memory = platform[unit.memory];
+  const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
+  std::vector<Time> times;
+  times.reserve(workload.operators.size());
+  for (const Operator& op : workload.operators) {
+    if (op.given_time) {
+      times.push_back(*op.given_time);
+      continue;
+    }
+    const Ratio share = unit.efficiency[static_cast<std::size_t>(op.operator_class)];
+    times.push_back(unit.launch_overhead +
+                    std::max(arithmetic_time(op, workload.dtype, unit, share),
+                             transfer_time(op.traffic, bandwidth * share)));
+  }
+  return times;
+}
+
+std::vector<Energy> operator_energies(const Workload& workload, const Platform& platform,
+                                      ProcessorId processor) {
+  const std::optional<EnergyPerFlop>& cost = platform[processor].energy_per_flop;
+  std::vector<Energy> energies;
+  energies.reserve(workload.operators.size());
+  for (const Operator& op : workload.operators) {
+    if (op.given_energy)
+      energies.push_back(*op.given_energy);
+    else
+      energies.push_back(cost ? *cost * op.flops : Energy{});
+  }
+  return energies;
+}
+
+}  // namespace plimsoll

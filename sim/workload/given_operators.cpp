@@ -1,0 +1,44 @@
+#include "workload/given_operators.hpp"
+
+namespace plimsoll {
+
+std::string backward_problem(const std::optional<Time>& whole,
+                             const std::optional<Time>& input_half,
+                             const std::optional<Time>& weight_half) {
+  if (whole && (input_half || weight_half))
+    return "gives both `backward` and its halves; expected one or the other";
+  if (!whole && !input_half && !weight_half)
+    return "no backward; expected `backward`, or `backward_input` and `backward_weight`";
+  if (!whole && !(input_half && weight_half))
+    return input_half ? "`backward_input` without `backward_weight`"
+                      : "`backward_weight` without `backward_input`";
+  return {};
+}
+
+Time whole_backward(const std::optional<Time>& whole, const std::optional<Time>& input_half,
+                    const std::optional<Time>& weight_half) {
+  return whole ? *whole : input_half.value_or(Time{}) + weight_half.value_or(Time{});
+}
+
+std::pair<TensorId, TensorId> add_parameters(WorkloadBuilder& builder, const std::string& owner,
+                                             Bytes bytes, Optimizer optimizer) {
+  if (bytes == Bytes{}) return {kNoTensor, kNoTensor};
+  const TensorId parameters = builder.add(
+      Tensor{owner + ".parameters", bytes, TensorClass::parameter, Lifetime::resident, kNoTensor});
+  const TensorId gradient =
+      builder.add(Tensor{owner + ".parameters.gradient", bytes, TensorClass::gradient,
+                         Lifetime::accumulated, kNoTensor});
+  if (const std::int64_t states = states_of(optimizer); states > 0)
+    builder.add(Tensor{owner + ".optimizer_state", bytes * states, TensorClass::optimizer_state,
+                       Lifetime::resident, kNoTensor});
+  return {parameters, gradient};
+}
+
+void set_batch(Workload& workload, std::optional<std::int64_t> in_file,
+               const WorkloadOptions& options) {
+  workload.batch = options.batch.value_or(in_file.value_or(1));
+  workload.microbatch = options.microbatch.value_or(workload.batch);
+  workload.dtype = options.dtype.value_or(DType::fp32);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,391 @@
+#include "workload/layers_file.hpp"
+
+#include "workload/given_operators.hpp"
+#include "workload/layer_error.hpp"
+#include "workload/operator_rules.hpp"
+#include "workload/standard_blocks.hpp"
+#include "workload/topological_order.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kRequiredWord = "required";
+constexpr std::size_t kMaxLayers = 100'000;
+
+/// --- reading -------------------------------------------------------------------------------
+
+std::optional<Argument> read_argument(std::string name, const Node& node,
+                                      Diagnostics& diagnostics) {
+  if (!node.is_scalar()) {
+    diagnostics.error(node.where(),
+                      "expected a whole number or an expression, found " + node.describe());
+    return std::nullopt;
+  }
+  try {
+    return Argument{std::move(name), node.where(), Expression(node.scalar())};
+  } catch (const LayerError& error) {
+    diagnostics.error(node.where(), error.what());
+    return std::nullopt;
+  }
+}
+
+Shape expression_shape(std::string text) {
+  Shape shape;
+  shape.title = "a whole number or an expression";
+  shape.text = std::move(text);
+  return shape;
+}
+
+Format<Argument> argument_format() {
+  return {[](const Node& node, Diagnostics& diagnostics) {
+            return read_argument({}, node, diagnostics);
+          },
+          expression_shape("names of `with`, + - * / and parentheses")};
+}
+
+/// The keys of a layer that are no arguments. True if `entry` was one.
+class LayerReader {
+ public:
+  LayerReader(LayerSpec& layer, Diagnostics& diagnostics)
+      : layer_(layer), diagnostics_(diagnostics), rule_(find_rule(layer.kind)) {}
+
+  void read(const Node& body) {
+    if (body.is_null()) return;
+    if (!body.is_mapping()) return add_argument({}, body);
+    for (const Node::Entry& entry : body.entries()) {
+      const std::string& key = entry.key.scalar();
+      if (key == "name")
+        read_into(layer_.name, name(), entry.value);
+      else if (key == "from")
+        read_into(layer_.from, located(name()), entry.value);
+      else if (key == "tied" && layer_.kind == "linear")
+        read_into(layer_.tied, located(name()), entry.value);
+      else if (rule_ != nullptr && !rule_->second_input.empty() && key == rule_->second_input)
+        read_into(layer_.second_input, located(name()), entry.value);
+      else if (rule_ != nullptr && !rule_->input_list.empty() && key == rule_->input_list)
+        read_into(layer_.parts, list_of(located(name()), 1, kMaxLayers), entry.value);
+      else if (key == "repeat")
+        layer_.repeat = read_argument(key, entry.value, diagnostics_);
+      else
+        add_argument(entry.key.scalar(), entry.value, entry.key.where());
+    }
+  }
+
+ private:
+  void add_argument(std::string key, const Node& value, std::optional<Location> where = {}) {
+    std::optional<Argument> argument = read_argument(std::move(key), value, diagnostics_);
+    if (!argument) return;
+    if (where) argument->where = *where;
+    layer_.arguments.push_back(std::move(*argument));
+  }
+
+  template <class Member, class T>
+  void read_into(Member& member, const Format<T>& format, const Node& node) {
+    if (std::optional<T> value = format.read(node, diagnostics_)) member = std::move(*value);
+  }
+
+  LayerSpec& layer_;
+  Diagnostics& diagnostics_;
+  const OperatorRule* rule_;
+};
+
+/// `relu`, or `conv2d: {...}`, or `linear: 10`.
+std::optional<LayerSpec> read_layer(const Node& node, Diagnostics& diagnostics) {
+  LayerSpec layer;
+  layer.where = node.where();
+  if (node.is_scalar()) {
+    layer.kind = node.scalar();
+    return layer;
+  }
+  if (!node.is_mapping() || node.entries().size() != 1) {
+    diagnostics.error(
+        node.where(),
+        "expected a layer such as `relu` or `linear: {features: 10}`, found " +
+            (node.is_mapping() ? "a mapping with " + std::to_string(node.entries().size()) + " keys"
+                               : node.describe()));
+    return std::nullopt;
+  }
+  const Node::Entry& entry = node.entries().front();
+  layer.kind = entry.key.scalar();
+  LayerReader(layer, diagnostics).read(entry.value);
+  return layer;
+}
+
+Shape layer_shape() {
+  Shape name;
+  name.kind = Shape::Kind::string;
+  Shape body;
+  body.kind = Shape::Kind::map;
+  body.text = "one layer and its arguments";
+  body.parts = {Shape{}};
+  for (const OperatorRule& rule : operator_rules())
+    if (!rule.is_loss)
+      name.text +=
+          (name.text.empty() ? "" : "; ") + std::string(rule.kind) + ": " + std::string(rule.about);
+  Shape shape;
+  shape.kind = Shape::Kind::either;
+  shape.title = "a layer";
+  shape.parts = {name, body};
+  return shape;
+}
+
+Format<std::vector<LayerSpec>> layer_list_format() {
+  return list_of(Format<LayerSpec>{read_layer, layer_shape()}, 1, kMaxLayers);
+}
+
+/// A block's number: an expression, or the word `required`.
+Format<std::optional<Argument>> default_format() {
+  auto read = [](const Node& node,
+                 Diagnostics& diagnostics) -> std::optional<std::optional<Argument>> {
+    if (node.is_scalar() && node.scalar() == kRequiredWord) return std::optional<Argument>{};
+    std::optional<Argument> value = read_argument({}, node, diagnostics);
+    if (!value) return std::nullopt;
+    return value;
+  };
+  return {std::move(read), expression_shape("the default, or `required`")};
+}
+
+Format<BlockSpec> block_format() {
+  return Record<BlockSpec>("block", "Layers under one name.")
+      .where(&BlockSpec::where)
+      .optional("with", &BlockSpec::with, map_of(default_format()),
+                "its numbers and their defaults")
+      .required("layers", &BlockSpec::layers, layer_list_format(), "the layers")
+      .format();
+}
+
+using NamedBlocks = std::vector<std::pair<Located<std::string>, BlockSpec>>;
+
+Format<std::map<std::string, BlockSpec>> blocks_format() {
+  return mapped<NamedBlocks, std::map<std::string, BlockSpec>>(
+      map_of(block_format()), [](NamedBlocks blocks) {
+        std::map<std::string, BlockSpec> by_name;
+        for (auto& [key, block] : blocks) {
+          block.where = key.where;
+          by_name.emplace(key.value, std::move(block));
+        }
+        return by_name;
+      });
+}
+
+Format<NetworkInput> input_format() {
+  const auto shape = list_of(argument_format(), 1, 3);
+  auto record = Record<NetworkInput>("input", "One sample of the network's input.")
+                    .required("shape", &NetworkInput::shape, shape, "without the batch")
+                    .optional("type", &NetworkInput::indices,
+                              one_of<bool>({{"values", false}, {"indices", true}}),
+                              "default values; indices are 8 bytes each")
+                    .format();
+  auto list = mapped<std::vector<Argument>, NetworkInput>(shape, [](std::vector<Argument> dims) {
+    return NetworkInput{std::move(dims), false};
+  });
+  return either(std::move(list), std::move(record));
+}
+
+/// --- checking ------------------------------------------------------------------------------
+
+const std::map<std::string, BlockSpec>& standard_blocks() {
+  static const std::map<std::string, BlockSpec> blocks = [] {
+    Diagnostics diagnostics;
+    const Node node = parse_document(kStandardBlocks, "standard blocks");
+    auto read = blocks_format().read(node, diagnostics);
+    diagnostics.throw_if_errors();
+    return std::move(*read);
+  }();
+  return blocks;
+}
+
+/// Names that every block may have as its own; each is looked up for every layer.
+constexpr std::size_t kMaxNumbers = 100;
+constexpr std::size_t kMaxBlocks = 1000;
+
+/// False, after reporting, for a network whose checking would take too long.
+bool has_bounded_names(const LayersSpec& network, Diagnostics& diagnostics) {
+  const auto bound = [&](std::size_t count, std::size_t most, const Location& where,
+                         const std::string& what) {
+    if (count > most)
+      diagnostics.error(where, "found " + std::to_string(count) + " " + what +
+                                   ", expected at most " + std::to_string(most));
+    return count <= most;
+  };
+  bool good = bound(network.with.size(), kMaxNumbers, network.where, "numbers in `with`") &&
+              bound(network.blocks.size(), kMaxBlocks, network.where, "blocks");
+  if (!good) return false;
+  for (const auto& [name, block] : network.blocks)
+    good = bound(block.with.size(), kMaxNumbers, block.where, "numbers in `with`") && good;
+  return good;
+}
+
+/// Checks the names in a network.
+class LayersChecker {
+ public:
+  LayersChecker(const LayersSpec& network, Diagnostics& diagnostics)
+      : network_(network), diagnostics_(diagnostics) {
+    for (const auto& [name, value] : network.with) constants_.insert(name.value);
+    for (const OperatorRule& rule : operator_rules())
+      if (!rule.is_loss) kinds_.insert(std::string(rule.kind));
+    for (const auto& [name, block] : network.blocks) kinds_.insert(name);
+  }
+
+  void check() {
+    for (const auto& [name, block] : network_.blocks) {
+      if (find_rule(name) != nullptr)
+        diagnostics_.error(block.where, "`" + name + "` is a layer already; choose another name");
+      std::set<std::string> numbers = constants_;
+      for (const auto& [number, value] : block.with) {
+        if (value) check_expression(*value, constants_);
+        numbers.insert(number.value);
+      }
+      check_layers(block.layers, numbers);
+    }
+    for (const Argument& dim : network_.input.shape) check_expression(dim, constants_);
+    check_layers(network_.layers, constants_);
+    check_recursion();
+  }
+
+ private:
+  void check_layers(const std::vector<LayerSpec>& layers, std::set<std::string> numbers) {
+    numbers.insert(std::string(kChannelsIn));
+    std::set<std::string> values = {std::string(kBlockInput)};
+    for (const LayerSpec& layer : layers) {
+      check_kind(layer);
+      for (const Argument& argument : layer.arguments) check_expression(argument, numbers);
+      if (layer.repeat) check_expression(*layer.repeat, numbers);
+      for (const auto* value : {&layer.from, &layer.second_input})
+        if (*value) check_value(**value, values);
+      for (const Located<std::string>& part : layer.parts) check_value(part, values);
+      if (!layer.name.empty() && !values.insert(layer.name).second)
+        diagnostics_.error(layer.where, "the name `" + layer.name + "` is taken");
+    }
+  }
+
+  void check_expression(const Argument& argument, const std::set<std::string>& numbers) {
+    for (const std::string& name : argument.value.names())
+      if (!numbers.contains(name))
+        diagnostics_.error(argument.where, "unknown number `" + name + "`", suggest(name, numbers));
+  }
+
+  void check_value(const Located<std::string>& value, const std::set<std::string>& values) {
+    if (values.contains(value.value)) return;
+    diagnostics_.error(value.where, "no value `" + value.value + "` was named before this layer",
+                       suggest(value.value, values));
+  }
+
+  void check_kind(const LayerSpec& layer) {
+    const auto block = network_.blocks.find(layer.kind);
+    if (block != network_.blocks.end()) {
+      std::vector<Attribute> attributes;
+      for (const auto& [name, value] : block->second.with)
+        attributes.push_back({name.value, value ? 0 : kRequired});
+      return check_arguments(layer, attributes);
+    }
+    const OperatorRule* rule = find_rule(layer.kind);
+    if (rule == nullptr || rule->is_loss) {
+      diagnostics_.error(layer.where, "unknown layer `" + layer.kind + "`",
+                         suggest(layer.kind, kinds_));
+      return;
+    }
+    check_arguments(layer, rule->attributes);
+    const auto need = [&](std::string_view key, bool given) {
+      if (!key.empty() && !given)
+        diagnostics_.error(layer.where, "`" + layer.kind + "` needs `" + std::string(key) + "`");
+    };
+    need(rule->second_input, layer.second_input.has_value());
+    need(rule->input_list, !layer.parts.empty());
+    if (layer.from && !rule->input_list.empty())
+      diagnostics_.error(layer.where, "`" + layer.kind + "` reads `" +
+                                          std::string(rule->input_list) + "`, not `from`");
+  }
+
+  /// The nearest name; only among so many that the search takes no time.
+  [[nodiscard]] std::string suggest(const std::string& found,
+                                    const std::set<std::string>& names) const {
+    constexpr std::size_t kCandidates = 2000;
+    if (diagnostics_.is_full() || names.size() > kCandidates) return {};
+    const std::vector<std::string> candidates(names.begin(), names.end());
+    return did_you_mean(found, candidates);
+  }
+
+  void check_arguments(const LayerSpec& layer, const std::vector<Attribute>& attributes) {
+    std::vector<std::string> known;
+    for (const Attribute& attribute : attributes) known.emplace_back(attribute.name);
+    std::set<std::string> given;
+    for (const Argument& argument : layer.arguments) {
+      if (argument.name.empty() && !known.empty())
+        given.insert(known.front());
+      else if (argument.name.empty())
+        diagnostics_.error(argument.where, "`" + layer.kind + "` takes no number");
+      else if (std::ranges::find(known, argument.name) != known.end())
+        given.insert(argument.name);
+      else
+        diagnostics_.error(argument.where, "`" + layer.kind + "` has no `" + argument.name + "`",
+                           did_you_mean(argument.name, known));
+    }
+    for (const Attribute& attribute : attributes)
+      if (attribute.fallback == kRequired && !given.contains(std::string(attribute.name)))
+        diagnostics_.error(layer.where,
+                           "`" + layer.kind + "` needs `" + std::string(attribute.name) + "`");
+  }
+
+  void check_recursion() {
+    std::vector<const std::pair<const std::string, BlockSpec>*> blocks;
+    std::map<std::string, std::uint32_t> index;
+    for (const auto& entry : network_.blocks) {
+      index.emplace(entry.first, static_cast<std::uint32_t>(blocks.size()));
+      blocks.push_back(&entry);
+    }
+    std::vector<Need> needs;
+    for (std::uint32_t b = 0; b < blocks.size(); ++b)
+      for (const LayerSpec& layer : blocks[b]->second.layers)
+        if (const auto inner = index.find(layer.kind); inner != index.end())
+          needs.emplace_back(b, inner->second);
+    const TopologicalOrder sorted =
+        topological_order(static_cast<std::uint32_t>(blocks.size()), needs);
+    if (sorted.cycle.empty()) return;
+    std::string names;
+    for (const std::uint32_t b : sorted.cycle) names += "`" + blocks[b]->first + "` contains ";
+    const auto* first = blocks[sorted.cycle.front()];
+    diagnostics_.error(first->second.where,
+                       "blocks contain each other: " + names + "`" + first->first + "`");
+  }
+
+  const LayersSpec& network_;
+  Diagnostics& diagnostics_;
+  std::set<std::string> constants_, kinds_;
+};
+
+}  // namespace
+
+Format<LayersSpec> layers_format() {
+  auto record =
+      Record<LayersSpec>("network", "A network in the layer language.")
+          .where(&LayersSpec::where)
+          .required("workload", &LayersSpec::name, name(), "the workload's name")
+          .required("input", &LayersSpec::input, input_format(), "shape of one sample")
+          .optional("with", &LayersSpec::with, with_format(),
+                    "numbers that a scenario may override")
+          .optional("blocks", &LayersSpec::blocks, blocks_format(), "named lists of layers")
+          .required("layers", &LayersSpec::layers, layer_list_format(), "in order of execution")
+          .optional("loss", &LayersSpec::loss, loss_format(), "default cross-entropy")
+          .optional("batch", &LayersSpec::batch, batch_format(), "default 1")
+          .optional("optimizer", &LayersSpec::optimizer, optimizer_format(), "default none")
+          .format();
+  auto read = [inner = std::move(record.read)](const Node& node, Diagnostics& diagnostics) {
+    std::optional<LayersSpec> network = inner(node, diagnostics);
+    if (!network || !has_bounded_names(*network, diagnostics)) return network;
+    for (const auto& [name, block] : standard_blocks()) {
+      const auto [taken, fresh] = network->blocks.emplace(name, block);
+      if (!fresh)
+        diagnostics.error(taken->second.where,
+                          "`" + name + "` is a standard block; choose another name");
+    }
+    LayersChecker(*network, diagnostics).check();
+    return network;
+  };
+  return {std::move(read), std::move(record.shape)};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,55 @@
+/// A network of layers with all blocks and repeats expanded, and all shapes known.
+#pragma once
+
+#include "workload/layers_file.hpp"
+#include "workload/operator_rules.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// A value: some bytes at some moment. Views share storage and gradient with what they look at; a
+/// change in place shares the storage only.
+struct NetworkValue {
+  Dims dims;
+  std::uint32_t storage = 0;
+  std::uint32_t gradient = 0;  ///< values with the same number share one gradient
+  std::uint32_t version = 0;   ///< of the storage: a later change in place makes the value stale
+  bool indices = false;
+};
+
+struct NetworkStorage {
+  std::string name;
+  Bytes bytes;
+  std::uint32_t version = 0;
+  std::string changed_by;  ///< the operator that changed it last
+  bool is_input = false;
+  bool kept = false;  ///< some backward reads it
+};
+
+inline constexpr std::uint32_t kNoValue = 0xFFFFFFFF;
+
+struct NetworkOperator {
+  std::string name;
+  const OperatorRule* rule = nullptr;
+  OperatorEffect effect;
+  std::vector<std::uint32_t> inputs;  ///< values
+  std::uint32_t output = kNoValue;
+  std::uint32_t tied = kNoValue;  ///< the operator whose weight this one uses as its own
+};
+
+struct Network {
+  std::vector<NetworkValue> values;  ///< the first one is the network's input
+  std::vector<NetworkStorage> storages;
+  std::vector<NetworkOperator> operators;
+  std::uint32_t gradients = 0;  ///< numbers of NetworkValue::gradient in use
+  std::int64_t batch = 1;
+  std::int64_t element = 4;
+};
+
+/// Throws InputError at the first layer that does not fit.
+[[nodiscard]] Network expand(const LayersSpec& layers, const WorkloadOptions& options);
+
+}  // namespace plimsoll

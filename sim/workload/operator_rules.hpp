@@ -1,0 +1,100 @@
+/// What every operator of the layer language computes, keeps for backward and needs there: one
+/// short entry each. What is kept is what autograd keeps (PyTorch 1.13.1, dropout fused as on a
+/// GPU).
+///
+/// Shapes leave out the batch: [channels, height, width] for images, [positions, features] for
+/// sequences, [features] for vectors. Values and parameters have the size of the dtype throughout;
+/// masks take 1 byte an element, indices 8, statistics of normalizations 4.
+#pragma once
+
+#include "base/quantity.hpp"
+#include "platform/platform.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+namespace unit {
+struct Element : Narrow {};
+}  // namespace unit
+using Elements = Quantity<unit::Element>;
+using Dims = std::vector<std::int64_t>;
+
+[[nodiscard]] Elements elements_of(const Dims& dims);
+/// Channels of an image, features of anything else: `in` of the layer language.
+[[nodiscard]] std::int64_t channels_of(const Dims& dims);
+/// "[64, 56, 56]"
+[[nodiscard]] std::string to_text(const Dims& dims);
+
+/// An operator applied to inputs of known shapes.
+struct RuleCall {
+  std::vector<Dims> inputs;
+  bool can_update = false;  ///< nothing else needs the first input's bytes
+  std::int64_t batch = 1;
+  std::int64_t element = 4;  ///< bytes of one element
+  std::vector<std::pair<std::string_view, std::int64_t>> arguments;
+
+  [[nodiscard]] std::int64_t operator[](std::string_view argument) const;
+  /// Bytes of a value of this shape, over the batch.
+  [[nodiscard]] Bytes bytes(const Dims& dims) const;
+};
+
+/// What the call means.
+struct OperatorEffect {
+  enum class Form : std::uint8_t {
+    fresh,     ///< y is a storage of its own
+    view,      ///< y is the storage of x; no operator at all
+    in_place,  ///< y replaces the bytes of x
+    no_output  ///< a loss: what it leaves is only for its backward
+  };
+  enum class Gradient : std::uint8_t {
+    fresh,  ///< a storage of its own for every input
+    pass    ///< the incoming gradient is handed on
+  };
+  Dims output;
+  Form form = Form::fresh;
+  Gradient gradient = Gradient::fresh;
+  bool keeps_inputs = false, keeps_output = false;
+  std::vector<std::pair<std::string, Bytes>> extras;  ///< further storages that backward reads
+  std::vector<std::pair<std::string, Elements>> parameters;
+  bool backward_reads_parameters = true;
+  bool sparse_parameters = false;  ///< forward reads only as many rows as it has outputs
+  Elements macs;                   ///< multiply-adds of the forward
+  Flops forward_flops;             ///< all of the forward, 2 per multiply-add
+  Flops backward_flops;  ///< of the backward, without 2 macs for each gradient of a product
+  Bytes forward_workspace;
+};
+
+/// The value of a switch that is not given: in place where nothing else needs the bytes.
+inline constexpr std::int64_t kWherePossible = 2;
+/// The default of an attribute that must be given.
+inline constexpr std::int64_t kRequired = -1;
+
+struct Attribute {
+  std::string_view name;
+  std::int64_t fallback = kRequired;
+};
+
+struct OperatorRule {
+  std::string_view kind;  ///< as in the file: "conv2d"
+  OperatorClass operator_class;
+  std::vector<Attribute> attributes;  ///< the first may be given without its name
+  OperatorEffect (*apply)(const RuleCall&);
+  std::string_view about;
+  /// The key of a second input ("skip"), or of a list of inputs that replaces the first ("parts").
+  std::string_view second_input = {};
+  std::string_view input_list = {};
+  bool is_loss = false;  ///< reached through `loss:`, not as a layer
+  bool reads_indices = false;
+};
+
+[[nodiscard]] std::span<const OperatorRule> operator_rules();
+/// nullptr where there is none.
+[[nodiscard]] const OperatorRule* find_rule(std::string_view kind);
+
+}  // namespace plimsoll

@@ -1,0 +1,83 @@
+#include "workload/workload_file.hpp"
+
+#include "base/repeat.hpp"
+#include "workload/layers_workload.hpp"
+
+namespace plimsoll {
+namespace {
+
+template <class T>
+WorkloadSource read_as(const Format<T>& format, const Node& node, Diagnostics& diagnostics) {
+  std::optional<T> spec = format.read(node, diagnostics);
+  diagnostics.throw_if_errors();
+  return std::move(*spec);
+}
+
+[[noreturn]] void refuse(const Location& where, const std::string& message) {
+  Diagnostics diagnostics;
+  diagnostics.error(where, message);
+  diagnostics.throw_if_errors();
+  throw InputError({});
+}
+
+/// Chains and graphs have neither layers nor a loss.
+void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
+  if (std::holds_alternative<LayersSpec>(source)) {
+    if (options.split_backward)
+      refuse(std::get<LayersSpec>(source).where,
+             "only a chain can split its backward; this is a network of layers");
+    return;
+  }
+  const Location& where =
+      std::visit([](const auto& spec) -> const Location& { return spec.where; }, source);
+  const std::string form = std::holds_alternative<ChainSpec>(source) ? "chain" : "graph";
+  if (options.split_backward && form == "graph")
+    refuse(where, "only a chain can split its backward; this is a graph");
+  if (options.loss) refuse(where, "a " + form + " takes no `loss`: its loss costs nothing");
+  if (!options.with.empty())
+    refuse(options.with.front().first.where, "a " + form + " takes no `with`: it has no numbers");
+}
+
+}  // namespace
+
+WorkloadSource read_workload(const Node& node) {
+  Diagnostics diagnostics;
+  Node expanded = node;
+  expand_repeats(expanded, DocumentLimits{}, diagnostics);
+  diagnostics.throw_if_errors();
+  const auto has = [&](const char* key) { return expanded.find(key) != nullptr; };
+  if (!expanded.is_mapping() || (!has("chain") && !has("graph") && !has("layers")))
+    refuse(node.where(),
+           "expected a workload: a mapping with `layers`, `chain` or `graph`, found " +
+               (expanded.is_mapping() ? "none of them" : node.describe()));
+  if (has("chain")) return read_as(chain_format(), expanded, diagnostics);
+  if (has("graph")) return read_as(graph_format(), expanded, diagnostics);
+  return read_as(layers_format(), expanded, diagnostics);
+}
+
+const std::string& name_of(const WorkloadSource& source) {
+  return std::visit([](const auto& spec) -> const std::string& { return spec.name; }, source);
+}
+
+std::int64_t default_batch(const WorkloadSource& source) {
+  return std::visit([](const auto& spec) { return spec.batch.value_or(1); }, source);
+}
+
+Workload build(const WorkloadSource& source, const WorkloadOptions& options) {
+  check_options(source, options);
+  try {
+    return std::visit([&](const auto& spec) { return build(spec, options); }, source);
+  } catch (const QuantityOverflow&) {
+    refuse(std::visit([](const auto& spec) { return spec.where; }, source),
+           "the sizes of workload `" + name_of(source) + "` add up to more than can be counted");
+  }
+}
+
+std::string workload_schema() {
+  Shape shape;
+  shape.kind = Shape::Kind::either;
+  shape.parts = {layers_format().shape, chain_format().shape, graph_format().shape};
+  return json_schema(shape, "Plimsoll workload");
+}
+
+}  // namespace plimsoll

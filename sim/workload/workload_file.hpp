@@ -1,0 +1,35 @@
+/// The one way in: a workload's file, whatever its form.
+///
+///   const WorkloadSource source = read_workload(read_document("workloads/resnet50.yaml"));
+///   const Workload workload = build(source, {.batch = 32, .optimizer = Optimizer::sgd_momentum});
+#pragma once
+
+#include "workload/chain_workload.hpp"
+#include "workload/graph_workload.hpp"
+#include "workload/layers_file.hpp"
+
+#include <string>
+#include <variant>
+
+namespace plimsoll {
+
+/// A workload as it is written; build() makes steps from it, as often as needed.
+using WorkloadSource = std::variant<ChainSpec, GraphSpec, LayersSpec>;
+
+/// Expands `repeat` and reads a chain, a graph or a network of layers, told apart by their keys.
+/// Throws InputError with all that is wrong.
+[[nodiscard]] WorkloadSource read_workload(const Node& node);
+
+[[nodiscard]] const std::string& name_of(const WorkloadSource& source);
+
+/// The samples of a mini-batch where the scenario does not say: as in the file, else 1.
+[[nodiscard]] std::int64_t default_batch(const WorkloadSource& source);
+
+/// O(operators). Throws InputError: layers that do not fit each other, sizes out of range, options
+/// that do not apply to this form, a backward that cannot be split.
+[[nodiscard]] Workload build(const WorkloadSource& source, const WorkloadOptions& options = {});
+
+/// JSON Schema of all forms.
+[[nodiscard]] std::string workload_schema();
+
+}  // namespace plimsoll

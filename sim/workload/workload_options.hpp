@@ -1,0 +1,47 @@
+/// What a scenario says about a workload beside its file.
+#pragma once
+
+#include "base/format.hpp"
+#include "platform/platform.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+enum class Optimizer : std::uint8_t { none, sgd, sgd_momentum, adam, adamw };
+enum class Loss : std::uint8_t { cross_entropy, bce_with_logits, mse, sum, none };
+
+/// State in fp32, as multiples of the parameters: momentum; first and second moment.
+[[nodiscard]] std::int64_t states_of(Optimizer optimizer);
+
+/// A number of a network that a scenario overrides: `with: {width: 8}`.
+using NamedIntegers = std::vector<std::pair<Located<std::string>, std::int64_t>>;
+
+/// What is not given is as in the file; where the file says nothing either: batch 1, the whole
+/// batch as one microbatch, no optimizer, fp32, cross-entropy.
+struct WorkloadOptions {
+  std::optional<std::int64_t> batch;
+  /// Samples of one microbatch. Networks are built at this size; what a chain or a graph gives is
+  /// that of one microbatch already.
+  std::optional<std::int64_t> microbatch;
+  std::optional<DType> dtype;
+  std::optional<Optimizer> optimizer;
+  std::optional<Loss> loss;     ///< networks of layers only
+  NamedIntegers with;           ///< networks of layers only
+  bool split_backward = false;  ///< chains only: see chain_workload.hpp
+};
+
+inline constexpr std::int64_t kMaxBatch = 1'000'000'000;
+
+[[nodiscard]] Format<std::int64_t> batch_format();
+[[nodiscard]] Format<Optimizer> optimizer_format();
+[[nodiscard]] Format<Loss> loss_format();
+/// fp32, fp16 or bf16.
+[[nodiscard]] Format<DType> dtype_format();
+[[nodiscard]] Format<NamedIntegers> with_format();
+
+}  // namespace plimsoll

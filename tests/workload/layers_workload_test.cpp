@@ -1,0 +1,191 @@
+#include "workload/layers_workload.hpp"
+
+#include "workload/workload_text.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string layers_error(const std::string& layers, const std::string& shape = "[2, 8, 8]") {
+  return error_of(network(shape, layers));
+}
+
+}  // namespace
+
+TEST_CASE("backward runs as autograd would") {
+  const Workload net =
+      build_text(network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse"));
+  std::string order;
+  for (const Operator& op : net.operators) order += op.name + " ";
+  CHECK(order ==
+        "linear_1.forward relu_1.forward linear_2.forward mse_loss.forward "
+        "mse_loss.backward linear_2.backward relu_1.backward linear_1.backward ");
+  const Operator& relu = find_operator(net, "relu_1.forward");
+  CHECK(names(net, relu.updates) == "linear_1");
+  CHECK(names(net, relu.kept).empty());
+  const Operator& relu_back = find_operator(net, "relu_1.backward");
+  CHECK(names(net, relu_back.reads) == "linear_1.gradient linear_1");
+  const Operator& first = find_operator(net, "linear_1.backward");
+  CHECK(names(net, first.reads) == "linear_1.gradient input linear_1.weight linear_1.bias");
+  CHECK(names(net, first.kept) == "linear_1.weight.gradient linear_1.bias.gradient");
+  CHECK(net[first.forward].name == "linear_1.forward");
+}
+
+TEST_CASE("an addition hands the gradient on; the last contribution takes the others in") {
+  const Workload net = build_text(network(
+      "[4]",
+      "  - linear: {features: 4, name: x}\n  - linear: 4\n  - add: {skip: x}\n  - linear: 1\n"));
+  for (const Operator& op : net.operators) CHECK(op.name != "add_1.backward");
+  // The sum's gradient is that of both branches; linear_2's backward makes x's gradient out of it
+  // and its own.
+  const Operator& branch = find_operator(net, "linear_2.backward");
+  CHECK(names(net, branch.reads) == "add_1.gradient x linear_2.weight linear_2.bias");
+  CHECK(names(net, branch.kept) == "x.gradient linear_2.weight.gradient linear_2.bias.gradient");
+  const Operator& x = find_operator(net, "x.backward");
+  CHECK(names(net, x.reads) == "x.gradient input x.weight x.bias");
+}
+
+TEST_CASE("a tied weight has one gradient, and the second contribution is a workspace") {
+  const std::string text =
+      "workload: t\ninput: {shape: [3], type: indices}\nlayers:\n"
+      "  - embedding: {entries: 11, features: 4, name: tokens}\n"
+      "  - linear: {features: 11, bias: false, tied: tokens}\n";
+  const Workload net = build_text(text, {.optimizer = Optimizer::adam});
+  CHECK(net.parameters == 44);
+  CHECK(net.macs == 3 * 4 * 11);
+  const Operator& embedding = find_operator(net, "tokens.backward");
+  CHECK(names(net, embedding.kept) == "tokens.weight.gradient");
+  CHECK(embedding.workspace == Bytes{44 * 4});
+  CHECK(find_operator(net, "linear_1.backward").workspace == Bytes{});
+  CHECK(net.operators.size() - net.optimizer_begin == 1);
+  // The embedding reads three rows of its table, not all: indices, rows, output.
+  CHECK(find_operator(net, "tokens.forward").traffic == Bytes{3 * 8 + 2 * (3 * 4 * 4)});
+}
+
+TEST_CASE("the optimizer updates each layer with parameters") {
+  const std::string text = network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse");
+  CHECK(build_text(text).operators.size() == build_text(text).optimizer_begin);
+  const Workload net = build_text(text, {.optimizer = Optimizer::adamw});
+  REQUIRE(net.operators.size() - net.optimizer_begin == 2);
+  const Operator& update = net.operators[net.optimizer_begin];
+  CHECK(update.phase == Phase::optimizer);
+  CHECK(names(net, update.updates) ==
+        "linear_1.weight linear_1.weight.state_1 linear_1.weight.state_2 "
+        "linear_1.bias linear_1.bias.state_1 linear_1.bias.state_2");
+  // Reads gradient, parameter and two states of 40 elements, writes the last three.
+  CHECK(update.traffic == Bytes{4 * 40 * (4 + 3)});
+}
+
+TEST_CASE("a network without loss makes the gradient of its output in its last backward") {
+  const Workload net = build_text(network("[4]", "  - linear: 3\n"));
+  CHECK(names(net, find_operator(net, "linear_1.backward").kept) ==
+        "linear_1.gradient linear_1.weight.gradient linear_1.bias.gradient");
+}
+
+TEST_CASE("numbers come from `with`, blocks and the layer's input") {
+  const std::string text =
+      "workload: w\nwith: {width: 4}\ninput: [2 * width]\nblocks:\n"
+      "  grow:\n    with: {factor: 2, extra: 0}\n    layers: [linear: factor * in + "
+      "extra]\nlayers:\n"
+      "  - grow: {extra: 1}\n"                      // 17
+      "  - grow: {factor: 1, repeat: width / 2}\n"  // 17, 17
+      "  - grow: {repeat: width - 4}\n"             // left out
+      "  - grow: 3\n";                              // 51
+  const Workload net = build_text(text);
+  CHECK(net.macs == 8 * 17 + 17 * 17 + 17 * 17 + 17 * 51);
+  CHECK(net.operators[1].name == "grow_2/linear_1.forward");
+  // Width 6: 12 inputs; 25; three times 25; two doublings; 300.
+  const Workload wide = build_text(text, {.with = {{{"width", {}}, 6}}});
+  CHECK(wide.macs == 12 * 25 + 3 * 25 * 25 + 25 * 50 + 50 * 100 + 100 * 300);
+  CHECK_THAT(error_of(text, {.with = {{{"width", {}}, 5}}}),
+             Contains("test.yaml:10:31") && Contains("5 / 2 is not a whole number"));
+}
+
+TEST_CASE("microbatches are built at their own size") {
+  const std::string text = network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse");
+  const Workload net = build_text(text, {.batch = 32, .microbatch = 8});
+  CHECK(net.batch == 32);
+  CHECK(net.microbatch == 8);
+  CHECK(net.saved_bytes == build_text(text, {.batch = 8}).saved_bytes);
+}
+
+TEST_CASE("layers that cannot be are refused with their place") {
+  CHECK_THAT(layers_error("  - cnov2d: {channels: 1, kernel: 1}\n"),
+             Contains("test.yaml:5:5") && Contains("unknown layer `cnov2d`") &&
+                 Contains("did you mean `conv2d`?"));
+  CHECK_THAT(layers_error("  - conv2d: {channels: 1, kernl: 1}\n"),
+             Contains("test.yaml:5:27") && Contains("`conv2d` has no `kernl`") &&
+                 Contains("did you mean `kernel`?") && Contains("`conv2d` needs `kernel`"));
+  CHECK_THAT(layers_error("  - conv2d: {channels: 1, kernel: 11}\n"),
+             Contains("a window of 11 does not fit into 8 positions"));
+  CHECK_THAT(layers_error("  - conv2d: {channels: 3, kernel: 1, groups: 2}\n"),
+             Contains("2 groups do not divide 2 input and 3 output channels"));
+  CHECK_THAT(layers_error("  - conv2d: {channels: 0, kernel: 1}\n"),
+             Contains("dimensions are from 1"));
+  CHECK_THAT(layers_error("  - linear: 3 / 2\n"), Contains("3 / 2 is not a whole number"));
+  CHECK_THAT(layers_error("  - linear: 3 +\n"), Contains("it ends too early"));
+  CHECK_THAT(layers_error("  - linear: 2 - 3\n"), Contains("`linear`: the number is -1"));
+  CHECK_THAT(layers_error("  - linear: wdth\n"), Contains("unknown number `wdth`"));
+  CHECK_THAT(layers_error("  - add: {skip: here}\n"), Contains("no value `here` was named before"));
+  CHECK_THAT(layers_error("  - add\n"), Contains("`add` needs `skip`"));
+  CHECK_THAT(layers_error("  - flatten: {name: flat}\n  - linear: 2\n  - add: {skip: flat}\n"),
+             Contains("expected the shape of `skip`, [128], found [2]"));
+  CHECK_THAT(layers_error("  - embedding: {entries: 3, features: 4}\n"),
+             Contains("it reads indices"));
+  CHECK_THAT(layers_error("  - {relu: , gelu: }\n"), Contains("a mapping with 2 keys"));
+  CHECK_THAT(layers_error("  - relu: {name: a}\n  - relu: {name: a}\n"), Contains("`a` is taken"));
+  CHECK_THAT(layers_error("  - relu: 3\n  - flatten: 3\n"), Contains("`flatten` takes no number"));
+  CHECK_THAT(error_of("workload: w\ninput: [1]\nlayers: [linear: 1]\n", {.split_backward = true}),
+             Contains("only a chain can split"));
+  CHECK_THAT(error_of("workload: w\nwith: {width: 1}\ninput: [1]\nlayers: [linear: width]\n",
+                      {.with = {{{"widht", {"--set #1", 0, 0}}, 2}}}),
+             Contains("--set #1") && Contains("did you mean `width`?"));
+  CHECK_THAT(error_of("workload: w\n"), Contains("`layers`, `chain` or `graph`"));
+}
+
+TEST_CASE("changes in place are allowed only where nothing else needs the bytes") {
+  // GELU keeps its x: the ReLU after it that could take GELU's y in place may; one on a kept
+  // storage not.
+  CHECK_THAT(layers_error("  - conv2d: {channels: 2, kernel: 1, name: c}\n  - gelu\n"
+                          "  - relu: {from: c, in_place: true}\n"),
+             Contains("cannot work in place: `c` is needed elsewhere"));
+  CHECK(layers_error("  - conv2d: {channels: 2, kernel: 1, name: c}\n  - gelu\n"
+                     "  - relu: {from: c}\n")
+            .empty());
+  CHECK_THAT(layers_error("  - conv2d: {channels: 2, kernel: 1, name: c}\n  - relu\n"
+                          "  - conv2d: {from: c, channels: 2, kernel: 1}\n"),
+             Contains("as it was before `relu_1` changed it in place"));
+}
+
+TEST_CASE("blocks that contain each other and clash with layers are refused") {
+  const std::string head = "workload: w\ninput: [4]\n";
+  CHECK_THAT(error_of(head + "blocks:\n  a: {layers: [b]}\n  b: {layers: [a]}\nlayers: [a]\n"),
+             Contains("`a` contains `b` contains `a`"));
+  CHECK_THAT(error_of(head + "blocks:\n  relu: {layers: [gelu]}\nlayers: [relu]\n"),
+             Contains("test.yaml:4:3") && Contains("is a layer already"));
+  CHECK_THAT(error_of(head + "blocks:\n  attention: {layers: [gelu]}\nlayers: [relu]\n"),
+             Contains("is a standard block"));
+  CHECK_THAT(
+      error_of(head + "blocks:\n  a: {with: {n: required}, layers: [linear: n]}\nlayers: [a]\n"),
+      Contains("`a` needs `n`"));
+}
+
+TEST_CASE("hostile sizes end in a located error, not in overflow or exhaustion") {
+  CHECK_THAT(error_of("workload: w\ninput: [1000000000, 1000000000, 1000000000]\nlayers: [relu]\n"),
+             Contains("input: sizes out of range"));
+  CHECK_THAT(
+      layers_error("  - linear: {features: 1000000000}\n  - linear: {features: 1000000000}\n",
+                   "[1000000000, 1000000]"),
+      Contains("sizes out of range"));
+  CHECK_THAT(layers_error("  - relu: {repeat: 1000000000}\n"), Contains("more than 100000 layers"));
+  CHECK_THAT(layers_error("  - linear: 99999999999999999999\n"), Contains("out of range"));
+  CHECK_THAT(error_of("workload: w\ninput: [4]\nblocks:\n"
+                      "  a: {layers: [relu: {repeat: 1000000}]}\n"
+                      "  b: {layers: [a: {repeat: 1000000}]}\nlayers: [b: {repeat: 1000000}]\n"),
+             Contains("more than 100000 layers"));
+  CHECK_THAT(layers_error("  - linear: " + std::string(300, '(') + "\n"),
+             Contains("longer than 200"));
+}

@@ -1,0 +1,70 @@
+#include "workload/workload_text.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+namespace {
+
+struct Published {
+  const char* name;
+  std::int64_t parameters, macs;
+};
+
+}  // namespace
+
+TEST_CASE("the shipped networks have their published sizes") {
+  // torchvision's documentation for the image networks (parameters; MACs are its GFLOPS figures in
+  // full). MLP: 784*128 + 128 + 128*64 + 64 + 64*10 + 10. LeNet-5: 156 + 2,416 + 48,120 + 10,164 +
+  // 850. GPT-2: V h + P h + L (12 h^2 + 13 h) + 2 h; MACs L (12 s h^2 + 2 s^2 h) + s h V. BERT: (V
+  // + P + 2) h + 2 h + L (12 h^2 + 13 h) + (h^2 + h + 2 h + V); MACs L (12 s h^2 + 2 s^2 h) + s h^2
+  // + s h V.
+  constexpr std::int64_t h = 768, layers = 12, v = 50257, w = 30522, s = 1024, t = 512;
+  constexpr std::int64_t block = 12 * h * h + 13 * h;
+  const Published expected[] = {
+      {"mlp", 109'386, 784 * 128 + 128 * 64 + 64 * 10},
+      {"lenet", 61'706, 6 * 784 * 25 + 16 * 100 * 150 + 400 * 120 + 120 * 84 + 84 * 10},
+      {"alexnet", 61'100'840, 714'188'480},
+      {"vgg16", 138'357'544, 15'470'264'320},
+      {"vgg19", 143'667'240, 19'632'062'464},
+      {"resnet18", 11'689'512, 1'814'073'344},
+      {"resnet34", 21'797'672, 3'663'761'408},
+      {"resnet50", 25'557'032, 4'089'184'256},
+      {"resnet101", 44'549'160, 7'801'405'440},
+      {"resnet152", 60'192'808, 11'513'626'624},
+      {"mobilenet-v2", 3'504'872, 300'774'272},
+      {"resnet18-cifar", 11'173'962, 555'422'720},
+      {"gpt2-small", v * h + s * h + layers * block + 2 * h,
+       layers * (12 * s * h * h + 2 * s * s * h) + s * h * v},
+      {"bert-base", (w + t + 2) * h + 2 * h + layers * block + h * h + h + 2 * h + w,
+       layers * (12 * t * h * h + 2 * t * t * h) + t * h * h + t * h * w},
+  };
+  for (const Published& network : expected) {
+    CAPTURE(network.name);
+    const WorkloadSource source = read_workload(read_document(shipped(network.name)));
+    CHECK(name_of(source) == network.name);
+    const Workload workload = build(source);
+    CHECK(workload.parameters == network.parameters);
+    CHECK(workload.parameter_bytes.count() == 4 * network.parameters);
+    CHECK(workload.macs == network.macs);
+  }
+}
+
+TEST_CASE("the shipped networks can be made smaller") {
+  const auto parameters = [](const char* name, const char* number, std::int64_t value) {
+    return build(read_workload(read_document(shipped(name))), {.with = {{{number, {}}, value}}})
+        .parameters;
+  };
+  // Width 8 in place of 64. Convolutions, by width w: 3*9 w + 4 * 9 w^2, then for k = 2, 4, 8 with
+  // c = k w: 9 (c/2) c + 3 * 9 c^2 + (c/2) c; batch norms 2 (5 w + 5 * 2w + 5 * 4w + 5 * 8w); dense
+  // 8 w * 10 + 10.
+  const auto narrow = [](std::int64_t w) {
+    std::int64_t sum = 27 * w + 36 * w * w;
+    for (const std::int64_t c : {2 * w, 4 * w, 8 * w}) sum += 5 * c * c + 27 * c * c;
+    return sum + 2 * 5 * (w + 2 * w + 4 * w + 8 * w) + 80 * w + 10;
+  };
+  CHECK(narrow(64) == 11'173'962);
+  CHECK(parameters("resnet18-cifar", "width", 8) == narrow(8));
+  CHECK(parameters("resnet50", "classes", 10) == 25'557'032 - 2049 * 990);
+  CHECK(parameters("gpt2-small", "blocks", 6) == 124'439'808 - 6 * 7'087'872);
+}
