@@ -140,7 +140,7 @@ class Record {
  private:
   struct Field;
   std::vector<Field> fields_;
-  Location T::*where_ = nullptr;
+  std::function<void(T&, const Node&)> keep_place_;
   Shape shape_;
 };
 

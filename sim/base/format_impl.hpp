@@ -219,20 +219,20 @@ Record<T>& Record<T>::optional(std::string key, std::optional<M> T::*member, For
 
 template <class T>
 Record<T>& Record<T>::where(Location T::*member) {
-  where_ = member;
+  keep_place_ = [member](T& record, const Node& node) { record.*member = node.where(); };
   return *this;
 }
 
 template <class T>
 Format<T> Record<T>::format() const {
-  auto read = [shape = shape_, fields = fields_, where = where_](
+  auto read = [shape = shape_, fields = fields_, keep_place = keep_place_](
                   const Node& node, Diagnostics& diagnostics) -> std::optional<T> {
     if (!node.is_mapping()) {
       detail::report_kind(node, shape, diagnostics);
       return std::nullopt;
     }
     T record{};
-    if (where != nullptr) record.*where = node.where();
+    if (keep_place) keep_place(record, node);
     bool good = true;
     for (const Node::Entry& entry : node.entries()) {
       const auto field = std::find_if(fields.begin(), fields.end(),

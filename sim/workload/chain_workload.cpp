@@ -82,8 +82,7 @@ class ChainBuilder {
  private:
   struct StageTensors {
     std::vector<TensorId> saved;  ///< one, or what is held last and the rest
-    TensorId parameters = kNoTensor;
-    TensorId parameter_gradient = kNoTensor;
+    GivenParameters given;
     OperatorId forward = kNoOperator;
   };
 
@@ -102,8 +101,7 @@ class ChainBuilder {
       delta_.push_back(
           builder_.add(Tensor{stage.name + ".gradient", stage.gradient.value_or(stage.output),
                               TensorClass::gradient, Lifetime::step, kNoTensor}));
-      std::tie(tensors.parameters, tensors.parameter_gradient) =
-          add_parameters(builder_, stage.name, stage.parameters, optimizer_);
+      tensors.given = add_parameters(builder_, stage.name, stage.parameters, optimizer_);
       stages_.push_back(std::move(tensors));
     }
   }
@@ -128,7 +126,8 @@ class ChainBuilder {
     spec.given_energy = stage.energy.forward;
     spec.workspace = stage.forward_workspace;
     spec.reads = {value_[i]};
-    if (tensors.parameters != kNoTensor) spec.reads.push_back(tensors.parameters);
+    spec.reads.insert(spec.reads.end(), tensors.given.resident.begin(),
+                      tensors.given.resident.end());
     spec.kept = tensors.saved;
     spec.bare = {value_[i + 1]};
     tensors.forward = builder_.add(std::move(spec));
@@ -143,7 +142,7 @@ class ChainBuilder {
     if (i + 1 < chain_.stages.size()) spec.reads.push_back(delta_[i + 1]);
     for (const TensorId saved : tensors.saved) spec.reads.push_back(saved);
     spec.reads.push_back(value_[i]);
-    if (tensors.parameters != kNoTensor) spec.reads.push_back(tensors.parameters);
+    if (tensors.given.parameters != kNoTensor) spec.reads.push_back(tensors.given.parameters);
     spec.kept = {delta_[i]};
     if (i + 1 == chain_.stages.size()) spec.kept.push_back(delta_[i + 1]);
     spec.given_energy = stage.energy.backward;
@@ -155,7 +154,7 @@ class ChainBuilder {
       spec.name = stage.name + ".backward";
       spec.phase = Phase::backward;
       spec.given_time = whole_backward(stage.backward, stage.backward_input, stage.backward_weight);
-      if (tensors.parameter_gradient != kNoTensor) spec.kept.push_back(tensors.parameter_gradient);
+      if (tensors.given.gradient != kNoTensor) spec.kept.push_back(tensors.given.gradient);
     }
     spec.bare = spec.kept;
     builder_.add(std::move(spec));
@@ -170,7 +169,7 @@ class ChainBuilder {
     spec.given_time = *stage.backward_weight;
     if (stage.energy.backward) spec.given_energy = Energy{};
     spec.reads = {tensors.saved.back()};
-    if (tensors.parameter_gradient != kNoTensor) spec.kept = {tensors.parameter_gradient};
+    if (tensors.given.gradient != kNoTensor) spec.kept = {tensors.given.gradient};
     spec.bare = spec.kept;
     builder_.add(std::move(spec));
   }

@@ -20,18 +20,20 @@ Time whole_backward(const std::optional<Time>& whole, const std::optional<Time>&
   return whole ? *whole : input_half.value_or(Time{}) + weight_half.value_or(Time{});
 }
 
-std::pair<TensorId, TensorId> add_parameters(WorkloadBuilder& builder, const std::string& owner,
-                                             Bytes bytes, Optimizer optimizer) {
-  if (bytes == Bytes{}) return {kNoTensor, kNoTensor};
-  const TensorId parameters = builder.add(
+GivenParameters add_parameters(WorkloadBuilder& builder, const std::string& owner, Bytes bytes,
+                               Optimizer optimizer) {
+  GivenParameters given;
+  if (bytes == Bytes{}) return given;
+  given.parameters = builder.add(
       Tensor{owner + ".parameters", bytes, TensorClass::parameter, Lifetime::resident, kNoTensor});
-  const TensorId gradient =
-      builder.add(Tensor{owner + ".parameters.gradient", bytes, TensorClass::gradient,
-                         Lifetime::accumulated, kNoTensor});
+  given.gradient = builder.add(Tensor{owner + ".parameters.gradient", bytes, TensorClass::gradient,
+                                      Lifetime::accumulated, kNoTensor});
+  given.resident.push_back(given.parameters);
   if (const std::int64_t states = states_of(optimizer); states > 0)
-    builder.add(Tensor{owner + ".optimizer_state", bytes * states, TensorClass::optimizer_state,
-                       Lifetime::resident, kNoTensor});
-  return {parameters, gradient};
+    given.resident.push_back(
+        builder.add(Tensor{owner + ".optimizer_state", bytes * states, TensorClass::optimizer_state,
+                           Lifetime::resident, kNoTensor}));
+  return given;
 }
 
 void set_batch(Workload& workload, std::optional<std::int64_t> in_file,

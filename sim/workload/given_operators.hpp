@@ -25,11 +25,18 @@ inline constexpr std::size_t kMaxStages = 1'000'000;
                                   const std::optional<Time>& input_half,
                                   const std::optional<Time>& weight_half);
 
-/// Adds the parameters of `owner`, their gradient buffer and the optimizer's state; returns the
-/// first two, or kNoTensor twice where there are no parameters.
-[[nodiscard]] std::pair<TensorId, TensorId> add_parameters(WorkloadBuilder& builder,
-                                                           const std::string& owner, Bytes bytes,
-                                                           Optimizer optimizer);
+/// What the parameters of an operator bring along; empty where it has none.
+struct GivenParameters {
+  /// Parameters and optimizer state. The forward reads both, so that they are placed where it runs:
+  /// an abstract workload has no optimizer operators that would.
+  std::vector<TensorId> resident;
+  TensorId parameters = kNoTensor;
+  TensorId gradient = kNoTensor;
+};
+
+/// Adds the parameters of `owner`, their gradient buffer and the optimizer's state.
+[[nodiscard]] GivenParameters add_parameters(WorkloadBuilder& builder, const std::string& owner,
+                                             Bytes bytes, Optimizer optimizer);
 
 void set_batch(Workload& workload, std::optional<std::int64_t> in_file,
                const WorkloadOptions& options);

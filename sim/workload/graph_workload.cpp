@@ -188,7 +188,8 @@ class GraphBuilder {
     bool is_read = false;
   };
   struct OperatorTensors {
-    TensorId saved = kNoTensor, parameters = kNoTensor, parameter_gradient = kNoTensor;
+    TensorId saved = kNoTensor;
+    GivenParameters given;
     OperatorId forward = kNoOperator;
   };
 
@@ -209,8 +210,7 @@ class GraphBuilder {
     OperatorTensors& tensors = operators_[i];
     tensors.saved = builder_.add(Tensor{op.name + ".saved", op.saved.value_or(sum_of(op.outputs)),
                                         TensorClass::saved, Lifetime::step, kNoTensor});
-    std::tie(tensors.parameters, tensors.parameter_gradient) =
-        add_parameters(builder_, op.name, op.parameters, optimizer_);
+    tensors.given = add_parameters(builder_, op.name, op.parameters, optimizer_);
     OperatorSpec spec;
     spec.name = op.name + ".forward";
     spec.given_time = op.forward;
@@ -221,7 +221,8 @@ class GraphBuilder {
       value.is_read = true;
       spec.reads.push_back(value.tensor);
     }
-    if (tensors.parameters != kNoTensor) spec.reads.push_back(tensors.parameters);
+    spec.reads.insert(spec.reads.end(), tensors.given.resident.begin(),
+                      tensors.given.resident.end());
     spec.kept = {tensors.saved};
     for (const auto& [output, bytes] : op.outputs)
       spec.bare.push_back(add_value(output.value, bytes, tensors.saved));
@@ -248,9 +249,9 @@ class GraphBuilder {
       spec.reads.push_back(value.tensor);
       spec.kept.push_back(value.gradient);
     }
-    if (tensors.parameters != kNoTensor) {
-      spec.reads.push_back(tensors.parameters);
-      spec.kept.push_back(tensors.parameter_gradient);
+    if (tensors.given.parameters != kNoTensor) {
+      spec.reads.push_back(tensors.given.parameters);
+      spec.kept.push_back(tensors.given.gradient);
     }
     spec.bare = spec.kept;
     builder_.add(std::move(spec));
