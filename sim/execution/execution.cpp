@@ -11,9 +11,11 @@ namespace plimsoll {
 namespace {
 
 /// Payloads of events: a step ends; with kJoinBit a copy's latency is over; or a tick of the fair
-/// links.
+/// links. Steps are fewer than 2^30.
 constexpr std::uint32_t kJoinBit = 0x80000000;
 constexpr std::uint32_t kTick = 0xFFFFFFFF;
+/// With kWakeBit and without kJoinBit: a memory in which a waiting allocation fits now.
+constexpr std::uint32_t kWakeBit = 0x40000000;
 
 std::uint32_t index(auto id) {
   return static_cast<std::uint32_t>(id);
@@ -81,6 +83,12 @@ Machine::Machine(const Program& program)
     for (const PortId port : route.shared) capacities.push_back(CapacityId{port});
     paths_[l] = flows_->add_path(capacities, route.bandwidth);
   }
+  if (!program.drains.empty()) drain_of_.assign(plan_.steps.size(), kNone);
+  for (const ProgramDrain& drain : program.drains) {
+    drain_of_[drain.copy] = static_cast<std::uint32_t>(drains_.size());
+    drains_.push_back(
+        {.buffer = drain.buffer, .bytes = program.buffers[drain.buffer].bytes, .open = drain.open});
+  }
   unfinished_ = plan_.steps.size();
   execution_.start.assign(unfinished_, Time::unlimited());
   execution_.end.assign(unfinished_, Time::unlimited());
@@ -140,6 +148,8 @@ void Machine::complete_all_at_now() {
       advance_flows();
     else if ((payload & kJoinBit) != 0)
       join_flow(payload & ~kJoinBit);
+    else if ((payload & kWakeBit) != 0)
+      wake(memories_[payload & ~kWakeBit].waiting);
     else
       complete(payload);
   } while (!events_.empty() && events_.next_time() == now_);
@@ -198,7 +208,11 @@ bool Machine::allocate(std::uint32_t step) {
   const ProgramStep& it = program_.steps[step];
   MemoryState& memory = memories_[it.memory];
   if (IdealAllocator* counter = memory.allocator.as_ideal()) {
-    if (!counter->take(it.demand)) return false;
+    if (!memory.drains.empty()) settle_drains(memory);
+    if (!counter->take(it.demand)) {
+      if (!memory.drains.empty()) wake_when_drained(it.memory, it.demand);
+      return false;
+    }
   } else if (!allocate_blocks(step, memory)) {
     return false;
   }
@@ -282,6 +296,7 @@ void Machine::begin_copy(std::uint32_t step) {
     PortState& port = ports_[2 * index(hop.link) + hop.direction];
     if (port.copies++ == 0) port.carries_since = now_;
   }
+  if (!drains_.empty()) begin_drain(step);
   const bool flows = !lane.route.shared.empty();
   if (flows && it.duration == Time{})
     join_flow(step);
@@ -362,7 +377,11 @@ void Machine::end_copy(std::uint32_t step) {
 void Machine::follow(std::uint32_t edge, std::uint32_t cause_step) {
   if ((edge & kReleaseBit) == 0) return clear(edge, cause_step);
   const std::uint32_t release = edge & ~kReleaseBit;
-  if (--release_waits_[release] == 0) free_buffer(program_.release_buffer[release]);
+  if (--release_waits_[release] > 0) return;
+  if (const std::uint32_t drain = program_.release_drain[release]; drain != kNone)
+    open_drain(drain);
+  else
+    free_buffer(program_.release_buffer[release]);
 }
 
 void Machine::clear(std::uint32_t step, std::uint32_t cause_step) {
@@ -374,14 +393,25 @@ void Machine::clear(std::uint32_t step, std::uint32_t cause_step) {
   make_ready(step);
 }
 
+std::uint32_t Machine::drain_of_buffer(std::uint32_t buffer) const {
+  const auto it = std::ranges::lower_bound(program_.drains, buffer, {}, &ProgramDrain::buffer);
+  const bool found = it != program_.drains.end() && it->buffer == buffer;
+  return found ? static_cast<std::uint32_t>(it - program_.drains.begin()) : kNone;
+}
+
 void Machine::free_buffer(std::uint32_t id) {
   const ProgramBuffer& buffer = program_.buffers[id];
   MemoryState& memory = memories_[buffer.memory];
-  if (IdealAllocator* counter = memory.allocator.as_ideal())
-    counter->give_back(buffer.bytes);
-  else
-    memory.allocator.free(blocks_[id]);
-  memory.live[static_cast<std::size_t>(buffer.tensor_class)] -= buffer.bytes;
+  const std::uint32_t drain = drains_.empty() ? kNone : drain_of_buffer(id);
+  if (drain != kNone) {
+    end_drain(drain);
+  } else {
+    if (IdealAllocator* counter = memory.allocator.as_ideal())
+      counter->give_back(buffer.bytes);
+    else
+      memory.allocator.free(blocks_[id]);
+    memory.live[static_cast<std::size_t>(buffer.tensor_class)] -= buffer.bytes;
+  }
   live_[id] = false;
   wake(memory.waiting);
   if (program_.after_free.empty()) return;
@@ -389,6 +419,51 @@ void Machine::free_buffer(std::uint32_t id) {
                                                 &std::pair<std::uint32_t, std::uint32_t>::first);
   for (const auto& [freed, step] : waiting)
     if (--waits_[step] == 0) make_ready(step);
+}
+
+// --- progressive release -----------------------------------------------------------------------
+
+void Machine::begin_drain(std::uint32_t step) {
+  const std::uint32_t d = drain_of_[step];
+  if (d == kNone) return;
+  const ProgramStep& it = program_.steps[step];
+  Drain& drain = drains_[d];
+  const Time transfer =
+      transfer_time(program_.transferred[step], program_.lanes[it.lane].route.bandwidth);
+  drain.end = now_ + it.duration;
+  drain.begin = drain.end - transfer;
+  drain.under_way = true;
+  memories_[program_.buffers[drain.buffer].memory].drains.push_back(d);
+}
+
+void Machine::settle_drains(MemoryState& memory) {
+  for (const std::uint32_t d : memory.drains) {
+    Drain& drain = drains_[d];
+    const Bytes free = drain.free_by(now_) - drain.given;
+    const TensorClass as = program_.buffers[drain.buffer].tensor_class;
+    memory.allocator.as_ideal()->give_back(free);
+    memory.live[static_cast<std::size_t>(as)] -= free;
+    drain.given += free;
+  }
+}
+
+void Machine::open_drain(std::uint32_t d) {
+  drains_[d].open = true;
+  wake(memories_[program_.buffers[drains_[d].buffer].memory].waiting);
+}
+
+void Machine::wake_when_drained(std::uint32_t memory, Bytes demand) {
+  const Bytes missing = demand - memories_[memory].allocator.free_bytes();
+  const Time when = first_time_of(drains_, memories_[memory].drains, missing, now_);
+  if (!when.is_unlimited()) events_.push(when, memory | kWakeBit);
+}
+
+/// What is left of a source when the copy and all readers have ended.
+void Machine::end_drain(std::uint32_t d) {
+  MemoryState& memory = memories_[program_.buffers[drains_[d].buffer].memory];
+  drains_[d].open = true;
+  settle_drains(memory);
+  std::erase(memory.drains, d);
 }
 
 // --- fair links --------------------------------------------------------------------------------

@@ -165,13 +165,27 @@ class Lowering {
     }
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
       const StepId copy = readers_.taken_by(BufferId{b});
-      if (copy == kNoStep || plan_[copy].source == SourceRelease::progressive) continue;
+      if (copy == kNoStep) continue;
       program_.release_buffer.push_back(b);
       // Readers include the copy itself.
       for (const StepId step : last_in_each_lane(plan_, readers_.of(BufferId{b})))
         add_release_edge(index(step));
+      if (plan_[copy].source == SourceRelease::progressive) lower_drain(b, copy);
     }
+    program_.release_drain.resize(program_.release_buffer.size(), kNone);
     program_.release_waits.resize(program_.release_buffer.size());
+  }
+
+  void lower_drain(std::uint32_t buffer, StepId copy) {
+    std::vector<StepId> others;
+    for (const StepId step : last_in_each_lane(plan_, readers_.of(BufferId{buffer})))
+      if (step != copy) others.push_back(step);
+    program_.drains.push_back({buffer, index(copy), others.empty()});
+    if (others.empty()) return;
+    program_.release_drain.resize(program_.release_buffer.size(), kNone);
+    program_.release_buffer.push_back(buffer);
+    program_.release_drain.push_back(static_cast<std::uint32_t>(program_.drains.size() - 1));
+    for (const StepId step : others) add_release_edge(index(step));
   }
 
   void add_release_edge(std::uint32_t step) {

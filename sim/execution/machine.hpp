@@ -4,6 +4,7 @@
 
 #include "engine/event_queue.hpp"
 #include "engine/flow_network.hpp"
+#include "execution/drain.hpp"
 #include "execution/execution.hpp"
 #include "execution/power_meter.hpp"
 
@@ -17,6 +18,7 @@ struct MemoryState {
   Allocator allocator;
   std::array<Bytes, kTensorClasses> live{};
   std::vector<std::uint32_t> waiting;  ///< steps that did not fit
+  std::vector<std::uint32_t> drains;   ///< under way
   Bytes peak_requested;
   MemoryRecord record;
 };
@@ -69,6 +71,14 @@ class Machine {
   void free_buffer(std::uint32_t buffer);
   void wake(std::vector<std::uint32_t>& waiting);
 
+  // --- progressive release
+  void begin_drain(std::uint32_t step);
+  [[nodiscard]] std::uint32_t drain_of_buffer(std::uint32_t buffer) const;
+  void settle_drains(MemoryState& memory);
+  void end_drain(std::uint32_t drain);
+  void open_drain(std::uint32_t drain);
+  void wake_when_drained(std::uint32_t memory, Bytes demand);
+
   // --- fair links
   void join_flow(std::uint32_t step);
   void advance_flows();
@@ -89,6 +99,8 @@ class Machine {
   std::vector<MemoryBlock> blocks_;      ///< by buffer, where there is an arena
   std::vector<MemoryBlock> workspaces_;  ///< by lane, where there is an arena
   std::vector<bool> live_;               ///< by buffer
+  std::vector<Drain> drains_;            ///< as Program::drains
+  std::vector<std::uint32_t> drain_of_;  ///< by step; empty where there are none
   std::optional<FlowNetwork> flows_;
   std::vector<PathId> paths_;  ///< by lane
   std::vector<std::uint32_t> ended_flows_;

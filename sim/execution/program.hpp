@@ -64,6 +64,13 @@ struct ProgramLane {
 /// Edges point to steps, or, with this bit set, to releases.
 inline constexpr std::uint32_t kReleaseBit = 0x80000000;
 
+/// A copy that releases its source progressively.
+struct ProgramDrain {
+  std::uint32_t buffer = 0;
+  std::uint32_t copy = 0;
+  bool open = false;  ///< nothing else reads the source
+};
+
 struct Program {
   const Plan* plan = nullptr;
   const Workload* workload = nullptr;
@@ -76,6 +83,10 @@ struct Program {
   std::vector<std::uint32_t> waits;           ///< by step: edges into it
   std::vector<std::uint32_t> release_waits;   ///< by release: edges into it
   std::vector<std::uint32_t> release_buffer;  ///< by release
+  /// A release that does not free its buffer but lets the copy under way free it byte by byte: by
+  /// release, the drain that it opens, or kNone.
+  std::vector<std::uint32_t> release_drain;
+  std::vector<ProgramDrain> drains;
   /// Steps that wait for the release of a buffer: (buffer, step), sorted by buffer.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after_free;
   std::vector<Bytes> transferred;       ///< by copy step: bytes on the link, blocks rounded up

@@ -131,6 +131,14 @@ class Checker {
         platform_[lane.from].allocator != AllocatorKind::ideal)
       refuse("{}: progressive release needs the `ideal` allocator in `{}`", name(id),
              platform_[lane.from].name);
+    if (step.source == SourceRelease::progressive && crosses_fair_link(lane))
+      refuse("{}: progressive release needs `fifo` links", name(id));
+  }
+
+  bool crosses_fair_link(const Lane& lane) const {
+    return std::ranges::any_of(topology_.route(lane.from, lane.to)->hops, [&](const Hop& hop) {
+      return platform_[hop.link].sharing == Sharing::fair;
+    });
   }
 
   bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,

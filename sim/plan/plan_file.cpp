@@ -3,6 +3,7 @@
 #include "base/document_scan.hpp"
 #include "plan/plan_message.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <fstream>
 #include <plan/plan.pb.h>
@@ -11,6 +12,7 @@
 
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 #include <google/protobuf/wire_format_lite.h>
 
@@ -71,6 +73,7 @@ void parse_binary(std::string_view bytes, const std::string& origin, plan::v1::P
                       static_cast<int>(bytes.size()));
   if (!PartCount(in).count(*plan::v1::Plan::descriptor()))
     refuse(origin, fmt::format("has more than {} parts", kMaxPlanParts));
+  const google::protobuf::LogSilencer silent;  // what is wrong is not for standard error
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     refuse(origin, "is not a plan in the binary form of plan.proto, or is cut off");
   const std::size_t size = message.ByteSizeLong();

@@ -64,14 +64,14 @@ class JsonScan : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
 
-  bool parse_error(std::size_t position, const std::string& token,
+  bool parse_error(std::size_t position, const std::string&,
                    const nlohmann::detail::exception&) override {
     const std::string_view before = text_.substr(0, std::min(position, text_.size() + 1) - 1);
     const auto line_begin = before.rfind('\n') + 1;  // npos + 1 is the first line
     const Location where{origin_, static_cast<int>(std::ranges::count(before, '\n')) + 1,
                          static_cast<int>(before.size() - line_begin) + 1};
     if (before.size() == text_.size()) refuse(where, "the text ends in the middle of the plan");
-    refuse(where, fmt::format("`{}` is not JSON here", excerpt(token)));
+    refuse(where, fmt::format("is not JSON from `{}` on", excerpt(text_.substr(before.size()))));
   }
 
  private:

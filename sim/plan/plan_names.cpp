@@ -9,8 +9,8 @@ void PlanNames::sort() {
 }
 
 std::span<const PlanNames::Entry> PlanNames::find(std::string_view name) const {
-  const auto found = std::ranges::equal_range(entries_, name, {}, &Entry::first);
-  return {found.begin(), found.end()};
+  return {std::ranges::lower_bound(entries_, name, {}, &Entry::first),
+          std::ranges::upper_bound(entries_, name, {}, &Entry::first)};
 }
 
 std::optional<std::uint32_t> PlanNames::occurrence(std::string_view name,

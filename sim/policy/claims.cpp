@@ -158,6 +158,7 @@ class Recurrence {
 
   void evaluate(std::uint32_t s) {
     const Step& step = plan_.steps[s];
+    if (step.source == SourceRelease::progressive) certain_ = false;
     Moment ready = lane_free_[index(step.lane)];
     const auto wait = [&](Moment moment) { ready = std::max(ready, moment); };
     const auto wait_for = [&](std::uint32_t other, bool start) {

@@ -35,10 +35,11 @@ Problems check(const Plan& plan, const Platform& machine = kMachine,
 ///   7 B1  reads 8, 7, 0               writes 9 (input.gradient)
 ///
 /// Lanes: 0 gpu, 1 out, 2 in. Releases: of 2, 3, 4, 5, 6, 7, 8, in this order.
-Plan good_plan(const Platform& machine = kMachine,
-               const std::function<void(PlanBuilder&)>& last = [](PlanBuilder& builder) {
-                 builder.compute(LaneId{0}, find_operator(kChain, "s1.backward"));
-               }) {
+Plan good_plan(
+    const Platform& machine = kMachine,
+    const std::function<void(PlanBuilder&)>& last = [](PlanBuilder& builder) {
+      builder.compute(LaneId{0}, find_operator(kChain, "s1.backward"));
+    }) {
   PlanBuilder builder(kChain, machine, "test");
   const LaneId gpu = builder.stream(ProcessorId{0});
   const LaneId out = builder.channel(kHbm, kDram), in = builder.channel(kDram, kHbm);
@@ -98,10 +99,12 @@ TEST_CASE("rule 1: ids are in range", "[plan_checker]") {
         Problems{"a step names a lane, operator or list that does not exist"});
   CHECK(after([](Plan& p) { step(p, 0).lane = LaneId{3}; }) ==
         Problems{"a step names a lane, operator or list that does not exist"});
-  CHECK(after([](Plan& p) { step(p, 0).reads = {1, 0}; }) ==
-        Problems{"a step names a lane, operator or list that does not exist"});
-  CHECK(after([](Plan& p) { p.dependencies.push_back({StepId{8}, {}}); }) ==
-        Problems{"a step depends on a step that does not exist"});
+  CHECK(after([](Plan& p) {
+          step(p, 0).reads = {1, 0};
+        }) == Problems{"a step names a lane, operator or list that does not exist"});
+  CHECK(after([](Plan& p) {
+          p.dependencies.push_back({StepId{8}, {}});
+        }) == Problems{"a step depends on a step that does not exist"});
   CHECK(after([](Plan& p) { p.releases[0].buffer = BufferId{10}; }) ==
         Problems{"a release names a buffer or list that does not exist"});
   CHECK(after([](Plan& p) { p.release_steps[0] = StepId{8}; }) ==
@@ -177,16 +180,18 @@ TEST_CASE("rule 4: a copy joins two stays of one value", "[plan_checker]") {
   CHECK(check(plan, arena) == Problems{});
   step(plan, 2).source = SourceRelease::progressive;
   CHECK(check(plan) == Problems{});
-  CHECK(check(plan, arena) ==
-        Problems{"copy of s1.saved from hbm to dram: progressive release needs the `ideal` allocator "
-                 "in `hbm`"});
+  CHECK(
+      check(plan, arena) ==
+      Problems{"copy of s1.saved from hbm to dram: progressive release needs the `ideal` allocator "
+               "in `hbm`"});
 }
 
 TEST_CASE("rule 4: a pair writes what both operators leave, and says how long", "[plan_checker]") {
   PlanBuilder builder(kChain, kMachine, "test");
   const LaneId gpu = builder.stream(ProcessorId{0});
   const auto op = [&](const char* name) { return find_operator(kChain, name); };
-  for (const char* name : {"s1.forward", "s2.forward", "s3.forward"}) builder.compute(gpu, op(name));
+  for (const char* name : {"s1.forward", "s2.forward", "s3.forward"})
+    builder.compute(gpu, op(name));
   builder.pair(gpu, {op("s3.backward"), 0}, {op("s1.forward"), 1}, Time{5});
   for (const char* name : {"s2.backward", "s1.backward"}) builder.compute(gpu, op(name));
   for (const char* name : {"s2.forward", "s3.forward", "s3.backward", "s2.backward", "s1.backward"})
@@ -222,11 +227,12 @@ TEST_CASE("rule 6: a release waits for the last readers", "[plan_checker]") {
         Problems{});
   CHECK(after([](Plan& p) { p.release_steps[p.releases[0].after.begin] = StepId{5}; }) ==
         Problems{"`s2.saved` in `hbm` is released before s2.backward has read it"});
-  // Release 1 is that of the stay in dram, read by the copy in; step 6 may start later, but copies do not
-  // end in order with the stream.
-  CHECK(after([](Plan& p) { p.release_steps[p.releases[1].after.begin] = StepId{6}; }) ==
-        Problems{"`s1.saved` in `dram` is released before copy of s1.saved from dram to hbm has read "
-                 "it"});
+  // Release 1 is that of the stay in dram, read by the copy in; step 6 may start later, but copies
+  // do not end in order with the stream.
+  CHECK(
+      after([](Plan& p) { p.release_steps[p.releases[1].after.begin] = StepId{6}; }) ==
+      Problems{"`s1.saved` in `dram` is released before copy of s1.saved from dram to hbm has read "
+               "it"});
   CHECK(after([](Plan& p) { p.releases[0].after.end = p.releases[0].after.begin; }) ==
         Problems{"`s2.saved` in `hbm` is released without waiting for anything",
                  "`s2.saved` in `hbm` is released before s2.backward has read it"});
@@ -259,8 +265,7 @@ TEST_CASE("rule 7: every operator runs, backwards once", "[plan_checker]") {
   const auto with_end = [](const std::function<void(PlanBuilder&)>& last) {
     return check(good_plan(kMachine, last));
   };
-  CHECK(with_end([](PlanBuilder&) {}) ==
-        Problems{"`s1.backward` of microbatch 0 is left out"});
+  CHECK(with_end([](PlanBuilder&) {}) == Problems{"`s1.backward` of microbatch 0 is left out"});
   CHECK(with_end([](PlanBuilder& builder) {
           for (int i = 0; i < 2; ++i)
             builder.compute(LaneId{0}, find_operator(kChain, "s1.backward"));
@@ -268,7 +273,8 @@ TEST_CASE("rule 7: every operator runs, backwards once", "[plan_checker]") {
   CHECK(with_end([](PlanBuilder& builder) {  // recomputation
           builder.compute(LaneId{0}, find_operator(kChain, "s3.forward"));
           builder.compute(LaneId{0}, find_operator(kChain, "s1.backward"));
-        }).empty());
+        })
+            .empty());
   CHECK(after([](Plan& p) { p.microbatches = 2; }).size() == 6);
 }
 
@@ -279,8 +285,8 @@ TEST_CASE("rule 7: the optimizer runs", "[plan_checker]") {
   const TensorId g =
       making.add(Tensor{"g", Bytes{1}, TensorClass::gradient, Lifetime::accumulated, kNoTensor});
   making.add(OperatorSpec{.name = "F", .kept = {y}, .bare = {y}});
-  making.add(OperatorSpec{
-      .name = "B", .phase = Phase::backward, .reads = {y}, .kept = {g}, .bare = {g}});
+  making.add(
+      OperatorSpec{.name = "B", .phase = Phase::backward, .reads = {y}, .kept = {g}, .bare = {g}});
   making.add(OperatorSpec{.name = "update", .phase = Phase::optimizer, .reads = {g}});
   const Workload workload = making.freeze();
 
@@ -307,7 +313,9 @@ void mutate(Plan& plan, std::mt19937_64& random) {
   const auto below = [&](std::size_t size) {
     return static_cast<std::uint32_t>(random() % std::max<std::size_t>(size, 1));
   };
-  const auto some = [&](auto& list) -> auto& { return list[below(list.size())]; };
+  const auto some = [&](auto& list) -> auto& {
+    return list[below(list.size())];
+  };
   const std::uint32_t kind = below(13);
   if (kind == 0) plan.steps.erase(plan.steps.begin() + below(plan.steps.size()));
   if (kind == 1) std::swap(some(plan.steps), some(plan.steps));

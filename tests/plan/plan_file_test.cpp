@@ -16,7 +16,8 @@ using namespace plimsoll::test;
 
 namespace {
 
-/// What a plan says, without the places of its lists in the pools. Dependencies after ends come first.
+/// What a plan says, without the places of its lists in the pools. Dependencies after ends come
+/// first.
 auto content(const Plan& plan) {
   std::vector<std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId>> lanes;
   for (const Lane& l : plan.lanes) lanes.emplace_back(l.kind, l.processor, l.stream, l.from, l.to);
@@ -25,9 +26,9 @@ auto content(const Plan& plan) {
     buffers.emplace_back(b.tensor, b.microbatch, b.instance, b.memory);
   using Ids = std::vector<BufferId>;
   using After = std::vector<std::pair<Dependency::Edge, StepId>>;
-  std::vector<std::tuple<StepKind, Form, Form, SourceRelease, LaneId, OperatorId, OperatorId,
-                         std::uint32_t, std::uint32_t, std::uint32_t, std::optional<Time>, Ids,
-                         Ids, After>>
+  std::vector<
+      std::tuple<StepKind, Form, Form, SourceRelease, LaneId, OperatorId, OperatorId, std::uint32_t,
+                 std::uint32_t, std::uint32_t, std::optional<Time>, Ids, Ids, After>>
       steps;
   for (const Step& s : plan.steps) {
     const auto reads = plan.list(s.reads), writes = plan.list(s.writes);
@@ -159,8 +160,7 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
   const auto op = [&](const char* name) { return find_operator(kChain, name); };
   builder.compute(gpu, op("s1.forward"), 0);
   builder.compute(gpu, op("s2.forward"), 0);
-  builder.pair(gpu, {op("s2.backward"), 0}, {op("s1.forward"), 1, Form::bare},
-               Time{1'500'000'000});
+  builder.pair(gpu, {op("s2.backward"), 0}, {op("s1.forward"), 1, Form::bare}, Time{1'500'000'000});
   builder.compute(gpu, op("s1.backward"), 0);
   builder.compute(gpu, op("s2.forward"), 1);
   builder.compute(gpu, op("s2.backward"), 1);
@@ -231,8 +231,9 @@ TEST_CASE("parts that share a name are told apart by their order", "[plan_file]"
 }
 
 TEST_CASE("names that are not there are refused with the nearest", "[plan_file]") {
-  CHECK(refusal_of("s2.forward", "s2.forwrad") ==
-        "a.plan: error: steps[1].compute: unknown operator `s2.forwrad`; did you mean `s2.forward`?");
+  CHECK(
+      refusal_of("s2.forward", "s2.forwrad") ==
+      "a.plan: error: steps[1].compute: unknown operator `s2.forwrad`; did you mean `s2.forward`?");
   CHECK(refusal_of("s2.saved", "s2.save") ==
         "a.plan: error: buffers[2]: unknown tensor `s2.save`; did you mean `s2.saved`?");
   CHECK(refusal_of("dram", "drma") ==
@@ -292,8 +293,9 @@ TEST_CASE("counts of microbatches are held to the plan", "[plan_file]") {
   CHECK(refusal_of(R"("microbatches": 1,)", "") ==
         "a.plan: error: microbatches: is 0 or left out; a plan has at least 1");
   // 4 operators, 5 steps of at most two operators each: 10 runs, 12 are needed.
-  CHECK(refusal_of(R"("microbatches": 1,)", R"("microbatches": 3,)") ==
-        "a.plan: error: microbatches: 4 operators for each of 3 microbatches cannot run in 5 steps");
+  CHECK(
+      refusal_of(R"("microbatches": 1,)", R"("microbatches": 3,)") ==
+      "a.plan: error: microbatches: 4 operators for each of 3 microbatches cannot run in 5 steps");
   // Two microbatches have one interval: from the first on.
   const std::string two = R"("microbatches": 2, "steady_from_microbatch": )";
   CHECK(refusal_of(R"("microbatches": 1,)", two + "0,") == "(accepted)");
@@ -321,7 +323,7 @@ TEST_CASE("claims and bounds are counts", "[plan_file]") {
 
 TEST_CASE("text that is not a plan in JSON is refused where it ends to be one", "[plan_file]") {
   CHECK(refusal("") == "a.plan: error: is empty, expected a plan");
-  CHECK(refusal("{\n  \"policy\": nope}") == "a.plan:2:14: error: `no` is not JSON here");
+  CHECK(refusal("{\n  \"policy\": nope}") == "a.plan:2:14: error: is not JSON from `ope}` on");
   CHECK(refusal("{\"policy\": \"x\"") ==
         "a.plan:1:15: error: the text ends in the middle of the plan");
   CHECK(refusal_of(R"("policy")", R"("polizy")") ==
@@ -419,8 +421,7 @@ TEST_CASE("files that cannot be plans are refused before they are read", "[plan_
   CHECK(file_refusal(folder / "plan") ==
         "plan: error: a plan is a file `*.json`, `*.pb` or `*.bin`");
   std::filesystem::create_directory(folder / "folder.pb");
-  CHECK(file_refusal(folder / "folder.pb") ==
-        "folder.pb: error: is a directory, expected a file");
+  CHECK(file_refusal(folder / "folder.pb") == "folder.pb: error: is a directory, expected a file");
   std::ofstream(folder / "large.pb").close();
   // A file with a hole: 256 MiB + 1, none of it on the disk.
   std::filesystem::resize_file(folder / "large.pb", 268'435'457);

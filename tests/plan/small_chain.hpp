@@ -32,7 +32,8 @@ inline Workload small_chain(int stages, Bytes parameters = Bytes{},
   return build(chain, WorkloadOptions{});
 }
 
-/// gpu with two streams on hbm (best_fit where asked for), a link to dram, and disk that nothing joins.
+/// gpu with two streams on hbm (best_fit where asked for), a link to dram, and disk that nothing
+/// joins.
 inline Platform small_machine(AllocatorKind allocator = AllocatorKind::ideal) {
   Platform platform;
   platform.name = "small";
@@ -66,11 +67,15 @@ inline TensorId find_tensor(const Workload& workload, const std::string& name) {
   throw std::invalid_argument(name);
 }
 
-/// Plays a chain of small_chain() forth and back; each stage keeps, drops or offloads what it saves, by chance.
+/// Plays a chain of small_chain() forth and back; each stage keeps, drops or offloads what it
+/// saves, by chance.
 class RandomPlan {
  public:
   RandomPlan(const Workload& workload, const Platform& platform, int stages, std::uint64_t seed)
-      : workload_(workload), stages_(stages), random_(seed), builder_(workload, platform, "random") {
+      : workload_(workload),
+        stages_(stages),
+        random_(seed),
+        builder_(workload, platform, "random") {
     gpu_ = builder_.stream(ProcessorId{0});
     out_ = builder_.channel(kHbm, kDram);
     in_ = builder_.channel(kDram, kHbm);
