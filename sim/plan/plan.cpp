@@ -26,6 +26,7 @@ std::string describe(const Plan& plan, StepId id, const Workload& workload,
       return describe_part(plan, step.op, step.microbatch, step.instance, workload) + " with " +
              describe_part(plan, step.second, step.second_microbatch, 0, workload);
     case StepKind::copy: {
+      if (step.writes.begin == step.writes.end) return "a copy of nothing";
       const Buffer& to = plan[plan.list(step.writes).front()];
       const Lane& lane = plan[step.lane];
       std::string text = fmt::format("copy of {} from {} to {}", workload[to.tensor].name,

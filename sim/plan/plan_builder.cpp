@@ -99,6 +99,7 @@ struct PlanBuilder::State {
       // A gradient that another consumer or microbatch has begun is added to.
       const auto begun =
           op.phase == Phase::forward ? std::nullopt : stay(tensor, part.microbatch, memory);
+      if (begun && std::ranges::find(writes, *begun) != writes.end()) continue;
       if (begun && !taken[static_cast<std::size_t>(*begun)])
         read(*begun);
       else
@@ -220,13 +221,13 @@ StepId PlanBuilder::copy(LaneId channel, TensorId tensor, std::uint32_t microbat
   const Lane lane = state_->plan[channel];
   const BufferId from = state_->source(tensor, microbatch, lane.from);
   if (source != SourceRelease::keep) state_->taken[static_cast<std::size_t>(from)] = true;
-  const std::uint32_t instance = state_->plan[from].instance;
-  const BufferId to = state_->add_buffer({tensor, microbatch, instance, lane.to});
+  const Buffer made = state_->plan[from];
+  const BufferId to = state_->add_buffer({tensor, made.microbatch, made.instance, lane.to});
   return state_->add_step({.kind = StepKind::copy,
                            .source = source,
                            .lane = channel,
-                           .microbatch = microbatch,
-                           .instance = instance},
+                           .microbatch = made.microbatch,
+                           .instance = made.instance},
                           {from}, {to});
 }
 

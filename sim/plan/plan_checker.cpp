@@ -1,5 +1,6 @@
 #include "plan/plan_checker.hpp"
 
+#include "plan/plan_ranges.hpp"
 #include "plan/readers.hpp"
 
 #include <algorithm>
@@ -19,12 +20,12 @@ class Checker {
       : plan_(plan), workload_(workload), platform_(platform), topology_(topology) {}
 
   std::vector<std::string> run() {
-    if (ranges_hold()) {
-      check_lanes();
-      if (problems_.empty()) check_steps();
-      if (problems_.empty()) check_buffers_and_releases();
-      if (problems_.empty()) check_completeness();
-    }
+    problems_ = check_ranges(plan_, workload_, platform_);
+    if (problems_.empty()) check_lanes();
+    if (problems_.empty()) check_steps();
+    if (problems_.empty()) check_initial();
+    if (problems_.empty()) check_buffers_and_releases();
+    if (problems_.empty()) check_completeness();
     return std::move(problems_);
   }
 
@@ -38,53 +39,6 @@ class Checker {
   std::string name(BufferId buffer) const {
     return fmt::format("`{}` in `{}`", workload_[plan_[buffer].tensor].name,
                        platform_[plan_[buffer].memory].name);
-  }
-
-  /// Everything else indexes without looking; so the ids are looked at first.
-  bool ranges_hold() {
-    const auto within = [](auto id, std::size_t size) {
-      return static_cast<std::size_t>(id) < size;
-    };
-    const auto slice = [](Slice s, std::size_t size) { return s.begin <= s.end && s.end <= size; };
-    for (const Lane& lane : plan_.lanes) {
-      const bool ok = lane.kind == Lane::Kind::stream
-                          ? within(lane.processor, platform_.processors.size())
-                          : within(lane.from, platform_.memories.size()) &&
-                                within(lane.to, platform_.memories.size());
-      if (!ok) refuse("a lane names a processor or memory that the platform does not have");
-    }
-    for (const Buffer& buffer : plan_.buffers)
-      if (!within(buffer.tensor, workload_.tensors.size()) ||
-          !within(buffer.memory, platform_.memories.size()))
-        refuse("a buffer names a tensor or memory that does not exist");
-    for (const BufferId buffer : plan_.buffer_lists)
-      if (!within(buffer, plan_.buffers.size()))
-        refuse("a step names a buffer that does not exist");
-    for (const BufferId buffer : plan_.initial)
-      if (!within(buffer, plan_.buffers.size())) refuse("an initial buffer does not exist");
-    for (const Step& step : plan_.steps) {
-      const bool computes = step.kind != StepKind::copy;
-      if (!within(step.lane, plan_.lanes.size()) || !slice(step.reads, plan_.buffer_lists.size()) ||
-          !slice(step.writes, plan_.buffer_lists.size()) ||
-          !slice(step.after, plan_.dependencies.size()) ||
-          (computes && !within(step.op, workload_.operators.size())) ||
-          (step.kind == StepKind::pair && !within(step.second, workload_.operators.size())))
-        refuse("a step names a lane, operator or list that does not exist");
-    }
-    for (const Dependency& dependency : plan_.dependencies)
-      if (!within(dependency.on, plan_.steps.size()))
-        refuse("a step depends on a step that does not exist");
-    for (const Release& release : plan_.releases)
-      if (!within(release.buffer, plan_.buffers.size()) ||
-          !slice(release.after, plan_.release_steps.size()))
-        refuse("a release names a buffer or list that does not exist");
-    for (const StepId step : plan_.release_steps)
-      if (!within(step, plan_.steps.size()))
-        refuse("a release waits for a step that does not exist");
-    for (const MemoryId memory : plan_.ordered_grants)
-      if (!within(memory, platform_.memories.size()))
-        refuse("a memory with ordered grants does not exist");
-    return problems_.empty();
   }
 
   void check_lanes() {
@@ -104,7 +58,7 @@ class Checker {
       const Step& step = plan_.steps[s];
       const bool on_stream = plan_[step.lane].kind == Lane::Kind::stream;
       if (on_stream == (step.kind == StepKind::copy))
-        refuse("{} is in a lane of the wrong kind", name(StepId{s}));
+        refuse("step {} is in a lane of the wrong kind", s);
       else if (step.kind == StepKind::copy)
         check_copy(StepId{s});
       else
@@ -125,14 +79,22 @@ class Checker {
     if (from.tensor != to.tensor && workload_[to.tensor].inside != from.tensor)
       refuse("{}: it reads `{}`, which does not hold that value", name(id),
              workload_[from.tensor].name);
-    if (from.microbatch != to.microbatch)
-      refuse("{}: source and destination are of different microbatches", name(id));
+    if (from.microbatch != to.microbatch || from.instance != to.instance)
+      refuse("{}: source and destination are of different microbatches or runs", name(id));
+    if (step.source != SourceRelease::keep && !may_go(from))
+      refuse("{}: its source cannot be released", name(id));
     if (step.source == SourceRelease::progressive &&
         platform_[lane.from].allocator != AllocatorKind::ideal)
       refuse("{}: progressive release needs the `ideal` allocator in `{}`", name(id),
              platform_[lane.from].name);
     if (step.source == SourceRelease::progressive && crosses_fair_link(lane))
       refuse("{}: progressive release needs `fifo` links", name(id));
+  }
+
+  /// Whether a buffer may ever be released.
+  bool may_go(const Buffer& buffer) const {
+    const Lifetime lifetime = workload_[buffer.tensor].lifetime;
+    return lifetime == Lifetime::step || lifetime == Lifetime::accumulated;
   }
 
   bool crosses_fair_link(const Lane& lane) const {
@@ -173,6 +135,12 @@ class Checker {
       return std::ranges::any_of(
           reads, [&](BufferId b) { return holds_value(plan_[b], value, microbatch, memory); });
     };
+    // The other operator of a pair may have begun a gradient that this one adds to.
+    const auto is_written = [&](TensorId value) {
+      return std::ranges::any_of(plan_.list(step.writes), [&](BufferId b) {
+        return holds_value(plan_[b], value, microbatch, memory);
+      });
+    };
     for (const TensorId value : workload_.list(op.reads))
       if (!is_read(value))
         refuse("{} does not read `{}` from `{}`", name(id), workload_[value].name,
@@ -181,10 +149,25 @@ class Checker {
       const auto written = std::ranges::find_if(unmatched, [&](BufferId b) {
         return plan_[b].tensor == tensor && holds_value(plan_[b], tensor, microbatch, memory);
       });
-      if (written != unmatched.end())
+      if (written != unmatched.end()) {
+        if (step.kind == StepKind::compute && plan_[*written].instance != step.instance)
+          refuse("{} writes {} of another run", name(id), name(*written));
         unmatched.erase(written);
-      else if (op.phase == Phase::forward || !is_read(tensor))
+      } else if (op.phase == Phase::forward || !(is_read(tensor) || is_written(tensor))) {
         refuse("{} does not write its output `{}`", name(id), workload_[tensor].name);
+      }
+    }
+  }
+
+  void check_initial() {
+    std::vector<bool> placed(plan_.buffers.size(), false);
+    for (const BufferId buffer : plan_.initial) {
+      const auto b = static_cast<std::size_t>(buffer);
+      const Lifetime lifetime = workload_[plan_[buffer].tensor].lifetime;
+      if (placed[b]) refuse("{} is placed twice before the first step", name(buffer));
+      if (lifetime != Lifetime::resident && lifetime != Lifetime::input)
+        refuse("{} is in place before the first step, but an operator makes it", name(buffer));
+      placed[b] = true;
     }
   }
 
@@ -200,10 +183,20 @@ class Checker {
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
       const BufferId buffer{b};
       if (made[b] > 1) refuse("{} is written twice", name(buffer));
-      if (made[b] == 0) refuse("{} is read but never written", name(buffer));
-      if (readers.taken_by(buffer) != kNoStep) freed[b] = 1;
+      if (made[b] == 0) refuse("{} is never written", name(buffer));
+      freed[b] = static_cast<std::uint8_t>(takers(readers.of(buffer)));
+      if (freed[b] > 1) refuse("{} is taken away twice", name(buffer));
     }
     for (const Release& release : plan_.releases) check_release(release, readers, freed);
+  }
+
+  /// Copies that take the buffer away; more than one is one too many.
+  std::size_t takers(std::span<const StepId> readers) const {
+    const auto takes = [&](StepId s) {
+      return plan_[s].kind == StepKind::copy && plan_[s].source != SourceRelease::keep;
+    };
+    return std::min<std::size_t>(2,
+                                 static_cast<std::size_t>(std::ranges::count_if(readers, takes)));
   }
 
   void check_release(const Release& release, const Readers& readers,
@@ -213,6 +206,8 @@ class Checker {
     if (freed[b]++ != 0) refuse("{} is released twice", name(release.buffer));
     if (lifetime == Lifetime::resident || lifetime == Lifetime::input)
       refuse("{} is released, but it is resident", name(release.buffer));
+    if (lifetime == Lifetime::stays)
+      refuse("{} is released, but it stays to the end", name(release.buffer));
     const auto after = plan_.after(release);
     if (after.empty()) refuse("{} is released without waiting for anything", name(release.buffer));
     std::vector<StepId> users(readers.of(release.buffer).begin(), readers.of(release.buffer).end());
