@@ -24,12 +24,13 @@ class WaitsFor {
         program_(state.program),
         plan_(*state.program.plan),
         readers_(plan_),
-        previous_in_lane_(plan_.steps.size(), kNone),
+        lane_head_(plan_.lanes.size(), kNone),
         previous_grant_(plan_.steps.size(), kNone) {
     std::vector<std::uint32_t> last_grant(program_.platform->memories.size(), kNone);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const ProgramStep& step = program_.steps[s];
-      if (step.next_in_lane != kNone) previous_in_lane_[step.next_in_lane] = s;
+      const bool done = program_.lanes[step.lane].is_channel ? started(s) : ended(s);
+      if (!done && lane_head_[step.lane] == kNone) lane_head_[step.lane] = s;
       const bool ordered = std::ranges::find(plan_.ordered_grants, MemoryId{step.memory}) !=
                            plan_.ordered_grants.end();
       if (!ordered || step.demand == Bytes{}) continue;
@@ -41,13 +42,15 @@ class WaitsFor {
   struct Wait {
     std::uint32_t on = kNone;
     const char* how = "";
+    bool is_grant = false;
   };
 
   [[nodiscard]] Wait operator()(std::uint32_t step) const {
-    const bool channel = program_.lanes[program_.steps[step].lane].is_channel;
-    const std::uint32_t before = previous_in_lane_[step];
-    if (before != kNone && !(channel ? started(before) : ended(before)))
-      return {before, channel ? "comes after, in its channel," : "comes after, in its stream,"};
+    // Not the predecessor but the first of the lane: what lies between waits for the same.
+    const std::uint32_t lane = program_.steps[step].lane;
+    if (lane_head_[lane] != step)
+      return {lane_head_[lane], program_.lanes[lane].is_channel ? "comes after, in its channel,"
+                                                                : "comes after, in its stream,"};
     for (const BufferId buffer : plan_.list(plan_.steps[step].reads)) {
       const StepId producer = readers_.producer(buffer);
       if (producer != kNoStep && !ended(index(producer)))
@@ -58,7 +61,7 @@ class WaitsFor {
       if (!(start ? started(index(dependency.on)) : ended(index(dependency.on))))
         return {index(dependency.on), start ? "waits for the start of" : "waits for the end of"};
     }
-    if (waits_for_grant(step)) return {previous_grant_[step], "may allocate only after"};
+    if (waits_for_grant(step)) return {previous_grant_[step], "may allocate only after", true};
     for (const auto& [buffer, waiting] : program_.after_free)
       if (waiting == step && state_.live[buffer])
         return {user_of(buffer), "needs the place held until"};
@@ -92,7 +95,8 @@ class WaitsFor {
   const Program& program_;
   const Plan& plan_;
   const Readers readers_;
-  std::vector<std::uint32_t> previous_in_lane_, previous_grant_;
+  std::vector<std::uint32_t> lane_head_;       ///< by lane: the first step that holds it up
+  std::vector<std::uint32_t> previous_grant_;  ///< by step, in its memory
 };
 
 OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
@@ -120,24 +124,18 @@ OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
   return oom;
 }
 
-}  // namespace
-
-bool waits_for_a_grant(const StuckState& state) {
-  if (state.program.plan->ordered_grants.empty()) return false;
-  const WaitsFor waits_for(state);
-  for (std::uint32_t s = 0; s < state.program.plan->steps.size(); ++s) {
-    const bool only_the_grant = state.waits[s] == 1 && waits_for.waits_for_grant(s);
-    const ProgramStep& step = state.program.steps[s];
-    if (only_the_grant && step.demand <= state.memories[step.memory].allocator.largest_free_block())
-      return true;
-  }
-  return false;
-}
-
-OutOfMemory diagnose_oom(const StuckState& state) {
+/// The first-issued step that waits for memory, or kNone.
+std::uint32_t first_memory_waiter(const StuckState& state) {
   std::uint32_t first = kNone;
   for (const MemoryState& memory : state.memories)
     for (const std::uint32_t step : memory.waiting) first = std::min(first, step);
+  return first;
+}
+
+}  // namespace
+
+OutOfMemory diagnose_oom(const StuckState& state) {
+  const std::uint32_t first = first_memory_waiter(state);
   const Program& program = state.program;
   OutOfMemory oom = describe_memory(state, program.steps[first].memory);
   oom.step = describe(*program.plan, StepId{first}, *program.workload, *program.platform);
@@ -154,11 +152,12 @@ OutOfMemory diagnose_initial(const StuckState& state, std::uint32_t buffer) {
   return oom;
 }
 
-std::vector<std::string> diagnose_deadlock(const StuckState& state) {
+WaitCycle find_cycle(const StuckState& state) {
   const Program& program = state.program;
   const WaitsFor waits_for(state);
-  std::uint32_t step = 0;
-  while (!state.start[step].is_unlimited()) ++step;
+  std::uint32_t step = first_memory_waiter(state);
+  if (step == kNone)
+    for (step = 0; !state.start[step].is_unlimited();) ++step;
 
   // Every step that has not started waits for another such step, so the walk comes back to itself.
   std::vector<std::uint32_t> walked;
@@ -171,12 +170,13 @@ std::vector<std::string> diagnose_deadlock(const StuckState& state) {
   const auto name = [&](std::uint32_t s) {
     return describe(*program.plan, StepId{s}, *program.workload, *program.platform);
   };
-  std::vector<std::string> cycle;
+  WaitCycle cycle;
   for (std::size_t i = step == kNone ? 0 : place[step]; i < walked.size(); ++i) {
     const WaitsFor::Wait wait = waits_for(walked[i]);
-    cycle.push_back(wait.on == kNone
-                        ? fmt::format("{} waits for memory", name(walked[i]))
-                        : fmt::format("{} {} {}", name(walked[i]), wait.how, name(wait.on)));
+    cycle.holds_grant |= wait.is_grant;
+    cycle.waits.push_back(wait.on == kNone
+                              ? fmt::format("{} waits for memory", name(walked[i]))
+                              : fmt::format("{} {} {}", name(walked[i]), wait.how, name(wait.on)));
   }
   return cycle;
 }

@@ -20,18 +20,21 @@ struct StuckState {
   std::span<const Time> start, end;  ///< by step; unlimited where it did not happen
 };
 
-/// Whether a step that would fit is held back only because a memory with ordered grants must first
-/// serve one that does not: then the two wait for each other. O(steps).
-[[nodiscard]] bool waits_for_a_grant(const StuckState& state);
-
 /// The first-issued step that waits for memory, and what fills that memory. O(buffers log buffers).
 [[nodiscard]] OutOfMemory diagnose_oom(const StuckState& state);
 
 /// The same for an initial buffer that does not fit.
 [[nodiscard]] OutOfMemory diagnose_initial(const StuckState& state, std::uint32_t buffer);
 
-/// A cycle of waits, one sentence a step: "A waits for the end of B". O(steps).
-[[nodiscard]] std::vector<std::string> diagnose_deadlock(const StuckState& state);
+/// Who waits for whom, round and round.
+struct WaitCycle {
+  std::vector<std::string> waits;  ///< one sentence a step: "A waits for the end of B"
+  bool holds_grant = false;        ///< one of them may allocate only after another
+};
+
+/// A cycle of waits, from the first-issued step that waits for memory, else from the first that has
+/// not started. O(steps).
+[[nodiscard]] WaitCycle find_cycle(const StuckState& state);
 
 /// Time per iteration when iterations follow each other without a barrier: the largest span of a
 /// processor, or, for a periodic plan, the steady interval between the ends of its microbatches.

@@ -115,11 +115,10 @@ Execution Machine::run() {
   const bool memory_missing =
       std::ranges::any_of(memories_, [](const MemoryState& m) { return !m.waiting.empty(); });
   const StuckState stuck{program_, memories_, waits_, live_, execution_.start, execution_.end};
-  if (memory_missing && !waits_for_a_grant(stuck)) {
-    execution_.oom = diagnose_oom(stuck);
-    return finish(RunStatus::oom);
-  }
-  execution_.cycle = diagnose_deadlock(stuck);
+  if (memory_missing) execution_.oom = diagnose_oom(stuck);
+  WaitCycle cycle = find_cycle(stuck);
+  if (memory_missing && !cycle.holds_grant) return finish(RunStatus::oom);
+  execution_.cycle = std::move(cycle.waits);
   return finish(RunStatus::deadlock);
 }
 

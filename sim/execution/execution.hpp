@@ -81,8 +81,8 @@ struct Execution {
   std::vector<Time> link_busy;                    ///< with a copy in either direction
   std::vector<Energy> processor_operator_energy;  ///< given or per FLOP, of the operators run
   Power peak_power;                               ///< of the components with power states
-  std::optional<OutOfMemory> oom;
-  std::vector<std::string> cycle;  ///< of a deadlock: who waits for whom
+  std::optional<OutOfMemory> oom;                 ///< also of a deadlock in which memory is missing
+  std::vector<std::string> cycle;                 ///< of a deadlock: who waits for whom
 };
 
 /// Runs the program once, from an empty machine. Precondition: lowered from a checked plan.
