@@ -266,11 +266,7 @@ void Machine::begin_compute(std::uint32_t step) {
   LaneState& lane = lanes_[it.lane];
   const std::uint32_t processor = program_.lanes[it.lane].processor;
   ProcessorRecord& record = execution_.processors[processor];
-  if (lane.started) {
-    const Time cleared = std::max(lane.cleared_at, lane.idle_since);
-    record.stall[static_cast<std::size_t>(lane.cause)] += cleared - lane.idle_since;
-    record.stall[static_cast<std::size_t>(StallCause::memory)] += now_ - cleared;
-  }
+  if (lane.started && now_ > lane.idle_since) charge_stall(lane, record);
   lane.started = true;
   if (!record.first_start) record.first_start = now_;
   if (meter_) {
@@ -278,6 +274,27 @@ void Machine::begin_compute(std::uint32_t step) {
     meter_->begin(platform_.processors.size() + it.memory, now_);
   }
   events_.push(now_ + it.duration, step);
+}
+
+/// The wait of a stream: until what it reads existed (dependency), until that was there (transfer),
+/// and until it fitted (memory).
+void Machine::charge_stall(const LaneState& lane, ProcessorRecord& record) const {
+  const auto charge = [&](StallCause cause, Time from, Time to) {
+    if (to > from) record.stall[static_cast<std::size_t>(cause)] += to - from;
+  };
+  const Time cleared = std::max(lane.cleared_at, lane.idle_since);
+  Time existed = cleared;
+  const ProgramStep& last = program_.steps[lane.cleared_by];
+  if (last.kind == StepKind::copy) {
+    // What another copy brought to the source existed all along.
+    const std::uint32_t maker = last.source_maker;
+    const bool by_operator = maker != kNone && program_.steps[maker].kind != StepKind::copy;
+    existed =
+        by_operator ? std::clamp(execution_.end[maker], lane.idle_since, cleared) : lane.idle_since;
+  }
+  charge(StallCause::dependency, lane.idle_since, existed);
+  charge(StallCause::transfer, existed, cleared);
+  charge(StallCause::memory, cleared, now_);
 }
 
 void Machine::begin_copy(std::uint32_t step) {
@@ -387,8 +404,7 @@ void Machine::clear(std::uint32_t step, std::uint32_t cause_step) {
   if (--waits_[step] > 0) return;
   LaneState& lane = lanes_[program_.steps[step].lane];
   lane.cleared_at = now_;
-  lane.cause = program_.steps[cause_step].kind == StepKind::copy ? StallCause::transfer
-                                                                 : StallCause::dependency;
+  lane.cleared_by = cause_step;
   make_ready(step);
 }
 

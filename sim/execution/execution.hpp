@@ -24,8 +24,8 @@ enum class RunStatus : std::uint8_t { ok, oom, deadlock };
 
 /// Why a stream stood still between two of its operators.
 enum class StallCause : std::uint8_t {
-  transfer,    ///< for a copy to bring or take a tensor
-  dependency,  ///< for an operator of another stream
+  transfer,    ///< for a copy to bring, or take away, what exists
+  dependency,  ///< for another stream to make what is read
   memory       ///< for memory to be freed
 };
 inline constexpr std::size_t kStallCauses = 3;

@@ -147,6 +147,7 @@ class Lowering {
     const Bytes bytes = program_.buffers[index(plan_.list(step.writes).front())].bytes;
     ProgramStep lowered;
     lowered.memory = index(lane.to);
+    lowered.source_maker = index(readers_.producer(plan_.list(step.reads).front()));
     if (lane.from == lane.to) return lowered;  // a hand-over costs nothing
     const Bytes block = std::max(platform_[lane.from].block, platform_[lane.to].block);
     program_.transferred[s] = block * blocks(bytes, block);

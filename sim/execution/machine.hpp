@@ -36,7 +36,7 @@ struct PortState {
 struct LaneState {
   bool started = false;
   Time idle_since, cleared_at;
-  StallCause cause = StallCause::dependency;
+  std::uint32_t cleared_by = kNone;  ///< the step that came last
 };
 
 class Machine {
@@ -59,6 +59,7 @@ class Machine {
   [[nodiscard]] bool allocate_blocks(std::uint32_t step, MemoryState& memory);
   void account_allocation(const ProgramStep& step, MemoryState& memory);
   void begin_compute(std::uint32_t step);
+  void charge_stall(const LaneState& lane, ProcessorRecord& record) const;
   void begin_copy(std::uint32_t step);
   void take_peak(MemoryState& memory);
 

@@ -44,6 +44,7 @@ struct ProgramStep {
   std::uint32_t memory = 0;                        ///< where `demand` goes
   std::uint32_t writes_begin = 0, writes_end = 0;  ///< in Plan::buffer_lists
   std::uint32_t start_edges = 0, end_edges = 0;    ///< first of each in Program::edges
+  std::uint32_t source_maker = kNone;              ///< copy: the step that made its source
   StepKind kind = StepKind::compute;
 };
 
