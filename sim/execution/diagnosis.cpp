@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t kMostResidents = 10;
 
-std::uint32_t index(auto id) {
-  return static_cast<std::uint32_t>(id);
-}
-
 /// Finds, for any step that has not started, one that it waits for.
 class WaitsFor {
  public:
@@ -190,9 +186,14 @@ Time period_of(const Program& program, const Execution& execution) {
     return span;
   }
   std::vector<Time> ends(plan.microbatches);
-  for (std::size_t s = 0; s < plan.steps.size(); ++s)
-    if (plan.steps[s].kind != StepKind::copy)
-      ends[plan.steps[s].microbatch] = std::max(ends[plan.steps[s].microbatch], execution.end[s]);
+  const auto note = [&](std::uint32_t microbatch, Time end) {
+    ends[microbatch] = std::max(ends[microbatch], end);
+  };
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (step.kind != StepKind::copy) note(step.microbatch, execution.end[s]);
+    if (step.kind == StepKind::pair) note(step.second_microbatch, execution.end[s]);
+  }
   const std::uint32_t steady = *plan.steady_from_microbatch;
   const std::int64_t intervals = plan.microbatches - 1 - steady;
   return Time{(ends.back() - ends[steady]).count() / intervals};

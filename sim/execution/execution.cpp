@@ -17,10 +17,6 @@ constexpr std::uint32_t kTick = 0xFFFFFFFF;
 /// With kWakeBit and without kJoinBit: a memory in which a waiting allocation fits now.
 constexpr std::uint32_t kWakeBit = 0x40000000;
 
-std::uint32_t index(auto id) {
-  return static_cast<std::uint32_t>(id);
-}
-
 Allocator make_allocator(const Memory& memory) {
   return memory.allocator == AllocatorKind::ideal
              ? Allocator::ideal(memory.usable())

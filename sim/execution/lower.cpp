@@ -9,10 +9,6 @@ namespace plimsoll {
 
 namespace {
 
-std::uint32_t index(auto id) {
-  return static_cast<std::uint32_t>(id);
-}
-
 std::int64_t blocks(Bytes bytes, Bytes block) {
   return (bytes.count() + block.count() - 1) / block.count();
 }

@@ -37,15 +37,24 @@ MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record) {
 void count_recomputation(const Program& program, const Execution& execution,
                          std::vector<ProcessorMetrics>& processors) {
   const Plan& plan = *program.plan;
+  const Workload& workload = *program.workload;
+  std::vector<bool> ran(workload.operators.size() * plan.microbatches, false);
+  const auto count = [&](std::size_t s, OperatorId id, std::uint32_t microbatch) {
+    const auto o = static_cast<std::size_t>(id);
+    const Operator& op = workload[id];
+    const std::size_t place = microbatch * workload.operators.size() + o;
+    if (op.phase == Phase::forward && ran[place]) {
+      ProcessorMetrics& processor = processors[program.lanes[program.steps[s].lane].processor];
+      ++processor.recomputed_ops;
+      processor.recomputed_flops += op.flops;
+    }
+    ran[place] = true;
+  };
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    if (step.kind != StepKind::compute || step.instance == 0 || execution.end[s].is_unlimited())
-      continue;
-    const Operator& op = (*program.workload)[step.op];
-    if (op.phase != Phase::forward) continue;
-    ProcessorMetrics& processor = processors[program.lanes[program.steps[s].lane].processor];
-    ++processor.recomputed_ops;
-    processor.recomputed_flops += op.flops;
+    if (step.kind == StepKind::copy || execution.end[s].is_unlimited()) continue;
+    count(s, step.op, step.microbatch);
+    if (step.kind == StepKind::pair) count(s, step.second, step.second_microbatch);
   }
 }
 

@@ -21,8 +21,6 @@
 
 namespace plimsoll {
 
-inline constexpr std::uint32_t kNone = 0xFFFFFFFF;
-
 /// One direction of a link, or both of a half-duplex one, that carries one thing at a time (fifo),
 /// or shares (fair). Ports are numbered 2 * link + direction; a half-duplex link uses the even one.
 using PortId = std::uint32_t;

@@ -32,6 +32,8 @@ struct PlanBuilder::State {
   std::vector<std::unordered_map<std::uint64_t, BufferId>> stays;
   std::unordered_map<std::uint64_t, std::uint32_t> runs;  ///< (operator, microbatch) -> count
   std::vector<bool> taken;                                ///< by buffer: a copy takes it away
+  std::vector<StepId> changed_by;  ///< by buffer: who last changed or added to it, or kNoStep
+  std::vector<BufferId> changing;  ///< by the step that is being added
   std::vector<std::pair<StepId, Dependency>> dependencies;
 
   std::optional<BufferId> stay(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
@@ -49,6 +51,7 @@ struct PlanBuilder::State {
          [key(static_cast<std::uint32_t>(buffer.tensor), filed)] = id;
     plan.buffers.push_back(buffer);
     taken.push_back(false);
+    changed_by.push_back(kNoStep);
     return id;
   }
 
@@ -92,6 +95,8 @@ struct PlanBuilder::State {
     };
     for (const TensorId value : workload.list(op.reads))
       read(source(value, part.microbatch, memory));
+    for (const TensorId value : workload.list(op.updates))
+      changing.push_back(source(value, part.microbatch, memory));
 
     const std::uint32_t instance =
         runs[key(static_cast<std::uint32_t>(part.op), part.microbatch)]++;
@@ -100,10 +105,12 @@ struct PlanBuilder::State {
       const auto begun =
           op.phase == Phase::forward ? std::nullopt : stay(tensor, part.microbatch, memory);
       if (begun && std::ranges::find(writes, *begun) != writes.end()) continue;
-      if (begun && !taken[static_cast<std::size_t>(*begun)])
+      if (begun && !taken[static_cast<std::size_t>(*begun)]) {
         read(*begun);
-      else
+        changing.push_back(*begun);
+      } else {
         writes.push_back(add_buffer({tensor, part.microbatch, instance, memory}));
+      }
     }
     return instance;
   }
@@ -115,7 +122,20 @@ struct PlanBuilder::State {
     plan.steps.push_back(step);
     plan.microbatches =
         std::max({plan.microbatches, step.microbatch + 1, step.second_microbatch + 1});
-    return StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
+    const auto id = StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
+    wait_for_changes(id, reads);
+    return id;
+  }
+
+  /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too.
+  void wait_for_changes(StepId id, const std::vector<BufferId>& reads) {
+    for (const BufferId buffer : reads) {
+      const StepId changed = changed_by[static_cast<std::size_t>(buffer)];
+      if (changed != kNoStep && plan[changed].lane != plan[id].lane)
+        dependencies.push_back({id, {changed, Dependency::Edge::after_end}});
+    }
+    for (const BufferId buffer : changing) changed_by[static_cast<std::size_t>(buffer)] = id;
+    changing.clear();
   }
 
   LaneId lane(const Lane& wanted) {
@@ -175,7 +195,7 @@ struct PlanBuilder::State {
 };
 
 PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std::string policy)
-    : state_(std::make_unique<State>(State{workload, platform, {}, {}, {}, {}, {}})) {
+    : state_(std::make_unique<State>(State{workload, platform, {}, {}, {}, {}, {}, {}, {}})) {
   state_->plan.policy = std::move(policy);
   state_->stays.resize(platform.memories.size());
 }

@@ -1,6 +1,7 @@
 /// The hardware: processors, memories, links, power. Plain data, frozen after loading; dense ids.
 #pragma once
 
+#include "base/dense_id.hpp"
 #include "base/quantity.hpp"
 
 #include <array>

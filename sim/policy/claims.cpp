@@ -12,12 +12,6 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::uint32_t kNone = 0xFFFFFFFF;
-
-std::uint32_t index(auto id) {
-  return static_cast<std::uint32_t>(id);
-}
-
 /// A time, and the round of the engine's loop within it.
 struct Moment {
   Time time;

@@ -38,6 +38,8 @@ template <class Parameters>
                                    Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
     auto parameters = format.read(node, diagnostics);
     if (!parameters) return std::nullopt;
+    // A policy given by its name alone is in a mapping that nobody wrote.
+    if (const Node* chosen_by = node.find("name")) parameters->where = chosen_by->where();
     BoundPolicy bound{parameters->name, 1, {}};
     if constexpr (requires { parameters->microbatches; })
       bound.microbatches = parameters->microbatches;
@@ -59,7 +61,7 @@ template <class Parameters>
 /// A Record that has `on` already.
 template <class Parameters>
 [[nodiscard]] Record<Parameters> single_processor_record(const std::string& name) {
-  Record<Parameters> record(name, "Parameters of " + name + ".");
+  Record<Parameters> record("policy " + name, "Parameters of " + name + ".");
   std::optional<Located<std::string>> Parameters::*on = &Parameters::on;
   record.optional("on", on, located(plimsoll::name()), "the processor; by default the only one");
   return record;

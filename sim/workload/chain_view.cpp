@@ -6,12 +6,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint32_t kNone = 0xFFFFFFFF;
-
-std::size_t index(TensorId id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Where a value of the forwards is written last and read last, as positions of forwards.
 struct Span {
   std::uint32_t written = kNone;

@@ -10,15 +10,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint32_t kNone = 0xFFFFFFFF;
-
-std::size_t index(TensorId id) {
-  return static_cast<std::size_t>(id);
-}
-std::size_t index(OperatorId id) {
-  return static_cast<std::size_t>(id);
-}
-
 /// Appends `ids` to the lists of `workload`.
 TensorList append(Workload& workload, const std::vector<TensorId>& ids) {
   TensorList slice;

@@ -21,7 +21,7 @@ Format<PartitionChoice> partition_format() {
 }  // namespace
 
 Record<PipelineParameters> pipeline_record(const std::string& name) {
-  Record<PipelineParameters> record(name, "Parameters of " + name + ".");
+  Record<PipelineParameters> record("policy " + name, "Parameters of " + name + ".");
   record
       .optional("microbatches", &PipelineParameters::microbatches, integer(1, 1'000'000),
                 "microbatches of one mini-batch; default 1")

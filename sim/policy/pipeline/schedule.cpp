@@ -11,12 +11,6 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::uint32_t kNone = 0xFFFFFFFF;
-
-std::uint32_t index(auto id) {
-  return static_cast<std::uint32_t>(id);
-}
-
 /// A tensor that one task makes and a task of another device reads.
 struct Message {
   TensorId tensor = kNoTensor;
@@ -104,7 +98,8 @@ class PipelinePlanner {
         for (const TensorList slice : {workload[op].kept, workload[op].bare})
           for (const TensorId made : workload.list(slice))
             if (maker[index(made)] == kNone && workload[made].lifetime == Lifetime::step)
-              maker[index(made)] = index(2 * slot + (kind == Task::Kind::backward ? 1 : 0));
+              maker[index(made)] =
+                  static_cast<std::uint32_t>(2 * slot + (kind == Task::Kind::backward ? 1 : 0));
       });
     };
     for (std::size_t slot = 0; slot < slots; ++slot) visit_task(slot, Task::Kind::forward);
@@ -177,9 +172,9 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
                       ScheduleRule rule) {
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices);
-  const Schedule schedule =
-      rule(index(devices.size()), static_cast<std::uint32_t>(parameters.microbatches),
-           static_cast<std::uint32_t>(parameters.virtual_stages));
+  const Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
+                                 static_cast<std::uint32_t>(parameters.microbatches),
+                                 static_cast<std::uint32_t>(parameters.virtual_stages));
   Plan plan = PipelinePlanner(problem, parameters, schedule, partition, devices).run();
   plan.claims = claims_of(plan, problem);
   return plan;
