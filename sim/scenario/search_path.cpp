@@ -27,6 +27,10 @@ std::vector<fs::path> configured_folders() {
       rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
     }
   }
+  // An installation may have been moved: its share folder is beside its bin folder.
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!program.empty()) folders.push_back(program.parent_path() / "../share/plimsoll");
   folders.emplace_back(PLIMSOLL_SHARE_DIR);
   folders.emplace_back(PLIMSOLL_SOURCE_SHARE_DIR);
   return folders;
@@ -54,7 +58,17 @@ std::optional<fs::path> SearchPath::find(const std::string& name, const std::str
 
 Node SearchPath::read(const std::string& name, const std::string& kind,
                       const Location& where) const {
-  if (const auto path = find(name, kind)) return read_document(*path);
+  if (const auto path = find(name, kind)) {
+    std::error_code ignored;
+    if (fs::exists(*path, ignored) && !fs::is_directory(*path, ignored))
+      return read_document(*path);
+    const bool is_folder = fs::is_directory(*path, ignored);
+    throw InputError(
+        {{Severity::error, where,
+          is_folder ? fmt::format("`{}` is a directory, expected a file", path->string())
+                    : fmt::format("there is no file `{}`", path->string()),
+          ""}});
+  }
   const std::string singular = kind.substr(0, kind.size() - 1);
   throw InputError({{Severity::error, where, fmt::format("there is no {} `{}`", singular, name),
                      did_you_mean(name, names(kind))}});

@@ -1,0 +1,200 @@
+#include "report/run_failures.hpp"
+
+#include "report/run_details.hpp"
+#include "report/text_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kMostWaits = 20;
+
+/// What no policy of one processor can do without.
+struct Needs {
+  Bytes resident;          ///< parameters, their gradients, optimizer state, inputs
+  Bytes largest_operator;  ///< beside them: what the greediest operator reads and makes
+  std::string largest_name;
+};
+
+bool is_there_throughout(const Tensor& tensor) {
+  return tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::input ||
+         tensor.lifetime == Lifetime::accumulated;
+}
+
+/// Distinct tensors that live for the step only, and the workspace. A value that is read beside the
+/// tensor that holds it is not counted twice.
+Bytes passing_bytes(const Workload& workload, const Operator& op) {
+  std::vector<TensorId> tensors;
+  for (const TensorList list : {op.reads, op.bare})
+    for (const TensorId id : workload.list(list))
+      if (!is_there_throughout(workload[id])) tensors.push_back(id);
+  std::ranges::sort(tensors);
+  const auto repeated = std::ranges::unique(tensors);
+  tensors.erase(repeated.begin(), repeated.end());
+  Bytes sum = op.workspace;
+  for (const TensorId id : tensors)
+    if (!std::ranges::binary_search(tensors, workload[id].inside)) sum += workload[id].bytes;
+  return sum;
+}
+
+Needs needs_of(const Workload& workload) {
+  Needs needs;
+  for (const Tensor& tensor : workload.tensors)
+    if (is_there_throughout(tensor)) needs.resident += tensor.bytes;
+  for (const Operator& op : workload.operators) {
+    const Bytes bytes = passing_bytes(workload, op);
+    if (bytes <= needs.largest_operator) continue;
+    needs.largest_operator = bytes;
+    needs.largest_name = op.name;
+  }
+  return needs;
+}
+
+class Explanation {
+ public:
+  Explanation(const Scenario& scenario, const RunResult& result, const Style& style)
+      : scenario_(scenario), result_(result), style_(style) {}
+
+  std::string run() {
+    if (result_.infeasible) tell_infeasible(*result_.infeasible);
+    if (result_.oom) tell_oom(*result_.oom);
+    if (result_.metrics.status == RunStatus::deadlock) tell_deadlock();
+    return std::move(out_);
+  }
+
+ private:
+  void headline(const std::string& text) {
+    const std::string label = label_of(result_);
+    out_ += style_(Paint::bad, label + ":") + ' ' +
+            wrapped(text, kReportWidth, std::min<std::size_t>(width_of(label) + 2, 40)) + '\n';
+  }
+  void item(const std::string& text) { out_ += "  - " + wrapped(text, kReportWidth, 4) + '\n'; }
+
+  void tell_infeasible(const Infeasible& infeasible) {
+    headline(fmt::format("no plan: {}", infeasible.why));
+    item(fmt::format("the smallest budget that it could meet in {} is {}",
+                     scenario_.platform[infeasible.memory].name,
+                     to_text(infeasible.smallest_budget)));
+  }
+
+  void tell_oom(const OutOfMemory& oom) {
+    std::string text = fmt::format("out of memory: {} asks for {} of {}, ", oom.step,
+                                   to_text(oom.asked), oom.memory);
+    text += fmt::format("of whose {} only {} are free", to_text(oom.capacity), to_text(oom.free));
+    if (oom.largest_free_block != oom.free)
+      text += fmt::format(", the largest block of them {}", to_text(oom.largest_free_block));
+    headline(text);
+    tell_residents(oom);
+    tell_what_to_try(oom);
+  }
+
+  void tell_residents(const OutOfMemory& oom) {
+    std::vector<std::string> classes;
+    for (std::size_t c = 0; c < kTensorClasses; ++c)
+      if (oom.by_class[c] > Bytes{})
+        classes.push_back(
+            fmt::format("{} {}", to_text(static_cast<TensorClass>(c)), to_text(oom.by_class[c])));
+    if (classes.empty()) return;
+    out_ += "  " +
+            wrapped(fmt::format("it holds {}: {}", counted(oom.residents, "tensor"),
+                                fmt::join(classes, ", ")),
+                    kReportWidth, 2) +
+            '\n';
+    TextTable table({{"largest tensors"}, {"class"}, {"size", Column::Align::right}});
+    for (std::size_t r = 0; r < std::min<std::size_t>(oom.largest.size(), 5); ++r) {
+      const Resident& resident = oom.largest[r];
+      table.add({{resident.tensor}, {to_text(resident.tensor_class)}, {to_text(resident.bytes)}});
+    }
+    out_ += '\n' + table.text(style_) + '\n';
+  }
+
+  /// Only what is certain. How a pipeline spreads its parameters is the plan's business, so advice
+  /// about one memory is given where one processor runs.
+  void tell_what_to_try(const OutOfMemory& oom) {
+    const std::size_t used = processors_used();
+    const bool is_home = std::ranges::any_of(
+        scenario_.platform.processors,
+        [&](const Processor& p) { return scenario_.platform[p.memory].name == oom.memory; });
+    out_ += "  What to try:\n";
+    if (!is_home) {
+      item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less", oom.memory));
+    } else if (used > 1) {
+      item("more microbatches, so that each is smaller, or other cuts (`partition`)");
+    } else {
+      advise_single(oom);
+    }
+    // The sizes of abstract workloads are given, whatever the batch.
+    if (result_.step.macs > 0 && result_.step.batch > 1)
+      item(fmt::format("a batch below {}", result_.step.batch));
+  }
+
+  void advise_single(const OutOfMemory& oom) {
+    const Needs needs = needs_of(result_.step);
+    if (needs.resident > oom.capacity) {
+      item(fmt::format(
+          "parameters, gradients, optimizer state and inputs alone take {}, more than "
+          "the {} of {}: no policy on one processor fits; take a larger memory, several "
+          "processors (`pipeline/...`), or a lighter optimizer",
+          to_text(needs.resident), to_text(oom.capacity), oom.memory));
+      return;
+    }
+    if (needs.resident + needs.largest_operator > oom.capacity) {
+      item(fmt::format(
+          "{} needs {} at once, beside {} of parameters, gradients, optimizer state and "
+          "inputs: neither offloading nor recomputation helps",
+          needs.largest_name, to_text(needs.largest_operator), to_text(needs.resident)));
+      return;
+    }
+    item(
+        fmt::format("parameters, gradients, optimizer state and inputs take {}, the largest "
+                    "operator ({}) needs {} beside them; the rest can be recomputed "
+                    "(`--policy remat/sqrt`){}",
+                    to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator),
+                    has_storage() ? " or offloaded (`--policy offload/all`)" : ""));
+  }
+
+  std::size_t processors_used() const {
+    std::vector<ProcessorId> used;
+    for (const Lane& lane : result_.plan.lanes)
+      if (lane.kind == Lane::Kind::stream) used.push_back(lane.processor);
+    std::ranges::sort(used);
+    const auto repeated = std::ranges::unique(used);
+    return used.size() - repeated.size();
+  }
+
+  bool has_storage() const {
+    return std::ranges::any_of(scenario_.platform.links, [&](const Link& link) {
+      return std::ranges::any_of(link.between, [&](MemoryId id) {
+        return !scenario_.platform[id].is_switch &&
+               std::ranges::none_of(scenario_.platform.processors,
+                                    [&](const Processor& p) { return p.memory == id; });
+      });
+    });
+  }
+
+  void tell_deadlock() {
+    headline("deadlock: these wait for each other, and nothing is under way that could end it");
+    for (std::size_t w = 0; w < std::min(result_.cycle.size(), kMostWaits); ++w)
+      item(result_.cycle[w]);
+    if (result_.cycle.size() > kMostWaits)
+      item(fmt::format("and {} more", result_.cycle.size() - kMostWaits));
+  }
+
+  const Scenario& scenario_;
+  const RunResult& result_;
+  const Style& style_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string explain_failure(const Scenario& scenario, const RunResult& result, const Style& style) {
+  return Explanation(scenario, result, style).run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,367 @@
+#include "report/text_report.hpp"
+
+#include "report/json_report.hpp"
+#include "report/run_details.hpp"
+#include "report/run_failures.hpp"
+#include "report/text_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kBarWidth = 6;
+constexpr std::size_t kMostMemoryColumns = 2;
+constexpr const char* kNothing = "-";
+
+/// The memory that a run fills most; nullptr where nothing ran.
+const MemoryMetrics* fullest(const Scenario& scenario, const RunResult& result) {
+  const MemoryMetrics* best = nullptr;
+  for (const MemoryMetrics& memory : result.metrics.memories) {
+    const double fill = fill_of(scenario, memory);
+    const double best_fill = best ? fill_of(scenario, *best) : 0.0;
+    if (!best || fill > best_fill ||
+        (fill == best_fill && memory.peak_allocated > best->peak_allocated))
+      best = &memory;
+  }
+  return best;
+}
+
+class Report {
+ public:
+  Report(const Scenario& scenario, std::span<const RunResult> results, const TextOptions& options)
+      : scenario_(scenario), results_(results), options_(options), style_(options.style) {}
+
+  std::string run() {
+    heading();
+    if (results_.size() > 1) {
+      compare_runs();
+      if (!options_.verbose) {
+        compare_peaks();
+        compare_times();
+      }
+    }
+    if (results_.size() == 1 || options_.verbose)
+      for (const RunResult& result : results_) tell(result);
+    for (const RunResult& result : results_) tell_failure(result);
+    tell_notes();
+    return std::move(out_);
+  }
+
+ private:
+  void heading() {
+    out_ += style_(Paint::bold, scenario_.name);
+    out_ += fmt::format("   {} on {}", scenario_.workload_name, scenario_.platform_name);
+    if (!results_.empty() && results_.front().step.batch > 1)
+      out_ += fmt::format(", batch {}", thousands(results_.front().step.batch));
+    out_ += '\n';
+  }
+
+  Cell status_cell(const RunResult& result) const {
+    const std::string status = status_text(result);
+    return {status, status == "ok" ? Paint::good : Paint::bad};
+  }
+
+  /// Memories that hold anything in some run, in the platform's order.
+  std::vector<std::string> used_memories() const {
+    std::vector<std::string> names;
+    for (const Memory& memory : scenario_.platform.memories)
+      for (const RunResult& result : results_)
+        if (const MemoryMetrics* metrics = find(result, memory.name);
+            metrics && metrics->peak_allocated > Bytes{}) {
+          names.push_back(memory.name);
+          break;
+        }
+    return names;
+  }
+
+  static const MemoryMetrics* find(const RunResult& result, const std::string& name) {
+    const auto found = std::ranges::find(result.metrics.memories, name, &MemoryMetrics::name);
+    return found == result.metrics.memories.end() ? nullptr : &*found;
+  }
+
+  /// With a bar where operators run; storage is only counted.
+  std::string peak_text(const MemoryMetrics* memory) const {
+    if (!memory || memory->peak_allocated == Bytes{}) return kNothing;
+    if (!usable_of(scenario_, memory->name) || !is_home(memory->name))
+      return to_text(memory->peak_allocated);
+    const double fill = fill_of(scenario_, *memory);
+    const std::string drawn = bar(fill, kBarWidth);
+    return fmt::format("{}{:{}} {:>9} {:>6}", drawn, "", kBarWidth - width_of(drawn),
+                       to_text(memory->peak_allocated), percent(fill));
+  }
+
+  bool is_home(const std::string& memory) const {
+    return std::ranges::any_of(scenario_.platform.processors, [&](const Processor& processor) {
+      return scenario_.platform[processor.memory].name == memory;
+    });
+  }
+
+  Column memory_column(const std::string& name) const {
+    const auto usable = usable_of(scenario_, name);
+    if (!is_home(name)) return {"in " + name, Column::Align::right};
+    return {usable ? fmt::format("peak in {}, of {}", name, to_text(*usable)) : "peak in " + name};
+  }
+
+  /// Parameters are told in a table only where they tell two runs of a policy apart.
+  std::string short_label(const RunResult& result) const {
+    const auto same = std::ranges::count(results_, result.policy, &RunResult::policy);
+    return same > 1 ? label_of(result) : result.policy;
+  }
+
+  bool any(auto predicate) const { return std::ranges::any_of(results_, predicate); }
+
+  void compare_runs() {
+    std::vector<std::string> memories = used_memories();
+    const bool each = memories.size() <= kMostMemoryColumns;
+    if (!each) memories.clear();
+    std::vector<Column> columns{{"policy"}, {"status"}};
+    for (const std::string& name : memories) columns.push_back(memory_column(name));
+    if (!each) columns.insert(columns.end(), {{"fullest memory"}, {"its peak"}});
+    using enum Column::Align;
+    columns.push_back({"step time", right});
+    columns.push_back({"overhead", right});
+    columns.push_back({"samples/s", right, 1});
+    const bool energy = any([](const RunResult& r) { return r.metrics.energy.has_value(); });
+    if (energy) columns.push_back({"per sample", right, 2});
+    const bool again = any([](const RunResult& r) { return recomputed(r) > 0; });
+    if (again) columns.push_back({"run again", right, 3});
+
+    TextTable table(std::move(columns));
+    for (const RunResult& result : results_) {
+      std::vector<Cell> row{{short_label(result)}, status_cell(result)};
+      for (const std::string& name : memories) row.push_back({peak_text(find(result, name))});
+      if (!each) {
+        const MemoryMetrics* memory = fullest(scenario_, result);
+        row.insert(row.end(), {{memory ? memory->name : kNothing}, {peak_text(memory)}});
+      }
+      add_costs(result, energy, again, row);
+      table.add(std::move(row));
+    }
+    out_ += '\n' + table.text(style_);
+  }
+
+  static void add_costs(const RunResult& result, bool energy, bool again, std::vector<Cell>& row) {
+    const Metrics& metrics = result.metrics;
+    const auto add = [&](bool known, auto text) { row.push_back({known ? text() : kNothing}); };
+    add(metrics.makespan.has_value(), [&] { return to_text(*metrics.makespan); });
+    add(result.overhead.has_value(), [&] { return percent(*result.overhead); });
+    add(metrics.throughput.has_value(), [&] { return decimal(*metrics.throughput); });
+    if (energy)
+      add(metrics.energy.has_value(), [&] { return to_text(metrics.energy->per_sample); });
+    if (again) add(metrics.makespan.has_value(), [&] { return percent(recomputed(result)); });
+  }
+
+  /// Forward operators run again, as a share of all forwards of a step.
+  static double recomputed(const RunResult& result) {
+    std::int64_t again = 0;
+    for (const ProcessorMetrics& processor : result.metrics.processors)
+      again += processor.recomputed_ops;
+    const double once = static_cast<double>(result.step.forwards) * result.plan.microbatches;
+    return again == 0 ? 0.0 : static_cast<double>(again) / once;
+  }
+
+  void compare_peaks() {
+    std::vector<std::size_t> classes;
+    for (std::size_t c = 0; c < kTensorClasses; ++c)
+      if (any([&](const RunResult& result) {
+            const MemoryMetrics* memory = fullest(scenario_, result);
+            return memory && memory->at_peak[c] > Bytes{};
+          }))
+        classes.push_back(c);
+    if (classes.empty()) return;
+    using enum Column::Align;
+    std::vector<Column> columns{{"alive at the peak"}, {"of"}, {"after", right, 1}};
+    for (const std::size_t c : classes)
+      columns.push_back({to_text(static_cast<TensorClass>(c)), right});
+    TextTable table(std::move(columns));
+    for (const RunResult& result : results_) {
+      const MemoryMetrics* memory = fullest(scenario_, result);
+      if (!memory) continue;
+      std::vector<Cell> row{{short_label(result)}, {memory->name}, {to_text(memory->peak_time)}};
+      for (const std::size_t c : classes)
+        row.push_back({memory->at_peak[c] > Bytes{} ? to_text(memory->at_peak[c]) : kNothing});
+      table.add(std::move(row));
+    }
+    out_ += '\n' + table.text(style_);
+  }
+
+  /// Shares of the step, on average over the processors that work in it.
+  struct Spent {
+    double busy = 0, idle = 0;
+    std::array<double, kStallCauses> stall{};
+  };
+
+  Spent spent(const RunResult& result) const {
+    Spent sum;
+    double processors = 0;
+    for (std::size_t p = 0; p < result.metrics.processors.size(); ++p) {
+      const ProcessorMetrics& processor = result.metrics.processors[p];
+      if (processor.span == Time{}) continue;
+      ++processors;
+      sum.busy += 1 - processor.bubble;
+      const double whole = in_seconds(*result.metrics.makespan) *
+                           static_cast<double>(scenario_.platform.processors[p].streams);
+      for (std::size_t c = 0; c < kStallCauses; ++c)
+        sum.stall[c] += in_seconds(processor.stall[c]) / whole;
+    }
+    if (processors == 0) return sum;
+    sum.busy /= processors;
+    sum.idle = 1 - sum.busy;
+    for (double& stall : sum.stall) {
+      stall /= processors;
+      sum.idle -= stall;
+    }
+    sum.idle = std::max(sum.idle, 0.0);
+    return sum;
+  }
+
+  void compare_times() {
+    if (!any([](const RunResult& result) { return result.metrics.makespan.has_value(); })) return;
+    using enum Column::Align;
+    std::vector<Column> columns{{"where time went"}, {"at work"}};
+    for (std::size_t c = 0; c < kStallCauses; ++c)
+      columns.push_back({to_text(static_cast<StallCause>(c)), right});
+    columns.push_back({"idle", right});
+    const bool copies = any([](const RunResult& result) { return copied(result) > Bytes{}; });
+    if (copies) columns.insert(columns.end(), {{"copied", right, 1}, {"busiest link", left, 2}});
+    TextTable table(std::move(columns));
+    for (const RunResult& result : results_) {
+      if (!result.metrics.makespan || *result.metrics.makespan == Time{}) continue;
+      const Spent time = spent(result);
+      const std::string drawn = bar(time.busy, kBarWidth);
+      std::vector<Cell> row{{short_label(result)},
+                            {fmt::format("{}{:{}} {:>6}", drawn, "", kBarWidth - width_of(drawn),
+                                         percent(time.busy))}};
+      for (const double stall : time.stall) row.push_back({percent(stall)});
+      row.push_back({percent(time.idle)});
+      if (copies) add_links(result, row);
+      table.add(std::move(row));
+    }
+    out_ += '\n' + table.text(style_);
+  }
+
+  static Bytes copied(const RunResult& result) {
+    Bytes sum;
+    for (const LinkMetrics& link : result.metrics.links) sum += link.bytes[0] + link.bytes[1];
+    return sum;
+  }
+
+  static void add_links(const RunResult& result, std::vector<Cell>& row) {
+    double busiest = 0;
+    std::string text = kNothing;
+    for (const LinkMetrics& link : result.metrics.links) {
+      const double busy = std::max(link.busy[0], link.busy[1]);
+      if (busy <= busiest) continue;
+      busiest = busy;
+      text = fmt::format("{} {}", link.name, percent(busy));
+    }
+    row.push_back({copied(result) > Bytes{} ? to_text(copied(result)) : kNothing});
+    row.push_back({text});
+  }
+
+  void tell(const RunResult& result) {
+    if (result.infeasible) return;
+    const Cell status = status_cell(result);
+    out_ += '\n' + style_(Paint::bold, label_of(result)) + "  " +
+            style_(status.paint, status.text) + '\n';
+    out_ += run_details(scenario_, result, style_);
+    const ClaimCheck claims = check_claims(result);
+    if (!claims.held.empty())
+      out_ += fmt::format(
+          "  {}  {}\n", style_(Paint::bold, "claims  "),
+          wrapped(fmt::format("hold: {}", fmt::join(claims.held, ", ")), kReportWidth, 12));
+  }
+
+  void tell_failure(const RunResult& result) {
+    const std::string text = explain_failure(scenario_, result, style_);
+    if (!text.empty()) out_ += '\n' + text;
+  }
+
+  void tell_notes() {
+    out_ += '\n';
+    for (const RunResult& result : results_)
+      for (const std::string& difference : check_claims(result).differing)
+        note(Paint::bad, "claim", fmt::format("{}: {}", label_of(result), difference));
+    for (const Diagnostic& warning : scenario_.warnings)
+      note(Paint::warning, "warning", without_severity(warning));
+    tell_unused_settings();
+    if (results_.size() > 1 && !options_.verbose) tell_claims_of_all();
+    if (!results_.empty())
+      note(Paint::dim, "rests on",
+           fmt::format("`{}`, the worst quality among the platform's numbers",
+                       to_text(results_.front().worst_quality)));
+  }
+
+  void tell_claims_of_all() {
+    std::size_t held = 0;
+    for (const RunResult& result : results_) {
+      const ClaimCheck claims = check_claims(result);
+      if (!claims.differing.empty()) return;
+      held += claims.held.size();
+    }
+    if (held > 0)
+      note(Paint::dim, "claims",
+           fmt::format("all {} (times, peaks) equal what was measured", held));
+  }
+
+  void note(Paint paint, const std::string& label, const std::string& text) {
+    out_ += "  " + style_(paint, label + ":") + ' ' +
+            wrapped(text, kReportWidth, label.size() + 4) + '\n';
+  }
+
+  static std::string without_severity(const Diagnostic& warning) {
+    const Location& where = warning.where;
+    std::string text = warning.message;
+    if (!warning.hint.empty()) text += "; " + warning.hint;
+    if (where.line > 0) text += fmt::format(" ({}:{})", where.origin, where.line);
+    return text;
+  }
+
+  /// Whether a part of the platform plays any role in any run.
+  bool is_used(const std::string& kind, const std::string& name) const {
+    return any([&](const RunResult& result) {
+      const Metrics& metrics = result.metrics;
+      if (kind == "links") {
+        const auto link = std::ranges::find(metrics.links, name, &LinkMetrics::name);
+        return link == metrics.links.end() || link->bytes[0] + link->bytes[1] > Bytes{};
+      }
+      const MemoryMetrics* memory = find(result, name);
+      return !memory || memory->peak_requested > Bytes{};
+    });
+  }
+
+  void tell_unused_settings() {
+    for (const std::string& path : scenario_.assigned_platform_paths) {
+      const std::size_t first = path.find('.');
+      const std::size_t second = path.find('.', first + 1);
+      if (first == std::string::npos || second == std::string::npos) continue;
+      const std::string kind = path.substr(0, first);
+      const std::string name = path.substr(first + 1, second - first - 1);
+      if ((kind == "links" || kind == "memories") && !is_used(kind, name))
+        note(
+            Paint::warning, "note",
+            fmt::format("`{}` makes no difference here: {}", path,
+                        kind == "links" ? "no copy takes that link" : "that memory holds nothing"));
+    }
+  }
+
+  const Scenario& scenario_;
+  const std::span<const RunResult> results_;
+  const TextOptions& options_;
+  const Style& style_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string text_report(const Scenario& scenario, std::span<const RunResult> results,
+                        const TextOptions& options) {
+  return Report(scenario, results, options).run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,111 @@
+/// The command line. It parses, hands over to a command, and turns whatever happens into an exit
+/// code and a sentence.
+#include "commands.hpp"
+#include "output.hpp"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr const char* kAbout =
+    "Plimsoll simulates the memory side of neural-network training: a platform, a workload and a\n"
+    "policy in; peak memory, throughput and energy out.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  plimsoll list platforms\n"
+    "  plimsoll run scenarios/what-if/vgg19-offload.yaml\n"
+    "  plimsoll validate my-board.yaml\n"
+    "`plimsoll COMMAND --help` tells all about a command.\n"
+    "Exit codes: 0 fine; 1 a run says no (oom, deadlock, infeasible); 2 bad input or usage.";
+
+int usage_error(const std::string& command, const std::string& message, const std::string& hint) {
+  const std::string name = command.empty() ? "plimsoll" : "plimsoll " + command;
+  fmt::print(stderr, "{}: error: {}{}{} (`{} --help` tells more)\n", name, message,
+             hint.empty() ? "" : "; ", hint, name);
+  return kExitBadInput;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+/// What CLI11 has to say, with the nearest name where a word is not known.
+int explain(const CLI::ParseError& error, const CLI::App& program) {
+  const auto chosen = program.get_subcommands();
+  const CLI::App& app = chosen.empty() ? program : *chosen.front();
+  const std::string command = chosen.empty() ? "" : app.get_name();
+  if (const auto extras = app.remaining(); !extras.empty()) {
+    const std::string& word = extras.front();
+    return usage_error(command, fmt::format("unknown argument `{}`", word),
+                       did_you_mean(word.substr(0, word.find('=')), option_names(app)));
+  }
+  return usage_error(command, error.what(), "");
+}
+
+/// The first word is a command, or an option that stands alone.
+int check_command(int argc, const char* const* argv, const std::vector<Command>& commands) {
+  if (argc < 2) return usage_error("", "a command is missing", "");
+  const std::string word = argv[1];
+  if (word.starts_with('-')) return kExitFine;
+  std::vector<std::string> names;
+  for (const Command& command : commands) names.push_back(command.arguments->get_name());
+  if (std::ranges::find(names, word) != names.end()) return kExitFine;
+  std::string hint = did_you_mean(word, names);
+  if (hint.empty()) hint = fmt::format("the commands are {}", fmt::join(names, ", "));
+  return usage_error("", fmt::format("unknown command `{}`", word), hint);
+}
+
+int run_program(int argc, const char* const* argv) {
+  CLI::App program(kAbout, "plimsoll");
+  program.footer(kExamples);
+  program.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
+  program.require_subcommand(1);
+  const std::vector<Command> commands{run_command(program), list_command(program),
+                                      validate_command(program)};
+  if (const int refused = check_command(argc, argv, commands)) return refused;
+  try {
+    program.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    return program.exit(help);
+  } catch (const CLI::ParseError& error) {
+    return explain(error, program);
+  }
+  const auto chosen = std::ranges::find_if(
+      commands, [](const Command& command) { return command.arguments->parsed(); });
+  return chosen->run();
+}
+
+int guarded(int argc, const char* const* argv) {
+  try {
+    return run_program(argc, argv);
+  } catch (const InputError& error) {
+    print_diagnostics(error.diagnostics());
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "plimsoll: error: this machine has too little memory for the scenario\n");
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "plimsoll: internal error: {}; please report it with the input\n",
+               error.what());
+  }
+  return kExitBadInput;
+}
+
+}  // namespace
+
+}  // namespace plimsoll
+
+int main(int argc, char** argv) {
+  return plimsoll::guarded(argc, argv);
+}

@@ -1,0 +1,66 @@
+#include "output.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace fs = std::filesystem;
+
+Style style_of_output(bool no_color) {
+  const char* declined = std::getenv("NO_COLOR");
+  const bool declines = no_color || (declined != nullptr && *declined != '\0');
+  return Style{!declines && isatty(STDOUT_FILENO) != 0};
+}
+
+void print(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0)
+    refuse("standard output", fmt::format("cannot be written: {}", std::strerror(errno)));
+}
+
+void print_diagnostics(std::span<const Diagnostic> diagnostics) {
+  for (const Diagnostic& diagnostic : diagnostics) fmt::print(stderr, "{}\n", to_text(diagnostic));
+  const auto errors = std::ranges::count(diagnostics, Severity::error, &Diagnostic::severity);
+  if (errors > 1) fmt::print(stderr, "{} errors\n", errors);
+}
+
+void write_whole_file(const fs::path& path, std::string_view text) {
+  fs::path beside = path;
+  beside += fmt::format(".{}.partial", getpid());
+  std::error_code problem;
+  {
+    errno = 0;
+    std::ofstream out(beside, std::ios::binary | std::ios::trunc);
+    out.write(text.data(), static_cast<std::streamsize>(text.size()));
+    out.close();
+    if (!out) problem = std::error_code(errno != 0 ? errno : EIO, std::generic_category());
+  }
+  if (!problem) fs::rename(beside, path, problem);
+  if (!problem) return;
+  std::error_code ignored;
+  fs::remove(beside, ignored);
+  refuse(path.string(), fmt::format("cannot be written: {}", problem.message()));
+}
+
+void refuse(const std::string& origin, std::string message, std::string hint) {
+  throw InputError(
+      {{Severity::error, Location{origin, 0, 0}, std::move(message), std::move(hint)}});
+}
+
+std::string problem_with_word(const std::string& word, std::span<const std::string> words) {
+  if (std::ranges::find(words, word) != words.end()) return {};
+  const std::string hint = did_you_mean(word, words);
+  return fmt::format("found `{}`; expected one of {}{}{}", word, fmt::join(words, ", "),
+                     hint.empty() ? "" : "; ", hint);
+}
+
+}  // namespace plimsoll

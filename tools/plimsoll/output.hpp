@@ -1,0 +1,58 @@
+/// Where the program's words go: results to standard output or whole files, messages to standard
+/// error.
+#pragma once
+
+#include "base/diagnostic.hpp"
+#include "report/style.hpp"
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+/// Colour on a terminal, unless it was declined or NO_COLOR is set to anything.
+[[nodiscard]] Style style_of_output(bool no_color);
+
+/// Throws InputError where standard output takes no more.
+void print(std::string_view text);
+
+/// To standard error, a line each; with more than one error, their number at the end.
+void print_diagnostics(std::span<const Diagnostic> diagnostics);
+
+/// Writes to another name beside `path` and renames it, so that there is never half a file. Throws
+/// InputError.
+void write_whole_file(const std::filesystem::path& path, std::string_view text);
+
+/// An InputError of one sentence about a file or an argument; `origin` may be empty.
+[[noreturn]] void refuse(const std::string& origin, std::string message, std::string hint = {});
+
+/// What is wrong with a word that is none of `words`; empty where it is one. For checks of
+/// arguments.
+[[nodiscard]] std::string problem_with_word(const std::string& word,
+                                            std::span<const std::string> words);
+
+/// Gathers what is wrong with several inputs, so that all is said at once.
+class Complaints {
+ public:
+  /// Runs `part`; keeps its InputError.
+  void gather(auto part) {
+    try {
+      part();
+    } catch (const InputError& error) {
+      all_.insert(all_.end(), error.diagnostics().begin(), error.diagnostics().end());
+    }
+  }
+  [[nodiscard]] bool any() const { return !all_.empty(); }
+  /// Throws an InputError of all, if there are any.
+  void throw_if_any() {
+    if (any()) throw InputError(std::move(all_));
+  }
+
+ private:
+  std::vector<Diagnostic> all_;
+};
+
+}  // namespace plimsoll

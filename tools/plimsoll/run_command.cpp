@@ -1,0 +1,185 @@
+#include "commands.hpp"
+#include "output.hpp"
+#include "plan/plan_file.hpp"
+#include "report/json_report.hpp"
+#include "report/text_report.hpp"
+#include "scenario/run.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr const char* kExamples =
+    "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
+    "PATH of --set is any path of the platform, the workload or the policy, as its file has it; a "
+    "list\n"
+    "is entered by index (`chain.0.saved`), `policy.distance=2` sets a parameter of every policy.\n"
+    "Examples:\n"
+    "  plimsoll run vgg19.yaml\n"
+    "  plimsoll run vgg19.yaml --policy none --policy offload/eager --verbose\n"
+    "  plimsoll run vgg19.yaml --set links.pcie.bandwidth='25 GB/s' --set workload.batch=256\n"
+    "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
+    "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
+    "Exit codes: 0 all runs ended well; 1 a run says no (oom, deadlock, infeasible); 2 bad input.";
+
+struct RunArguments {
+  std::vector<std::string> scenarios, policies, set;
+  std::string json, plan_out, plan;
+  bool verbose = false, no_color = false;
+};
+
+/// A scenario with what came out of it.
+struct Outcome {
+  Scenario scenario;
+  std::vector<RunResult> results;
+};
+
+Overrides overrides_of(const RunArguments& arguments) {
+  Overrides overrides{arguments.policies, {}};
+  Complaints complaints;
+  for (std::size_t i = 0; i < arguments.set.size(); ++i) {
+    const std::string& assignment = arguments.set[i];
+    const std::size_t equals = assignment.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      complaints.gather([&] {
+        refuse(
+            fmt::format("--set #{}", i + 1),
+            fmt::format("found `{}`; expected PATH=VALUE, such as `links.pcie.bandwidth=25 GB/s`",
+                        assignment));
+      });
+    else
+      overrides.set.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+  }
+  complaints.throw_if_any();
+  return overrides;
+}
+
+void check_plan_arguments(const RunArguments& arguments) {
+  if (!arguments.plan.empty() && !arguments.policies.empty())
+    refuse("--plan", "a plan leaves nothing to a policy; expected it without --policy");
+  if (!arguments.plan.empty() && arguments.scenarios.size() != 1)
+    refuse("--plan",
+           fmt::format("a plan is for one scenario; found {}", arguments.scenarios.size()));
+  if (!arguments.plan_out.empty() && arguments.scenarios.size() != 1)
+    refuse("--plan-out", fmt::format("expected one scenario and one policy; found {} scenarios",
+                                     arguments.scenarios.size()));
+}
+
+std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arguments,
+                               Complaints& complaints) {
+  std::vector<RunResult> results;
+  if (!arguments.plan.empty()) {
+    complaints.gather([&] { results.push_back(run_plan_file(scenario, arguments.plan)); });
+    return results;
+  }
+  if (!arguments.plan_out.empty() && scenario.policies.size() != 1)
+    refuse("--plan-out",
+           fmt::format("expected one scenario and one policy; found {} policies",
+                       scenario.policies.size()),
+           "choose one with --policy");
+  for (const Node& policy : scenario.policies)
+    complaints.gather([&] { results.push_back(run_policy(scenario, policy)); });
+  return results;
+}
+
+std::vector<Outcome> run_all(const RunArguments& arguments) {
+  const Overrides overrides = overrides_of(arguments);
+  check_plan_arguments(arguments);
+  std::vector<Outcome> outcomes;
+  Complaints complaints;
+  for (const std::string& path : arguments.scenarios)
+    complaints.gather([&] { outcomes.push_back({load_scenario(path, overrides), {}}); });
+  complaints.throw_if_any();
+  for (Outcome& outcome : outcomes)
+    outcome.results = run_one(outcome.scenario, arguments, complaints);
+  complaints.throw_if_any();
+  return outcomes;
+}
+
+std::string text_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes) {
+  const TextOptions options{style_of_output(arguments.no_color), arguments.verbose};
+  std::string text;
+  for (const Outcome& outcome : outcomes) {
+    if (!text.empty()) text += '\n';
+    text += text_report(outcome.scenario, outcome.results, options);
+  }
+  return text;
+}
+
+std::string json_of(std::vector<Outcome> outcomes) {
+  std::vector<RunResult> all;
+  for (Outcome& outcome : outcomes)
+    for (RunResult& result : outcome.results) all.push_back(std::move(result));
+  return json_report(all);
+}
+
+void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
+  const RunResult& result = outcome.results.front();
+  if (result.infeasible)
+    fmt::print(stderr, "{}: not written: policy `{}` found no plan\n", arguments.plan_out,
+               result.policy);
+  else
+    write_plan(result.plan, result.step, outcome.scenario.platform, arguments.plan_out);
+}
+
+bool says_no(const Outcome& outcome) {
+  return std::ranges::any_of(outcome.results, [](const RunResult& result) {
+    return std::string_view(status_text(result)) != "ok";
+  });
+}
+
+/// Files first, so that a failure to write one is not buried under a report.
+int run(const RunArguments& arguments) {
+  std::vector<Outcome> outcomes = run_all(arguments);
+  const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
+  if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
+  if (arguments.json == "-") {
+    for (const Outcome& outcome : outcomes) print_diagnostics(outcome.scenario.warnings);
+    print(json_of(std::move(outcomes)));
+    return exit_code;
+  }
+  const std::string text = text_of(arguments, outcomes);
+  if (!arguments.json.empty()) write_whole_file(arguments.json, json_of(std::move(outcomes)));
+  print(text);
+  return exit_code;
+}
+
+}  // namespace
+
+Command run_command(CLI::App& program) {
+  const auto arguments = std::make_shared<RunArguments>();
+  CLI::App* command = program.add_subcommand(
+      "run",
+      "Plays the plans of a scenario's policies on its platform, and reports what they cost.");
+  command->footer(kExamples);
+  command->add_option("SCENARIO", arguments->scenarios, "scenario files")->required();
+  command
+      ->add_option("--policy", arguments->policies,
+                   "run this policy instead of the scenario's; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("NAME");
+  command->add_option("--set", arguments->set, "change one value; may be repeated")
+      ->allow_extra_args(false)
+      ->type_name("PATH=VALUE");
+  command
+      ->add_option("--json", arguments->json, "write the results as JSON; `-` is standard output")
+      ->type_name("FILE");
+  command
+      ->add_option("--plan-out", arguments->plan_out,
+                   "write the plan of the only policy (*.json, *.pb or *.bin)")
+      ->type_name("FILE");
+  command->add_option("--plan", arguments->plan, "play this plan instead of a policy's")
+      ->type_name("FILE");
+  command->add_flag("--verbose", arguments->verbose, "tell every run in full");
+  command->add_flag("--no-color", arguments->no_color,
+                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  return {command, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace plimsoll
