@@ -1,0 +1,137 @@
+#include "report/text_report.hpp"
+
+#include "report/run_scenario.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+namespace {
+
+std::string report_of(const RanScenario& ran, const TextOptions& options = {}) {
+  return text_report(ran.scenario, ran.results, options);
+}
+
+std::size_t widest_line(const std::string& text) {
+  std::size_t widest = 0, begin = 0;
+  for (std::size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    widest = std::max(widest, width_of(std::string_view(text).substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return widest;
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("one run is told in full") {
+  // 45 ms for a batch of 4: 88.89 a second. The peak is 11 of 16 MiB = 68.75 % (see
+  // json_report_test.cpp); a bar of 20 characters shows 3/11 as 5.45, 1/11 as 1.82, 7/11 as 12.73.
+  CHECK(report_of(run_scenario(two_stages("16 MiB", "none"))) ==
+        "two-stages   pair on bench, batch 4\n"
+        "\n"
+        "none  ok\n"
+        "  step      45 ms; 88.89 samples/s; overhead 0 %\n"
+        "  memory    sram peaks at 11 MiB of 16 MiB (69 %) after 15 ms\n"
+        "              gradient              3 MiB  █████▌\n"
+        "              activation            1 MiB  █▉\n"
+        "              saved                 7 MiB  ████████████▊\n"
+        "  time      cpu works 45 ms (100 %)\n"
+        "  claims    hold: makespan, period, peak of sram\n"
+        "\n"
+        "  rests on: `estimate`, the worst quality among the platform's numbers\n");
+}
+
+TEST_CASE("several runs are compared") {
+  // remat/every-stage: F1 (bare), F2, B2, F1, B1: 55 ms, overhead 10/45; one of two forwards again.
+  // Its peak is in B2: input 1, a_1 1, saved_2 3, delta_2 2, delta_1 1 = 8 of 16 MiB.
+  const std::string text =
+      report_of(run_scenario(two_stages("16 MiB", "[none, remat/every-stage]")));
+  CHECK(contains(
+      text,
+      "  policy             status  peak in sram, of 16 MiB  step time  overhead  samples/s  "
+      "run again\n"));
+  CHECK(contains(
+      text,
+      "  remat/every-stage  ok      ███        8 MiB   50 %      55 ms      22 %      72.73"
+      "       50 %\n"));
+  CHECK(contains(text, "claims: all 6 (times, peaks) equal what was measured"));
+}
+
+TEST_CASE("out of memory says who asked, what fills the memory and what to try") {
+  // F2 wants saved_2 = 3 MiB; input 1 + saved_1 4 leave 1 of 6. B2 needs saved_2 3, a_1 1, delta_2
+  // 2 and delta_1 1, beside the input of 1: 8 > 6.
+  const std::string text = report_of(run_scenario(two_stages("6 MiB", "none")));
+  CHECK(contains(text,
+                 "none: out of memory: s2.forward asks for 3 MiB of sram, of whose 6 MiB only "
+                 "1 MiB are free\n"));
+  CHECK(contains(text, "  it holds 2 tensors: activation 1 MiB, saved 4 MiB\n"));
+  CHECK(contains(text, "  s1.saved         saved       4 MiB\n"));
+  CHECK(contains(text, "  - s2.backward needs 7 MiB at once, beside 1 MiB of parameters"));
+  // The sizes are given: a smaller batch would not change them.
+  CHECK_FALSE(contains(text, "a batch below"));
+  // With 10 MiB each operator fits, and there is a card to offload to.
+  const std::string roomier = report_of(run_scenario(two_stages("10 MiB", "none")));
+  CHECK(contains(roomier, "`--policy remat/sqrt`"));
+  CHECK(contains(roomier, "`--policy offload/all`"));
+}
+
+TEST_CASE("infeasible and deadlock are explained") {
+  RanScenario ran = run_scenario(two_stages("16 MiB", "[none, none]"));
+  ran.results[0].infeasible = Infeasible{"stage s1 alone needs more", MemoryId{0}, Bytes{8 << 20}};
+  ran.results[1].metrics.status = RunStatus::deadlock;
+  ran.results[1].metrics.makespan.reset();
+  ran.results[1].cycle = {"a waits for the end of b", "b waits for the end of a"};
+  const std::string text = report_of(ran);
+  CHECK(contains(text,
+                 "none: no plan: stage s1 alone needs more\n"
+                 "  - the smallest budget that it could meet in sram is 8 MiB\n"));
+  CHECK(contains(text, "  - a waits for the end of b\n  - b waits for the end of a\n"));
+}
+
+TEST_CASE("a claim that differs from the measurement is shown") {
+  RanScenario ran = run_scenario(two_stages("16 MiB", "none"));
+  ran.results[0].claims.makespan = Time{44'000'000'000};
+  const std::string text = report_of(ran);
+  CHECK(contains(text, "claim: none: makespan: claimed 44 ms, measured 45 ms\n"));
+  CHECK(contains(text, "hold: period, peak of sram\n"));
+}
+
+TEST_CASE("settings that make no difference are pointed out") {
+  const std::string scenario =
+      two_stages("16 MiB", "none") +
+      "set: {links.spi.bandwidth: 2 MiB/s, memories.sram.capacity: 1 GiB}\n";
+  const std::string text = report_of(run_scenario(scenario));
+  CHECK(contains(text, "`links.spi.bandwidth` makes no difference here: no copy takes that link"));
+  CHECK_FALSE(contains(text, "`memories.sram.capacity` makes"));
+}
+
+TEST_CASE("reports keep to their width, with and without colour") {
+  const std::string pipeline =
+      "scenario: pipeline\n"
+      "platform:\n"
+      "  platform: ring\n"
+      "  memories: {hbm: {capacity: 1 GiB}}\n"
+      "  processors: {gpu: {memory: hbm, power: {idle: 30 W, active: 250 W}}}\n"
+      "  cluster: {count: 4, topology: chain, link: {name: nvlink, bandwidth: 20 GB/s}}\n"
+      "workload:\n"
+      "  workload: even\n"
+      "  batch: 16\n"
+      "  chain:\n"
+      "    - repeat: 4\n"
+      "      items: [{name: \"s{i}\", forward: 10 ms, backward: 20 ms, output: 1 MiB, saved: 2 "
+      "MiB}]\n"
+      "policy:\n"
+      "  - {name: pipeline/gpipe, microbatches: 8, devices: [gpu0, gpu1, gpu2, gpu3]}\n"
+      "  - {name: pipeline/1f1b, microbatches: 8, devices: [gpu0, gpu1, gpu2, gpu3]}\n";
+  const RanScenario ran = run_scenario(pipeline);
+  for (const bool verbose : {false, true}) {
+    const std::string text = report_of(ran, {{}, verbose});
+    CHECK(widest_line(text) <= kReportWidth);
+    CHECK_FALSE(contains(text, "\033"));
+    CHECK(contains(report_of(ran, {Style{true}, verbose}), "\033[32mok"));
+  }
+}
