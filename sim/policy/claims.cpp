@@ -1,5 +1,6 @@
 #include "policy/claims.hpp"
 
+#include "memory/allocator.hpp"
 #include "plan/readers.hpp"
 #include "workload/cost_model.hpp"
 
@@ -179,7 +180,7 @@ class Recurrence {
     starts_[s] = allocate(s, ready);
     ends_[s] = after(starts_[s], time);
     evaluated_[s] = true;
-    if (step.kind == StepKind::copy) hold_ports(step, s);
+    if (step.kind == StepKind::copy) hold_ports(step, s, ready);
     lane_free_[index(step.lane)] = step.kind == StepKind::copy ? starts_[s] : ends_[s];
     note_end(s);
   }
@@ -202,39 +203,56 @@ class Recurrence {
       if (port.last_lane != kNone && port.last_lane != index(step.lane) && ready < port.last_ready)
         certain_ = false;
       if (!fifo && ready < port.free) certain_ = false;
-      port.last_ready = std::max(port.last_ready, ready);
       start = std::max(start, port.free);
+    });
+    // Until the others of its way are free it leaves a port to whoever is ready.
+    for_ports(step, [&](Port& port, bool) {
+      port.last_ready = std::max(port.last_ready, ready);
+      for_ports(step, [&](const Port& other, bool) {
+        if (&other != &port) port.last_ready = std::max(port.last_ready, other.free);
+      });
     });
     return start;
   }
 
-  void hold_ports(const Step& step, std::uint32_t s) {
+  /// `ready` is when the ports were free: a copy that waits longer, for memory, left them to
+  /// others.
+  void hold_ports(const Step& step, std::uint32_t s, Moment ready) {
     for_ports(step, [&](Port& port, bool) {
+      if (starts_[s] > ready) port.last_ready = starts_[s];
       port.free = ends_[s];
       port.last_lane = index(step.lane);
     });
   }
 
+  /// Where a step allocates.
+  std::uint32_t memory_of(const Step& step) const {
+    const Lane& lane = plan_[step.lane];
+    return index(step.kind == StepKind::copy ? lane.to : problem_.platform[lane.processor].memory);
+  }
+
+  Bytes workspace(const Step& step) const {
+    if (step.kind == StepKind::copy) return Bytes{};
+    Bytes sum = problem_.workload[step.op].workspace;
+    if (step.kind == StepKind::pair) sum += problem_.workload[step.second].workspace;
+    return sum;
+  }
+
   Moment allocate(std::uint32_t s, Moment ready) {
     const Step& step = plan_.steps[s];
-    const Lane& lane = plan_[step.lane];
-    const bool is_copy = step.kind == StepKind::copy;
-    const std::uint32_t memory =
-        index(is_copy ? lane.to : problem_.platform[lane.processor].memory);
-    Bytes workspace;
-    if (!is_copy) workspace = problem_.workload[step.op].workspace;
-    if (step.kind == StepKind::pair) workspace += problem_.workload[step.second].workspace;
-    Bytes demand = workspace;
+    const std::uint32_t memory = memory_of(step);
+    const Bytes scratch = workspace(step);
+    Bytes demand = scratch;
     for (const BufferId buffer : plan_.list(step.writes)) demand += bytes(buffer);
 
     const Moment start =
         ordered_[memory] && demand > Bytes{} ? granted(memory, demand, ready) : ready;
     used_[memory] += demand;
     changes_[memory].push_back({start, true, demand.count()});
-    if (workspace > Bytes{}) {
+    if (scratch > Bytes{}) {
       const Moment end = after(start, duration(s));
-      changes_[memory].push_back({end, false, -workspace.count()});
-      pending_[memory].push({end, workspace.count()});
+      changes_[memory].push_back({end, false, -scratch.count()});
+      pending_[memory].push({end, scratch.count()});
     }
     return start;
   }
@@ -285,9 +303,61 @@ class Recurrence {
       }
       const Memory& memory = problem_.platform.memories[m];
       if (!memory.usable().is_unlimited() && Bytes{peak} > memory.usable()) certain_ = false;
+      if (memory.allocator != AllocatorKind::ideal && !memory.usable().is_unlimited() && certain_)
+        certain_ = fits_in_arena(m);
       claims.peak.emplace_back(MemoryId{m}, Bytes{peak});
     }
     if (!certain_) claims.peak.clear();
+  }
+
+  /// Whether every allocation finds a block at its start, where addresses matter: an arena rounds
+  /// up, and what is free may be in pieces.
+  bool fits_in_arena(std::uint32_t m) const {
+    const Memory& memory = problem_.platform.memories[m];
+    Allocator arena = Allocator::best_fit(memory.usable(), memory.alignment);
+    std::vector<MemoryBlock> blocks(plan_.buffers.size()), workspaces(plan_.steps.size());
+    const auto take = [&](Bytes wanted, MemoryBlock& into) {
+      const auto block = arena.allocate(wanted);
+      if (block) into = *block;
+      return block.has_value();
+    };
+    for (const BufferId b : plan_.initial)
+      if (index(plan_[b].memory) == m && !take(bytes(b), blocks[index(b)])) return false;
+    for (const ArenaEvent& event : arena_events(m)) {
+      if (event.what == ArenaEvent::What::free_buffer) {
+        arena.free(blocks[event.id]);
+      } else if (event.what == ArenaEvent::What::end) {
+        arena.free(workspaces[event.id]);
+      } else {
+        for (const BufferId b : plan_.list(plan_.steps[event.id].writes))
+          if (!take(bytes(b), blocks[index(b)])) return false;
+        if (!take(workspace(plan_.steps[event.id]), workspaces[event.id])) return false;
+      }
+    }
+    return true;
+  }
+
+  struct ArenaEvent {
+    enum class What : std::uint8_t { free_buffer, end, start };
+    Moment when;
+    What what = What::start;  ///< at one moment frees come before starts
+    std::uint32_t id = 0;     ///< a buffer; a step
+    auto operator<=>(const ArenaEvent&) const = default;
+  };
+
+  std::vector<ArenaEvent> arena_events(std::uint32_t m) const {
+    std::vector<ArenaEvent> events;
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
+      if (free_at_[b] && index(plan_.buffers[b].memory) == m)
+        events.push_back({*free_at_[b], ArenaEvent::What::free_buffer, b});
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (memory_of(step) != m) continue;
+      events.push_back({starts_[s], ArenaEvent::What::start, s});
+      if (workspace(step) > Bytes{}) events.push_back({ends_[s], ArenaEvent::What::end, s});
+    }
+    std::ranges::sort(events);
+    return events;
   }
 
   void claim_times(Claims& claims) {

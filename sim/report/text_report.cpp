@@ -1,5 +1,6 @@
 #include "report/text_report.hpp"
 
+#include "platform/break_even.hpp"
 #include "report/json_report.hpp"
 #include "report/run_details.hpp"
 #include "report/run_failures.hpp"
@@ -43,6 +44,7 @@ class Report {
       if (!options_.verbose) {
         compare_peaks();
         compare_times();
+        compare_energies();
       }
     }
     if (results_.size() == 1 || options_.verbose)
@@ -245,6 +247,39 @@ class Report {
     out_ += '\n' + table.text(style_);
   }
 
+  /// Joules of a step, where the platform states powers or energies.
+  void compare_energies() {
+    if (!any([](const RunResult& result) { return result.metrics.energy.has_value(); })) return;
+    using enum Column::Align;
+    std::vector<Column> columns{
+        {"energy of a step"}, {"in all", right}, {"average", right, 1}, {"highest", right, 2}};
+    const bool battery = scenario_.platform.battery.has_value();
+    if (battery) columns.push_back({"steps per battery", right});
+    columns.push_back({"most of it in", left, 3});
+    TextTable table(std::move(columns));
+    for (const RunResult& result : results_) {
+      if (!result.metrics.energy) continue;
+      const EnergyMetrics& energy = *result.metrics.energy;
+      std::vector<Cell> row{{short_label(result)},
+                            {to_text(energy.total)},
+                            {to_text(energy.average)},
+                            {energy.peak ? to_text(*energy.peak) : kNothing}};
+      if (battery)
+        row.push_back({energy.steps_per_battery ? thousands(*energy.steps_per_battery) : kNothing});
+      row.push_back({main_consumer(energy)});
+      table.add(std::move(row));
+    }
+    out_ += '\n' + table.text(style_);
+  }
+
+  static std::string main_consumer(const EnergyMetrics& energy) {
+    if (energy.components.empty() || energy.total == Energy{}) return kNothing;
+    const auto most =
+        std::ranges::max_element(energy.components, {}, &std::pair<std::string, Energy>::second);
+    return fmt::format("{} {}", most->first,
+                       percent(in_joules(most->second) / in_joules(energy.total)));
+  }
+
   static Bytes copied(const RunResult& result) {
     Bytes sum;
     for (const LinkMetrics& link : result.metrics.links) sum += link.bytes[0] + link.bytes[1];
@@ -290,6 +325,7 @@ class Report {
     for (const Diagnostic& warning : scenario_.warnings)
       note(Paint::warning, "warning", without_severity(warning));
     tell_unused_settings();
+    tell_break_even();
     if (results_.size() > 1 && !options_.verbose) tell_claims_of_all();
     if (!results_.empty())
       note(Paint::dim, "rests on",
@@ -307,6 +343,19 @@ class Report {
     if (held > 0)
       note(Paint::dim, "claims",
            fmt::format("all {} (times, peaks) equal what was measured", held));
+  }
+
+  /// How cheap a tensor must be to make again, for each storage as the first processor sees it.
+  void tell_break_even() {
+    const Platform& platform = scenario_.platform;
+    const DType dtype = results_.empty() ? DType::fp32 : results_.front().step.dtype;
+    for (const BreakEven& row : break_even(platform, Topology(platform), dtype)) {
+      if (row.processor != ProcessorId{0}) continue;
+      std::string text = fmt::format("recomputing beats a copy to {} and back below {}",
+                                     platform[row.storage].name, to_text(row.time));
+      if (row.energy) text += fmt::format(" in time, {} in energy", to_text(*row.energy));
+      note(Paint::dim, "break-even", text);
+    }
   }
 
   void note(Paint paint, const std::string& label, const std::string& text) {

@@ -1,6 +1,7 @@
 #include "scenario/scenario.hpp"
 
 #include "platform/platform_file.hpp"
+#include "platform/platform_layers.hpp"
 #include "scenario/search_path.hpp"
 
 #include <algorithm>
@@ -236,17 +237,43 @@ class ScenarioReader {
   void read_platform_part() {
     Node node = spec_.platform;
     if (node.is_scalar()) node = search_.read(node.scalar(), "platforms", node.where());
-    apply(node, Target::platform);
-    for (const Assignment& assignment : assignments_)
-      if (assignment.target == Target::platform)
-        scenario_.assigned_platform_paths.push_back(assignment.path);
     const auto resolver = [&](const Located<std::string>& name) -> std::optional<Node> {
       const auto beside = SearchPath(std::filesystem::path(name.where.origin).parent_path());
       if (!beside.find(name.value, "platforms")) return std::nullopt;
       return beside.read(name.value, "platforms", name.where);
     };
+    if (!parts_are_known(node, resolver)) return;
+    apply(node, Target::platform);
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == Target::platform)
+        scenario_.assigned_platform_paths.push_back(assignment.path);
     scenario_.platform = read_platform(node, diagnostics_, resolver);
     scenario_.platform_name = scenario_.platform.name;
+  }
+
+  /// Setting a number of a link that is not there would make half a link of that name.
+  bool parts_are_known(const Node& node, const PlatformResolver& resolver) {
+    bool known_all = true;
+    Diagnostics elsewhere;
+    const Node merged = merge_layers(node, elsewhere, resolver).document;
+    for (const Assignment& assignment : assignments_) {
+      if (assignment.target != Target::platform) continue;
+      const std::size_t first = assignment.path.find('.');
+      const std::size_t second = assignment.path.find('.', first + 1);
+      if (second == std::string::npos) continue;
+      const std::string kind = assignment.path.substr(0, first);
+      const std::string part = assignment.path.substr(first + 1, second - first - 1);
+      const Node* parts = merged.find(kind);
+      if (!parts || !parts->is_mapping() || parts->find(part)) continue;
+      if (kind != "memories" && kind != "processors" && kind != "links") continue;
+      std::vector<std::string> known;
+      for (const Node::Entry& entry : parts->entries()) known.push_back(entry.key.scalar());
+      known_all = false;
+      diagnostics_.error(assignment.where,
+                         fmt::format("the platform's `{}` have no `{}`", kind, part),
+                         did_you_mean(part, known));
+    }
+    return known_all;
   }
 
   void read_workload_part() {

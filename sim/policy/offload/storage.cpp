@@ -50,7 +50,11 @@ MemoryId named_storage(const Problem& problem, MemoryId home, const Located<std:
         to.where, fmt::format("platform `{}` has no memory `{}`", problem.platform.name, to.value),
         did_you_mean(to.value, names));
   }
-  if (*found == home || !round_trip(problem, home, *found))
+  if (*found == home)
+    refuse_parameter(
+        to.where,
+        fmt::format("`{}` is the memory that is to be relieved; expected another", to.value));
+  if (!round_trip(problem, home, *found))
     refuse_parameter(to.where, fmt::format("no link leads from `{}` to `{}` and back",
                                            problem.platform[home].name, to.value));
   return *found;
