@@ -426,10 +426,10 @@ void Machine::free_buffer(std::uint32_t id) {
   live_[id] = false;
   wake(memory.waiting);
   if (program_.after_free.empty()) return;
-  const auto waiting = std::ranges::equal_range(program_.after_free, id, {},
-                                                &std::pair<std::uint32_t, std::uint32_t>::first);
-  for (const auto& [freed, step] : waiting)
-    if (--waits_[step] == 0) make_ready(step);
+  auto waiting = std::ranges::lower_bound(program_.after_free, id, {},
+                                          &std::pair<std::uint32_t, std::uint32_t>::first);
+  for (; waiting != program_.after_free.end() && waiting->first == id; ++waiting)
+    if (--waits_[waiting->second] == 0) make_ready(waiting->second);
 }
 
 // --- progressive release -----------------------------------------------------------------------

@@ -34,8 +34,7 @@ Bytes passing_bytes(const Workload& workload, const Operator& op) {
     for (const TensorId id : workload.list(list))
       if (!is_there_throughout(workload[id])) tensors.push_back(id);
   std::ranges::sort(tensors);
-  const auto repeated = std::ranges::unique(tensors);
-  tensors.erase(repeated.begin(), repeated.end());
+  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
   Bytes sum = op.workspace;
   for (const TensorId id : tensors)
     if (!std::ranges::binary_search(tensors, workload[id].inside)) sum += workload[id].bytes;
@@ -163,8 +162,8 @@ class Explanation {
     for (const Lane& lane : result_.plan.lanes)
       if (lane.kind == Lane::Kind::stream) used.push_back(lane.processor);
     std::ranges::sort(used);
-    const auto repeated = std::ranges::unique(used);
-    return used.size() - repeated.size();
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    return used.size();
   }
 
   bool has_storage() const {

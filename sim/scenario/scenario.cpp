@@ -184,9 +184,11 @@ class ScenarioReader {
     };
     for (auto& [path, value] : spec_.set) add(path.value, path.where, value);
     int number = 0;
-    for (const auto& [path, value] : overrides_.set) {
+    for (const auto& assignment : overrides_.set) {
       const std::string origin = fmt::format("--set #{}", ++number);
-      guarded([&] { add(path, Location{origin, 0, 0}, parse_value(value, origin)); });
+      guarded([&] {
+        add(assignment.first, Location{origin, 0, 0}, parse_value(assignment.second, origin));
+      });
     }
   }
 

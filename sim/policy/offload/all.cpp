@@ -7,6 +7,13 @@ namespace plimsoll {
 
 namespace {
 
+/// On a link that copies share the last to start need not be the last to end.
+void wait_for_all(PlanBuilder& builder, StepId step, const std::optional<StepRange>& copies) {
+  if (!copies) return;
+  for (std::uint32_t copy = index(copies->first); copy <= index(copies->last); ++copy)
+    builder.after_end(step, StepId{copy});
+}
+
 /// Stages count from 0 here. The copy-out of saved_j runs during forward j+1, and forward j+2 waits
 /// for it; the copy-in of saved_j runs during backward j+2, and backward j+1 waits for it.
 Planned plan_all(const Problem& problem, const OffloadParameters& parameters) {
@@ -23,7 +30,7 @@ Planned plan_all(const Problem& problem, const OffloadParameters& parameters) {
   std::optional<StepRange> copies;
   for (std::size_t s = 0; s < stages; ++s) {
     const StepRange forward = steps.forward(stream, s, Form::keep);
-    if (copies) builder.after_end(forward.first, copies->last);
+    wait_for_all(builder, forward.first, copies);
     copies.reset();
     if (s == 0 || s > offloaded) continue;
     copies = steps.copy_saved(out, s - 1, SourceRelease::whole);
@@ -31,7 +38,7 @@ Planned plan_all(const Problem& problem, const OffloadParameters& parameters) {
   }
   for (std::size_t s = stages; s-- > 0;) {
     const StepRange backward = steps.backward(stream, s);
-    if (copies) builder.after_end(backward.first, copies->last);
+    wait_for_all(builder, backward.first, copies);
     copies.reset();
     if (s < 2) continue;
     copies = steps.copy_saved(in, s - 2, SourceRelease::whole);

@@ -19,8 +19,7 @@ struct EagerParameters : OffloadParameters {
 class EagerPlanner {
  public:
   EagerPlanner(const Problem& problem, const EagerParameters& parameters)
-      : problem_(problem),
-        memories_(offload_memories(problem, parameters)),
+      : memories_(offload_memories(problem, parameters)),
         stages_(problem.chain.stages.size()),
         offloaded_(offloaded_stages(problem)),
         distance_(static_cast<std::size_t>(parameters.distance)),
@@ -55,7 +54,6 @@ class EagerPlanner {
       builder_.after_start(copies->first, issued_at_start_of);
   }
 
-  const Problem& problem_;
   const OffloadMemories memories_;
   const std::size_t stages_, offloaded_, distance_;
   PlanBuilder builder_;

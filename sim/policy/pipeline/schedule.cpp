@@ -166,10 +166,22 @@ class PipelinePlanner {
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
 
+/// The most steps of a pipeline's plan: a few GB.
+constexpr std::size_t kMostSteps = 10'000'000;
+
+void refuse_too_many_steps(const Problem& problem, const PipelineParameters& parameters) {
+  const std::size_t operators = problem.workload.operators.size();
+  if (operators <= kMostSteps / static_cast<std::size_t>(parameters.microbatches)) return;
+  refuse_parameter(parameters.where,
+                   fmt::format("{} microbatches of {} operators are more than {} steps",
+                               parameters.microbatches, operators, kMostSteps));
+}
+
 }  // namespace
 
 Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
                       ScheduleRule rule) {
+  refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices);
   const Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
