@@ -1,0 +1,9 @@
+#pragma once
+
+#include "policy/policy.hpp"
+
+namespace plimsoll::example {
+
+[[nodiscard]] PolicyInfo first_half_policy();
+
+}  // namespace plimsoll::example
