@@ -1,12 +1,13 @@
 /// A second opinion: plays a plan by looking at every step at every instant. Quadratic, and shares
 /// no code with the engine: it reads the plan, the workload's given times and the platform's
-/// numbers itself.
+/// numbers itself. Copies cross one link or two; all links are `fifo` and nothing is erased.
 #pragma once
 
 #include "plan/plan.hpp"
 #include "workload/workload.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace plimsoll::test {
@@ -25,6 +26,8 @@ class Replay {
         used_(platform.memories.size(), 0),
         peak(platform.memories.size(), 0) {
     for (const BufferId b : plan.initial) {
+      const Bytes usable = platform[plan.buffers[at(b)].memory].usable();
+      if (!usable.is_unlimited() && used_[memory_of(b)] + bytes(b) > usable.count()) return;
       made_[at(b)] = true;
       hold(memory_of(b), bytes(b));
     }
@@ -79,24 +82,47 @@ class Replay {
     return size;
   }
 
-  const Link* link_of(const Lane& lane) const {
+  /// A link in the direction of travel.
+  struct Crossing {
+    const Link* link = nullptr;
+    std::size_t direction = 0;
+  };
+
+  std::optional<Crossing> link_between(MemoryId from, MemoryId to) const {
     for (const Link& link : platform_.links)
-      if ((link.between[0] == lane.from && link.between[1] == lane.to) ||
-          (link.between[1] == lane.from && link.between[0] == lane.to))
-        return &link;
-    return nullptr;
+      for (const std::size_t direction : {0u, 1u})
+        if (link.between[direction] == from && link.between[1 - direction] == to)
+          return Crossing{&link, direction};
+    return std::nullopt;
+  }
+
+  /// The links that a copy crosses: one, or two that meet in the first memory that has both.
+  std::vector<Crossing> way(const Lane& lane) const {
+    if (const auto one = link_between(lane.from, lane.to)) return {*one};
+    for (std::uint32_t middle = 0; middle < platform_.memories.size(); ++middle) {
+      const auto first = link_between(lane.from, MemoryId{middle});
+      const auto second = link_between(MemoryId{middle}, lane.to);
+      if (first && second) return {*first, *second};
+    }
+    return {};
   }
 
   std::int64_t duration(const Step& step) const {
     if (step.duration) return step.duration->count();
     if (step.kind == StepKind::compute) return workload_[step.op].given_time->count();
     const Lane& lane = plan_[step.lane];
-    const Link& link = *link_of(lane);
-    const ByteRate rate = link.bandwidth[link.between[0] == lane.from ? 0 : 1];
+    const Memory &from = platform_[lane.from], &to = platform_[lane.to];
+    ByteRate rate = std::min(from.read.bandwidth, to.write.bandwidth);
+    std::int64_t time = from.read.latency.count() + to.write.latency.count();
+    for (const Crossing& crossing : way(lane)) {
+      rate = std::min(rate, crossing.link->bandwidth[crossing.direction]);
+      time += crossing.link->latency.count();
+    }
+    const std::int64_t block = std::max(from.block, to.block).count();
     const std::int64_t size = bytes(plan_.list(step.writes).front());
+    const std::int64_t moved = (size + block - 1) / block * block;
     const std::int64_t ps = 1'000'000'000'000;  // sizes in tests stay below 9e6 bytes
-    return link.latency.count() +
-           (rate.is_unlimited() ? 0 : (size * ps + rate.count() - 1) / rate.count());
+    return time + (rate.is_unlimited() ? 0 : (moved * ps + rate.count() - 1) / rate.count());
   }
 
   std::size_t demand_memory(const Step& step) const {
@@ -171,13 +197,16 @@ class Replay {
   }
 
   bool port_is_busy(const Lane& lane) const {
-    const Link* link = link_of(lane);
+    const std::vector<Crossing> wanted = way(lane);
     for (std::size_t other = 0; other < plan_.steps.size(); ++other) {
       const Lane& its = plan_[plan_.steps[other].lane];
       if (plan_.steps[other].kind != StepKind::copy || !started(other) || completed_[other])
         continue;
-      if (link_of(its) == link && (link->duplex == Duplex::half || its.from == lane.from))
-        return true;
+      for (const Crossing& held : way(its))
+        for (const Crossing& mine : wanted)
+          if (held.link == mine.link &&
+              (mine.link->duplex == Duplex::half || held.direction == mine.direction))
+            return true;
     }
     return false;
   }

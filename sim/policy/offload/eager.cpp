@@ -20,6 +20,7 @@ class EagerPlanner {
  public:
   EagerPlanner(const Problem& problem, const EagerParameters& parameters)
       : memories_(offload_memories(problem, parameters)),
+        is_chain_(problem.workload.is_chain),
         stages_(problem.chain.stages.size()),
         offloaded_(offloaded_stages(problem)),
         distance_(static_cast<std::size_t>(parameters.distance)),
@@ -39,26 +40,36 @@ class EagerPlanner {
       if (j + 1 + distance_ > stages_ - 1) fetch(j, last_forward.last);
     for (std::size_t s = stages_; s-- > 0;) {
       const StepRange backward = steps_.backward(stream_, s);
+      if (last_fetch_) builder_.after_start(backward.first, *last_fetch_);
       if (s >= 1 + distance_ && s - 1 - distance_ < offloaded_)
         fetch(s - 1 - distance_, backward.first);
     }
     steps_.optimize(stream_);
-    builder_.order_grants(memories_.home);
-    builder_.order_grants(memories_.storage);
+    // The dependencies order what allocates stage by stage. Where a stage is one operator that
+    // saves one tensor, that is the whole order, and the memories can hold to it when they are
+    // full.
+    if (is_chain_) {
+      builder_.order_grants(memories_.home);
+      builder_.order_grants(memories_.storage);
+    }
     return builder_.finish();
   }
 
  private:
   void fetch(std::size_t stage, StepId issued_at_start_of) {
-    if (const auto copies = steps_.copy_saved(in_, stage, SourceRelease::whole))
-      builder_.after_start(copies->first, issued_at_start_of);
+    const auto copies = steps_.copy_saved(in_, stage, SourceRelease::whole);
+    if (!copies) return;
+    builder_.after_start(copies->first, issued_at_start_of);
+    last_fetch_ = copies->first;
   }
 
   const OffloadMemories memories_;
+  const bool is_chain_;
   const std::size_t stages_, offloaded_, distance_;
   PlanBuilder builder_;
   StageSteps steps_;
   const LaneId stream_, out_, in_;
+  std::optional<StepId> last_fetch_;
 };
 
 Planned plan_eager(const Problem& problem, const EagerParameters& parameters) {

@@ -84,12 +84,14 @@ class PipelinePlanner {
     }
   }
 
-  /// For every slot and kind of task, what its tensors are read by elsewhere.
+  /// For every slot and kind of task, what its tensors are read by elsewhere; and who makes the
+  /// gradients of parameters.
   void find_messages() {
     const Workload& workload = problem_.workload;
     const std::size_t slots = partition_.slots();
     std::vector<std::uint32_t> maker(workload.tensors.size(), kNone);
     messages_.resize(2 * slots);
+    gradient_makers_.resize(workload.tensors.size());
     const auto visit_task = [&](std::size_t slot, Task::Kind kind) {
       const std::uint32_t device = schedule_.placement[slot];
       for_operators(slot, kind, [&](OperatorId op) {
@@ -97,7 +99,9 @@ class PipelinePlanner {
           request(maker, value, device);
         for (const TensorList slice : {workload[op].kept, workload[op].bare})
           for (const TensorId made : workload.list(slice))
-            if (maker[index(made)] == kNone && workload[made].lifetime == Lifetime::step)
+            if (workload[made].lifetime == Lifetime::accumulated)
+              gradient_makers_[index(made)].push_back(device);
+            else if (maker[index(made)] == kNone && workload[made].lifetime == Lifetime::step)
               maker[index(made)] =
                   static_cast<std::uint32_t>(2 * slot + (kind == Task::Kind::backward ? 1 : 0));
       });
@@ -142,16 +146,18 @@ class PipelinePlanner {
     (forward ? forward_done_ : backward_done_)[task.slot * m + task.microbatch] = true;
   }
 
-  /// An optimizer operator runs on every device that holds a gradient it reads.
+  /// An optimizer operator runs where a gradient that it reads was made, once for every memory.
   void optimize() {
     const Workload& workload = problem_.workload;
-    for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op)
-      for (std::uint32_t d = 0; d < devices_.size(); ++d)
-        if (std::ranges::any_of(workload.list(workload.operators[op].reads), [&](TensorId t) {
-              return workload[t].lifetime == Lifetime::accumulated &&
-                     builder_.holds(t, 0, memory(d));
-            }))
+    for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
+      std::vector<MemoryId> done;
+      for (const TensorId read : workload.list(workload.operators[op].reads))
+        for (const std::uint32_t d : gradient_makers_[index(read)]) {
+          if (std::ranges::find(done, memory(d)) != done.end()) continue;
           builder_.compute(streams_[d], OperatorId{op});
+          done.push_back(memory(d));
+        }
+    }
   }
 
   const Problem& problem_;
@@ -162,7 +168,8 @@ class PipelinePlanner {
   PlanBuilder builder_;
   StageSteps steps_;
   std::vector<LaneId> streams_;
-  std::vector<std::vector<Message>> messages_;      ///< by 2 * slot, + 1 for the backward
+  std::vector<std::vector<std::uint32_t>> gradient_makers_;  ///< by tensor: devices that add to it
+  std::vector<std::vector<Message>> messages_;               ///< by 2 * slot, + 1 for the backward
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
 

@@ -1,0 +1,126 @@
+// Pipelines and graphs: the engine against the second opinion of replay.hpp, and claims against the
+// engine, on thousands of random platforms.
+#include "property/random_graphs.hpp"
+#include "property/random_pipelines.hpp"
+#include "property/replay.hpp"
+#include "support/policies.hpp"
+
+namespace plimsoll {
+namespace {
+
+using test::Dice;
+
+constexpr int kRounds = 1500;
+
+void require_replay_agrees(const test::Played& it, const Workload& workload,
+                           const Platform& platform) {
+  const test::Replay replay(it.plan, workload, platform);
+  REQUIRE((it.execution.status == RunStatus::ok) == replay.finished);
+  REQUIRE(it.execution.makespan.count() == replay.makespan);
+  for (std::uint32_t m = 0; m < platform.memories.size(); ++m)
+    REQUIRE(it.peak(MemoryId{m}) == replay.peak[m]);
+  if (it.execution.status != RunStatus::ok) return;
+  for (const ProcessorMetrics& processor : it.metrics.processors) {
+    Time waited;
+    for (const Time stall : processor.stall) waited += stall;
+    REQUIRE(processor.span == processor.busy + waited);
+  }
+}
+
+std::string random_pipeline(Dice& dice) {
+  return fmt::format("{{name: pipeline/{}, microbatches: {}}}", dice(0, 1) == 0 ? "gpipe" : "1f1b",
+                     dice(1, 5));
+}
+
+/// Any policy of one processor, with its defaults.
+std::string random_single(Dice& dice) {
+  const std::string eager = fmt::format("{{name: offload/eager, distance: {}}}", dice(1, 4));
+  const std::vector<std::string> all{"none", "remat/sqrt", "remat/every-stage", "offload/all",
+                                     eager};
+  return all[static_cast<std::size_t>(dice(0, static_cast<std::int64_t>(all.size()) - 1))];
+}
+
+}  // namespace
+
+TEST_CASE("random pipelines: engine, replay and claims agree") {
+  Dice dice(20240611);
+  int claimed = 0, played = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t devices = dice(2, 4);
+    test::Chain chain = test::random_chain(dice, 8);
+    if (static_cast<std::int64_t>(chain.stages()) < devices) continue;
+    const std::string cluster = test::random_cluster(dice, devices);
+    const std::string policy = random_pipeline(dice);
+    INFO("round " << round << ", " << policy << "\n" << test::chain_yaml(chain) << cluster);
+    const Workload workload = test::chain_workload(chain);
+    const Platform platform = test::platform_of(cluster);
+    const test::Played it = test::play_policy(policy, workload, platform);
+    require_replay_agrees(it, workload, platform);
+    test::require_claims_hold(it);
+    ++played;
+    if (it.plan.claims.makespan) ++claimed;
+  }
+  INFO(claimed << " of " << played << " claimed");
+  CHECK(claimed > played / 4);
+}
+
+TEST_CASE("random graphs: engine, replay and claims agree on one processor") {
+  Dice dice(20240612);
+  int claimed = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string graph = test::random_graph(dice);
+    const test::OneGpu gpu = test::random_gpu(dice, 10);
+    const std::string policy = random_single(dice);
+    INFO("round " << round << ", " << policy << "\n" << graph << test::platform_yaml(gpu));
+    const Workload workload = test::workload_of(graph);
+    const Platform platform = test::one_gpu(gpu);
+    const test::Played it = test::play_policy(policy, workload, platform);
+    require_replay_agrees(it, workload, platform);
+    test::require_claims_hold(it);
+    if (it.plan.claims.makespan) ++claimed;
+  }
+  CHECK(claimed > kRounds / 2);
+}
+
+TEST_CASE("random chains on arenas that break up: claims hold") {
+  Dice dice(20240614);
+  int claimed = 0, failed = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const test::Chain chain = test::random_chain(dice);
+    test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
+    gpu.capacity = chain.output.front() + dice(1, 40);
+    gpu.allocator = fmt::format("best-fit, alignment: {} B", 1 << dice(0, 2));
+    const std::string policy = random_single(dice);
+    INFO("round " << round << ", " << policy << "\n"
+                  << test::chain_yaml(chain) << test::platform_yaml(gpu));
+    const test::Played it =
+        test::play_policy(policy, test::chain_workload(chain), test::one_gpu(gpu));
+    test::require_claims_hold(it);
+    if (it.plan.claims.makespan) ++claimed;
+    if (it.execution.status != RunStatus::ok) ++failed;
+  }
+  CHECK(claimed > kRounds / 5);
+  CHECK(failed > kRounds / 5);
+}
+
+TEST_CASE("random graphs in a pipeline: engine, replay and claims agree") {
+  Dice dice(20240613);
+  int played = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string graph = test::random_graph(dice, 12);
+    const Workload workload = test::workload_of(graph);
+    const std::int64_t devices = dice(2, 3);
+    if (static_cast<std::int64_t>(chain_view(workload).stages.size()) < devices) continue;
+    const std::string cluster = test::random_cluster(dice, devices);
+    const std::string policy = random_pipeline(dice);
+    INFO("round " << round << ", " << policy << "\n" << graph << cluster);
+    const Platform platform = test::platform_of(cluster);
+    const test::Played it = test::play_policy(policy, workload, platform);
+    require_replay_agrees(it, workload, platform);
+    test::require_claims_hold(it);
+    ++played;
+  }
+  CHECK(played > kRounds / 5);
+}
+
+}  // namespace plimsoll
