@@ -63,7 +63,7 @@ Machine::Machine(const Program& program)
       lanes_(program.lanes.size()),
       live_(program.buffers.size(), false) {
   for (const Memory& memory : platform_.memories)
-    memories_.push_back({make_allocator(memory), {}, {}, {}, {}});
+    memories_.push_back({.allocator = make_allocator(memory)});
   if (std::ranges::any_of(platform_.memories,
                           [](const Memory& m) { return m.allocator != AllocatorKind::ideal; })) {
     blocks_.resize(program.buffers.size());
@@ -250,11 +250,14 @@ void Machine::account_allocation(const ProgramStep& it, MemoryState& memory) {
 }
 
 void Machine::take_peak(MemoryState& memory) {
-  const Bytes requested = memory.allocator.now().requested;
-  if (requested <= memory.peak_requested) return;
-  memory.peak_requested = requested;
-  memory.record.peak_time = now_;
-  memory.record.at_peak = memory.live;
+  const MemoryUse use = memory.allocator.now();
+  MemoryRecord& record = memory.record;
+  record.peak.allocated = std::max(record.peak.allocated, use.allocated);
+  record.peak.reserved = std::max(record.peak.reserved, use.reserved);
+  if (use.requested <= record.peak.requested) return;
+  record.peak.requested = use.requested;
+  record.peak_time = now_;
+  record.at_peak = memory.live;
 }
 
 void Machine::begin_compute(std::uint32_t step) {
@@ -509,7 +512,6 @@ Execution Machine::finish(RunStatus status) {
   execution_.makespan = now_;
   for (std::size_t m = 0; m < memories_.size(); ++m) {
     MemoryRecord record = memories_[m].record;
-    record.peak = memories_[m].allocator.peak();
     record.at_end = memories_[m].live;
     if (meter_) record.busy = meter_->busy(platform_.processors.size() + m, now_);
     execution_.memories.push_back(record);

@@ -19,7 +19,6 @@ struct MemoryState {
   std::array<Bytes, kTensorClasses> live{};
   std::vector<std::uint32_t> waiting;  ///< steps that did not fit
   std::vector<std::uint32_t> drains;   ///< under way
-  Bytes peak_requested;
   MemoryRecord record;
 };
 

@@ -14,7 +14,7 @@ class PowerMeter {
  public:
   /// `extra` = active - idle power of each component (zero where unknown); `base` all idle powers.
   PowerMeter(std::vector<Power> extra, Power base)
-      : components_(extra.size()), now_drawn_(base), peak_(base) {
+      : components_(extra.size()), now_drawn_(base) {
     for (std::size_t i = 0; i < extra.size(); ++i) components_[i].extra = extra[i];
   }
 

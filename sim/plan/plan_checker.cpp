@@ -118,6 +118,9 @@ class Checker {
     if (step.kind == StepKind::pair) {
       check_part(id, step.second, step.second_microbatch, step.second_form, unmatched);
       if (!step.duration) refuse("{}: an overlapped pair needs a duration", name(id));
+      for (const BufferId buffer : plan_.list(step.reads))
+        if (std::ranges::find(plan_.list(step.writes), buffer) != plan_.list(step.writes).end())
+          refuse("{} reads {}, which it writes itself", name(id), name(buffer));
     } else if (step.duration) {
       refuse("{}: only an overlapped pair states its duration", name(id));
     }

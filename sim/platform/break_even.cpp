@@ -86,7 +86,8 @@ std::string to_text(FlopsPerByte flops) {
   if (flops.is_unlimited()) return "unlimited";
   const std::int64_t whole = flops.count() / 1000;
   const std::int64_t thousandths = flops.count() % 1000;
-  if (whole >= 1000) return fmt::format("{} FLOP/B", whole);
+  if (whole >= 100) return fmt::format("{} FLOP/B", whole);
+  if (whole >= 10) return fmt::format("{}.{} FLOP/B", whole, thousandths / 100);
   return fmt::format("{}.{:03} FLOP/B", whole, thousandths);
 }
 

@@ -2,6 +2,7 @@
 
 #include "memory/allocator.hpp"
 #include "plan/readers.hpp"
+#include "policy/energy_claim.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -372,6 +373,7 @@ class Recurrence {
       period = std::max(period, ends_[s].time - *from);
     }
     claims.makespan = makespan;
+    claims.energy = energy_claim(plan_, problem_, makespan);
     if (!plan_.steady_from_microbatch) claims.period = period;
   }
 

@@ -88,13 +88,21 @@ enum class Target { platform, workload, policy, run };
 constexpr std::array kPlatformKeys{"memories",   "processors", "links",  "switches",
                                    "cluster",    "battery",    "energy", "power_limit",
                                    "provenance", "extends",    "about"};
-constexpr std::array kReferenceKeys{"model", "onnx",      "profile", "batch",
-                                    "dtype", "optimizer", "loss",    "with"};
 constexpr std::array kWorkloadKeys{"chain",  "graph",  "layers",  "input",
                                    "inputs", "blocks", "defaults"};
-constexpr std::array kPolicyKeys{"name",           "on",       "to",           "budget",
-                                 "segments",       "distance", "microbatches", "devices",
-                                 "virtual_stages", "partition"};
+
+std::vector<std::string> keys_of(const Shape& shape) {
+  std::vector<std::string> keys;
+  for (const Shape::Field& field : shape.fields) keys.push_back(field.key);
+  return keys;
+}
+
+std::vector<std::string> policy_keys() {
+  std::vector<std::string> keys;
+  for (const PolicyInfo& policy : policies())
+    for (std::string& key : keys_of(policy.parameters)) keys.push_back(std::move(key));
+  return keys;
+}
 
 bool is_one_of(std::string_view key, const auto& keys) {
   return std::ranges::find(keys, key) != keys.end();
@@ -116,20 +124,22 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
                                 std::pair{"workload", Target::workload},
                                 std::pair{"policy", Target::policy}, std::pair{"run", Target::run}};
   for (const auto& [prefix, target] : prefixes)
-    if (head == prefix && dot != std::string::npos)
-      return Assignment{target, path.substr(dot + 1), where, std::move(value)};
+    if (head == prefix)
+      return Assignment{target, dot == std::string::npos ? "" : path.substr(dot + 1), where,
+                        std::move(value)};
   if (is_one_of(head, kPlatformKeys))
     return Assignment{Target::platform, path, where, std::move(value)};
-  if (is_one_of(head, kReferenceKeys) || is_one_of(head, kWorkloadKeys))
+  const std::vector<std::string> of_reference = keys_of(reference_format().shape);
+  const std::vector<std::string> of_policy = policy_keys();
+  if (is_one_of(head, of_reference) || is_one_of(head, kWorkloadKeys))
     return Assignment{Target::workload, path, where, std::move(value)};
-  if (is_one_of(head, kPolicyKeys))
-    return Assignment{Target::policy, path, where, std::move(value)};
+  if (is_one_of(head, of_policy)) return Assignment{Target::policy, path, where, std::move(value)};
 
   std::vector<std::string> known{"platform", "workload", "policy", "run"};
   known.insert(known.end(), kPlatformKeys.begin(), kPlatformKeys.end());
-  known.insert(known.end(), kReferenceKeys.begin(), kReferenceKeys.end());
+  known.insert(known.end(), of_reference.begin(), of_reference.end());
   known.insert(known.end(), kWorkloadKeys.begin(), kWorkloadKeys.end());
-  known.insert(known.end(), kPolicyKeys.begin(), kPolicyKeys.end());
+  known.insert(known.end(), of_policy.begin(), of_policy.end());
   diagnostics.error(
       where, fmt::format("`{}` is no path of the platform, the workload or the policy", path),
       did_you_mean(head, known));
@@ -151,22 +161,36 @@ class ScenarioReader {
       : document_(document), search_(folder), overrides_(overrides) {}
 
   Scenario run() {
+    // A part that cannot be read does not keep the others from being looked at.
     auto spec = scenario_format().read(document_, diagnostics_);
-    diagnostics_.throw_if_errors();
-    spec_ = std::move(*spec);
+    spec_ = spec ? std::move(*spec) : parts_that_are_there();
     scenario_.name = spec_.name;
     scenario_.iterations = spec_.run.iterations;
     scenario_.has_expectations = spec_.expect.has_value();
     gather_assignments();
-    guarded([&] { read_policies(); });
-    guarded([&] { read_platform_part(); });
-    guarded([&] { read_workload_part(); });
+    replace(spec_.platform, Target::platform);
+    replace(spec_.workload, Target::workload);
+    replace(spec_.policy, Target::policy);
+    if (spec_.expect)
+      diagnostics_.warning(spec_.expect->where(), "`expect` is read, but a run is not held to it");
+    if (!spec_.policy.is_null()) guarded([&] { read_policies(); });
+    if (!spec_.platform.is_null()) guarded([&] { read_platform_part(); });
+    if (!spec_.workload.is_null()) guarded([&] { read_workload_part(); });
     diagnostics_.throw_if_errors();
     scenario_.warnings = diagnostics_.warnings();
     return std::move(scenario_);
   }
 
  private:
+  [[nodiscard]] ScenarioSpec parts_that_are_there() const {
+    ScenarioSpec spec;
+    if (!document_.is_mapping()) return spec;
+    if (const Node* platform = document_.find("platform")) spec.platform = *platform;
+    if (const Node* workload = document_.find("workload")) spec.workload = *workload;
+    if (const Node* policy = document_.find("policy")) spec.policy = *policy;
+    return spec;
+  }
+
   /// Files that are named have errors of their own: collected with all the others.
   void guarded(auto part) {
     try {
@@ -192,9 +216,16 @@ class ScenarioReader {
     }
   }
 
+  /// `platform=NAME`: the whole part is another one. What is set below it applies to that.
+  void replace(Node& node, Target target) const {
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == target && assignment.path.empty()) node = assignment.value;
+  }
+
   void apply(Node& node, Target target) {
     for (const Assignment& assignment : assignments_)
-      if (assignment.target == target) node.set(assignment.path, assignment.value, diagnostics_);
+      if (assignment.target == target && !assignment.path.empty())
+        node.set(assignment.path, assignment.value, diagnostics_);
   }
 
   void read_policies() {
@@ -239,11 +270,7 @@ class ScenarioReader {
   void read_platform_part() {
     Node node = spec_.platform;
     if (node.is_scalar()) node = search_.read(node.scalar(), "platforms", node.where());
-    const auto resolver = [&](const Located<std::string>& name) -> std::optional<Node> {
-      const auto beside = SearchPath(std::filesystem::path(name.where.origin).parent_path());
-      if (!beside.find(name.value, "platforms")) return std::nullopt;
-      return beside.read(name.value, "platforms", name.where);
-    };
+    const PlatformResolver resolver = resolver_of_extends();
     if (!parts_are_known(node, resolver)) return;
     apply(node, Target::platform);
     for (const Assignment& assignment : assignments_)
@@ -286,7 +313,8 @@ class ScenarioReader {
     }
     Node reference = as_mapping(spec_.workload, "model", diagnostics_);
     for (const Assignment& assignment : assignments_)
-      if (assignment.target == Target::workload && is_reference_path(assignment.path))
+      if (assignment.target == Target::workload && !assignment.path.empty() &&
+          is_reference_path(assignment.path))
         reference.set(assignment.path, assignment.value, diagnostics_);
     const auto fields = reference_format().read(reference, diagnostics_);
     if (!fields) return;
@@ -310,16 +338,15 @@ class ScenarioReader {
   }
 
   static bool is_reference_path(const std::string& path) {
-    return is_one_of(path.substr(0, path.find('.')), kReferenceKeys);
+    return is_one_of(path.substr(0, path.find('.')), keys_of(reference_format().shape));
   }
 
   void read_workload_document(Node node) {
     const bool in_place = node.where().origin == spec_.workload.where().origin;
     for (const Assignment& assignment : assignments_)
-      if (assignment.target == Target::workload &&
+      if (assignment.target == Target::workload && !assignment.path.empty() &&
           (in_place || !is_reference_path(assignment.path)))
         node.set(assignment.path, assignment.value, diagnostics_);
-    if (diagnostics_.has_errors()) return;
     scenario_.workload = read_workload(node);
     scenario_.workload_name = name_of(scenario_.workload);
   }

@@ -83,4 +83,12 @@ std::vector<std::string> SearchPath::names(const std::string& kind) const {
   return {names.begin(), names.end()};
 }
 
+PlatformResolver resolver_of_extends() {
+  return [](const Located<std::string>& name) -> std::optional<Node> {
+    const SearchPath beside(fs::path(name.where.origin).parent_path());
+    if (!beside.find(name.value, "platforms")) return std::nullopt;
+    return beside.read(name.value, "platforms", name.where);
+  };
+}
+
 }  // namespace plimsoll

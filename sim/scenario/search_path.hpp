@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/document.hpp"
+#include "platform/platform_file.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -34,5 +35,9 @@ class SearchPath {
  private:
   std::vector<std::filesystem::path> folders_;
 };
+
+/// Finds what a platform `extends`: a path or a name, looked up next to the file that names it
+/// first.
+[[nodiscard]] PlatformResolver resolver_of_extends();
 
 }  // namespace plimsoll

@@ -229,7 +229,10 @@ std::string memories_of(const Platform& platform) {
 
 Platform load(const SearchPath& search, const std::string& name) {
   Diagnostics diagnostics;
-  return load_platform(*search.find(name, kKind), diagnostics);
+  Platform platform =
+      read_platform(read_document(*search.find(name, kKind)), diagnostics, resolver_of_extends());
+  diagnostics.throw_if_errors();
+  return platform;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "output.hpp"
 #include "platform/platform_file.hpp"
 #include "scenario/scenario.hpp"
+#include "scenario/search_path.hpp"
 #include "workload/workload_file.hpp"
 
 #include <memory>
@@ -29,7 +30,8 @@ struct ValidateArguments {
 
 std::vector<Diagnostic> validate_platform(const std::string& file) {
   Diagnostics diagnostics;
-  (void)load_platform(file, diagnostics);
+  (void)read_platform(read_document(file), diagnostics, resolver_of_extends());
+  diagnostics.throw_if_errors();
   return diagnostics.warnings();
 }
 
