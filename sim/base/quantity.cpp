@@ -212,7 +212,10 @@ double in_seconds(Time time) {
   return static_cast<double>(time.count()) / 1e12;
 }
 double in_joules(Energy energy) {
-  return static_cast<double>(energy.count()) / 1e21;
+  // Whole joules apart, so that they come out whole.
+  constexpr Energy::Count kJoule = Energy::Count{1'000'000'000'000} * 1'000'000'000;
+  return static_cast<double>(energy.count() / kJoule) +
+         static_cast<double>(energy.count() % kJoule) / 1e21;
 }
 double in_watts(Power power) {
   return static_cast<double>(power.count()) / 1e9;

@@ -302,15 +302,10 @@ void Machine::begin_copy(std::uint32_t step) {
   for (const PortId port : lane.route.exclusive) ports_[port].busy = true;
   if (meter_) {
     const std::size_t memories = platform_.processors.size();
-    const std::size_t links = memories + platform_.memories.size();
     meter_->begin(memories + index(lane.from), now_);
     meter_->begin(memories + index(lane.to), now_);
-    for (const Hop& hop : lane.hops) meter_->begin(links + index(hop.link), now_);
   }
-  for (const Hop& hop : lane.hops) {
-    PortState& port = ports_[2 * index(hop.link) + hop.direction];
-    if (port.copies++ == 0) port.carries_since = now_;
-  }
+  if (!lane.route.is_fair) begin_carrying(lane);
   if (!drains_.empty()) begin_drain(step);
   const bool flows = !lane.route.shared.empty();
   if (flows && it.duration == Time{})
@@ -318,6 +313,25 @@ void Machine::begin_copy(std::uint32_t step) {
   else
     events_.push(now_ + it.duration, flows ? step | kJoinBit : step);
   if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
+}
+
+/// The links of a route are at work: on fair ones from the end of the latency, else from the start.
+void Machine::begin_carrying(const ProgramLane& lane) {
+  const std::size_t links = platform_.processors.size() + platform_.memories.size();
+  for (const Hop& hop : lane.hops) {
+    PortState& port = ports_[2 * index(hop.link) + hop.direction];
+    if (port.copies++ == 0) port.carries_since = now_;
+    if (meter_) meter_->begin(links + index(hop.link), now_);
+  }
+}
+
+void Machine::end_carrying(const ProgramLane& lane) {
+  const std::size_t links = platform_.processors.size() + platform_.memories.size();
+  for (const Hop& hop : lane.hops) {
+    const std::size_t p = 2 * index(hop.link) + hop.direction;
+    if (--ports_[p].copies == 0) execution_.ports[p].busy += now_ - ports_[p].carries_since;
+    if (meter_) meter_->end(links + index(hop.link), now_);
+  }
 }
 
 // --- ends --------------------------------------------------------------------------------------
@@ -368,19 +382,16 @@ void Machine::end_copy(std::uint32_t step) {
     wake(ports_[port].waiting);
   }
   const Bytes moved = program_.transferred[step];
-  for (const Hop& hop : lane.hops) {
-    const std::size_t p = 2 * index(hop.link) + hop.direction;
-    execution_.ports[p].bytes += moved;
-    if (--ports_[p].copies == 0) execution_.ports[p].busy += now_ - ports_[p].carries_since;
-  }
+  for (const Hop& hop : lane.hops)
+    execution_.ports[2 * index(hop.link) + hop.direction].bytes += moved;
+  const bool flowed = !lane.route.shared.empty() && moved > Bytes{};
+  if (!lane.route.is_fair || flowed) end_carrying(lane);
   memories_[index(lane.from)].record.bytes_read += moved;
   memories_[index(lane.to)].record.bytes_written += moved;
   if (meter_) {
     const std::size_t memories = platform_.processors.size();
-    const std::size_t links = memories + platform_.memories.size();
     meter_->end(memories + index(lane.from), now_);
     meter_->end(memories + index(lane.to), now_);
-    for (const Hop& hop : lane.hops) meter_->end(links + index(hop.link), now_);
   }
   // What was in flight has arrived.
   const ProgramBuffer& buffer = program_.buffers[index(plan_.buffer_lists[it.writes_begin])];
@@ -485,6 +496,7 @@ void Machine::end_drain(std::uint32_t d) {
 void Machine::join_flow(std::uint32_t step) {
   const std::uint32_t lane = program_.steps[step].lane;
   if (program_.transferred[step] == Bytes{}) return events_.push(now_, step);
+  if (program_.lanes[lane].route.is_fair) begin_carrying(program_.lanes[lane]);
   flows_->start(now_, step, program_.transferred[step], paths_[lane]);
   schedule_tick();
 }

@@ -66,6 +66,7 @@ class Lowering {
       const PortId port = 2 * index(hop.link) + (half ? 0u : hop.direction);
       (link.sharing == Sharing::fifo ? lowered.exclusive : lowered.shared).push_back(port);
     }
+    lowered.is_fair = lowered.exclusive.empty() && !lowered.shared.empty();
     // What takes no time shares nothing.
     if (lowered.bandwidth.is_unlimited()) lowered.shared.clear();
     return lowered;

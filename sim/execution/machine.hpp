@@ -60,6 +60,8 @@ class Machine {
   void begin_compute(std::uint32_t step);
   void charge_stall(const LaneState& lane, ProcessorRecord& record) const;
   void begin_copy(std::uint32_t step);
+  void begin_carrying(const ProgramLane& lane);
+  void end_carrying(const ProgramLane& lane);
   void take_peak(MemoryState& memory);
 
   // --- ends

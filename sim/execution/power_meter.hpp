@@ -13,8 +13,7 @@ namespace plimsoll {
 class PowerMeter {
  public:
   /// `extra` = active - idle power of each component (zero where unknown); `base` all idle powers.
-  PowerMeter(std::vector<Power> extra, Power base)
-      : components_(extra.size()), now_drawn_(base) {
+  PowerMeter(std::vector<Power> extra, Power base) : components_(extra.size()), now_drawn_(base) {
     for (std::size_t i = 0; i < extra.size(); ++i) components_[i].extra = extra[i];
   }
 

@@ -29,6 +29,7 @@ using PortId = std::uint32_t;
 struct ChannelRoute {
   std::vector<PortId> exclusive;  ///< fifo ports, held from start to end
   std::vector<PortId> shared;     ///< fair ports, joined after the latency
+  bool is_fair = false;           ///< its links are: the latency holds nothing
   Time latency;
   ByteRate bandwidth = ByteRate::unlimited();  ///< without sharing
 };
