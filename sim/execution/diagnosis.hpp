@@ -15,7 +15,6 @@ namespace plimsoll {
 struct StuckState {
   const Program& program;
   std::span<const MemoryState> memories;
-  std::span<const std::uint32_t> waits;
   const std::vector<bool>& live;     ///< by buffer
   std::span<const Time> start, end;  ///< by step; unlimited where it did not happen
 };

@@ -110,7 +110,7 @@ Execution Machine::run() {
   if (unfinished_ == 0) return finish(RunStatus::ok);
   const bool memory_missing =
       std::ranges::any_of(memories_, [](const MemoryState& m) { return !m.waiting.empty(); });
-  const StuckState stuck{program_, memories_, waits_, live_, execution_.start, execution_.end};
+  const StuckState stuck{program_, memories_, live_, execution_.start, execution_.end};
   if (memory_missing) execution_.oom = diagnose_oom(stuck);
   WaitCycle cycle = find_cycle(stuck);
   if (memory_missing && !cycle.holds_grant) return finish(RunStatus::oom);
@@ -124,7 +124,7 @@ bool Machine::place_initial() {
     MemoryState& memory = memories_[buffer.memory];
     const auto block = memory.allocator.allocate(buffer.bytes);
     if (!block) {
-      const StuckState stuck{program_, memories_, waits_, live_, execution_.start, execution_.end};
+      const StuckState stuck{program_, memories_, live_, execution_.start, execution_.end};
       execution_.oom = diagnose_initial(stuck, index(id));
       return false;
     }
@@ -270,7 +270,7 @@ void Machine::begin_compute(std::uint32_t step) {
   if (!record.first_start) record.first_start = now_;
   if (meter_) {
     meter_->begin(processor, now_);
-    meter_->begin(platform_.processors.size() + it.memory, now_);
+    meter_->begin(memory_component(it.memory), now_);
   }
   events_.push(now_ + it.duration, step);
 }
@@ -301,9 +301,8 @@ void Machine::begin_copy(std::uint32_t step) {
   const ProgramLane& lane = program_.lanes[it.lane];
   for (const PortId port : lane.route.exclusive) ports_[port].busy = true;
   if (meter_) {
-    const std::size_t memories = platform_.processors.size();
-    meter_->begin(memories + index(lane.from), now_);
-    meter_->begin(memories + index(lane.to), now_);
+    meter_->begin(memory_component(index(lane.from)), now_);
+    meter_->begin(memory_component(index(lane.to)), now_);
   }
   if (!lane.route.is_fair) begin_carrying(lane);
   if (!drains_.empty()) begin_drain(step);
@@ -317,20 +316,18 @@ void Machine::begin_copy(std::uint32_t step) {
 
 /// The links of a route are at work: on fair ones from the end of the latency, else from the start.
 void Machine::begin_carrying(const ProgramLane& lane) {
-  const std::size_t links = platform_.processors.size() + platform_.memories.size();
   for (const Hop& hop : lane.hops) {
     PortState& port = ports_[2 * index(hop.link) + hop.direction];
     if (port.copies++ == 0) port.carries_since = now_;
-    if (meter_) meter_->begin(links + index(hop.link), now_);
+    if (meter_) meter_->begin(link_component(index(hop.link)), now_);
   }
 }
 
 void Machine::end_carrying(const ProgramLane& lane) {
-  const std::size_t links = platform_.processors.size() + platform_.memories.size();
   for (const Hop& hop : lane.hops) {
     const std::size_t p = 2 * index(hop.link) + hop.direction;
     if (--ports_[p].copies == 0) execution_.ports[p].busy += now_ - ports_[p].carries_since;
-    if (meter_) meter_->end(links + index(hop.link), now_);
+    if (meter_) meter_->end(link_component(index(hop.link)), now_);
   }
 }
 
@@ -369,7 +366,7 @@ void Machine::end_compute(std::uint32_t step) {
   lanes_[it.lane].idle_since = now_;
   if (meter_) {
     meter_->end(processor, now_);
-    meter_->end(platform_.processors.size() + it.memory, now_);
+    meter_->end(memory_component(it.memory), now_);
   }
   if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
 }
@@ -389,9 +386,8 @@ void Machine::end_copy(std::uint32_t step) {
   memories_[index(lane.from)].record.bytes_read += moved;
   memories_[index(lane.to)].record.bytes_written += moved;
   if (meter_) {
-    const std::size_t memories = platform_.processors.size();
-    meter_->end(memories + index(lane.from), now_);
-    meter_->end(memories + index(lane.to), now_);
+    meter_->end(memory_component(index(lane.from)), now_);
+    meter_->end(memory_component(index(lane.to)), now_);
   }
   // What was in flight has arrived.
   const ProgramBuffer& buffer = program_.buffers[index(plan_.buffer_lists[it.writes_begin])];
@@ -525,15 +521,14 @@ Execution Machine::finish(RunStatus status) {
   for (std::size_t m = 0; m < memories_.size(); ++m) {
     MemoryRecord record = memories_[m].record;
     record.at_end = memories_[m].live;
-    if (meter_) record.busy = meter_->busy(platform_.processors.size() + m, now_);
+    if (meter_) record.busy = meter_->busy(memory_component(m), now_);
     execution_.memories.push_back(record);
   }
   if (meter_) {
     for (std::size_t p = 0; p < platform_.processors.size(); ++p)
       execution_.processors[p].powered = meter_->busy(p, now_);
-    const std::size_t links = platform_.processors.size() + platform_.memories.size();
     for (std::size_t l = 0; l < platform_.links.size(); ++l)
-      execution_.link_busy[l] = meter_->busy(links + l, now_);
+      execution_.link_busy[l] = meter_->busy(link_component(l), now_);
     execution_.peak_power = meter_->peak();
   }
   if (status == RunStatus::ok) execution_.period = period_of(program_, execution_);

@@ -88,6 +88,14 @@ class Machine {
 
   void make_ready(std::uint32_t step);
 
+  /// Components of the meter: processors, then memories, then links.
+  [[nodiscard]] std::size_t memory_component(std::size_t memory) const {
+    return platform_.processors.size() + memory;
+  }
+  [[nodiscard]] std::size_t link_component(std::size_t link) const {
+    return platform_.processors.size() + platform_.memories.size() + link;
+  }
+
   const Program& program_;
   const Plan& plan_;
   const Platform& platform_;

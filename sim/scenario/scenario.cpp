@@ -33,7 +33,11 @@ struct ScenarioSpec {
 /// A workload that refers to a file: {model: vgg19, batch: 128, ...}.
 struct WorkloadReference {
   std::optional<Located<std::string>> model, onnx, profile;
-  WorkloadOptions options;
+  std::optional<std::int64_t> batch;
+  std::optional<DType> dtype;
+  std::optional<Optimizer> optimizer;
+  std::optional<Loss> loss;
+  NamedIntegers with;
 };
 
 Format<ScenarioSpec> scenario_format() {
@@ -56,29 +60,19 @@ Format<ScenarioSpec> scenario_format() {
       .format();
 }
 
-struct WorkloadReferenceFields : WorkloadReference {
-  std::optional<std::int64_t> batch;
-  std::optional<DType> dtype;
-  std::optional<Optimizer> optimizer;
-  std::optional<Loss> loss;
-  NamedIntegers with;
-};
-
-Format<WorkloadReferenceFields> reference_format() {
-  using Fields = WorkloadReferenceFields;
-  std::optional<Located<std::string>> Fields::*model = &Fields::model;
-  std::optional<Located<std::string>> Fields::*onnx = &Fields::onnx;
-  std::optional<Located<std::string>> Fields::*profile = &Fields::profile;
-  return Record<Fields>("workload", "A network from a file, and how it is trained.")
-      .optional("model", model, located(text()), "name or path of a workload file")
-      .optional("onnx", onnx, located(text()), "path of an ONNX file")
-      .optional("profile", profile, located(text()), "path of a measured profile")
-      .optional("batch", &Fields::batch, batch_format(),
+Format<WorkloadReference> reference_format() {
+  return Record<WorkloadReference>("workload", "A network from a file, and how it is trained.")
+      .optional("model", &WorkloadReference::model, located(text()),
+                "name or path of a workload file")
+      .optional("onnx", &WorkloadReference::onnx, located(text()), "path of an ONNX file")
+      .optional("profile", &WorkloadReference::profile, located(text()),
+                "path of a measured profile")
+      .optional("batch", &WorkloadReference::batch, batch_format(),
                 "samples of the whole mini-batch; default 1")
-      .optional("dtype", &Fields::dtype, dtype_format(), "default fp32")
-      .optional("optimizer", &Fields::optimizer, optimizer_format(), "default none")
-      .optional("loss", &Fields::loss, loss_format(), "default cross-entropy")
-      .optional("with", &Fields::with, with_format(),
+      .optional("dtype", &WorkloadReference::dtype, dtype_format(), "default fp32")
+      .optional("optimizer", &WorkloadReference::optimizer, optimizer_format(), "default none")
+      .optional("loss", &WorkloadReference::loss, loss_format(), "default cross-entropy")
+      .optional("with", &WorkloadReference::with, with_format(),
                 "numbers that the network file lets one choose")
       .format();
 }
