@@ -39,7 +39,11 @@ class WaitsFor {
     std::uint32_t on = kNone;
     const char* how = "";
     bool is_grant = false;
+    bool is_memory = false;
   };
+
+  /// The first step of a lane that has not ended (a stream's) or started (a channel's), or kNone.
+  [[nodiscard]] std::uint32_t head(std::size_t lane) const { return lane_head_[lane]; }
 
   [[nodiscard]] Wait operator()(std::uint32_t step) const {
     // Not the predecessor but the first of the lane: what lies between waits for the same.
@@ -61,7 +65,9 @@ class WaitsFor {
     for (const auto& [buffer, waiting] : program_.after_free)
       if (waiting == step && state_.live[buffer])
         return {user_of(buffer), "needs the place held until"};
-    return {holder_in(program_.steps[step].memory), "waits for memory held until"};
+    return {.on = holder_in(program_.steps[step].memory),
+            .how = "waits for memory held until",
+            .is_memory = true};
   }
 
   [[nodiscard]] bool waits_for_grant(std::uint32_t step) const {
@@ -120,7 +126,8 @@ OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
   return oom;
 }
 
-/// The first-issued step that waits for memory, or kNone.
+}  // namespace
+
 std::uint32_t first_memory_waiter(const StuckState& state) {
   std::uint32_t first = kNone;
   for (const MemoryState& memory : state.memories)
@@ -128,14 +135,11 @@ std::uint32_t first_memory_waiter(const StuckState& state) {
   return first;
 }
 
-}  // namespace
-
-OutOfMemory diagnose_oom(const StuckState& state) {
-  const std::uint32_t first = first_memory_waiter(state);
+OutOfMemory diagnose_oom(const StuckState& state, std::uint32_t step) {
   const Program& program = state.program;
-  OutOfMemory oom = describe_memory(state, program.steps[first].memory);
-  oom.step = describe(*program.plan, StepId{first}, *program.workload, *program.platform);
-  oom.asked = program.steps[first].demand;
+  OutOfMemory oom = describe_memory(state, program.steps[step].memory);
+  oom.step = describe(*program.plan, StepId{step}, *program.workload, *program.platform);
+  oom.asked = program.steps[step].demand;
   return oom;
 }
 
@@ -155,7 +159,8 @@ WaitCycle find_cycle(const StuckState& state) {
   if (step == kNone)
     for (step = 0; !state.start[step].is_unlimited();) ++step;
 
-  // Every step that has not started waits for another such step, so the walk comes back to itself.
+  // Every step that has not started waits for another such step, or for memory that nobody will
+  // free: the walk comes back to itself, or ends there.
   std::vector<std::uint32_t> walked;
   std::vector<std::uint32_t> place(program.plan->steps.size(), kNone);
   while (step != kNone && place[step] == kNone) {
@@ -167,14 +172,25 @@ WaitCycle find_cycle(const StuckState& state) {
     return describe(*program.plan, StepId{s}, *program.workload, *program.platform);
   };
   WaitCycle cycle;
-  for (std::size_t i = step == kNone ? 0 : place[step]; i < walked.size(); ++i) {
+  for (std::size_t i = step == kNone ? walked.size() : place[step]; i < walked.size(); ++i) {
     const WaitsFor::Wait wait = waits_for(walked[i]);
     cycle.holds_grant |= wait.is_grant;
-    cycle.waits.push_back(wait.on == kNone
-                              ? fmt::format("{} waits for memory", name(walked[i]))
-                              : fmt::format("{} {} {}", name(walked[i]), wait.how, name(wait.on)));
+    if (wait.is_memory) cycle.for_memory = std::min(cycle.for_memory, walked[i]);
+    cycle.waits.push_back(fmt::format("{} {} {}", name(walked[i]), wait.how, name(wait.on)));
   }
   return cycle;
+}
+
+std::vector<LastWait> last_waits(const StuckState& state) {
+  const WaitsFor waits_for(state);
+  std::vector<LastWait> waits;
+  for (std::size_t l = 0; l < state.program.lanes.size(); ++l) {
+    const std::uint32_t step = waits_for.head(l);
+    if (step == kNone || state.program.lanes[l].is_channel) continue;
+    const WaitsFor::Wait wait = waits_for(step);
+    waits.push_back({step, wait.is_memory ? kNone : wait.on});
+  }
+  return waits;
 }
 
 Time period_of(const Program& program, const Execution& execution) {

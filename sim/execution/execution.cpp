@@ -107,15 +107,22 @@ Execution Machine::run() {
     }
     complete_all_at_now();
   }
-  if (unfinished_ == 0) return finish(RunStatus::ok);
-  const bool memory_missing =
-      std::ranges::any_of(memories_, [](const MemoryState& m) { return !m.waiting.empty(); });
+  return finish(unfinished_ == 0 ? RunStatus::ok : give_up());
+}
+
+/// Nothing runs any more and steps are left. A cycle without memory, or with an order of grants
+/// that memory must wait for, is a deadlock; all else lacks memory.
+RunStatus Machine::give_up() {
   const StuckState stuck{program_, memories_, live_, execution_.start, execution_.end};
-  if (memory_missing) execution_.oom = diagnose_oom(stuck);
+  charge_last_waits(last_waits(stuck));
+  const std::uint32_t waiter = first_memory_waiter(stuck);
   WaitCycle cycle = find_cycle(stuck);
-  if (memory_missing && !cycle.holds_grant) return finish(RunStatus::oom);
+  const bool is_cycle = !cycle.waits.empty() && (cycle.for_memory == kNone || cycle.holds_grant);
+  const std::uint32_t lacking = is_cycle ? cycle.for_memory : waiter;
+  if (lacking != kNone) execution_.oom = diagnose_oom(stuck, lacking);
+  if (!is_cycle && waiter != kNone) return RunStatus::oom;
   execution_.cycle = std::move(cycle.waits);
-  return finish(RunStatus::deadlock);
+  return RunStatus::deadlock;
 }
 
 bool Machine::place_initial() {
@@ -217,24 +224,16 @@ bool Machine::allocate(std::uint32_t step) {
 
 bool Machine::allocate_blocks(std::uint32_t step, MemoryState& memory) {
   const ProgramStep& it = program_.steps[step];
-  std::uint32_t placed = it.writes_begin;
-  bool fits = true;
-  for (; fits && placed < it.writes_end; ++placed) {
-    const std::uint32_t buffer = index(plan_.buffer_lists[placed]);
-    const auto block = memory.allocator.allocate(program_.buffers[buffer].bytes);
-    fits = block.has_value();
-    if (!fits) break;
-    blocks_[buffer] = *block;
-  }
-  if (fits && it.kind != StepKind::copy) {
-    const auto block = memory.allocator.allocate(it.workspace);
-    fits = block.has_value();
-    if (fits) workspaces_[it.lane] = *block;
-  }
-  if (!fits)
-    while (placed > it.writes_begin)
-      memory.allocator.free(blocks_[index(plan_.buffer_lists[--placed])]);
-  return fits;
+  const bool works = it.kind != StepKind::copy;
+  const std::span written = plan_.list(plan_.steps[step].writes);
+  asked_.clear();
+  for (const BufferId buffer : written)
+    asked_.push_back({.requested = program_.buffers[index(buffer)].bytes});
+  if (works) asked_.push_back({.requested = it.workspace});
+  if (!memory.allocator.allocate_all(asked_)) return false;
+  for (std::size_t w = 0; w < written.size(); ++w) blocks_[index(written[w])] = asked_[w];
+  if (works) workspaces_[it.lane] = asked_.back();
+  return true;
 }
 
 void Machine::account_allocation(const ProgramStep& it, MemoryState& memory) {
@@ -294,6 +293,20 @@ void Machine::charge_stall(const LaneState& lane, ProcessorRecord& record) const
   charge(StallCause::dependency, lane.idle_since, existed);
   charge(StallCause::transfer, existed, cleared);
   charge(StallCause::memory, cleared, now_);
+}
+
+/// Of a run that cannot go on: the waits that do not end count up to now, for what never came.
+void Machine::charge_last_waits(const std::vector<LastWait>& waits) {
+  for (const LastWait& wait : waits) {
+    const std::uint32_t at = program_.steps[wait.step].lane;
+    LaneState& lane = lanes_[at];
+    if (!lane.started) continue;
+    if (wait.on != kNone) {
+      lane.cleared_at = now_;
+      lane.cleared_by = wait.on;
+    }
+    charge_stall(lane, execution_.processors[program_.lanes[at].processor]);
+  }
 }
 
 void Machine::begin_copy(std::uint32_t step) {

@@ -2,9 +2,9 @@
 ///
 /// The loop, for every instant: first all completions, and the releases that they cause; then the
 /// waiting steps that may start, in issue order; and again while steps of zero duration remain.
-/// Peaks are taken after each start. When nothing runs and steps are left, the run ends: `oom` if
-/// one of them waits for memory that nothing in flight can free, `deadlock` if they wait for each
-/// other.
+/// Peaks are taken after each start. When nothing runs and steps are left, the run ends: `deadlock`
+/// if they wait for each other, whatever the memory, or because it grants in issue order; else
+/// `oom`.
 ///
 /// Cost: O(log pending) per step, and O(1) per edge; nothing is allocated per step once warm.
 #pragma once
@@ -22,7 +22,8 @@ namespace plimsoll {
 
 enum class RunStatus : std::uint8_t { ok, oom, deadlock };
 
-/// Why a stream stood still between two of its operators.
+/// Why a stream stood still between two of its operators, or after the last that a failed run
+/// played.
 enum class StallCause : std::uint8_t {
   transfer,    ///< for a copy to bring, or take away, what exists
   dependency,  ///< for another stream to make what is read
@@ -49,7 +50,7 @@ struct ProcessorRecord {
   Time powered;  ///< with at least one stream at work
   std::optional<Time> first_start;
   Time last_end;
-  std::array<Time, kStallCauses> stall{};
+  std::array<Time, kStallCauses> stall{};  ///< with the waits that a failed run ended in
   std::int64_t operators = 0;
 };
 
@@ -81,7 +82,7 @@ struct Execution {
   std::vector<Time> link_busy;                    ///< with a copy in either direction
   std::vector<Energy> processor_operator_energy;  ///< given or per FLOP, of the operators run
   Power peak_power;                               ///< of the components with power states
-  std::optional<OutOfMemory> oom;                 ///< also of a deadlock in which memory is missing
+  std::optional<OutOfMemory> oom;                 ///< also of a cycle that waits for memory
   std::vector<std::string> cycle;                 ///< of a deadlock: who waits for whom
 };
 

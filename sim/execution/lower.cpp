@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <tuple>
 
 namespace plimsoll {
 
@@ -225,25 +226,26 @@ class Lowering {
     }
   }
 
-  /// A copy back in waits until the copy out has freed its source: the stay of the same tensor,
-  /// microbatch and instance in the same memory that was made before it.
+  /// A copy back in waits until its copy out has freed the source: the stay of the same tensor,
+  /// microbatch and instance in the same memory that the latest earlier-issued copy took away.
   void gather_earlier_stays() {
     using Key = std::array<std::uint32_t, 4>;
-    std::vector<std::pair<Key, std::uint32_t>> taken;
+    using Taken = std::tuple<Key, std::uint32_t, std::uint32_t>;  // by what copy, which buffer
+    std::vector<Taken> taken;
     const auto key = [&](BufferId b) {
       const Buffer& buffer = plan_[b];
       return Key{index(buffer.tensor), buffer.microbatch, buffer.instance, index(buffer.memory)};
     };
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
-      if (readers_.taken_by(BufferId{b}) != kNoStep) taken.emplace_back(key(BufferId{b}), b);
+      if (const StepId copy = readers_.taken_by(BufferId{b}); copy != kNoStep)
+        taken.emplace_back(key(BufferId{b}), index(copy), b);
     std::ranges::sort(taken);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       if (plan_.steps[s].kind != StepKind::copy) continue;
       const BufferId to = plan_.list(plan_.steps[s].writes).front();
-      // The latest earlier stay: the last in buffer order before this one.
-      const auto after = std::ranges::lower_bound(taken, std::pair{key(to), index(to)});
-      if (after == taken.begin() || std::prev(after)->first != key(to)) continue;
-      program_.after_free.emplace_back(std::prev(after)->second, s);
+      const auto after = std::ranges::lower_bound(taken, Taken{key(to), s, 0});
+      if (after == taken.begin() || std::get<Key>(*std::prev(after)) != key(to)) continue;
+      program_.after_free.emplace_back(std::get<2>(*std::prev(after)), s);
     }
     std::ranges::sort(program_.after_free);
   }

@@ -38,6 +38,8 @@ struct LaneState {
   std::uint32_t cleared_by = kNone;  ///< the step that came last
 };
 
+struct LastWait;
+
 class Machine {
  public:
   explicit Machine(const Program& program);
@@ -49,6 +51,7 @@ class Machine {
   bool place_initial();
   void complete_all_at_now();
   void start_all_ready();
+  [[nodiscard]] RunStatus give_up();
   Execution finish(RunStatus status);
 
   // --- starts
@@ -59,6 +62,7 @@ class Machine {
   void account_allocation(const ProgramStep& step, MemoryState& memory);
   void begin_compute(std::uint32_t step);
   void charge_stall(const LaneState& lane, ProcessorRecord& record) const;
+  void charge_last_waits(const std::vector<LastWait>& waits);
   void begin_copy(std::uint32_t step);
   void begin_carrying(const ProgramLane& lane);
   void end_carrying(const ProgramLane& lane);
@@ -108,6 +112,7 @@ class Machine {
   std::vector<LaneState> lanes_;
   std::vector<MemoryBlock> blocks_;      ///< by buffer, where there is an arena
   std::vector<MemoryBlock> workspaces_;  ///< by lane, where there is an arena
+  std::vector<MemoryBlock> asked_;       ///< by the step that is being started, in an arena
   std::vector<bool> live_;               ///< by buffer
   std::vector<Drain> drains_;            ///< as Program::drains
   std::vector<std::uint32_t> drain_of_;  ///< by step; empty where there are none

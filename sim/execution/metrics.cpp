@@ -69,7 +69,9 @@ std::vector<ProcessorMetrics> measure_processors(const Program& program,
     metrics.busy = record.busy;
     if (record.first_start) metrics.span = record.last_end - *record.first_start;
     metrics.stall = record.stall;
-    metrics.bubble = 1.0 - share(record.busy, execution.makespan) / platform.processors[p].streams;
+    if (execution.status == RunStatus::ok)
+      metrics.bubble =
+          1.0 - share(record.busy, execution.makespan) / platform.processors[p].streams;
     all.push_back(std::move(metrics));
   }
   count_recomputation(program, execution, all);
@@ -81,10 +83,10 @@ std::vector<LinkMetrics> measure_links(const Platform& platform, const Execution
   for (std::size_t l = 0; l < platform.links.size(); ++l) {
     LinkMetrics metrics;
     metrics.name = platform.links[l].name;
-    for (std::size_t d = 0; d < 2; ++d) {
-      metrics.bytes[d] = execution.ports[2 * l + d].bytes;
-      metrics.busy[d] = share(execution.ports[2 * l + d].busy, execution.makespan);
-    }
+    const PortRecord &there = execution.ports[2 * l], &back = execution.ports[2 * l + 1];
+    metrics.bytes = {there.bytes, back.bytes};
+    if (execution.status == RunStatus::ok)
+      metrics.busy = {share(there.busy, execution.makespan), share(back.busy, execution.makespan)};
     all.push_back(std::move(metrics));
   }
   return all;

@@ -25,15 +25,15 @@ struct MemoryMetrics {
 
 struct LinkMetrics {
   std::string name;
-  std::array<Bytes, 2> bytes;    ///< from between[0] to between[1], and back
-  std::array<double, 2> busy{};  ///< shares of the makespan
+  std::array<Bytes, 2> bytes;                 ///< from between[0] to between[1], and back
+  std::optional<std::array<double, 2>> busy;  ///< shares of the makespan; absent without one
 };
 
 struct ProcessorMetrics {
   std::string name;
   Time busy, span;
   std::array<Time, kStallCauses> stall{};
-  double bubble = 0;                ///< 1 - busy / (makespan x streams)
+  std::optional<double> bubble;     ///< 1 - busy / (makespan x streams); absent without a makespan
   std::int64_t recomputed_ops = 0;  ///< forward executions - distinct forwards
   Flops recomputed_flops;
 };

@@ -7,7 +7,7 @@
 ///   data                 the producer's end
 ///   explicit             the other step's end or start
 ///   ordered grants       the previous allocating step's start
-///   a stay before it     the release of the same tensor's earlier stay in the destination
+///   its copy out         the release of the stay that the copy out of the same tensor took away
 ///
 /// What is left for run time is a counter per step, the link directions and the memory.
 #pragma once

@@ -3,7 +3,7 @@
 /// Three numbers are kept apart, as frameworks report them:
 ///   requested   what the callers asked for
 ///   allocated   what the blocks take: `requested` rounded up to the alignment
-///   reserved    what the allocator holds of the memory: the bytes ever touched
+///   reserved    what the allocator holds of the memory: the bytes ever granted
 ///
 /// `ideal` counts: no addresses, no fragmentation, all three equal. `best_fit` is an arena: the
 /// smallest free block that is large enough is taken (of equal ones the one at the lowest address),
@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <variant>
 
@@ -64,6 +65,13 @@ class IdealAllocator final {
     if (!take(bytes)) return std::nullopt;
     return MemoryBlock{bytes, Bytes{}, 0};
   }
+  [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks) {
+    Bytes sum;
+    for (const MemoryBlock& block : blocks) sum += block.requested;
+    if (!take(sum)) return false;
+    for (MemoryBlock& block : blocks) block = {block.requested, Bytes{}, 0};
+    return true;
+  }
   void free(const MemoryBlock& block) { give_back(block.requested); }
 
   [[nodiscard]] Bytes capacity() const { return capacity_; }
@@ -91,6 +99,7 @@ class BestFitAllocator final {
   ~BestFitAllocator();
 
   [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes);
+  [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks);
   void free(const MemoryBlock& block);
 
   [[nodiscard]] Bytes capacity() const;
@@ -108,9 +117,10 @@ class BestFitAllocator final {
 ///
 /// Contract of all: allocate() gives a block or nothing, and then changes nothing; free() takes a
 /// block back that allocate() gave and that was not freed since. A request of more than
-/// largest_free_block() fails, one of no more succeeds. capacity() is what was given to the
-/// constructor. Peaks are the greatest values of each of the three numbers, each for itself.
-/// Precondition: bytes >= 0.
+/// largest_free_block() fails, one of no more succeeds. allocate_all() gives a block for each
+/// `requested`, in that order, or none, and then changes nothing: what was tried on the way counts
+/// in no number and no peak. capacity() is what was given to the constructor. Peaks are the
+/// greatest values of each of the three numbers, each for itself. Precondition: bytes >= 0.
 class Allocator {
  public:
   [[nodiscard]] static Allocator ideal(Bytes capacity) {
@@ -123,6 +133,10 @@ class Allocator {
   [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes) {
     if (IdealAllocator* counter = as_ideal()) return counter->allocate(bytes);
     return std::get<BestFitAllocator>(kind_).allocate(bytes);
+  }
+  /// Fills in `blocks`, of which only `requested` is read. O(blocks log free blocks).
+  [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks) {
+    return std::visit([&](auto& a) { return a.allocate_all(blocks); }, kind_);
   }
   void free(const MemoryBlock& block) {
     if (IdealAllocator* counter = as_ideal()) return counter->free(block);

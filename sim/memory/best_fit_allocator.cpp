@@ -39,6 +39,7 @@ class BestFitAllocator::Arena {
   }
 
   std::optional<MemoryBlock> allocate(Bytes bytes);
+  bool allocate_all(std::span<MemoryBlock> blocks);
   void free(const MemoryBlock& block);
 
   [[nodiscard]] Bytes capacity() const { return capacity_; }
@@ -88,6 +89,21 @@ std::optional<MemoryBlock> BestFitAllocator::Arena::allocate(Bytes bytes) {
   const std::int64_t offset = pieces_[index].offset;
   count(bytes, size, offset + size);
   return MemoryBlock{bytes, Bytes{offset}, index};
+}
+
+bool BestFitAllocator::Arena::allocate_all(std::span<MemoryBlock> blocks) {
+  const MemoryUse now = now_, peak = peak_;
+  std::size_t given = 0;
+  for (; given < blocks.size(); ++given) {
+    const auto block = allocate(blocks[given].requested);
+    if (!block) break;
+    blocks[given] = *block;
+  }
+  if (given == blocks.size()) return true;
+  while (given > 0) free(blocks[--given]);
+  now_ = now;
+  peak_ = peak;
+  return false;
 }
 
 void BestFitAllocator::Arena::free(const MemoryBlock& block) {
@@ -169,6 +185,9 @@ BestFitAllocator::~BestFitAllocator() = default;
 
 std::optional<MemoryBlock> BestFitAllocator::allocate(Bytes bytes) {
   return arena_->allocate(bytes);
+}
+bool BestFitAllocator::allocate_all(std::span<MemoryBlock> blocks) {
+  return arena_->allocate_all(blocks);
 }
 void BestFitAllocator::free(const MemoryBlock& block) {
   arena_->free(block);

@@ -7,8 +7,9 @@
 ///   - its lane has reached it,
 ///   - every buffer that it reads is valid,
 ///   - its explicit dependencies (after the end or the start of another step) are done,
-///   - for copies: its link directions are free, and an earlier stay of the same tensor in the
-///     destination has been freed,
+///   - for copies: its link directions are free, and its copy out has freed the source: where an
+///     earlier-issued copy takes a stay of the same run of the tensor out of the destination (the
+///     latest such copy counts), that stay is gone; a stay that copies keep holds nothing up,
 ///   - its outputs and workspace could be allocated.
 ///
 /// A buffer is one stay of one tensor in one memory. A tensor that leaves and comes back has three:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@ namespace {
 
 /// The microbatch under which tensors are filed that all microbatches share.
 constexpr std::uint32_t kShared = 0xFFFFFFFF;
+constexpr std::uint32_t kNoRead = 0xFFFFFFFF;
 
 bool is_shared(const Tensor& tensor) {
   return tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::accumulated;
@@ -33,6 +35,13 @@ struct PlanBuilder::State {
   std::unordered_map<std::uint64_t, std::uint32_t> runs;  ///< (operator, microbatch) -> count
   std::vector<bool> taken;                                ///< by buffer: a copy takes it away
   std::vector<StepId> changed_by;  ///< by buffer: who last changed or added to it, or kNoStep
+  /// By buffer: the latest of its reads since then, as a place in `read_log`, or kNoRead.
+  std::vector<std::uint32_t> last_read;
+  struct Read {
+    StepId by{};
+    std::uint32_t previous = 0;  ///< of the same buffer, as a place in `read_log`, or kNoRead
+  };
+  std::vector<Read> read_log;
   std::vector<BufferId> changing;  ///< by the step that is being added
   std::vector<std::pair<StepId, Dependency>> dependencies;
 
@@ -52,6 +61,7 @@ struct PlanBuilder::State {
     plan.buffers.push_back(buffer);
     taken.push_back(false);
     changed_by.push_back(kNoStep);
+    last_read.push_back(kNoRead);
     return id;
   }
 
@@ -127,14 +137,27 @@ struct PlanBuilder::State {
     return id;
   }
 
-  /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too.
-  void wait_for_changes(StepId id, const std::vector<BufferId>& reads) {
-    for (const BufferId buffer : reads) {
-      const StepId changed = changed_by[static_cast<std::size_t>(buffer)];
-      if (changed != kNoStep && plan[changed].lane != plan[id].lane)
-        dependencies.push_back({id, {changed, Dependency::Edge::after_end}});
+  /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too,
+  /// and a change for the readers before it.
+  void wait_for_changes(StepId id, const std::vector<BufferId>& read) {
+    const auto wait_for = [&](StepId on) {
+      if (plan[on].lane != plan[id].lane)
+        dependencies.push_back({id, {on, Dependency::Edge::after_end}});
+    };
+    for (const BufferId buffer : changing) {
+      std::uint32_t& last = last_read[static_cast<std::size_t>(buffer)];
+      for (; last != kNoRead; last = read_log[last].previous) wait_for(read_log[last].by);
     }
-    for (const BufferId buffer : changing) changed_by[static_cast<std::size_t>(buffer)] = id;
+    for (const BufferId buffer : read) {
+      const auto b = static_cast<std::size_t>(buffer);
+      if (changed_by[b] != kNoStep) wait_for(changed_by[b]);
+      read_log.push_back(
+          {id, std::exchange(last_read[b], static_cast<std::uint32_t>(read_log.size()))});
+    }
+    for (const BufferId buffer : changing) {
+      changed_by[static_cast<std::size_t>(buffer)] = id;
+      last_read[static_cast<std::size_t>(buffer)] = kNoRead;
+    }
     changing.clear();
   }
 
@@ -195,7 +218,8 @@ struct PlanBuilder::State {
 };
 
 PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std::string policy)
-    : state_(std::make_unique<State>(State{workload, platform, {}, {}, {}, {}, {}, {}, {}})) {
+    : state_(
+          std::make_unique<State>(State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
   state_->plan.policy = std::move(policy);
   state_->stays.resize(platform.memories.size());
 }

@@ -1,5 +1,6 @@
 #include "plan/plan_checker.hpp"
 
+#include "plan/in_place_order.hpp"
 #include "plan/plan_ranges.hpp"
 #include "plan/readers.hpp"
 
@@ -26,6 +27,7 @@ class Checker {
     if (problems_.empty()) check_initial();
     if (problems_.empty()) check_buffers_and_releases();
     if (problems_.empty()) check_completeness();
+    if (problems_.empty()) check_changes();
     return std::move(problems_);
   }
 
@@ -103,12 +105,8 @@ class Checker {
     });
   }
 
-  bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,
-                   MemoryId memory) const {
-    const Lifetime lifetime = workload_[value].lifetime;
-    const bool shared = lifetime == Lifetime::resident || lifetime == Lifetime::accumulated;
-    return buffer.memory == memory && (shared || buffer.microbatch == microbatch) &&
-           (buffer.tensor == value || workload_[value].inside == buffer.tensor);
+  bool holds(BufferId buffer, TensorId value, std::uint32_t microbatch, MemoryId memory) const {
+    return holds_value(plan_[buffer], value, microbatch, memory, workload_);
   }
 
   void check_compute(StepId id) {
@@ -135,14 +133,13 @@ class Checker {
     const MemoryId memory = platform_[plan_[step.lane].processor].memory;
     const auto reads = plan_.list(step.reads);
     const auto is_read = [&](TensorId value) {
-      return std::ranges::any_of(
-          reads, [&](BufferId b) { return holds_value(plan_[b], value, microbatch, memory); });
+      return std::ranges::any_of(reads,
+                                 [&](BufferId b) { return holds(b, value, microbatch, memory); });
     };
     // The other operator of a pair may have begun a gradient that this one adds to.
     const auto is_written = [&](TensorId value) {
-      return std::ranges::any_of(plan_.list(step.writes), [&](BufferId b) {
-        return holds_value(plan_[b], value, microbatch, memory);
-      });
+      return std::ranges::any_of(plan_.list(step.writes),
+                                 [&](BufferId b) { return holds(b, value, microbatch, memory); });
     };
     for (const TensorId value : workload_.list(op.reads))
       if (!is_read(value))
@@ -150,7 +147,7 @@ class Checker {
                platform_[memory].name);
     for (const TensorId tensor : workload_.list(form == Form::keep ? op.kept : op.bare)) {
       const auto written = std::ranges::find_if(unmatched, [&](BufferId b) {
-        return plan_[b].tensor == tensor && holds_value(plan_[b], tensor, microbatch, memory);
+        return plan_[b].tensor == tensor && holds(b, tensor, microbatch, memory);
       });
       if (written != unmatched.end()) {
         if (step.kind == StepKind::compute && plan_[*written].instance != step.instance)
@@ -256,6 +253,18 @@ class Checker {
       std::uint32_t times = 0;
       for (std::uint32_t m = 0; m < plan_.microbatches; ++m) times += runs[m * operators + op];
       if (times == 0) refuse("`{}` is left out", workload_.operators[op].name);
+    }
+  }
+
+  void check_changes() {
+    for (const Unordered& it : unordered_changes(plan_, workload_, platform_, kMostProblems)) {
+      const auto does = [](bool changes) { return changes ? "changes" : "reads"; };
+      refuse(
+          "steps {} and {}: {} {} {}, {} {} it, and nothing orders the two; expected one of them "
+          "after the end of the other",
+          static_cast<std::uint32_t>(it.first), static_cast<std::uint32_t>(it.second),
+          name(it.first), does(it.first_changes), name(it.buffer), name(it.second),
+          does(it.second_changes));
     }
   }
 

@@ -13,7 +13,9 @@
 ///   6. a release waits, in every lane, for the last reader there; nothing is released twice,
 ///   nothing that
 ///      is resident is released;
-///   7. every forward and backward operator runs for every microbatch, backwards exactly once.
+///   7. every forward and backward operator runs for every microbatch, backwards exactly once;
+///   8. what an operator changes in place nobody else reads at the same time: see
+///   plan/in_place_order.hpp.
 /// Orders that wait for each other are not found here: they end the run as `deadlock`, with the
 /// cycle.
 #pragma once
@@ -26,8 +28,8 @@
 
 namespace plimsoll {
 
-/// All that is wrong, in issue order, one sentence each, at most 20; empty for a good plan.
-/// O(steps + reads).
+/// All that is wrong, in issue order, one sentence each, at most 20; empty for a good plan. A rule
+/// is held only against plans that keep those before it. O(steps + reads), and what rule 8 takes.
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan, const Workload& workload,
                                                   const Platform& platform,
                                                   const Topology& topology);

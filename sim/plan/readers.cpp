@@ -27,6 +27,14 @@ Readers::Readers(const Plan& plan)
   }
 }
 
+bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch, MemoryId memory,
+                 const Workload& workload) {
+  const Lifetime lifetime = workload[value].lifetime;
+  const bool shared = lifetime == Lifetime::resident || lifetime == Lifetime::accumulated;
+  return buffer.memory == memory && (shared || buffer.microbatch == microbatch) &&
+         (buffer.tensor == value || workload[value].inside == buffer.tensor);
+}
+
 std::vector<StepId> last_in_each_lane(const Plan& plan, std::span<const StepId> steps) {
   std::vector<StepId> last;
   for (std::size_t i = steps.size(); i-- > 0;) {

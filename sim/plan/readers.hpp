@@ -37,6 +37,11 @@ class Readers {
   std::vector<StepId> taken_by_;
 };
 
+/// Whether `value` of a microbatch, which matters where not all share it, is in `buffer`, and the
+/// buffer in `memory`.
+[[nodiscard]] bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,
+                               MemoryId memory, const Workload& workload);
+
 /// The last of `steps` (in issue order) in every stream, and every copy, in issue order. O(steps^2)
 /// in the number of lanes they are spread over, which is one or two in practice.
 [[nodiscard]] std::vector<StepId> last_in_each_lane(const Plan& plan,

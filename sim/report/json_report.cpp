@@ -36,11 +36,14 @@ Json memories_json(const Metrics& metrics) {
 
 Json links_json(const Metrics& metrics) {
   Json all = Json::object();
-  for (const LinkMetrics& link : metrics.links)
-    all[link.name] = {{"forward_bytes", link.bytes[0].count()},
-                      {"backward_bytes", link.bytes[1].count()},
-                      {"forward_busy", link.busy[0]},
-                      {"backward_busy", link.busy[1]}};
+  for (const LinkMetrics& link : metrics.links) {
+    Json& object = all[link.name] = Json::object();
+    object["forward_bytes"] = link.bytes[0].count();
+    object["backward_bytes"] = link.bytes[1].count();
+    if (!link.busy) continue;
+    object["forward_busy"] = (*link.busy)[0];
+    object["backward_busy"] = (*link.busy)[1];
+  }
   return all;
 }
 
@@ -59,7 +62,7 @@ Json processors_json(const RunResult& result) {
     Json& stalls = object["stall_s"] = Json::object();
     for (std::size_t c = 0; c < kStallCauses; ++c)
       stalls[to_text(static_cast<StallCause>(c))] = in_seconds(processor.stall[c]);
-    object["bubble"] = processor.bubble;
+    if (processor.bubble) object["bubble"] = *processor.bubble;
     object["recomputed_ops"] = processor.recomputed_ops;
     if (processor.recomputed_ops > 0 && !knows_flops(result.step))
       object["recomputed_flops"] = nullptr;

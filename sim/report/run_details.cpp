@@ -97,8 +97,8 @@ class Details {
   }
 
   void tell_processor(const ProcessorMetrics& processor) {
-    std::string text = fmt::format("{} works {} ({})", processor.name, to_text(processor.busy),
-                                   percent(1 - processor.bubble));
+    std::string text = fmt::format("{} works {}", processor.name, to_text(processor.busy));
+    if (processor.bubble) text += fmt::format(" ({})", percent(1 - *processor.bubble));
     for (std::size_t c = 0; c < kStallCauses; ++c)
       if (processor.stall[c] > Time{})
         text += fmt::format(", waits {} for {}", to_text(processor.stall[c]),
@@ -125,9 +125,9 @@ class Details {
     std::string text = link.name;
     for (std::size_t d = 0; d < 2; ++d) {
       if (link.bytes[d] == Bytes{}) continue;
-      text += fmt::format("{} {} to {} (busy {})", d == 0 || link.bytes[0] == Bytes{} ? ":" : ",",
-                          to_text(link.bytes[d]), scenario_.platform[found->between[1 - d]].name,
-                          percent(link.busy[d]));
+      text += fmt::format("{} {} to {}", d == 0 || link.bytes[0] == Bytes{} ? ":" : ",",
+                          to_text(link.bytes[d]), scenario_.platform[found->between[1 - d]].name);
+      if (link.busy) text += fmt::format(" (busy {})", percent((*link.busy)[d]));
     }
     line("link", text);
   }

@@ -61,8 +61,10 @@ class Explanation {
 
   std::string run() {
     if (result_.infeasible) tell_infeasible(*result_.infeasible);
-    if (result_.oom) tell_oom(*result_.oom);
-    if (result_.metrics.status == RunStatus::deadlock) tell_deadlock();
+    if (result_.metrics.status == RunStatus::deadlock)
+      tell_deadlock();
+    else if (result_.oom)
+      tell_oom(*result_.oom);
     return std::move(out_);
   }
 
@@ -81,13 +83,17 @@ class Explanation {
                      to_text(infeasible.smallest_budget)));
   }
 
-  void tell_oom(const OutOfMemory& oom) {
-    std::string text = fmt::format("out of memory: {} asks for {} of {}, ", oom.step,
-                                   to_text(oom.asked), oom.memory);
-    text += fmt::format("of whose {} only {} are free", to_text(oom.capacity), to_text(oom.free));
+  static std::string request(const OutOfMemory& oom) {
+    std::string text =
+        fmt::format("{} asks for {} of {}, of whose {} only {} are free", oom.step,
+                    to_text(oom.asked), oom.memory, to_text(oom.capacity), to_text(oom.free));
     if (oom.largest_free_block != oom.free)
       text += fmt::format(", the largest block of them {}", to_text(oom.largest_free_block));
-    headline(text);
+    return text;
+  }
+
+  void tell_oom(const OutOfMemory& oom) {
+    headline("out of memory: " + request(oom));
     tell_residents(oom);
     tell_what_to_try(oom);
   }
@@ -182,6 +188,17 @@ class Explanation {
       item(result_.cycle[w]);
     if (result_.cycle.size() > kMostWaits)
       item(fmt::format("and {} more", result_.cycle.size() - kMostWaits));
+    if (result_.oom) tell_memory_in_cycle(*result_.oom);
+  }
+
+  void tell_memory_in_cycle(const OutOfMemory& oom) {
+    out_ += "  " + wrapped("Memory is part of it: " + request(oom), kReportWidth, 2) + '\n';
+    tell_residents(oom);
+    out_ += "  What to try:\n";
+    item(
+        fmt::format("a larger `memories.{}.capacity`, or a plan that asks for memory in another "
+                    "order",
+                    oom.memory));
   }
 
   const Scenario& scenario_;

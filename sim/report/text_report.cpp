@@ -205,7 +205,7 @@ class Report {
       const ProcessorMetrics& processor = result.metrics.processors[p];
       if (processor.span == Time{}) continue;
       ++processors;
-      sum.busy += 1 - processor.bubble;
+      sum.busy += 1 - *processor.bubble;
       const double whole = in_seconds(*result.metrics.makespan) *
                            static_cast<double>(scenario_.platform.processors[p].streams);
       for (std::size_t c = 0; c < kStallCauses; ++c)
@@ -233,18 +233,26 @@ class Report {
     if (copies) columns.insert(columns.end(), {{"copied", right, 1}, {"busiest link", left, 2}});
     TextTable table(std::move(columns));
     for (const RunResult& result : results_) {
-      if (!result.metrics.makespan || *result.metrics.makespan == Time{}) continue;
-      const Spent time = spent(result);
-      const std::string drawn = bar(time.busy, kBarWidth);
-      std::vector<Cell> row{{short_label(result)},
-                            {fmt::format("{}{:{}} {:>6}", drawn, "", kBarWidth - width_of(drawn),
-                                         percent(time.busy))}};
-      for (const double stall : time.stall) row.push_back({percent(stall)});
-      row.push_back({percent(time.idle)});
+      std::vector<Cell> row{{short_label(result)}};
+      add_times(result, row);
       if (copies) add_links(result, row);
       table.add(std::move(row));
     }
     out_ += '\n' + table.text(style_);
+  }
+
+  /// Shares of a step; what did not end, or took no time, has none.
+  void add_times(const RunResult& result, std::vector<Cell>& row) const {
+    if (result.metrics.makespan.value_or(Time{}) == Time{}) {
+      row.insert(row.end(), 2 + kStallCauses, Cell{kNothing});
+      return;
+    }
+    const Spent time = spent(result);
+    const std::string drawn = bar(time.busy, kBarWidth);
+    row.push_back(
+        {fmt::format("{}{:{}} {:>6}", drawn, "", kBarWidth - width_of(drawn), percent(time.busy))});
+    for (const double stall : time.stall) row.push_back({percent(stall)});
+    row.push_back({percent(time.idle)});
   }
 
   /// Joules of a step, where the platform states powers or energies.
@@ -290,7 +298,7 @@ class Report {
     double busiest = 0;
     std::string text = kNothing;
     for (const LinkMetrics& link : result.metrics.links) {
-      const double busy = std::max(link.busy[0], link.busy[1]);
+      const double busy = link.busy ? std::max((*link.busy)[0], (*link.busy)[1]) : 0.0;
       if (busy <= busiest) continue;
       busiest = busy;
       text = fmt::format("{} {}", link.name, percent(busy));

@@ -241,4 +241,55 @@ TEST_CASE("a copy back in waits until the copy out has freed the source") {
   CHECK(span(it, in) == Span{12, 16});
 }
 
+TEST_CASE("a copy back waits for nothing that its copy out keeps") {
+  // As above, but the copy out keeps saved_1, which stays until B1: the copy back starts at 6, when
+  // the copy out is over, into a place of its own.
+  const Workload workload = test::workload_of(
+      "workload: w\nchain:\n  - {name: s1, forward: 2 s, backward: 1 s, saved: 4 B}\n"
+      "  - {name: s2, forward: 10 s, backward: 1 s, saved: 1 B}\n");
+  const Platform platform = test::platform_of(with_link(", bandwidth: 1 B/s"));
+  const Named named(workload, platform);
+  PlanBuilder builder(workload, platform, "test");
+  const LaneId stream = builder.stream(ProcessorId{0});
+  const TensorId saved = named.tensor("s1.saved");
+  builder.compute(stream, named.op("s1.forward"));
+  builder.copy(builder.channel(MemoryId{0}, MemoryId{1}), saved, 0, SourceRelease::keep);
+  builder.compute(stream, named.op("s2.forward"));
+  const StepId in =
+      builder.copy(builder.channel(MemoryId{1}, MemoryId{0}), saved, 0, SourceRelease::whole);
+  builder.compute(stream, named.op("s2.backward"));
+  builder.compute(stream, named.op("s1.backward"));
+  const Played it = test::play(builder.finish(), workload, platform);
+  CHECK(span(it, in) == Span{6, 10});
+}
+
+TEST_CASE("which copy out a copy back waits for does not depend on how buffers are numbered") {
+  // The plan of the test before the last: the copy back starts at 12. Files list buffers in any
+  // order.
+  const Workload workload = test::workload_of(
+      "workload: w\nchain:\n  - {name: s1, forward: 2 s, backward: 1 s, saved: 4 B}\n"
+      "  - {name: s2, forward: 10 s, backward: 1 s, saved: 1 B}\n");
+  const Platform platform = test::platform_of(with_link(", bandwidth: 1 B/s"));
+  const Named named(workload, platform);
+  PlanBuilder builder(workload, platform, "test");
+  const LaneId stream = builder.stream(ProcessorId{0});
+  const TensorId saved = named.tensor("s1.saved");
+  builder.compute(stream, named.op("s1.forward"));
+  builder.copy(builder.channel(MemoryId{0}, MemoryId{1}), saved, 0, SourceRelease::whole);
+  builder.compute(stream, named.op("s2.forward"));
+  const StepId in =
+      builder.copy(builder.channel(MemoryId{1}, MemoryId{0}), saved, 0, SourceRelease::whole);
+  builder.compute(stream, named.op("s2.backward"));
+  builder.compute(stream, named.op("s1.backward"));
+  Plan plan = builder.finish();
+  const auto turn = [last = plan.buffers.size() - 1](BufferId& b) {
+    b = BufferId{static_cast<std::uint32_t>(last - static_cast<std::size_t>(b))};
+  };
+  std::ranges::reverse(plan.buffers);
+  std::ranges::for_each(plan.buffer_lists, turn);
+  std::ranges::for_each(plan.initial, turn);
+  for (Release& release : plan.releases) turn(release.buffer);
+  CHECK(span(test::play(plan, workload, platform), in) == Span{12, 16});
+}
+
 }  // namespace plimsoll

@@ -216,4 +216,19 @@ TEST_CASE("the list of residents is cut at ten, their number is not") {
   CHECK(it.execution.oom->residents == 13);
 }
 
+TEST_CASE("what an arena reserves is what was granted, not what was tried") {
+  // a_0 [0,1), saved [1,5). The backward wants delta_0 of 1 B, delta_1 of 2 B and 20 B of workspace
+  // of an arena of 12 B: the deltas would fit, the workspace never does, so nothing is granted.
+  const test::Chain chain{{1}, {1}, {1, 2}, {4}, {0}, {20}};
+  test::OneGpu gpu;
+  gpu.capacity = 12;
+  gpu.allocator = "best-fit";
+  const Played it = test::play_policy("none", test::chain_workload(chain), test::one_gpu(gpu));
+  REQUIRE(it.execution.status == RunStatus::oom);
+  CHECK(it.execution.memories[0].peak.reserved == Bytes{5});
+  CHECK(it.execution.memories[0].peak.allocated == Bytes{5});
+  CHECK(it.metrics.memories[0].peak_reserved == Bytes{5});
+  CHECK(it.metrics.memories[0].fragmentation == 0.0);
+}
+
 }  // namespace plimsoll

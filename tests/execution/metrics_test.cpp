@@ -107,7 +107,7 @@ TEST_CASE("throughput of iterations in a row: the first one whole, the others a 
   CHECK(it.metrics.makespan == seconds(20));
   CHECK(it.metrics.period == seconds(2));
   CHECK(*it.metrics.throughput == Approx(12.0 / 24));
-  CHECK(it.metrics.links[0].busy[0] == 1.0);
+  CHECK(it.metrics.links[0].busy->at(0) == 1.0);
 }
 
 TEST_CASE("recomputed operators are forward runs beyond the first, those in pairs among them") {

@@ -276,3 +276,25 @@ TEST_CASE("a warm allocator does not allocate from the host") {
     CHECK(allocation_count() == before);
   }
 }
+
+TEST_CASE("blocks are allocated together or not at all") {
+  for (const Kind& kind : kinds()) {
+    INFO(kind.name);
+    // 4 units of 512 B. Two are taken; three more would need one more than there is, two do not.
+    Allocator memory = kind.make(Bytes{2048});
+    std::vector<MemoryBlock> two(2, MemoryBlock{.requested = Bytes{512}});
+    std::vector<MemoryBlock> three(3, MemoryBlock{.requested = Bytes{512}});
+    REQUIRE(memory.allocate_all(two));
+    CHECK_FALSE(memory.allocate_all(three));
+    check(memory.now(), 1024, 1024, 1024);
+    check(memory.peak(), 1024, 1024, 1024);
+    CHECK(memory.largest_free_block() == Bytes{1024});
+    std::vector<MemoryBlock> rest(2, MemoryBlock{.requested = Bytes{512}});
+    REQUIRE(memory.allocate_all(rest));
+    check(memory.peak(), 2048, 2048, 2048);
+    if (kind.alignment > 0) CHECK(rest[1].offset == Bytes{1536});
+    for (const MemoryBlock& block : rest) memory.free(block);
+    for (const MemoryBlock& block : two) memory.free(block);
+    CHECK(memory.now().requested == Bytes{});
+  }
+}

@@ -1,6 +1,7 @@
 // How the builder finds what a step reads, and what it derives at the end.
 #include "support/chains.hpp"
 #include "support/played.hpp"
+#include "workload/workload_builder.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -215,6 +216,26 @@ graph:
   bench.builder.compute(stream, bench.named.op("o1.backward"));
   const test::Played it = test::play(bench.builder.finish(), bench.workload, bench.platform);
   CHECK(it.start(copy) == seconds(9));
+}
+
+TEST_CASE("a change in place waits for the readers before it in other lanes") {
+  // F [0,1) makes y, a copy of its 4 B takes [1,5); the optimizer, next in the stream, overwrites
+  // y: it waits for the copy.
+  WorkloadBuilder making("w");
+  const TensorId y = making.add(Tensor{"y", Bytes{4}});
+  making.add(OperatorSpec{.name = "F", .given_time = seconds(1), .kept = {y}, .bare = {y}});
+  making.add(OperatorSpec{.name = "R",
+                          .phase = Phase::optimizer,
+                          .given_time = seconds(1),
+                          .reads = {y},
+                          .updates = {y}});
+  Bench bench(making.freeze());
+  const LaneId stream = bench.builder.stream(kGpu);
+  bench.builder.compute(stream, OperatorId{0});
+  bench.builder.copy(bench.builder.channel(kHbm, kDram), y, 0, SourceRelease::keep);
+  const StepId change = bench.builder.compute(stream, OperatorId{1});
+  const test::Played it = test::play(bench.builder.finish(), bench.workload, bench.platform);
+  CHECK(it.start(change) == seconds(5));
 }
 
 }  // namespace plimsoll

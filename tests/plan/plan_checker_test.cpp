@@ -332,6 +332,83 @@ TEST_CASE("rule 7: the optimizer runs", "[plan_checker]") {
   CHECK(check_operators(2) == Problems{"`update` is left out"});
 }
 
+namespace {
+
+/// F makes y and z; R, an optimizer's, changes y in place; Q, another, reads z alone.
+struct Change {
+  Change() {
+    WorkloadBuilder making("change");
+    y = making.add(Tensor{"y", Bytes{1}});
+    z = making.add(Tensor{"z", Bytes{1}});
+    making.add(OperatorSpec{.name = "F", .kept = {y, z}, .bare = {y, z}});
+    making.add(OperatorSpec{.name = "R", .phase = Phase::optimizer, .reads = {y}, .updates = {y}});
+    making.add(OperatorSpec{.name = "Q", .phase = Phase::optimizer, .reads = {z}});
+    workload = making.freeze();
+  }
+
+  /// 0 F; 1 copy of y, which keeps it; 2 Q on the other stream; 3 R. `order` adds dependencies; the
+  /// builder's own are dropped.
+  Problems check(const std::function<void(PlanBuilder&)>& order) const {
+    PlanBuilder builder(workload, kMachine, "test");
+    const LaneId gpu = builder.stream(ProcessorId{0});
+    builder.compute(gpu, OperatorId{0});
+    builder.copy(builder.channel(kHbm, kDram), y, 0, SourceRelease::keep);
+    builder.compute(builder.stream(ProcessorId{0}, 1), OperatorId{2});
+    builder.compute(gpu, OperatorId{1});
+    order(builder);
+    Plan plan = builder.finish();
+    // The builder's own comes first.
+    REQUIRE_FALSE(plan.after(plan.steps[3]).empty());
+    ++plan.steps[3].after.begin;
+    return ::check(plan, kMachine, workload);
+  }
+
+  Workload workload;
+  TensorId y{}, z{};
+};
+
+}  // namespace
+
+TEST_CASE("rule 8: what changes in place has its order with every other reader", "[plan_checker]") {
+  const Change change;
+  const StepId copy{1}, q{2}, r{3};
+  const Problems refused{
+      "steps 1 and 3: copy of y from hbm to dram reads `y` in `hbm`, R changes it, and nothing "
+      "orders "
+      "the two; expected one of them after the end of the other"};
+  CHECK(change.check([](PlanBuilder&) {}) == refused);
+  // Either way round will do, directly or through others: Q after the copy, R after Q.
+  CHECK(change.check([&](PlanBuilder& b) { b.after_end(r, copy); }) == Problems{});
+  CHECK(change.check([&](PlanBuilder& b) { b.after_end(copy, r); }) == Problems{});
+  CHECK(change.check([&](PlanBuilder& b) {
+    b.after_end(q, copy);
+    b.after_end(r, q);
+  }) == Problems{});
+  // Starts do not tell that the copy is over.
+  CHECK(change.check([&](PlanBuilder& b) { b.after_start(r, copy); }) == refused);
+  CHECK(change.check([&](PlanBuilder& b) {
+    b.after_start(q, copy);
+    b.after_end(r, q);
+  }) == refused);
+}
+
+TEST_CASE("rule 8: gradients are added to one after the other", "[plan_checker]") {
+  // Microbatch 0 on stream 0 makes the gradient of the parameters, 1 and 2 on streams 1 and 0 add
+  // to it.
+  const Workload workload = small_chain(1, Bytes{8});
+  PlanBuilder builder(workload, kMachine, "test");
+  for (const std::uint32_t m : {0u, 1u, 2u})
+    for (const char* name : {"s1.forward", "s1.backward"})
+      builder.compute(builder.stream(ProcessorId{0}, m % 2), find_operator(workload, name), m);
+  Plan plan = builder.finish();
+  CHECK(check(plan, kMachine, workload) == Problems{});
+  for (Step& it : plan.steps) it.after = {};
+  CHECK(check(plan, kMachine, workload) ==
+        Problems{"steps 3 and 5: s1.backward of microbatch 1 changes `s1.parameters.gradient` in "
+                 "`hbm`, s1.backward of microbatch 2 changes it, and nothing orders the two; "
+                 "expected one of them after the end of the other"});
+}
+
 TEST_CASE("at most twenty problems are listed", "[plan_checker]") {
   Plan plan = good_plan();
   for (int i = 0; i < 30; ++i) plan.releases.push_back(plan.releases[0]);

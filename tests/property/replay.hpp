@@ -185,7 +185,7 @@ class Replay {
     for (const Dependency& d : plan_.after(step))
       if (d.edge == Dependency::Edge::after_end ? !completed_[at(d.on)] : !started(at(d.on)))
         return false;
-    if (copy && (port_is_busy(lane) || earlier_stay_is_there(step))) return false;
+    if (copy && (port_is_busy(lane) || copy_out_is_not_over(s))) return false;
     const MemoryId memory{static_cast<std::uint32_t>(demand_memory(step))};
     if (demand(step) > 0 && std::ranges::count(plan_.ordered_grants, memory) > 0)
       for (std::size_t other = 0; other < s; ++other)
@@ -211,12 +211,17 @@ class Replay {
     return false;
   }
 
-  bool earlier_stay_is_there(const Step& step) const {
-    const std::size_t to = at(plan_.list(step.writes).front());
-    for (std::size_t b = 0; b < to; ++b) {
-      const Buffer &x = plan_.buffers[b], &y = plan_.buffers[to];
-      if (x.tensor == y.tensor && x.microbatch == y.microbatch && x.instance == y.instance &&
-          x.memory == y.memory && !freed_[b])
+  /// A copy that was issued before this one takes a stay of the same value out of its destination,
+  /// and has not done so.
+  bool copy_out_is_not_over(std::size_t s) const {
+    const Buffer& to = plan_[plan_.list(plan_.steps[s].writes).front()];
+    for (std::size_t other = 0; other < s; ++other) {
+      const Step& out = plan_.steps[other];
+      if (out.kind != StepKind::copy || out.source == SourceRelease::keep) continue;
+      const BufferId source = plan_.list(out.reads).front();
+      const Buffer& from = plan_[source];
+      if (from.tensor == to.tensor && from.microbatch == to.microbatch &&
+          from.instance == to.instance && from.memory == to.memory && !freed_[at(source)])
         return true;
     }
     return false;

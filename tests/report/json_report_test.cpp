@@ -132,6 +132,11 @@ TEST_CASE("out of memory") {
   for (const char* key :
        {"makespan_s", "period_s", "throughput_samples_per_s", "overhead", "energy"})
     CHECK_FALSE(run.contains(key));
+  CHECK_FALSE(run["processors"]["cpu"].contains("bubble"));
+  CHECK(run["processors"]["cpu"]["busy_s"] == 0.01);
+  for (const char* key : {"forward_busy", "backward_busy"})
+    CHECK_FALSE(run["links"]["spi"].contains(key));
+  CHECK(run["links"]["spi"]["forward_bytes"] == 0);
   CHECK(run["saved_bytes"] == 7 * kMiB);
   // input 1 + saved_1 4 leave 1 of 6 MiB; F2 wants saved_2 of 3 MiB.
   const Json& oom = run["oom"];

@@ -92,6 +92,39 @@ TEST_CASE("infeasible and deadlock are explained") {
   CHECK(contains(text, "  - a waits for the end of b\n  - b waits for the end of a\n"));
 }
 
+TEST_CASE("a deadlock in which memory is missing is one story: the cycle, then what is missing") {
+  RanScenario ran = run_scenario(two_stages("6 MiB", "none"));
+  REQUIRE(ran.results[0].oom);
+  ran.results[0].metrics.status = RunStatus::deadlock;
+  ran.results[0].cycle = {"s2.forward waits for memory held until s1.backward",
+                          "s1.backward may allocate only after s2.forward"};
+  const std::string text = report_of(ran);
+  // F2 wants 3 MiB where input 1 + saved_1 4 leave 1 of 6 MiB.
+  CHECK(contains(
+      text,
+      "none: deadlock: these wait for each other, and nothing is under way that could end it\n"
+      "  - s2.forward waits for memory held until s1.backward\n"
+      "  - s1.backward may allocate only after s2.forward\n"
+      "  Memory is part of it: s2.forward asks for 3 MiB of sram, of whose 6 MiB only 1 MiB are "
+      "free\n"
+      "  it holds 2 tensors: activation 1 MiB, saved 4 MiB\n"));
+  CHECK(contains(text, "  - a larger `memories.sram.capacity`, or"));
+  CHECK_FALSE(contains(text, "out of memory"));
+}
+
+TEST_CASE("a run that did not end has dashes where shares of a step would be") {
+  // 7 MiB hold a_0 1, a_1 1, and for B2 saved_2 3 + delta_2 2 + delta_1 1 = 8: none of both ends.
+  // With 8 MiB remat/every-stage does; none wants a_0 1 + saved_1 4 + saved_2 3 = 8, then 3 more.
+  const std::string text =
+      report_of(run_scenario(two_stages("8 MiB", "[none, remat/every-stage]")));
+  const std::size_t times = text.find("where time went");
+  REQUIRE(times != std::string::npos);
+  const std::size_t row = text.find("  none ", times);
+  const std::string line = text.substr(row, text.find('\n', row) - row);
+  CHECK(std::ranges::count(line, '-') == 5);  // at work, three causes, idle
+  CHECK_FALSE(contains(line, "%"));
+}
+
 TEST_CASE("a claim that differs from the measurement is shown") {
   RanScenario ran = run_scenario(two_stages("16 MiB", "none"));
   ran.results[0].claims.makespan = Time{44'000'000'000};
