@@ -73,6 +73,67 @@ class WatchedText : public std::streambuf {
   std::vector<std::size_t> tokens_before_;  ///< each block
 };
 
+/// yaml-cpp's complaints in our words; the texts are those of yaml-cpp/exceptions.h.
+std::string in_our_words(const std::string& complaint) {
+  const std::pair<const char*, const char*> kWords[] = {
+      {YAML::ErrorMsg::END_OF_MAP,
+       "the mapping ends where another `key: value` was expected; is "
+       "the indentation even?"},
+      {YAML::ErrorMsg::END_OF_MAP_FLOW, "expected `,` or `}` in the mapping"},
+      {YAML::ErrorMsg::END_OF_SEQ,
+       "expected another `- item` of the list or its end; is the "
+       "indentation even?"},
+      {YAML::ErrorMsg::END_OF_SEQ_FLOW, "expected `,` or `]` in the list"},
+      {YAML::ErrorMsg::FLOW_END, "a closing bracket without its opening one"},
+      {YAML::ErrorMsg::BLOCK_ENTRY, "a list item (`-`) where none can be"},
+      {YAML::ErrorMsg::MAP_KEY, "a key where none can be; is the indentation even?"},
+      {YAML::ErrorMsg::MAP_VALUE,
+       "a `:` where none can be; is there a second one in the line? "
+       "Texts that contain `: ` need quotes"},
+      {YAML::ErrorMsg::UNKNOWN_ANCHOR,
+       "an alias (`*name`) whose anchor (`&name`) is not defined "
+       "before it"},
+      {YAML::ErrorMsg::TAB_IN_INDENTATION, "a tab in the indentation, expected spaces"},
+      {YAML::ErrorMsg::EOF_IN_SCALAR, "the file ends inside a quoted text"},
+      {YAML::ErrorMsg::DOC_IN_SCALAR, "`---` or `...` inside a quoted text"},
+      {YAML::ErrorMsg::UNKNOWN_TOKEN,
+       "a character that cannot begin a value; texts that begin "
+       "with @ or ` need quotes"},
+      {YAML::ErrorMsg::ALIAS_NOT_FOUND,
+       "a `*` without the name of an anchor; texts that begin with "
+       "* need quotes"},
+      {YAML::ErrorMsg::ANCHOR_NOT_FOUND,
+       "a `&` without a name; texts that begin with & need quotes"},
+      {YAML::ErrorMsg::MULTIPLE_ANCHORS, "two anchors for one value"},
+      {YAML::ErrorMsg::INVALID_ESCAPE, "an unknown escape in a quoted text"},
+  };
+  for (const auto& [theirs, ours] : kWords)
+    if (complaint.rfind(theirs, 0) == 0) return ours;
+  return "not valid YAML: " + complaint;
+}
+
+/// Whether the quoted text that begins at `start`, maybe with an anchor before it, ends: yaml-cpp
+/// lets one go on to the end of the file where a line ends last.
+bool is_closed(std::string_view text, std::size_t start) {
+  constexpr std::string_view kBlank = " \t\r\n";
+  const auto skip_to = [&](std::string_view stop) { start = text.find_first_of(stop, start); };
+  if (start < text.size() && text[start] == '&') skip_to(kBlank);
+  while (start < text.size() && kBlank.find(text[start]) != std::string_view::npos) {
+    start = text.find_first_not_of(kBlank, start);
+    if (start < text.size() && text[start] == '#') skip_to("\n");
+  }
+  if (start >= text.size() || (text[start] != '"' && text[start] != '\'')) return true;
+  const char quote = text[start];
+  for (std::size_t i = start + 1; i < text.size(); ++i) {
+    const bool escapes = quote == '"' ? text[i] == '\\' : text.substr(i, 2) == "''";
+    if (escapes)
+      ++i;
+    else if (text[i] == quote)
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 /// Builds the tree from yaml-cpp's events.
@@ -111,6 +172,8 @@ class DocumentBuilder : public YAML::EventHandler {
     check_tag(mark, tag);
     Node node = make(mark, Node::Kind::scalar);
     node.quoted_ = tag == "!";
+    if (node.quoted_ && !is_closed(text_, static_cast<std::size_t>(mark.pos)))
+      refuse(place(mark), in_our_words(YAML::ErrorMsg::EOF_IN_SCALAR));
     node.scalar_ = value;
     if (expects_key()) frames_.back().key_position = mark.pos;
     add(std::move(node), anchor);
@@ -315,45 +378,6 @@ class DocumentBuilder : public YAML::EventHandler {
 
 namespace {
 
-/// yaml-cpp's complaints in our words; the texts are those of yaml-cpp/exceptions.h.
-std::string in_our_words(const std::string& complaint) {
-  const std::pair<const char*, const char*> kWords[] = {
-      {YAML::ErrorMsg::END_OF_MAP,
-       "the mapping ends where another `key: value` was expected; is "
-       "the indentation even?"},
-      {YAML::ErrorMsg::END_OF_MAP_FLOW, "expected `,` or `}` in the mapping"},
-      {YAML::ErrorMsg::END_OF_SEQ,
-       "expected another `- item` of the list or its end; is the "
-       "indentation even?"},
-      {YAML::ErrorMsg::END_OF_SEQ_FLOW, "expected `,` or `]` in the list"},
-      {YAML::ErrorMsg::FLOW_END, "a closing bracket without its opening one"},
-      {YAML::ErrorMsg::BLOCK_ENTRY, "a list item (`-`) where none can be"},
-      {YAML::ErrorMsg::MAP_KEY, "a key where none can be; is the indentation even?"},
-      {YAML::ErrorMsg::MAP_VALUE,
-       "a `:` where none can be; is there a second one in the line? "
-       "Texts that contain `: ` need quotes"},
-      {YAML::ErrorMsg::UNKNOWN_ANCHOR,
-       "an alias (`*name`) whose anchor (`&name`) is not defined "
-       "before it"},
-      {YAML::ErrorMsg::TAB_IN_INDENTATION, "a tab in the indentation, expected spaces"},
-      {YAML::ErrorMsg::EOF_IN_SCALAR, "the file ends inside a quoted text"},
-      {YAML::ErrorMsg::DOC_IN_SCALAR, "`---` or `...` inside a quoted text"},
-      {YAML::ErrorMsg::UNKNOWN_TOKEN,
-       "a character that cannot begin a value; texts that begin "
-       "with @ or ` need quotes"},
-      {YAML::ErrorMsg::ALIAS_NOT_FOUND,
-       "a `*` without the name of an anchor; texts that begin with "
-       "* need quotes"},
-      {YAML::ErrorMsg::ANCHOR_NOT_FOUND,
-       "a `&` without a name; texts that begin with & need quotes"},
-      {YAML::ErrorMsg::MULTIPLE_ANCHORS, "two anchors for one value"},
-      {YAML::ErrorMsg::INVALID_ESCAPE, "an unknown escape in a quoted text"},
-  };
-  for (const auto& [theirs, ours] : kWords)
-    if (complaint.rfind(theirs, 0) == 0) return ours;
-  return "not valid YAML: " + complaint;
-}
-
 /// Whether the indentation of the line (counted from 0) has a tab: yaml-cpp complains of what
 /// follows it instead.
 bool is_indented_with_tab(std::string_view text, int line) {
@@ -397,6 +421,30 @@ std::string Node::describe() const {
       break;
   }
   return '`' + excerpt(scalar_) + '`';
+}
+
+namespace {
+
+/// The first node of the tree that is not from `origin`.
+const Node* first_from_elsewhere(const Node& node, const std::string& origin) {
+  if (node.where().origin != origin) return &node;
+  for (const Node& item : node.items())
+    if (const Node* found = first_from_elsewhere(item, origin)) return found;
+  for (const Node::Entry& entry : node.entries())
+    if (const Node* found = first_from_elsewhere(entry.value, origin)) return found;
+  return nullptr;
+}
+
+}  // namespace
+
+Location place_of(const Node& mapping, std::span<const std::string> keys) {
+  const Location whole = mapping.where();
+  for (const std::string& key : keys) {
+    const Node* value = mapping.find(key);
+    const Node* set = value == nullptr ? nullptr : first_from_elsewhere(*value, whole.origin);
+    if (set != nullptr) return set->where();
+  }
+  return whole;
 }
 
 void Node::set(std::string_view path, Node value, Diagnostics& diagnostics) {

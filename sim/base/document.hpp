@@ -2,7 +2,8 @@
 ///
 /// The tree is built from yaml-cpp's events after a scan of the bytes. Refused, each with its
 /// place: files above 32 MiB (before they are read), invalid UTF-8, NUL and other control bytes,
-/// repeated keys, keys that are not scalars, second documents, tags, self-referencing anchors, and
+/// repeated keys, keys that are not scalars, quoted texts without an
+/// end, second documents, tags, self-referencing anchors, and
 /// anything beyond the caps on depth, nodes and alias expansion. Aliases are expanded; the copies
 /// carry the position of the alias.
 #pragma once
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -76,6 +78,10 @@ struct Node::Entry {
   Node key;
   Node value;
 };
+
+/// Where to point for an error across the values under `keys` of a mapping: at the first of them
+/// that came from elsewhere ("--set #2"), whole or in part; at the mapping where none did.
+[[nodiscard]] Location place_of(const Node& mapping, std::span<const std::string> keys);
 
 /// Parses `text`; `origin` names it in messages. Throws InputError. O(text).
 [[nodiscard]] Node parse_document(std::string_view text, std::string origin,

@@ -193,6 +193,18 @@ bool has_length(const Node& list, std::size_t least, std::size_t most, Diagnosti
   return false;
 }
 
+bool ReadFields::all_good() const {
+  return all_known && std::ranges::find(states, State::bad) == states.end();
+}
+
+bool ReadFields::suffice_for(const std::vector<std::string>& keys, const Shape& record) const {
+  return std::ranges::all_of(keys, [&](const std::string& key) {
+    const auto field = std::ranges::find(record.fields, key, &Shape::Field::key);
+    const State state = states[static_cast<std::size_t>(field - record.fields.begin())];
+    return state == State::good || (state == State::left_out && all_known);
+  });
+}
+
 std::optional<Located<std::string>> read_name(const Node& key, Diagnostics& diagnostics) {
   static const Format<std::string> kName = name();
   std::optional<std::string> text = kName.read(key, diagnostics);

@@ -111,6 +111,11 @@ template <class T>
 /// The node itself, unread: for parts that are read later, when it is known what they are.
 [[nodiscard]] Format<Node> raw();
 
+/// `inner`, and a check of the node, which is made whether it could be read or not.
+template <class T>
+[[nodiscard]] Format<T> checked(Format<T> inner,
+                                std::function<void(const Node&, Diagnostics&)> check);
+
 /// Passes a value of `inner` through `convert`.
 template <class T, class U>
 [[nodiscard]] Format<U> mapped(Format<T> inner, std::function<U(T)> convert);
@@ -134,12 +139,18 @@ class Record {
                    std::string text);
   /// Keeps the place of the whole record in `member`.
   Record& where(Location T::*member);
+  /// A check across the fields `keys`. It runs even if other fields could not be read: all that it
+  /// needs is that every one of `keys` was, or was left out rather than misspelt.
+  Record& check(std::vector<std::string> keys,
+                std::function<void(T&, const Node&, Diagnostics&)> check);
 
   [[nodiscard]] Format<T> format() const;
 
  private:
   struct Field;
+  struct Check;
   std::vector<Field> fields_;
+  std::vector<Check> checks_;
   std::function<void(T&, const Node&)> keep_place_;
   Shape shape_;
 };

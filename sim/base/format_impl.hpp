@@ -169,7 +169,28 @@ struct Record<T>::Field {
   std::function<bool(const Node&, T&, Diagnostics&)> read;
 };
 
+template <class T>
+struct Record<T>::Check {
+  std::vector<std::string> keys;
+  std::function<void(T&, const Node&, Diagnostics&)> run;
+};
+
 namespace detail {
+
+/// What became of the fields of one record.
+struct ReadFields {
+  enum class State : std::uint8_t { left_out, good, bad };
+  std::vector<State> states;  ///< by field
+  bool all_known = true;      ///< no key that is none of the record's
+
+  void add(std::size_t field, bool good) {
+    if (states[field] != State::bad) states[field] = good ? State::good : State::bad;
+  }
+  [[nodiscard]] bool is_there(std::size_t field) const { return states[field] != State::left_out; }
+  [[nodiscard]] bool all_good() const;
+  /// Whether a check of `keys` says nothing wrong: a key that is not there may be one misspelt.
+  [[nodiscard]] bool suffice_for(const std::vector<std::string>& keys, const Shape& record) const;
+};
 
 /// A field whose member is an M or a std::optional<M>.
 template <class T, class Member, class M>
@@ -224,8 +245,15 @@ Record<T>& Record<T>::where(Location T::*member) {
 }
 
 template <class T>
+Record<T>& Record<T>::check(std::vector<std::string> keys,
+                            std::function<void(T&, const Node&, Diagnostics&)> check) {
+  checks_.push_back({std::move(keys), std::move(check)});
+  return *this;
+}
+
+template <class T>
 Format<T> Record<T>::format() const {
-  auto read = [shape = shape_, fields = fields_, keep_place = keep_place_](
+  auto read = [shape = shape_, fields = fields_, checks = checks_, keep_place = keep_place_](
                   const Node& node, Diagnostics& diagnostics) -> std::optional<T> {
     if (!node.is_mapping()) {
       detail::report_kind(node, shape, diagnostics);
@@ -233,22 +261,40 @@ Format<T> Record<T>::format() const {
     }
     T record{};
     if (keep_place) keep_place(record, node);
-    bool good = true;
+    detail::ReadFields fields_read{std::vector<detail::ReadFields::State>(fields.size()), true};
     for (const Node::Entry& entry : node.entries()) {
       const auto field = std::find_if(fields.begin(), fields.end(),
                                       [&](const Field& f) { return f.key == entry.key.scalar(); });
-      if (field == fields.end()) detail::report_unknown_key(entry.key, shape, diagnostics);
-      good = field != fields.end() && field->read(entry.value, record, diagnostics) && good;
+      if (field == fields.end()) {
+        detail::report_unknown_key(entry.key, shape, diagnostics);
+        fields_read.all_known = false;
+      } else {
+        fields_read.add(static_cast<std::size_t>(field - fields.begin()),
+                        field->read(entry.value, record, diagnostics));
+      }
     }
-    for (const Field& field : fields) {
-      if (!field.required || node.find(field.key) != nullptr) continue;
-      detail::report_missing_key(node, field.key, shape, diagnostics);
-      good = false;
+    for (std::size_t f = 0; f < fields.size(); ++f) {
+      if (!fields[f].required || fields_read.is_there(f)) continue;
+      detail::report_missing_key(node, fields[f].key, shape, diagnostics);
+      fields_read.add(f, false);
     }
-    if (!good) return std::nullopt;
+    for (const Check& check : checks)
+      if (fields_read.suffice_for(check.keys, shape)) check.run(record, node, diagnostics);
+    if (!fields_read.all_good()) return std::nullopt;
     return record;
   };
   return {std::move(read), shape_};
+}
+
+template <class T>
+Format<T> checked(Format<T> inner, std::function<void(const Node&, Diagnostics&)> check) {
+  auto read = [inner = std::move(inner.read), check = std::move(check)](const Node& node,
+                                                                        Diagnostics& diagnostics) {
+    std::optional<T> value = inner(node, diagnostics);
+    check(node, diagnostics);
+    return value;
+  };
+  return {std::move(read), std::move(inner.shape)};
 }
 
 }  // namespace plimsoll

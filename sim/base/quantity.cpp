@@ -174,13 +174,16 @@ constexpr std::array kEnergiesPerByte = {
     DisplayUnit{"aJ/B", 1},          DisplayUnit{"fJ/B", ten_to(3)},
     DisplayUnit{"pJ/B", ten_to(6)},  DisplayUnit{"nJ/B", ten_to(9)},
     DisplayUnit{"uJ/B", ten_to(12)}, DisplayUnit{"mJ/B", ten_to(15)},
+    DisplayUnit{"J/B", ten_to(18)},
 };
 constexpr std::array kEnergiesPerFlop = {
     DisplayUnit{"aJ/FLOP", 1},          DisplayUnit{"fJ/FLOP", ten_to(3)},
     DisplayUnit{"pJ/FLOP", ten_to(6)},  DisplayUnit{"nJ/FLOP", ten_to(9)},
     DisplayUnit{"uJ/FLOP", ten_to(12)}, DisplayUnit{"mJ/FLOP", ten_to(15)},
+    DisplayUnit{"J/FLOP", ten_to(18)},
 };
 constexpr std::array kRatios = {DisplayUnit{"%", ten_to(7)}};
+constexpr std::array kSampleRates = {DisplayUnit{"samples/s", ten_to(9)}};
 
 }  // namespace
 
@@ -253,6 +256,9 @@ std::string to_text(EnergyPerFlop value) {
 }
 std::string to_text(Ratio value) {
   return text_in_units(value, kRatios);
+}
+std::string to_text(SampleRate value) {
+  return text_in_units(value, kSampleRates);
 }
 
 }  // namespace plimsoll

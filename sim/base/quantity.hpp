@@ -9,6 +9,7 @@
 ///   EnergyPerByte attojoules per byte      EnergyPerFlop  attojoules per FLOP
 ///   Energy        zeptojoules (1e-21 J = nanowatt x picosecond)
 ///   Ratio         parts per billion (efficiencies, percentages)
+///   SampleRate    nanosamples per second
 ///
 /// Sums, differences and products that leave the range throw QuantityOverflow. A count may be
 /// `unlimited` (capacities, bandwidths, rates): it compares greater than every other count, and
@@ -94,6 +95,7 @@ struct Zeptojoule : Wide {};
 struct AttojoulePerByte : Narrow {};
 struct AttojoulePerFlop : Narrow {};
 struct PartPerBillion : Narrow {};
+struct NanosamplePerSecond : Narrow {};
 }  // namespace unit
 
 using Bytes = Quantity<unit::Byte>;
@@ -106,6 +108,7 @@ using Energy = Quantity<unit::Zeptojoule>;
 using EnergyPerByte = Quantity<unit::AttojoulePerByte>;
 using EnergyPerFlop = Quantity<unit::AttojoulePerFlop>;
 using Ratio = Quantity<unit::PartPerBillion>;
+using SampleRate = Quantity<unit::NanosamplePerSecond>;
 
 inline constexpr Ratio kWhole{1'000'000'000};
 
@@ -142,5 +145,6 @@ inline constexpr Ratio kWhole{1'000'000'000};
 [[nodiscard]] std::string to_text(EnergyPerByte);
 [[nodiscard]] std::string to_text(EnergyPerFlop);
 [[nodiscard]] std::string to_text(Ratio);
+[[nodiscard]] std::string to_text(SampleRate);
 
 }  // namespace plimsoll

@@ -82,14 +82,16 @@ constexpr WrittenUnit kEnergies[] = {
     {"kWh", 3'600 * ten_to(24)},
 };
 constexpr WrittenUnit kEnergiesPerByte[] = {
-    {"aJ/B", 1},         {"fJ/B", ten_to(3)},  {"pJ/B", ten_to(6)},
-    {"nJ/B", ten_to(9)}, {"uJ/B", ten_to(12)}, {"mJ/B", ten_to(15)},
+    {"aJ/B", 1},          {"fJ/B", ten_to(3)},  {"pJ/B", ten_to(6)}, {"nJ/B", ten_to(9)},
+    {"uJ/B", ten_to(12)}, {"mJ/B", ten_to(15)}, {"J/B", ten_to(18)},
 };
 constexpr WrittenUnit kEnergiesPerFlop[] = {
     {"aJ/FLOP", 1},         {"fJ/FLOP", ten_to(3)},  {"pJ/FLOP", ten_to(6)},
     {"nJ/FLOP", ten_to(9)}, {"uJ/FLOP", ten_to(12)}, {"mJ/FLOP", ten_to(15)},
+    {"J/FLOP", ten_to(18)},
 };
 constexpr WrittenUnit kRatios[] = {{"%", ten_to(7)}};
+constexpr WrittenUnit kSampleRates[] = {{"samples/s", ten_to(9)}};
 
 enum class Fractions { up, up_unless_base_unit, nearest_unless_base_unit };
 
@@ -127,11 +129,14 @@ constexpr Notation kNotation<EnergyPerFlop> = {"an energy per FLOP", "0.8 pJ/FLO
 template <>
 constexpr Notation kNotation<Ratio> = {"a share", "82 %", kRatios,
                                        Fractions::nearest_unless_base_unit, ten_to(9)};
+template <>
+constexpr Notation kNotation<SampleRate> = {"a throughput", "250 samples/s", kSampleRates,
+                                            Fractions::nearest_unless_base_unit, ten_to(9)};
 
 constexpr const Notation* kAll[] = {
-    &kNotation<Bytes>,    &kNotation<Time>,          &kNotation<Flops>,
-    &kNotation<ByteRate>, &kNotation<FlopRate>,      &kNotation<Power>,
-    &kNotation<Energy>,   &kNotation<EnergyPerByte>, &kNotation<EnergyPerFlop>};
+    &kNotation<Bytes>,         &kNotation<Time>,      &kNotation<Flops>,  &kNotation<ByteRate>,
+    &kNotation<FlopRate>,      &kNotation<Power>,     &kNotation<Energy>, &kNotation<EnergyPerByte>,
+    &kNotation<EnergyPerFlop>, &kNotation<SampleRate>};
 
 std::string such_as(const Notation& notation) {
   return std::string(notation.what) + " such as `" + std::string(notation.example) + '`';
@@ -395,6 +400,7 @@ PLIMSOLL_INSTANTIATE(Energy)
 PLIMSOLL_INSTANTIATE(EnergyPerByte)
 PLIMSOLL_INSTANTIATE(EnergyPerFlop)
 PLIMSOLL_INSTANTIATE(Ratio)
+PLIMSOLL_INSTANTIATE(SampleRate)
 #undef PLIMSOLL_INSTANTIATE
 
 }  // namespace plimsoll

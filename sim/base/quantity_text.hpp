@@ -3,7 +3,8 @@
 /// The number is read exactly as a decimal (no floating point). Durations are rounded up to 1 ps
 /// and sizes to 1 B, all else to the nearest count; a fraction of the count itself is a problem,
 /// except for durations ("1.5 GiB" is fine, "1.5 B" is not). kB, MB, GB, TB are powers of ten, KiB,
-/// MiB, GiB, TiB powers of two. A Ratio is a bare number (0.82) or a percentage (82 %).
+/// MiB, GiB, TiB powers of two. A Ratio is a bare number (0.82) or a percentage (82 %), a
+/// SampleRate a bare number (250) or one of samples/s.
 #pragma once
 
 #include "base/quantity.hpp"

@@ -13,4 +13,10 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
 [[nodiscard]] PolicyInfo remat_sqrt_policy();
 
+/// Names that the design gives to policies which this version does not have, by family.
+[[nodiscard]] std::span<const std::string> policies_to_come();
+
+/// Why there is no policy of that name, and what there is.
+[[nodiscard]] Diagnostic no_such_policy(const std::string& name, const Location& where);
+
 }  // namespace plimsoll

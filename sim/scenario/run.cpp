@@ -2,6 +2,7 @@
 
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
+#include "workload/cost_model.hpp"
 
 #include <stdexcept>
 
@@ -137,6 +138,22 @@ void compare_with_reference(RunResult& result, const Scenario& scenario, const N
                              makespan_without_limits(std::get<Plan>(none), result.step, platform));
 }
 
+/// Runs `part`; what leaves the range of numbers is the workload's fault, in words.
+RunResult in_range(const Scenario& scenario, auto part) {
+  const Location& where = place_of(scenario.workload);
+  try {
+    return part();
+  } catch (const CostOverflow& problem) {
+    throw InputError({{Severity::error, where, problem.what(), ""}});
+  } catch (const QuantityOverflow&) {
+    throw InputError({{Severity::error, where,
+                       fmt::format("the times and sizes of workload `{}` on platform `{}` leave "
+                                   "the range of 106 days or 9.2 EB",
+                                   scenario.workload_name, scenario.platform_name),
+                       ""}});
+  }
+}
+
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   RunResult result = describe_run(scenario, bound.name);
   result.policy_parameters = parameters_as_written(policy);
@@ -166,12 +183,9 @@ RunResult run_policy(const Scenario& scenario, const Node& policy) {
   const auto bound = bind_policy(policy, diagnostics);
   diagnostics.throw_if_errors();
   try {
-    return run_bound(scenario, policy, *bound);
+    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound); });
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, policy.where(), problem.what(), ""}});
-  } catch (const QuantityOverflow&) {
-    throw InputError({{Severity::error, policy.where(),
-                       "the numbers of this scenario leave the range of 106 days or 9.2 EB", ""}});
   }
 }
 
@@ -190,8 +204,10 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
       diagnostics.push_back({Severity::error, Location{path.string(), 0, 0}, problem, ""});
     throw InputError(std::move(diagnostics));
   }
-  execute_plan(result, scenario, topology);
-  return result;
+  return in_range(scenario, [&] {
+    execute_plan(result, scenario, topology);
+    return std::move(result);
+  });
 }
 
 std::vector<RunResult> run(const Scenario& scenario) {

@@ -27,7 +27,7 @@ struct ScenarioSpec {
   Node platform, workload, policy;
   std::vector<std::pair<Located<std::string>, Node>> set;
   RunSpec run;
-  std::optional<Node> expect;
+  std::optional<Expectation> expect;
 };
 
 /// A workload that refers to a file: {model: vgg19, batch: 128, ...}.
@@ -56,7 +56,8 @@ Format<ScenarioSpec> scenario_format() {
       .optional("set", &ScenarioSpec::set, map_of(raw()),
                 "paths of platform, workload or policy, and the values they get")
       .optional("run", &ScenarioSpec::run, run, "iterations")
-      .optional("expect", &ScenarioSpec::expect, raw(), "what a regression suite holds it to")
+      .optional("expect", &ScenarioSpec::expect, expectation_format(),
+                "what a regression suite holds it to")
       .format();
 }
 
@@ -160,17 +161,18 @@ class ScenarioReader {
     spec_ = spec ? std::move(*spec) : parts_that_are_there();
     scenario_.name = spec_.name;
     scenario_.iterations = spec_.run.iterations;
-    scenario_.has_expectations = spec_.expect.has_value();
     gather_assignments();
     replace(spec_.platform, Target::platform);
     replace(spec_.workload, Target::workload);
     replace(spec_.policy, Target::policy);
-    if (spec_.expect)
-      diagnostics_.warning(spec_.expect->where(), "`expect` is read, but a run is not held to it");
     if (!spec_.policy.is_null()) guarded([&] { read_policies(); });
     if (!spec_.platform.is_null()) guarded([&] { read_platform_part(); });
     if (!spec_.workload.is_null()) guarded([&] { read_workload_part(); });
+    read_expectation();
     diagnostics_.throw_if_errors();
+    if (scenario_.expect)
+      diagnostics_.warning(scenario_.expect->where,
+                           "`expect` is read, but a run is not held to it");
     scenario_.warnings = diagnostics_.warnings();
     return std::move(scenario_);
   }
@@ -182,7 +184,18 @@ class ScenarioReader {
     if (const Node* platform = document_.find("platform")) spec.platform = *platform;
     if (const Node* workload = document_.find("workload")) spec.workload = *workload;
     if (const Node* policy = document_.find("policy")) spec.policy = *policy;
+    Diagnostics told_already;
+    if (const Node* set = document_.find("set"))
+      spec.set = map_of(raw()).read(*set, told_already).value_or(spec.set);
+    if (const Node* expect = document_.find("expect"))
+      spec.expect = expectation_format().read(*expect, told_already);
     return spec;
+  }
+
+  void read_expectation() {
+    if (!spec_.expect) return;
+    if (is_platform_read_) check_names(*spec_.expect, scenario_.platform, diagnostics_);
+    scenario_.expect = std::move(spec_.expect);
   }
 
   /// Files that are named have errors of their own: collected with all the others.
@@ -233,19 +246,46 @@ class ScenarioReader {
           spec_.policy.where(),
           fmt::format("a list of {} policies; expected 1 to {}", policies.size(), kMaxPolicies));
     if (!overrides_.policies.empty()) policies = chosen_policies(policies);
-    for (Node& policy : policies) {
-      const bool is_set = std::ranges::any_of(
-          assignments_, [](const Assignment& a) { return a.target == Target::policy; });
-      if (is_set) policy = as_mapping(policy, "name", diagnostics_);
-      apply(policy, Target::policy);
+    set_parameters(policies);
+    for (const Node& policy : policies)
       (void)bind_policy(policy, diagnostics_);  // all errors of the file at once
-    }
     scenario_.policies = std::move(policies);
     Node run = parse_value("{}", "run");
     apply(run, Target::run);
     if (const Node* iterations = run.find("iterations"))
       if (const auto value = integer(1, kMaxIterations).read(*iterations, diagnostics_))
         scenario_.iterations = *value;
+  }
+
+  /// Each assignment is for those policies that have the parameter; one at least must have it.
+  void set_parameters(std::vector<Node>& policies) {
+    for (const Assignment& assignment : assignments_) {
+      if (assignment.target != Target::policy || assignment.path.empty()) continue;
+      const std::string parameter = assignment.path.substr(0, assignment.path.find('.'));
+      std::vector<std::string> known;
+      bool any_has_it = false;
+      for (Node& policy : policies) {
+        policy = as_mapping(policy, "name", diagnostics_);
+        const std::vector<std::string> its_own = parameters_of(policy);
+        known.insert(known.end(), its_own.begin(), its_own.end());
+        // Whatever is set of a policy that nobody knows, its name is the error.
+        const bool has_it = its_own.empty() || is_one_of(parameter, its_own);
+        any_has_it = any_has_it || has_it;
+        if (has_it) policy.set(assignment.path, assignment.value, diagnostics_);
+      }
+      if (!any_has_it)
+        diagnostics_.error(assignment.where,
+                           fmt::format("no policy of the scenario has a parameter `{}`", parameter),
+                           did_you_mean(parameter, known));
+    }
+  }
+
+  /// Empty for a policy that there is not.
+  static std::vector<std::string> parameters_of(const Node& policy) {
+    const Node* name = policy.find("name");
+    const PolicyInfo* info =
+        name != nullptr && name->is_scalar() ? find_policy(name->scalar()) : nullptr;
+    return info != nullptr ? keys_of(info->parameters) : std::vector<std::string>{};
   }
 
   /// Policies named on the command line keep the parameters that the scenario gives for that name.
@@ -270,8 +310,13 @@ class ScenarioReader {
     for (const Assignment& assignment : assignments_)
       if (assignment.target == Target::platform)
         scenario_.assigned_platform_paths.push_back(assignment.path);
-    scenario_.platform = read_platform(node, diagnostics_, resolver);
+    Diagnostics of_platform;
+    scenario_.platform = read_platform(node, of_platform, resolver);
     scenario_.platform_name = scenario_.platform.name;
+    for (const Diagnostic& d : of_platform.warnings())
+      diagnostics_.warning(d.where, d.message, d.hint);
+    of_platform.throw_if_errors();
+    is_platform_read_ = true;
   }
 
   /// Setting a number of a link that is not there would make half a link of that name.
@@ -350,6 +395,7 @@ class ScenarioReader {
   const Overrides& overrides_;
   Diagnostics diagnostics_;
   ScenarioSpec spec_;
+  bool is_platform_read_ = false;
   std::vector<Assignment> assignments_;
   Scenario scenario_;
 };

@@ -4,9 +4,11 @@
 #include "platform/platform.hpp"
 #include "platform/topology.hpp"
 #include "policy/policy.hpp"
+#include "scenario/expectation.hpp"
 #include "workload/workload_file.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +30,7 @@ struct Scenario {
   WorkloadOptions workload_options;
   std::vector<Node> policies;  ///< each a name or a mapping, as bind_policy() reads
   std::int64_t iterations = 1;
-  bool has_expectations = false;
+  std::optional<Expectation> expect;
   std::vector<std::string> assigned_platform_paths;  ///< by `set` or --set: "links.pcie.bandwidth"
   std::vector<Diagnostic> warnings;
 };

@@ -17,6 +17,21 @@ bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(kExtension);
 }
 
+/// "platforms", "workloads", or nothing for a file that is neither or cannot be read.
+std::string kind_of(const fs::path& path) {
+  constexpr DocumentLimits kLimits{.bytes = 4 << 20};
+  try {
+    const Node document = read_document(path, kLimits);
+    // A scenario has the other keys, too.
+    if (document.find("scenario") != nullptr) return {};
+    if (document.find("platform") != nullptr) return "platforms";
+    if (document.find("workload") != nullptr) return "workloads";
+  } catch (const InputError&) {
+    return {};
+  }
+  return {};
+}
+
 std::vector<fs::path> configured_folders() {
   std::vector<fs::path> folders;
   if (const char* listed = std::getenv("PLIMSOLL_PATH")) {
@@ -77,9 +92,14 @@ Node SearchPath::read(const std::string& name, const std::string& kind,
 std::vector<std::string> SearchPath::names(const std::string& kind) const {
   std::set<std::string> names;
   std::error_code ignored;
-  for (const fs::path& folder : folders_)
+  for (const fs::path& folder : folders_) {
     for (const auto& entry : fs::directory_iterator(folder / kind, ignored))
       if (entry.path().extension() == kExtension) names.insert(entry.path().stem().string());
+    for (const auto& entry : fs::directory_iterator(folder, ignored))
+      if (entry.path().extension() == kExtension && entry.is_regular_file(ignored) &&
+          kind_of(entry.path()) == kind)
+        names.insert(entry.path().stem().string());
+  }
   return {names.begin(), names.end()};
 }
 

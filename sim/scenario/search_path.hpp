@@ -29,7 +29,8 @@ class SearchPath {
   [[nodiscard]] std::optional<std::filesystem::path> find(const std::string& name,
                                                           const std::string& kind) const;
 
-  /// All names of a kind, sorted, each once.
+  /// All names of a kind, sorted, each once. A file that lies in a folder itself is of the kind
+  /// that its keys say.
   [[nodiscard]] std::vector<std::string> names(const std::string& kind) const;
 
  private:

@@ -3,7 +3,6 @@
 #include "workload/given_operators.hpp"
 #include "workload/workload_builder.hpp"
 
-#include <unordered_map>
 #include <utility>
 
 namespace plimsoll {
@@ -16,9 +15,28 @@ Format<StageEnergy> energy_format() {
       .format();
 }
 
+/// The checks across the fields of a stage.
+void add_checks(Record<StageSpec>& stage) {
+  static const std::vector<std::string> kSaved{"saved", "output"};
+  static const std::vector<std::string> kHeld{"held_for_weight_gradient", "saved"};
+  stage.check(kSaved, [](StageSpec& spec, const Node& node, Diagnostics& diagnostics) {
+    if (spec.saved < spec.output)
+      report(node, kSaved, "stage",
+             "saved (" + to_text(spec.saved) + ") is less than output (" + to_text(spec.output) +
+                 "), which it includes",
+             diagnostics);
+  });
+  stage.check(kHeld, [](StageSpec& spec, const Node& node, Diagnostics& diagnostics) {
+    if (spec.held_for_weight_gradient.value_or(Bytes{}) > spec.saved)
+      report(node, kHeld, "stage",
+             "held_for_weight_gradient is more than saved, of which it is a part", diagnostics);
+  });
+  check_backward(stage, "stage");
+}
+
 Format<StageSpec> stage_format() {
-  return Record<StageSpec>("stage", "A stage of a chain: its times, and what it keeps.")
-      .where(&StageSpec::where)
+  Record<StageSpec> stage("stage", "A stage of a chain: its times, and what it keeps.");
+  stage.where(&StageSpec::where)
       .required("name", &StageSpec::name, name(), "unique in the chain")
       .required("forward", &StageSpec::forward, quantity<Time>(), "time of the forward")
       .optional("backward", &StageSpec::backward, quantity<Time>(), "time of the whole backward")
@@ -38,29 +56,9 @@ Format<StageSpec> stage_format() {
                 "while the forward runs; default 0 B")
       .optional("backward_workspace", &StageSpec::backward_workspace, quantity<Bytes>(),
                 "while the backward runs; default 0 B")
-      .optional("energy", &StageSpec::energy, energy_format(), "of forward and backward")
-      .format();
-}
-
-void check(const ChainSpec& chain, Diagnostics& diagnostics) {
-  std::unordered_map<std::string, const StageSpec*> names;
-  for (const StageSpec& stage : chain.stages) {
-    const auto error = [&](const std::string& message) {
-      diagnostics.error(stage.where, "stage `" + stage.name + "`: " + message);
-    };
-    if (const auto [first, fresh] = names.emplace(stage.name, &stage); !fresh)
-      error("this name was given to another stage at line " +
-            std::to_string(first->second->where.line));
-    if (stage.saved < stage.output)
-      error("saved (" + to_text(stage.saved) + ") is less than output (" + to_text(stage.output) +
-            "), which it includes");
-    if (stage.held_for_weight_gradient.value_or(Bytes{}) > stage.saved)
-      error("held_for_weight_gradient is more than saved, of which it is a part");
-    if (const std::string problem =
-            backward_problem(stage.backward, stage.backward_input, stage.backward_weight);
-        !problem.empty())
-      error(problem);
-  }
+      .optional("energy", &StageSpec::energy, energy_format(), "of forward and backward");
+  add_checks(stage);
+  return stage.format();
 }
 
 /// Builds the operators of one chain; positions of stages count from 0, values from 0 (a_0).
@@ -195,17 +193,17 @@ void check_halves(const ChainSpec& chain) {
 }  // namespace
 
 Format<ChainSpec> chain_format() {
-  return checked<ChainSpec>(
-      Record<ChainSpec>("chain workload", "A chain of stages with given times and sizes.")
-          .where(&ChainSpec::where)
-          .required("workload", &ChainSpec::name, name(), "the workload's name")
-          .optional("input", &ChainSpec::input, quantity<Bytes>(), "a_0; default 0 B")
-          .required("chain", &ChainSpec::stages, list_of(stage_format(), 1, kMaxStages),
-                    "the stages, in the order of execution")
-          .optional("batch", &ChainSpec::batch, batch_format(), "samples of the whole mini-batch")
-          .optional("optimizer", &ChainSpec::optimizer, optimizer_format(), "default none")
-          .format(),
-      check);
+  const auto stages = checked<std::vector<StageSpec>>(
+      list_of(stage_format(), 1, kMaxStages),
+      [](const Node& node, Diagnostics& diagnostics) { check_names(node, "stage", diagnostics); });
+  return Record<ChainSpec>("chain workload", "A chain of stages with given times and sizes.")
+      .where(&ChainSpec::where)
+      .required("workload", &ChainSpec::name, name(), "the workload's name")
+      .optional("input", &ChainSpec::input, quantity<Bytes>(), "a_0; default 0 B")
+      .required("chain", &ChainSpec::stages, stages, "the stages, in the order of execution")
+      .optional("batch", &ChainSpec::batch, batch_format(), "samples of the whole mini-batch")
+      .optional("optimizer", &ChainSpec::optimizer, optimizer_format(), "default none")
+      .format();
 }
 
 Workload build(const ChainSpec& chain, const WorkloadOptions& options) {

@@ -35,7 +35,19 @@ Time arithmetic_time(const Operator& op, DType dtype, const Processor& processor
   return compute_time(op.flops, *peak * share);
 }
 
+/// The roofline. Throws QuantityOverflow.
+Time roofline(const Operator& op, DType dtype, const Processor& processor, ByteRate bandwidth) {
+  const Ratio share = processor.efficiency[static_cast<std::size_t>(op.operator_class)];
+  return processor.launch_overhead + std::max(arithmetic_time(op, dtype, processor, share),
+                                              transfer_time(op.traffic, bandwidth * share));
+}
+
 }  // namespace
+
+CostOverflow::CostOverflow(const Operator& op, const Processor& processor)
+    : what_("operator `" + op.name + "` (" + to_text(op.flops) + ", " + to_text(op.traffic) +
+            " of traffic) takes longer on processor `" + processor.name + "` than " +
+            to_text(Time(Time::unlimited().count() - 1))) {}
 
 std::vector<Time> durations(const Workload& workload, const Platform& platform,
                             ProcessorId processor) {
@@ -49,10 +61,11 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
       times.push_back(*op.given_time);
       continue;
     }
-    const Ratio share = unit.efficiency[static_cast<std::size_t>(op.operator_class)];
-    times.push_back(unit.launch_overhead +
-                    std::max(arithmetic_time(op, workload.dtype, unit, share),
-                             transfer_time(op.traffic, bandwidth * share)));
+    try {
+      times.push_back(roofline(op, workload.dtype, unit, bandwidth));
+    } catch (const QuantityOverflow&) {
+      throw CostOverflow(op, unit);
+    }
   }
   return times;
 }

@@ -16,9 +16,20 @@
 
 namespace plimsoll {
 
+/// Thrown for an operator that takes longer on a processor than the range of Time.
+class CostOverflow : public QuantityOverflow {
+ public:
+  CostOverflow(const Operator& op, const Processor& processor);
+  [[nodiscard]] const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
 /// The duration of every operator on `processor`, by operator id.
 /// Throws std::invalid_argument with a sentence if the platform lacks a number that is needed (the
-/// peak rate of the dtype, when an operator has FLOPs and no given time). O(operators).
+/// peak rate of the dtype, when an operator has FLOPs and no given time), CostOverflow if one takes
+/// longer than can be told. O(operators).
 [[nodiscard]] std::vector<Time> durations(const Workload& workload, const Platform& platform,
                                           ProcessorId processor);
 

@@ -1,5 +1,8 @@
 #include "workload/given_operators.hpp"
 
+#include <string_view>
+#include <unordered_map>
+
 namespace plimsoll {
 
 std::string backward_problem(const std::optional<Time>& whole,
@@ -18,6 +21,30 @@ std::string backward_problem(const std::optional<Time>& whole,
 Time whole_backward(const std::optional<Time>& whole, const std::optional<Time>& input_half,
                     const std::optional<Time>& weight_half) {
   return whole ? *whole : input_half.value_or(Time{}) + weight_half.value_or(Time{});
+}
+
+void report(const Node& node, std::span<const std::string> keys, const std::string& what,
+            const std::string& problem, Diagnostics& diagnostics) {
+  const Node* name = node.find("name");
+  const bool named = name != nullptr && name->is_scalar();
+  diagnostics.error(place_of(node, keys),
+                    (named ? what + ' ' + name->describe() : "this " + what) + ": " + problem);
+}
+
+void check_names(const Node& list, const std::string& what, Diagnostics& diagnostics) {
+  const std::vector<std::string> keys{"name"};
+  std::unordered_map<std::string_view, const Node*> first_of;
+  for (const Node& item : list.items()) {
+    const Node* name = item.find("name");
+    if (name == nullptr || !name->is_scalar()) continue;
+    const auto [first, fresh] = first_of.emplace(name->scalar(), &item);
+    if (fresh) continue;
+    const int line = first->second->where().line;
+    report(item, keys, what,
+           "this name was given to another " + what +
+               (line > 0 ? " at line " + std::to_string(line) : ""),
+           diagnostics);
+  }
 }
 
 GivenParameters add_parameters(WorkloadBuilder& builder, const std::string& owner, Bytes bytes,

@@ -5,10 +5,10 @@
 #include "workload/workload_options.hpp"
 
 #include <cstddef>
-#include <functional>
 #include <optional>
+#include <span>
 #include <string>
-#include <utility>
+#include <vector>
 
 namespace plimsoll {
 
@@ -41,17 +41,22 @@ struct GivenParameters {
 void set_batch(Workload& workload, std::optional<std::int64_t> in_file,
                const WorkloadOptions& options);
 
-/// `format`, with checks across the fields of what was read.
-template <class T>
-[[nodiscard]] Format<T> checked(Format<T> format,
-                                std::function<void(const T&, Diagnostics&)> check) {
-  auto read = [inner = std::move(format.read), check = std::move(check)](const Node& node,
-                                                                         Diagnostics& diagnostics) {
-    std::optional<T> value = inner(node, diagnostics);
-    if (value) check(*value, diagnostics);
-    return value;
-  };
-  return Format<T>{std::move(read), std::move(format.shape)};
+/// "stage `a`: ...", where the values under `keys` are. A name that cannot be read is left out.
+void report(const Node& node, std::span<const std::string> keys, const std::string& what,
+            const std::string& problem, Diagnostics& diagnostics);
+
+/// Adds the check that a stage or operator gives its backward whole, or in both halves.
+template <class Spec>
+void check_backward(Record<Spec>& record, const char* what) {
+  static const std::vector<std::string> kKeys{"backward", "backward_input", "backward_weight"};
+  record.check(kKeys, [what](Spec& spec, const Node& node, Diagnostics& diagnostics) {
+    const std::string problem =
+        backward_problem(spec.backward, spec.backward_input, spec.backward_weight);
+    if (!problem.empty()) report(node, kKeys, what, problem, diagnostics);
+  });
 }
+
+/// Reports names that several mappings of a list have.
+void check_names(const Node& list, const std::string& what, Diagnostics& diagnostics);
 
 }  // namespace plimsoll

@@ -24,10 +24,31 @@ Format<StageEnergy> energy_format() {
       .format();
 }
 
+Bytes sum_of(const NamedBytes& values) {
+  Bytes sum;
+  for (const auto& [name, bytes] : values) sum += bytes;
+  return sum;
+}
+
+void check_saved(GraphOperatorSpec& op, const Node& node, Diagnostics& diagnostics) {
+  const std::vector<std::string> keys{"saved", "outputs"};
+  try {
+    const Bytes outputs = sum_of(op.outputs);
+    if (op.saved && *op.saved < outputs)
+      report(node, keys, "operator",
+             "saved (" + to_text(*op.saved) + ") is less than the outputs (" + to_text(outputs) +
+                 "), which it includes",
+             diagnostics);
+  } catch (const QuantityOverflow&) {
+    report(node, keys, "operator", "the sizes of its outputs add up to more than can be counted",
+           diagnostics);
+  }
+}
+
 Format<GraphOperatorSpec> operator_format() {
   using Spec = GraphOperatorSpec;
-  return Record<Spec>("operator", "An operator of a graph: what it reads, makes and keeps.")
-      .where(&Spec::where)
+  Record<Spec> record("operator", "An operator of a graph: what it reads, makes and keeps.");
+  record.where(&Spec::where)
       .required("name", &Spec::name, name(), "unique in the graph")
       .optional("inputs", &Spec::inputs, list_of(located(name())), "the values that it reads")
       .optional("outputs", &Spec::outputs, map_of(quantity<Bytes>()), "the values that it makes")
@@ -42,8 +63,10 @@ Format<GraphOperatorSpec> operator_format() {
       .optional("parameters", &Spec::parameters, quantity<Bytes>(), "default 0 B")
       .optional("forward_workspace", &Spec::forward_workspace, quantity<Bytes>(), "default 0 B")
       .optional("backward_workspace", &Spec::backward_workspace, quantity<Bytes>(), "default 0 B")
-      .optional("energy", &Spec::energy, energy_format(), "of forward and backward")
-      .format();
+      .optional("energy", &Spec::energy, energy_format(), "of forward and backward");
+  record.check({"saved", "outputs"}, check_saved);
+  check_backward(record, "operator");
+  return record.format();
 }
 
 /// A list of operators, or a mapping with one under `operators`.
@@ -57,75 +80,110 @@ Format<std::vector<GraphOperatorSpec>> operators_format() {
                     std::move(record), [](OperatorList l) { return std::move(l.operators); }));
 }
 
-Bytes sum_of(const NamedBytes& values) {
-  Bytes sum;
-  for (const auto& [name, bytes] : values) sum += bytes;
-  return sum;
-}
-
 /// Who makes each value: the position of an operator, or kInput.
 using Makers = std::map<std::string, std::uint32_t>;
 
+/// The names in an operator, as far as they can be read.
+struct Wiring {
+  const Node* node = nullptr;
+  std::vector<Located<std::string>> inputs, outputs;
+};
+
+TopologicalOrder order_of(const auto& operators, const Makers& makers) {
+  std::vector<Need> needs;
+  for (std::uint32_t i = 0; i < operators.size(); ++i)
+    for (const Located<std::string>& input : operators[i].inputs) {
+      const auto maker = makers.find(input.value);
+      if (maker != makers.end() && maker->second != kInput) needs.emplace_back(i, maker->second);
+    }
+  return topological_order(static_cast<std::uint32_t>(operators.size()), needs);
+}
+
+/// Checks the names of a graph, whatever else is wrong with it.
 class GraphChecker {
  public:
-  GraphChecker(const GraphSpec& graph, Diagnostics& diagnostics)
-      : graph_(graph), diagnostics_(diagnostics) {}
+  /// The shape is that of the whole document.
+  GraphChecker(const Shape& shape, Diagnostics& diagnostics)
+      : shape_(shape), diagnostics_(diagnostics) {}
 
-  void check() {
-    collect_makers();
-    std::set<std::string> names;
-    for (const GraphOperatorSpec& op : graph_.operators) {
-      if (!names.insert(op.name).second) error(op, "this name was given to another operator");
-      check_sizes(op);
-      check_inputs(op);
-    }
+  void check(const Node& document) {
+    const Node* graph = document.find("graph");
+    if (graph != nullptr && graph->is_mapping()) graph = graph->find("operators");
+    if (graph == nullptr || !graph->is_sequence()) return;
+    add_makers(makers_in(document, "inputs", shape_), kInput);
+    check_names(*graph, "operator", diagnostics_);
+    for (const Node& item : graph->items()) add(item);
+    for (const Wiring& op : operators_) check_inputs(op);
     check_cycles();
   }
 
  private:
-  void error(const GraphOperatorSpec& op, const std::string& message) {
-    diagnostics_.error(op.where, "operator `" + op.name + "`: " + message);
+  void add(const Node& item) {
+    Wiring op{&item, {}, makers_in(item, "outputs", operator_shape_)};
+    if (const Node* inputs = item.find("inputs"))
+      for (const Node& input : inputs->items())
+        if (input.is_scalar()) op.inputs.push_back({input.scalar(), input.where()});
+    add_makers(op.outputs, static_cast<std::uint32_t>(operators_.size()));
+    operators_.push_back(std::move(op));
   }
 
-  void collect_makers() {
-    const auto add = [&](const NamedBytes& values, std::uint32_t maker) {
-      for (const auto& [value, bytes] : values) {
-        if (!makers_.emplace(value.value, maker).second)
-          diagnostics_.error(value.where, "the value `" + value.value + "` is made twice");
-        else
-          values_.push_back(value.value);
-      }
-    };
-    add(graph_.inputs, kInput);
-    for (std::uint32_t i = 0; i < graph_.operators.size(); ++i) add(graph_.operators[i].outputs, i);
+  /// The names under `key`. Where there may be others that cannot be read, no name is unknown.
+  std::vector<Located<std::string>> makers_in(const Node& node, const char* key,
+                                              const Shape& shape) {
+    std::vector<Located<std::string>> names;
+    const Node* values = node.find(key);
+    if (values == nullptr)
+      all_makers_known_ = all_makers_known_ && node.is_mapping() && has_known_keys(node, shape);
+    else if (!values->is_mapping())
+      all_makers_known_ = false;
+    else
+      for (const Node::Entry& entry : values->entries())
+        names.push_back({entry.key.scalar(), entry.key.where()});
+    return names;
   }
 
-  void check_sizes(const GraphOperatorSpec& op) {
-    try {
-      const Bytes outputs = sum_of(op.outputs);
-      if (op.saved && *op.saved < outputs)
-        error(op, "saved (" + to_text(*op.saved) + ") is less than the outputs (" +
-                      to_text(outputs) + "), which it includes");
-    } catch (const QuantityOverflow&) {
-      error(op, "the sizes of its outputs add up to more than can be counted");
+  static bool has_known_keys(const Node& node, const Shape& shape) {
+    return std::ranges::all_of(node.entries(), [&](const Node::Entry& entry) {
+      return std::ranges::find(shape.fields, entry.key.scalar(), &Shape::Field::key) !=
+             shape.fields.end();
+    });
+  }
+
+  void add_makers(const std::vector<Located<std::string>>& values, std::uint32_t maker) {
+    for (const auto& [value, where] : values) {
+      if (!makers_.emplace(value, maker).second)
+        diagnostics_.error(where, "the value `" + value + "` is made twice");
+      else
+        values_.push_back(value);
     }
-    const std::string problem =
-        backward_problem(op.backward, op.backward_input, op.backward_weight);
-    if (!problem.empty()) error(op, problem);
   }
 
-  void check_inputs(const GraphOperatorSpec& op) {
+  void check_inputs(const Wiring& op) {
     std::set<std::string> seen;
     for (const Located<std::string>& input : op.inputs) {
       if (!seen.insert(input.value).second)
         diagnostics_.error(input.where, "`" + input.value + "` is named twice");
-      else if (!makers_.contains(input.value))
+      else if (all_makers_known_ && !makers_.contains(input.value))
         diagnostics_.error(input.where, "unknown value `" + input.value + "`",
                            suggest(input.value));
     }
   }
 
-  void check_cycles();
+  void check_cycles() {
+    const TopologicalOrder sorted = order_of(operators_, makers_);
+    if (sorted.cycle.empty()) return;
+    constexpr std::size_t kShown = 10;
+    const auto name = [&](std::size_t i) {
+      const Node* given = operators_[sorted.cycle[i]].node->find("name");
+      return given != nullptr ? given->describe() : "an operator without a name";
+    };
+    std::string names;
+    for (std::size_t i = 0; i < std::min(sorted.cycle.size(), kShown); ++i)
+      names += name(i) + " needs ";
+    if (sorted.cycle.size() > kShown) names += "... needs ";
+    diagnostics_.error(operators_[sorted.cycle.front()].node->where(),
+                       "the operators form a cycle: " + names + name(0));
+  }
 
   /// The nearest name; for the first few errors of a file of usual size only, to bound the search.
   std::string suggest(const std::string& value) {
@@ -135,34 +193,15 @@ class GraphChecker {
     return did_you_mean(value, values_);
   }
 
-  const GraphSpec& graph_;
+  const Shape& shape_;
+  const Shape operator_shape_ = operator_format().shape;
   Diagnostics& diagnostics_;
+  std::vector<Wiring> operators_;
   Makers makers_;
   std::vector<std::string> values_;
+  bool all_makers_known_ = true;
   int unknown_ = 0;
 };
-
-TopologicalOrder order_of(const GraphSpec& graph, const Makers& makers) {
-  std::vector<Need> needs;
-  for (std::uint32_t i = 0; i < graph.operators.size(); ++i)
-    for (const Located<std::string>& input : graph.operators[i].inputs) {
-      const auto maker = makers.find(input.value);
-      if (maker != makers.end() && maker->second != kInput) needs.emplace_back(i, maker->second);
-    }
-  return topological_order(static_cast<std::uint32_t>(graph.operators.size()), needs);
-}
-
-void GraphChecker::check_cycles() {
-  const TopologicalOrder sorted = order_of(graph_, makers_);
-  if (sorted.cycle.empty()) return;
-  constexpr std::size_t kShown = 10;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(sorted.cycle.size(), kShown); ++i)
-    names += "`" + graph_.operators[sorted.cycle[i]].name + "` needs ";
-  if (sorted.cycle.size() > kShown) names += "... needs ";
-  const GraphOperatorSpec& first = graph_.operators[sorted.cycle.front()];
-  diagnostics_.error(first.where, "the operators form a cycle: " + names + "`" + first.name + "`");
-}
 
 class GraphBuilder {
  public:
@@ -175,7 +214,7 @@ class GraphBuilder {
     for (std::uint32_t i = 0; i < graph_.operators.size(); ++i)
       for (const auto& [output, bytes] : graph_.operators[i].outputs)
         makers.emplace(output.value, i);
-    const std::vector<std::uint32_t> order = order_of(graph_, makers).order;
+    const std::vector<std::uint32_t> order = order_of(graph_.operators, makers).order;
     operators_.resize(graph_.operators.size());
     for (const std::uint32_t i : order) add_forward(i);
     for (std::size_t k = order.size(); k-- > 0;) add_backward(order[k]);
@@ -267,7 +306,7 @@ class GraphBuilder {
 }  // namespace
 
 Format<GraphSpec> graph_format() {
-  return checked<GraphSpec>(
+  auto record =
       Record<GraphSpec>("graph workload", "A graph of operators with given times and sizes.")
           .where(&GraphSpec::where)
           .required("workload", &GraphSpec::name, name(), "the workload's name")
@@ -276,10 +315,11 @@ Format<GraphSpec> graph_format() {
           .required("graph", &GraphSpec::operators, operators_format(), "the operators")
           .optional("batch", &GraphSpec::batch, batch_format(), "samples of the whole mini-batch")
           .optional("optimizer", &GraphSpec::optimizer, optimizer_format(), "default none")
-          .format(),
-      [](const GraphSpec& graph, Diagnostics& diagnostics) {
-        GraphChecker(graph, diagnostics).check();
-      });
+          .format();
+  return checked<GraphSpec>(record,
+                            [shape = record.shape](const Node& node, Diagnostics& diagnostics) {
+                              GraphChecker(shape, diagnostics).check(node);
+                            });
 }
 
 Workload build(const GraphSpec& graph, const WorkloadOptions& options) {

@@ -1,6 +1,5 @@
 #include "workload/layers_file.hpp"
 
-#include "workload/given_operators.hpp"
 #include "workload/layer_error.hpp"
 #include "workload/operator_rules.hpp"
 #include "workload/standard_blocks.hpp"
@@ -68,7 +67,7 @@ class LayerReader {
       else if (rule_ != nullptr && !rule_->input_list.empty() && key == rule_->input_list)
         read_into(layer_.parts, list_of(located(name()), 1, kMaxLayers), entry.value);
       else if (key == "repeat")
-        layer_.repeat = read_argument(key, entry.value, diagnostics_);
+        layer_.repeat = read_repeat(entry.value);
       else
         add_argument(entry.key.scalar(), entry.value, entry.key.where());
     }
@@ -77,14 +76,23 @@ class LayerReader {
  private:
   void add_argument(std::string key, const Node& value, std::optional<Location> where = {}) {
     std::optional<Argument> argument = read_argument(std::move(key), value, diagnostics_);
+    layer_.is_read = layer_.is_read && argument;
     if (!argument) return;
     if (where) argument->where = *where;
     layer_.arguments.push_back(std::move(*argument));
   }
 
+  std::optional<Argument> read_repeat(const Node& value) {
+    std::optional<Argument> argument = read_argument("repeat", value, diagnostics_);
+    layer_.is_read = layer_.is_read && argument;
+    return argument;
+  }
+
   template <class Member, class T>
   void read_into(Member& member, const Format<T>& format, const Node& node) {
-    if (std::optional<T> value = format.read(node, diagnostics_)) member = std::move(*value);
+    std::optional<T> value = format.read(node, diagnostics_);
+    layer_.is_read = layer_.is_read && value;
+    if (value) member = std::move(*value);
   }
 
   LayerSpec& layer_;
@@ -92,7 +100,7 @@ class LayerReader {
   const OperatorRule* rule_;
 };
 
-/// `relu`, or `conv2d: {...}`, or `linear: 10`.
+/// `relu`, or `conv2d: {...}`, or `linear: 10`. What cannot be read is a layer without a kind.
 std::optional<LayerSpec> read_layer(const Node& node, Diagnostics& diagnostics) {
   LayerSpec layer;
   layer.where = node.where();
@@ -106,7 +114,8 @@ std::optional<LayerSpec> read_layer(const Node& node, Diagnostics& diagnostics) 
         "expected a layer such as `relu` or `linear: {features: 10}`, found " +
             (node.is_mapping() ? "a mapping with " + std::to_string(node.entries().size()) + " keys"
                                : node.describe()));
-    return std::nullopt;
+    layer.is_read = false;
+    return layer;
   }
   const Node::Entry& entry = node.entries().front();
   layer.kind = entry.key.scalar();
@@ -250,13 +259,16 @@ class LayersChecker {
   void check_layers(const std::vector<LayerSpec>& layers, std::set<std::string> numbers) {
     numbers.insert(std::string(kChannelsIn));
     std::set<std::string> values = {std::string(kBlockInput)};
+    bool all_values_known = true;
     for (const LayerSpec& layer : layers) {
-      check_kind(layer);
+      if (!layer.kind.empty() || layer.is_read) check_kind(layer);
       for (const Argument& argument : layer.arguments) check_expression(argument, numbers);
       if (layer.repeat) check_expression(*layer.repeat, numbers);
       for (const auto* value : {&layer.from, &layer.second_input})
-        if (*value) check_value(**value, values);
-      for (const Located<std::string>& part : layer.parts) check_value(part, values);
+        if (*value && all_values_known) check_value(**value, values);
+      for (const Located<std::string>& part : layer.parts)
+        if (all_values_known) check_value(part, values);
+      all_values_known = all_values_known && layer.is_read;
       if (!layer.name.empty() && !values.insert(layer.name).second)
         diagnostics_.error(layer.where, "the name `" + layer.name + "` is taken");
     }
@@ -290,7 +302,7 @@ class LayersChecker {
     }
     check_arguments(layer, rule->attributes);
     const auto need = [&](std::string_view key, bool given) {
-      if (!key.empty() && !given)
+      if (!key.empty() && !given && layer.is_read)
         diagnostics_.error(layer.where, "`" + layer.kind + "` needs `" + std::string(key) + "`");
     };
     need(rule->second_input, layer.second_input.has_value());
@@ -324,6 +336,7 @@ class LayersChecker {
         diagnostics_.error(argument.where, "`" + layer.kind + "` has no `" + argument.name + "`",
                            did_you_mean(argument.name, known));
     }
+    if (!layer.is_read) return;
     for (const Attribute& attribute : attributes)
       if (attribute.fallback == kRequired && !given.contains(std::string(attribute.name)))
         diagnostics_.error(layer.where,
@@ -357,35 +370,33 @@ class LayersChecker {
   std::set<std::string> constants_, kinds_;
 };
 
+/// Adds the standard blocks, and checks all names.
+void complete_and_check(LayersSpec& network, const Node&, Diagnostics& diagnostics) {
+  if (!has_bounded_names(network, diagnostics)) return;
+  for (const auto& [name, block] : standard_blocks()) {
+    const auto [taken, fresh] = network.blocks.emplace(name, block);
+    if (!fresh)
+      diagnostics.error(taken->second.where,
+                        "`" + name + "` is a standard block; choose another name");
+  }
+  LayersChecker(network, diagnostics).check();
+}
+
 }  // namespace
 
 Format<LayersSpec> layers_format() {
-  auto record =
-      Record<LayersSpec>("network", "A network in the layer language.")
-          .where(&LayersSpec::where)
-          .required("workload", &LayersSpec::name, name(), "the workload's name")
-          .required("input", &LayersSpec::input, input_format(), "shape of one sample")
-          .optional("with", &LayersSpec::with, with_format(),
-                    "numbers that a scenario may override")
-          .optional("blocks", &LayersSpec::blocks, blocks_format(), "named lists of layers")
-          .required("layers", &LayersSpec::layers, layer_list_format(), "in order of execution")
-          .optional("loss", &LayersSpec::loss, loss_format(), "default cross-entropy")
-          .optional("batch", &LayersSpec::batch, batch_format(), "default 1")
-          .optional("optimizer", &LayersSpec::optimizer, optimizer_format(), "default none")
-          .format();
-  auto read = [inner = std::move(record.read)](const Node& node, Diagnostics& diagnostics) {
-    std::optional<LayersSpec> network = inner(node, diagnostics);
-    if (!network || !has_bounded_names(*network, diagnostics)) return network;
-    for (const auto& [name, block] : standard_blocks()) {
-      const auto [taken, fresh] = network->blocks.emplace(name, block);
-      if (!fresh)
-        diagnostics.error(taken->second.where,
-                          "`" + name + "` is a standard block; choose another name");
-    }
-    LayersChecker(*network, diagnostics).check();
-    return network;
-  };
-  return {std::move(read), std::move(record.shape)};
+  return Record<LayersSpec>("network", "A network in the layer language.")
+      .where(&LayersSpec::where)
+      .required("workload", &LayersSpec::name, name(), "the workload's name")
+      .required("input", &LayersSpec::input, input_format(), "shape of one sample")
+      .optional("with", &LayersSpec::with, with_format(), "numbers that a scenario may override")
+      .optional("blocks", &LayersSpec::blocks, blocks_format(), "named lists of layers")
+      .required("layers", &LayersSpec::layers, layer_list_format(), "in order of execution")
+      .optional("loss", &LayersSpec::loss, loss_format(), "default cross-entropy")
+      .optional("batch", &LayersSpec::batch, batch_format(), "default 1")
+      .optional("optimizer", &LayersSpec::optimizer, optimizer_format(), "default none")
+      .check({"with", "blocks", "layers"}, complete_and_check)
+      .format();
 }
 
 }  // namespace plimsoll

@@ -51,6 +51,7 @@ struct LayerSpec {
   std::vector<Located<std::string>> parts;
   std::optional<Argument> repeat;
   std::vector<Argument> arguments;
+  bool is_read = true;  ///< false: a part could not be read, and may be anything
 };
 
 struct BlockSpec {

@@ -28,8 +28,7 @@ void check_options(const WorkloadSource& source, const WorkloadOptions& options)
              "only a chain can split its backward; this is a network of layers");
     return;
   }
-  const Location& where =
-      std::visit([](const auto& spec) -> const Location& { return spec.where; }, source);
+  const Location& where = place_of(source);
   const std::string form = std::holds_alternative<ChainSpec>(source) ? "chain" : "graph";
   if (options.split_backward && form == "graph")
     refuse(where, "only a chain can split its backward; this is a graph");
@@ -59,6 +58,10 @@ const std::string& name_of(const WorkloadSource& source) {
   return std::visit([](const auto& spec) -> const std::string& { return spec.name; }, source);
 }
 
+const Location& place_of(const WorkloadSource& source) {
+  return std::visit([](const auto& spec) -> const Location& { return spec.where; }, source);
+}
+
 std::int64_t default_batch(const WorkloadSource& source) {
   return std::visit([](const auto& spec) { return spec.batch.value_or(1); }, source);
 }
@@ -68,7 +71,7 @@ Workload build(const WorkloadSource& source, const WorkloadOptions& options) {
   try {
     return std::visit([&](const auto& spec) { return build(spec, options); }, source);
   } catch (const QuantityOverflow&) {
-    refuse(std::visit([](const auto& spec) { return spec.where; }, source),
+    refuse(place_of(source),
            "the sizes of workload `" + name_of(source) + "` add up to more than can be counted");
   }
 }

@@ -22,6 +22,9 @@ using WorkloadSource = std::variant<ChainSpec, GraphSpec, LayersSpec>;
 
 [[nodiscard]] const std::string& name_of(const WorkloadSource& source);
 
+/// Where the workload is written.
+[[nodiscard]] const Location& place_of(const WorkloadSource& source);
+
 /// The samples of a mini-batch where the scenario does not say: as in the file, else 1.
 [[nodiscard]] std::int64_t default_batch(const WorkloadSource& source);
 

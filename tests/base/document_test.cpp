@@ -118,6 +118,32 @@ TEST_CASE("what YAML allows and we do not is refused, with its place") {
   CHECK(parsed("<<: {a: 1}\n").find("a") == nullptr);
 }
 
+TEST_CASE("a quoted text that does not end is refused where it begins") {
+  const std::string unclosed = ": error: the file ends inside a quoted text";
+  CHECK(refusal("a: \"b\n") == "f:1:4" + unclosed);
+  CHECK(refusal("a: 'b\n\n") == "f:1:4" + unclosed);
+  CHECK(refusal("a: 'it''s\n") == "f:1:4" + unclosed);
+  CHECK(refusal("a: \"b\\\"\n") == "f:1:4" + unclosed);
+  CHECK(refusal("a: &x # c\n  \"b\n") == "f:1:4" + unclosed);
+  CHECK(refusal("a: [1, \"b\n") == "f:1:8" + unclosed);
+  CHECK(parse_document("a: &x # c\n  \"b\"\n", "f").find("a")->scalar() == "b");
+  CHECK(parse_document("a: 'it''s'\nb: \"c\\\"\"\n", "f").find("a")->scalar() == "it's");
+  CHECK(parse_document("\"a\": ''\n", "f").find("a")->scalar().empty());
+}
+
+TEST_CASE("an error points at the value that came from elsewhere") {
+  Node root = parse_document("a: 1\nb: {c: [1, 2]}\nd: 3\n", "f");
+  const std::vector<std::string> keys{"a", "b", "missing"};
+  CHECK(place_of(root, keys).line == 1);
+  Diagnostics diagnostics;
+  root.set("d", parse_value("4", "--set #1"), diagnostics);
+  CHECK(place_of(root, keys).origin == "f");
+  root.set("b.c.1", parse_value("4", "--set #2"), diagnostics);
+  CHECK(place_of(root, keys).origin == "--set #2");
+  root.set("a", parse_value("4", "--set #3"), diagnostics);
+  CHECK(place_of(root, keys).origin == "--set #3");
+}
+
 TEST_CASE("bytes that are no text are refused, with their place") {
   using namespace std::string_literals;
   CHECK(refusal("a: \xFF\n") == "f:1:4: error: the byte 0xFF is not valid UTF-8");

@@ -156,3 +156,43 @@ TEST_CASE("the JSON Schema is made from the same description") {
   CHECK(properties["bandwidth"]["pattern"].get<std::string>().find("unlimited") !=
         std::string::npos);
 }
+
+namespace {
+
+struct Range {
+  std::int64_t low = 0, high = 0, other = 0;
+};
+
+Format<Range> range_format() {
+  return Record<Range>("range", "From low to high.")
+      .required("low", &Range::low, integer(0, 9), "")
+      .optional("high", &Range::high, integer(0, 9), "default 0")
+      .optional("other", &Range::other, integer(0, 9), "")
+      .check({"low", "high"},
+             [](Range& range, const Node& node, Diagnostics& diagnostics) {
+               if (range.low > range.high) diagnostics.error(node.where(), "low is above high");
+             })
+      .format();
+}
+
+std::string range_errors(const std::string& text) {
+  Diagnostics diagnostics;
+  (void)range_format().read(parse_document(text, "f"), diagnostics);
+  std::string all;
+  for (const Diagnostic& d : diagnostics.all()) all += (all.empty() ? "" : "\n") + to_text(d);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a check runs whenever its own fields can be trusted") {
+  const std::string problem = "f:1:1: error: low is above high";
+  CHECK(range_errors("{low: 2, high: 1}") == problem);
+  CHECK(range_errors("{low: 2}") == problem);
+  CHECK(range_errors("{low: 2, high: 3}").empty());
+  // Another field does not matter.
+  CHECK(range_errors("{low: 2, high: 1, other: x}").find(problem) != std::string::npos);
+  // One of its own does: unreadable, missing, or maybe misspelt.
+  for (const char* text : {"{low: 2, high: x}", "{high: 1}", "{low: 2, hihg: 3}"})
+    CHECK(range_errors(text).find("above") == std::string::npos);
+}

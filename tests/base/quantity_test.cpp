@@ -82,6 +82,8 @@ TEST_CASE("text for people has four significant digits and the unit that suits")
   CHECK(to_text(Flops(1'234'567)) == "1.235 MFLOP");
   CHECK(to_text(Power(250'000'000'000)) == "250 W");
   CHECK(to_text(EnergyPerByte(3'300'000)) == "3.3 pJ/B");
+  CHECK(to_text(EnergyPerByte(1'500'000'000'000'000'000)) == "1.5 J/B");
+  CHECK(to_text(SampleRate(11'110'000'000)) == "11.11 samples/s");
   CHECK(to_text(EnergyPerFlop(500'000)) == "500 fJ/FLOP");
   CHECK(to_text(kWhole) == "100 %");
   CHECK(to_text(Ratio(820'000'000)) == "82 %");

@@ -46,6 +46,12 @@ TEST_CASE("quantities are read exactly, with their unit") {
   CHECK(count_of<Power>("250 W") == 250'000'000'000);
   CHECK(count_of<Power>("6 uW") == 6'000);
   CHECK(count_of<EnergyPerByte>("3.3 pJ/B") == 3'300'000);
+  // 1 J = 10^18 aJ
+  CHECK(count_of<EnergyPerByte>("2 J/B") == 2'000'000'000'000'000'000);
+  CHECK(count_of<EnergyPerByte>("2 J/B") == count_of<EnergyPerByte>("2000 mJ/B"));
+  CHECK(count_of<EnergyPerFlop>("1 J/FLOP") == 1'000'000'000'000'000'000);
+  CHECK(count_of<SampleRate>("250 samples/s") == 250'000'000'000);
+  CHECK(count_of<SampleRate>("0.5") == 500'000'000);
   CHECK(count_of<EnergyPerFlop>("0.8 pJ/FLOP") == 800'000);
   CHECK(count_of<Ratio>("82 %") == 820'000'000);
   CHECK(count_of<Ratio>("0.82") == 820'000'000);
@@ -129,6 +135,7 @@ TEST_CASE("text made for people reads back", "[property]") {
   check_round_trip<FlopRate>(random);
   check_round_trip<Power>(random);
   check_round_trip<EnergyPerByte>(random);
+  check_round_trip<SampleRate>(random);
   check_round_trip<EnergyPerFlop>(random);
   check_round_trip<Ratio>(random);
 }

@@ -85,3 +85,15 @@ TEST_CASE("energy is given or by FLOP") {
   op.given_energy = Energy{42};
   CHECK(operator_energies(one(op), on, ProcessorId{0}).at(0) == Energy{42});
 }
+
+TEST_CASE("an operator beyond the range of time is named, with its processor") {
+  Operator op;
+  op.name = "product";
+  // At less than 1 TFLOP/s, 9e18 FLOP take more than 9e6 s; Time ends at 9.22e6 s (106 days).
+  op.flops = Flops{9'000'000'000'000'000'000};
+  Platform slow = platform();
+  slow.processors[0].compute[static_cast<std::size_t>(DType::fp32)] = FlopRate{1'000'000'000};
+  CHECK_THROWS_AS(duration(op, slow), CostOverflow);
+  CHECK_THROWS_WITH(duration(op, slow), Catch::Contains("operator `product` (9 EFLOP, ") &&
+                                            Catch::Contains("on processor `cpu`"));
+}

@@ -1,6 +1,6 @@
 #include "lists.hpp"
 #include "output.hpp"
-#include "policy/policy.hpp"
+#include "policy/registry.hpp"
 #include "report/text_table.hpp"
 
 #include <fmt/format.h>
@@ -34,15 +34,11 @@ std::string describe_policy(const PolicyInfo& policy, const Style& style) {
 }  // namespace
 
 std::string list_policies(const std::string& name, const Style& style) {
-  std::vector<std::string> names;
   TextTable table({{"policy"}, {"what it does"}});
-  for (const PolicyInfo& policy : policies()) {
-    names.push_back(policy.name);
-    table.add({{policy.name}, {policy.summary}});
-  }
+  for (const PolicyInfo& policy : policies()) table.add({{policy.name}, {policy.summary}});
   if (name.empty()) return table.text(style, 0);
   if (const PolicyInfo* policy = find_policy(name)) return describe_policy(*policy, style);
-  refuse("", fmt::format("there is no policy `{}`", name), did_you_mean(name, names));
+  throw InputError({no_such_policy(name, {})});
 }
 
 }  // namespace plimsoll

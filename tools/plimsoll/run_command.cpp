@@ -19,7 +19,7 @@ constexpr const char* kExamples =
     "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
     "PATH of --set is any path of the platform, the workload or the policy, as its file has it; a "
     "list\n"
-    "is entered by index (`chain.0.saved`), `policy.distance=2` sets a parameter of every policy.\n"
+    "is entered by index (`chain.0.saved`); `policy.distance=2` is for every policy that has one.\n"
     "Examples:\n"
     "  plimsoll run vgg19.yaml\n"
     "  plimsoll run vgg19.yaml --policy none --policy offload/eager --verbose\n"

@@ -1,0 +1,129 @@
+// What --set and the search path do to a scenario, and the words for what there is not.
+#include "scenario/scenario.hpp"
+
+#include "policy/registry.hpp"
+#include "scenario/search_path.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kScenario =
+    "scenario: s\n"
+    "platform: {platform: p, memories: {hbm: {capacity: 1 GiB}, dram: {capacity: 2 GiB}},\n"
+    "           processors: {gpu: {memory: hbm}}, links: {pcie: {between: [hbm, dram]}}}\n"
+    "workload: {workload: w, chain: [{name: a, forward: 1 s, backward: 1 s, saved: 1 B}]}\n"
+    "policy: [none, offload/eager, {name: remat/sqrt}]\n";
+
+Scenario with_set(std::vector<std::pair<std::string, std::string>> set) {
+  return read_scenario(parse_document(kScenario, "s.yaml"), ".", {{}, std::move(set)});
+}
+
+std::string error_of(std::vector<std::pair<std::string, std::string>> set) {
+  try {
+    (void)with_set(std::move(set));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+const Node* parameter(const Node& policy, const char* key) {
+  return policy.is_mapping() ? policy.find(key) : nullptr;
+}
+
+TEST_CASE("a parameter is set for the policies that have it") {
+  const Scenario scenario = with_set({{"policy.distance", "3"}, {"on", "gpu"}});
+  REQUIRE(scenario.policies.size() == 3);
+  CHECK(parameter(scenario.policies[0], "distance") == nullptr);
+  REQUIRE(parameter(scenario.policies[1], "distance") != nullptr);
+  CHECK(parameter(scenario.policies[1], "distance")->scalar() == "3");
+  CHECK(parameter(scenario.policies[2], "distance") == nullptr);
+  // `on` is of them all.
+  for (const Node& policy : scenario.policies) CHECK(parameter(policy, "on") != nullptr);
+}
+
+TEST_CASE("a parameter that no policy has is refused") {
+  CHECK(error_of({{"policy.distnce", "3"}}) ==
+        "--set #1: error: no policy of the scenario has a parameter `distnce`; "
+        "did you mean `distance`?");
+  CHECK(error_of({{"on", "gpu"}, {"microbatches", "2"}}) ==
+        "--set #2: error: no policy of the scenario has a parameter `microbatches`");
+}
+
+TEST_CASE("an error across fields points at the value that was set") {
+  const std::string problem =
+      ": error: stage `a`: saved (1 B) is less than output (2 B), which it includes";
+  CHECK(error_of({{"chain.0.output", "2 B"}}) == "--set #1" + problem);
+  CHECK(error_of({{"chain.0.output", "2 B"}, {"chain.0.forward", "1 s"}}) == "--set #1" + problem);
+  CHECK(error_of({{"chain.0.forward", "1 s"}, {"chain.0.output", "2 B"}}) == "--set #2" + problem);
+}
+
+class SearchedFolder {
+ public:
+  SearchedFolder()
+      : path_(fs::temp_directory_path() / ("plimsoll_names_" + std::to_string(getpid()))) {
+    fs::create_directories(path_ / "platforms");
+    write("direct-platform.yaml", "platform: direct-platform\n");
+    write("direct-workload.yaml", "workload: direct-workload\n");
+    write("direct-scenario.yaml", "scenario: s\nplatform: p\nworkload: w\n");
+    write("direct-broken.yaml", "platform: [\n");
+    write("platforms/nested-platform.yaml", "platform: nested-platform\n");
+    setenv("PLIMSOLL_PATH", path_.c_str(), 1);
+  }
+  ~SearchedFolder() {
+    unsetenv("PLIMSOLL_PATH");
+    fs::remove_all(path_);
+  }
+
+ private:
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+  }
+  fs::path path_;
+};
+
+TEST_CASE("names are those of all files that a name finds") {
+  const SearchedFolder folder;
+  const SearchPath search("nowhere");
+  const auto has = [&](const char* kind, const char* name) {
+    return std::ranges::count(search.names(kind), name) == 1;
+  };
+  CHECK(has("platforms", "direct-platform"));
+  CHECK(has("platforms", "nested-platform"));
+  CHECK(has("workloads", "direct-workload"));
+  for (const char* name : {"direct-workload", "direct-scenario", "direct-broken"})
+    CHECK_FALSE(has("platforms", name));
+  CHECK_FALSE(has("workloads", "direct-platform"));
+  for (const char* kind : {"platforms", "workloads"})
+    for (const std::string& name : search.names(kind)) CHECK(search.find(name, kind));
+}
+
+TEST_CASE("a policy is there or to come, not both") {
+  CHECK_FALSE(policies_to_come().empty());
+  for (const std::string& name : policies_to_come()) CHECK(find_policy(name) == nullptr);
+  for (const PolicyInfo& policy : policies())
+    CHECK(std::ranges::count(policies_to_come(), policy.name) == 0);
+}
+
+TEST_CASE("a policy to come is told from one that nobody knows") {
+  CHECK(to_text(no_such_policy("remat/sqr", {})) ==
+        "error: unknown policy `remat/sqr`; did you mean `remat/sqrt`?");
+  for (const std::string& name : policies_to_come()) {
+    const Diagnostic problem = no_such_policy(name, {});
+    CHECK(problem.message == "policy `" + name + "` is not available yet");
+    CHECK_FALSE(problem.hint.empty());
+  }
+  CHECK(no_such_policy("unheard/of", {}).message == "unknown policy `unheard/of`");
+}
+
+}  // namespace
+}  // namespace plimsoll
