@@ -17,8 +17,8 @@ Bytes budget_for(const Problem& problem, ProcessorId processor,
 
 Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budget, Bytes smallest) {
   const MemoryId memory = problem.platform[processor].memory;
-  return {fmt::format("no schedule of this policy fits {} of {}; it needs at least {}",
-                      to_text(budget), problem.platform[memory].name, to_text(smallest)),
+  return {fmt::format("no schedule of this policy fits {} of {}", to_text(budget),
+                      problem.platform[memory].name),
           memory, smallest};
 }
 

@@ -34,8 +34,7 @@ template <class Parameters>
 [[nodiscard]] Bytes budget_for(const Problem& problem, ProcessorId processor,
                                const BudgetParameters& parameters);
 
-/// The answer of a planner that proved, or (as `why` then says) could only not avoid, that it needs
-/// `smallest`.
+/// The answer of a planner whose schedules all need more than `budget`, the leanest `smallest`.
 [[nodiscard]] Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budget,
                                     Bytes smallest);
 
