@@ -17,10 +17,9 @@ constexpr std::uint32_t kTick = 0xFFFFFFFF;
 /// With kWakeBit and without kJoinBit: a memory in which a waiting allocation fits now.
 constexpr std::uint32_t kWakeBit = 0x40000000;
 
-Allocator make_allocator(const Memory& memory) {
-  return memory.allocator == AllocatorKind::ideal
-             ? Allocator::ideal(memory.usable())
-             : Allocator::best_fit(memory.usable(), memory.alignment);
+Allocator make_allocator(const Memory& memory, Bytes usable) {
+  return memory.allocator == AllocatorKind::ideal ? Allocator::ideal(usable)
+                                                  : Allocator::best_fit(usable, memory.alignment);
 }
 
 PowerMeter make_meter(const Platform& platform) {
@@ -62,8 +61,10 @@ Machine::Machine(const Program& program)
       ports_(2 * platform_.links.size()),
       lanes_(program.lanes.size()),
       live_(program.buffers.size(), false) {
-  for (const Memory& memory : platform_.memories)
-    memories_.push_back({.allocator = make_allocator(memory)});
+  for (std::uint32_t m = 0; m < platform_.memories.size(); ++m) {
+    const Bytes most = usable(plan_, platform_, MemoryId{m});
+    memories_.push_back({.allocator = make_allocator(platform_.memories[m], most)});
+  }
   if (std::ranges::any_of(platform_.memories,
                           [](const Memory& m) { return m.allocator != AllocatorKind::ideal; })) {
     blocks_.resize(program.buffers.size());

@@ -1,5 +1,7 @@
 #include "plan/plan.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -15,6 +17,13 @@ std::string describe_part(const Plan& plan, OperatorId op, std::uint32_t microba
 }
 
 }  // namespace
+
+Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {
+  Bytes bytes = platform[memory].usable();
+  for (const auto& [limited, limit] : plan.limits)
+    if (limited == memory) bytes = std::min(bytes, limit);
+  return bytes;
+}
 
 std::string describe(const Plan& plan, StepId id, const Workload& workload,
                      const Platform& platform) {

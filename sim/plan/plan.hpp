@@ -135,6 +135,9 @@ struct Plan {
   std::vector<Release> releases;
   /// Memories that grant allocations strictly in issue order.
   std::vector<MemoryId> ordered_grants;
+  /// Memories of which the plan uses at most so many bytes, whatever their capacity: the budget
+  /// that it was made for. Steps wait for it as they wait for a full memory.
+  std::vector<std::pair<MemoryId, Bytes>> limits;
   /// Steps that start after this many iterations are steady: `period` is measured there. Flush
   /// schedules leave it empty, and their period is the largest span of a processor.
   std::optional<std::uint32_t> steady_from_microbatch;
@@ -166,6 +169,9 @@ struct Plan {
     return lanes[static_cast<std::size_t>(id)];
   }
 };
+
+/// What `plan` may use of `memory`: what the platform has for plans, or the plan's own limit.
+[[nodiscard]] Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory);
 
 /// "B3 of microbatch 2", "copy saved_1 from hbm to dram": for messages and traces.
 [[nodiscard]] std::string describe(const Plan& plan, StepId step, const Workload& workload,

@@ -294,6 +294,10 @@ void PlanBuilder::order_grants(MemoryId memory) {
   state_->plan.ordered_grants.push_back(memory);
 }
 
+void PlanBuilder::limit(MemoryId memory, Bytes bytes) {
+  state_->plan.limits.emplace_back(memory, bytes);
+}
+
 bool PlanBuilder::holds(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
   const auto found = state_->find(tensor, microbatch, memory);
   return found && !state_->taken[static_cast<std::size_t>(*found)];

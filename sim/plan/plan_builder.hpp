@@ -55,6 +55,9 @@ class PlanBuilder {
   /// Makes `memory` grant allocations strictly in issue order.
   void order_grants(MemoryId memory);
 
+  /// Makes the plan use at most `bytes` of `memory`: a budget below the capacity.
+  void limit(MemoryId memory, Bytes bytes);
+
   /// Whether the value can be read in `memory` from a stay that no copy has taken away.
   [[nodiscard]] bool holds(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const;
 

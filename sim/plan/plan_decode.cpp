@@ -64,6 +64,9 @@ class Decoder {
     decode_each("releases", in_.releases(), &Decoder::decode_release);
     for (const std::string& name : in_.ordered_grants())
       plan_.ordered_grants.push_back(memory(name, {"ordered_grants"}));
+    for (const v1::Limit& limit : in_.limits())
+      plan_.limits.emplace_back(memory(limit.memory(), {"limits"}),
+                                count<Bytes>(limit.bytes(), {"limits"}));
     decode_claims();
     decode_common(in_.bounds(), "bounds", plan_.bounds);
     diagnostics_.throw_if_errors();

@@ -43,6 +43,11 @@ class Encoder {
     for (const Step& step : plan_.steps) encode(step, *message_.add_steps());
     for (const Release& release : plan_.releases) encode(release, *message_.add_releases());
     for (const MemoryId id : plan_.ordered_grants) message_.add_ordered_grants(platform_[id].name);
+    for (const auto& [memory, bytes] : plan_.limits) {
+      v1::Limit& limit = *message_.add_limits();
+      limit.set_memory(platform_[memory].name);
+      limit.set_bytes(bytes.count());
+    }
     if (plan_.steady_from_microbatch)
       message_.set_steady_from_microbatch(*plan_.steady_from_microbatch);
     encode_claims();

@@ -94,6 +94,12 @@ std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload
           "a release waits for a step that does not exist");
   require(all_within(plan.ordered_grants, platform.memories.size()),
           "a memory with ordered grants does not exist");
+  require(std::ranges::all_of(plan.limits,
+                              [&](const auto& limit) {
+                                return within(limit.first, platform.memories.size()) &&
+                                       limit.second >= Bytes{};
+                              }),
+          "a limit is negative or of a memory that does not exist");
   return problems;
 }
 

@@ -50,6 +50,8 @@ class Recurrence {
         last_grant_(problem.platform.memories.size()),
         ordered_(problem.platform.memories.size(), false),
         ports_(2 * problem.platform.links.size()) {
+    for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m)
+      usable_.push_back(usable(plan, problem.platform, MemoryId{m}));
     for (const MemoryId memory : plan.ordered_grants) ordered_[index(memory)] = true;
     find_releases();
     find_earlier_stays();
@@ -262,7 +264,7 @@ class Recurrence {
   Moment granted(std::uint32_t memory, Bytes demand, Moment ready) {
     Moment start = std::max(ready, last_grant_[memory]);
     auto& pending = pending_[memory];
-    const Bytes usable = problem_.platform.memories[memory].usable();
+    const Bytes usable = usable_[memory];
     const auto take_next = [&] {
       start = std::max(start, pending.top().first);
       used_[memory] -= Bytes{pending.top().second};
@@ -303,8 +305,8 @@ class Recurrence {
         peak = std::max(peak, now);
       }
       const Memory& memory = problem_.platform.memories[m];
-      if (!memory.usable().is_unlimited() && Bytes{peak} > memory.usable()) certain_ = false;
-      if (memory.allocator != AllocatorKind::ideal && !memory.usable().is_unlimited() && certain_)
+      if (!usable_[m].is_unlimited() && Bytes{peak} > usable_[m]) certain_ = false;
+      if (memory.allocator != AllocatorKind::ideal && !usable_[m].is_unlimited() && certain_)
         certain_ = fits_in_arena(m);
       claims.peak.emplace_back(MemoryId{m}, Bytes{peak});
     }
@@ -315,7 +317,7 @@ class Recurrence {
   /// up, and what is free may be in pieces.
   bool fits_in_arena(std::uint32_t m) const {
     const Memory& memory = problem_.platform.memories[m];
-    Allocator arena = Allocator::best_fit(memory.usable(), memory.alignment);
+    Allocator arena = Allocator::best_fit(usable_[m], memory.alignment);
     std::vector<MemoryBlock> blocks(plan_.buffers.size()), workspaces(plan_.steps.size());
     const auto take = [&](Bytes wanted, MemoryBlock& into) {
       const auto block = arena.allocate(wanted);
@@ -387,7 +389,7 @@ class Recurrence {
   std::vector<std::vector<Change>> changes_;  ///< by memory
   using Free = std::pair<Moment, std::int64_t>;
   std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<>>> pending_;
-  std::vector<Bytes> used_;
+  std::vector<Bytes> used_, usable_;  ///< by memory
   std::vector<Moment> last_grant_;
   std::vector<bool> ordered_;
   std::vector<Port> ports_;

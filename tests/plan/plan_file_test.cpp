@@ -45,7 +45,7 @@ auto content(const Plan& plan) {
     releases.emplace_back(r.buffer, std::vector<StepId>(after.begin(), after.end()));
   }
   return std::tuple(plan.policy, plan.microbatches, lanes, buffers, plan.initial, steps, releases,
-                    plan.ordered_grants, plan.steady_from_microbatch);
+                    plan.ordered_grants, plan.limits, plan.steady_from_microbatch);
 }
 
 auto estimates(const Plan& plan) {

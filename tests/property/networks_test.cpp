@@ -1,5 +1,6 @@
 // The networks of the library under every policy: they run, and what is claimed is measured.
 #include "platform/platform_file.hpp"
+#include "policy/remat/chain_sequence.hpp"
 #include "support/policies.hpp"
 
 #include <filesystem>
@@ -59,6 +60,37 @@ TEST_CASE("every network of the library runs under every policy of one processor
     if (deep.contains(name)) {
       CHECK(sqrt < none);
       CHECK(every < none);
+    }
+  }
+}
+
+TEST_CASE("the costs of a network's stages bound what a sequence of them needs") {
+  using Kind = ChainAction::Kind;
+  const Platform platform = library_platform("v100-sxm2-host");
+  const Topology topology(platform);
+  const ProcessorId gpu = *platform.find_processor("gpu");
+  for (const std::string& name : library()) {
+    const Workload workload =
+        build(library_network(name), {.batch = 4, .optimizer = Optimizer::adam});
+    const ChainView view = chain_view(workload);
+    const Problem problem{workload, view, platform, topology};
+    const auto stages = static_cast<std::uint32_t>(view.stages.size());
+    const ChainCosts costs = chain_costs(problem, gpu);
+    for (const std::uint32_t bare : {0u, stages / 2, stages - 1}) {
+      ChainSequence sequence;
+      for (std::uint32_t s = 0; s < bare; ++s) sequence.push_back({Kind::bare, s});
+      for (std::uint32_t s = bare; s < stages; ++s) sequence.push_back({Kind::keep, s});
+      for (std::uint32_t s = stages; s-- > bare;) sequence.push_back({Kind::backward, s});
+      for (std::uint32_t s = 0; s < bare; ++s) sequence.push_back({Kind::keep, s});
+      for (std::uint32_t s = bare; s-- > 0;) sequence.push_back({Kind::backward, s});
+      CAPTURE(name, bare);
+      const SequenceCost cost = cost_of(sequence, costs);
+      const Played it = test::play(plan_of(problem, gpu, sequence, "test"), workload, platform);
+      CHECK(it.execution.makespan == cost.time);
+      const std::int64_t peak = it.peak(*platform.find_memory("hbm"));
+      CHECK(peak <= cost.peak.count());
+      // The model does not see what goes early; that is never much.
+      CHECK(static_cast<double>(cost.peak.count()) <= 1.15 * static_cast<double>(peak));
     }
   }
 }

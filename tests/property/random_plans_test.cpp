@@ -159,6 +159,34 @@ TEST_CASE("random chains on arenas that break up: claims hold") {
   CHECK(failed > kRounds / 5);
 }
 
+TEST_CASE("a plan's limit of a memory is as good as that capacity") {
+  Dice dice(20261121);
+  int waited = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const test::Chain chain = test::random_chain(dice);
+    test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
+    const Bytes limit{chain.output.front() + dice(1, 40)};
+    const Workload workload = test::chain_workload(chain);
+    gpu.capacity = limit.count();
+    const Platform small = test::one_gpu(gpu);
+    gpu.capacity = std::nullopt;
+    const Platform large = test::one_gpu(gpu);
+    Plan plan = test::planned(random_single(dice), workload, small);
+    plan.claims = {};
+    const test::Played full = test::play(plan, workload, small);
+    plan.limits.emplace_back(MemoryId{0}, limit);
+    const test::Played limited = test::play(plan, workload, large);
+    CAPTURE(round);
+    REQUIRE(limited.execution.status == full.execution.status);
+    REQUIRE(limited.execution.start == full.execution.start);
+    REQUIRE(limited.peak(MemoryId{0}) == full.peak(MemoryId{0}));
+    REQUIRE(limited.peak(MemoryId{0}) <= limit.count());
+    if (full.execution.makespan > test::play_policy("none", workload, large).execution.makespan)
+      ++waited;
+  }
+  CHECK(waited > kRounds / 10);
+}
+
 TEST_CASE("random graphs in a pipeline: engine, replay and claims agree") {
   Dice dice(20240613);
   int played = 0;

@@ -192,7 +192,9 @@ class Replay {
         if (demand_memory(plan_.steps[other]) == at(memory) && demand(plan_.steps[other]) > 0 &&
             !started(other))
           return false;
-    const Bytes usable = platform_[memory].usable();
+    Bytes usable = platform_[memory].usable();
+    for (const auto& [limited, bytes] : plan_.limits)
+      if (limited == memory) usable = std::min(usable, bytes);
     return usable.is_unlimited() || used_[at(memory)] + demand(step) <= usable.count();
   }
 

@@ -133,7 +133,8 @@ TEST_CASE("offload oracles: the homogeneous sweep over memory limits") {
 }
 
 TEST_CASE("checkpoint oracles: store all, and every number of segments") {
-  for (const json& it : oracle("checkpoint_chain.json").at("instances")) {
+  const json checkpoints = oracle("checkpoint_chain.json");
+  for (const json& it : checkpoints.at("instances")) {
     const std::string workload = test::chain_yaml(chain_of(it.at("chain")));
     const std::string platform = test::platform_yaml({});
     const auto check = [&](const std::string& policy, const json& expected) {
@@ -165,7 +166,8 @@ std::string pipeline_platform(int devices, double latency) {
 }  // namespace
 
 TEST_CASE("pipeline oracles: gpipe and 1f1b, with and without message latency") {
-  for (const json& row : oracle("pipeline_schedules.json").at("rows")) {
+  const json schedules = oracle("pipeline_schedules.json");
+  for (const json& row : schedules.at("rows")) {
     const int p = row.at("p"), m = row.at("m");
     const std::string id = row.at("id");
     INFO(id);

@@ -45,7 +45,8 @@ std::map<std::int64_t, int> kept_storages(const Workload& workload) {
 }  // namespace
 
 TEST_CASE("every recorded network keeps the recorded storages, to the byte") {
-  for (const nlohmann::json& row : read_oracle().at("rows")) {
+  const nlohmann::json recorded = read_oracle();
+  for (const nlohmann::json& row : recorded.at("rows")) {
     const bool is_block = row.contains("block_of");
     CAPTURE(row.value("workload", row.value("block_of", "")), row.at("with").dump(),
             row.at("batch").dump());

@@ -1,32 +1,24 @@
 #include "policy/remat/segments.hpp"
 
-#include "policy/claims.hpp"
-#include "policy/stage_steps.hpp"
+#include "policy/remat/chain_sequence.hpp"
 
 namespace plimsoll {
 
 Plan checkpoint_segments(const Problem& problem, ProcessorId processor, std::size_t segments,
                          const std::string& policy) {
-  const std::size_t stages = problem.chain.stages.size();
-  const std::size_t length = stages / segments;
-  const std::size_t last_begin = (segments - 1) * length;
+  using Kind = ChainAction::Kind;
+  const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
+  const auto length = stages / static_cast<std::uint32_t>(segments);
+  const auto last_begin = static_cast<std::uint32_t>(segments - 1) * length;
 
-  PlanBuilder builder(problem.workload, problem.platform, policy);
-  StageSteps steps(builder, problem);
-  const LaneId stream = builder.stream(processor);
-  for (std::size_t s = 0; s < last_begin; ++s) steps.forward(stream, s, Form::bare);
-  for (std::size_t s = last_begin; s < stages; ++s) steps.forward(stream, s, Form::keep);
-  for (std::size_t s = stages; s-- > last_begin;) steps.backward(stream, s);
-  for (std::size_t begin = last_begin; begin > 0;) {
-    const std::size_t end = begin;
-    begin -= length;
-    for (std::size_t s = begin; s < end; ++s) steps.forward(stream, s, Form::keep);
-    for (std::size_t s = end; s-- > begin;) steps.backward(stream, s);
+  ChainSequence sequence;
+  for (std::uint32_t s = 0; s < last_begin; ++s) sequence.push_back({Kind::bare, s});
+  for (std::uint32_t begin = last_begin, end = stages;; end = begin, begin -= length) {
+    for (std::uint32_t s = begin; s < end; ++s) sequence.push_back({Kind::keep, s});
+    for (std::uint32_t s = end; s-- > begin;) sequence.push_back({Kind::backward, s});
+    if (begin == 0) break;
   }
-  steps.optimize(stream);
-  Plan plan = builder.finish();
-  plan.claims = claims_of(plan, problem);
-  return plan;
+  return plan_of(problem, processor, sequence, policy);
 }
 
 }  // namespace plimsoll

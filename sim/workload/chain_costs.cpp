@@ -1,0 +1,167 @@
+#include "workload/chain_costs.hpp"
+
+#include "base/dense_id.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+/// Plays the operators of one stage after the other, each stage alone: what it reads from others
+/// is not counted, what it makes is, until its last reader.
+class StagePlay {
+ public:
+  StagePlay(const Workload& workload, const ChainView& chain, const std::vector<Time>& durations)
+      : workload_(workload),
+        chain_(chain),
+        durations_(durations),
+        is_saved_(workload.tensors.size(), false),
+        is_live_(workload.tensors.size(), false),
+        lasts_(workload.tensors.size(), false),
+        last_forward_read_(workload.tensors.size(), kNone),
+        last_backward_read_(workload.tensors.size(), kNone) {
+    for (const TensorId id : chain.saved_tensors) is_saved_[index(id)] = true;
+    for (std::uint32_t op = 0; op < workload.operators.size(); ++op)
+      for (const TensorId id : workload.list(workload.operators[op].reads))
+        (op < workload.forwards ? last_forward_read_ : last_backward_read_)[index(id)] = op;
+  }
+
+  /// Precondition: the stages behind `s` have been played, since gradients that they leave are
+  /// there.
+  StageCosts run(std::size_t s) {
+    const ChainStage& stage = chain_.stages[s];
+    StageCosts costs;
+    costs.output = stage.output_bytes;
+    costs.gradient = stage.gradient_bytes;
+    costs.saved = stage.saved_bytes;
+    const bool is_output_apart = !workload_.is_chain && stage.output != kNoTensor;
+    if (is_output_apart && !is_saved_[index(stage.output)]) costs.saved += stage.output_bytes;
+    costs.keep_workspace = beyond(costs.saved, forward_peak(stage, true));
+    costs.bare_workspace = beyond(costs.output, forward_peak(stage, false));
+    play_backward(s, costs);
+    for (std::uint32_t f = stage.forward_begin; f < stage.forward_end; ++f)
+      costs.forward += durations_[f];
+    for (const OperatorId op : chain_.backward(s)) costs.backward += durations_[index(op)];
+    return costs;
+  }
+
+  /// What the optimizer's operators allocate, all of it until the end.
+  Bytes optimizer_peak() {
+    begin(Bytes{});
+    for (std::uint32_t op = workload_.optimizer_begin; op < workload_.operators.size(); ++op) {
+      const Operator& it = workload_.operators[op];
+      allocate(it, it.kept);
+    }
+    return peak_;
+  }
+
+ private:
+  static Bytes beyond(Bytes left, Bytes peak) { return peak > left ? peak - left : Bytes{}; }
+
+  void begin(Bytes live) {
+    for (const TensorId id : made_) is_live_[index(id)] = false;
+    made_.clear();
+    live_ = peak_ = live;
+  }
+
+  void allocate(const Operator& op, TensorList writes) {
+    for (const TensorId id : workload_.list(writes)) {
+      if (is_live_[index(id)] || lasts_[index(id)]) continue;
+      is_live_[index(id)] = true;
+      made_.push_back(id);
+      live_ += workload_[id].bytes;
+    }
+    peak_ = std::max(peak_, live_ + op.workspace);
+  }
+
+  /// Frees what was made and has no reader after `op`, but for what `stays` holds.
+  void release_after(std::uint32_t op, const std::vector<std::uint32_t>& last_read, auto stays) {
+    std::erase_if(made_, [&](TensorId id) {
+      const std::uint32_t last = last_read[index(id)];
+      if (stays(id) || (last != kNone && last > op)) return false;
+      is_live_[index(id)] = false;
+      live_ -= workload_[id].bytes;
+      return true;
+    });
+  }
+
+  Bytes forward_peak(const ChainStage& stage, bool keep) {
+    begin(Bytes{});
+    const auto stays = [&](TensorId id) {
+      return workload_.is_chain || id == stage.output || (keep && is_saved_[index(id)]);
+    };
+    for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op) {
+      const Operator& it = workload_.operators[op];
+      allocate(it, keep ? it.kept : it.bare);
+      release_after(op, last_forward_read_, stays);
+    }
+    return peak_;
+  }
+
+  /// The gradient of the stage's output is there before it, but for the last stage, which makes it.
+  void play_backward(std::size_t s, StageCosts& costs) {
+    begin(s + 1 < chain_.stages.size() ? costs.gradient : Bytes{});
+    const auto stays = [&](TensorId id) { return workload_[id].lifetime != Lifetime::step; };
+    for (const OperatorId op : chain_.backward(s)) {
+      allocate(workload_[op], workload_[op].kept);
+      release_after(index(op), last_backward_read_, stays);
+    }
+    Bytes left = costs.gradient;
+    for (const TensorId id : made_) {
+      const Tensor& tensor = workload_[id];
+      if (tensor.lifetime == Lifetime::stays) left += tensor.bytes;
+      if (tensor.lifetime != Lifetime::accumulated) continue;
+      costs.lasting += tensor.bytes;
+      lasts_[index(id)] = true;
+    }
+    if (s > 0) left += chain_.stages[s - 1].gradient_bytes;
+    costs.backward_workspace = beyond(left + costs.lasting, peak_);
+  }
+
+  const Workload& workload_;
+  const ChainView& chain_;
+  const std::vector<Time>& durations_;
+  std::vector<bool> is_saved_, is_live_, lasts_;
+  std::vector<std::uint32_t> last_forward_read_, last_backward_read_;
+  std::vector<TensorId> made_;
+  Bytes live_, peak_;
+};
+
+/// What is there from the start: of it, what operators read, since nothing else is placed.
+void add_resident(ChainCosts& costs, const Workload& workload) {
+  std::vector<bool> seen(workload.tensors.size(), false);
+  for (const Operator& op : workload.operators)
+    for (const TensorId id : workload.list(op.reads)) {
+      const Tensor& tensor = workload[id];
+      const bool is_input = tensor.lifetime == Lifetime::input;
+      if (seen[index(id)] || (tensor.lifetime != Lifetime::resident && !is_input)) continue;
+      seen[index(id)] = true;
+      costs.resident += tensor.bytes;
+      if (is_input) costs.input += tensor.bytes;
+    }
+  for (const Tensor& tensor : workload.tensors)
+    if (tensor.lifetime == Lifetime::stays) costs.input_gradient += tensor.bytes;
+}
+
+}  // namespace
+
+Time ChainCosts::compute_time() const {
+  Time sum = optimizer;
+  for (const StageCosts& stage : stages) sum += stage.forward + stage.backward;
+  return sum;
+}
+
+ChainCosts chain_costs(const Workload& workload, const ChainView& chain,
+                       const std::vector<Time>& durations) {
+  ChainCosts costs;
+  StagePlay play(workload, chain, durations);
+  add_resident(costs, workload);
+  costs.stages.resize(chain.stages.size());
+  for (std::size_t s = chain.stages.size(); s-- > 0;) costs.stages[s] = play.run(s);
+  costs.optimizer_workspace = play.optimizer_peak();
+  for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op)
+    costs.optimizer += durations[op];
+  return costs;
+}
+
+}  // namespace plimsoll

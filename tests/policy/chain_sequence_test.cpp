@@ -1,0 +1,92 @@
+// Sequences of whole stages: their cost by hand, and on random schedules against execution.
+#include "policy/remat/chain_sequence.hpp"
+
+#include "support/chains.hpp"
+#include "support/policies.hpp"
+
+#include <random>
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+using Kind = ChainAction::Kind;
+
+struct Setting {
+  Workload workload;
+  Platform platform = test::one_gpu({});
+  Topology topology{platform};
+  ChainView view = chain_view(workload);
+  Problem problem{workload, view, platform, topology};
+};
+
+test::Chain random_chain(std::mt19937_64& random) {
+  const auto draw = [&](int low, int high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  test::Chain chain;
+  chain.output.push_back(draw(0, 5));
+  for (std::int64_t i = draw(1, 8); i > 0; --i) {
+    chain.forward.push_back(draw(0, 5));
+    chain.backward.push_back(draw(0, 9));
+    chain.output.push_back(draw(0, 5));
+    chain.saved.push_back(chain.output.back() + draw(0, 6));
+    chain.forward_workspace.push_back(draw(0, 4));
+    chain.backward_workspace.push_back(draw(0, 4));
+  }
+  return chain;
+}
+
+/// Before each backward a run of forwards from any value that was ever made: schedules of every
+/// kind, persistent or not, most of them wasteful.
+ChainSequence random_sequence(std::size_t stages, std::mt19937_64& random) {
+  std::vector<bool> made(stages, false), kept(stages, false);
+  ChainSequence sequence;
+  for (auto s = static_cast<std::uint32_t>(stages); s-- > 0;) {
+    if (!kept[s] || random() % 3 == 0) {
+      std::uint32_t from = static_cast<std::uint32_t>(random() % (s + 1));
+      while (from > 0 && !made[from - 1]) --from;
+      for (std::uint32_t k = from; k <= s; ++k) {
+        const bool keep = k == s || random() % 2 == 0;
+        sequence.push_back({keep ? Kind::keep : Kind::bare, k});
+        made[k] = true;
+        kept[k] = keep;
+      }
+    }
+    sequence.push_back({Kind::backward, s});
+  }
+  return sequence;
+}
+
+}  // namespace
+
+TEST_CASE("the chain whose best schedule drops and recomputes costs 7 within 5 bytes") {
+  Setting it{test::chain_workload({{1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1}, {}, {}})};
+  // F1 keep, F2 keep, drop saved_1, F3 keep, B3, F1 keep, B2, B1. The most is there during B3:
+  // a_0, saved_2, saved_3, delta_3, delta_2.
+  const ChainSequence sequence = {{Kind::keep, 0},     {Kind::keep, 1}, {Kind::keep, 2},
+                                  {Kind::backward, 2}, {Kind::keep, 0}, {Kind::backward, 1},
+                                  {Kind::backward, 0}};
+  const SequenceCost cost = cost_of(sequence, chain_costs(it.problem, ProcessorId{0}));
+  CHECK(cost.peak == Bytes{5});
+  CHECK(cost.time == test::seconds(7));
+}
+
+TEST_CASE("what a random sequence costs is what execution measures") {
+  std::mt19937_64 random(20261121);
+  for (int round = 0; round < 3000; ++round) {
+    Setting it{test::chain_workload(random_chain(random))};
+    const ChainSequence sequence = random_sequence(it.view.stages.size(), random);
+    const SequenceCost cost = cost_of(sequence, chain_costs(it.problem, ProcessorId{0}));
+    const test::Played played = test::play(plan_of(it.problem, ProcessorId{0}, sequence, "random"),
+                                           it.workload, it.platform);
+    CAPTURE(round);
+    REQUIRE(played.execution.status == RunStatus::ok);
+    REQUIRE(played.execution.makespan == cost.time);
+    REQUIRE(played.peak(MemoryId{0}) == cost.peak.count());
+    test::require_claims_hold(played);
+  }
+}
+
+}  // namespace plimsoll
