@@ -16,7 +16,8 @@ std::string to_text(const Diagnostic& diagnostic) {
     if (diagnostic.where.column > 0) text += ':' + std::to_string(diagnostic.where.column);
   }
   if (!text.empty()) text += ": ";
-  text += diagnostic.severity == Severity::error ? "error: " : "warning: ";
+  constexpr std::array kSeverities{"error: ", "warning: ", "note: "};
+  text += kSeverities[static_cast<std::size_t>(diagnostic.severity)];
   text += diagnostic.message;
   if (!diagnostic.hint.empty()) text += "; " + diagnostic.hint;
   return text;
@@ -47,9 +48,10 @@ InputError::InputError(std::vector<Diagnostic> diagnostics) : diagnostics_(std::
 }
 
 void Diagnostics::error(Location where, std::string message, std::string hint) {
-  if (errors_++ < kMaxErrors)
-    diagnostics_.push_back(
-        {Severity::error, std::move(where), std::move(message), std::move(hint)});
+  Diagnostic error{Severity::error, std::move(where), std::move(message), std::move(hint)};
+  // What `repeat:` writes once is wrong once.
+  if (std::ranges::find(diagnostics_, error) != diagnostics_.end()) return;
+  if (errors_++ < kMaxErrors) diagnostics_.push_back(std::move(error));
 }
 
 void Diagnostics::warning(Location where, std::string message, std::string hint) {
@@ -70,9 +72,12 @@ void Diagnostics::throw_if_errors() const {
   std::vector<Diagnostic> all = diagnostics_;
   sort_by_place(all);
   if (errors_ > kMaxErrors) {
+    const std::size_t more = errors_ - kMaxErrors;
     Diagnostic rest;
+    rest.severity = Severity::note;
     rest.where.origin = all.back().where.origin;
-    rest.message = "and " + std::to_string(errors_ - kMaxErrors) + " further errors";
+    rest.message = "and " + std::to_string(more) + " further error" + (more == 1 ? "" : "s") +
+                   ", " + std::to_string(errors_) + " in all";
     all.push_back(std::move(rest));
   }
   throw InputError(std::move(all));

@@ -16,15 +16,17 @@ struct Location {
   std::string origin;
   int line = 0;
   int column = 0;
+  bool operator==(const Location&) const = default;
 };
 
-enum class Severity { warning, error };
+enum class Severity { error, warning, note };
 
 struct Diagnostic {
   Severity severity = Severity::error;
   Location where;
   std::string message;  ///< one sentence: what was found, what was expected
   std::string hint;     ///< "did you mean `bandwidth`?" or empty
+  bool operator==(const Diagnostic&) const = default;
 };
 
 /// "scenario.yaml:3:5: error: unknown key `bandwith`; did you mean `bandwidth`?"
@@ -45,7 +47,8 @@ class InputError : public std::exception {
 /// Collects the diagnostics of one input.
 class Diagnostics {
  public:
-  /// After kMaxErrors further errors are counted but not kept; so are warnings.
+  /// After kMaxErrors further errors are counted but not kept; so are warnings. An error that is
+  /// there already counts once.
   static constexpr std::size_t kMaxErrors = 100;
 
   void error(Location where, std::string message, std::string hint = {});

@@ -42,8 +42,17 @@ TEST_CASE("beyond the cap errors are only counted") {
     diagnostics.throw_if_errors();
     FAIL("nothing thrown");
   } catch (const InputError& e) {
-    CHECK(e.diagnostics().back().message == "and 5 further errors");
+    CHECK(e.diagnostics().back().message == "and 5 further errors, 105 in all");
+    CHECK(e.diagnostics().back().severity == Severity::note);
   }
+}
+
+TEST_CASE("the same error at the same place is one") {
+  Diagnostics diagnostics;
+  for (int i = 0; i < 300; ++i) diagnostics.error({"a", 3, 7}, "e");
+  diagnostics.error({"a", 3, 8}, "e");
+  CHECK(diagnostics.all().size() == 2);
+  CHECK_FALSE(diagnostics.is_full());
 }
 
 TEST_CASE("the nearest name is within a third of the length") {

@@ -29,8 +29,10 @@ void print(std::string_view text) {
 
 void print_diagnostics(std::span<const Diagnostic> diagnostics) {
   for (const Diagnostic& diagnostic : diagnostics) fmt::print(stderr, "{}\n", to_text(diagnostic));
+  // Where not all are listed, a note has said how many there are.
+  const bool are_all = std::ranges::count(diagnostics, Severity::note, &Diagnostic::severity) == 0;
   const auto errors = std::ranges::count(diagnostics, Severity::error, &Diagnostic::severity);
-  if (errors > 1) fmt::print(stderr, "{} errors\n", errors);
+  if (are_all && errors > 1) fmt::print(stderr, "{} errors\n", errors);
 }
 
 void write_whole_file(const fs::path& path, std::string_view text) {
