@@ -1,6 +1,7 @@
 // The networks of the library under every policy: they run, and what is claimed is measured.
 #include "platform/platform_file.hpp"
 #include "policy/remat/chain_sequence.hpp"
+#include "policy/remat/select.hpp"
 #include "support/policies.hpp"
 
 #include <filesystem>
@@ -91,6 +92,56 @@ TEST_CASE("the costs of a network's stages bound what a sequence of them needs")
       CHECK(peak <= cost.peak.count());
       // The model does not see what goes early; that is never much.
       CHECK(static_cast<double>(cost.peak.count()) <= 1.15 * static_cast<double>(peak));
+    }
+  }
+}
+
+TEST_CASE("selected checkpoints of networks: both algorithms agree, as claimed and as modelled") {
+  using Kind = ChainAction::Kind;
+  const Platform platform = library_platform("v100-sxm2-host");
+  const Topology topology(platform);
+  const ProcessorId gpu = *platform.find_processor("gpu");
+  for (const std::string& name : library()) {
+    CAPTURE(name);
+    const Workload workload =
+        build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
+    const ChainView view = chain_view(workload);
+    const ChainCosts costs = chain_costs({workload, view, platform, topology}, gpu);
+    const SelectionChain chain = engine_chain(costs);
+    const Selection selection = select_near_linear(chain);
+    REQUIRE(select_quadratic(chain) == selection);
+
+    const auto stages = static_cast<std::uint32_t>(view.stages.size());
+    ChainSequence sequence;
+    for (std::uint32_t s = 0; s < selection.checkpoints.back(); ++s)
+      sequence.push_back({Kind::bare, s});
+    for (std::size_t i = selection.checkpoints.size(), end = stages; i-- > 0;) {
+      const std::uint32_t begin = selection.checkpoints[i];
+      for (std::uint32_t s = begin; s < end; ++s) sequence.push_back({Kind::keep, s});
+      for (auto s = static_cast<std::uint32_t>(end); s-- > begin;)
+        sequence.push_back({Kind::backward, s});
+      end = begin;
+    }
+    Bytes optimizing = costs.resident + costs.input_gradient + costs.optimizer_workspace;
+    for (const StageCosts& stage : costs.stages) optimizing += stage.lasting;
+    const Bytes modelled = cost_of(sequence, costs).peak;
+    CHECK(modelled == std::max(optimizing, costs.resident + Bytes{selection.value}));
+
+    for (const char* objective : {"engine", "replay", "traced"}) {
+      const auto play = [&](const char* policy) {
+        const Played it = test::play_policy(
+            fmt::format("{{name: {}, objective: {}}}", policy, objective), workload, platform);
+        REQUIRE(it.execution.status == RunStatus::ok);
+        REQUIRE(it.plan.claims.makespan);
+        test::require_claims_hold(it);
+        return it;
+      };
+      const Played dp = play("remat/select-dp"), linear = play("remat/select-linear");
+      const std::int64_t peak = linear.peak(*platform.find_memory("hbm"));
+      CHECK(dp.peak(*platform.find_memory("hbm")) == peak);
+      CHECK(dp.execution.makespan == linear.execution.makespan);
+      CHECK(dp.plan.bounds.peak.at(0).second.count() <= peak);
+      if (objective == std::string("engine")) CHECK(peak <= modelled.count());
     }
   }
 }
