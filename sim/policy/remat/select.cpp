@@ -40,19 +40,24 @@ Record<SelectParameters> select_record(const std::string& name) {
   return record;
 }
 
-SelectionChain engine_chain(const ChainCosts& costs) {
+SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view) {
   check_range(costs);
   const std::size_t n = costs.stages.size() + 1;
   SelectionChain chain;
   chain.own.assign(n, 0);  // a_0 is resident
   chain.end = chain.need = chain.before = chain.forward_need = chain.waiting = chain.own;
-  bool has_forward_workspace = false;
+  bool forwards_count = false;
+  Bytes passing_before;
   for (std::size_t k = 1; k < n; ++k) {
     const StageCosts& stage = costs.stages[k - 1];
+    // An output of a network that no backward reads is there until the next stage has run.
+    const Bytes passing = stage.saved - view.stages[k - 1].saved_bytes;
+    const Bytes beyond = passing_before + passing + forward_workspace(stage);
     chain.own[k] = stage.output.count();
-    chain.before[k] = chain.before[k - 1] + stage.saved.count();
-    chain.forward_need[k] = chain.before[k] + forward_workspace(stage).count();
-    has_forward_workspace |= forward_workspace(stage) > Bytes{};
+    chain.before[k] = chain.before[k - 1] + (stage.saved - passing).count();
+    chain.forward_need[k] = chain.before[k] + beyond.count();
+    forwards_count |= beyond > Bytes{};
+    passing_before = passing;
   }
   Bytes lasting;
   for (std::size_t k = n - 1; k > 0; --k) {
@@ -63,7 +68,7 @@ SelectionChain engine_chain(const ChainCosts& costs) {
     chain.need[k] =
         chain.before[k] + (stage.gradient + before + stage.backward_workspace + lasting).count();
   }
-  if (!has_forward_workspace) {
+  if (!forwards_count) {
     // Then the backward of the boundary stage needs at least what waits for it.
     chain.forward_need.clear();
     chain.waiting.clear();
@@ -85,8 +90,9 @@ Plan plan_of_checkpoints(const Problem& problem, ProcessorId processor,
   return plan;
 }
 
-SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs) {
-  if (objective == SelectObjective::engine) return engine_chain(costs);
+SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs,
+                               const ChainView& view) {
+  if (objective == SelectObjective::engine) return engine_chain(costs, view);
   const std::vector<std::int64_t> sizes = activation_sizes(costs);
   return objective == SelectObjective::replay ? replay_chain(sizes) : traced_chain(sizes);
 }

@@ -29,9 +29,11 @@ struct SelectParameters : SingleProcessorParameters {
 /// A Record of the parameters of the policy `name`.
 [[nodiscard]] Record<SelectParameters> select_record(const std::string& name);
 
-/// The instance whose M(0) is what execution needs beyond `costs.resident`, for chains whose
-/// optimizer needs no more than the backwards: equal to cost_of() for every set of checkpoints.
-[[nodiscard]] SelectionChain engine_chain(const ChainCosts& costs);
+/// The instance whose M(0) is what execution needs beyond `costs.resident`, where the optimizer
+/// needs no more than the backwards: exactly on abstract chains, at most on networks. There an
+/// output that no backward reads counts as a checkpoint, but inside a segment only until the next
+/// stage has run.
+[[nodiscard]] SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view);
 
 /// d_0, ..., d_L of the published objectives.
 [[nodiscard]] std::vector<std::int64_t> activation_sizes(const ChainCosts& costs);
@@ -42,6 +44,7 @@ struct SelectParameters : SingleProcessorParameters {
                                        const std::string& policy);
 
 /// The instance of `objective`, which is not `fixed`.
-[[nodiscard]] SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs);
+[[nodiscard]] SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs,
+                                             const ChainView& view);
 
 }  // namespace plimsoll

@@ -25,8 +25,9 @@ Planned plan_select_dp(const Problem& problem, const SelectParameters& parameter
         is_static ? "the other objectives allow more" : "remat/select-linear has no such limit");
   const ChainCosts costs = chain_costs(problem, processor);
   const Selection selection =
-      is_static ? select_static(activation_sizes(costs))
-                : select_quadratic(selection_chain(parameters.objective.value, costs));
+      is_static
+          ? select_static(activation_sizes(costs))
+          : select_quadratic(selection_chain(parameters.objective.value, costs, problem.chain));
   return plan_of_checkpoints(problem, processor, selection.checkpoints, parameters.name);
 }
 
