@@ -20,21 +20,25 @@ using namespace plimsoll;
 
 namespace {
 
-ChainCosts costs_of(std::int64_t stages, bool workspaces) {
+SelectionChain chain_of(std::int64_t stages, bool workspaces) {
   std::int64_t x = 12345;
   const auto next = [&x](std::int64_t most) {
     x = (1103515245 * x + 12345) % (std::int64_t{1} << 31);
     return Bytes{1 + x / 65536 % most};
   };
   ChainCosts costs;
-  costs.input = costs.input_gradient = next(100);
+  ChainView view;
+  Bytes before = costs.input = costs.input_gradient = next(100);
   for (std::int64_t s = 0; s < stages; ++s) {
     StageCosts stage;
     stage.output = stage.saved = stage.gradient = next(100);
+    stage.backward_peak = stage.saved + stage.gradient + before;
+    before = stage.gradient;
     if (workspaces) stage.keep_workspace = stage.bare_workspace = next(10'000);
     costs.stages.push_back(stage);
+    view.stages.emplace_back().saved_bytes = stage.saved;
   }
-  return costs;
+  return engine_chain(costs, view);
 }
 
 /// The slope of log(seconds) over log(n), by least squares.
@@ -62,7 +66,7 @@ bool compare(bool workspaces, long longest_program, long longest_linear) {
   for (long n = 10; n <= longest_linear; n *= 10) {
     for (const long stages : {n, 3 * n}) {
       if (stages > longest_linear) break;
-      const SelectionChain chain = engine_chain(costs_of(stages, workspaces));
+      const SelectionChain chain = chain_of(stages, workspaces);
       double seconds = 0;
       const Selection quick = timed(select_near_linear, chain, seconds);
       linear.emplace_back(static_cast<double>(stages), seconds);

@@ -175,6 +175,10 @@ ChainCosts costs_of(const Workload& workload, const Platform& platform) {
   return chain_costs(Problem{workload, view, platform, topology}, ProcessorId{0});
 }
 
+SelectionChain engine_chain_of(const Workload& workload) {
+  return engine_chain(costs_of(workload, test::one_gpu({})), chain_view(workload));
+}
+
 void require_selection(const Selection& selection, std::pair<std::int64_t, std::uint32_t> best) {
   REQUIRE(selection.value == best.first);
   REQUIRE(selection.checkpoints.back() == best.second);
@@ -188,13 +192,13 @@ TEST_CASE("engine: both planners measure the least peak of all sets of checkpoin
   for (int round = 0; round < 4000; ++round) {
     const Stages stages = random_stages(random, 9, round % 2 == 0);
     const Workload workload = test::workload_of(yaml_of(stages));
-    const ChainCosts costs = costs_of(workload, platform);
-    const SelectionChain chain = engine_chain(costs);
+    const std::int64_t resident = costs_of(workload, platform).resident.count();
+    const SelectionChain chain = engine_chain_of(workload);
     const auto best = brute_force(stages.count() + 1,
                                   [&](const Checkpoints& set) { return played_peak(stages, set); });
     CAPTURE(round, yaml_of(stages));
     const Selection selection = select_quadratic(chain);
-    require_selection(selection, {best.first - costs.resident.count(), best.second});
+    require_selection(selection, {best.first - resident, best.second});
     REQUIRE(select_near_linear(chain) == selection);
     REQUIRE(value_of(chain, selection.checkpoints) == selection.value);
     if (round % 4 >= 2) continue;
@@ -231,7 +235,7 @@ TEST_CASE("both algorithms select the same checkpoints of long chains") {
     REQUIRE(select_near_linear(replay_chain(d)) == select_quadratic(replay_chain(d)));
     REQUIRE(select_near_linear(traced_chain(d)) == select_quadratic(traced_chain(d)));
     const Workload workload = test::workload_of(yaml_of(random_stages(random, 80, round % 2 == 0)));
-    const SelectionChain chain = engine_chain(costs_of(workload, test::one_gpu({})));
+    const SelectionChain chain = engine_chain_of(workload);
     const Selection selection = select_quadratic(chain);
     REQUIRE(select_near_linear(chain) == selection);
     REQUIRE(value_of(chain, selection.checkpoints) == selection.value);
@@ -248,7 +252,7 @@ TEST_CASE("a forward that needs more than any backward moves the checkpoints") {
   // saved_3, saved_4 and 8, that is 11. After a checkpoint at 3 forward 3 would run again beside
   // the 8 B. {0, 1, 2} needs a_1 as well.
   const Workload workload = test::workload_of(yaml_of(stages));
-  const SelectionChain chain = engine_chain(costs_of(workload, test::one_gpu({})));
+  const SelectionChain chain = engine_chain_of(workload);
   const Selection expected{12, {0, 2}};
   CHECK(select_quadratic(chain) == expected);
   CHECK(select_near_linear(chain) == expected);

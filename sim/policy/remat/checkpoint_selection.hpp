@@ -16,14 +16,15 @@
 ///   objective  own_i  need_k                                        end_j      before_i    last
 ///   traced     d_i    d_{k-1}                                       P_j + d_j  P_{i+1}     d_{n-1}
 ///   replay     d_i    P_k + d_k + d_{k-1}                           0          P_{i+1}   2 d_{n-1}
-///   engine     a_i    P_k + delta_k + delta_{k-1} + ob_k + last_k   0          P_i             0
+///   engine     a_i    P_{k-1} + b_k + last_{k+1}                    0          P_i             0
 ///
 /// with P_k = d_0 + ... + d_{k-1} for the first two (traced is the paper's revised objective, from
 /// the recursion of the authors' program; replay is what an event-by-event execution of the same
-/// model needs) and P_k = saved_1 + ... + saved_k for the engine, where last_k are the parameter
-/// gradients of stages k and behind. There n = L + 1, and position L stands for the end of the
-/// chain: the last segment is not run again. `forward_need` and `waiting` are there for the engine
-/// alone and only where a forward has a workspace:
+/// model needs) and P_k = saved_1 + ... + saved_k for the engine, where b_k is all of stage k while
+/// its backward runs (on a chain saved_k, both gradients, the workspace, its parameter gradients)
+/// and last_k the parameter gradients of stages k and behind. There n = L + 1, and position L
+/// stands for the end of the chain: the last segment is not run again. `forward_need` and `waiting`
+/// are there for the engine alone and only where a forward may need more than the backwards:
 ///
 ///   forward_need_k = P_k + of_k;  waiting_j = delta_j + last_{j+1}, 0 for j = L.
 ///

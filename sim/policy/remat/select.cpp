@@ -56,20 +56,18 @@ SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view) {
     chain.own[k] = stage.output.count();
     chain.before[k] = chain.before[k - 1] + (stage.saved - passing).count();
     chain.forward_need[k] = chain.before[k] + beyond.count();
-    forwards_count |= beyond > Bytes{};
+    forwards_count |= beyond > Bytes{} || stage.backward_peak < stage.saved + stage.gradient;
     passing_before = passing;
   }
   Bytes lasting;
   for (std::size_t k = n - 1; k > 0; --k) {
     const StageCosts& stage = costs.stages[k - 1];
     if (k < n - 1) chain.waiting[k] = (stage.gradient + lasting).count();
+    chain.need[k] = chain.before[k - 1] + (stage.backward_peak + lasting).count();
     lasting += stage.lasting;
-    const Bytes before = k > 1 ? costs.stages[k - 2].gradient : costs.input_gradient;
-    chain.need[k] =
-        chain.before[k] + (stage.gradient + before + stage.backward_workspace + lasting).count();
   }
   if (!forwards_count) {
-    // Then the backward of the boundary stage needs at least what waits for it.
+    // Then the backward of a boundary stage needs all that its forward does, and what waits for it.
     chain.forward_need.clear();
     chain.waiting.clear();
   }
