@@ -243,6 +243,30 @@ TEST_CASE("both algorithms select the same checkpoints of long chains") {
   }
 }
 
+TEST_CASE("engine: the value is the measured peak where the backward is split in two") {
+  std::mt19937_64 random(20261126);
+  const Platform platform = test::one_gpu({});
+  for (int round = 0; round < 1000; ++round) {
+    std::string text = "workload: chain\ninput: 3 B\nchain:\n";
+    for (std::int64_t k = draw(random, 1, 12); k > 0; --k) {
+      const std::int64_t output = draw(random, 0, 9), saved = output + draw(random, 0, 9);
+      text += fmt::format(
+          "  - {{name: s{}, forward: 1 s, backward_input: 1 s, backward_weight: 1 s, output: {} B, "
+          "saved: {} B, held_for_weight_gradient: {} B, gradient: {} B, forward_workspace: {} B, "
+          "backward_workspace: {} B, parameters: {} B}}\n",
+          k, output, saved, draw(random, 0, saved), draw(random, 0, 9), draw(random, 0, 1) * 7,
+          draw(random, 0, 9), draw(random, 0, 9));
+    }
+    const Workload workload = test::workload_of(text);
+    const Selection selection = select_near_linear(engine_chain_of(workload));
+    const test::Played it = test::play_policy("remat/select-linear", workload, platform);
+    CAPTURE(text);
+    REQUIRE(it.peak(MemoryId{0}) ==
+            costs_of(workload, platform).resident.count() + selection.value);
+    test::require_claims_hold(it);
+  }
+}
+
 TEST_CASE("a forward that needs more than any backward moves the checkpoints") {
   // Stages of 1 B kept and left, no gradients but the third's 8 B, and 10 B while stage 3 runs.
   const Stages stages{{0, 1, 1, 1, 1},  {0, 1, 1, 1, 1}, {0, 0, 0, 8, 0},
@@ -294,11 +318,11 @@ TEST_CASE("what the selections do not do is refused") {
   CHECK_THROWS_WITH(test::planned("{name: remat/select-dp, objective: engin}", workload, platform),
                     Catch::Contains("engine"));
   test::Chain chain;
-  chain.output.assign(2002, 1);
-  chain.forward = chain.backward = chain.saved = std::vector<std::int64_t>(2001, 1);
+  chain.output.assign(10'002, 1);
+  chain.forward = chain.backward = chain.saved = std::vector<std::int64_t>(10'001, 1);
   CHECK_THROWS_WITH(test::planned("{name: remat/select-dp, objective: static}",
                                   test::chain_workload(chain), platform),
-                    Catch::Contains("the chain has 2001 stages; expected at most 2000"));
+                    Catch::Contains("the chain has 10001 stages; expected at most 10000"));
 }
 
 TEST_CASE("sizes beyond what sums can hold are refused, not wrapped around") {

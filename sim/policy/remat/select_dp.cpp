@@ -8,9 +8,9 @@ namespace plimsoll {
 
 namespace {
 
-/// Seconds of planning at worst.
+/// About a second of planning.
 constexpr std::size_t kMostStages = 30'000;
-constexpr std::size_t kMostStagesStatic = 2'000;
+constexpr std::size_t kMostStagesStatic = 10'000;
 
 Planned plan_select_dp(const Problem& problem, const SelectParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
@@ -47,7 +47,7 @@ PolicyInfo remat_select_dp_policy() {
                   "bound); one more forward of every stage but those of the last segment. "
                   "`replay`, `traced` and `static` know one size an activation, d_0 = the input "
                   "and d_i = `saved` of stage i, and their K is executed as `engine`'s is; "
-                  "`static` up to 2,000 stages, the others up to 30,000",
+                  "`static` up to 10,000 stages, the others up to 30,000",
        .guarantees = "exact for the objective among all sets of checkpoints; `engine` is the "
                      "measured peak on abstract chains. Of equals (but for `static`) the least "
                      "recomputation",
