@@ -166,10 +166,11 @@ class SlackTree {
     if (begin <= low && high <= end) return set(node, what, value);
     push(node);
     const std::uint32_t middle = low + (high - low) / 2;
-    change(2 * node, low, middle, begin, end, what, value);
-    change(2 * node + 1, middle, high, begin, end, what, value);
-    nodes_[node].room = std::max(nodes_[2 * node].room, nodes_[2 * node + 1].room);
-    nodes_[node].slack = std::max(nodes_[2 * node].slack, nodes_[2 * node + 1].slack);
+    const std::uint32_t left = 2 * node, right = left + 1;
+    change(left, low, middle, begin, end, what, value);
+    change(right, middle, high, begin, end, what, value);
+    nodes_[node].room = std::max(nodes_[left].room, nodes_[right].room);
+    nodes_[node].slack = std::max(nodes_[left].slack, nodes_[right].slack);
   }
 
   std::uint32_t leaves_ = 1;
