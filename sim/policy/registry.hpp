@@ -11,6 +11,8 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
+[[nodiscard]] PolicyInfo remat_select_dp_policy();
+[[nodiscard]] PolicyInfo remat_select_linear_policy();
 [[nodiscard]] PolicyInfo remat_sqrt_policy();
 
 /// Names that the design gives to policies which this version does not have, by family.

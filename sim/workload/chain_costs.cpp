@@ -19,11 +19,15 @@ class StagePlay {
         is_live_(workload.tensors.size(), false),
         lasts_(workload.tensors.size(), false),
         last_forward_read_(workload.tensors.size(), kNone),
-        last_backward_read_(workload.tensors.size(), kNone) {
+        last_backward_read_(workload.tensors.size(), kNone),
+        first_write_(workload.tensors.size(), kNone) {
     for (const TensorId id : chain.saved_tensors) is_saved_[index(id)] = true;
     for (std::uint32_t op = 0; op < workload.operators.size(); ++op)
       for (const TensorId id : workload.list(workload.operators[op].reads))
         (op < workload.forwards ? last_forward_read_ : last_backward_read_)[index(id)] = op;
+    for (auto op = static_cast<std::uint32_t>(workload.operators.size()); op-- > 0;)
+      for (const TensorId id : workload.list(workload.operators[op].kept))
+        first_write_[index(id)] = op;
   }
 
   /// Precondition: the stages behind `s` have been played, since gradients that they leave are
@@ -38,6 +42,7 @@ class StagePlay {
     if (is_output_apart && !is_saved_[index(stage.output)]) costs.saved += stage.output_bytes;
     costs.keep_workspace = beyond(costs.saved, forward_peak(stage, true));
     costs.bare_workspace = beyond(costs.output, forward_peak(stage, false));
+    costs.backward_peak = backward_peak(s);
     play_backward(s, costs);
     for (std::uint32_t f = stage.forward_begin; f < stage.forward_end; ++f)
       costs.forward += durations_[f];
@@ -98,6 +103,34 @@ class StagePlay {
     return peak_;
   }
 
+  /// With what the stage has kept and the gradients that reach it.
+  Bytes backward_peak(std::size_t s) {
+    begin(Bytes{});
+    const auto operators = chain_.backward(s);
+    if (operators.empty()) return Bytes{};
+    const std::uint32_t first = index(operators.front());
+    const auto place = [&](TensorId id) {
+      const std::uint32_t last = last_backward_read_[index(id)];
+      if (is_live_[index(id)] || last == kNone || last < first) return;
+      is_live_[index(id)] = true;
+      made_.push_back(id);
+      live_ += workload_[id].bytes;
+    };
+    for (const TensorId id : chain_.saved(s)) place(id);
+    for (const OperatorId op : operators)
+      for (const TensorId id : workload_.list(workload_[op].reads)) {
+        const std::uint32_t made = first_write_[index(id)];
+        const bool is_gradient = made != kNone && made >= workload_.forwards && made < first;
+        if (is_gradient && workload_[id].lifetime == Lifetime::step) place(id);
+      }
+    const auto stays = [&](TensorId id) { return workload_[id].lifetime != Lifetime::step; };
+    for (const OperatorId op : operators) {
+      allocate(workload_[op], workload_[op].kept);
+      release_after(index(op), last_backward_read_, stays);
+    }
+    return peak_;
+  }
+
   /// The gradient of the stage's output is there before it, but for the last stage, which makes it.
   void play_backward(std::size_t s, StageCosts& costs) {
     begin(s + 1 < chain_.stages.size() ? costs.gradient : Bytes{});
@@ -122,7 +155,7 @@ class StagePlay {
   const ChainView& chain_;
   const std::vector<Time>& durations_;
   std::vector<bool> is_saved_, is_live_, lasts_;
-  std::vector<std::uint32_t> last_forward_read_, last_backward_read_;
+  std::vector<std::uint32_t> last_forward_read_, last_backward_read_, first_write_;
   std::vector<TensorId> made_;
   Bytes live_, peak_;
 };

@@ -27,6 +27,10 @@ struct StageCosts {
   Bytes bare_workspace;      ///< while a bare forward runs, beyond `output`
   Bytes backward_workspace;  ///< while the backward runs
   Bytes lasting;             ///< left by the backward for good: gradients of parameters
+  /// The most that is there of this stage while its backward runs, each tensor until its last
+  /// reader; at most saved + both gradients + backward_workspace + lasting, and equal to it on
+  /// abstract chains with one backward a stage.
+  Bytes backward_peak;
 };
 
 struct ChainCosts {

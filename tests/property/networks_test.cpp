@@ -1,6 +1,7 @@
 // The networks of the library under every policy: they run, and what is claimed is measured.
 #include "platform/platform_file.hpp"
 #include "policy/remat/chain_sequence.hpp"
+#include "policy/remat/select.hpp"
 #include "support/policies.hpp"
 
 #include <filesystem>
@@ -92,6 +93,46 @@ TEST_CASE("the costs of a network's stages bound what a sequence of them needs")
       // The model does not see what goes early; that is never much.
       CHECK(static_cast<double>(cost.peak.count()) <= 1.15 * static_cast<double>(peak));
     }
+  }
+}
+
+TEST_CASE("selected checkpoints of networks: both algorithms agree, as claimed and as modelled") {
+  const Platform platform = library_platform("v100-sxm2-host");
+  const Topology topology(platform);
+  const MemoryId hbm = *platform.find_memory("hbm");
+  for (const std::string& name : library()) {
+    const Workload workload =
+        build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
+    const ChainView view = chain_view(workload);
+    const ChainCosts costs =
+        chain_costs({workload, view, platform, topology}, *platform.find_processor("gpu"));
+    const SelectionChain chain = engine_chain(costs, view);
+    const Selection selection = select_near_linear(chain);
+    CAPTURE(name);
+    REQUIRE(select_quadratic(chain) == selection);
+    Bytes optimizing = costs.resident + costs.input_gradient + costs.optimizer_workspace;
+    for (const StageCosts& stage : costs.stages) optimizing += stage.lasting;
+    const Bytes modelled = std::max(optimizing, costs.resident + Bytes{selection.value});
+
+    std::int64_t least = 0;
+    for (const char* objective : {"engine", "replay", "traced"}) {
+      const auto play = [&](const char* policy) {
+        const Played it = test::play_policy(
+            fmt::format("{{name: {}, objective: {}}}", policy, objective), workload, platform);
+        REQUIRE(it.execution.status == RunStatus::ok);
+        REQUIRE(it.plan.claims.makespan);
+        test::require_claims_hold(it);
+        CHECK(it.plan.bounds.peak.at(0).second.count() <= it.peak(hbm));
+        return std::pair(it.peak(hbm), it.execution.makespan);
+      };
+      CAPTURE(objective);
+      const auto linear = play("remat/select-linear");
+      CHECK(play("remat/select-dp") == linear);
+      if (least == 0) least = linear.first;
+      CHECK(least <= linear.first);
+    }
+    CHECK(least <= modelled.count());
+    CHECK(static_cast<double>(modelled.count()) <= 1.02 * static_cast<double>(least));
   }
 }
 

@@ -6,8 +6,8 @@ namespace plimsoll {
 namespace {
 
 Planned plan_every_stage(const Problem& problem, const SingleProcessorParameters& parameters) {
-  return checkpoint_segments(problem, processor_for(problem, parameters),
-                             problem.chain.stages.size(), parameters.name);
+  return equal_segments(problem, processor_for(problem, parameters), problem.chain.stages.size(),
+                        parameters.name);
 }
 
 }  // namespace

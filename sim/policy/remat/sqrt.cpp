@@ -28,8 +28,7 @@ Planned plan_sqrt(const Problem& problem, const SqrtParameters& parameters) {
                        fmt::format("segments is {}, the chain has {} stages; expected 1 to {}",
                                    segments, stages, stages));
   }
-  return checkpoint_segments(problem, processor_for(problem, parameters), segments,
-                             parameters.name);
+  return equal_segments(problem, processor_for(problem, parameters), segments, parameters.name);
 }
 
 }  // namespace

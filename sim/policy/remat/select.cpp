@@ -1,0 +1,98 @@
+#include "policy/remat/select.hpp"
+
+#include "policy/peak_bound.hpp"
+#include "policy/remat/segments.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+/// A bare forward needs no more than one that keeps, which runs later with more beside it; the
+/// larger of the two all the same, so that nothing rests on it.
+Bytes forward_workspace(const StageCosts& stage) {
+  const Bytes bare = stage.output + stage.bare_workspace;
+  return std::max(stage.keep_workspace, bare > stage.saved ? bare - stage.saved : Bytes{});
+}
+
+/// Throws QuantityOverflow where sums could leave the range that selections compute in.
+void check_range(const ChainCosts& costs) {
+  Bytes sum = costs.input + costs.input_gradient;
+  for (const StageCosts& stage : costs.stages)
+    sum += stage.saved + stage.output + stage.gradient + forward_workspace(stage) +
+           stage.backward_workspace + stage.lasting;
+  static_cast<void>(sum * 4);
+}
+
+}  // namespace
+
+Record<SelectParameters> select_record(const std::string& name) {
+  auto record = single_processor_record<SelectParameters>(name);
+  record.optional(
+      "objective", &SelectParameters::objective,
+      located(one_of<SelectObjective>({{"engine", SelectObjective::engine},
+                                       {"replay", SelectObjective::replay},
+                                       {"traced", SelectObjective::traced},
+                                       {"static", SelectObjective::fixed}})),
+      "what to minimise: `engine`, the peak that is measured; `replay`, that of the paper's model "
+      "event by event; `traced`, the paper's revised objective; `static`, its first; the last "
+      "three see d_0 = the input and d_i = `saved` of stage i; default engine");
+  return record;
+}
+
+SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view) {
+  check_range(costs);
+  const std::size_t n = costs.stages.size() + 1;
+  SelectionChain chain;
+  chain.own.assign(n, 0);  // a_0 is resident
+  chain.end = chain.need = chain.before = chain.forward_need = chain.waiting = chain.own;
+  bool forwards_count = false;
+  Bytes passing_before;
+  for (std::size_t k = 1; k < n; ++k) {
+    const StageCosts& stage = costs.stages[k - 1];
+    // An output of a network that no backward reads is there until the next stage has run.
+    const Bytes passing = stage.saved - view.stages[k - 1].saved_bytes;
+    const Bytes beyond = passing_before + passing + forward_workspace(stage);
+    chain.own[k] = stage.output.count();
+    chain.before[k] = chain.before[k - 1] + (stage.saved - passing).count();
+    chain.forward_need[k] = chain.before[k] + beyond.count();
+    forwards_count |= beyond > Bytes{} || stage.backward_peak < stage.saved + stage.gradient;
+    passing_before = passing;
+  }
+  Bytes lasting;
+  for (std::size_t k = n - 1; k > 0; --k) {
+    const StageCosts& stage = costs.stages[k - 1];
+    if (k < n - 1) chain.waiting[k] = (stage.gradient + lasting).count();
+    chain.need[k] = chain.before[k - 1] + (stage.backward_peak + lasting).count();
+    lasting += stage.lasting;
+  }
+  if (!forwards_count) {
+    // Then the backward of a boundary stage needs all that its forward does, and what waits for it.
+    chain.forward_need.clear();
+    chain.waiting.clear();
+  }
+  return chain;
+}
+
+std::vector<std::int64_t> activation_sizes(const ChainCosts& costs) {
+  check_range(costs);
+  std::vector<std::int64_t> sizes{costs.input.count()};
+  for (const StageCosts& stage : costs.stages) sizes.push_back(stage.saved.count());
+  return sizes;
+}
+
+Plan plan_of_checkpoints(const Problem& problem, ProcessorId processor,
+                         std::span<const std::uint32_t> checkpoints, const std::string& policy) {
+  Plan plan = checkpoint_segments(problem, processor, checkpoints, policy);
+  plan.bounds.peak = {{problem.platform[processor].memory, largest_operator(problem.workload)}};
+  return plan;
+}
+
+SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs,
+                               const ChainView& view) {
+  if (objective == SelectObjective::engine) return engine_chain(costs, view);
+  const std::vector<std::int64_t> sizes = activation_sizes(costs);
+  return objective == SelectObjective::replay ? replay_chain(sizes) : traced_chain(sizes);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,50 @@
+/// What remat/select-dp and remat/select-linear share: their parameters, what of a chain an
+/// objective counts, and the plan of a set of checkpoints.
+///
+/// Position i of a selection is the input of stage i (from 0), position L the end of the chain. The
+/// stages before the last checkpoint run forward leaving only checkpoints, the rest keeps
+/// everything and runs once; every other segment runs again, keeping everything, before its
+/// backward. All objectives are executed like this; the published ones also run the last segment
+/// again, which on a chain needs no less memory.
+///
+/// The published objectives know one size an activation, which is there as checkpoint, as
+/// recomputed activation and as gradient. Of a chain they see d_0 = the input and d_i = `saved` of
+/// stage i = 1..L (its output is in it); workspaces, gradients and parameters they do not see.
+#pragma once
+
+#include "policy/entry.hpp"
+#include "policy/remat/checkpoint_selection.hpp"
+#include "workload/chain_costs.hpp"
+
+#include <string>
+
+namespace plimsoll {
+
+enum class SelectObjective : std::uint8_t { engine, replay, traced, fixed };
+
+struct SelectParameters : SingleProcessorParameters {
+  Located<SelectObjective> objective;
+};
+
+/// A Record of the parameters of the policy `name`.
+[[nodiscard]] Record<SelectParameters> select_record(const std::string& name);
+
+/// The instance whose M(0) is what execution needs beyond `costs.resident`, where the optimizer
+/// needs no more than the backwards: exactly on abstract chains, at most on networks. There an
+/// output that no backward reads counts as a checkpoint, but inside a segment only until the next
+/// stage has run.
+[[nodiscard]] SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view);
+
+/// d_0, ..., d_L of the published objectives.
+[[nodiscard]] std::vector<std::int64_t> activation_sizes(const ChainCosts& costs);
+
+/// The plan that keeps `checkpoints` (ascending, from 0), with the largest operator as a bound.
+[[nodiscard]] Plan plan_of_checkpoints(const Problem& problem, ProcessorId processor,
+                                       std::span<const std::uint32_t> checkpoints,
+                                       const std::string& policy);
+
+/// The instance of `objective`, which is not `fixed`.
+[[nodiscard]] SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs,
+                                             const ChainView& view);
+
+}  // namespace plimsoll
