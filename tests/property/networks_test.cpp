@@ -55,10 +55,20 @@ TEST_CASE("every network of the library runs under every policy of one processor
     CHECK(none >= workload.saved_bytes.count());
     CHECK(peak_at("offload/all") <= none);
     CHECK(peak_at("offload/eager") <= none);
+    const std::int64_t revolve = peak_at("{name: remat/revolve, snapshots: 4}");
+    const std::int64_t greedy = peak_at("remat/chen-greedy");
+    CHECK(peak_at(fmt::format("{{name: remat/chen-greedy, budget: {} B}}", none * 8 / 7)) <=
+          none * 8 / 7);
+    for (const char* policy :
+         {"{name: remat/mixed, snapshots: 4}", "{name: remat/two-level, ram_slots: 3}",
+          "{name: remat/two-level, ram_slots: 3, overlap: true}", "remat/double"})
+      CHECK(peak_at(policy) > 0);
     // Running a stage again holds its temporaries beside the gradient that it waits for: in a
     // shallow network that may outweigh what is not kept.
     if (deep.contains(name)) {
       CHECK(sqrt < none);
+      CHECK(revolve < none);
+      CHECK(greedy < none);
       CHECK(every < none);
     }
   }

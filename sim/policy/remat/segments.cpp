@@ -1,24 +1,26 @@
 #include "policy/remat/segments.hpp"
 
-#include "policy/remat/chain_sequence.hpp"
-
 namespace plimsoll {
+
+ChainSequence segment_sequence(std::span<const std::uint32_t> begins, std::uint32_t stages) {
+  using Kind = ChainAction::Kind;
+  ChainSequence sequence;
+  for (std::uint32_t s = 0; s < begins.back(); ++s) sequence.push_back({Kind::bare, s});
+  std::uint32_t end = stages;
+  for (std::size_t i = begins.size(); i-- > 0; end = begins[i]) {
+    for (std::uint32_t s = begins[i]; s < end; ++s) sequence.push_back({Kind::keep, s});
+    for (std::uint32_t s = end; s-- > begins[i];) sequence.push_back({Kind::backward, s});
+  }
+  return sequence;
+}
 
 Plan checkpoint_segments(const Problem& problem, ProcessorId processor, std::size_t segments,
                          const std::string& policy) {
-  using Kind = ChainAction::Kind;
   const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
   const auto length = stages / static_cast<std::uint32_t>(segments);
-  const auto last_begin = static_cast<std::uint32_t>(segments - 1) * length;
-
-  ChainSequence sequence;
-  for (std::uint32_t s = 0; s < last_begin; ++s) sequence.push_back({Kind::bare, s});
-  for (std::uint32_t begin = last_begin, end = stages;; end = begin, begin -= length) {
-    for (std::uint32_t s = begin; s < end; ++s) sequence.push_back({Kind::keep, s});
-    for (std::uint32_t s = end; s-- > begin;) sequence.push_back({Kind::backward, s});
-    if (begin == 0) break;
-  }
-  return plan_of(problem, processor, sequence, policy);
+  std::vector<std::uint32_t> begins;
+  for (std::uint32_t i = 0; i < segments; ++i) begins.push_back(i * length);
+  return plan_of(problem, processor, segment_sequence(begins, stages), policy);
 }
 
 }  // namespace plimsoll
