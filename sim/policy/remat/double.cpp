@@ -49,12 +49,7 @@ ChainSequence double_sequence(std::uint32_t stages, std::uint32_t outer, std::ui
 }
 
 Planned plan_double(const Problem& problem, const DoubleParameters& parameters) {
-  OffloadParameters offload{};
-  offload.where = parameters.where;
-  offload.name = parameters.name;
-  offload.on = parameters.on;
-  offload.to = parameters.storage;
-  const OffloadMemories memories = offload_memories(problem, offload);
+  const OffloadMemories memories = offload_memories(problem, parameters, parameters.storage);
   const std::size_t stages = problem.chain.stages.size();
   const auto root = [](std::size_t n) { return static_cast<std::int64_t>(nearest_square_root(n)); };
   const std::int64_t outer =

@@ -58,12 +58,7 @@ void check(const TwoLevelProblem& steps, const Location& where) {
 }
 
 Planned plan_two_level(const Problem& problem, const TwoLevelParameters& parameters) {
-  OffloadParameters offload{};
-  offload.where = parameters.where;
-  offload.name = parameters.name;
-  offload.on = parameters.on;
-  offload.to = parameters.storage;
-  const OffloadMemories memories = offload_memories(problem, offload);
+  const OffloadMemories memories = offload_memories(problem, parameters, parameters.storage);
   const TwoLevelProblem steps = equal_steps(problem, parameters, memories);
   check(steps, parameters.where);
   const auto sequence = TwoLevelTable(steps).sequence();
