@@ -226,6 +226,11 @@ TEST_CASE("the plans of random chains under every schedule are as claimed and fi
       REQUIRE(played.execution.status == RunStatus::ok);
       REQUIRE(played.plan.claims.makespan);
       test::require_claims_hold(played);
+      // What it claims to need is enough.
+      gpu.capacity = std::max<std::int64_t>(1, played.peak(MemoryId{0}));
+      const Played tight = test::play_policy(policy, workload, test::one_gpu(gpu));
+      REQUIRE(tight.execution.makespan == played.execution.makespan);
+      gpu.capacity.reset();
       // Outputs are at most 3 B.
       if (policy.find("overlap: false") != std::string::npos)
         CHECK(played.peak(*platform.find_memory("dram")) <= 3 * storage_slots);
