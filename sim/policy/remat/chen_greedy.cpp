@@ -79,8 +79,9 @@ class ChenGreedy {
         static_cast<Unsigned128>(checkpoints.count()) * static_cast<Unsigned128>(largest.count());
     std::int64_t root = 0;
     for (std::int64_t bit = std::int64_t{1} << 61; bit > 0; bit >>= 1) {
-      const auto tried = static_cast<Unsigned128>(root + bit);
-      if (tried * tried <= product) root += bit;
+      const std::int64_t next = root + bit;
+      const auto tried = static_cast<Unsigned128>(next);
+      if (tried * tried <= product) root = next;
     }
     return Bytes{root};
   }
