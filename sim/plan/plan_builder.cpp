@@ -172,16 +172,17 @@ struct PlanBuilder::State {
     return LaneId{index};
   }
 
-  bool is_released_by_plan(BufferId buffer, std::span<const StepId> readers) const {
+  bool is_released_by_plan(BufferId buffer, const Readers& readers) const {
     switch (workload[plan[buffer].tensor].lifetime) {
       case Lifetime::step:
         return true;
+      case Lifetime::input:  // stays, but not a copy of it
+        return readers.producer(buffer) != kNoStep;
       case Lifetime::resident:
-      case Lifetime::input:
       case Lifetime::stays:
         return false;
       case Lifetime::accumulated:
-        return std::ranges::any_of(readers, [&](StepId s) {
+        return std::ranges::any_of(readers.of(buffer), [&](StepId s) {
           return plan[s].kind == StepKind::compute &&
                  workload[plan[s].op].phase == Phase::optimizer;
         });
@@ -205,7 +206,7 @@ struct PlanBuilder::State {
     const Readers readers(plan);
     for (std::uint32_t b = 0; b < plan.buffers.size(); ++b) {
       const BufferId buffer{b};
-      if (taken[b] || !is_released_by_plan(buffer, readers.of(buffer))) continue;
+      if (taken[b] || !is_released_by_plan(buffer, readers)) continue;
       const auto begin = static_cast<std::uint32_t>(plan.release_steps.size());
       for (const StepId step : last_in_each_lane(plan, readers.of(buffer)))
         plan.release_steps.push_back(step);

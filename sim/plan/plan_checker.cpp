@@ -204,7 +204,8 @@ class Checker {
     const auto b = static_cast<std::size_t>(release.buffer);
     const Lifetime lifetime = workload_[plan_[release.buffer].tensor].lifetime;
     if (freed[b]++ != 0) refuse("{} is released twice", name(release.buffer));
-    if (lifetime == Lifetime::resident || lifetime == Lifetime::input)
+    const bool is_copy = readers.producer(release.buffer) != kNoStep;
+    if (lifetime == Lifetime::resident || (lifetime == Lifetime::input && !is_copy))
       refuse("{} is released, but it is resident", name(release.buffer));
     if (lifetime == Lifetime::stays)
       refuse("{} is released, but it stays to the end", name(release.buffer));

@@ -2,6 +2,7 @@
 
 #include "memory/allocator.hpp"
 #include "plan/readers.hpp"
+#include "policy/copy_time.hpp"
 #include "policy/energy_claim.hpp"
 #include "workload/cost_model.hpp"
 
@@ -131,7 +132,7 @@ class Recurrence {
     const Lane& lane = plan_[step.lane];
     if (step.duration) return *step.duration;
     if (step.kind == StepKind::compute) return times_on(lane.processor)[index(step.op)];
-    return copy_time(lane, bytes(plan_.list(step.writes).front()));
+    return copy_time(problem_, lane.from, lane.to, bytes(plan_.list(step.writes).front()));
   }
 
   const std::vector<Time>& times_on(ProcessorId processor) {
@@ -139,19 +140,6 @@ class Recurrence {
     auto& times = times_[index(processor)];
     if (times.empty()) times = durations(problem_.workload, problem_.platform, processor);
     return times;
-  }
-
-  Time copy_time(const Lane& lane, Bytes size) const {
-    if (lane.from == lane.to) return Time{};
-    const Route& route = *problem_.topology.route(lane.from, lane.to);
-    const Memory& to = problem_.platform[lane.to];
-    const auto round_up = [](Bytes b, Bytes block) {
-      return (b.count() + block.count() - 1) / block.count();
-    };
-    const Bytes block = std::max(problem_.platform[lane.from].block, to.block);
-    Time time = route.latency + transfer_time(block * round_up(size, block), route.bandwidth);
-    if (to.erase_block > Bytes{}) time += to.erase_time * round_up(size, to.erase_block);
-    return time;
   }
 
   void evaluate(std::uint32_t s) {

@@ -10,10 +10,15 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_eager_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
+[[nodiscard]] PolicyInfo remat_chen_greedy_policy();
+[[nodiscard]] PolicyInfo remat_double_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
+[[nodiscard]] PolicyInfo remat_mixed_policy();
+[[nodiscard]] PolicyInfo remat_revolve_policy();
 [[nodiscard]] PolicyInfo remat_select_dp_policy();
 [[nodiscard]] PolicyInfo remat_select_linear_policy();
 [[nodiscard]] PolicyInfo remat_sqrt_policy();
+[[nodiscard]] PolicyInfo remat_two_level_policy();
 
 /// Names that the design gives to policies which this version does not have, by family.
 [[nodiscard]] std::span<const std::string> policies_to_come();

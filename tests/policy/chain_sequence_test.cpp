@@ -89,4 +89,51 @@ TEST_CASE("what a random sequence costs is what execution measures") {
   }
 }
 
+TEST_CASE("what a random sequence with a storage costs is what execution measures") {
+  std::mt19937_64 random(20261122);
+  for (int round = 0; round < 3000; ++round) {
+    Setting it{
+        test::chain_workload(random_chain(random)),
+        test::one_gpu({std::nullopt, 2, 3, "ideal", round % 3 == 0 ? ", latency: 1 s" : ""})};
+    const MemoryId dram = *it.platform.find_memory("dram");
+    const auto stages = static_cast<std::uint32_t>(it.view.stages.size());
+    // Every stage's input is written in the first sweep, or not; what was written and is not the
+    // present state is read back before its stage runs again.
+    ChainSequence sequence;
+    std::vector<bool> written(stages, false);
+    for (std::uint32_t s = 0; s + 1 < stages; ++s) {
+      if (random() % 2 == 0) {
+        sequence.push_back({Kind::write, s});
+        written[s] = true;
+      }
+      sequence.push_back({Kind::bare, s});
+    }
+    for (std::uint32_t s = stages; s-- > 0;) {
+      std::uint32_t from = s;
+      while (from > 0 && !written[from]) --from;
+      if (written[from] && (from > 0 || random() % 2 == 0)) sequence.push_back({Kind::read, from});
+      for (; from < s; ++from) sequence.push_back({Kind::bare, from});
+      sequence.push_back({Kind::keep, s});
+      if (random() % 4 == 0) sequence.push_back({Kind::write, s});
+      sequence.push_back({Kind::backward, s});
+    }
+    const ProcessorId gpu{0};
+    const SequenceCost cost =
+        cost_of(sequence, chain_costs(it.problem, gpu), chain_copies(it.problem, gpu, dram));
+    const Plan blocking = plan_of(it.problem, gpu, sequence, "random", ChainStorage{dram});
+    const test::Played played = test::play(blocking, it.workload, it.platform);
+    CAPTURE(round);
+    REQUIRE(played.execution.makespan == cost.time);
+    REQUIRE(played.peak(MemoryId{0}) == cost.peak.count());
+    test::require_claims_hold(played);
+    // Beside the computation, copies take no more time than in its way.
+    const test::Played overlapped =
+        test::play(plan_of(it.problem, gpu, sequence, "random", ChainStorage{dram, true}),
+                   it.workload, it.platform);
+    test::require_claims_hold(overlapped);
+    REQUIRE(overlapped.execution.status == RunStatus::ok);
+    REQUIRE(overlapped.execution.makespan <= cost.time);
+  }
+}
+
 }  // namespace plimsoll

@@ -56,12 +56,46 @@ TEST_CASE("every network of the library runs under every policy of one processor
     CHECK(none >= workload.saved_bytes.count());
     CHECK(peak_at("offload/all") <= none);
     CHECK(peak_at("offload/eager") <= none);
+    const std::int64_t revolve = peak_at("{name: remat/revolve, snapshots: 4}");
+    const std::int64_t greedy = peak_at("remat/chen-greedy");
+    for (const char* policy :
+         {"{name: remat/mixed, snapshots: 4}", "{name: remat/two-level, ram_slots: 3}",
+          "{name: remat/two-level, ram_slots: 3, overlap: true}", "remat/double"})
+      CHECK(peak_at(policy) > 0);
     // Running a stage again holds its temporaries beside the gradient that it waits for: in a
     // shallow network that may outweigh what is not kept.
     if (deep.contains(name)) {
       CHECK(sqrt < none);
+      CHECK(revolve < none);
+      CHECK(greedy < none);
       CHECK(every < none);
     }
+  }
+}
+
+TEST_CASE("chen-greedy keeps to its budget on every network of the library") {
+  const Platform platform = library_platform("v100-sxm2-host");
+  const Topology topology(platform);
+  for (const std::string& name : library()) {
+    const Workload workload =
+        build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
+    const ChainView view = chain_view(workload);
+    const Problem problem{workload, view, platform, topology};
+    const auto plan_within = [&](std::int64_t bytes) {
+      return test::bound_policy(fmt::format("{{name: remat/chen-greedy, budget: {} B}}", bytes))
+          .plan(problem);
+    };
+    const std::int64_t least = std::get<Infeasible>(plan_within(1)).smallest_budget.count();
+    Time slower = Time::unlimited();
+    for (const std::int64_t budget : {least, least + least / 4, 2 * least}) {
+      CAPTURE(name, least, budget);
+      const Played it = test::play(std::get<Plan>(plan_within(budget)), workload, platform);
+      test::require_claims_hold(it);
+      CHECK(it.peak(*platform.find_memory("hbm")) <= budget);
+      CHECK(it.execution.makespan <= slower);
+      slower = it.execution.makespan;
+    }
+    CHECK(std::holds_alternative<Infeasible>(plan_within(least - 1)));
   }
 }
 

@@ -26,9 +26,12 @@ template <class Parameters>
   return record;
 }
 
-/// Resolves `on` and `to`. The default storage is the memory in which 1 MiB is out and back first;
-/// ties go to the first in the platform file. Throws InputError where nothing is linked to the
-/// processor's memory.
+/// Resolves `on` and the name of the storage. The default storage is the memory in which 1 MiB is
+/// out and back first; ties go to the first in the platform file. Throws InputError where nothing
+/// is linked to the processor's memory.
+[[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
+                                               const SingleProcessorParameters& parameters,
+                                               const std::optional<Located<std::string>>& to);
 [[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
                                                const OffloadParameters& parameters);
 

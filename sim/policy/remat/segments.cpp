@@ -1,31 +1,26 @@
 #include "policy/remat/segments.hpp"
 
-#include "policy/remat/chain_sequence.hpp"
-
 namespace plimsoll {
 
-Plan checkpoint_segments(const Problem& problem, ProcessorId processor,
-                         std::span<const std::uint32_t> begins, const std::string& policy) {
+ChainSequence segment_sequence(std::span<const std::uint32_t> begins, std::uint32_t stages) {
   using Kind = ChainAction::Kind;
-  auto end = static_cast<std::uint32_t>(problem.chain.stages.size());
   ChainSequence sequence;
   for (std::uint32_t s = 0; s < begins.back(); ++s) sequence.push_back({Kind::bare, s});
-  for (std::size_t segment = begins.size(); segment-- > 0;) {
-    const std::uint32_t begin = begins[segment];
-    for (std::uint32_t s = begin; s < end; ++s) sequence.push_back({Kind::keep, s});
-    for (std::uint32_t s = end; s-- > begin;) sequence.push_back({Kind::backward, s});
-    end = begin;
+  std::uint32_t end = stages;
+  for (std::size_t i = begins.size(); i-- > 0; end = begins[i]) {
+    for (std::uint32_t s = begins[i]; s < end; ++s) sequence.push_back({Kind::keep, s});
+    for (std::uint32_t s = end; s-- > begins[i];) sequence.push_back({Kind::backward, s});
   }
-  return plan_of(problem, processor, sequence, policy);
+  return sequence;
 }
 
 Plan equal_segments(const Problem& problem, ProcessorId processor, std::size_t segments,
                     const std::string& policy) {
-  const std::size_t length = problem.chain.stages.size() / segments;
+  const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
+  const auto length = stages / static_cast<std::uint32_t>(segments);
   std::vector<std::uint32_t> begins;
-  for (std::size_t s = 0; s < segments; ++s)
-    begins.push_back(static_cast<std::uint32_t>(s * length));
-  return checkpoint_segments(problem, processor, begins, policy);
+  for (std::uint32_t i = 0; i < segments; ++i) begins.push_back(i * length);
+  return plan_of(problem, processor, segment_sequence(begins, stages), policy);
 }
 
 }  // namespace plimsoll

@@ -83,7 +83,8 @@ std::vector<std::int64_t> activation_sizes(const ChainCosts& costs) {
 
 Plan plan_of_checkpoints(const Problem& problem, ProcessorId processor,
                          std::span<const std::uint32_t> checkpoints, const std::string& policy) {
-  Plan plan = checkpoint_segments(problem, processor, checkpoints, policy);
+  const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
+  Plan plan = plan_of(problem, processor, segment_sequence(checkpoints, stages), policy);
   plan.bounds.peak = {{problem.platform[processor].memory, largest_operator(problem.workload)}};
   return plan;
 }

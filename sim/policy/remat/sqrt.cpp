@@ -1,5 +1,6 @@
 #include "policy/registry.hpp"
 #include "policy/remat/segments.hpp"
+#include "policy/remat/snapshots.hpp"
 
 #include <fmt/format.h>
 
@@ -10,13 +11,6 @@ namespace {
 struct SqrtParameters : SingleProcessorParameters {
   std::optional<Located<std::int64_t>> segments;
 };
-
-/// The integer nearest to the square root: the s with (s - 1/2)^2 < n < (s + 1/2)^2.
-std::size_t nearest_square_root(std::size_t n) {
-  std::size_t s = 1;
-  while (s * s + s < n) ++s;
-  return s;
-}
 
 Planned plan_sqrt(const Problem& problem, const SqrtParameters& parameters) {
   const std::size_t stages = problem.chain.stages.size();
