@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::int64_t kExact = 0;
 constexpr std::int64_t kDefaultSlots = 500;
-// What bounds memory: 1 GiB of values in slots, 512 MiB of points without, 128 MiB of rows.
+// What bounds memory: 1 GiB of values in slots or of points without, and 128 MiB of rows.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 27;
-constexpr std::int64_t kMostPoints = std::int64_t{1} << 25;
+constexpr std::int64_t kMostPoints = std::int64_t{1} << 26;
 constexpr std::size_t kMostStages = 4096;
 
 struct RotorParameters : BudgetParameters {
@@ -192,7 +192,7 @@ PolicyInfo remat_rotor_policy() {
            "value and compute it again may be faster still. Infeasible names the smallest budget",
        .complexity =
            "O(slots L^3) time, O(slots L^2) memory at most; `exact`: points of frontiers instead "
-           "of slots, refused beyond 33554432 of them in all. At most 4096 stages"},
+           "of slots, refused beyond 67108864 of them in all. At most 4096 stages"},
       record, plan_rotor);
 }
 

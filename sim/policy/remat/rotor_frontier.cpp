@@ -11,8 +11,8 @@ RotorFrontiers::RotorFrontiers(const RotorChain& chain, std::int64_t limit,
       most_points_(most_points),
       frontiers_(place(0, chain.stages())),
       stored_(most_stored(chain)) {
-  for (std::size_t t = 0; t < chain.stages(); ++t)
-    for (std::size_t s = t + 1; s-- > 0;) fill(s, t);
+  for (std::size_t s = chain.stages(); s-- > 0;)
+    for (std::size_t t = s; t < chain.stages(); ++t) fill(s, t);
 }
 
 std::int64_t RotorFrontiers::recomputed(std::size_t s, std::size_t t, std::int64_t units) const {
@@ -27,12 +27,12 @@ std::size_t RotorFrontiers::bytes() const {
 }
 
 void RotorFrontiers::fill(std::size_t s, std::size_t t) {
-  const bool is_last = t + 1 == chain_.stages();
-  its_limit_ = limit_ - (is_last ? 0 : chain_.forward_time(s, t + 1));
+  const std::size_t last = chain_.stages() - 1;
+  its_limit_ = limit_;
+  if (t < last) its_limit_ -= chain_.forward_time(s, t + 1) + recomputed(t + 1, last, chain_.units);
+  if (its_limit_ < 0) return;
   low_ = chain_.units - stored_[s];
-  high_ = chain_.units - (s > 0 ? chain_.output[s - 1] : 0);
   best_.clear();
-  if (its_limit_ < 0 || low_ > high_) return;
   keep(s, t);
   checkpoint(s, t);
   store(s, t);
@@ -40,14 +40,14 @@ void RotorFrontiers::fill(std::size_t s, std::size_t t) {
 
 void RotorFrontiers::keep(std::size_t s, std::size_t t) {
   const std::int64_t need = std::max(low_, chain_.keep_need(s, t));
-  if (need > high_) return;
+  if (need > chain_.units) return;
   if (s == t) {
     best_.push_back({need, 0});
     return;
   }
   for (const auto [units, time] : frontiers_[place(s + 1, t)]) {
     const std::int64_t needed = std::max(units + chain_.saved[s], need);
-    if (needed > high_) continue;
+    if (needed > chain_.units) continue;
     best_.push_back({needed, time});
     if (needed == need) return;
   }
@@ -61,7 +61,7 @@ void RotorFrontiers::checkpoint(std::size_t s, std::size_t t) {
     const std::int64_t add = chain_.forward_time(s, k);
     const std::int64_t need = std::max(low_, chain_.behind[t] + bare);
     while (final_ < best_.size() && best_[final_].time <= add) ++final_;
-    const std::int64_t end = final_ > 0 ? best_[final_ - 1].units : high_ + 1;
+    const std::int64_t end = final_ > 0 ? best_[final_ - 1].units : chain_.units + 1;
     if (need >= end || add > its_limit_) return;
     merge(frontiers_[place(s, k - 1)], frontiers_[place(k, t)], chain_.output[k - 1], add, need);
   }
@@ -69,7 +69,7 @@ void RotorFrontiers::checkpoint(std::size_t s, std::size_t t) {
 
 void RotorFrontiers::merge(Frontier left, Frontier right, std::int64_t shift, std::int64_t add,
                            std::int64_t need) {
-  std::int64_t lowest = final_ > 0 ? best_[final_ - 1].units : high_ + 1;
+  std::int64_t lowest = final_ > 0 ? best_[final_ - 1].units : chain_.units + 1;
   const auto first_below = [](Frontier frontier, std::int64_t units) {
     return std::ranges::partition_point(
         frontier, [&](const FrontierPoint& point) { return point.units >= units; });

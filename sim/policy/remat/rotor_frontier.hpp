@@ -55,7 +55,7 @@ class RotorFrontiers {
   // The frontier that is being made.
   std::vector<FrontierPoint> best_, open_;
   std::size_t final_ = 0;  ///< points of it that stay
-  std::int64_t low_ = 0, high_ = -1, its_limit_ = 0;
+  std::int64_t low_ = 0, its_limit_ = 0;
 };
 
 /// Nothing where no schedule fits. `known` is a schedule that does, where one is known: a limit

@@ -19,14 +19,13 @@ RotorTable::RotorTable(const RotorChain& chain, std::int64_t limit,
       limit_(std::min(limit, kNever - 1)),
       most_values_(most_values),
       checkpoints_(checkpoints),
-      rows_(place(0, chain.stages())),
+      rows_(place(0, chain.stages()), Row{nullptr, static_cast<std::int32_t>(chain.units + 1), 0}),
       best_(static_cast<std::size_t>(chain.units + 1)),
       stored_(most_stored(chain)) {
   const std::size_t last = chain.stages() - 1;
-  for (std::size_t t = 0; t <= last; ++t) {
-    if (t < last && !checkpoints[t + 1]) continue;
-    for (std::size_t s = t + 1; s-- > 0;) fill(s, t);
-  }
+  for (std::size_t s = last + 1; s-- > 0;)
+    for (std::size_t t = s; t <= last; ++t)
+      if (t == last || checkpoints[t + 1]) fill(s, t);
 }
 
 std::int64_t RotorTable::recomputed(std::size_t s, std::size_t t, std::int64_t units) const {
@@ -45,27 +44,26 @@ std::size_t RotorTable::bytes() const {
 }
 
 void RotorTable::fill(std::size_t s, std::size_t t) {
-  const bool is_last = t + 1 == chain_.stages();
-  const std::int64_t limit = limit_ - (is_last ? 0 : chain_.forward_time(s, t + 1));
+  const std::size_t last = chain_.stages() - 1;
+  std::int64_t limit = limit_;
+  if (t < last) limit -= chain_.forward_time(s, t + 1) + recomputed(t + 1, last, chain_.units);
+  if (limit < 0) return;
   low_ = chain_.units - stored_[s];
-  high_ = chain_.units - (s > 0 ? chain_.output[s - 1] : 0);
-  if (limit >= 0 && low_ <= high_) {
-    std::fill(best_.begin(), best_.begin() + (high_ - low_ + 1), kNever);
-    keep(s, t);
-    checkpoint(s, t, limit);
-  }
+  std::fill(best_.begin(), best_.begin() + (chain_.units - low_ + 1), kNever);
+  keep(s, t);
+  checkpoint(s, t, limit);
   store(s, t, limit);
 }
 
 void RotorTable::keep(std::size_t s, std::size_t t) {
   std::int64_t from = std::max(low_, chain_.keep_need(s, t));
   if (s == t) {
-    for (; from <= high_; ++from) at(from) = 0;
+    for (; from <= chain_.units; ++from) at(from) = 0;
     return;
   }
   const Row& inner = rows_[place(s + 1, t)];
   from = std::max(from, inner.first + chain_.saved[s]);
-  for (; from <= high_; ++from) {
+  for (; from <= chain_.units; ++from) {
     const auto behind = static_cast<std::size_t>(from - chain_.saved[s] - inner.first);
     at(from) = behind < static_cast<std::size_t>(inner.size) ? inner.values[behind] : 0;
   }
@@ -74,7 +72,7 @@ void RotorTable::keep(std::size_t s, std::size_t t) {
 void RotorTable::checkpoint(std::size_t s, std::size_t t, std::int64_t limit) {
   // R falls with u, and a checkpoint at k adds at least the forwards s..k-1: from the first u at
   // which R is at most that, k and all behind it are of no use.
-  std::int64_t end = high_ + 1, bare = 0;
+  std::int64_t end = chain_.units + 1, bare = 0;
   for (std::size_t k = s + 1; k <= t; ++k) {
     bare = std::max(bare, chain_.bare_need(s, k - 1));
     const std::int64_t add = chain_.forward_time(s, k);
@@ -118,12 +116,11 @@ void RotorTable::lower(const Row& left, const Row& right, std::int64_t shift, st
 
 void RotorTable::store(std::size_t s, std::size_t t, std::int64_t limit) {
   std::int64_t first = low_;
-  while (first <= high_ && (limit < 0 || at(first) > limit)) ++first;
+  while (first <= chain_.units && at(first) > limit) ++first;
+  if (first > chain_.units) return;
   Row& row = rows_[place(s, t)];
-  // Nobody asks beyond the window; so a row without values says where it ends.
-  row.first = static_cast<std::int32_t>(first <= high_ ? first : chain_.units + 1);
-  if (first > high_) return;
-  std::int64_t end = high_ + 1;
+  row.first = static_cast<std::int32_t>(first);
+  std::int64_t end = chain_.units + 1;
   while (end > first && at(end - 1) == 0) --end;
   row.size = static_cast<std::int32_t>(end - first);
   if (row.size == 0) return;

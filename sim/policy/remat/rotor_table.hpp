@@ -1,11 +1,15 @@
 /// The table of R (rotor_chain.hpp) with time as a dense row over the units of memory, filled only
 /// where a best schedule can be.
 ///
-/// A row (s, t) holds R for u in a window. From above: the input of s is stored, so u is at most
-/// units - a_{s-1}, and from the u at which R is 0 nothing needs to be held. From below: not more
-/// can be stored than all that the stages before s save. And where R is beyond `limit`, the time of
-/// a known schedule, less what must be spent outside (to be past t < L-1 takes a run of s..t that
-/// keeps nothing), it serves no better one. No decision is stored.
+/// A row (s, t) holds R for u in a window. From the u at which R is 0 nothing needs to be held. Not
+/// more can be stored than all that the stages before s save, so u is at least the rest. And where
+/// R is beyond the limit of (s, t) it is of no use: with `limit` the R of a known schedule, that is
+/// what remains of it after
+///   - f_s + .. + f_t if t < L-1: the stages behind t came first, so s..t have run bare before, and
+///   - R(t+1, L-1, units): what the stages behind t cost when they have all the memory.
+/// (What a schedule within `limit` does in the stages behind t alone is a schedule of those, of
+/// parts that the same argument leaves in the table; so this R is not above its time even though
+/// the table is not complete.) No decision is stored.
 ///
 /// Checkpoints may be restricted to some stages. That gives a schedule, so a limit, at a fraction
 /// of the time.
@@ -64,8 +68,8 @@ class RotorTable {
   const std::vector<bool>& checkpoints_;
   std::vector<Row> rows_;
   RowStore<std::int64_t> store_;
-  std::vector<std::int64_t> best_;    ///< the row that is being made, from low_ to high_
-  std::int64_t low_ = 0, high_ = -1;  ///< the window of the row that is being made
+  std::vector<std::int64_t> best_;  ///< the row that is being made, from low_ to all units
+  std::int64_t low_ = 0;
   std::vector<std::int64_t> stored_;  ///< most_stored
 };
 
