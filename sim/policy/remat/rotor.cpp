@@ -186,10 +186,11 @@ PolicyInfo remat_rotor_policy() {
            "a chain (networks are cut at articulation points) with general costs; on networks the "
            "stages' sizes are upper bounds, so that less than the budget may be used",
        .guarantees =
-           "the peak is at most the budget. With `exact` the least time among persistent schedules "
-           "of the chain's costs; with slots the least among those that fit after rounding (sizes "
-           "up, budget down); what never stores less fits as `none`. Schedules that drop a stored "
-           "value and compute it again may be faster still. Infeasible names the smallest budget",
+           "the peak is at most the budget; a budget that `none` meets costs no time. With `exact` "
+           "the least time of all persistent schedules (what is stored stays until its use) by the "
+           "chain's costs; with slots the least of those that fit after rounding, sizes up, budget "
+           "down. Schedules that drop a stored value to make it again may be faster still. What is "
+           "infeasible names the smallest budget, for the same slots",
        .complexity =
            "O(slots L^3) time, O(slots L^2) memory at most; `exact`: points of frontiers instead "
            "of slots, refused beyond 67108864 of them in all. At most 4096 stages"},
