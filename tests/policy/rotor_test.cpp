@@ -1,6 +1,5 @@
 // remat/rotor: its tables against the recursion written down plainly, its plans against execution
 // and against every persistent schedule of small chains.
-#include "policy/remat/lower_to_sum.hpp"
 #include "policy/remat/rotor_frontier.hpp"
 #include "support/chains.hpp"
 #include "support/policies.hpp"
@@ -167,24 +166,6 @@ std::vector<ChainSequence> persistent_schedules(std::uint32_t s, std::uint32_t t
 }
 
 }  // namespace
-
-TEST_CASE("the loops of rotor's rows take minima of sums for every length") {
-  Dice dice(1);
-  for (std::size_t count = 0; count < 70; ++count) {
-    std::vector<std::int64_t> a(count), b(count), best(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      a[i] = dice(0, kNever), b[i] = dice(0, kNever), best[i] = dice(0, 3 * kNever);
-    }
-    const std::int64_t add = dice(0, kNever / 2);
-    std::vector<std::int64_t> two = best, one = best;
-    lower_to_sum(two.data(), a.data(), b.data(), count, add);
-    lower_to_sum(one.data(), a.data(), count, add);
-    for (std::size_t i = 0; i < count; ++i) {
-      CHECK(two[i] == std::min(best[i], a[i] + b[i] + add));
-      CHECK(one[i] == std::min(best[i], a[i] + add));
-    }
-  }
-}
 
 TEST_CASE("rotor's tables hold the values of the published recursion, exact in bytes") {
   Dice dice(20261121);

@@ -1,7 +1,5 @@
 #include "policy/remat/rotor_table.hpp"
 
-#include "policy/remat/lower_to_sum.hpp"
-
 #include <algorithm>
 
 namespace plimsoll {
@@ -88,6 +86,21 @@ void RotorTable::checkpoint(std::size_t s, std::size_t t, std::int64_t limit) {
   }
 }
 
+namespace {
+
+// The inner loops; compilers make vector instructions of them.
+void lower_to_sum(std::int64_t* __restrict best, const std::int64_t* __restrict a,
+                  const std::int64_t* __restrict b, std::int64_t count, std::int64_t add) {
+  for (std::int64_t i = 0; i < count; ++i) best[i] = std::min(best[i], a[i] + b[i] + add);
+}
+
+void lower_to_sum(std::int64_t* __restrict best, const std::int64_t* __restrict a,
+                  std::int64_t count, std::int64_t add) {
+  for (std::int64_t i = 0; i < count; ++i) best[i] = std::min(best[i], a[i] + add);
+}
+
+}  // namespace
+
 void RotorTable::lower(const Row& left, const Row& right, std::int64_t shift, std::int64_t from,
                        std::int64_t end, std::int64_t add) {
   const std::int64_t left_end = std::min<std::int64_t>(end, left.first + left.size);
@@ -96,19 +109,16 @@ void RotorTable::lower(const Row& left, const Row& right, std::int64_t shift, st
   const auto right_at = [&](std::int64_t units) {
     return right.values + (units - shift - right.first);
   };
-  const auto count = [](std::int64_t begin, std::int64_t stop) {
-    return static_cast<std::size_t>(stop - begin);
-  };
   const std::int64_t both = std::min(left_end, right_end);
   if (from < both) {
-    lower_to_sum(&at(from), left_at(from), right_at(from), count(from, both), add);
+    lower_to_sum(&at(from), left_at(from), right_at(from), both - from, add);
     from = both;
   }
   if (from < left_end) {
-    lower_to_sum(&at(from), left_at(from), count(from, left_end), add);
+    lower_to_sum(&at(from), left_at(from), left_end - from, add);
     from = left_end;
   } else if (from < right_end) {
-    lower_to_sum(&at(from), right_at(from), count(from, right_end), add);
+    lower_to_sum(&at(from), right_at(from), right_end - from, add);
     from = right_end;
   }
   for (; from < end; ++from) at(from) = add;

@@ -14,7 +14,7 @@
 /// Checkpoints may be restricted to some stages. That gives a schedule, so a limit, at a fraction
 /// of the time.
 ///
-/// O(L^3 units / 6) at worst, with rows added and compared by wide registers; 8 B a held value.
+/// O(L^3 units / 6) time at worst, in loops along rows; 8 B a held value.
 #pragma once
 
 #include "policy/remat/rotor_chain.hpp"
