@@ -11,20 +11,21 @@ namespace plimsoll {
 
 std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
-      none_policy(),                 //
-      offload_all_policy(),          //
-      offload_eager_policy(),        //
-      pipeline_1f1b_policy(),        //
-      pipeline_gpipe_policy(),       //
-      remat_chen_greedy_policy(),    //
-      remat_double_policy(),         //
-      remat_every_stage_policy(),    //
-      remat_mixed_policy(),          //
-      remat_revolve_policy(),        //
-      remat_select_dp_policy(),      //
+      none_policy(),  //
+      offload_all_policy(),  //
+      offload_eager_policy(),  //
+      pipeline_1f1b_policy(),  //
+      pipeline_gpipe_policy(),  //
+      remat_chen_greedy_policy(),  //
+      remat_double_policy(),  //
+      remat_every_stage_policy(),  //
+      remat_mixed_policy(),  //
+      remat_revolve_policy(),  //
+      remat_rotor_policy(),  //
+      remat_select_dp_policy(),  //
       remat_select_linear_policy(),  //
-      remat_sqrt_policy(),           //
-      remat_two_level_policy(),      //
+      remat_sqrt_policy(),  //
+      remat_two_level_policy(),  //
   };
   return all;
 }

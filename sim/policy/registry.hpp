@@ -15,6 +15,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
 [[nodiscard]] PolicyInfo remat_mixed_policy();
 [[nodiscard]] PolicyInfo remat_revolve_policy();
+[[nodiscard]] PolicyInfo remat_rotor_policy();
 [[nodiscard]] PolicyInfo remat_select_dp_policy();
 [[nodiscard]] PolicyInfo remat_select_linear_policy();
 [[nodiscard]] PolicyInfo remat_sqrt_policy();

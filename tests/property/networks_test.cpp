@@ -170,6 +170,52 @@ TEST_CASE("selected checkpoints of networks: both algorithms agree, as claimed a
   }
 }
 
+TEST_CASE("remat/rotor keeps to its budget on networks and names the smallest") {
+  for (const char* board : {"v100-sxm2-host", "raspberry-pi-4b"}) {
+    Platform platform = library_platform(board);
+    const MemoryId home = platform.processors.front().memory;
+    platform.memories[static_cast<std::size_t>(home)].capacity = Bytes::unlimited();
+    const Topology topology(platform);
+    for (const std::string& name : library()) {
+      const Workload workload =
+          build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
+      const ChainView view = chain_view(workload);
+      const Played none = test::play_policy("none", workload, platform);
+      const std::int64_t all = none.peak(home);
+      const auto run = [&](std::int64_t budget, const char* slots) {
+        CAPTURE(board, name, budget, slots);
+        Planned planned =
+            test::bound_policy(
+                fmt::format("{{name: remat/rotor, budget: {} B, slots: {}}}", budget, slots))
+                .plan(Problem{workload, view, platform, topology});
+        if (const auto* infeasible = std::get_if<Infeasible>(&planned)) {
+          CHECK(infeasible->smallest_budget.count() > budget);
+          return std::pair{Time::unlimited(), infeasible->smallest_budget.count()};
+        }
+        const Played it = test::play(std::move(std::get<Plan>(planned)), workload, platform);
+        REQUIRE(it.execution.status == RunStatus::ok);
+        REQUIRE(it.plan.claims.makespan);
+        test::require_claims_hold(it);
+        CHECK(it.peak(home) <= budget);
+        return std::pair{it.execution.makespan, std::int64_t{0}};
+      };
+      CHECK(run(all, "500").first == none.execution.makespan);
+      for (const char* slots : {"500", "exact"}) {
+        CAPTURE(board, name, slots);
+        const std::int64_t smallest = run(1, slots).second;
+        REQUIRE(smallest <= all);
+        const Time leanest = run(smallest, slots).first;
+        CHECK(leanest >= none.execution.makespan);
+        CHECK_FALSE(leanest.is_unlimited());
+        CHECK(run(smallest - 1, slots).second == smallest);
+        const Time half = run(smallest + (all - smallest) / 2, slots).first;
+        CHECK(half <= leanest);
+        CHECK(half >= none.execution.makespan);
+      }
+    }
+  }
+}
+
 TEST_CASE("networks of the library run on four devices, as claimed") {
   // A switch for the one, a mesh for the other.
   for (const char* cluster : {"pcie-4gpu-workstation", "dgx-1-v100"}) {

@@ -110,6 +110,31 @@ TEST_CASE("checkpoint oracles: store all, and every number of segments") {
   }
 }
 
+TEST_CASE("checkpoint oracles: remat/rotor takes the known least time within every limit") {
+  const json checkpoints = oracle("checkpoint_chain.json");
+  for (const json& it : checkpoints.at("instances")) {
+    const std::string workload = test::chain_yaml(chain_of(it.at("chain")));
+    const std::string platform = test::platform_yaml({});
+    for (const json& row : it.at("by_limit"))
+      for (const char* slots : {"500", "exact"}) {
+        const std::int64_t limit = row.at("M");
+        INFO(it.at("name") << " M = " << limit << ", slots " << slots);
+        const json result = run_scenario(
+            platform, workload,
+            fmt::format("{{name: remat/rotor, budget: {} B, slots: {}}}", limit, slots));
+        if (row.at("dp_strict").is_null()) {
+          CHECK(result.at("status") == "infeasible");
+          continue;
+        }
+        REQUIRE(result.at("status") == "ok");
+        CHECK(result.at("makespan_s") == row.at("dp_strict").get<double>());
+        CHECK(peak(result) <= limit);
+        CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
+        CHECK(result.at("claims").at("peak_bytes").at("hbm") == peak(result));
+      }
+  }
+}
+
 namespace {
 
 std::string pipeline_platform(int devices, double latency) {
