@@ -10,9 +10,9 @@ namespace plimsoll {
 
 std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
-      none_policy(),          offload_all_policy(),    offload_eager_policy(),
-      pipeline_1f1b_policy(), pipeline_gpipe_policy(), remat_every_stage_policy(),
-      remat_exact_policy(),   remat_sqrt_policy(),
+      none_policy(),          offload_all_policy(),         offload_eager_policy(),
+      pipeline_1f1b_policy(), pipeline_gpipe_policy(),      remat_every_stage_policy(),
+      remat_exact_policy(),   remat_nonpersistent_policy(), remat_sqrt_policy(),
   };
   return all;
 }

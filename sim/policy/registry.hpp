@@ -12,6 +12,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
 [[nodiscard]] PolicyInfo remat_exact_policy();
+[[nodiscard]] PolicyInfo remat_nonpersistent_policy();
 [[nodiscard]] PolicyInfo remat_sqrt_policy();
 
 }  // namespace plimsoll

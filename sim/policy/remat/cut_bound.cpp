@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <functional>
 #include <limits>
 
 namespace plimsoll {
@@ -200,19 +201,28 @@ std::int64_t CutBound::forward_time(const ChainStore& store) const {
 }
 
 std::int64_t time_bound(const ChainModel& model, std::int64_t budget, std::int64_t known) {
-  constexpr std::uint32_t kMostCuts = 5;
-  constexpr int kSteps = 100;
+  constexpr std::uint32_t kMostCuts = 5, kPlaces = 16;
+  constexpr int kSteps = 60;
   const std::int64_t rest = model.compute_time() - model.forward_before[model.stages];
   std::int64_t best = model.compute_time();
-  for (std::uint32_t count = 1; count <= kMostCuts; ++count) {
-    std::vector<std::uint32_t> cuts;
-    for (std::uint32_t j = 0; j < count; ++j) {
-      const std::uint32_t t = model.stages - model.stages * j / (count + 1);
-      if (t >= 2 && (cuts.empty() || t < cuts.back())) cuts.push_back(t);
+  std::vector<std::uint32_t> cuts;
+  while (cuts.size() < kMostCuts) {
+    std::vector<std::uint32_t> best_cuts;
+    for (std::uint32_t j = 0; j < kPlaces; ++j) {
+      const std::uint32_t t = model.stages - model.stages * j / kPlaces;
+      if (t < 2 || std::ranges::find(cuts, t) != cuts.end()) continue;
+      std::vector<std::uint32_t> tried = cuts;
+      tried.push_back(t);
+      std::ranges::sort(tried, std::greater<>());
+      CutBound bound(model, budget, model.stages, tried);
+      bound.raise_prices({}, known - rest, kSteps);
+      const std::int64_t value = bound.forward_time({}) + rest;
+      if (value <= best) continue;
+      best = value;
+      best_cuts = std::move(tried);
     }
-    CutBound bound(model, budget, model.stages, cuts);
-    bound.raise_prices({}, known - rest, kSteps);
-    best = std::max(best, bound.forward_time({}) + rest);
+    if (best_cuts.empty()) break;
+    cuts = std::move(best_cuts);
   }
   return best;
 }

@@ -10,7 +10,6 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::int64_t kSlots = 2000;     ///< of the schedule that the search begins with
 constexpr std::int64_t kNodes = 400'000;  ///< about ten seconds and 100 MB
 
 struct ExactParameters : BudgetParameters {
@@ -33,10 +32,13 @@ std::int64_t smallest_budget(const ChainModel& model, std::int64_t nodes) {
 /// The best schedule known and what no schedule does better.
 SearchResult solve(const ChainModel& model, const ChainCosts& costs, std::int64_t budget,
                    std::int64_t nodes) {
+  // What the search begins with is worth more work where there is a search.
+  const bool searched = model.stages <= kMostSearchedStages;
   ChainSequence start;
-  if (auto relay = relay_schedule(model, costs, budget, kSlots, 8)) start = relay->sequence;
+  if (auto relay = relay_schedule(model, costs, budget, searched ? 2000 : 500, searched ? 8 : 2))
+    start = relay->sequence;
   SearchResult result;
-  if (model.stages <= kMostSearchedStages)
+  if (searched)
     result = search_schedules(model, budget, start, nodes);
   else
     result.sequence = start;

@@ -44,13 +44,28 @@ class Table {
     for (auto& rows : rows_) rows.resize(n * n);
   }
 
-  /// Fills `least` and `enough` of every row; with `cells` the values between them, too.
-  void fill(std::int64_t most, bool cells) {
-    has_cells_ = cells;
-    for (std::uint32_t t = 1; t <= model_.stages; ++t)
-      for (std::uint32_t s = t; s > 0; --s)
-        for (const Part what : {Part::relayed, Part::whole})
-          if (what == Part::whole || relays_ || s == t) fill_row(what, s, t, most, cells);
+  /// What each row needs at least and at most: `least` and `enough`.
+  void fill_ends() {
+    for_rows([&](Part what, std::uint32_t s, std::uint32_t t) { fill_ends(what, s, t); });
+  }
+
+  /// The values between, up to `most`. Precondition: fill_ends().
+  void fill_cells(std::int64_t most) {
+    std::size_t count = 0;
+    for_rows([&](Part what, std::uint32_t s, std::uint32_t t) {
+      Row& it = row(what, s, t);
+      it.at = count;
+      if (it.least < end_of(it, most))
+        count += static_cast<std::size_t>(end_of(it, most) - it.least);
+      if (count > kMostCells) throw std::length_error("the table of schedules passes 1 GiB");
+    });
+    cells_.assign(count, kNever);
+    has_cells_ = true;
+    for_rows([&](Part what, std::uint32_t s, std::uint32_t t) {
+      const Row& it = row(what, s, t);
+      if (it.least >= end_of(it, most)) return;
+      for_moves(what, s, t, [&](Move, const Split& step) { relax(it, end_of(it, most), step); });
+    });
   }
 
   [[nodiscard]] const Row& whole() const { return row(Part::whole, 1, model_.stages); }
@@ -116,7 +131,20 @@ class Table {
     }
   }
 
-  void fill_row(Part what, std::uint32_t s, std::uint32_t t, std::int64_t most, bool cells) {
+  /// Parts before those that are made of them.
+  template <class Visit>
+  void for_rows(Visit visit) {
+    for (std::uint32_t t = 1; t <= model_.stages; ++t)
+      for (std::uint32_t s = t; s > 0; --s)
+        for (const Part what : {Part::relayed, Part::whole})
+          if (what == Part::whole || relays_ || s == t) visit(what, s, t);
+  }
+
+  static std::int64_t end_of(const Row& row, std::int64_t most) {
+    return std::min(row.enough, most + 1);
+  }
+
+  void fill_ends(Part what, std::uint32_t s, std::uint32_t t) {
     Row& it = row(what, s, t);
     if (what == Part::relayed && s == t) {
       it.least = it.enough = backward_units(s);
@@ -130,17 +158,6 @@ class Table {
       it.enough = std::max(step.now, step.left->enough);
       if (step.right) it.enough = std::max(it.enough, step.right->enough + step.held);
     });
-    if (cells && it.least < std::min(it.enough, most + 1)) fill_cells(what, s, t, most, it);
-  }
-
-  void fill_cells(Part what, std::uint32_t s, std::uint32_t t, std::int64_t most, Row& it) {
-    const std::int64_t end = std::min(it.enough, most + 1);
-    it.at = cells_.size();
-    const auto count = static_cast<std::size_t>(end - it.least);
-    if (it.at + count > kMostCells)
-      throw std::length_error("the table of schedules would pass 1 GiB");
-    cells_.resize(it.at + count, kNever);
-    for_moves(what, s, t, [&](Move, const Split& step) { relax(it, end, step); });
   }
 
   /// The four pieces of a sum of two rows, each given by cells or zero, so that the loops are bare.
@@ -154,6 +171,10 @@ class Table {
     const auto place = [](const Row& row) { return static_cast<std::int64_t>(row.at) - row.least; };
     const std::int64_t to = place(it), from_left = place(*step.left);
     const std::int64_t from_right = place(right) - step.held, time = step.time;
+    // Times fall with memory: from where the row is down to the bare run itself, nothing is gained.
+    const auto better = std::partition_point(cells + to + std::min(m, end), cells + to + end,
+                                             [&](std::int64_t known) { return known > time; });
+    end = better - cells - to;
     for (const std::int64_t stop = std::min({end, right_zero, step.left->enough}); m < stop; ++m)
       cells[to + m] = std::min(cells[to + m], time + cells[from_right + m] + cells[from_left + m]);
     for (const std::int64_t stop = std::min(end, right_zero); m < stop; ++m)
@@ -203,7 +224,7 @@ std::int64_t common_unit(const ChainModel& model) {
 /// Some schedule within `room` bytes: any move that fits does.
 ChainSequence any_schedule(const ChainModel& model, std::int64_t room, ChainClass of) {
   Table table(model, 1, of);
-  table.fill(0, false);
+  table.fill_ends();
   ChainSequence sequence;
   table.emit(Part::whole, 1, model.stages, room, sequence);
   return sequence;
@@ -220,8 +241,9 @@ std::optional<ClassOptimum> class_optimum(const ChainModel& model, std::int64_t 
   const std::int64_t most = room / unit;
 
   Table table(model, unit, of);
-  table.fill(most, true);
+  table.fill_ends();
   if (table.whole().least > most) return ClassOptimum{any_schedule(model, room, of), true};
+  table.fill_cells(most);
   ClassOptimum optimum{{}, unit != common};
   table.emit(Part::whole, 1, model.stages, most, optimum.sequence);
   return optimum;
@@ -229,7 +251,7 @@ std::optional<ClassOptimum> class_optimum(const ChainModel& model, std::int64_t 
 
 std::int64_t least_budget(const ChainModel& model, ChainClass of) {
   Table table(model, 1, of);
-  table.fill(0, false);
+  table.fill_ends();
   return std::max(model.resident + table.whole().least, model.after_need);
 }
 
@@ -238,11 +260,13 @@ std::optional<ClassOptimum> relay_schedule(const ChainModel& model, const ChainC
   auto best = class_optimum(model, budget, slots, ChainClass::relay);
   if (!best || !best->rounded) return best;
   Time least = cost_of(best->sequence, costs).time;
-  // Sizes of some slots each are rounded up by half a slot on average: a budget of half as much
-  // again hides more than that.
-  std::int64_t fits = budget, too_much = budget + budget / 2;
-  for (int i = 0; i < retries; ++i) {
-    const std::int64_t tried = fits + (too_much - fits) / 2;
+  std::int64_t fits = budget, slack = budget - cost_of(best->sequence, costs).peak.count();
+  std::int64_t too_much = std::numeric_limits<std::int64_t>::max();
+  for (int i = 0; i < retries && slack > 0; ++i) {
+    // What was left free at `fits` tells how much rounding hides; then halve.
+    const std::int64_t tried = too_much == std::numeric_limits<std::int64_t>::max()
+                                   ? fits + slack
+                                   : fits + (too_much - fits) / 2;
     auto next = class_optimum(model, tried, slots, ChainClass::relay);
     const SequenceCost cost = cost_of(next->sequence, costs);
     if (cost.peak.count() > budget) {
@@ -250,6 +274,7 @@ std::optional<ClassOptimum> relay_schedule(const ChainModel& model, const ChainC
       continue;
     }
     fits = tried;
+    slack = budget - cost.peak.count();
     if (cost.time >= least) continue;
     least = cost.time;
     best = std::move(next);
