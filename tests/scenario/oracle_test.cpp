@@ -150,7 +150,8 @@ TEST_CASE("checkpoint oracles: store all, and every number of segments") {
 }
 
 TEST_CASE("checkpoint oracles: the least time over all schedules by memory limit") {
-  for (const json& it : oracle("checkpoint_chain.json").at("instances")) {
+  const json checkpoints = oracle("checkpoint_chain.json");
+  for (const json& it : checkpoints.at("instances")) {
     const std::string workload = test::chain_yaml(chain_of(it.at("chain")));
     for (const json& row : it.at("by_limit")) {
       if (!row.contains("exact_any_schedule")) continue;
@@ -173,7 +174,8 @@ TEST_CASE("checkpoint oracles: the least time over all schedules by memory limit
 }
 
 TEST_CASE("checkpoint oracles: remat/nonpersistent lies between the two optima") {
-  for (const json& it : oracle("checkpoint_chain.json").at("instances")) {
+  const json checkpoints = oracle("checkpoint_chain.json");
+  for (const json& it : checkpoints.at("instances")) {
     const std::string workload = test::chain_yaml(chain_of(it.at("chain")));
     for (const json& row : it.at("by_limit")) {
       if (row.at("dp_strict").is_null()) continue;
