@@ -99,36 +99,26 @@ class Search {
     first.phase = static_cast<std::uint8_t>(model_.stages);
     first.action.kind = Kind::backward;
     visit(first);
-    std::uint32_t goal = kNobody;
-    bool full = false;
-    while (!open_.empty() && goal == kNobody && !full) {
+    while (!open_.empty() && std::get<0>(open_.top()) < least_) {
+      if (static_cast<std::int64_t>(states_.all.size()) >= most_states_) return result(false);
       const std::uint32_t id = std::get<2>(open_.top());
-      if (states_.all[id].dominated) {
-        open_.pop();
-        continue;
-      }
-      full = static_cast<std::int64_t>(states_.all.size()) >= most_states_;
-      if (full) break;
       open_.pop();
-      if (states_.all[id].phase == 0)
-        goal = id;
-      else
-        expand(id);
+      if (!states_.all[id].dominated) expand(id);
     }
-    return result(goal, full);
+    return result(true);
   }
 
  private:
   using Entry = std::tuple<std::int64_t, std::uint32_t, std::uint32_t>;  // estimate, phase, id
 
-  [[nodiscard]] SearchResult result(std::uint32_t goal, bool full) const {
-    const std::int64_t rest = model_.backward_before[model_.stages] + model_.after;
+  [[nodiscard]] SearchResult result(bool proven) const {
     SearchResult result;
     result.states = static_cast<std::int64_t>(states_.all.size());
-    result.sequence = goal == kNobody ? start_ : path(goal);
-    result.proven = !full;
-    if (full)
-      result.bound = std::get<0>(open_.top()) + rest;
+    result.sequence = goal_ == kNobody ? start_ : path(goal_);
+    result.proven = proven;
+    if (!proven)
+      result.bound =
+          std::get<0>(open_.top()) + model_.backward_before[model_.stages] + model_.after;
     else if (!result.sequence.empty())
       result.bound = time_of(model_, result.sequence);
     return result;
@@ -164,7 +154,13 @@ class Search {
     const std::uint32_t d = state.phase;
     if (!promises(state)) return;
     const std::uint32_t id = states_.add(state);
-    if (id != kNobody) open_.emplace(state.estimate, d, id);
+    if (id == kNobody) return;
+    if (d > 0) {
+      open_.emplace(state.estimate, d, id);
+    } else {
+      goal_ = id;
+      least_ = state.cost;
+    }
   }
 
   /// Calls visit with `next` for each minimal way to drop `excess` bytes of `droppable`, the
@@ -254,6 +250,7 @@ class Search {
   const ChainSequence& start_;
   std::int64_t most_states_;
   std::int64_t least_ = 0;        ///< forward time of the best known schedule
+  std::uint32_t goal_ = kNobody;  ///< where it ends, unless it is `start`
   std::vector<CutBound> bounds_;  ///< by phase; place 0 is unused
   States states_;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open_;

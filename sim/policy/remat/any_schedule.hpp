@@ -33,7 +33,7 @@ struct SearchResult {
 };
 
 /// `start` is a schedule within the budget or empty. Stops once `most_states` states are stored.
-/// Precondition: at most kMostSearchedStages stages.
+/// Precondition: at most kMostSearchedStages stages, a budget of at least model.after_need.
 [[nodiscard]] SearchResult search_schedules(const ChainModel& model, std::int64_t budget,
                                             const ChainSequence& start, std::int64_t most_states);
 

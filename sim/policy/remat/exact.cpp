@@ -10,11 +10,15 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::int64_t kNodes = 400'000;  ///< about ten seconds and 100 MB
-
 struct ExactParameters : BudgetParameters {
-  std::int64_t nodes = kNodes;
+  std::optional<std::int64_t> nodes;
 };
+
+/// About ten seconds of work: a state takes time by the square of the stages.
+std::int64_t default_nodes(const ChainModel& model) {
+  const std::int64_t stages = model.stages;
+  return std::min<std::int64_t>(400'000, 160'000'000 / (stages * stages));
+}
 
 /// The least budget under which there is a schedule at all; where `nodes` states do not tell, one
 /// under which there is.
@@ -58,10 +62,11 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
   const ChainModel model = chain_model(costs);
   const std::int64_t bytes = std::min(budget.count(), model.store_all);
 
+  const std::int64_t nodes = parameters.nodes.value_or(default_nodes(model));
   SearchResult result;
-  if (bytes >= necessary_budget(model)) result = solve(model, costs, bytes, parameters.nodes);
+  if (bytes >= necessary_budget(model)) result = solve(model, costs, bytes, nodes);
   if (result.sequence.empty())
-    return infeasible(problem, processor, budget, Bytes{smallest_budget(model, parameters.nodes)});
+    return infeasible(problem, processor, budget, Bytes{smallest_budget(model, nodes)});
   Plan plan = plan_of(problem, processor, result.sequence, parameters.name);
   // A network's stages free some bytes earlier than their costs say: there only the sum of the
   // times is a bound for every plan.
@@ -74,8 +79,10 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
 
 PolicyInfo remat_exact_policy() {
   auto record = budget_record<ExactParameters>("remat/exact");
-  record.optional("nodes", &ExactParameters::nodes, integer(1, 10'000'000),
-                  "states of the search before it gives up the proof; default 400000");
+  record.optional(
+      "nodes", &ExactParameters::nodes, integer(1, 10'000'000),
+      "states of the search before it gives up the proof; default 400000, beyond 20 stages "
+      "160 million / stages^2");
   return make_policy<ExactParameters>(
       {.name = "remat/exact",
        .summary = "The fastest recomputation of a chain within a budget, over all schedules: "
