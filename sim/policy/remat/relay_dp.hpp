@@ -20,8 +20,9 @@
 ///
 /// "Store" and "relay s" alone are the persistent recursion in its strict form (delta_k and
 /// delta_{k-1} both beside saved_k), so that the result is never worse than the persistent optimum
-/// on the same slots. A relay k < s+1.. costs no forward more than storing a_{k-1} and saves its
-/// bytes while stages k+1..t are worked on.
+/// on the same slots. Against storing a_{k-1}, a relay takes no forward more and leaves its bytes
+/// to stages k+1..t. The class is not everything: a schedule may also drop a stored a_{k-1} that no
+/// saved_k waits for, before backward k.
 ///
 /// Memory is cut into `slots` equal slots of the budget (sizes rounded up), or into units of the
 /// greatest common divisor of all sizes where the budget has no more than `slots` of them: then
@@ -54,9 +55,9 @@ struct ClassOptimum {
 /// The least budget under which the class has a schedule. O(stages^3).
 [[nodiscard]] std::int64_t least_budget(const ChainModel& model, ChainClass of);
 
-/// class_optimum() of all relay schedules, tried again with more room where rounding to slots left
-/// some free: `retries` halvings of the most that the sizes' rounding can hide, the best schedule
-/// whose true peak is within the budget kept.
+/// class_optimum() of all relay schedules, tried `retries` times more with as much more room as the
+/// true peak of the one before left free, since rounding to slots hides it; the fastest whose true
+/// peak is within the budget.
 [[nodiscard]] std::optional<ClassOptimum> relay_schedule(const ChainModel& model,
                                                          const ChainCosts& costs,
                                                          std::int64_t budget, std::int64_t slots,
