@@ -19,7 +19,9 @@ std::span<const PolicyInfo> policies() {
       remat_chen_greedy_policy(),  //
       remat_double_policy(),  //
       remat_every_stage_policy(),  //
+      remat_exact_policy(),  //
       remat_mixed_policy(),  //
+      remat_nonpersistent_policy(),  //
       remat_revolve_policy(),  //
       remat_rotor_policy(),  //
       remat_select_dp_policy(),  //

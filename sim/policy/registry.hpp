@@ -13,7 +13,9 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo remat_chen_greedy_policy();
 [[nodiscard]] PolicyInfo remat_double_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
+[[nodiscard]] PolicyInfo remat_exact_policy();
 [[nodiscard]] PolicyInfo remat_mixed_policy();
+[[nodiscard]] PolicyInfo remat_nonpersistent_policy();
 [[nodiscard]] PolicyInfo remat_revolve_policy();
 [[nodiscard]] PolicyInfo remat_rotor_policy();
 [[nodiscard]] PolicyInfo remat_select_dp_policy();

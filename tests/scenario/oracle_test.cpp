@@ -135,6 +135,53 @@ TEST_CASE("checkpoint oracles: remat/rotor takes the known least time within eve
   }
 }
 
+TEST_CASE("checkpoint oracles: the least time over all schedules by memory limit") {
+  const json checkpoints = oracle("checkpoint_chain.json");
+  for (const json& it : checkpoints.at("instances")) {
+    const std::string workload = test::chain_yaml(chain_of(it.at("chain")));
+    for (const json& row : it.at("by_limit")) {
+      if (!row.contains("exact_any_schedule")) continue;
+      const std::int64_t limit = row.at("M");
+      INFO(it.at("name") << " M = " << limit);
+      const json result = run_scenario(test::platform_yaml({}), workload,
+                                       fmt::format("{{name: remat/exact, budget: {} B}}", limit));
+      const json& expected = row.at("exact_any_schedule");
+      if (expected.is_null()) {
+        CHECK(result.at("status") == "infeasible");
+        continue;
+      }
+      REQUIRE(result.at("status") == "ok");
+      CHECK(result.at("makespan_s") == expected.get<double>());
+      CHECK(result.at("bounds").at("makespan_s") == result.at("makespan_s"));
+      CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
+      CHECK(peak(result) <= limit);
+    }
+  }
+}
+
+TEST_CASE("checkpoint oracles: remat/nonpersistent lies between the two optima") {
+  const json checkpoints = oracle("checkpoint_chain.json");
+  for (const json& it : checkpoints.at("instances")) {
+    const std::string workload = test::chain_yaml(chain_of(it.at("chain")));
+    for (const json& row : it.at("by_limit")) {
+      if (row.at("dp_strict").is_null()) continue;
+      const std::int64_t limit = row.at("M");
+      INFO(it.at("name") << " M = " << limit);
+      const json result =
+          run_scenario(test::platform_yaml({}), workload,
+                       fmt::format("{{name: remat/nonpersistent, budget: {} B}}", limit));
+      REQUIRE(result.at("status") == "ok");
+      const json &makespan = result.at("makespan_s"), &bound = result.at("bounds").at("makespan_s");
+      CHECK(makespan <= row.at("dp_strict").get<double>());
+      CHECK(bound <= makespan);
+      if (row.contains("exact_any_schedule"))
+        CHECK(makespan == row.at("exact_any_schedule").get<double>());
+      CHECK(result.at("claims").at("makespan_s") == makespan);
+      CHECK(peak(result) <= limit);
+    }
+  }
+}
+
 namespace {
 
 std::string pipeline_platform(int devices, double latency) {

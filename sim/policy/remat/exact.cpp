@@ -1,0 +1,107 @@
+#include "policy/budget.hpp"
+#include "policy/registry.hpp"
+#include "policy/remat/any_schedule.hpp"
+#include "policy/remat/cut_bound.hpp"
+#include "policy/remat/relay_dp.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+struct ExactParameters : BudgetParameters {
+  std::optional<std::int64_t> nodes;
+};
+
+/// About ten seconds of work: a state takes time by the square of the stages.
+std::int64_t default_nodes(const ChainModel& model) {
+  const std::int64_t stages = model.stages;
+  return std::min<std::int64_t>(400'000, 160'000'000 / (stages * stages));
+}
+
+/// The least budget under which there is a schedule at all; where `nodes` states do not tell, one
+/// under which there is.
+std::int64_t smallest_budget(const ChainModel& model, std::int64_t nodes) {
+  std::int64_t fails = necessary_budget(model) - 1, works = least_budget(model, ChainClass::relay);
+  if (model.stages > kMostSearchedStages) return works;
+  while (works - fails > 1) {
+    const std::int64_t tried = fails + (works - fails) / 2;
+    const bool found = !search_schedules(model, tried, {}, nodes).sequence.empty();
+    (found ? works : fails) = tried;
+  }
+  return works;
+}
+
+/// The best schedule known and what no schedule does better.
+SearchResult solve(const ChainModel& model, const ChainCosts& costs, std::int64_t budget,
+                   std::int64_t nodes) {
+  // What the search begins with is worth more work where there is a search.
+  const bool searched = model.stages <= kMostSearchedStages;
+  ChainSequence start;
+  if (auto relay = relay_schedule(model, costs, budget, searched ? 2000 : 500, searched ? 8 : 2))
+    start = relay->sequence;
+  SearchResult result;
+  if (searched)
+    result = search_schedules(model, budget, start, nodes);
+  else
+    result.sequence = start;
+  if (!result.proven && !result.sequence.empty())
+    result.bound = std::max(result.bound, time_bound(model, budget, time_of(model, start)));
+  return result;
+}
+
+Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
+  const ProcessorId processor = processor_for(problem, parameters);
+  const Bytes budget = budget_for(problem, processor, parameters);
+  const ChainCosts costs = chain_costs(problem, processor);
+  if (!has_normal_form(costs))
+    refuse_parameter(parameters.where,
+                     "remat/exact assumes that to forget a stage's tensors takes no more memory "
+                     "than to keep them; a stage of this chain takes more");
+  const ChainModel model = chain_model(costs);
+  const std::int64_t bytes = std::min(budget.count(), model.store_all);
+
+  const std::int64_t nodes = parameters.nodes.value_or(default_nodes(model));
+  SearchResult result;
+  if (bytes >= necessary_budget(model)) result = solve(model, costs, bytes, nodes);
+  if (result.sequence.empty())
+    return infeasible(problem, processor, budget, Bytes{smallest_budget(model, nodes)});
+  Plan plan = plan_of(problem, processor, result.sequence, parameters.name);
+  // A network's stages free some bytes earlier than their costs say: there only the sum of the
+  // times is a bound for every plan.
+  plan.bounds.makespan =
+      problem.workload.is_chain ? Time{result.bound} : Time{model.compute_time()};
+  return plan;
+}
+
+}  // namespace
+
+PolicyInfo remat_exact_policy() {
+  auto record = budget_record<ExactParameters>("remat/exact");
+  record.optional(
+      "nodes", &ExactParameters::nodes, integer(1, 10'000'000),
+      "states of the search before it gives up the proof; default 400000, beyond 20 stages "
+      "160 million / stages^2");
+  return make_policy<ExactParameters>(
+      {.name = "remat/exact",
+       .summary = "The fastest recomputation of a chain within a budget, over all schedules: "
+                  "values may also be dropped before their use and made again.",
+       .paper = "own search: A* over what is stored, bounded by a Lagrangian relaxation; the "
+                "persistent optimum that it may beat is that of Beaumont, Eyraud-Dubois, Herrmann, "
+                "Joly, Shilova, \"Optimal checkpointing for heterogeneous chains\", "
+                "arXiv:1911.13214",
+       .assumes = "a chain (networks are cut at articulation points, and a stage runs whole); the "
+                  "search handles 63 stages",
+       .guarantees =
+           "optimal where the bound that it reports equals its makespan: up to about 20 "
+           "unequal stages at the default `nodes`. Where the search stops at `nodes` or "
+           "the chain is longer it is the schedule of remat/nonpersistent or a better "
+           "one, and the bound is proven. On networks: optimal for the costs of whole "
+           "stages, which are an upper bound of the memory measured, and the bound is the "
+           "sum of the times",
+       .complexity = "exponential in the stages; `nodes` states of 70 B and O(stages^2) time each"},
+      record, plan_exact);
+}
+
+}  // namespace plimsoll
