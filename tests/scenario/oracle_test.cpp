@@ -90,7 +90,8 @@ TEST_CASE(
   for (const json& it : data.at("instances")) {
     const json& instance = it.at("instance");
     const json& expected = it.at("expected").at("policy_sync_offload_all");
-    check_run(run_chain(instance, std::nullopt, "offload/all"), expected);
+    for (const char* policy : {"offload/all", "offload/vdnn-all", "offload/vdnn-conv"})
+      check_run(run_chain(instance, std::nullopt, policy), expected);
     // Under a limit below its peak an operator waits for the copy that frees its memory.
     const std::int64_t limit = instance.at("M");
     const json limited = run_chain(instance, limit, "offload/all");
@@ -123,7 +124,8 @@ TEST_CASE("offload oracles: the homogeneous sweep over memory limits") {
   CHECK(run_chain(instance, std::nullopt, "none").at("makespan_s") ==
         sweep.at("compute_time").get<double>());
   CHECK(peak(run_chain(instance, std::nullopt, "none")) == sweep.at("peak_without_offload"));
-  check_run(run_chain(instance, std::nullopt, "offload/all"), sweep.at("policy_sync_offload_all"));
+  for (const char* policy : {"offload/all", "offload/vdnn-all", "offload/vdnn-conv"})
+    check_run(run_chain(instance, std::nullopt, policy), sweep.at("policy_sync_offload_all"));
   for (const json& row : sweep.at("rows"))
     for (const int w : {1, 2}) {
       INFO("M = " << row.at("M") << ", distance " << w);

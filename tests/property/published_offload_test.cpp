@@ -1,0 +1,153 @@
+// The published offload systems on random chains and on networks of the library: they run, within
+// their budget where they have one, and what is claimed is measured.
+#include "platform/platform_file.hpp"
+#include "policy/budget.hpp"
+#include "policy/offload/transfers.hpp"
+#include "property/random_chains.hpp"
+#include "support/policies.hpp"
+
+#include <chrono>
+#include <iostream>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+using test::Played;
+
+const std::string kSource = PLIMSOLL_SOURCE_DIR;
+
+const std::vector<std::string> kRules{"offload/vdnn-all",
+                                      "offload/vdnn-conv",
+                                      "offload/vdnn++",
+                                      "{name: offload/vdnn++, layers: conv}",
+                                      "offload/save-on-cpu",
+                                      "offload/torchtune",
+                                      "offload/transformer-engine",
+                                      "{name: offload/torchtune, stash: 2, least: 1 B}",
+                                      "{name: offload/transformer-engine, layers: 0}"};
+
+const std::vector<std::string> kPlanners{"offload/prefix"};
+
+Platform library_platform(const std::string& name) {
+  Diagnostics diagnostics;
+  Platform platform = load_platform(kSource + "/platforms/" + name + ".yaml", diagnostics);
+  diagnostics.throw_if_errors();
+  return platform;
+}
+
+struct Machine {
+  std::string platform, processor, memory;
+};
+
+/// A server's GPU, one card of a PCIe workstation, a board that computes in DRAM and stores on SD.
+const std::vector<Machine> kMachines{{"v100-sxm2-host", "gpu", "hbm"},
+                                     {"pcie-4gpu-workstation", "gpu0", "vram0"},
+                                     {"raspberry-pi-4b", "cpu", "dram"}};
+
+std::string on(const std::string& policy, const std::string& more) {
+  if (policy.front() == '{') return policy.substr(0, policy.size() - 1) + more + "}";
+  return "{name: " + policy + more + "}";
+}
+
+}  // namespace
+
+namespace {
+
+Planned answer(const std::string& policy, const Workload& workload, const Platform& platform) {
+  const Topology topology(platform);
+  const ChainView view = chain_view(workload);
+  return test::bound_policy(policy).plan(Problem{workload, view, platform, topology});
+}
+
+/// A plan that fits, claims, and keeps its claims; nullopt where the answer is infeasible.
+std::optional<Bytes> smallest_or_played(const std::string& policy, std::int64_t budget,
+                                        const Workload& workload, const Platform& platform) {
+  Planned planned = answer(on(policy, fmt::format(", budget: {} B", budget)), workload, platform);
+  if (const auto* no = std::get_if<Infeasible>(&planned)) return no->smallest_budget;
+  const Played it = test::play(std::get<Plan>(std::move(planned)), workload, platform);
+  REQUIRE(it.execution.status == RunStatus::ok);
+  REQUIRE(it.plan.claims.makespan);
+  test::require_claims_hold(it);
+  REQUIRE(it.peak(MemoryId{0}) <= budget);
+  return std::nullopt;
+}
+
+}  // namespace
+
+TEST_CASE("published offload planners keep to their budget, or say the smallest that they can") {
+  test::Dice dice(4242);
+  for (int i = 0; i < 3000; ++i) {
+    const test::Chain chain = test::random_chain(dice, 8);
+    test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
+    gpu.capacity.reset();
+    const Workload workload = test::chain_workload(chain);
+    const Platform platform = test::one_gpu(gpu);
+    const std::int64_t budget = chain.output.front() + dice(1, 60);
+    for (const std::string& policy : kPlanners) {
+      CAPTURE(test::chain_yaml(chain), test::platform_yaml(gpu), policy, budget);
+      const auto smallest = smallest_or_played(policy, budget, workload, platform);
+      if (!smallest) continue;
+      REQUIRE(smallest->count() > budget);
+      REQUIRE_FALSE(smallest_or_played(policy, smallest->count(), workload, platform));
+      REQUIRE(smallest_or_played(policy, smallest->count() - 1, workload, platform) == smallest);
+    }
+  }
+}
+
+TEST_CASE("published offload rules run random chains in unlimited memory, as claimed") {
+  test::Dice dice(77);
+  for (int i = 0; i < 2000; ++i) {
+    const test::Chain chain = test::random_chain(dice, 8);
+    test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
+    const Workload workload = test::chain_workload(chain);
+    const Platform platform = test::one_gpu(gpu);
+    for (const std::string& policy : kRules) {
+      CAPTURE(test::chain_yaml(chain), test::platform_yaml(gpu), policy);
+      const Played it = test::play_policy(policy, workload, platform);
+      test::require_claims_hold(it);
+      if (it.execution.status == RunStatus::ok) REQUIRE(it.plan.claims.makespan);
+      if (!gpu.capacity) REQUIRE(it.execution.status == RunStatus::ok);
+    }
+  }
+}
+
+TEST_CASE("published offload rules run every kind of network on three machines, as claimed") {
+  for (const Machine& machine : kMachines) {
+    const Platform platform = library_platform(machine.platform);
+    for (const char* name : {"alexnet", "vgg16", "resnet18", "resnet50", "mobilenet-v2",
+                             "gpt2-small", "bert-base", "mlp", "lenet"}) {
+      const Workload workload =
+          build(read_workload(read_document(kSource + "/workloads/" + name + ".yaml")),
+                {.batch = 2, .optimizer = Optimizer::sgd_momentum});
+      const std::string place = ", on: " + machine.processor;
+      const Played none = test::play_policy(on("none", place), workload, platform);
+      const MemoryId home = *platform.find_memory(machine.memory);
+      for (const std::string& policy : kRules) {
+        CAPTURE(machine.platform, name, policy);
+        const auto start = std::chrono::steady_clock::now();
+        const Played it = test::play_policy(on(policy, place), workload, platform);
+        const auto took =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        if (it.execution.status == RunStatus::oom) {
+          CHECK(none.execution.status == RunStatus::oom);
+          continue;
+        }
+        REQUIRE(it.execution.status == RunStatus::ok);
+        REQUIRE(it.plan.claims.makespan);
+        test::require_claims_hold(it);
+        if (none.execution.status == RunStatus::ok)
+          CHECK(it.execution.makespan >= none.execution.makespan);
+        if (getenv("SHOW"))
+          std::cout << fmt::format(
+              "{} {} {}: peak {:.3f} time {:.3f} ({:.2f} s)\n", machine.platform, name, policy,
+              double(it.peak(home)) / double(none.peak(home)),
+              double(it.execution.makespan.count()) / double(none.execution.makespan.count()),
+              took);
+      }
+    }
+  }
+}
+
+}  // namespace plimsoll
