@@ -12,6 +12,7 @@ std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
       none_policy(),
       offload_all_policy(),
+      offload_autoswap_policy(),
       offload_eager_policy(),
       offload_prefix_policy(),
       offload_save_on_cpu_policy(),
@@ -19,6 +20,7 @@ std::span<const PolicyInfo> policies() {
       offload_transformer_engine_policy(),
       offload_vdnn_all_policy(),
       offload_vdnn_conv_policy(),
+      offload_vdnn_dyn_policy(),
       offload_vdnn_plus_plus_policy(),
       pipeline_1f1b_policy(),
       pipeline_gpipe_policy(),

@@ -117,4 +117,56 @@ TEST_CASE("prefix refuses to move the last two stages") {
         "expected 0 to 3");
 }
 
+TEST_CASE("autoswap: what goes first depends on the score") {
+  // Operators of 1 s; saved_1 (2 B) is idle from 2 s to 6 s, saved_2 (9 B) from 3 s to 5 s, the
+  // last two not at all. The peak is 13 B, so that either one gone makes 12 B fit: the longer gap
+  // (4 s against 2 s), the larger product (2 B x 4 s against 9 B x 2 s), the larger load over the
+  // gap (12 + 13 + 13 + 12 against 13 + 13).
+  const Workload workload =
+      test::chain_workload({{1, 1, 1, 1}, {1, 1, 1, 1}, {0, 0, 0, 0, 0}, {2, 9, 1, 1}, {}, {}});
+  const Platform platform = test::one_gpu({.bandwidth_out = 9, .bandwidth_in = 9});
+  const auto swapped = [&](const std::string& more) {
+    const Played it =
+        test::play_policy("{name: offload/autoswap, budget: 12 B" + more + "}", workload, platform);
+    test::require_claims_hold(it);
+    return it.metrics.links[0].bytes[0].count();
+  };
+  CHECK(swapped(", score: doa") == 2);
+  CHECK(swapped("") == 9);
+  CHECK(swapped(", score: aoa") == 9);
+  CHECK(swapped(", score: wdoa") == 2);
+  // What is below the threshold stays.
+  CHECK(swapped(", score: doa, least: 3 B") == 9);
+}
+
+TEST_CASE("vdnn-dyn keeps the first choice that fits") {
+  // Equal stages of 2 B: without moving anything 5 x 2 B; vDNN holds at most three of them.
+  const test::Chain chain = equal_chain(5, 1, 1, 2);
+  const auto sent = [&](int budget) {
+    const Played it =
+        played(fmt::format("{{name: offload/vdnn-dyn, budget: {} B}}", budget), chain);
+    CHECK(it.peak(MemoryId{0}) <= budget);
+    return it.metrics.links[0].bytes[0].count();
+  };
+  CHECK(sent(10) == 0);
+  CHECK(sent(9) == 6);
+  CHECK(sent(6) == 6);
+}
+
+TEST_CASE("prefix moves the fewest stages that fit") {
+  // 6 stages of 4 B: 24 B without offload; each stage that leaves makes 4 B less at the peak, until
+  // the operator that runs, the stage that it reads and the one that comes back are left.
+  const test::Chain chain = equal_chain(6, 2, 4, 4);
+  const auto sent = [&](int budget) {
+    const Played it = played(fmt::format("{{name: offload/prefix, budget: {} B}}", budget), chain);
+    CHECK(it.peak(MemoryId{0}) <= budget);
+    return it.metrics.links[0].bytes[0].count();
+  };
+  CHECK(sent(24) == 0);
+  CHECK(sent(23) == 4);
+  CHECK(sent(20) == 4);
+  CHECK(sent(16) == 8);
+  CHECK(sent(12) == 12);
+}
+
 }  // namespace plimsoll

@@ -97,6 +97,15 @@ Bytes issue_order_peak(const Plan& plan, const Problem& problem, MemoryId memory
   return loads.empty() ? Bytes{} : *std::ranges::max_element(loads);
 }
 
+Bytes peak_with_room(const Plan& plan, const Problem& problem, MemoryId memory) {
+  Platform roomy = problem.platform;
+  roomy.memories[index(memory)].capacity = Bytes::unlimited();
+  const Claims claims = claims_of(plan, {problem.workload, problem.chain, roomy, problem.topology});
+  for (const auto& [of, bytes] : claims.peak)
+    if (of == memory) return bytes;
+  return issue_order_peak(plan, problem, memory);
+}
+
 LoadProfile::LoadProfile(const Problem& problem, const OffloadMemories& memories) {
   PlanBuilder builder(problem.workload, problem.platform, "none");
   const LaneId stream = builder.stream(memories.processor);

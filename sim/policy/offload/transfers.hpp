@@ -49,6 +49,10 @@ struct SavedTensor {
 /// ended.
 [[nodiscard]] Bytes issue_order_peak(const Plan& plan, const Problem& problem, MemoryId memory);
 
+/// What `plan` would use of `memory` if there were no end to it: its peak when no step waits for
+/// room. Where the link makes claims uncertain, the issue-order peak. O(steps log steps).
+[[nodiscard]] Bytes peak_with_room(const Plan& plan, const Problem& problem, MemoryId memory);
+
 /// One stay of a tensor in storage. The copy out starts when operator `out_after` has ended, the
 /// copy back when operator `in_after` starts (and its channel is free, and there is room).
 struct Excursion {

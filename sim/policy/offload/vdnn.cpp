@@ -25,7 +25,7 @@ class VdnnPlanner {
     }
   }
 
-  Plan run() {
+  Plan run(Bytes limit) {
     for (std::uint32_t layer = 0; layer < workload_.forwards; ++layer) forward(layer);
     std::uint32_t layer = kNone;
     for (std::uint32_t op = workload_.forwards; op < workload_.optimizer_begin; ++op) {
@@ -36,7 +36,7 @@ class VdnnPlanner {
       layer = next;
     }
     steps_.optimize();
-    return steps_.finish();
+    return steps_.finish(limit);
   }
 
  private:
@@ -104,8 +104,8 @@ class VdnnPlanner {
 }  // namespace
 
 Plan vdnn_plan(const Problem& problem, const OffloadMemories& memories, VdnnRule rule,
-               const std::string& policy) {
-  return VdnnPlanner(problem, memories, rule, policy).run();
+               const std::string& policy, Bytes limit) {
+  return VdnnPlanner(problem, memories, rule, policy).run(limit);
 }
 
 }  // namespace plimsoll
