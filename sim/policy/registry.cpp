@@ -13,6 +13,7 @@ std::span<const PolicyInfo> policies() {
       none_policy(),
       offload_all_policy(),
       offload_autoswap_policy(),
+      offload_capuchin_policy(),
       offload_eager_policy(),
       offload_prefix_policy(),
       offload_save_on_cpu_policy(),

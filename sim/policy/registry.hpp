@@ -8,6 +8,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo none_policy();
 [[nodiscard]] PolicyInfo offload_all_policy();
 [[nodiscard]] PolicyInfo offload_autoswap_policy();
+[[nodiscard]] PolicyInfo offload_capuchin_policy();
 [[nodiscard]] PolicyInfo offload_eager_policy();
 [[nodiscard]] PolicyInfo offload_prefix_policy();
 [[nodiscard]] PolicyInfo offload_save_on_cpu_policy();

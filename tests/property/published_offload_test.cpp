@@ -25,7 +25,10 @@ const std::vector<std::string> kRules{"offload/vdnn-all",
                                       "{name: offload/torchtune, stash: 2, least: 1 B}",
                                       "{name: offload/transformer-engine, layers: 0}"};
 
-const std::vector<std::string> kPlanners{"offload/prefix", "offload/vdnn-dyn", "offload/autoswap",
+const std::vector<std::string> kPlanners{"offload/prefix",
+                                         "offload/vdnn-dyn",
+                                         "offload/capuchin",
+                                         "offload/autoswap",
                                          "{name: offload/autoswap, score: doa}",
                                          "{name: offload/autoswap, score: wdoa}"};
 
