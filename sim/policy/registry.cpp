@@ -17,6 +17,7 @@ std::span<const PolicyInfo> policies() {
       offload_eager_policy(),
       offload_prefix_policy(),
       offload_save_on_cpu_policy(),
+      offload_superneurons_policy(),
       offload_torchtune_policy(),
       offload_transformer_engine_policy(),
       offload_vdnn_all_policy(),

@@ -12,6 +12,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_eager_policy();
 [[nodiscard]] PolicyInfo offload_prefix_policy();
 [[nodiscard]] PolicyInfo offload_save_on_cpu_policy();
+[[nodiscard]] PolicyInfo offload_superneurons_policy();
 [[nodiscard]] PolicyInfo offload_torchtune_policy();
 [[nodiscard]] PolicyInfo offload_transformer_engine_policy();
 [[nodiscard]] PolicyInfo offload_vdnn_all_policy();

@@ -28,6 +28,7 @@ const std::vector<std::string> kRules{"offload/vdnn-all",
 const std::vector<std::string> kPlanners{"offload/prefix",
                                          "offload/vdnn-dyn",
                                          "offload/capuchin",
+                                         "offload/superneurons",
                                          "offload/autoswap",
                                          "{name: offload/autoswap, score: doa}",
                                          "{name: offload/autoswap, score: wdoa}"};
