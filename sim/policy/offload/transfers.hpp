@@ -126,9 +126,9 @@ class TransferSteps {
   [[nodiscard]] PlanBuilder& builder() { return builder_; }
   [[nodiscard]] MemoryId home() const { return memories_.home; }
 
-  /// The plan with its claims, using at most `limit` of the processor's memory. Where that much
-  /// would overflow, allocations are granted in issue order: then a step waits until it fits,
-  /// nothing is overtaken, and the claims are certain.
+  /// The plan with its claims, using at most `limit` of the processor's memory. Where a step would
+  /// have to wait for room (or nothing certain can be said), and the issue order fits, allocations
+  /// are granted in issue order: then nothing is overtaken and every wait ends.
   [[nodiscard]] Plan finish(std::optional<Bytes> limit = {});
 
  private:

@@ -31,8 +31,8 @@ struct VdnnRule {
       true;  ///< false: vDNN++, no operator waits for a copy that it can spare
 };
 
-/// Uses at most `limit` of the processor's memory. O(operators + reads), plus the search: O(layers)
-/// where there is no convolution to end it.
+/// Uses at most `limit` of the processor's memory. O(operators + reads), and O(layers) more for
+/// each layer where no convolution ends the search.
 [[nodiscard]] Plan vdnn_plan(const Problem& problem, const OffloadMemories& memories, VdnnRule rule,
                              const std::string& policy, Bytes limit = Bytes::unlimited());
 
