@@ -17,7 +17,7 @@ struct AutoSwapParameters : BudgetedOffloadParameters {
 
 /// Takes candidates whose idle gap covers the peak of what is left, best score first, until the
 /// load fits: first with copies back as late as possible without collision, and where that does not
-/// do, because what comes back early is in the way, with copies back on demand.
+/// do, because what comes back early is in the way, anew with copies back on demand.
 class AutoSwapPlanner {
  public:
   AutoSwapPlanner(const Problem& problem, const OffloadMemories& memories,
@@ -25,12 +25,14 @@ class AutoSwapPlanner {
       : timing_(problem, memories), profile_(problem, memories) {
     for (const SavedTensor& it : saved_tensors(problem.workload))
       if (it.bytes > Bytes{} && it.bytes >= parameters.least && timing_.idle(it) > Time{})
-        left_.push_back({it, score_of(it, parameters.score)});
+        candidates_.push_back({it, score_of(it, parameters.score)});
   }
 
   /// The first swaps that fit; nullopt where none do, and then smallest() is what they need.
   std::optional<std::vector<Excursion>> run(Bytes budget) {
     for (const bool prefetches : {true, false}) {
+      left_ = candidates_;
+      taken_.clear();
       for (;;) {
         auto trips = prefetches ? timing_.latest(taken_) : on_demand(taken_);
         const std::vector<Bytes> loads = profile_.loads_with(trips);
@@ -76,7 +78,7 @@ class AutoSwapPlanner {
 
   const SwapTiming timing_;
   const LoadProfile profile_;
-  std::vector<Candidate> left_;
+  std::vector<Candidate> candidates_, left_;
   std::vector<SavedTensor> taken_;
   Bytes smallest_ = Bytes::unlimited();
 };

@@ -124,7 +124,7 @@ std::vector<Bytes> LoadProfile::loads_with(std::span<const Excursion> excursions
   loads.reserve(loads_.size());
   std::int64_t away = 0;
   for (std::size_t op = 0; op < loads_.size(); ++op)
-    loads.push_back(Bytes{loads_[op].count() + (away += change[op])});
+    loads.emplace_back(loads_[op].count() + (away += change[op]));
   return loads;
 }
 
