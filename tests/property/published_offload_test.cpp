@@ -117,8 +117,9 @@ TEST_CASE("published offload rules run random chains, as claimed") {
 TEST_CASE("published offload rules run every kind of network on three machines, as claimed") {
   for (const Machine& machine : kMachines) {
     const Platform platform = library_platform(machine.platform);
-    for (const char* name : {"alexnet", "vgg16", "resnet18", "resnet50", "mobilenet-v2",
-                             "gpt2-small", "bert-base", "mlp", "lenet"}) {
+    for (const char* name :
+         {"alexnet", "vgg16", "vgg19", "resnet18", "resnet18-cifar", "resnet34", "resnet50",
+          "resnet101", "resnet152", "mobilenet-v2", "gpt2-small", "bert-base", "mlp", "lenet"}) {
       const Workload workload = library_network(name);
       const std::string place = ", on: " + machine.processor;
       const Played none = test::play_policy(on("none", place), workload, platform);
@@ -142,7 +143,8 @@ TEST_CASE("published offload rules run every kind of network on three machines, 
 TEST_CASE("published offload planners fit networks into what they ask for, on three machines") {
   for (const Machine& machine : kMachines) {
     const Platform platform = library_platform(machine.platform);
-    for (const char* name : {"vgg16", "resnet50", "mobilenet-v2", "gpt2-small"}) {
+    for (const char* name : {"alexnet", "vgg16", "resnet18-cifar", "resnet50", "resnet152",
+                             "mobilenet-v2", "gpt2-small", "bert-base", "mlp", "lenet"}) {
       const Workload workload = library_network(name);
       for (const std::string& policy : kPlanners) {
         CAPTURE(machine.platform, name, policy);

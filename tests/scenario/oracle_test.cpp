@@ -104,6 +104,24 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("offload oracles: the published planners keep to the limit and never beat the optimum") {
+  const json data = oracle("offload_chain.json");
+  for (const json& it : data.at("instances")) {
+    const std::int64_t limit = it.at("instance").at("M");
+    for (const char* name : {"prefix", "vdnn-dyn", "vdnn++", "autoswap", "superneurons"}) {
+      INFO(it.at("name") << " " << name);
+      const json result =
+          run_chain(it.at("instance"), limit, fmt::format("{{name: offload/{}}}", name));
+      if (result.at("status") != "ok") continue;
+      CHECK(peak(result) <= limit);
+      CHECK(result.at("makespan_s") >= it.at("expected").at("optimal_makespan").get<double>());
+      CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
+    }
+    // A prefix that fits exists for each of them.
+    CHECK(run_chain(it.at("instance"), limit, "offload/prefix").at("status") == "ok");
+  }
+}
+
 TEST_CASE("offload oracles: offload/eager at distance 1 and 2, limited and unlimited") {
   const json data = oracle("offload_chain.json");
   for (const json& it : data.at("instances"))
