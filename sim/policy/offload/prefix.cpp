@@ -80,8 +80,10 @@ class PrefixPlanner {
   }
 
   [[nodiscard]] std::uint32_t fetched_behind(std::size_t stage) const {
-    if (stage >= problem_.chain.stages.size()) return problem_.workload.forwards - 1;
-    return index(problem_.chain.backward(stage).back());
+    for (; stage < problem_.chain.stages.size(); ++stage)
+      if (const auto operators = problem_.chain.backward(stage); !operators.empty())
+        return index(operators.back());
+    return problem_.workload.forwards - 1;
   }
 
   const Problem& problem_;
