@@ -1,7 +1,7 @@
 // The published offload systems on random chains and on networks of the library: they run, within
 // their budget where they have one, and what is claimed is measured.
 #include "platform/platform_file.hpp"
-#include "property/random_chains.hpp"
+#include "property/random_graphs.hpp"
 #include "support/policies.hpp"
 
 #include <fmt/format.h>
@@ -110,6 +110,34 @@ TEST_CASE("published offload rules run random chains, as claimed") {
       test::require_claims_hold(it);
       if (it.execution.status == RunStatus::ok) REQUIRE(it.plan.claims.makespan);
       if (!gpu.capacity) REQUIRE(it.execution.status == RunStatus::ok);
+    }
+  }
+}
+
+TEST_CASE("published offload systems run random graphs, as claimed and within their budget") {
+  test::Dice dice(99);
+  for (int i = 0; i < 1500; ++i) {
+    const std::string graph = test::random_graph(dice, 12);
+    test::OneGpu gpu = test::random_gpu(dice, 10);
+    gpu.capacity.reset();
+    const Workload workload = test::workload_of(graph, {.optimizer = Optimizer::sgd_momentum});
+    const Platform platform = test::one_gpu(gpu);
+    for (const std::string& policy : kRules) {
+      CAPTURE(graph, test::platform_yaml(gpu), policy);
+      const Played it = test::play_policy(policy, workload, platform);
+      REQUIRE(it.execution.status == RunStatus::ok);
+      REQUIRE(it.plan.claims.makespan);
+      test::require_claims_hold(it);
+    }
+    for (const std::string& policy : kPlanners) {
+      CAPTURE(graph, test::platform_yaml(gpu), policy);
+      const auto smallest = smallest_or_played(policy, 1, workload, platform);
+      if (!smallest) continue;
+      REQUIRE_FALSE(smallest_or_played(policy, smallest->count(), workload, platform));
+      if (smallest->count() > 2)
+        REQUIRE(smallest_or_played(policy, smallest->count() - 1, workload, platform) == smallest);
+      REQUIRE_FALSE(
+          smallest_or_played(policy, smallest->count() + dice(1, 30), workload, platform));
     }
   }
 }
