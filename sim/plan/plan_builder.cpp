@@ -44,6 +44,7 @@ struct PlanBuilder::State {
   std::vector<Read> read_log;
   std::vector<BufferId> changing;  ///< by the step that is being added
   std::vector<std::pair<StepId, Dependency>> dependencies;
+  std::vector<std::pair<BufferId, StepId>> holds;  ///< further steps that a release waits for
 
   std::optional<BufferId> stay(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
     const std::uint32_t filed = is_shared(workload[tensor]) ? kShared : microbatch;
@@ -176,9 +177,9 @@ struct PlanBuilder::State {
     switch (workload[plan[buffer].tensor].lifetime) {
       case Lifetime::step:
         return true;
-      case Lifetime::input:  // stays, but not a copy of it
-        return readers.producer(buffer) != kNoStep;
       case Lifetime::resident:
+      case Lifetime::input:  // what was there stays; a copy of it goes
+        return readers.producer(buffer) != kNoStep;
       case Lifetime::stays:
         return false;
       case Lifetime::accumulated:
@@ -202,13 +203,26 @@ struct PlanBuilder::State {
     }
   }
 
+  /// By buffer: the steps that use it, and what else its release waits for, in issue order.
+  /// Precondition: holds are sorted.
+  std::vector<StepId> users(BufferId buffer, const Readers& readers) const {
+    const auto of = readers.of(buffer);
+    std::vector<StepId> all(of.begin(), of.end());
+    for (auto held = std::ranges::lower_bound(holds, std::pair{buffer, StepId{}});
+         held != holds.end() && held->first == buffer; ++held)
+      all.push_back(held->second);
+    std::ranges::sort(all);
+    return all;
+  }
+
   void derive_releases() {
     const Readers readers(plan);
+    std::ranges::sort(holds);
     for (std::uint32_t b = 0; b < plan.buffers.size(); ++b) {
       const BufferId buffer{b};
       if (taken[b] || !is_released_by_plan(buffer, readers)) continue;
       const auto begin = static_cast<std::uint32_t>(plan.release_steps.size());
-      for (const StepId step : last_in_each_lane(plan, readers.of(buffer)))
+      for (const StepId step : last_in_each_lane(plan, users(buffer, readers)))
         plan.release_steps.push_back(step);
       if (plan.release_steps.size() == begin)
         plan.release_steps.push_back(readers.producer(buffer));
@@ -219,8 +233,8 @@ struct PlanBuilder::State {
 };
 
 PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std::string policy)
-    : state_(
-          std::make_unique<State>(State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
+    : state_(std::make_unique<State>(
+          State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
   state_->plan.policy = std::move(policy);
   state_->stays.resize(platform.memories.size());
 }
@@ -287,8 +301,20 @@ void PlanBuilder::after_start(StepId step, StepId on) {
 void PlanBuilder::release(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
   // What is no longer found is no longer read: finish() releases it after its readers so far.
   const std::uint32_t filed = is_shared(state_->workload[tensor]) ? kShared : microbatch;
-  state_->stays[static_cast<std::size_t>(memory)].erase(
-      key(static_cast<std::uint32_t>(tensor), filed));
+  auto& stays = state_->stays[static_cast<std::size_t>(memory)];
+  stays.erase(key(static_cast<std::uint32_t>(tensor), filed));
+  if (state_->workload[tensor].lifetime == Lifetime::step) return;
+  for (const BufferId placed : state_->plan.initial) {
+    const Buffer& buffer = state_->plan[placed];
+    if (buffer.tensor == tensor && buffer.memory == memory &&
+        (filed == kShared || buffer.microbatch == microbatch))
+      stays[key(static_cast<std::uint32_t>(tensor), filed)] = placed;
+  }
+}
+
+void PlanBuilder::hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory,
+                             StepId step) {
+  state_->holds.emplace_back(state_->source(tensor, microbatch, memory), step);
 }
 
 void PlanBuilder::order_grants(MemoryId memory) {

@@ -50,7 +50,12 @@ class PlanBuilder {
   void after_start(StepId step, StepId on);
 
   /// Releases the latest stay of `tensor` after its readers so far, although it may be made again.
+  /// Of a resident tensor or an input only copies go: it is read where it was from the start again.
   void release(TensorId tensor, std::uint32_t microbatch, MemoryId memory);
+
+  /// The latest stay of `tensor` is not released before the end of `step`. It must be one that no
+  /// copy takes away.
+  void hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory, StepId step);
 
   /// Makes `memory` grant allocations strictly in issue order.
   void order_grants(MemoryId memory);

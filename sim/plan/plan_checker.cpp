@@ -204,8 +204,8 @@ class Checker {
     const auto b = static_cast<std::size_t>(release.buffer);
     const Lifetime lifetime = workload_[plan_[release.buffer].tensor].lifetime;
     if (freed[b]++ != 0) refuse("{} is released twice", name(release.buffer));
-    const bool is_copy = readers.producer(release.buffer) != kNoStep;
-    if (lifetime == Lifetime::resident || (lifetime == Lifetime::input && !is_copy))
+    const bool was_there = readers.producer(release.buffer) == kNoStep;
+    if (was_there && (lifetime == Lifetime::resident || lifetime == Lifetime::input))
       refuse("{} is released, but it is resident", name(release.buffer));
     if (lifetime == Lifetime::stays)
       refuse("{} is released, but it stays to the end", name(release.buffer));

@@ -32,7 +32,7 @@ template <class Parameters>
     PolicyText text, Record<Parameters> record,
     std::function<Planned(const Problem&, const Parameters&)> plan) {
   std::string Parameters::*chosen = &Parameters::name;
-  record.required("name", chosen, name(), "the policy").where(&Parameters::where);
+  record.required("name", chosen, plimsoll::text(), "the policy").where(&Parameters::where);
   const Format<Parameters> format = record.format();
   const auto bind = [format, plan](const Node& node,
                                    Diagnostics& diagnostics) -> std::optional<BoundPolicy> {

@@ -13,7 +13,18 @@ std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
       none_policy(),  //
       offload_all_policy(),  //
+      offload_autoswap_policy(),  //
+      offload_capuchin_policy(),  //
       offload_eager_policy(),  //
+      offload_prefix_policy(),  //
+      offload_save_on_cpu_policy(),  //
+      offload_superneurons_policy(),  //
+      offload_torchtune_policy(),  //
+      offload_transformer_engine_policy(),  //
+      offload_vdnn_plus_plus_policy(),  //
+      offload_vdnn_all_policy(),  //
+      offload_vdnn_conv_policy(),  //
+      offload_vdnn_dyn_policy(),  //
       pipeline_1f1b_policy(),  //
       pipeline_gpipe_policy(),  //
       remat_chen_greedy_policy(),  //

@@ -9,6 +9,7 @@ namespace plimsoll {
 namespace {
 
 using test::Named;
+using test::Played;
 using test::seconds;
 
 constexpr MemoryId kHbm{0}, kDram{1};
@@ -185,6 +186,49 @@ TEST_CASE("what a copy takes away needs no release of its own, and is found wher
   const Plan plan = bench.builder.finish();
   CHECK(plan.buffers.size() == 4);  // a_0 and the three stays of saved_1
   CHECK(plan.releases.size() == 1);
+}
+
+TEST_CASE("a copy of what was there from the start goes, what was there is read again") {
+  // a_0 leaves and comes back as a second one, which the backward reads; then forward 1 runs again.
+  Bench bench;
+  const LaneId stream = bench.builder.stream(kGpu);
+  const TensorId input = bench.named.tensor("input");
+  bench.builder.compute(stream, bench.named.op("s1.forward"));
+  bench.builder.copy(bench.builder.channel(kHbm, kDram), input, 0, SourceRelease::keep);
+  const StepId back =
+      bench.builder.copy(bench.builder.channel(kDram, kHbm), input, 0, SourceRelease::keep);
+  bench.builder.compute(stream, bench.named.op("s2.forward"));
+  bench.builder.compute(stream, bench.named.op("s2.backward"));
+  const StepId backward = bench.builder.compute(stream, bench.named.op("s1.backward"));
+  bench.builder.release(input, 0, kHbm);
+  const StepId again = bench.builder.compute(stream, bench.named.op("s1.forward"));
+  const Played played = test::play(bench.builder.finish(), bench.workload, bench.platform);
+  const Plan& plan = played.plan;
+  CHECK(plan.list(plan[again].reads).front() == plan.initial.front());
+  const BufferId second = plan.list(plan[back].writes).front();
+  std::vector<BufferId> released;
+  for (const Release& release : plan.releases) {
+    released.push_back(release.buffer);
+    if (release.buffer == second) CHECK(plan.after(release).back() == backward);
+  }
+  CHECK(std::ranges::count(released, second) == 1);
+  CHECK(std::ranges::count(released, plan.initial.front()) == 0);
+}
+
+TEST_CASE("a release waits for a further step where the policy says so") {
+  // saved_2 is read last by backward 2, but held until backward 1 has ended.
+  Bench bench;
+  const LaneId stream = bench.builder.stream(kGpu);
+  for (const char* op : {"s1.forward", "s2.forward", "s2.backward"})
+    bench.builder.compute(stream, bench.named.op(op));
+  const StepId last = bench.builder.compute(stream, bench.named.op("s1.backward"));
+  bench.builder.hold_until(bench.named.tensor("s2.saved"), 0, kHbm, last);
+  const Played played = test::play(bench.builder.finish(), bench.workload, bench.platform);
+  for (const Release& release : played.plan.releases)
+    if (bench.workload[played.plan[release.buffer].tensor].name == "s2.saved")
+      CHECK(played.plan.after(release).front() == last);
+  // At the end of backward 2 delta_1 stays, and backward 1 adds delta_0: a_0 and both saved.
+  CHECK(played.peak(kHbm) == 1 + 2 + 2 + 1 + 1);
 }
 
 TEST_CASE("an unread output is released at the end of its operator") {

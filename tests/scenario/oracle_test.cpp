@@ -51,7 +51,8 @@ TEST_CASE(
   for (const json& it : data.at("instances")) {
     const json& instance = it.at("instance");
     const json& expected = it.at("expected").at("policy_sync_offload_all");
-    check_run(run_chain(instance, std::nullopt, "offload/all"), expected);
+    for (const char* policy : {"offload/all", "offload/vdnn-all", "offload/vdnn-conv"})
+      check_run(run_chain(instance, std::nullopt, policy), expected);
     // Under a limit below its peak an operator waits for the copy that frees its memory.
     const std::int64_t limit = instance.at("M");
     const json limited = run_chain(instance, limit, "offload/all");
@@ -61,6 +62,24 @@ TEST_CASE(
       CHECK(peak(limited) <= limit);
       CHECK(limited.at("makespan_s") > expected.at("makespan").get<double>());
     }
+  }
+}
+
+TEST_CASE("offload oracles: the published planners keep to the limit and never beat the optimum") {
+  const json data = oracle("offload_chain.json");
+  for (const json& it : data.at("instances")) {
+    const std::int64_t limit = it.at("instance").at("M");
+    for (const char* name : {"prefix", "vdnn-dyn", "vdnn++", "autoswap", "superneurons"}) {
+      INFO(it.at("name") << " " << name);
+      const json result =
+          run_chain(it.at("instance"), limit, fmt::format("{{name: offload/{}}}", name));
+      if (result.at("status") != "ok") continue;
+      CHECK(peak(result) <= limit);
+      CHECK(result.at("makespan_s") >= it.at("expected").at("optimal_makespan").get<double>());
+      CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
+    }
+    // A prefix that fits exists for each of them.
+    CHECK(run_chain(it.at("instance"), limit, "offload/prefix").at("status") == "ok");
   }
 }
 
@@ -84,7 +103,8 @@ TEST_CASE("offload oracles: the homogeneous sweep over memory limits") {
   CHECK(run_chain(instance, std::nullopt, "none").at("makespan_s") ==
         sweep.at("compute_time").get<double>());
   CHECK(peak(run_chain(instance, std::nullopt, "none")) == sweep.at("peak_without_offload"));
-  check_run(run_chain(instance, std::nullopt, "offload/all"), sweep.at("policy_sync_offload_all"));
+  for (const char* policy : {"offload/all", "offload/vdnn-all", "offload/vdnn-conv"})
+    check_run(run_chain(instance, std::nullopt, policy), sweep.at("policy_sync_offload_all"));
   for (const json& row : sweep.at("rows"))
     for (const int w : {1, 2}) {
       INFO("M = " << row.at("M") << ", distance " << w);
