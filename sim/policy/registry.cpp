@@ -10,7 +10,8 @@ namespace plimsoll {
 
 std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
-      none_policy(),          offload_all_policy(),    offload_eager_policy(),
+      none_policy(),          offload_all_policy(),    offload_dynamic_policy(),
+      offload_eager_policy(), offload_exact_policy(),  offload_greedy_policy(),
       pipeline_1f1b_policy(), pipeline_gpipe_policy(), remat_every_stage_policy(),
       remat_sqrt_policy(),
   };

@@ -62,13 +62,19 @@ MemoryId named_storage(const Problem& problem, MemoryId home, const Located<std:
 
 }  // namespace
 
-OffloadMemories offload_memories(const Problem& problem, const OffloadParameters& parameters) {
+OffloadMemories offload_memories(const Problem& problem,
+                                 const SingleProcessorParameters& parameters,
+                                 const std::optional<Located<std::string>>& to) {
   OffloadMemories memories;
   memories.processor = processor_for(problem, parameters);
   memories.home = problem.platform[memories.processor].memory;
-  memories.storage = parameters.to ? named_storage(problem, memories.home, *parameters.to)
-                                   : fastest_storage(problem, memories.home, parameters.where);
+  memories.storage = to ? named_storage(problem, memories.home, *to)
+                        : fastest_storage(problem, memories.home, parameters.where);
   return memories;
+}
+
+OffloadMemories offload_memories(const Problem& problem, const OffloadParameters& parameters) {
+  return offload_memories(problem, parameters, parameters.to);
 }
 
 std::size_t offloaded_stages(const Problem& problem) {
