@@ -1,6 +1,8 @@
 #include "policy/offload/heuristics.hpp"
 
+#include "policy/offload/fluid_bound.hpp"
 #include "policy/offload/fluid_timing.hpp"
+#include "policy/offload/polish.hpp"
 
 #include <algorithm>
 
@@ -9,6 +11,7 @@ namespace {
 
 constexpr std::size_t kSets = 5;
 constexpr std::size_t kLongerPrefixes = 8;
+constexpr std::size_t kPolishedActions = 1'000'000;
 
 bool is_within(const OffloadModel& model, const OffloadSet& set) {
   return model.budget.is_unlimited() || smallest_budget(model, set) <= model.budget;
@@ -47,6 +50,11 @@ Heuristic dynamic_offload(const OffloadModel& model) {
   for (const TimedSet& it : sets) run_set(model, it.set, found.runs);
   if (!sets.empty()) found.model_makespan = sets.front().makespan;
   add_last_resort(model, found.runs);
+  if (!found.runs.empty()) {
+    Timed best = *std::ranges::min_element(found.runs, {}, &Timed::makespan);
+    polish(model, best, fluid_bound(model).value_or(Time{}), kPolishedActions);
+    found.runs.push_back(std::move(best));
+  }
   return found;
 }
 
