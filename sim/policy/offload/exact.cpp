@@ -1,10 +1,11 @@
 #include "policy/offload/branch_and_bound.hpp"
 #include "policy/offload/fluid_bound.hpp"
-#include "policy/offload/heuristics.hpp"
 #include "policy/offload/planner.hpp"
 #include "policy/registry.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -52,14 +53,14 @@ std::optional<OffloadSet> set_of(const Problem& problem, const ExactParameters& 
   return set;
 }
 
-std::vector<Timed> schedules_to_start_from(const OffloadModel& model,
+std::vector<Timed> schedules_to_start_from(const OffloadTask& task,
                                            const std::optional<OffloadSet>& set) {
   std::vector<Timed> known;
   if (set) {
-    run_set(model, *set, known);
+    run_set(task.model, *set, known);
   } else {
-    known = dynamic_offload(model).runs;
-    std::ranges::move(greedy_offload(model).runs, std::back_inserter(known));
+    known = runs_for(task, dynamic_offload).runs;
+    std::ranges::move(runs_for(task, greedy_offload).runs, std::back_inserter(known));
   }
   return known;
 }
@@ -67,13 +68,13 @@ std::vector<Timed> schedules_to_start_from(const OffloadModel& model,
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
   const OffloadTask task = offload_task(problem, parameters);
   const auto set = set_of(problem, parameters, task.model);
-  const Bytes smallest = smallest_budget(task.model, set ? *set : everything(task.model));
+  const Bytes smallest = set ? smallest_budget(task.model, *set) : task.smallest;
   const auto refuse = [&] {
     return infeasible(problem, task.memories.processor, task.budget, smallest);
   };
   if (!task.budget.is_unlimited() && task.budget < smallest) return refuse();
 
-  std::vector<Timed> found = schedules_to_start_from(task.model, set);
+  std::vector<Timed> found = schedules_to_start_from(task, set);
   bool is_proven = false;
   if (task.is_model_exact && task.model.candidates <= kSearchLimits.candidates) {
     SearchLimits limits = kSearchLimits;
@@ -85,7 +86,7 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
     if (best.schedule) found.push_back(std::move(*best.schedule));
   }
   if (found.empty()) return refuse();
-  Plan plan = best_plan(problem, task, found, parameters.name);
+  Plan plan = best_plan(problem, task, std::move(found), parameters.name);
   is_proven |= plan.claims.makespan && plan.bounds.makespan == plan.claims.makespan;
   plan.claims.optimal = is_proven;
   return plan;

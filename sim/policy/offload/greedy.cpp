@@ -1,4 +1,3 @@
-#include "policy/offload/heuristics.hpp"
 #include "policy/offload/planner.hpp"
 #include "policy/registry.hpp"
 
@@ -7,14 +6,7 @@ namespace plimsoll {
 namespace {
 
 Planned plan_greedy(const Problem& problem, const OffloadPlannerParameters& parameters) {
-  const OffloadTask task = offload_task(problem, parameters);
-  Heuristic found = greedy_offload(task.model);
-  if (found.runs.empty())
-    return infeasible(problem, task.memories.processor, task.budget,
-                      smallest_budget(task.model, everything(task.model)));
-  Plan plan = best_plan(problem, task, found.runs, parameters.name);
-  plan.claims.model_makespan = found.model_makespan;
-  return plan;
+  return plan_by(problem, parameters, greedy_offload);
 }
 
 }  // namespace

@@ -3,14 +3,15 @@
 #include "policy/offload/fluid_bound.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
 namespace plimsoll {
 namespace {
 
-/// How many plans are made to compare their claims, where the model is not exact.
-constexpr std::size_t kPlansCompared = 6;
+/// How many runs under each budget become plans to compare, where the model is not exact.
+constexpr std::size_t kPlansCompared = 8;
 
 bool has_only_fifo_links(const Problem& problem, MemoryId from, MemoryId to) {
   return std::ranges::all_of(problem.topology.route(from, to)->hops, [&](const Hop& hop) {
@@ -41,6 +42,32 @@ void refuse_progressive(const Problem& problem, const OffloadMemories& memories,
                      "leave `release` out, or say `release: whole`");
 }
 
+OffloadSequence leanest(const OffloadModel& model) {
+  return fetched_ahead(everything(model), 1);
+}
+
+/// The least budget at which the leanest sequence ends, as its claims tell, at most `most`, at
+/// which it does as far as the model knows.
+Bytes smallest_by_claims(const Problem& problem, const OffloadTask& task, Bytes most) {
+  const OffloadSequence sequence = leanest(task.model);
+  const auto ends_under = [&](Bytes budget) {
+    return plan_of(problem, task.memories, sequence, {task.release, budget, true}, "")
+        .claims.makespan.has_value();
+  };
+  if (!ends_under(most)) return most;
+  Bytes low = task.model.resident, high = most;
+  while (high - low > Bytes{1}) {
+    const Bytes middle{low.count() + (high - low).count() / 2};
+    (ends_under(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+void keep_best(std::vector<Timed>& runs) {
+  std::ranges::stable_sort(runs, {}, &Timed::makespan);
+  if (runs.size() > kPlansCompared) runs.resize(kPlansCompared);
+}
+
 }  // namespace
 
 OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters& parameters) {
@@ -56,17 +83,43 @@ OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters&
                         has_only_fifo_links(problem, task.memories.home, task.memories.storage) &&
                         has_only_fifo_links(problem, task.memories.storage, task.memories.home) &&
                         has_room_for_all(problem, task.memories, task.model);
+  task.smallest = smallest_budget(task.model, everything(task.model));
+  const Bytes unmoved = smallest_budget(task.model, OffloadSet(task.model.stages.size(), false));
+  if (!problem.workload.is_chain && task.budget < unmoved) {
+    const Bytes by_claims = smallest_by_claims(problem, task, task.smallest);
+    task.overstated = task.smallest - by_claims;
+    task.smallest = by_claims;
+  }
   return task;
 }
 
-Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Timed>& found,
+Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&)) {
+  Heuristic found = find(task.model);
+  if (task.is_model_exact) return found;
+  keep_best(found.runs);
+  if (task.overstated > Bytes{}) {
+    OffloadModel lenient = task.model;
+    lenient.budget += task.overstated;
+    Heuristic more = find(lenient);
+    keep_best(more.runs);
+    std::ranges::move(more.runs, std::back_inserter(found.runs));
+    found.model_makespan = more.model_makespan;
+  }
+  found.runs.push_back({leanest(task.model), Time::unlimited()});
+  return found;
+}
+
+Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Timed> found,
                const std::string& policy) {
-  std::ranges::stable_sort(found, {}, &Timed::makespan);
-  const OffloadOptions options{task.release, task.budget, true};
+  if (task.is_model_exact) {
+    const auto best = std::ranges::min_element(found, {}, &Timed::makespan);
+    std::iter_swap(found.begin(), best);
+    found.resize(1);
+  }
   std::optional<Plan> best;
-  const std::size_t compared = task.is_model_exact ? 1 : kPlansCompared;
-  for (std::size_t i = 0; i < std::min(compared, found.size()); ++i) {
-    Plan plan = plan_of(problem, task.memories, found[i].sequence, options, policy);
+  for (const Timed& run : found) {
+    Plan plan =
+        plan_of(problem, task.memories, run.sequence, {task.release, task.budget, true}, policy);
     const bool is_better =
         !best || (plan.claims.makespan &&
                   (!best->claims.makespan || *plan.claims.makespan < *best->claims.makespan));
@@ -74,6 +127,17 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
   }
   best->bounds.makespan = offload_lower_bound(problem, task.memories, task.budget);
   return std::move(*best);
+}
+
+Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
+                Heuristic (*find)(const OffloadModel&)) {
+  const OffloadTask task = offload_task(problem, parameters);
+  if (!task.budget.is_unlimited() && task.budget < task.smallest)
+    return infeasible(problem, task.memories.processor, task.budget, task.smallest);
+  Heuristic found = runs_for(task, find);
+  Plan plan = best_plan(problem, task, std::move(found.runs), parameters.name);
+  plan.claims.model_makespan = found.model_makespan;
+  return plan;
 }
 
 }  // namespace plimsoll

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "policy/budget.hpp"
-#include "policy/offload/set_runs.hpp"
+#include "policy/offload/heuristics.hpp"
 
 #include <optional>
 #include <string>
@@ -40,16 +40,28 @@ struct OffloadTask {
   /// The model's times are those of the engine: an abstract chain, one copy at a time each way,
   /// memories without addresses, storage with room for all.
   bool is_model_exact = false;
+  /// The least budget that can be met: by the model where it is exact; otherwise by the claims of
+  /// the plan that moves everything and brings it back one backward ahead.
+  Bytes smallest;
+  /// By how much the model overstates that: some of its need is freed early in a network.
+  Bytes overstated;
 };
 
 /// Resolves the parameters. Throws InputError, also where `progressive` cannot be had.
 [[nodiscard]] OffloadTask offload_task(const Problem& problem,
                                        const OffloadPlannerParameters& parameters);
 
+/// What `find` makes of the task. Where the model is not exact, a few of its best runs under the
+/// budget, a few under one that is higher by what the model overstates, and the leanest of all.
+[[nodiscard]] Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&));
+
 /// The best of `found` as a plan with its claims and the lower bound: by the model where that is
-/// exact, otherwise by the claims of the few that look best in it. Precondition: `found` is not
-/// empty. Sorts `found`.
+/// exact, otherwise by the claims of each. Precondition: `found` is not empty.
 [[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
-                             std::vector<Timed>& found, const std::string& policy);
+                             std::vector<Timed> found, const std::string& policy);
+
+/// A policy that is one heuristic.
+[[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
+                              Heuristic (*find)(const OffloadModel&));
 
 }  // namespace plimsoll
