@@ -20,10 +20,10 @@ PolicyInfo offload_dynamic_policy() {
        .paper =
            "Beaumont, Eyraud-Dubois, Shilova 2020, \"Optimal GPU-CPU Offloading Strategies for "
            "DNN Training\", Euro-Par 2020, doi:10.1007/978-3-030-57675-2_10, as reconstructed: "
-           "the recursion is that of a public POFO solver restricted to kept forwards; the 5 "
-           "best sets of the model are run with whole tensors, copied back 1 to 3 backwards "
-           "ahead or as soon as that delays nothing, and the best run is then improved by small "
-           "changes",
+           "the recursion is that of a public POFO solver restricted to kept forwards; the 5 best "
+           "sets of the model, and the shortest prefix of stages that fits, are run copying back 1 "
+           "to 3 backwards ahead or as soon as that delays nothing; the best run is improved by "
+           "small changes",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
        .guarantees = "a heuristic; the gap to a proven lower bound is reported. Its "
                      "claims.model_makespan is the model's time, no execution's",

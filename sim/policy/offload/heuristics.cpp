@@ -48,6 +48,7 @@ Heuristic dynamic_offload(const OffloadModel& model) {
   if (!is_within(model, everything(model))) return found;
   const std::vector<TimedSet> sets = best_sets(model, kSets);
   for (const TimedSet& it : sets) run_set(model, it.set, found.runs);
+  run_set(model, prefix_of(model, shortest_prefix(model)), found.runs);
   if (!sets.empty()) found.model_makespan = sets.front().makespan;
   add_last_resort(model, found.runs);
   if (!found.runs.empty()) {
