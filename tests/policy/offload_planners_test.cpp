@@ -336,6 +336,12 @@ TEST_CASE("planners of offload refuse what they cannot do, and say where") {
   const std::string progressive = "{name: offload/dynamic, release: progressive}";
   CHECK(refusal(progressive, arena).find("`ideal` allocator in `hbm`") != std::string::npos);
   CHECK(refusal(progressive, fair).find("`fifo` links") != std::string::npos);
+  // saved_1 has to leave: 1 + 3 * 2 + 2 = 9 B without, 7 B with.
+  const Platform small_storage = test::platform_of(
+      "platform: small\nmemories:\n  hbm: {capacity: unlimited}\n  dram: {capacity: 1 B}\n"
+      "processors:\n  gpu: {memory: hbm}\nlinks:\n  pcie: {between: [hbm, dram]}\n");
+  CHECK_THROWS_WITH(test::planned("{name: offload/dynamic, budget: 7 B}", workload, small_storage),
+                    Catch::Contains("`dram` has 1 B, too little for what has to leave `hbm`"));
   CHECK(refusal("{name: offload/exact, set: [s9]}", {}) ==
         "`s9` is no stage of the chain; expected a name or 1 to 3");
   CHECK(refusal("{name: offload/exact, set: [2]}", {}) ==

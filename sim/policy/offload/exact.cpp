@@ -86,7 +86,7 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
     if (best.schedule) found.push_back(std::move(*best.schedule));
   }
   if (found.empty()) return refuse();
-  Plan plan = best_plan(problem, task, std::move(found), parameters.name);
+  Plan plan = best_plan(problem, task, std::move(found), parameters);
   is_proven |= plan.claims.makespan && plan.bounds.makespan == plan.claims.makespan;
   plan.claims.optimal = is_proven;
   return plan;

@@ -1,5 +1,6 @@
 #include "policy/offload/planner.hpp"
 
+#include "base/quantity_text.hpp"
 #include "policy/offload/fluid_bound.hpp"
 
 #include <algorithm>
@@ -40,6 +41,16 @@ void refuse_progressive(const Problem& problem, const OffloadMemories& memories,
   if (!has_only_fifo_links(problem, memories.home, memories.storage))
     refuse_parameter(where, "progressive release needs `fifo` links on the way to storage",
                      "leave `release` out, or say `release: whole`");
+}
+
+[[noreturn]] void refuse_storage(const Problem& problem, const OffloadMemories& memories,
+                                 const OffloadPlannerParameters& parameters) {
+  const Memory& storage = problem.platform[memories.storage];
+  refuse_parameter(
+      parameters.to ? parameters.to->where : parameters.where,
+      fmt::format("`{}` has {}, too little for what has to leave `{}` under this budget",
+                  storage.name, to_text(storage.usable()), problem.platform[memories.home].name),
+      "raise `budget`, or choose another memory with `to`");
 }
 
 OffloadSequence leanest(const OffloadModel& model) {
@@ -110,7 +121,7 @@ Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel
 }
 
 Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Timed> found,
-               const std::string& policy) {
+               const OffloadPlannerParameters& parameters) {
   if (task.is_model_exact) {
     const auto best = std::ranges::min_element(found, {}, &Timed::makespan);
     std::iter_swap(found.begin(), best);
@@ -118,13 +129,15 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
   }
   std::optional<Plan> best;
   for (const Timed& run : found) {
-    Plan plan =
-        plan_of(problem, task.memories, run.sequence, {task.release, task.budget, true}, policy);
+    Plan plan = plan_of(problem, task.memories, run.sequence, {task.release, task.budget, true},
+                        parameters.name);
     const bool is_better =
         !best || (plan.claims.makespan &&
                   (!best->claims.makespan || *plan.claims.makespan < *best->claims.makespan));
     if (is_better) best = std::move(plan);
   }
+  if (!best->claims.makespan && !has_room_for_all(problem, task.memories, task.model))
+    refuse_storage(problem, task.memories, parameters);
   best->bounds.makespan = offload_lower_bound(problem, task.memories, task.budget);
   return std::move(*best);
 }
@@ -135,7 +148,7 @@ Planned plan_by(const Problem& problem, const OffloadPlannerParameters& paramete
   if (!task.budget.is_unlimited() && task.budget < task.smallest)
     return infeasible(problem, task.memories.processor, task.budget, task.smallest);
   Heuristic found = runs_for(task, find);
-  Plan plan = best_plan(problem, task, std::move(found.runs), parameters.name);
+  Plan plan = best_plan(problem, task, std::move(found.runs), parameters);
   plan.claims.model_makespan = found.model_makespan;
   return plan;
 }

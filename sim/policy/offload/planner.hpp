@@ -56,9 +56,10 @@ struct OffloadTask {
 [[nodiscard]] Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&));
 
 /// The best of `found` as a plan with its claims and the lower bound: by the model where that is
-/// exact, otherwise by the claims of each. Precondition: `found` is not empty.
+/// exact, otherwise by the claims of each. Precondition: `found` is not empty. Throws InputError
+/// where the storage is too small for any of them.
 [[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
-                             std::vector<Timed> found, const std::string& policy);
+                             std::vector<Timed> found, const OffloadPlannerParameters& parameters);
 
 /// A policy that is one heuristic.
 [[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
