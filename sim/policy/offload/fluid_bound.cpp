@@ -1,18 +1,12 @@
 #include "policy/offload/fluid_bound.hpp"
 
 #include "base/dense_id.hpp"
-#include "engine/wide.hpp"
+#include "policy/offload/fluid_amount.hpp"
 
 #include <algorithm>
 
 namespace plimsoll {
 namespace {
-
-__extension__ using Signed128 = __int128;
-
-/// 1e-12 B: what one byte a second moves in 1 ps.
-constexpr Signed128 kByte = 1'000'000'000'000;
-constexpr Signed128 kFar = Signed128{1} << 120;
 
 /// The least idle time for every number of bytes away: a flat interval [low_, high_].
 class Fluid {
@@ -20,15 +14,15 @@ class Fluid {
   Fluid(ByteRate out, ByteRate in) : out_(out), in_(in) {}
 
   void run(Time duration) {
-    low_ = std::max(-kFar, low_ - moved_in(in_, duration));
-    high_ = std::min(kFar, high_ + moved_in(out_, duration));
+    low_ = std::max(-kFluidFar, low_ - fluid_moved(duration, in_));
+    high_ = std::min(kFluidFar, high_ + fluid_moved(duration, out_));
     busy_ += duration;
   }
 
   /// The bytes away are from `least` to `most`. Returns false where nothing lies between.
   bool require(Bytes least, Bytes most) {
     if (least > most) return false;
-    const Signed128 from = least.count() * kByte, to = most.count() * kByte;
+    const FluidAmount from = fluid(least), to = fluid(most);
     if (high_ < from) {
       idle_out_ += from - high_;
       low_ = high_ = from;
@@ -44,24 +38,19 @@ class Fluid {
 
   /// Rounded up once.
   [[nodiscard]] Time time() const {
-    const auto rate = [](ByteRate r) { return static_cast<Signed128>(r.count()); };
-    const Signed128 out = out_.is_unlimited() ? 0 : idle_out_;
-    const Signed128 in = in_.is_unlimited() ? 0 : idle_in_;
-    const Signed128 rest = out % rate(out_) * rate(in_) + in % rate(in_) * rate(out_);
-    const Signed128 both = rate(out_) * rate(in_);
-    const Signed128 idle = out / rate(out_) + in / rate(in_) + rest / both + (rest % both > 0);
+    const auto rate = [](ByteRate r) { return static_cast<FluidAmount>(r.count()); };
+    const FluidAmount out = out_.is_unlimited() ? 0 : idle_out_;
+    const FluidAmount in = in_.is_unlimited() ? 0 : idle_in_;
+    const FluidAmount rest = out % rate(out_) * rate(in_) + in % rate(in_) * rate(out_);
+    const FluidAmount both = rate(out_) * rate(in_);
+    const FluidAmount idle = out / rate(out_) + in / rate(in_) + rest / both + (rest % both > 0);
     return busy_ + Time{static_cast<std::int64_t>(idle)};
   }
 
  private:
-  static Signed128 moved_in(ByteRate rate, Time duration) {
-    if (rate.is_unlimited()) return 2 * kFar;
-    return static_cast<Signed128>(rate.count()) * duration.count();
-  }
-
   ByteRate out_, in_;
-  Signed128 low_ = 0, high_ = 0;
-  Signed128 idle_out_ = 0, idle_in_ = 0;
+  FluidAmount low_ = 0, high_ = 0;
+  FluidAmount idle_out_ = 0, idle_in_ = 0;
   Time busy_;
 };
 

@@ -1,7 +1,7 @@
 #include "policy/offload/fluid_timing.hpp"
 
 #include "base/dense_id.hpp"
-#include "engine/wide.hpp"
+#include "policy/offload/fluid_amount.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -9,24 +9,15 @@
 namespace plimsoll {
 namespace {
 
-__extension__ using Signed128 = __int128;
-
-/// 1e-12 B: what one byte a second moves in 1 ps.
-constexpr Signed128 kByte = 1'000'000'000'000;
-constexpr Signed128 kFar = Signed128{1} << 120;
-
-/// How long `amount` takes at `rate`, and what `rate` moves in a time.
-Time time_of(Signed128 amount, ByteRate rate) {
+/// How long `amount` takes at `rate`.
+Time time_of(FluidAmount amount, ByteRate rate) {
   if (amount <= 0 || rate.is_unlimited()) return Time{};
-  const Signed128 ps = (amount + rate.count() - 1) / rate.count();
+  const FluidAmount ps = (amount + rate.count() - 1) / rate.count();
   return Time{static_cast<std::int64_t>(ps)};
-}
-Signed128 amount_in(Time time, ByteRate rate) {
-  return rate.is_unlimited() ? kFar : static_cast<Signed128>(rate.count()) * time.count();
 }
 
 struct State {
-  Signed128 kept = 0, out = 0, in = 0;
+  FluidAmount kept = 0, out = 0, in = 0;
   Time cost;
   std::uint32_t parent = kNone;  ///< in the states before the stage before
   bool moves = false;            ///< the stage before
@@ -43,9 +34,7 @@ auto order_of(const State& s) {
 class TimingProgram {
  public:
   TimingProgram(const OffloadModel& model, std::size_t count)
-      : model_(model),
-        count_(count),
-        budget_(model.budget.is_unlimited() ? kFar : model.budget.count() * kByte) {}
+      : model_(model), count_(count), budget_(fluid(model.budget)) {}
 
   std::vector<TimedSet> run() {
     const std::size_t stages = model_.stages.size();
@@ -66,33 +55,32 @@ class TimingProgram {
   void extend(std::size_t s, std::uint32_t p, std::vector<State>& next) {
     const State& state = layers_.back()[p];
     const OffloadStage& stage = model_.stages[s];
-    const Signed128 input = s > 0 ? model_.stages[s - 1].moved.count() * kByte : 0;
-    const Signed128 own = stage.moved.count();
+    const FluidAmount input = s > 0 ? fluid(model_.stages[s - 1].moved) : 0;
     const Bytes before = s > 0 ? model_.stages[s - 1].gradient : model_.input_gradient;
     const Bytes beside_backward =
         model_.resident + stage.gradient + before + stage.backward_workspace + lasting_;
-    const Signed128 room = budget_ - state.kept - input;
-    const Signed128 forward = (own + model_.beside_forward(s).count()) * kByte;
-    const Signed128 backward = (own + beside_backward.count()) * kByte;
+    const FluidAmount room = budget_ - state.kept - input;
+    const FluidAmount forward = fluid(stage.moved + model_.beside_forward(s));
+    const FluidAmount backward = fluid(stage.moved + beside_backward);
     if (forward > room || backward > room) return;
 
-    const Signed128 wait_out = std::max<Signed128>(0, state.out + forward - room);
-    const Signed128 wait_in = std::max<Signed128>(0, state.in + backward - room);
+    const FluidAmount wait_out = std::max<FluidAmount>(0, state.out + forward - room);
+    const FluidAmount wait_in = std::max<FluidAmount>(0, state.in + backward - room);
     State after = state;
     after.cost += stage.forward + stage.backward + time_of(wait_out, model_.out_rate) +
                   time_of(wait_in, model_.in_rate);
-    const Signed128 sent = amount_in(stage.forward, model_.out_rate) + wait_out;
-    const Signed128 fetched = amount_in(stage.backward, model_.in_rate) + wait_in;
+    const FluidAmount sent = fluid_moved(stage.forward, model_.out_rate) + wait_out;
+    const FluidAmount fetched = fluid_moved(stage.backward, model_.in_rate) + wait_in;
     after.parent = p;
-    after.in = std::max<Signed128>(0, state.in - fetched);
+    after.in = std::max<FluidAmount>(0, state.in - fetched);
     if (s > 0 && s - 1 < model_.candidates && input > 0) {
       State moved = after;
-      moved.out = std::max<Signed128>(0, state.out + input - sent);
+      moved.out = std::max<FluidAmount>(0, state.out + input - sent);
       moved.in += input;
       moved.moves = true;
       keep_if_finite(moved, next);
     }
-    after.out = std::max<Signed128>(0, state.out - sent);
+    after.out = std::max<FluidAmount>(0, state.out - sent);
     after.kept += input;
     after.moves = false;
     keep_if_finite(after, next);
@@ -118,17 +106,17 @@ class TimingProgram {
 
   /// The states are sorted by cost, so that the first of a cell is its best.
   static void keep_one_a_cell(std::vector<State>& states) {
-    constexpr int kSlots = 16;
+    constexpr std::size_t kSlots = 16;
     static_assert(kSlots * kSlots == kTimingStates);
-    Signed128 most_kept = 1, most_moving = 1;
+    FluidAmount most_kept = 1, most_moving = 1;
     for (const State& s : states) {
       most_kept = std::max(most_kept, s.kept + 1);
       most_moving = std::max(most_moving, s.out + s.in + 1);
     }
     std::vector<bool> taken(kTimingStates, false);
     std::erase_if(states, [&](const State& s) {
-      const auto slot =
-          s.kept / (most_kept / kSlots + 1) * kSlots + (s.out + s.in) / (most_moving / kSlots + 1);
+      const auto slot = s.kept / (most_kept / static_cast<FluidAmount>(kSlots) + 1) * kSlots +
+                        (s.out + s.in) / (most_moving / static_cast<FluidAmount>(kSlots) + 1);
       const auto cell = static_cast<std::size_t>(slot);
       if (taken[cell]) return true;
       taken[cell] = true;
@@ -165,7 +153,7 @@ class TimingProgram {
 
   const OffloadModel& model_;
   const std::size_t count_;
-  const Signed128 budget_;
+  const FluidAmount budget_;
   Bytes lasting_;                           ///< of this stage and those behind it
   std::vector<std::vector<State>> layers_;  ///< before each stage
 };
