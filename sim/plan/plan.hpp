@@ -123,7 +123,8 @@ struct Claims {
   std::optional<bool> optimal;
 };
 
-/// Proven lower bounds.
+/// Proven lower bounds of all plans of the policy's kind: of offload, say, those that recompute
+/// nothing.
 struct Bounds {
   std::optional<Time> makespan;
   std::optional<Time> period;

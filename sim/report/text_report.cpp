@@ -318,8 +318,9 @@ class Report {
     if (result.bounds.makespan && result.metrics.makespan) {
       const double bound = in_seconds(*result.bounds.makespan);
       const double gap = bound > 0 ? in_seconds(*result.metrics.makespan) / bound - 1 : 0.0;
-      parts.push_back(fmt::format("no schedule takes less than {}; this one takes {} more",
-                                  to_text(*result.bounds.makespan), percent(gap)));
+      parts.push_back(
+          fmt::format("no schedule of its kind takes less than {}; this one takes {} more",
+                      to_text(*result.bounds.makespan), percent(gap)));
     }
     if (const auto optimal = result.claims.optimal)
       parts.push_back(*optimal ? "proven to be the best of its kind" : "not proven to be the best");

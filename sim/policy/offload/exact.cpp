@@ -112,7 +112,7 @@ PolicyInfo offload_exact_policy() {
                   "allocators, storage with room for all; stages 1..L-2 may move. Elsewhere, and "
                   "beyond 24 such stages, it is the best of offload/greedy and offload/dynamic",
        .guarantees = "the optimum where claims.optimal says so; otherwise the best schedule found, "
-                     "and the gap to a proven lower bound",
+                     "and the gap to a proven lower bound of every offload without recomputation",
        .complexity = "exponential in L; stops after `nodes`"},
       record, plan_exact);
 }

@@ -1,5 +1,5 @@
 /// A lower bound of the makespan of every offload of a chain under a budget: the optimum of a
-/// linear program, found without a solver.
+/// linear program, found without a solver. Plans that recompute are not bounded by it.
 ///
 /// The program (fully divisible copies): any fraction of saved_1 .. saved_{L-2} may leave and come
 /// back, memory is freed and used byte by byte, the two directions are independent, and idle time

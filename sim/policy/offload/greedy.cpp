@@ -22,7 +22,8 @@ PolicyInfo offload_greedy_policy() {
            "may leave first and are needed last); the fraction is rounded up to whole stages, "
            "longer prefixes are tried too, run as those of offload/dynamic",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
-       .guarantees = "a heuristic; the gap to a proven lower bound is reported. Its "
+       .guarantees = "a heuristic; the gap to a proven lower bound of every offload without "
+                     "recomputation is reported. Its "
                      "claims.model_makespan is the best time of any set in the fluid model of "
                      "offload/dynamic, no execution's",
        .complexity = "O(L S^2) for S = 256 states a stage of the model; the rule itself O(L)"},
