@@ -1,8 +1,9 @@
-/// The 128-bit integer that ordering keys and virtual clocks are made of.
+/// The 128-bit integers that ordering keys, virtual clocks and divisible amounts are made of.
 #pragma once
 
 namespace plimsoll {
 
 __extension__ using Unsigned128 = unsigned __int128;
+__extension__ using Signed128 = __int128;
 
 }  // namespace plimsoll

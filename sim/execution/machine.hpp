@@ -2,9 +2,9 @@
 /// floor.
 #pragma once
 
+#include "engine/drain.hpp"
 #include "engine/event_queue.hpp"
 #include "engine/flow_network.hpp"
-#include "execution/drain.hpp"
 #include "execution/execution.hpp"
 #include "execution/power_meter.hpp"
 

@@ -109,16 +109,23 @@ struct Release {
   Slice after;  ///< in Plan::release_steps
 };
 
-/// What a policy says about its own plan; each is compared with the measurement where it is given.
+/// What a policy says about its own plan; each is compared with the measurement where it is given,
+/// but for the last two, which no execution can show.
 struct Claims {
   std::optional<Time> makespan;
   std::optional<Time> period;
   std::vector<std::pair<MemoryId, Bytes>> peak;
   std::optional<Energy> energy;
   std::vector<std::int64_t> in_flight;  ///< by stage
+  /// The makespan in the model of time that the policy plans with, where that is not the
+  /// execution's (a relaxation, say).
+  std::optional<Time> model_makespan;
+  /// Of policies that search: whether no schedule of their kind is shorter, and that is proven.
+  std::optional<bool> optimal;
 };
 
-/// Proven lower bounds.
+/// Proven lower bounds of all plans of the policy's kind: of offload, say, those that recompute
+/// nothing.
 struct Bounds {
   std::optional<Time> makespan;
   std::optional<Time> period;

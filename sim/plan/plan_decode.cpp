@@ -334,6 +334,10 @@ class Decoder {
     const v1::Claims& in = in_.claims();
     decode_common(in, "claims", plan_.claims);
     plan_.claims.in_flight.assign(in.in_flight().begin(), in.in_flight().end());
+    if (in.has_model_makespan_ps())
+      plan_.claims.model_makespan =
+          count<Time>(in.model_makespan_ps(), Place{"claims"}.of("model_makespan_ps"));
+    if (in.has_optimal()) plan_.claims.optimal = in.optimal();
     if (!in.has_energy_zj()) return;
     plan_.claims.energy = energy_of(in.energy_zj());
     if (!plan_.claims.energy)

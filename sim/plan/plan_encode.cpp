@@ -148,6 +148,9 @@ class Encoder {
     encode_common(plan_.claims, claims);
     if (plan_.claims.energy) claims.set_energy_zj(decimal(*plan_.claims.energy));
     for (const std::int64_t count : plan_.claims.in_flight) claims.add_in_flight(count);
+    if (const auto& model = plan_.claims.model_makespan)
+      claims.set_model_makespan_ps(model->count());
+    if (plan_.claims.optimal) claims.set_optimal(*plan_.claims.optimal);
     if (claims.ByteSizeLong() > 0) *message_.mutable_claims() = std::move(claims);
   }
 

@@ -4,28 +4,16 @@
 #include "plan/readers.hpp"
 #include "policy/copy_time.hpp"
 #include "policy/energy_claim.hpp"
+#include "policy/grants.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
-#include <queue>
 
 namespace plimsoll {
 
 namespace {
-
-/// A time, and the round of the engine's loop within it.
-struct Moment {
-  Time time;
-  std::uint32_t round = 0;
-  auto operator<=>(const Moment&) const = default;
-};
-
-Moment after(Moment start, Time duration) {
-  return duration == Time{} ? Moment{start.time, start.round + 1}
-                            : Moment{start.time + duration, 0};
-}
 
 struct Change {
   Moment when;
@@ -46,13 +34,13 @@ class Recurrence {
         free_at_(plan.buffers.size()),
         lane_free_(plan.lanes.size()),
         changes_(problem.platform.memories.size()),
-        pending_(problem.platform.memories.size()),
-        used_(problem.platform.memories.size()),
-        last_grant_(problem.platform.memories.size()),
+        partings_(problem.platform.memories.size()),
+        parting_of_(plan.buffers.size(), kNone),
         ordered_(problem.platform.memories.size(), false),
         ports_(2 * problem.platform.links.size()) {
     for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m)
       usable_.push_back(usable(plan, problem.platform, MemoryId{m}));
+    for (const Bytes bytes : usable_) ledgers_.emplace_back(bytes);
     for (const MemoryId memory : plan.ordered_grants) ordered_[index(memory)] = true;
     find_releases();
     find_earlier_stays();
@@ -73,6 +61,13 @@ class Recurrence {
     std::uint32_t buffer = 0;
     std::uint32_t waits = 0;
     Moment when;
+    Moment read_until;  ///< by others than the copy that takes the buffer away
+  };
+  /// A source that leaves byte by byte.
+  struct Parting {
+    Drain drain;
+    std::uint32_t id = 0;  ///< in the ledger
+    Moment open = Moment{}, over = Moment{};
   };
   struct Port {
     Moment free;
@@ -123,7 +118,7 @@ class Recurrence {
 
   void place_initial(BufferId buffer) {
     const std::uint32_t memory = index(plan_[buffer].memory);
-    used_[memory] += bytes(buffer);
+    ledgers_[memory].place(bytes(buffer));
     changes_[memory].push_back({{}, true, bytes(buffer).count()});
   }
 
@@ -144,7 +139,6 @@ class Recurrence {
 
   void evaluate(std::uint32_t s) {
     const Step& step = plan_.steps[s];
-    if (step.source == SourceRelease::progressive) certain_ = false;
     Moment ready = lane_free_[index(step.lane)];
     const auto wait = [&](Moment moment) { ready = std::max(ready, moment); };
     const auto wait_for = [&](std::uint32_t other, bool start) {
@@ -172,6 +166,7 @@ class Recurrence {
     ends_[s] = after(starts_[s], time);
     evaluated_[s] = true;
     if (step.kind == StepKind::copy) hold_ports(step, s, ready);
+    if (step.source == SourceRelease::progressive) begin_parting(s);
     lane_free_[index(step.lane)] = step.kind == StepKind::copy ? starts_[s] : ends_[s];
     note_end(s);
   }
@@ -236,62 +231,63 @@ class Recurrence {
     Bytes demand = scratch;
     for (const BufferId buffer : plan_.list(step.writes)) demand += bytes(buffer);
 
-    const Moment start =
-        ordered_[memory] && demand > Bytes{} ? granted(memory, demand, ready) : ready;
-    used_[memory] += demand;
-    changes_[memory].push_back({start, true, demand.count()});
-    if (scratch > Bytes{}) {
-      const Moment end = after(start, duration(s));
-      changes_[memory].push_back({end, false, -scratch.count()});
-      pending_[memory].push({end, scratch.count()});
+    Moment start = ready;
+    if (ordered_[memory] && demand > Bytes{}) {
+      if (const auto granted = ledgers_[memory].grant(demand, ready))
+        start = *granted;
+      else
+        certain_ = false;
     }
+    changes_[memory].push_back({start, true, demand.count()});
+    if (scratch > Bytes{}) free_at(memory, after(start, duration(s)), scratch);
     return start;
   }
 
-  /// The first moment, not before `ready` or the grant before, at which `demand` is free.
-  Moment granted(std::uint32_t memory, Bytes demand, Moment ready) {
-    Moment start = std::max(ready, last_grant_[memory]);
-    auto& pending = pending_[memory];
-    const Bytes usable = usable_[memory];
-    const auto take_next = [&] {
-      start = std::max(start, pending.top().first);
-      used_[memory] -= Bytes{pending.top().second};
-      pending.pop();
-    };
-    while (!pending.empty() && pending.top().first <= start) take_next();
-    while (!usable.is_unlimited() && used_[memory] + demand > usable) {
-      if (pending.empty()) {
-        certain_ = false;
-        return start;
-      }
-      take_next();
-    }
-    last_grant_[memory] = start;
-    return start;
+  void free_at(std::uint32_t memory, Moment when, Bytes bytes) {
+    changes_[memory].push_back({when, false, -bytes.count()});
+    if (ordered_[memory]) ledgers_[memory].free_at(when, bytes);
+  }
+
+  void begin_parting(std::uint32_t s) {
+    const Step& step = plan_.steps[s];
+    const BufferId buffer = plan_.list(step.reads).front();
+    const std::uint32_t memory = index(plan_[buffer].memory);
+    Parting parting;
+    parting.drain = {.end = ends_[s].time, .bytes = bytes(buffer), .under_way = true, .open = true};
+    parting.drain.begin = ends_[s].time - moving_time(problem_, plan_[step.lane].from,
+                                                      plan_[step.lane].to, bytes(buffer));
+    parting.id = ledgers_[memory].drain(parting.drain.begin, ends_[s], bytes(buffer));
+    parting_of_[index(buffer)] = static_cast<std::uint32_t>(partings_[memory].size());
+    partings_[memory].push_back(parting);
   }
 
   void note_end(std::uint32_t s) {
     for (std::uint32_t e = release_begin_[s]; e < release_begin_[s + 1]; ++e) {
       ReleaseState& release = releases_[release_edges_[e]];
       release.when = std::max(release.when, ends_[s]);
-      if (--release.waits > 0) continue;
       const BufferId buffer{release.buffer};
-      const std::uint32_t memory = index(plan_[buffer].memory);
-      free_at_[release.buffer] = release.when;
-      changes_[memory].push_back({release.when, false, -bytes(buffer).count()});
-      pending_[memory].push({release.when, bytes(buffer).count()});
+      if (const StepId taker = readers_.taken_by(buffer); taker == kNoStep || s != index(taker))
+        release.read_until = std::max(release.read_until, ends_[s]);
+      if (--release.waits == 0) free_buffer(buffer, release);
     }
+  }
+
+  void free_buffer(BufferId buffer, const ReleaseState& release) {
+    const std::uint32_t memory = index(plan_[buffer].memory);
+    free_at_[release.buffer] = release.when;
+    const std::uint32_t p = parting_of_[release.buffer];
+    if (p == kNone) return free_at(memory, release.when, bytes(buffer));
+    Parting& parting = partings_[memory][p];
+    parting.open = release.read_until;
+    parting.over = release.when;
+    ledgers_[memory].open_drain(parting.id, parting.open);
+    changes_[memory].push_back({release.when, false, -bytes(buffer).count()});
   }
 
   void claim_peaks(Claims& claims) {
     for (std::uint32_t m = 0; m < changes_.size(); ++m) {
       if (changes_[m].empty()) continue;
-      std::ranges::sort(changes_[m]);
-      std::int64_t now = 0, peak = 0;
-      for (const Change& change : changes_[m]) {
-        now += change.bytes;
-        peak = std::max(peak, now);
-      }
+      const std::int64_t peak = peak_of(m);
       const Memory& memory = problem_.platform.memories[m];
       if (!usable_[m].is_unlimited() && Bytes{peak} > usable_[m]) certain_ = false;
       if (memory.allocator != AllocatorKind::ideal && !usable_[m].is_unlimited() && certain_)
@@ -299,6 +295,27 @@ class Recurrence {
       claims.peak.emplace_back(MemoryId{m}, Bytes{peak});
     }
     if (!certain_) claims.peak.clear();
+  }
+
+  /// Between starts occupancy only falls, byte by byte where a source leaves progressively.
+  std::int64_t peak_of(std::uint32_t m) {
+    std::ranges::sort(changes_[m]);
+    std::vector<Parting>& partings = partings_[m];
+    std::ranges::sort(partings, {}, &Parting::open);
+    std::size_t next = 0;
+    std::vector<const Parting*> open;
+    std::int64_t now = 0, peak = 0;
+    for (const Change& change : changes_[m]) {
+      now += change.bytes;
+      if (!change.is_start) continue;
+      for (; next < partings.size() && partings[next].open <= change.when; ++next)
+        open.push_back(&partings[next]);
+      std::erase_if(open, [&](const Parting* it) { return it->over <= change.when; });
+      std::int64_t left = 0;
+      for (const Parting* it : open) left += it->drain.free_by(change.when.time).count();
+      peak = std::max(peak, now - left);
+    }
+    return peak;
   }
 
   /// Whether every allocation finds a block at its start, where addresses matter: an arena rounds
@@ -374,11 +391,11 @@ class Recurrence {
   std::vector<bool> evaluated_;
   std::vector<std::optional<Moment>> free_at_;  ///< by buffer
   std::vector<Moment> lane_free_;
-  std::vector<std::vector<Change>> changes_;  ///< by memory
-  using Free = std::pair<Moment, std::int64_t>;
-  std::vector<std::priority_queue<Free, std::vector<Free>, std::greater<>>> pending_;
-  std::vector<Bytes> used_, usable_;  ///< by memory
-  std::vector<Moment> last_grant_;
+  std::vector<std::vector<Change>> changes_;    ///< by memory
+  std::vector<GrantLedger> ledgers_;            ///< by memory
+  std::vector<std::vector<Parting>> partings_;  ///< by memory
+  std::vector<std::uint32_t> parting_of_;       ///< by buffer, in its memory's partings
+  std::vector<Bytes> usable_;                   ///< by memory
   std::vector<bool> ordered_;
   std::vector<Port> ports_;
   std::vector<ReleaseState> releases_;

@@ -11,7 +11,6 @@
 /// nothing is claimed:
 ///   - two channels contend for a link and a later-issued copy is ready before an earlier one,
 ///   - copies share a fair link,
-///   - a copy releases its source progressively,
 ///   - a memory without ordered grants would overflow (someone would wait, or the run end),
 ///   - an arena, which rounds up and breaks up its space, has no block at the time of a start.
 #pragma once

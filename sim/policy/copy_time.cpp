@@ -4,17 +4,26 @@
 
 namespace plimsoll {
 
-Time copy_time(const Problem& problem, MemoryId from, MemoryId to, Bytes size) {
+namespace {
+
+std::int64_t blocks(Bytes bytes, Bytes block) {
+  return (bytes.count() + block.count() - 1) / block.count();
+}
+
+}  // namespace
+
+Time copy_time(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes) {
   if (from == to) return Time{};
-  const Route& route = *problem.topology.route(from, to);
   const Memory& target = problem.platform[to];
-  const auto round_up = [](Bytes b, Bytes block) {
-    return (b.count() + block.count() - 1) / block.count();
-  };
-  const Bytes block = std::max(problem.platform[from].block, target.block);
-  Time time = route.latency + transfer_time(block * round_up(size, block), route.bandwidth);
-  if (target.erase_block > Bytes{}) time += target.erase_time * round_up(size, target.erase_block);
+  Time time = problem.topology.route(from, to)->latency + moving_time(problem, from, to, bytes);
+  if (target.erase_block > Bytes{}) time += target.erase_time * blocks(bytes, target.erase_block);
   return time;
+}
+
+Time moving_time(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes) {
+  if (from == to) return Time{};
+  const Bytes block = std::max(problem.platform[from].block, problem.platform[to].block);
+  return transfer_time(block * blocks(bytes, block), problem.topology.route(from, to)->bandwidth);
 }
 
 }  // namespace plimsoll

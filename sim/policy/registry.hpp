@@ -9,7 +9,10 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_all_policy();
 [[nodiscard]] PolicyInfo offload_autoswap_policy();
 [[nodiscard]] PolicyInfo offload_capuchin_policy();
+[[nodiscard]] PolicyInfo offload_dynamic_policy();
 [[nodiscard]] PolicyInfo offload_eager_policy();
+[[nodiscard]] PolicyInfo offload_exact_policy();
+[[nodiscard]] PolicyInfo offload_greedy_policy();
 [[nodiscard]] PolicyInfo offload_prefix_policy();
 [[nodiscard]] PolicyInfo offload_save_on_cpu_policy();
 [[nodiscard]] PolicyInfo offload_superneurons_policy();

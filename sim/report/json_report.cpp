@@ -99,6 +99,8 @@ Json claims_json(const RunResult& result) {
   if (!claims.peak.empty()) object["peak_bytes"] = peaks_json(result, claims.peak);
   if (claims.energy) object["energy_j"] = in_joules(*claims.energy);
   if (!claims.in_flight.empty()) object["in_flight"] = claims.in_flight;
+  if (claims.model_makespan) object["model_makespan_s"] = in_seconds(*claims.model_makespan);
+  if (claims.optimal) object["optimal"] = *claims.optimal;
   return object;
 }
 

@@ -318,6 +318,25 @@ class Report {
       out_ += fmt::format(
           "  {}  {}\n", style_(Paint::bold, "claims  "),
           wrapped(fmt::format("hold: {}", fmt::join(claims.held, ", ")), kReportWidth, 12));
+    tell_bound(result);
+  }
+
+  void tell_bound(const RunResult& result) {
+    std::vector<std::string> parts;
+    if (result.bounds.makespan && result.metrics.makespan) {
+      const double bound = in_seconds(*result.bounds.makespan);
+      const double gap = bound > 0 ? in_seconds(*result.metrics.makespan) / bound - 1 : 0.0;
+      parts.push_back(
+          fmt::format("no schedule of its kind takes less than {}; this one takes {} more",
+                      to_text(*result.bounds.makespan), percent(gap)));
+    }
+    if (const auto optimal = result.claims.optimal)
+      parts.push_back(*optimal ? "proven to be the best of its kind" : "not proven to be the best");
+    if (const auto model = result.claims.model_makespan)
+      parts.push_back(fmt::format("planned with a model in which it takes {}", to_text(*model)));
+    if (!parts.empty())
+      out_ += fmt::format("  {}  {}\n", style_(Paint::bold, "bound   "),
+                          wrapped(fmt::format("{}", fmt::join(parts, "; ")), kReportWidth, 12));
   }
 
   void tell_failure(const RunResult& result) {

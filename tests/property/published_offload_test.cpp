@@ -1,7 +1,7 @@
 // The published offload systems on random chains and on networks of the library: they run, within
 // their budget where they have one, and what is claimed is measured.
-#include "platform/platform_file.hpp"
 #include "property/random_graphs.hpp"
+#include "support/library.hpp"
 #include "support/policies.hpp"
 
 #include <fmt/format.h>
@@ -10,8 +10,6 @@ namespace plimsoll {
 namespace {
 
 using test::Played;
-
-const std::string kSource = PLIMSOLL_SOURCE_DIR;
 
 const std::vector<std::string> kRules{"offload/vdnn-all",
                                       "offload/vdnn-conv",
@@ -31,16 +29,8 @@ const std::vector<std::string> kPlanners{"offload/prefix",
                                          "{name: offload/autoswap, score: doa}",
                                          "{name: offload/autoswap, score: wdoa}"};
 
-Platform library_platform(const std::string& name) {
-  Diagnostics diagnostics;
-  Platform platform = load_platform(kSource + "/platforms/" + name + ".yaml", diagnostics);
-  diagnostics.throw_if_errors();
-  return platform;
-}
-
-Workload library_network(const std::string& name) {
-  return build(read_workload(read_document(kSource + "/workloads/" + name + ".yaml")),
-               {.batch = 2, .optimizer = Optimizer::sgd_momentum});
+Workload network(const std::string& name) {
+  return build(test::library_network(name), {.batch = 2, .optimizer = Optimizer::sgd_momentum});
 }
 
 struct Machine {
@@ -144,11 +134,11 @@ TEST_CASE("published offload systems run random graphs, as claimed and within th
 
 TEST_CASE("published offload rules run every kind of network on three machines, as claimed") {
   for (const Machine& machine : kMachines) {
-    const Platform platform = library_platform(machine.platform);
+    const Platform platform = test::library_platform(machine.platform);
     for (const char* name :
          {"alexnet", "vgg16", "vgg19", "resnet18", "resnet18-cifar", "resnet34", "resnet50",
           "resnet101", "resnet152", "mobilenet-v2", "gpt2-small", "bert-base", "mlp", "lenet"}) {
-      const Workload workload = library_network(name);
+      const Workload workload = network(name);
       const std::string place = ", on: " + machine.processor;
       const Played none = test::play_policy(on("none", place), workload, platform);
       for (const std::string& policy : kRules) {
@@ -170,10 +160,10 @@ TEST_CASE("published offload rules run every kind of network on three machines, 
 
 TEST_CASE("published offload planners fit networks into what they ask for, on three machines") {
   for (const Machine& machine : kMachines) {
-    const Platform platform = library_platform(machine.platform);
+    const Platform platform = test::library_platform(machine.platform);
     for (const char* name : {"alexnet", "vgg16", "resnet18-cifar", "resnet50", "resnet152",
                              "mobilenet-v2", "gpt2-small", "bert-base", "mlp", "lenet"}) {
-      const Workload workload = library_network(name);
+      const Workload workload = network(name);
       for (const std::string& policy : kPlanners) {
         CAPTURE(machine.platform, name, policy);
         const std::string here = on(policy, ", on: " + machine.processor);

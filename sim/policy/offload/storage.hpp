@@ -16,19 +16,24 @@ struct OffloadMemories {
   MemoryId storage{};
 };
 
+inline constexpr const char* kStorageText =
+    "the memory to copy to; default: the one with the fastest way out and back";
+
 /// A Record that has `on` and `to` already.
 template <class Parameters>
 [[nodiscard]] Record<Parameters> offload_record(const std::string& name) {
   Record<Parameters> record = single_processor_record<Parameters>(name);
   std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
-  record.optional("to", to, located(plimsoll::name()),
-                  "the memory to copy to; default: the one with the fastest way out and back");
+  record.optional("to", to, located(plimsoll::name()), kStorageText);
   return record;
 }
 
 /// Resolves `on` and the name of the storage. The default storage is the memory in which 1 MiB is
 /// out and back first; ties go to the first in the platform file. Throws InputError where nothing
 /// is linked to the processor's memory.
+[[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
+                                               const SingleProcessorParameters& parameters,
+                                               const std::optional<Located<std::string>>& to);
 [[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
                                                const SingleProcessorParameters& parameters,
                                                const std::optional<Located<std::string>>& to);

@@ -1,0 +1,80 @@
+/// When a memory grants what is asked of it, worked out without an engine.
+///
+/// The model: requests come in issue order; each is granted at the first moment, not before the
+/// one before it, at which its bytes are free. What is free is known ahead: every release has its
+/// moment before the first request that may wait for it. A drain (engine/drain.hpp) gives back
+/// byte by byte.
+///
+/// Times within one instant are told apart by rounds, since steps of zero duration end in the round
+/// after the one in which they start.
+#pragma once
+
+#include "engine/drain.hpp"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+/// A time, and the round of the engine's loop within it.
+struct Moment {
+  Time time;
+  std::uint32_t round = 0;
+  auto operator<=>(const Moment&) const = default;
+};
+
+/// The end of what starts at `start` and lasts `duration`.
+[[nodiscard]] inline Moment after(Moment start, Time duration) {
+  return duration == Time{} ? Moment{start.time, start.round + 1}
+                            : Moment{start.time + duration, 0};
+}
+
+/// A value; copies are cheap enough for a search to branch on.
+class GrantLedger {
+ public:
+  explicit GrantLedger(Bytes usable) : usable_(usable) {}
+
+  /// Takes `bytes` without asking: what is there from the start.
+  void place(Bytes bytes) { used_ += bytes; }
+
+  /// Grants `demand` > 0 at the first moment not before `ready`; nothing where no release that is
+  /// known can make room. O(log releases), with drains O(drains log time) for each moment tried.
+  [[nodiscard]] std::optional<Moment> grant(Bytes demand, Moment ready);
+
+  void free_at(Moment when, Bytes bytes);
+
+  /// `bytes` leave from `begin` to `end`, but none before the drain is open, which is at the latest
+  /// told by open_drain() before the first request that may wait for it.
+  std::uint32_t drain(Time begin, Moment end, Bytes bytes);
+  void open_drain(std::uint32_t drain, Moment when);
+
+  /// Of the grant before.
+  [[nodiscard]] Moment last_grant() const { return last_grant_; }
+
+ private:
+  struct Leaving {
+    std::uint32_t id;
+    Drain drain;
+    Moment open_from, end;
+    bool has_opened = false;  ///< open_from is known
+
+    [[nodiscard]] Moment over() const { return std::max(open_from, end); }
+  };
+  using Free = std::pair<Moment, Bytes>;
+
+  void settle(Moment now);
+  [[nodiscard]] bool fits(Bytes demand) const {
+    return usable_.is_unlimited() || used_ + demand <= usable_;
+  }
+  [[nodiscard]] std::optional<Moment> next_change(Moment now) const;
+  [[nodiscard]] Time first_fit(Bytes demand, Moment now) const;
+
+  Bytes usable_, used_;
+  Moment last_grant_;
+  std::vector<Free> frees_;  ///< a heap, the earliest on top
+  std::vector<Leaving> leaving_;
+  std::uint32_t drains_ = 0;
+};
+
+}  // namespace plimsoll

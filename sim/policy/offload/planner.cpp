@@ -1,0 +1,156 @@
+#include "policy/offload/planner.hpp"
+
+#include "base/quantity_text.hpp"
+#include "policy/offload/fluid_bound.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+/// How many runs under each budget become plans to compare, where the model is not exact.
+constexpr std::size_t kPlansCompared = 8;
+
+bool has_only_fifo_links(const Problem& problem, MemoryId from, MemoryId to) {
+  return std::ranges::all_of(problem.topology.route(from, to)->hops, [&](const Hop& hop) {
+    return problem.platform[hop.link].sharing == Sharing::fifo;
+  });
+}
+
+bool has_room_for_all(const Problem& problem, const OffloadMemories& memories,
+                      const OffloadModel& model) {
+  const Memory& storage = problem.platform[memories.storage];
+  Bytes all;
+  for (std::size_t s = 0; s < model.candidates; ++s) all += model.stages[s].moved;
+  return storage.usable().is_unlimited() ||
+         (storage.allocator == AllocatorKind::ideal && all <= storage.usable());
+}
+
+void refuse_progressive(const Problem& problem, const OffloadMemories& memories,
+                        const Location& where) {
+  const Memory& home = problem.platform[memories.home];
+  if (home.allocator != AllocatorKind::ideal)
+    refuse_parameter(where,
+                     fmt::format("progressive release needs the `ideal` allocator in `{}`, where "
+                                 "half a tensor can be free",
+                                 home.name),
+                     "leave `release` out, or say `release: whole`");
+  if (!has_only_fifo_links(problem, memories.home, memories.storage))
+    refuse_parameter(where, "progressive release needs `fifo` links on the way to storage",
+                     "leave `release` out, or say `release: whole`");
+}
+
+[[noreturn]] void refuse_storage(const Problem& problem, const OffloadMemories& memories,
+                                 const OffloadPlannerParameters& parameters) {
+  const Memory& storage = problem.platform[memories.storage];
+  refuse_parameter(
+      parameters.to ? parameters.to->where : parameters.where,
+      fmt::format("`{}` has {}, too little for what has to leave `{}` under this budget",
+                  storage.name, to_text(storage.usable()), problem.platform[memories.home].name),
+      "raise `budget`, or choose another memory with `to`");
+}
+
+OffloadSequence leanest(const OffloadModel& model) {
+  return fetched_ahead(everything(model), 1);
+}
+
+/// The least budget at which the leanest sequence ends, as its claims tell, at most `most`, at
+/// which it does as far as the model knows.
+Bytes smallest_by_claims(const Problem& problem, const OffloadTask& task, Bytes most) {
+  const OffloadSequence sequence = leanest(task.model);
+  const auto ends_under = [&](Bytes budget) {
+    return plan_of(problem, task.memories, sequence, {task.release, budget, true}, "")
+        .claims.makespan.has_value();
+  };
+  if (!ends_under(most)) return most;
+  Bytes low = task.model.resident, high = most;
+  while (high - low > Bytes{1}) {
+    const Bytes middle{low.count() + (high - low).count() / 2};
+    (ends_under(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+void keep_best(std::vector<Timed>& runs) {
+  std::ranges::stable_sort(runs, {}, &Timed::makespan);
+  if (runs.size() > kPlansCompared) runs.resize(kPlansCompared);
+}
+
+}  // namespace
+
+OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters& parameters) {
+  OffloadTask task;
+  task.memories = offload_memories(problem, parameters, parameters.to);
+  task.budget = budget_for(problem, task.memories.processor, parameters);
+  if (parameters.release) task.release = parameters.release->value;
+  if (task.release == SourceRelease::progressive)
+    refuse_progressive(problem, task.memories, parameters.release->where);
+  task.model = offload_model(problem, task.memories, task.budget, task.release);
+  task.is_model_exact = has_simple_stages(problem) && !task.model.one_way &&
+                        problem.platform[task.memories.home].allocator == AllocatorKind::ideal &&
+                        has_only_fifo_links(problem, task.memories.home, task.memories.storage) &&
+                        has_only_fifo_links(problem, task.memories.storage, task.memories.home) &&
+                        has_room_for_all(problem, task.memories, task.model);
+  task.smallest = smallest_budget(task.model, everything(task.model));
+  const Bytes unmoved = smallest_budget(task.model, OffloadSet(task.model.stages.size(), false));
+  if (!problem.workload.is_chain && task.budget < unmoved) {
+    const Bytes by_claims = smallest_by_claims(problem, task, task.smallest);
+    task.overstated = task.smallest - by_claims;
+    task.smallest = by_claims;
+  }
+  return task;
+}
+
+Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&)) {
+  Heuristic found = find(task.model);
+  if (task.is_model_exact) return found;
+  keep_best(found.runs);
+  if (task.overstated > Bytes{}) {
+    OffloadModel lenient = task.model;
+    lenient.budget += task.overstated;
+    Heuristic more = find(lenient);
+    keep_best(more.runs);
+    std::ranges::move(more.runs, std::back_inserter(found.runs));
+    found.model_makespan = more.model_makespan;
+  }
+  found.runs.push_back({leanest(task.model), Time::unlimited()});
+  return found;
+}
+
+Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Timed> found,
+               const OffloadPlannerParameters& parameters) {
+  if (task.is_model_exact) {
+    const auto best = std::ranges::min_element(found, {}, &Timed::makespan);
+    std::iter_swap(found.begin(), best);
+    found.resize(1);
+  }
+  std::optional<Plan> best;
+  for (const Timed& run : found) {
+    Plan plan = plan_of(problem, task.memories, run.sequence, {task.release, task.budget, true},
+                        parameters.name);
+    const bool is_better =
+        !best || (plan.claims.makespan &&
+                  (!best->claims.makespan || *plan.claims.makespan < *best->claims.makespan));
+    if (is_better) best = std::move(plan);
+  }
+  if (!best->claims.makespan && !has_room_for_all(problem, task.memories, task.model))
+    refuse_storage(problem, task.memories, parameters);
+  best->bounds.makespan = offload_lower_bound(problem, task.memories, task.budget);
+  return std::move(*best);
+}
+
+Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
+                Heuristic (*find)(const OffloadModel&)) {
+  const OffloadTask task = offload_task(problem, parameters);
+  if (!task.budget.is_unlimited() && task.budget < task.smallest)
+    return infeasible(problem, task.memories.processor, task.budget, task.smallest);
+  Heuristic found = runs_for(task, find);
+  Plan plan = best_plan(problem, task, std::move(found.runs), parameters);
+  plan.claims.model_makespan = found.model_makespan;
+  return plan;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,68 @@
+/// What the planners of offload under a budget share: parameters, the task in numbers, and the way
+/// from sequences to the answer.
+#pragma once
+
+#include "policy/budget.hpp"
+#include "policy/offload/heuristics.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+struct OffloadPlannerParameters : BudgetParameters {
+  std::optional<Located<std::string>> to;
+  std::optional<Located<SourceRelease>> release;
+};
+
+/// A Record that has `on`, `budget`, `to` and `release` already.
+template <class Parameters>
+[[nodiscard]] Record<Parameters> offload_planner_record(const std::string& name) {
+  Record<Parameters> record = budget_record<Parameters>(name);
+  std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
+  record.optional("to", to, located(plimsoll::name()), kStorageText);
+  std::optional<Located<SourceRelease>> Parameters::*release = &Parameters::release;
+  record.optional(
+      "release", release,
+      located(one_of<SourceRelease>(
+          {{"whole", SourceRelease::whole}, {"progressive", SourceRelease::progressive}})),
+      "when a copy out frees its source: `whole`, at its end (default), or `progressive`, byte by "
+      "byte as it leaves");
+  return record;
+}
+
+struct OffloadTask {
+  OffloadMemories memories;
+  Bytes budget;
+  SourceRelease release = SourceRelease::whole;
+  OffloadModel model;
+  /// The model's times are those of the engine: an abstract chain, one copy at a time each way,
+  /// memories without addresses, storage with room for all.
+  bool is_model_exact = false;
+  /// The least budget that can be met: by the model where it is exact; otherwise by the claims of
+  /// the plan that moves everything and brings it back one backward ahead.
+  Bytes smallest;
+  /// By how much the model overstates that: some of its need is freed early in a network.
+  Bytes overstated;
+};
+
+/// Resolves the parameters. Throws InputError, also where `progressive` cannot be had.
+[[nodiscard]] OffloadTask offload_task(const Problem& problem,
+                                       const OffloadPlannerParameters& parameters);
+
+/// What `find` makes of the task. Where the model is not exact, a few of its best runs under the
+/// budget, a few under one that is higher by what the model overstates, and the leanest of all.
+[[nodiscard]] Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&));
+
+/// The best of `found` as a plan with its claims and the lower bound: by the model where that is
+/// exact, otherwise by the claims of each. Precondition: `found` is not empty. Throws InputError
+/// where the storage is too small for any of them.
+[[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
+                             std::vector<Timed> found, const OffloadPlannerParameters& parameters);
+
+/// A policy that is one heuristic.
+[[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
+                              Heuristic (*find)(const OffloadModel&));
+
+}  // namespace plimsoll

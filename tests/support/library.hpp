@@ -1,0 +1,34 @@
+/// The networks and platforms of the library, for tests.
+#pragma once
+
+#include "platform/platform_file.hpp"
+#include "workload/workload_file.hpp"
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace plimsoll::test {
+
+inline const std::string kSource = PLIMSOLL_SOURCE_DIR;
+
+inline WorkloadSource library_network(const std::string& name) {
+  return read_workload(read_document(kSource + "/workloads/" + name + ".yaml"));
+}
+
+inline std::vector<std::string> library() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(kSource + "/workloads"))
+    if (entry.path().extension() == ".yaml") names.insert(entry.path().stem().string());
+  return {names.begin(), names.end()};
+}
+
+inline Platform library_platform(const std::string& name) {
+  Diagnostics diagnostics;
+  Platform platform = load_platform(kSource + "/platforms/" + name + ".yaml", diagnostics);
+  diagnostics.throw_if_errors();
+  return platform;
+}
+
+}  // namespace plimsoll::test
