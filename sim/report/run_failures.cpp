@@ -158,9 +158,9 @@ class Explanation {
     item(
         fmt::format("parameters, gradients, optimizer state and inputs take {}, the largest "
                     "operator ({}) needs {} beside them; the rest can be recomputed "
-                    "(`--policy remat/sqrt`){}",
+                    "(`--policy remat/rotor`){}",
                     to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator),
-                    has_storage() ? " or offloaded (`--policy offload/all`)" : ""));
+                    has_storage() ? " or offloaded (`--policy offload/dynamic`)" : ""));
   }
 
   std::size_t processors_used() const {

@@ -75,8 +75,8 @@ TEST_CASE("out of memory says who asked, what fills the memory and what to try")
   CHECK_FALSE(contains(text, "a batch below"));
   // With 10 MiB each operator fits, and there is a card to offload to.
   const std::string roomier = report_of(run_scenario(two_stages("10 MiB", "none")));
-  CHECK(contains(roomier, "`--policy remat/sqrt`"));
-  CHECK(contains(roomier, "`--policy offload/all`"));
+  CHECK(contains(roomier, "`--policy remat/rotor`"));
+  CHECK(contains(roomier, "`--policy offload/dynamic`"));
 }
 
 TEST_CASE("infeasible and deadlock are explained") {
