@@ -20,7 +20,7 @@ Format<PartitionChoice> partition_format() {
 
 }  // namespace
 
-Record<PipelineParameters> pipeline_record(const std::string& name) {
+Record<PipelineParameters> pipeline_record(const std::string& name, std::int64_t virtual_stages) {
   Record<PipelineParameters> record("policy " + name, "Parameters of " + name + ".");
   record
       .optional("microbatches", &PipelineParameters::microbatches, integer(1, 1'000'000),
@@ -29,11 +29,16 @@ Record<PipelineParameters> pipeline_record(const std::string& name) {
                 list_of(located(plimsoll::name()), 1, 65'536),
                 "processors in pipeline order; default: all of the platform")
       .optional("virtual_stages", &PipelineParameters::virtual_stages, integer(1, 1'000'000),
-                "stages held by one device; default 1")
+                fmt::format("stages held by one device; default {}", virtual_stages))
       .optional(
           "partition", &PipelineParameters::partition, located(partition_format()),
           "`balanced` (by time, exact), or the numbers of chain stages before each cut; default: "
           "one chain stage a slot where the counts are equal, else balanced");
+  record.check({"virtual_stages"},
+               [virtual_stages](PipelineParameters& parameters, const Node& node, Diagnostics&) {
+                 if (node.find("virtual_stages") == nullptr)
+                   parameters.virtual_stages = virtual_stages;
+               });
   return record;
 }
 
@@ -41,6 +46,13 @@ void require_one_virtual_stage(const PipelineParameters& parameters) {
   if (parameters.virtual_stages != 1)
     refuse_parameter(parameters.where,
                      fmt::format("`{}` holds one stage a device; virtual_stages is {}",
+                                 parameters.name, parameters.virtual_stages));
+}
+
+void require_two_virtual_stages(const PipelineParameters& parameters) {
+  if (parameters.virtual_stages != 2)
+    refuse_parameter(parameters.where,
+                     fmt::format("`{}` holds two stages a device; virtual_stages is {}",
                                  parameters.name, parameters.virtual_stages));
 }
 

@@ -17,10 +17,15 @@ struct PipelineParameters : CommonParameters {
   std::optional<Located<PartitionChoice>> partition;
 };
 
-[[nodiscard]] Record<PipelineParameters> pipeline_record(const std::string& name);
+/// `virtual_stages` is what the policy takes where the parameters do not say.
+[[nodiscard]] Record<PipelineParameters> pipeline_record(const std::string& name,
+                                                         std::int64_t virtual_stages = 1);
 
 /// Throws InputError where `virtual_stages` is not 1: for schedules of one stage a device.
 void require_one_virtual_stage(const PipelineParameters& parameters);
+
+/// Throws InputError where it is not 2: for schedules on a V.
+void require_two_virtual_stages(const PipelineParameters& parameters);
 
 /// The processors of the pipeline, in order; by default all of the platform. Throws InputError
 /// where one is unknown or named twice.
