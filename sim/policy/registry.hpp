@@ -10,8 +10,12 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_eager_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
+[[nodiscard]] PolicyInfo pipeline_interleaved_zb_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_1p_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_2p_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_h1_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_h2_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_v_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
 [[nodiscard]] PolicyInfo remat_sqrt_policy();
 

@@ -6,8 +6,6 @@
 
 namespace plimsoll {
 
-namespace {
-
 Format<PartitionChoice> partition_format() {
   const auto named =
       mapped<std::string, PartitionChoice>(one_of<std::string>({{"balanced", "balanced"}}),
@@ -16,30 +14,6 @@ Format<PartitionChoice> partition_format() {
       list_of(integer(1, 100'000'000)),
       [](std::vector<std::int64_t> c) { return PartitionChoice(std::move(c)); });
   return either(named, cuts);
-}
-
-}  // namespace
-
-Record<PipelineParameters> pipeline_record(const std::string& name, std::int64_t virtual_stages) {
-  Record<PipelineParameters> record("policy " + name, "Parameters of " + name + ".");
-  record
-      .optional("microbatches", &PipelineParameters::microbatches, integer(1, 1'000'000),
-                "microbatches of one mini-batch; default 1")
-      .optional("devices", &PipelineParameters::devices,
-                list_of(located(plimsoll::name()), 1, 65'536),
-                "processors in pipeline order; default: all of the platform")
-      .optional("virtual_stages", &PipelineParameters::virtual_stages, integer(1, 1'000'000),
-                fmt::format("stages held by one device; default {}", virtual_stages))
-      .optional(
-          "partition", &PipelineParameters::partition, located(partition_format()),
-          "`balanced` (by time, exact), or the numbers of chain stages before each cut; default: "
-          "one chain stage a slot where the counts are equal, else balanced");
-  record.check({"virtual_stages"},
-               [virtual_stages](PipelineParameters& parameters, const Node& node, Diagnostics&) {
-                 if (node.find("virtual_stages") == nullptr)
-                   parameters.virtual_stages = virtual_stages;
-               });
-  return record;
 }
 
 void require_one_virtual_stage(const PipelineParameters& parameters) {
