@@ -11,10 +11,21 @@ namespace plimsoll {
 
 std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
-      none_policy(),           offload_all_policy(),    offload_eager_policy(),
-      pipeline_1f1b_policy(),  pipeline_gpipe_policy(), pipeline_interleaved_zb_policy(),
-      pipeline_zb_1p_policy(), pipeline_zb_2p_policy(), pipeline_zb_h1_policy(),
-      pipeline_zb_h2_policy(), pipeline_zb_v_policy(),  remat_every_stage_policy(),
+      none_policy(),
+      offload_all_policy(),
+      offload_eager_policy(),
+      pipeline_1f1b_policy(),
+      pipeline_1f1b_v_policy(),
+      pipeline_gpipe_policy(),
+      pipeline_interleaved_zb_policy(),
+      pipeline_v_half_policy(),
+      pipeline_v_min_policy(),
+      pipeline_zb_1p_policy(),
+      pipeline_zb_2p_policy(),
+      pipeline_zb_h1_policy(),
+      pipeline_zb_h2_policy(),
+      pipeline_zb_v_policy(),
+      remat_every_stage_policy(),
       remat_sqrt_policy(),
   };
   return all;

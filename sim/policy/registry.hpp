@@ -9,8 +9,11 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_all_policy();
 [[nodiscard]] PolicyInfo offload_eager_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
+[[nodiscard]] PolicyInfo pipeline_1f1b_v_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
 [[nodiscard]] PolicyInfo pipeline_interleaved_zb_policy();
+[[nodiscard]] PolicyInfo pipeline_v_half_policy();
+[[nodiscard]] PolicyInfo pipeline_v_min_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_1p_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_2p_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_h1_policy();
