@@ -1,8 +1,8 @@
 /// The list heuristic of ZB-1p and ZB-2p: an order of forwards and backwards' halves for one stage
 /// a device, under a limit on what a device keeps.
 ///
-/// Qi et al. 2024, "Zero Bubble Pipeline Parallelism", ICLR, arXiv:2401.10241, section 3, as its
-/// published code does it. Microbatch by microbatch every device takes a forward, if that delays
+/// Qi et al. 2024, "Zero Bubble Pipeline Parallelism", ICLR, arXiv:2401.10241, as its published
+/// code does it. Microbatch by microbatch every device takes a forward, if that delays
 /// nobody, and a backward of the input; backwards of the weights fill the gaps, and are forced
 /// where memory is short. Three choices are tried both ways, and the order of the least largest
 /// span (from a device's first start to its last end) is kept, the first one among equals.

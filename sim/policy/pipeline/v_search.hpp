@@ -1,8 +1,8 @@
 /// The search of ZB-V: an order for two chunks a device on a V, under a limit on what a device
 /// keeps.
 ///
-/// Qi et al. 2024, "Zero Bubble Pipeline Parallelism", ICLR, arXiv:2401.10241, section 6, as its
-/// published code does it. Two choices (whether a weight half may fill a gap that is too short for
+/// Qi et al. 2024, "Zero Bubble Pipeline Parallelism", ICLR, arXiv:2401.10241, as its published
+/// code does it. Two choices (whether a weight half may fill a gap that is too short for
 /// it, before a forward, before a backward of the second chunk) are tried both ways; each again
 /// with the gaps that the last attempt had for granted, as long as the largest gap shrinks. The
 /// order of the least largest gap is kept, the first one among equals.

@@ -24,7 +24,7 @@ PolicyInfo zb_p_policy(const std::string& name, std::int64_t factor, const std::
        .summary = "A search for the least bubble where no device keeps more than " + limit +
                   " microbatches.",
        .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241: the "
-                "heuristic of its section 3 as in its published code, without the ILP",
+                "list heuristic of its published code, without the ILP",
        .assumes = "one stage a device; a chain whose stages give both halves of their backward; "
                   "what a stage keeps counts `saved` until the backward of the input and "
                   "`held_for_weight_gradient` until that of the weights",

@@ -108,9 +108,10 @@ PolicyInfo pipeline_zb_v_policy() {
                   "default search");
   return make_policy<ZbVParameters>(
       {.name = "pipeline/zb-v",
-       .summary = "Two chunks a device on a V and split backwards: no bubble in 1F1B's memory.",
+       .summary =
+           "Two chunks a device on a V and split backwards: next to no bubble in 1F1B's memory.",
        .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241: "
-                "section 6, search as in its published code; order by hand as in PyTorch's "
+                "search as in its published code; order by hand as in PyTorch's "
                 "ScheduleZBVZeroBubble",
        .assumes = "a chain whose stages give both halves of their backward",
        .guarantees = "heuristic; every device keeps at most 2p chunks. By hand, at F = B = W "
