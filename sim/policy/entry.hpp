@@ -23,6 +23,8 @@ struct SingleProcessorParameters : CommonParameters {
 /// The part of an entry that people read.
 struct PolicyText {
   std::string name, summary, paper, assumes, guarantees, complexity;
+  bool splits_backward =
+      false;  ///< plans for a workload built with WorkloadOptions::split_backward
 };
 
 /// Fills in what follows from the type of the parameters. `Parameters` derives from
@@ -34,13 +36,14 @@ template <class Parameters>
   std::string Parameters::*chosen = &Parameters::name;
   record.required("name", chosen, plimsoll::text(), "the policy").where(&Parameters::where);
   const Format<Parameters> format = record.format();
-  const auto bind = [format, plan](const Node& node,
-                                   Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
+  const bool splits = text.splits_backward;
+  const auto bind = [format, plan, splits](const Node& node,
+                                           Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
     auto parameters = format.read(node, diagnostics);
     if (!parameters) return std::nullopt;
     // A policy given by its name alone is in a mapping that nobody wrote.
     if (const Node* chosen_by = node.find("name")) parameters->where = chosen_by->where();
-    BoundPolicy bound{parameters->name, 1, {}};
+    BoundPolicy bound{parameters->name, 1, splits, {}};
     if constexpr (requires { parameters->microbatches; })
       bound.microbatches = parameters->microbatches;
     bound.plan = [plan, p = std::move(*parameters)](const Problem& problem) {

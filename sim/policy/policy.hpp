@@ -37,6 +37,7 @@ using Planned = std::variant<Plan, Infeasible>;
 struct BoundPolicy {
   std::string name;
   std::int64_t microbatches = 1;  ///< the workload is built for one of them
+  bool splits_backward = false;   ///< the workload is built with WorkloadOptions::split_backward
   /// Throws InputError where the parameters ask for what the workload or platform does not have.
   std::function<Planned(const Problem&)> plan;
 };

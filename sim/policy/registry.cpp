@@ -29,7 +29,16 @@ std::span<const PolicyInfo> policies() {
       offload_vdnn_conv_policy(),           //
       offload_vdnn_dyn_policy(),            //
       pipeline_1f1b_policy(),               //
+      pipeline_1f1b_v_policy(),             //
       pipeline_gpipe_policy(),              //
+      pipeline_interleaved_zb_policy(),     //
+      pipeline_v_half_policy(),             //
+      pipeline_v_min_policy(),              //
+      pipeline_zb_1p_policy(),              //
+      pipeline_zb_2p_policy(),              //
+      pipeline_zb_h1_policy(),              //
+      pipeline_zb_h2_policy(),              //
+      pipeline_zb_v_policy(),               //
       remat_chen_greedy_policy(),           //
       remat_double_policy(),                //
       remat_every_stage_policy(),           //

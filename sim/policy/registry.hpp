@@ -23,7 +23,16 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_vdnn_conv_policy();
 [[nodiscard]] PolicyInfo offload_vdnn_dyn_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
+[[nodiscard]] PolicyInfo pipeline_1f1b_v_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
+[[nodiscard]] PolicyInfo pipeline_interleaved_zb_policy();
+[[nodiscard]] PolicyInfo pipeline_v_half_policy();
+[[nodiscard]] PolicyInfo pipeline_v_min_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_1p_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_2p_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_h1_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_h2_policy();
+[[nodiscard]] PolicyInfo pipeline_zb_v_policy();
 [[nodiscard]] PolicyInfo remat_chen_greedy_policy();
 [[nodiscard]] PolicyInfo remat_double_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();

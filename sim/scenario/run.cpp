@@ -4,6 +4,7 @@
 #include "plan/plan_file.hpp"
 #include "workload/cost_model.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -39,9 +40,11 @@ bool states_batch(const Scenario& scenario) {
 }
 
 /// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
-/// the batch.
-Workload build_for(const Scenario& scenario, std::int64_t microbatches, const Location& where) {
+/// the batch, or where a backward cannot be split.
+Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool split_backward,
+                   const Location& where) {
   WorkloadOptions options = scenario.workload_options;
+  options.split_backward = split_backward;
   if (microbatches == 1 || !states_batch(scenario)) return build(scenario.workload, options);
   const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
   if (batch % microbatches != 0)
@@ -157,7 +160,7 @@ RunResult in_range(const Scenario& scenario, auto part) {
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   RunResult result = describe_run(scenario, bound.name);
   result.policy_parameters = parameters_as_written(policy);
-  result.step = build_for(scenario, bound.microbatches, policy.where());
+  result.step = build_for(scenario, bound.microbatches, bound.splits_backward, policy.where());
   result.saved_bytes = bound.microbatches == 1 || !states_batch(scenario)
                            ? result.step.saved_bytes
                            : build(scenario.workload, scenario.workload_options).saved_bytes;
@@ -176,6 +179,35 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   return result;
 }
 
+bool can_split(const WorkloadSource& workload) {
+  const auto* chain = std::get_if<ChainSpec>(&workload);
+  return chain != nullptr && std::ranges::all_of(chain->stages, [](const StageSpec& stage) {
+           return stage.backward_input.has_value();
+         });
+}
+
+/// Reads a plan for the scenario's workload. Names do not depend on the size of a microbatch, so
+/// that need not be known; but the halves of a split backward have names of their own, so a plan
+/// that cannot be read for whole backwards may be one for split ones.
+Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
+                  bool& split_backward) {
+  WorkloadOptions options = scenario.workload_options;
+  split_backward = false;
+  try {
+    return read_plan(path, build(scenario.workload, options), scenario.platform);
+  } catch (const InputError&) {
+    if (!can_split(scenario.workload)) throw;
+    options.split_backward = true;
+    try {
+      split_backward = true;
+      return read_plan(path, build(scenario.workload, options), scenario.platform);
+    } catch (const InputError&) {
+      // The first complaint is about the workload as it is usually read.
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 RunResult run_policy(const Scenario& scenario, const Node& policy) {
@@ -192,11 +224,11 @@ RunResult run_policy(const Scenario& scenario, const Node& policy) {
 RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {
   RunResult result = describe_run(scenario, path.filename().string());
   const Topology topology(scenario.platform);
-  const Workload whole = build(scenario.workload, scenario.workload_options);
-  result.saved_bytes = whole.saved_bytes;
-  // Names do not depend on the size of a microbatch, so the plan can be read before it is known.
-  result.plan = read_plan(path, whole, scenario.platform);
-  result.step = build_for(scenario, result.plan.microbatches, Location{path.string(), 0, 0});
+  result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
+  bool split_backward = false;
+  result.plan = read_plan_of(scenario, path, split_backward);
+  result.step =
+      build_for(scenario, result.plan.microbatches, split_backward, Location{path.string(), 0, 0});
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
   if (!problems.empty()) {
     std::vector<Diagnostic> diagnostics;

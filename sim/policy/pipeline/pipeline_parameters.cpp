@@ -6,8 +6,6 @@
 
 namespace plimsoll {
 
-namespace {
-
 Format<PartitionChoice> partition_format() {
   const auto named =
       mapped<std::string, PartitionChoice>(one_of<std::string>({{"balanced", "balanced"}}),
@@ -18,29 +16,17 @@ Format<PartitionChoice> partition_format() {
   return either(named, cuts);
 }
 
-}  // namespace
-
-Record<PipelineParameters> pipeline_record(const std::string& name) {
-  Record<PipelineParameters> record("policy " + name, "Parameters of " + name + ".");
-  record
-      .optional("microbatches", &PipelineParameters::microbatches, integer(1, 1'000'000),
-                "microbatches of one mini-batch; default 1")
-      .optional("devices", &PipelineParameters::devices,
-                list_of(located(plimsoll::name()), 1, 65'536),
-                "processors in pipeline order; default: all of the platform")
-      .optional("virtual_stages", &PipelineParameters::virtual_stages, integer(1, 1'000'000),
-                "stages held by one device; default 1")
-      .optional(
-          "partition", &PipelineParameters::partition, located(partition_format()),
-          "`balanced` (by time, exact), or the numbers of chain stages before each cut; default: "
-          "one chain stage a slot where the counts are equal, else balanced");
-  return record;
-}
-
 void require_one_virtual_stage(const PipelineParameters& parameters) {
   if (parameters.virtual_stages != 1)
     refuse_parameter(parameters.where,
                      fmt::format("`{}` holds one stage a device; virtual_stages is {}",
+                                 parameters.name, parameters.virtual_stages));
+}
+
+void require_two_virtual_stages(const PipelineParameters& parameters) {
+  if (parameters.virtual_stages != 2)
+    refuse_parameter(parameters.where,
+                     fmt::format("`{}` holds two stages a device; virtual_stages is {}",
                                  parameters.name, parameters.virtual_stages));
 }
 

@@ -1,9 +1,11 @@
 #include "policy/pipeline/schedule.hpp"
 
+#include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
-#include "policy/stage_steps.hpp"
+#include "workload/cost_model.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
@@ -11,11 +13,7 @@ namespace plimsoll {
 
 namespace {
 
-/// A tensor that one task makes and a task of another device reads.
-struct Message {
-  TensorId tensor = kNoTensor;
-  std::uint32_t to_device = 0;
-};
+using Part = PlanBuilder::Part;
 
 class PipelinePlanner {
  public:
@@ -25,19 +23,17 @@ class PipelinePlanner {
       : problem_(problem),
         parameters_(parameters),
         schedule_(schedule),
-        partition_(partition),
         devices_(devices),
+        slots_(problem, partition, devices, schedule.placement),
         builder_(problem.workload, problem.platform, parameters.name),
-        steps_(builder_, problem) {
+        times_(devices.size()) {
     require_links();
-    find_messages();
   }
 
   Plan run() {
     for (const ProcessorId device : devices_) streams_.push_back(builder_.stream(device));
     std::vector<std::size_t> next(devices_.size(), 0);
-    const std::size_t m = static_cast<std::size_t>(parameters_.microbatches);
-    forward_done_.assign(partition_.slots() * m, false);
+    forward_done_.assign(slots_.count() * microbatches(), false);
     backward_done_ = forward_done_;
     // Rounds of at most one task a device, so that the issue order is close to the order of
     // execution.
@@ -45,19 +41,25 @@ class PipelinePlanner {
       progress = false;
       for (std::uint32_t d = 0; d < devices_.size(); ++d) {
         if (next[d] == schedule_.orders[d].size()) continue;
-        const Task& task = schedule_.orders[d][next[d]];
-        if (!inputs_made(task)) continue;
-        emit(task, d);
-        ++next[d];
+        const std::span<const Task> tasks = next_tasks(d, next[d]);
+        if (!std::ranges::all_of(tasks, [&](const Task& task) { return inputs_made(task); }))
+          continue;
+        emit(tasks, d);
+        next[d] += tasks.size();
         progress = true;
       }
     }
+    for (std::uint32_t d = 0; d < devices_.size(); ++d)
+      if (next[d] != schedule_.orders[d].size())
+        throw PlanError(fmt::format("{}: device {} waits for ever at its task {}", parameters_.name,
+                                    d, next[d]));
     optimize();
     return builder_.finish();
   }
 
  private:
-  MemoryId memory(std::uint32_t device) const { return problem_.platform[devices_[device]].memory; }
+  std::size_t microbatches() const { return static_cast<std::size_t>(parameters_.microbatches); }
+  MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
 
   void require_links() const {
     for (std::size_t s = 0; s + 1 < schedule_.placement.size(); ++s) {
@@ -72,78 +74,116 @@ class PipelinePlanner {
     }
   }
 
-  template <class Visit>
-  void for_operators(std::size_t slot, Task::Kind kind, Visit visit) const {
-    for (std::size_t s = partition_.cuts[slot]; s < partition_.cuts[slot + 1]; ++s) {
-      const ChainStage& stage = problem_.chain.stages[s];
-      if (kind == Task::Kind::forward)
-        for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op)
-          visit(OperatorId{op});
-      else
-        for (const OperatorId op : problem_.chain.backward(s)) visit(op);
-    }
-  }
-
-  /// For every slot and kind of task, what its tensors are read by elsewhere; and who makes the
-  /// gradients of parameters.
-  void find_messages() {
-    const Workload& workload = problem_.workload;
-    const std::size_t slots = partition_.slots();
-    std::vector<std::uint32_t> maker(workload.tensors.size(), kNone);
-    messages_.resize(2 * slots);
-    gradient_makers_.resize(workload.tensors.size());
-    const auto visit_task = [&](std::size_t slot, Task::Kind kind) {
-      const std::uint32_t device = schedule_.placement[slot];
-      for_operators(slot, kind, [&](OperatorId op) {
-        for (const TensorId value : workload.list(workload[op].reads))
-          request(maker, value, device);
-        for (const TensorList slice : {workload[op].kept, workload[op].bare})
-          for (const TensorId made : workload.list(slice))
-            if (workload[made].lifetime == Lifetime::accumulated)
-              gradient_makers_[index(made)].push_back(device);
-            else if (maker[index(made)] == kNone && workload[made].lifetime == Lifetime::step)
-              maker[index(made)] =
-                  static_cast<std::uint32_t>(2 * slot + (kind == Task::Kind::backward ? 1 : 0));
-      });
-    };
-    for (std::size_t slot = 0; slot < slots; ++slot) visit_task(slot, Task::Kind::forward);
-    for (std::size_t slot = slots; slot-- > 0;) visit_task(slot, Task::Kind::backward);
-  }
-
-  void request(const std::vector<std::uint32_t>& maker, TensorId value, std::uint32_t device) {
-    const std::uint32_t from = maker[index(value)];
-    if (from == kNone || memory(schedule_.placement[from / 2]) == memory(device)) return;
-    auto& list = messages_[from];
-    const auto same = [&](const Message& m) {
-      return m.tensor == value && memory(m.to_device) == memory(device);
-    };
-    if (std::ranges::none_of(list, same)) list.push_back({value, device});
+  /// One task, or two that overlap.
+  std::span<const Task> next_tasks(std::uint32_t device, std::size_t begin) const {
+    const std::span<const Task> order(schedule_.orders[device]);
+    return order.subspan(begin, order[begin].overlaps_next ? 2 : 1);
   }
 
   bool inputs_made(const Task& task) const {
-    const std::size_t m = static_cast<std::size_t>(parameters_.microbatches);
     const auto done = [&](const std::vector<bool>& of, std::size_t slot) {
-      return of[slot * m + task.microbatch];
+      return of[slot * microbatches() + task.microbatch];
     };
-    if (task.kind == Task::Kind::forward)
-      return task.slot == 0 || done(forward_done_, task.slot - 1);
+    switch (task.kind) {
+      case Task::Kind::forward:
+        return task.slot == 0 || done(forward_done_, task.slot - 1);
+      case Task::Kind::backward_weight:
+        return done(backward_done_, task.slot);
+      case Task::Kind::backward:
+      case Task::Kind::backward_input:
+        break;
+    }
     return done(forward_done_, task.slot) &&
-           (task.slot + 1 == partition_.slots() || done(backward_done_, task.slot + 1));
+           (task.slot + 1 == slots_.count() || done(backward_done_, task.slot + 1));
   }
 
-  void emit(const Task& task, std::uint32_t device) {
-    const std::size_t begin = partition_.cuts[task.slot], end = partition_.cuts[task.slot + 1];
-    const bool forward = task.kind == Task::Kind::forward;
-    if (forward)
-      for (std::size_t s = begin; s < end; ++s)
-        steps_.forward(streams_[device], s, Form::keep, task.microbatch);
+  Time time(std::uint32_t device, OperatorId op) {
+    std::vector<Time>& times = times_[device];
+    if (times.empty()) times = durations(problem_.workload, problem_.platform, devices_[device]);
+    return times[static_cast<std::size_t>(op)];
+  }
+
+  /// What a task runs: single operators, and the two halves of a whole backward together.
+  struct Run {
+    Part first, second;
+  };
+
+  std::vector<Run> runs_of(const Task& task) const {
+    std::vector<Run> runs;
+    const auto add = [&](OperatorId op) { runs.push_back({{op, task.microbatch}, {}}); };
+    if (task.kind == Task::Kind::forward) slots_.for_forwards(task.slot, add);
+    if (task.kind != Task::Kind::forward)
+      slots_.for_backwards(task.slot, [&](Slots::StageBackward operators) {
+        const bool halves = !operators.empty() &&
+                            problem_.workload[operators.front()].phase == Phase::backward_input;
+        if (task.kind == Task::Kind::backward_input) add(operators.front());
+        if (task.kind == Task::Kind::backward_weight) add(operators.back());
+        if (task.kind != Task::Kind::backward) return;
+        if (halves)
+          runs.push_back(
+              {{operators.front(), task.microbatch}, {operators.back(), task.microbatch}});
+        else
+          std::ranges::for_each(operators, add);
+      });
+    return runs;
+  }
+
+  /// Runs the operators of one task, one after the other.
+  void emit_runs(const Task& task, std::uint32_t device) {
+    for (const Run& run : runs_of(task)) {
+      if (run.second.op == kNoOperator)
+        last_ = builder_.compute(streams_[device], run.first.op, task.microbatch);
+      else
+        last_ = builder_.pair(streams_[device], run.first, run.second,
+                              time(device, run.first.op) + time(device, run.second.op));
+    }
+  }
+
+  void emit(std::span<const Task> tasks, std::uint32_t device) {
+    if (tasks.size() == 1)
+      emit_runs(tasks.front(), device);
     else
-      for (std::size_t s = end; s-- > begin;) steps_.backward(streams_[device], s, task.microbatch);
-    for (const Message& message : messages_[2 * task.slot + (forward ? 0 : 1)])
-      builder_.copy(builder_.channel(memory(device), memory(message.to_device)), message.tensor,
-                    task.microbatch, SourceRelease::keep);
-    const std::size_t m = static_cast<std::size_t>(parameters_.microbatches);
-    (forward ? forward_done_ : backward_done_)[task.slot * m + task.microbatch] = true;
+      emit_overlapped(tasks, device);
+    for (const Task& task : tasks) {
+      const bool forward = task.kind == Task::Kind::forward;
+      if (task.kind == Task::Kind::backward_weight) continue;
+      send(task, device, tasks.size() == 2);
+      (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
+          true;
+    }
+  }
+
+  /// The forward and the backward begin together; what follows is in time that both share, so what
+  /// they make is sent at the end of it. One value crosses a cut of the chain, so the first
+  /// operators read what has to arrive.
+  void emit_overlapped(std::span<const Task> tasks, std::uint32_t device) {
+    std::vector<Part> first = parts_of(tasks.front()), second = parts_of(tasks.back());
+    if (first.empty() || second.empty()) {
+      for (const Task& task : tasks) emit_runs(task, device);
+      return;
+    }
+    last_ = builder_.pair(streams_[device], first.front(), second.front(),
+                          time(device, first.front().op) + time(device, second.front().op));
+    for (const auto* parts : {&first, &second})
+      for (const Part& part : std::span(*parts).subspan(1))
+        last_ = builder_.compute(streams_[device], part.op, part.microbatch);
+  }
+
+  std::vector<Part> parts_of(const Task& task) const {
+    std::vector<Part> parts;
+    for (const Run& run : runs_of(task)) {
+      parts.push_back(run.first);
+      if (run.second.op != kNoOperator) parts.push_back(run.second);
+    }
+    return parts;
+  }
+
+  void send(const Task& task, std::uint32_t device, bool at_the_end) {
+    for (const Message& message : slots_.messages(task.slot, task.kind == Task::Kind::forward)) {
+      const StepId copy = builder_.copy(builder_.channel(memory(device), memory(message.to_device)),
+                                        message.tensor, task.microbatch, SourceRelease::keep);
+      if (at_the_end) builder_.after_end(copy, last_);
+    }
   }
 
   /// An optimizer operator runs where a gradient that it reads was made, once for every memory.
@@ -152,7 +192,7 @@ class PipelinePlanner {
     for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
       std::vector<MemoryId> done;
       for (const TensorId read : workload.list(workload.operators[op].reads))
-        for (const std::uint32_t d : gradient_makers_[index(read)]) {
+        for (const std::uint32_t d : slots_.makers(read)) {
           if (std::ranges::find(done, memory(d)) != done.end()) continue;
           builder_.compute(streams_[d], OperatorId{op});
           done.push_back(memory(d));
@@ -163,13 +203,12 @@ class PipelinePlanner {
   const Problem& problem_;
   const PipelineParameters& parameters_;
   const Schedule& schedule_;
-  const Partition& partition_;
   const std::vector<ProcessorId>& devices_;
+  Slots slots_;
   PlanBuilder builder_;
-  StageSteps steps_;
+  std::vector<std::vector<Time>> times_;  ///< by device: durations of operators, where asked for
   std::vector<LaneId> streams_;
-  std::vector<std::vector<std::uint32_t>> gradient_makers_;  ///< by tensor: devices that add to it
-  std::vector<std::vector<Message>> messages_;               ///< by 2 * slot, + 1 for the backward
+  StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
 
@@ -184,19 +223,38 @@ void refuse_too_many_steps(const Problem& problem, const PipelineParameters& par
                                parameters.microbatches, operators, kMostSteps));
 }
 
+Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
+                      const Schedule& schedule, const Partition& partition,
+                      const std::vector<ProcessorId>& devices) {
+  Plan plan = PipelinePlanner(problem, parameters, schedule, partition, devices).run();
+  plan.claims = claims_of(plan, problem);
+  return plan;
+}
+
 }  // namespace
 
 Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                      ScheduleRule rule) {
+                      const ScheduleRule& rule) {
   refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices);
   const Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
                                  static_cast<std::uint32_t>(parameters.microbatches),
                                  static_cast<std::uint32_t>(parameters.virtual_stages));
-  Plan plan = PipelinePlanner(problem, parameters, schedule, partition, devices).run();
-  plan.claims = claims_of(plan, problem);
-  return plan;
+  return plan_schedule(problem, parameters, schedule, partition, devices);
+}
+
+Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
+                            PlacementRule placement, const TimedScheduleRule& rule) {
+  refuse_too_many_steps(problem, parameters);
+  const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
+  const Partition partition = partition_for(problem, parameters, devices);
+  const Slots slots(problem, partition, devices,
+                    placement(static_cast<std::uint32_t>(devices.size()),
+                              static_cast<std::uint32_t>(parameters.virtual_stages)));
+  const Schedule schedule =
+      rule(slots.costs(), static_cast<std::uint32_t>(parameters.microbatches));
+  return plan_schedule(problem, parameters, schedule, partition, devices);
 }
 
 }  // namespace plimsoll

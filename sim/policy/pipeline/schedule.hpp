@@ -3,20 +3,32 @@
 /// A schedule is a short generator of one ordered list of tasks per device; everything else
 /// follows. A task is the forward or backward of one slot (a run of chain stages) for one
 /// microbatch. Slots are numbered along the network; `placement` says which device holds each.
+///
+/// A backward runs whole or in two halves. Where the workload is built with its backwards split
+/// (PolicyText::splits_backward), a whole one runs both halves of a stage as one operator of summed
+/// time, whose outputs are valid at its end; so one schedule may hold whole and split backwards.
 #pragma once
 
 #include "policy/pipeline/partition.hpp"
+#include "policy/pipeline/placement.hpp"
+#include "policy/pipeline/slots.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace plimsoll {
 
 struct Task {
-  enum class Kind : std::uint8_t { forward, backward };
+  enum class Kind : std::uint8_t { forward, backward, backward_input, backward_weight };
   Kind kind = Kind::forward;
   std::uint32_t slot = 0;
   std::uint32_t microbatch = 0;
+  /// Runs together with the next task of the device, which is not itself so marked: both start once
+  /// the inputs of both have arrived, and what they make is sent after the sum of their times.
+  bool overlaps_next = false;
+
+  friend bool operator==(const Task&, const Task&) = default;
 };
 
 struct Schedule {
@@ -25,12 +37,22 @@ struct Schedule {
 };
 
 /// A generator: devices p, microbatches m, virtual stages v.
-using ScheduleRule = Schedule (*)(std::uint32_t devices, std::uint32_t microbatches,
-                                  std::uint32_t virtual_stages);
+using ScheduleRule = std::function<Schedule(std::uint32_t devices, std::uint32_t microbatches,
+                                            std::uint32_t virtual_stages)>;
 
 /// Builds the plan: cuts the workload, runs the orders, sends over the platform's links every
 /// tensor that one device makes and another reads, and runs the optimizer where the gradients are.
 [[nodiscard]] Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                                    ScheduleRule rule);
+                                    const ScheduleRule& rule);
+
+/// A generator that looks at times and sizes, for slots that are placed by a rule.
+using PlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,
+                                                     std::uint32_t virtual_stages);
+using TimedScheduleRule =
+    std::function<Schedule(const SlotCosts& costs, std::uint32_t microbatches)>;
+
+[[nodiscard]] Planned plan_timed_pipeline(const Problem& problem,
+                                          const PipelineParameters& parameters,
+                                          PlacementRule placement, const TimedScheduleRule& rule);
 
 }  // namespace plimsoll

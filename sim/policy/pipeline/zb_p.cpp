@@ -1,0 +1,51 @@
+#include "policy/pipeline/list_heuristic.hpp"
+#include "policy/registry.hpp"
+
+namespace plimsoll {
+
+namespace {
+
+Planned plan_zb_p(const Problem& problem, const PipelineParameters& parameters,
+                  std::int64_t microbatches_kept_by_device) {
+  require_one_virtual_stage(parameters);
+  const auto rule = [&](const SlotCosts& costs, std::uint32_t microbatches) {
+    std::vector<Bytes> limits;
+    for (const SlotCosts::Slot& slot : costs.slots)
+      limits.push_back(slot.saved * (microbatches_kept_by_device * costs.devices));
+    return list_schedule(costs, microbatches, limits).value();
+  };
+  return plan_timed_pipeline(problem, parameters, loop_placement, rule);
+}
+
+PolicyInfo zb_p_policy(const std::string& name, std::int64_t factor, const std::string& limit,
+                       const std::string& like) {
+  return make_policy<PipelineParameters>(
+      {.name = name,
+       .summary = "A search for the least bubble where no device keeps more than " + limit +
+                  " microbatches.",
+       .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241: the "
+                "list heuristic of its published code, without the ILP",
+       .assumes = "one stage a device; a chain whose stages give both halves of their backward; "
+                  "what a stage keeps counts `saved` until the backward of the input and "
+                  "`held_for_weight_gradient` until that of the weights",
+       .guarantees = "heuristic; the memory of " + like +
+                     ", aimed at the least largest span, for any times of stages and messages",
+       .complexity = "O(microbatches x devices^2 + microbatches x operators)",
+       .splits_backward = true},
+      pipeline_record(name),
+      [factor](const Problem& problem, const PipelineParameters& parameters) {
+        return plan_zb_p(problem, parameters, factor);
+      });
+}
+
+}  // namespace
+
+PolicyInfo pipeline_zb_1p_policy() {
+  return zb_p_policy("pipeline/zb-1p", 1, "p", "1F1B's first device on every device");
+}
+
+PolicyInfo pipeline_zb_2p_policy() {
+  return zb_p_policy("pipeline/zb-2p", 2, "2p", "twice 1F1B's first device on every device");
+}
+
+}  // namespace plimsoll
