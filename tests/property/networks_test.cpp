@@ -76,4 +76,19 @@ TEST_CASE("networks of the library run on four devices, as claimed") {
   }
 }
 
+TEST_CASE("a network of the library runs with two chunks a device on a V, as claimed") {
+  const Platform platform = library_platform("dgx-1-v100");
+  for (const char* name : {"gpt2-small", "resnet50"}) {
+    const Workload workload =
+        build(library_network(name), {.batch = 8, .microbatch = 1, .optimizer = Optimizer::adam});
+    CAPTURE(name);
+    const Played it = test::play_policy(
+        "{name: pipeline/1f1b-v, microbatches: 8, devices: [gpu0, gpu1, gpu2, gpu3]}", workload,
+        platform);
+    REQUIRE(it.execution.status == RunStatus::ok);
+    test::require_claims_hold(it);
+    for (std::size_t i = 0; i < 4; ++i) CHECK(it.metrics.processors[i].busy > Time{});
+  }
+}
+
 }  // namespace plimsoll

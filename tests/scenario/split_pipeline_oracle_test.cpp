@@ -1,11 +1,14 @@
 // The known orders and bubbles of schedules with split backwards, through the formats that users
 // see: a scenario in YAML in, the result's JSON out.
+#include "plan/plan_file.hpp"
 #include "report/json_report.hpp"
 #include "scenario/run.hpp"
 #include "support/split_pipelines.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -101,6 +104,22 @@ TEST_CASE("split pipeline oracles: published bubbles from published stage times"
       CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
     }
   }
+}
+
+TEST_CASE("a plan of split backwards is read from its file as one") {
+  const std::string text = "scenario: s\nplatform:\n" + indented(test::row_yaml(2, "0 s")) +
+                           "workload:\n" +
+                           indented(test::split_chain_yaml(2, {"1 s", "2 s", "3 s", 2, 1})) +
+                           "policy: {name: pipeline/zb-h1, microbatches: 4}\n";
+  const Scenario scenario = read_scenario(parse_document(text, "oracle.yaml"), ".");
+  const RunResult planned = run(scenario)[0];
+  const auto path = std::filesystem::temp_directory_path() /
+                    fmt::format("plimsoll_split_plan_{}.json", ::getpid());
+  write_plan(planned.plan, planned.step, scenario.platform, path);
+  const RunResult read = run_plan_file(scenario, path);
+  std::filesystem::remove(path);
+  CHECK(read.metrics.makespan == planned.metrics.makespan);
+  CHECK(read.step.operators.size() == 6);
 }
 
 TEST_CASE("a schedule that splits refuses a stage that gives only its whole backward") {
