@@ -11,9 +11,21 @@ namespace plimsoll {
 
 std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
-      none_policy(),           offload_all_policy(),       offload_eager_policy(),
-      pipeline_1f1b_policy(),  pipeline_gpipe_policy(),    pipeline_zb_h1_policy(),
-      pipeline_zb_h2_policy(), remat_every_stage_policy(), remat_sqrt_policy(),
+      none_policy(),
+      offload_all_policy(),
+      offload_eager_policy(),
+      pipeline_1f1b_policy(),
+      pipeline_chimera_policy(),
+      pipeline_dualpipe_policy(),
+      pipeline_dualpipe_v_policy(),
+      pipeline_gpipe_policy(),
+      pipeline_hanayo_policy(),
+      pipeline_interleaved_1f1b_policy(),
+      pipeline_looped_bfs_policy(),
+      pipeline_zb_h1_policy(),
+      pipeline_zb_h2_policy(),
+      remat_every_stage_policy(),
+      remat_sqrt_policy(),
   };
   return all;
 }

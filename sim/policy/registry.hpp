@@ -9,7 +9,13 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_all_policy();
 [[nodiscard]] PolicyInfo offload_eager_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
+[[nodiscard]] PolicyInfo pipeline_chimera_policy();
+[[nodiscard]] PolicyInfo pipeline_dualpipe_policy();
+[[nodiscard]] PolicyInfo pipeline_dualpipe_v_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
+[[nodiscard]] PolicyInfo pipeline_hanayo_policy();
+[[nodiscard]] PolicyInfo pipeline_interleaved_1f1b_policy();
+[[nodiscard]] PolicyInfo pipeline_looped_bfs_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_h1_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_h2_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();
