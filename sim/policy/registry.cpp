@@ -16,6 +16,7 @@ std::span<const PolicyInfo> policies() {
       offload_eager_policy(),
       pipeline_1f1b_policy(),
       pipeline_chimera_policy(),
+      pipeline_csv_policy(),
       pipeline_dualpipe_policy(),
       pipeline_dualpipe_v_policy(),
       pipeline_gpipe_policy(),

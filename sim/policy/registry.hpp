@@ -10,6 +10,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_eager_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_chimera_policy();
+[[nodiscard]] PolicyInfo pipeline_csv_policy();
 [[nodiscard]] PolicyInfo pipeline_dualpipe_policy();
 [[nodiscard]] PolicyInfo pipeline_dualpipe_v_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
