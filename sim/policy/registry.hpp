@@ -24,8 +24,15 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_vdnn_dyn_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_v_policy();
+[[nodiscard]] PolicyInfo pipeline_chimera_policy();
+[[nodiscard]] PolicyInfo pipeline_csv_policy();
+[[nodiscard]] PolicyInfo pipeline_dualpipe_policy();
+[[nodiscard]] PolicyInfo pipeline_dualpipe_v_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
+[[nodiscard]] PolicyInfo pipeline_hanayo_policy();
+[[nodiscard]] PolicyInfo pipeline_interleaved_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_interleaved_zb_policy();
+[[nodiscard]] PolicyInfo pipeline_looped_bfs_policy();
 [[nodiscard]] PolicyInfo pipeline_v_half_policy();
 [[nodiscard]] PolicyInfo pipeline_v_min_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_1p_policy();

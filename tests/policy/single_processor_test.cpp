@@ -55,7 +55,8 @@ TEST_CASE("the registry lists every policy once, each with all that there is to 
       CHECK_FALSE(text.empty());
     CHECK(find_policy(policy.name) == &policy);
     CHECK(policy.bind);
-    CHECK(test::bound_policy(policy.name).name == policy.name);
+    // A schedule of your own has no default.
+    if (policy.name != "pipeline/csv") CHECK(test::bound_policy(policy.name).name == policy.name);
   }
   for (const char* name :
        {"none", "offload/all", "offload/eager", "pipeline/1f1b", "pipeline/gpipe",

@@ -247,4 +247,35 @@ TEST_CASE("pipeline oracles: gpipe and 1f1b, with and without message latency") 
   }
 }
 
+TEST_CASE("pipeline oracles: two chunks a device, interleaved and on a V with overlapped pairs") {
+  const json schedules = oracle("pipeline_chunks.json");
+  for (const json& row : schedules.at("rows")) {
+    const int p = row.at("p"), chunks = row.at("chunks");
+    const std::string id = row.at("id");
+    INFO(id);
+    const json& times = row.at("times");
+    std::string workload = "workload: chunks\nchain:\n";
+    for (int s = 0; s < p * chunks; ++s)
+      workload += fmt::format(
+          "  - {{name: s{}, forward: {} s, backward_input: {} s, backward_weight: {} s, saved: 1 "
+          "B}}\n",
+          s, times.at("F").get<int>(), times.at("B").get<int>(), times.at("W").get<int>());
+    const std::string policy =
+        fmt::format("{{name: pipeline/{}, microbatches: {}, virtual_stages: {}}}",
+                    id.find("DualPipeV") != std::string::npos ? "dualpipe-v" : "interleaved-1f1b",
+                    row.at("m").get<int>(), chunks);
+    const json result = run_scenario(pipeline_platform(p, row.at("comm")), workload, policy);
+    REQUIRE(result.at("status") == "ok");
+    CHECK(result.at("makespan_s") == row.at("makespan").get<double>());
+    CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
+    for (int i = 0; i < p; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      CHECK(result.at("processors").at(fmt::format("gpu{}", i)).at("span_s") ==
+            row.at("device_spans").at(at).get<double>());
+      CHECK(peak(result, fmt::format("hbm{}", i)) ==
+            row.at("peak_activations_per_device_chunks").at(at));
+    }
+  }
+}
+
 }  // namespace plimsoll

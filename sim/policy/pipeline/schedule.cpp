@@ -5,7 +5,7 @@
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
-#include <unordered_map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -27,7 +27,10 @@ class PipelinePlanner {
         slots_(problem, partition, devices, schedule.placement),
         builder_(problem.workload, problem.platform, parameters.name),
         times_(devices.size()) {
-    require_links();
+    require_links(schedule.placement);
+    if (schedule.turned.empty()) return;
+    turned_.emplace(problem, partition, devices, schedule.turned);
+    require_links(schedule.turned);
   }
 
   Plan run() {
@@ -61,9 +64,14 @@ class PipelinePlanner {
   std::size_t microbatches() const { return static_cast<std::size_t>(parameters_.microbatches); }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
 
-  void require_links() const {
-    for (std::size_t s = 0; s + 1 < schedule_.placement.size(); ++s) {
-      const std::uint32_t a = schedule_.placement[s], b = schedule_.placement[s + 1];
+  /// The slots as placed for a microbatch.
+  const Slots& slots_of(const Task& task) const {
+    return turned_ && task.microbatch >= schedule_.turned_from ? *turned_ : slots_;
+  }
+
+  void require_links(const std::vector<std::uint32_t>& placement) const {
+    for (std::size_t s = 0; s + 1 < placement.size(); ++s) {
+      const std::uint32_t a = placement[s], b = placement[s + 1];
       if (problem_.topology.route(memory(a), memory(b)) &&
           problem_.topology.route(memory(b), memory(a)))
         continue;
@@ -179,7 +187,8 @@ class PipelinePlanner {
   }
 
   void send(const Task& task, std::uint32_t device, bool at_the_end) {
-    for (const Message& message : slots_.messages(task.slot, task.kind == Task::Kind::forward)) {
+    for (const Message& message :
+         slots_of(task).messages(task.slot, task.kind == Task::Kind::forward)) {
       const StepId copy = builder_.copy(builder_.channel(memory(device), memory(message.to_device)),
                                         message.tensor, task.microbatch, SourceRelease::keep);
       if (at_the_end) builder_.after_end(copy, last_);
@@ -191,12 +200,15 @@ class PipelinePlanner {
     const Workload& workload = problem_.workload;
     for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
       std::vector<MemoryId> done;
-      for (const TensorId read : workload.list(workload.operators[op].reads))
-        for (const std::uint32_t d : slots_.makers(read)) {
-          if (std::ranges::find(done, memory(d)) != done.end()) continue;
-          builder_.compute(streams_[d], OperatorId{op});
-          done.push_back(memory(d));
-        }
+      const auto update = [&](std::uint32_t d) {
+        if (std::ranges::find(done, memory(d)) != done.end()) return;
+        builder_.compute(streams_[d], OperatorId{op});
+        done.push_back(memory(d));
+      };
+      for (const TensorId read : workload.list(workload.operators[op].reads)) {
+        std::ranges::for_each(slots_.makers(read), update);
+        if (turned_) std::ranges::for_each(turned_->makers(read), update);
+      }
     }
   }
 
@@ -205,6 +217,7 @@ class PipelinePlanner {
   const Schedule& schedule_;
   const std::vector<ProcessorId>& devices_;
   Slots slots_;
+  std::optional<Slots> turned_;  ///< for the second direction, where there is one
   PlanBuilder builder_;
   std::vector<std::vector<Time>> times_;  ///< by device: durations of operators, where asked for
   std::vector<LaneId> streams_;
@@ -232,6 +245,12 @@ Planned plan_schedule(const Problem& problem, const PipelineParameters& paramete
 }
 
 }  // namespace
+
+Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from) {
+  Schedule schedule{loop_placement(devices, 1), {}, {}, turned_from};
+  schedule.turned.assign(schedule.placement.rbegin(), schedule.placement.rend());
+  return schedule;
+}
 
 Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
                       const ScheduleRule& rule) {

@@ -34,7 +34,15 @@ struct Task {
 struct Schedule {
   std::vector<std::uint32_t> placement;   ///< by slot: index of its device
   std::vector<std::vector<Task>> orders;  ///< by device
+  /// Where not empty: microbatches from `turned_from` on run on the devices of this placement,
+  /// which hold a second copy of the parameters for them.
+  std::vector<std::uint32_t> turned;
+  std::uint32_t turned_from = 0;
 };
+
+/// One slot a device, from the first device to the last; from the last to the first for
+/// microbatches from `turned_from` on. Without orders.
+[[nodiscard]] Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from);
 
 /// A generator: devices p, microbatches m, virtual stages v.
 using ScheduleRule = std::function<Schedule(std::uint32_t devices, std::uint32_t microbatches,
