@@ -159,40 +159,41 @@ TEST_CASE("remat/rotor keeps to its budget on networks and names the smallest") 
       }
     }
   }
+}
 
-  TEST_CASE("networks recompute within a budget, by schedules of every kind") {
-    const Platform platform = library_platform("v100-sxm2-host");
-    const Topology topology(platform);
-    for (const char* name : {"bert-base", "mobilenet-v2", "resnet50", "vgg16"}) {
-      const Workload workload =
-          build(library_network(name), {.batch = 4, .optimizer = Optimizer::adam});
-      const ChainView view = chain_view(workload);
-      const ChainCosts costs =
-          chain_costs({workload, view, platform, topology}, *platform.find_processor("gpu"));
-      REQUIRE(has_normal_form(costs));
-      const ChainModel model = chain_model(costs);
-      ChainSequence keep_all;
-      const auto stages = static_cast<std::uint32_t>(costs.stages.size());
-      for (std::uint32_t s = 0; s < stages; ++s) keep_all.push_back({ChainAction::Kind::keep, s});
-      for (std::uint32_t s = stages; s-- > 0;) keep_all.push_back({ChainAction::Kind::backward, s});
-      const std::int64_t most = cost_of(keep_all, costs).peak.count();
-      const std::int64_t least = least_budget(model, ChainClass::relay);
-      const std::int64_t budget = least + (most - least) / 3;
-      Time slower = Time::unlimited();
-      for (const std::string& policy :
-           {fmt::format("{{name: remat/nonpersistent, slots: 200, budget: {} B}}", budget),
-            fmt::format("{{name: remat/exact, nodes: 2000, budget: {} B}}", budget)}) {
-        CAPTURE(name, policy);
-        const Played it = test::play_policy(policy, workload, platform);
-        REQUIRE(it.execution.status == RunStatus::ok);
-        test::require_claims_hold(it);
-        CHECK(it.peak(*platform.find_memory("hbm")) <= budget);
-        REQUIRE(it.plan.bounds.makespan);
-        CHECK(*it.plan.bounds.makespan <= it.execution.makespan);
-        CHECK(it.execution.makespan <= slower);
-        slower = it.execution.makespan;
-      }
+TEST_CASE("networks recompute within a budget, by schedules of every kind") {
+  const Platform platform = library_platform("v100-sxm2-host");
+  const Topology topology(platform);
+  for (const char* name : {"bert-base", "mobilenet-v2", "resnet50", "vgg16"}) {
+    const Workload workload =
+        build(library_network(name), {.batch = 4, .optimizer = Optimizer::adam});
+    const ChainView view = chain_view(workload);
+    const ChainCosts costs =
+        chain_costs({workload, view, platform, topology}, *platform.find_processor("gpu"));
+    REQUIRE(has_normal_form(costs));
+    const ChainModel model = chain_model(costs);
+    ChainSequence keep_all;
+    const auto stages = static_cast<std::uint32_t>(costs.stages.size());
+    for (std::uint32_t s = 0; s < stages; ++s) keep_all.push_back({ChainAction::Kind::keep, s});
+    for (std::uint32_t s = stages; s-- > 0;) keep_all.push_back({ChainAction::Kind::backward, s});
+    const std::int64_t most = cost_of(keep_all, costs).peak.count();
+    const std::int64_t least = least_budget(model, ChainClass::relay);
+    const std::int64_t budget = least + (most - least) / 3;
+    Time slower = Time::unlimited();
+    for (const std::string& policy :
+         {fmt::format("{{name: remat/nonpersistent, slots: 200, budget: {} B}}", budget),
+          fmt::format("{{name: remat/exact, nodes: 2000, budget: {} B}}", budget)}) {
+      CAPTURE(name, policy);
+      const Played it = test::play_policy(policy, workload, platform);
+      REQUIRE(it.execution.status == RunStatus::ok);
+      test::require_claims_hold(it);
+      CHECK(it.peak(*platform.find_memory("hbm")) <= budget);
+      REQUIRE(it.plan.bounds.makespan);
+      CHECK(*it.plan.bounds.makespan <= it.execution.makespan);
+      CHECK(it.execution.makespan <= slower);
+      slower = it.execution.makespan;
     }
   }
+}
 
 }  // namespace plimsoll
