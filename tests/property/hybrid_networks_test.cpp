@@ -55,4 +55,21 @@ TEST_CASE("hybrid/best keeps to its budget on networks and is the fastest of its
   }
 }
 
+TEST_CASE("hybrid/best keeps to its budget where nothing that fits can claim its time") {
+  // At 70 % only rules that move single tensors fit, and copies that share a fair link claim
+  // nothing.
+  Platform platform = test::library_platform("v100-pcie-16gb");
+  for (Link& link : platform.links) link.sharing = Sharing::fair;
+  const Workload workload =
+      build(test::library_network("vgg16"), {.batch = 128, .optimizer = Optimizer::sgd_momentum});
+  const MemoryId hbm = *platform.find_memory("hbm");
+  const std::int64_t budget = test::play_policy("none", workload, platform).peak(hbm) / 100 * 70;
+  const test::Played it = test::play_policy(
+      fmt::format("{{name: hybrid/best, budget: {} B}}", budget), workload, platform);
+  REQUIRE(it.execution.status == RunStatus::ok);
+  CHECK_FALSE(it.plan.claims.makespan);
+  CHECK(it.plan.claims.optimal == false);
+  CHECK(it.peak(hbm) <= budget);
+}
+
 }  // namespace plimsoll

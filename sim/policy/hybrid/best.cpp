@@ -164,11 +164,12 @@ PolicyInfo hybrid_best_policy() {
                 "behind its kin) where they tie",
        .assumes = "a chain (networks are cut at articulation points). Policies that refuse the "
                   "chain or platform are left out; without storage only recomputation is left",
-       .guarantees = "never slower than any of these for the same budget; claims are execution's. "
-                     "Where links or memories let no plan claim its time (copies that contend, "
-                     "`fair` links) the first plan of an offload under the budget. The bound is "
-                     "the sum of the times, for every plan; claims.optimal says that it is met. "
-                     "What is infeasible names the smallest budget of any of them",
+       .guarantees = "never slower than any of these plans for the same budget, where they claim "
+                     "their time; claims are execution's. Where links or memories let no plan that "
+                     "fits claim its time (copies that contend, `fair` links): the first plan of "
+                     "an offload under the budget. The bound is the sum of the times, for every "
+                     "plan; claims.optimal says that it is met. What is infeasible names the "
+                     "smallest budget of any of them",
        .complexity = "the sum of theirs"},
       offload_planner_record<OffloadPlannerParameters>("hybrid/best"), plan_best);
 }
