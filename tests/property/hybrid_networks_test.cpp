@@ -1,0 +1,75 @@
+// hybrid/best on networks of the library: never slower than a planner of one kind, as claimed.
+#include "support/library.hpp"
+#include "support/policies.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+TEST_CASE("hybrid/best keeps to its budget on networks and is the fastest of its candidates") {
+  constexpr const char* kOneKind[] = {"remat/rotor", "remat/nonpersistent", "remat/chen-greedy",
+                                      "offload/prefix", "offload/dynamic"};
+  for (const char* board : {"v100-sxm2-host", "a100-pcie-40gb", "raspberry-pi-4b"}) {
+    const Platform platform = test::library_platform(board);
+    const Topology topology(platform);
+    const MemoryId home = platform.processors.front().memory;
+    for (const char* network : {"vgg16", "resnet50", "bert-base"}) {
+      const Workload workload =
+          build(test::library_network(network), {.batch = 2, .optimizer = Optimizer::sgd_momentum});
+      const ChainView view = chain_view(workload);
+      const Problem problem{workload, view, platform, topology};
+      const auto planned = [&](const std::string& policy, std::int64_t budget) {
+        return test::bound_policy(fmt::format("{{name: {}, budget: {} B}}", policy, budget))
+            .plan(problem);
+      };
+      const std::int64_t all = test::play_policy("none", workload, platform).peak(home);
+      for (const int percent : {50, 70, 85}) {
+        std::int64_t budget = all / 100 * percent;
+        CAPTURE(board, network, percent);
+        Planned answer = planned("hybrid/best", budget);
+        if (const auto* no = std::get_if<Infeasible>(&answer)) {
+          REQUIRE(no->smallest_budget > Bytes{budget});
+          budget = no->smallest_budget.count();
+          answer = planned("hybrid/best", budget);
+        }
+        const test::Played it = test::play(std::get<Plan>(std::move(answer)), workload, platform);
+        REQUIRE(it.execution.status == RunStatus::ok);
+        test::require_claims_hold(it);
+        CHECK(it.peak(home) <= budget);
+        CHECK(*it.plan.bounds.makespan <= it.execution.makespan);
+        for (const std::string policy : kOneKind) {
+          CAPTURE(policy);
+          try {
+            const Planned other = planned(policy, budget);
+            const Plan* plan = std::get_if<Plan>(&other);
+            if (plan == nullptr || !plan->claims.makespan) continue;
+            CHECK(it.execution.makespan <= *plan->claims.makespan);
+          } catch (const InputError&) {
+            CHECK(policy.starts_with("offload/"));  // no storage
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("hybrid/best keeps to its budget where nothing that fits can claim its time") {
+  // At 70 % only rules that move single tensors fit, and copies that share a fair link claim
+  // nothing.
+  Platform platform = test::library_platform("v100-pcie-16gb");
+  for (Link& link : platform.links) link.sharing = Sharing::fair;
+  const Workload workload =
+      build(test::library_network("vgg16"), {.batch = 128, .optimizer = Optimizer::sgd_momentum});
+  const MemoryId hbm = *platform.find_memory("hbm");
+  const std::int64_t budget = test::play_policy("none", workload, platform).peak(hbm) / 100 * 70;
+  const test::Played it = test::play_policy(
+      fmt::format("{{name: hybrid/best, budget: {} B}}", budget), workload, platform);
+  REQUIRE(it.execution.status == RunStatus::ok);
+  CHECK_FALSE(it.plan.claims.makespan);
+  CHECK(it.plan.claims.optimal == false);
+  CHECK(it.peak(hbm) <= budget);
+}
+
+}  // namespace plimsoll
