@@ -2,6 +2,7 @@
 #include "policy/registry.hpp"
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
+#include "policy/remat/keep_all.hpp"
 #include "policy/remat/relay_dp.hpp"
 
 #include <algorithm>
@@ -22,6 +23,10 @@ Planned plan_nonpersistent(const Problem& problem, const NonpersistentParameters
   const ProcessorId processor = processor_for(problem, parameters);
   const Bytes budget = budget_for(problem, processor, parameters);
   const ChainCosts costs = chain_costs(problem, processor);
+  if (KeepAll all = keep_all(problem, processor, parameters.name); budget >= all.needs) {
+    all.plan.bounds.makespan = costs.compute_time();
+    return std::move(all.plan);
+  }
   if (!has_normal_form(costs))
     refuse_parameter(parameters.where,
                      "remat/nonpersistent assumes that to forget a stage's tensors takes no more "

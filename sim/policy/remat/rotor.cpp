@@ -1,6 +1,6 @@
 #include "policy/budget.hpp"
-#include "policy/claims.hpp"
 #include "policy/registry.hpp"
+#include "policy/remat/keep_all.hpp"
 #include "policy/remat/rotor_frontier.hpp"
 #include "policy/remat/rotor_table.hpp"
 
@@ -56,11 +56,8 @@ class RotorPlanner {
   }
 
   Planned run() {
-    // On networks the costs bound what execution needs from above; what keeps everything is tried
-    // with the claim, which is exact, so that a budget that `none` meets costs nothing.
-    Plan all = plan_of(problem_, processor_, keep_all(), parameters_.name);
-    const Bytes all_needs = peak_of(all);
-    if (budget_ >= all_needs) return all;
+    KeepAll all = keep_all(problem_, processor_, parameters_.name);
+    if (budget_ >= all.needs) return std::move(all.plan);
     if (problem_.chain.stages.size() > kMostStages)
       refuse_parameter(parameters_.where,
                        fmt::format("the chain has {} stages; {} plans for at most {}",
@@ -69,32 +66,11 @@ class RotorPlanner {
       if (const auto schedule = best_schedule())
         return plan_of(problem_, processor_, schedule->sequence, parameters_.name);
     return infeasible(problem_, processor_, budget_,
-                      std::min(all_needs, smallest_budget(all_needs)));
+                      std::min(all.needs, smallest_budget(all.needs)));
   }
 
  private:
   [[nodiscard]] bool is_exact() const { return slots_ == kExact; }
-
-  [[nodiscard]] ChainSequence keep_all() const {
-    using Kind = ChainAction::Kind;
-    const auto stages = static_cast<std::uint32_t>(problem_.chain.stages.size());
-    ChainSequence sequence;
-    for (std::uint32_t s = 0; s < stages; ++s) sequence.push_back({Kind::keep, s});
-    for (std::uint32_t s = stages; s-- > 0;) sequence.push_back({Kind::backward, s});
-    return sequence;
-  }
-
-  /// What the plan needs where nothing limits it.
-  [[nodiscard]] Bytes peak_of(const Plan& plan) const {
-    const MemoryId home = problem_.platform[processor_].memory;
-    Platform roomy = problem_.platform;
-    roomy.memories[static_cast<std::size_t>(home)].capacity = Bytes::unlimited();
-    const Topology topology(roomy);
-    const Claims claims =
-        claims_of(plan, Problem{problem_.workload, problem_.chain, roomy, topology});
-    const auto found = std::ranges::find(claims.peak, home, &std::pair<MemoryId, Bytes>::first);
-    return found == claims.peak.end() ? cost_of(keep_all(), costs_).peak : found->second;
-  }
 
   std::optional<RotorSchedule> best_schedule() {
     const Bytes available = budget_ - costs_.resident;
