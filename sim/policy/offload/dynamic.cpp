@@ -21,7 +21,7 @@ PolicyInfo offload_dynamic_policy() {
            "Beaumont, Eyraud-Dubois, Shilova 2020, \"Optimal GPU-CPU Offloading Strategies for "
            "DNN Training\", Euro-Par 2020, doi:10.1007/978-3-030-57675-2_10, as reconstructed: "
            "the recursion is that of a public POFO solver restricted to kept forwards; the 5 best "
-           "sets of the model, and the shortest prefix of stages that fits, are run copying back 1 "
+           "sets of the model, and the prefixes of offload/greedy, are run copying back 1 "
            "to 3 backwards ahead or as soon as that delays nothing; the best run is improved by "
            "small changes",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",

@@ -36,6 +36,17 @@ std::size_t shortest_prefix(const OffloadModel& model) {
   return high;
 }
 
+/// Runs the shortest prefix that fits, and some longer ones, the farther apart the longer.
+void run_prefixes(const OffloadModel& model, std::vector<Timed>& runs) {
+  const std::size_t shortest = shortest_prefix(model);
+  const std::size_t rest = model.candidates - shortest;
+  for (std::size_t i = 0; i <= std::min(rest, kLongerPrefixes); ++i) {
+    const std::size_t more =
+        rest <= kLongerPrefixes ? i : rest * i * i / (kLongerPrefixes * kLongerPrefixes);
+    run_set(model, prefix_of(model, shortest + more), runs);
+  }
+}
+
 /// Everything is moved when nothing else ends: what fits in the budget at all ends so.
 void add_last_resort(const OffloadModel& model, std::vector<Timed>& runs) {
   if (runs.empty()) run_set(model, everything(model), runs);
@@ -48,7 +59,7 @@ Heuristic dynamic_offload(const OffloadModel& model) {
   if (!is_within(model, everything(model))) return found;
   const std::vector<TimedSet> sets = best_sets(model, kSets);
   for (const TimedSet& it : sets) run_set(model, it.set, found.runs);
-  run_set(model, prefix_of(model, shortest_prefix(model)), found.runs);
+  run_prefixes(model, found.runs);
   if (!sets.empty()) found.model_makespan = sets.front().makespan;
   add_last_resort(model, found.runs);
   if (!found.runs.empty()) {
@@ -62,13 +73,7 @@ Heuristic dynamic_offload(const OffloadModel& model) {
 Heuristic greedy_offload(const OffloadModel& model) {
   Heuristic found;
   if (!is_within(model, everything(model))) return found;
-  const std::size_t shortest = shortest_prefix(model);
-  const std::size_t rest = model.candidates - shortest;
-  for (std::size_t i = 0; i <= std::min(rest, kLongerPrefixes); ++i) {
-    const std::size_t more =
-        rest <= kLongerPrefixes ? i : rest * i * i / (kLongerPrefixes * kLongerPrefixes);
-    run_set(model, prefix_of(model, shortest + more), found.runs);
-  }
+  run_prefixes(model, found.runs);
   if (const auto sets = best_sets(model, 1); !sets.empty())
     found.model_makespan = sets.front().makespan;
   add_last_resort(model, found.runs);

@@ -13,8 +13,8 @@ struct Heuristic {
   Time model_makespan;      ///< of the best set in the fluid model of fluid_timing.hpp
 };
 
-/// The 5 best sets of the fluid model and the shortest prefix of stages with which the budget can
-/// be met, each in the ways of run_set(); last the best of these runs, polished (polish.hpp) by
+/// The 5 best sets of the fluid model and the prefixes of greedy_offload(), each in the ways of
+/// run_set(); last the best of these runs, polished (polish.hpp) by
 /// playing at most a million actions.
 [[nodiscard]] Heuristic dynamic_offload(const OffloadModel& model);
 
