@@ -212,6 +212,12 @@ TEST_CASE("chimera holds the parameters of both directions, each with its optimi
   });
   CHECK(updates ==
         2 * static_cast<std::int64_t>(workload.operators.size() - workload.optimizer_begin));
+
+  // One microbatch takes one direction: 3 B and 5 B of parameters, and the same of gradients.
+  const Played one = test::play_policy("pipeline/chimera", workload, platform);
+  REQUIRE(one.execution.status == RunStatus::ok);
+  CHECK(peak(one, 0) == 6);
+  CHECK(peak(one, 1) == 10);
 }
 
 TEST_CASE("hanayo: the idle times of the reconstruction shrink with the waves") {

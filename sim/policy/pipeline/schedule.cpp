@@ -195,17 +195,19 @@ class PipelinePlanner {
     }
   }
 
-  /// An optimizer operator runs where a gradient that it reads was made, once for every memory.
+  /// An optimizer operator runs where a gradient that it reads was made, once for every memory. A
+  /// device makes none for a direction that no microbatch takes.
   void optimize() {
     const Workload& workload = problem_.workload;
     for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
       std::vector<MemoryId> done;
-      const auto update = [&](std::uint32_t d) {
-        if (std::ranges::find(done, memory(d)) != done.end()) return;
-        builder_.compute(streams_[d], OperatorId{op});
-        done.push_back(memory(d));
-      };
       for (const TensorId read : workload.list(workload.operators[op].reads)) {
+        const auto update = [&](std::uint32_t d) {
+          if (std::ranges::find(done, memory(d)) != done.end()) return;
+          if (!builder_.holds(read, 0, memory(d))) return;
+          builder_.compute(streams_[d], OperatorId{op});
+          done.push_back(memory(d));
+        };
         std::ranges::for_each(slots_.makers(read), update);
         if (turned_) std::ranges::for_each(turned_->makers(read), update);
       }
