@@ -30,8 +30,9 @@ struct PlanBuilder::State {
   const Workload& workload;
   const Platform& platform;
   Plan plan;
-  /// By memory: (tensor, microbatch) -> the latest stay. Looked up, never iterated.
-  std::vector<std::unordered_map<std::uint64_t, BufferId>> stays;
+  /// By memory: (tensor, microbatch) -> the latest stay, and that of the initial list. Looked up,
+  /// never iterated.
+  std::vector<std::unordered_map<std::uint64_t, BufferId>> stays, initial_stays;
   std::unordered_map<std::uint64_t, std::uint32_t> runs;  ///< (operator, microbatch) -> count
   std::vector<bool> taken;                                ///< by buffer: a copy takes it away
   std::vector<StepId> changed_by;  ///< by buffer: who last changed or added to it, or kNoStep
@@ -46,19 +47,21 @@ struct PlanBuilder::State {
   std::vector<std::pair<StepId, Dependency>> dependencies;
   std::vector<std::pair<BufferId, StepId>> holds;  ///< further steps that a release waits for
 
+  std::uint64_t filed_as(TensorId tensor, std::uint32_t microbatch) const {
+    return key(static_cast<std::uint32_t>(tensor),
+               is_shared(workload[tensor]) ? kShared : microbatch);
+  }
+
   std::optional<BufferId> stay(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
-    const std::uint32_t filed = is_shared(workload[tensor]) ? kShared : microbatch;
     const auto& of_memory = stays[static_cast<std::size_t>(memory)];
-    const auto found = of_memory.find(key(static_cast<std::uint32_t>(tensor), filed));
+    const auto found = of_memory.find(filed_as(tensor, microbatch));
     if (found == of_memory.end()) return std::nullopt;
     return found->second;
   }
 
   BufferId add_buffer(Buffer buffer) {
     const auto id = BufferId{static_cast<std::uint32_t>(plan.buffers.size())};
-    const std::uint32_t filed = is_shared(workload[buffer.tensor]) ? kShared : buffer.microbatch;
-    stays[static_cast<std::size_t>(buffer.memory)]
-         [key(static_cast<std::uint32_t>(buffer.tensor), filed)] = id;
+    stays[static_cast<std::size_t>(buffer.memory)][filed_as(buffer.tensor, buffer.microbatch)] = id;
     plan.buffers.push_back(buffer);
     taken.push_back(false);
     changed_by.push_back(kNoStep);
@@ -88,6 +91,7 @@ struct PlanBuilder::State {
                                   workload[value].name, microbatch, platform[memory].name));
     const BufferId placed = add_buffer({value, microbatch, 0, memory});
     plan.initial.push_back(placed);
+    initial_stays[static_cast<std::size_t>(memory)][filed_as(value, microbatch)] = placed;
     return placed;
   }
 
@@ -234,9 +238,10 @@ struct PlanBuilder::State {
 
 PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std::string policy)
     : state_(std::make_unique<State>(
-          State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
+          State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
   state_->plan.policy = std::move(policy);
   state_->stays.resize(platform.memories.size());
+  state_->initial_stays.resize(platform.memories.size());
 }
 
 PlanBuilder::~PlanBuilder() = default;
@@ -300,16 +305,12 @@ void PlanBuilder::after_start(StepId step, StepId on) {
 
 void PlanBuilder::release(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
   // What is no longer found is no longer read: finish() releases it after its readers so far.
-  const std::uint32_t filed = is_shared(state_->workload[tensor]) ? kShared : microbatch;
+  const std::uint64_t filed = state_->filed_as(tensor, microbatch);
   auto& stays = state_->stays[static_cast<std::size_t>(memory)];
-  stays.erase(key(static_cast<std::uint32_t>(tensor), filed));
-  if (state_->workload[tensor].lifetime == Lifetime::step) return;
-  for (const BufferId placed : state_->plan.initial) {
-    const Buffer& buffer = state_->plan[placed];
-    if (buffer.tensor == tensor && buffer.memory == memory &&
-        (filed == kShared || buffer.microbatch == microbatch))
-      stays[key(static_cast<std::uint32_t>(tensor), filed)] = placed;
-  }
+  stays.erase(filed);
+  const auto& initial = state_->initial_stays[static_cast<std::size_t>(memory)];
+  if (const auto placed = initial.find(filed); placed != initial.end())
+    stays[filed] = placed->second;
 }
 
 void PlanBuilder::hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory,
