@@ -73,7 +73,7 @@ class BestOfAll {
       return true;
     }
     try {
-      (void)offload_memories(problem_, parameters_, parameters_.to);
+      (void)offload_memories(problem_, parameters_);
       return true;
     } catch (const InputError&) {
       return false;

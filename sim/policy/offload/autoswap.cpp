@@ -85,7 +85,7 @@ class AutoSwapPlanner {
 
 Planned plan_autoswap(const Problem& problem, const AutoSwapParameters& parameters) {
   const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories, parameters);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
   AutoSwapPlanner planner(problem, memories, parameters);
   const auto trips = planner.run(budget);
   if (!trips) return infeasible(problem, memories.processor, budget, planner.smallest());

@@ -105,7 +105,7 @@ class CapuchinPlanner {
 
 Planned plan_capuchin(const Problem& problem, const BudgetedOffloadParameters& parameters) {
   const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories, parameters);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
   CapuchinPlanner planner(problem, memories, parameters.name);
   if (auto plan = planner.run(budget)) return std::move(*plan);
   return infeasible(problem, memories.processor, budget, planner.smallest());

@@ -83,7 +83,7 @@ void keep_best(std::vector<Timed>& runs) {
 
 OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters& parameters) {
   OffloadTask task;
-  task.memories = offload_memories(problem, parameters, parameters.to);
+  task.memories = offload_memories(problem, parameters);
   task.budget = budget_for(problem, task.memories.processor, parameters);
   if (parameters.release) task.release = parameters.release->value;
   if (task.release == SourceRelease::progressive)

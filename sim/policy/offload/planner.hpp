@@ -2,7 +2,6 @@
 /// from sequences to the answer.
 #pragma once
 
-#include "policy/budget.hpp"
 #include "policy/offload/heuristics.hpp"
 
 #include <optional>
@@ -11,17 +10,14 @@
 
 namespace plimsoll {
 
-struct OffloadPlannerParameters : BudgetParameters {
-  std::optional<Located<std::string>> to;
+struct OffloadPlannerParameters : BudgetedOffloadParameters {
   std::optional<Located<SourceRelease>> release;
 };
 
-/// A Record that has `on`, `budget`, `to` and `release` already.
+/// A Record that has `on`, `to`, `budget` and `release` already.
 template <class Parameters>
 [[nodiscard]] Record<Parameters> offload_planner_record(const std::string& name) {
-  Record<Parameters> record = budget_record<Parameters>(name);
-  std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
-  record.optional("to", to, located(plimsoll::name()), kStorageText);
+  Record<Parameters> record = budgeted_offload_record<Parameters>(name);
   std::optional<Located<SourceRelease>> Parameters::*release = &Parameters::release;
   record.optional(
       "release", release,

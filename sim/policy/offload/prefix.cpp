@@ -94,7 +94,7 @@ class PrefixPlanner {
 
 Planned plan_prefix(const Problem& problem, const PrefixParameters& parameters) {
   const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories, parameters);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
   const PrefixPlanner planner(problem, memories);
   const std::size_t most = offloaded_stages(problem);
   std::size_t count = most + 1;

@@ -73,10 +73,6 @@ OffloadMemories offload_memories(const Problem& problem,
   return memories;
 }
 
-OffloadMemories offload_memories(const Problem& problem, const OffloadParameters& parameters) {
-  return offload_memories(problem, parameters, parameters.to);
-}
-
 std::size_t offloaded_stages(const Problem& problem) {
   const std::size_t stages = problem.chain.stages.size();
   return stages < 2 ? 0 : stages - 2;

@@ -1,11 +1,16 @@
 /// Where offloaded tensors go: what the offload policies share.
 #pragma once
 
-#include "policy/entry.hpp"
+#include "policy/budget.hpp"
 
 namespace plimsoll {
 
 struct OffloadParameters : SingleProcessorParameters {
+  std::optional<Located<std::string>> to;
+};
+
+/// Of the offload policies that have a budget.
+struct BudgetedOffloadParameters : BudgetParameters {
   std::optional<Located<std::string>> to;
 };
 
@@ -28,17 +33,27 @@ template <class Parameters>
   return record;
 }
 
+/// A Record that has `on`, `to` and `budget` already.
+template <class Parameters>
+[[nodiscard]] Record<Parameters> budgeted_offload_record(const std::string& name) {
+  Record<Parameters> record = offload_record<Parameters>(name);
+  add_budget(record);
+  return record;
+}
+
 /// Resolves `on` and the name of the storage. The default storage is the memory in which 1 MiB is
 /// out and back first; ties go to the first in the platform file. Throws InputError where nothing
 /// is linked to the processor's memory.
 [[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
                                                const SingleProcessorParameters& parameters,
                                                const std::optional<Located<std::string>>& to);
+
+/// The same for parameters that have `to`.
+template <class Parameters>
 [[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
-                                               const SingleProcessorParameters& parameters,
-                                               const std::optional<Located<std::string>>& to);
-[[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
-                                               const OffloadParameters& parameters);
+                                               const Parameters& parameters) {
+  return offload_memories(problem, parameters, parameters.to);
+}
 
 /// How many stages, from the first, are worth moving: all but the last two, which are needed back
 /// at once.

@@ -133,7 +133,7 @@ class SuperNeuronsPlanner {
 
 Planned plan_superneurons(const Problem& problem, const BudgetedOffloadParameters& parameters) {
   const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories, parameters);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
   SuperNeuronsPlanner planner(problem, memories, parameters.name);
   if (auto plan = planner.run(budget)) return std::move(*plan);
   return infeasible(problem, memories.processor, budget, planner.smallest());

@@ -149,13 +149,6 @@ Plan plan_of(const Problem& problem, const OffloadMemories& memories,
   return steps.finish(limit);
 }
 
-Bytes budget_for(const Problem& problem, const OffloadMemories& memories,
-                 const BudgetedOffloadParameters& parameters) {
-  BudgetParameters of;
-  of.budget = parameters.budget;
-  return budget_for(problem, memories.processor, of);
-}
-
 TransferSteps::TransferSteps(const Problem& problem, const OffloadMemories& memories,
                              const std::string& policy)
     : problem_(problem),

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "plan/plan_builder.hpp"
-#include "policy/budget.hpp"
 #include "policy/offload/storage.hpp"
 #include "policy/policy.hpp"
 
@@ -83,25 +82,6 @@ class LoadProfile {
 [[nodiscard]] Plan plan_of(const Problem& problem, const OffloadMemories& memories,
                            std::span<const Excursion> excursions, Bytes limit,
                            const std::string& policy);
-
-/// Parameters of the offload policies that have a budget.
-struct BudgetedOffloadParameters : OffloadParameters {
-  std::optional<Located<Bytes>> budget;
-};
-
-/// A Record that has `on`, `to` and `budget` already.
-template <class Parameters>
-[[nodiscard]] Record<Parameters> budgeted_offload_record(const std::string& name) {
-  Record<Parameters> record = offload_record<Parameters>(name);
-  std::optional<Located<Bytes>> Parameters::*budget = &Parameters::budget;
-  record.optional("budget", budget, located(quantity<Bytes>()),
-                  "bytes of the processor's memory for all that is there; default: its capacity");
-  return record;
-}
-
-/// As budget_for() of policy/budget.hpp.
-[[nodiscard]] Bytes budget_for(const Problem& problem, const OffloadMemories& memories,
-                               const BudgetedOffloadParameters& parameters);
 
 /// Plays operators on one stream, with copies out and back over two channels. Where both ways share
 /// a link direction (half duplex), copies start in issue order across the two.

@@ -14,7 +14,7 @@ using Layers = VdnnRule::Layers;
 /// finds no room fails the try, it does not wait.
 Planned plan_vdnn_dyn(const Problem& problem, const BudgetedOffloadParameters& parameters) {
   const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories, parameters);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
   Bytes smallest = Bytes::unlimited();
   for (const Layers layers : {Layers::none, Layers::convolutions, Layers::all}) {
     const Plan tried = vdnn_plan(problem, memories, {.layers = layers}, parameters.name);
