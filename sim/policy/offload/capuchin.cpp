@@ -19,18 +19,19 @@ struct Decision {
 
 class CapuchinPlanner {
  public:
-  CapuchinPlanner(const Problem& problem, const OffloadMemories& memories,
-                  const std::string& policy)
-      : problem_(problem), memories_(memories), policy_(policy), timing_(problem, memories) {
-    const std::vector<SavedTensor> saved = saved_tensors(problem.workload);
-    const std::vector<bool> can = can_run_again(problem.workload, saved);
+  explicit CapuchinPlanner(ChoiceNeeds& needs)
+      : workload_(needs.problem().workload),
+        needs_(needs),
+        timing_(needs.problem(), needs.memories()) {
+    const std::vector<SavedTensor> saved = saved_tensors(workload_);
+    const std::vector<bool> can = can_run_again(workload_, saved);
     for (const SavedTensor& it : saved)
       if (it.bytes > Bytes{} && timing_.idle(it) > Time{}) decide(it, can[it.made]);
     rank();
   }
 
-  /// The plan with the fewest decisions that fits; nullopt where none does.
-  std::optional<Plan> run(Bytes budget) {
+  /// The fewest decisions that fit; nullopt where none do.
+  std::optional<SwapOrRecompute> run(Bytes budget) {
     for (const bool prefetches : {true, false}) {
       std::size_t fails = 0, count = 0;
       while (peak(count, prefetches) > budget) {
@@ -43,12 +44,10 @@ class CapuchinPlanner {
         const std::size_t middle = (fails + count) / 2;
         (peak(middle, prefetches) <= budget ? count : fails) = middle;
       }
-      return plan_of(problem_, memories_, choice(count, prefetches), budget, policy_);
+      return choice(count, prefetches);
     }
     return std::nullopt;
   }
-
-  [[nodiscard]] Bytes smallest() const { return smallest_; }
 
  private:
   void decide(const SavedTensor& it, bool can_run_again) {
@@ -75,9 +74,8 @@ class CapuchinPlanner {
   }
 
   [[nodiscard]] SwapOrRecompute choice(std::size_t count, bool prefetches) const {
-    const std::uint32_t forwards = problem_.workload.forwards;
-    SwapOrRecompute made{
-        {}, std::vector<bool>(forwards, false), std::vector<bool>(forwards, false)};
+    const std::vector<bool> none(workload_.forwards, false);
+    SwapOrRecompute made{{}, none, none};
     for (std::size_t i = 0; i < count; ++i)
       if (decisions_[i].recomputes) made.again[decisions_[i].tensor.made] = true;
     std::vector<SavedTensor> swapped;
@@ -87,29 +85,13 @@ class CapuchinPlanner {
     return made;
   }
 
-  Bytes peak(std::size_t count, bool prefetches) {
-    const Plan plan =
-        plan_of(problem_, memories_, choice(count, prefetches), Bytes::unlimited(), policy_);
-    const Bytes peak = issue_order_peak(plan, problem_, memories_.home);
-    smallest_ = std::min(smallest_, peak);
-    return peak;
-  }
+  Bytes peak(std::size_t count, bool prefetches) { return needs_.of(choice(count, prefetches)); }
 
-  const Problem& problem_;
-  const OffloadMemories& memories_;
-  const std::string& policy_;
+  const Workload& workload_;
+  ChoiceNeeds& needs_;
   const SwapTiming timing_;
   std::vector<Decision> decisions_;
-  Bytes smallest_ = Bytes::unlimited();
 };
-
-Planned plan_capuchin(const Problem& problem, const BudgetedOffloadParameters& parameters) {
-  const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories.processor, parameters);
-  CapuchinPlanner planner(problem, memories, parameters.name);
-  if (auto plan = planner.run(budget)) return std::move(*plan);
-  return infeasible(problem, memories.processor, budget, planner.smallest());
-}
 
 }  // namespace
 
@@ -128,7 +110,8 @@ PolicyInfo offload_capuchin_policy() {
                   "backward use; a maker that changes something in place does not run again",
        .guarantees = "a heuristic; keeps to the budget",
        .complexity = "O(log tensors) plans of O(operators log operators)"},
-      budgeted_offload_record<BudgetedOffloadParameters>("offload/capuchin"), plan_capuchin);
+      budgeted_offload_record<BudgetedOffloadParameters>("offload/capuchin"),
+      plan_by_choice<CapuchinPlanner>);
 }
 
 }  // namespace plimsoll

@@ -12,19 +12,16 @@ namespace {
 /// storage: outputs of convolutions, those that were used least recently first.
 class SuperNeuronsPlanner {
  public:
-  SuperNeuronsPlanner(const Problem& problem, const OffloadMemories& memories,
-                      const std::string& policy)
-      : problem_(problem),
-        workload_(problem.workload),
-        memories_(memories),
-        policy_(policy),
-        saved_(saved_tensors(problem.workload)),
-        again_(problem.workload.forwards, false),
-        forgets_(problem.workload.forwards, false) {
+  explicit SuperNeuronsPlanner(ChoiceNeeds& needs)
+      : workload_(needs.problem().workload),
+        needs_(needs),
+        saved_(saved_tensors(workload_)),
+        again_(workload_.forwards, false),
+        forgets_(workload_.forwards, false) {
     find_outputs();
   }
 
-  std::optional<Plan> run(Bytes budget) {
+  std::optional<SwapOrRecompute> run(Bytes budget) {
     if (peak(0) > budget) find_cheap_layers();
     std::size_t low = 0, high = outputs_.size();
     if (peak(high) > budget) return std::nullopt;
@@ -36,10 +33,8 @@ class SuperNeuronsPlanner {
       else
         low = middle + 1;
     }
-    return plan_of(problem_, memories_, choice(low), budget, policy_);
+    return choice(low);
   }
-
-  [[nodiscard]] Bytes smallest() const { return smallest_; }
 
  private:
   [[nodiscard]] bool is_convolution(std::uint32_t forward) const {
@@ -114,30 +109,14 @@ class SuperNeuronsPlanner {
             forgets_};
   }
 
-  Bytes peak(std::size_t count) {
-    const Plan plan = plan_of(problem_, memories_, choice(count), Bytes::unlimited(), policy_);
-    const Bytes peak = issue_order_peak(plan, problem_, memories_.home);
-    smallest_ = std::min(smallest_, peak);
-    return peak;
-  }
+  Bytes peak(std::size_t count) { return needs_.of(choice(count)); }
 
-  const Problem& problem_;
   const Workload& workload_;
-  const OffloadMemories& memories_;
-  const std::string& policy_;
+  ChoiceNeeds& needs_;
   const std::vector<SavedTensor> saved_;
   std::vector<Excursion> outputs_;
   std::vector<bool> again_, forgets_;  ///< by forward
-  Bytes smallest_ = Bytes::unlimited();
 };
-
-Planned plan_superneurons(const Problem& problem, const BudgetedOffloadParameters& parameters) {
-  const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories.processor, parameters);
-  SuperNeuronsPlanner planner(problem, memories, parameters.name);
-  if (auto plan = planner.run(budget)) return std::move(*plan);
-  return infeasible(problem, memories.processor, budget, planner.smallest());
-}
 
 }  // namespace
 
@@ -158,7 +137,7 @@ PolicyInfo offload_superneurons_policy() {
        .guarantees = "a heuristic; keeps to the budget",
        .complexity = "O(log tensors) plans of O(operators log operators)"},
       budgeted_offload_record<BudgetedOffloadParameters>("offload/superneurons"),
-      plan_superneurons);
+      plan_by_choice<SuperNeuronsPlanner>);
 }
 
 }  // namespace plimsoll

@@ -147,4 +147,11 @@ Plan plan_of(const Problem& problem, const OffloadMemories& memories, const Swap
   return Player(problem, memories, choice, policy).run(limit);
 }
 
+Bytes ChoiceNeeds::of(const SwapOrRecompute& choice) {
+  const Plan plan = plan_of(problem_, memories_, choice, Bytes::unlimited(), "");
+  const Bytes peak = issue_order_peak(plan, problem_, memories_.home);
+  smallest_ = std::min(smallest_, peak);
+  return peak;
+}
+
 }  // namespace plimsoll

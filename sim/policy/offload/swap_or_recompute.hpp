@@ -32,4 +32,36 @@ struct SwapOrRecompute {
 [[nodiscard]] Plan plan_of(const Problem& problem, const OffloadMemories& memories,
                            const SwapOrRecompute& choice, Bytes limit, const std::string& policy);
 
+/// What choices need of the processor's memory, and the least that any of them did.
+class ChoiceNeeds {
+ public:
+  ChoiceNeeds(const Problem& problem, const OffloadMemories& memories)
+      : problem_(problem), memories_(memories) {}
+
+  /// The issue-order peak. O(operators that run + reads).
+  [[nodiscard]] Bytes of(const SwapOrRecompute& choice);
+  [[nodiscard]] Bytes smallest() const { return smallest_; }
+
+  [[nodiscard]] const Problem& problem() const { return problem_; }
+  [[nodiscard]] const OffloadMemories& memories() const { return memories_; }
+
+ private:
+  const Problem& problem_;
+  const OffloadMemories& memories_;
+  Bytes smallest_ = Bytes::unlimited();
+};
+
+/// The plan of what `Planner(needs).run(budget)` chooses; the least that its choices need where
+/// none fits.
+template <class Planner>
+[[nodiscard]] Planned plan_by_choice(const Problem& problem,
+                                     const BudgetedOffloadParameters& parameters) {
+  const OffloadMemories memories = offload_memories(problem, parameters);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
+  ChoiceNeeds needs(problem, memories);
+  const std::optional<SwapOrRecompute> choice = Planner(needs).run(budget);
+  if (!choice) return infeasible(problem, memories.processor, budget, needs.smallest());
+  return plan_of(problem, memories, *choice, budget, parameters.name);
+}
+
 }  // namespace plimsoll
