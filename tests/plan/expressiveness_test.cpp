@@ -15,8 +15,7 @@ constexpr MemoryId kHbm{0}, kDram{1};
 constexpr ProcessorId kGpu{0};
 
 test::Chain unit_chain(std::size_t stages) {
-  const std::vector<std::int64_t> ones(stages, 1);
-  return {ones, ones, std::vector<std::int64_t>(stages + 1, 1), ones, {}, {}};
+  return test::equal_chain(stages, {.output = 1, .saved = 1});
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Sequences of whole stages: their cost by hand, and on random schedules against execution.
 #include "policy/remat/chain_sequence.hpp"
 
-#include "support/chains.hpp"
+#include "property/random_chains.hpp"
 #include "support/policies.hpp"
 
 #include <random>
@@ -20,23 +20,6 @@ struct Setting {
   ChainView view = chain_view(workload);
   Problem problem{workload, view, platform, topology};
 };
-
-test::Chain random_chain(std::mt19937_64& random) {
-  const auto draw = [&](int low, int high) {
-    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
-  };
-  test::Chain chain;
-  chain.output.push_back(draw(0, 5));
-  for (std::int64_t i = draw(1, 8); i > 0; --i) {
-    chain.forward.push_back(draw(0, 5));
-    chain.backward.push_back(draw(0, 9));
-    chain.output.push_back(draw(0, 5));
-    chain.saved.push_back(chain.output.back() + draw(0, 6));
-    chain.forward_workspace.push_back(draw(0, 4));
-    chain.backward_workspace.push_back(draw(0, 4));
-  }
-  return chain;
-}
 
 /// Before each backward a run of forwards from any value that was ever made: schedules of every
 /// kind, persistent or not, most of them wasteful.
@@ -75,8 +58,9 @@ TEST_CASE("the chain whose best schedule drops and recomputes costs 7 within 5 b
 
 TEST_CASE("what a random sequence costs is what execution measures") {
   std::mt19937_64 random(20261121);
+  test::Dice dice(20261121);
   for (int round = 0; round < 3000; ++round) {
-    Setting it{test::chain_workload(random_chain(random))};
+    Setting it{test::chain_workload(test::random_chain(dice, 8))};
     const ChainSequence sequence = random_sequence(it.view.stages.size(), random);
     const SequenceCost cost = cost_of(sequence, chain_costs(it.problem, ProcessorId{0}));
     const test::Played played = test::play(plan_of(it.problem, ProcessorId{0}, sequence, "random"),
@@ -91,9 +75,10 @@ TEST_CASE("what a random sequence costs is what execution measures") {
 
 TEST_CASE("what a random sequence with a storage costs is what execution measures") {
   std::mt19937_64 random(20261122);
+  test::Dice dice(20261122);
   for (int round = 0; round < 3000; ++round) {
     Setting it{
-        test::chain_workload(random_chain(random)),
+        test::chain_workload(test::random_chain(dice, 8)),
         test::one_gpu({std::nullopt, 2, 3, "ideal", round % 3 == 0 ? ", latency: 1 s" : ""})};
     const MemoryId dram = *it.platform.find_memory("dram");
     const auto stages = static_cast<std::uint32_t>(it.view.stages.size());

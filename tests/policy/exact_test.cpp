@@ -3,7 +3,7 @@
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
 #include "policy/remat/relay_dp.hpp"
-#include "support/chains.hpp"
+#include "property/random_chains.hpp"
 #include "support/policies.hpp"
 
 #include <catch2/catch.hpp>
@@ -13,29 +13,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kManyStates = 1'000'000;
-
-Planned answer(const std::string& policy, const Workload& workload, const Platform& platform) {
-  const Topology topology(platform);
-  const ChainView view = chain_view(workload);
-  return test::bound_policy(policy).plan(Problem{workload, view, platform, topology});
-}
-
-test::Chain random_chain(std::mt19937_64& random, std::int64_t stages) {
-  const auto draw = [&](std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(high - low + 1));
-  };
-  test::Chain chain;
-  chain.output.push_back(draw(0, 5));
-  for (std::int64_t i = 0; i < stages; ++i) {
-    chain.forward.push_back(draw(0, 6));
-    chain.backward.push_back(draw(0, 9));
-    chain.output.push_back(draw(0, 5));
-    chain.saved.push_back(chain.output.back() + draw(0, 6));
-    chain.forward_workspace.push_back(draw(0, 4));
-    chain.backward_workspace.push_back(draw(0, 4));
-  }
-  return chain;
-}
 
 }  // namespace
 
@@ -91,10 +68,10 @@ TEST_CASE("a search that runs out of states bounds the optimum and is not called
 }
 
 TEST_CASE("remat/exact: its plans run as claimed, within the budget, in the least time") {
-  std::mt19937_64 random(20261124);
+  test::Dice dice(20261124);
   int infeasible = 0;
   for (int round = 0; round < 150; ++round) {
-    const Workload workload = test::chain_workload(random_chain(random, 1 + round % 5));
+    const Workload workload = test::chain_workload(test::random_chain_of(dice, 1 + round % 5));
     const Platform platform = test::one_gpu({});
     const Topology topology(platform);
     const ChainView view = chain_view(workload);
@@ -107,7 +84,7 @@ TEST_CASE("remat/exact: its plans run as claimed, within the budget, in the leas
       const auto text = [](std::int64_t b) {
         return fmt::format("{{name: remat/exact, budget: {} B}}", b);
       };
-      const Planned planned = answer(text(budget), workload, platform);
+      const Planned planned = test::answer(text(budget), workload, platform);
       if (!truth) {
         // The smallest budget works; one byte less does not.
         const Bytes smallest = std::get<Infeasible>(planned).smallest_budget;
@@ -139,7 +116,8 @@ TEST_CASE("remat/exact counts parameters, their gradients and the optimizer in i
   // which backward 3, where R1 needs all its 5 B, already holds: 8 B. Without recomputation R1
   // takes 6 B, so 9 B are enough for 6 s.
   const auto run = [&](std::int64_t budget) {
-    return answer(fmt::format("{{name: remat/exact, budget: {} B}}", budget), workload, platform);
+    return test::answer(fmt::format("{{name: remat/exact, budget: {} B}}", budget), workload,
+                        platform);
   };
   const auto makespan = [&](std::int64_t budget) {
     const test::Played it = test::play(std::get<Plan>(run(budget)), workload, platform);

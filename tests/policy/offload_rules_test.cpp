@@ -10,12 +10,8 @@ using test::seconds;
 
 test::Chain equal_chain(std::size_t stages, std::int64_t forward, std::int64_t backward,
                         std::int64_t saved) {
-  return {std::vector<std::int64_t>(stages, forward),
-          std::vector<std::int64_t>(stages, backward),
-          std::vector<std::int64_t>(stages + 1, 0),
-          std::vector<std::int64_t>(stages, saved),
-          {},
-          {}};
+  return test::equal_chain(stages,
+                           {.forward = forward, .backward = backward, .output = 0, .saved = saved});
 }
 
 Played played(const std::string& policy, const test::Chain& chain) {

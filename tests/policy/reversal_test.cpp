@@ -23,12 +23,7 @@ using test::seconds;
 
 /// Stages of 1 s forward and 2 s backward that leave 10 B.
 test::Chain equal_chain(std::size_t stages) {
-  return {std::vector<std::int64_t>(stages, 1),
-          std::vector<std::int64_t>(stages, 2),
-          std::vector<std::int64_t>(stages + 1, 10),
-          std::vector<std::int64_t>(stages, 10),
-          {},
-          {}};
+  return test::equal_chain(stages, {.backward = 2});
 }
 
 std::int64_t count(const ChainSequence& sequence, Kind kind) {

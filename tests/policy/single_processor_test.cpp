@@ -14,12 +14,7 @@ using test::seconds;
 
 /// Stages of 1 s each way that save 2 B and have no outputs.
 test::Chain equal_chain(std::size_t stages) {
-  return {std::vector<std::int64_t>(stages, 1),
-          std::vector<std::int64_t>(stages, 1),
-          std::vector<std::int64_t>(stages + 1, 0),
-          std::vector<std::int64_t>(stages, 2),
-          {},
-          {}};
+  return test::equal_chain(stages, {.output = 0, .saved = 2});
 }
 
 constexpr const char* kTwoStorages =

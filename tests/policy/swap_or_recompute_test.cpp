@@ -17,12 +17,7 @@ Played played(const std::string& policy, const Workload& workload, const Platfor
 }
 
 Workload equal_chain(std::size_t stages) {
-  return test::chain_workload({std::vector<std::int64_t>(stages, 1),
-                               std::vector<std::int64_t>(stages, 1),
-                               std::vector<std::int64_t>(stages + 1, 0),
-                               std::vector<std::int64_t>(stages, 10),
-                               {},
-                               {}});
+  return test::chain_workload(test::equal_chain(stages, {.output = 0}));
 }
 
 const char* const kNetwork =

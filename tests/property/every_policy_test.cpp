@@ -9,14 +9,9 @@
 namespace plimsoll {
 namespace {
 
+using test::kMachines;
+using test::Machine;
 using test::Played;
-
-struct Machine {
-  std::string platform, processor;
-};
-
-const std::vector<Machine> kMachines{
-    {"v100-sxm2-host", "gpu"}, {"pcie-4gpu-workstation", "gpu0"}, {"raspberry-pi-4b", "cpu"}};
 
 /// What a policy must be told, or is told so that its search ends soon.
 std::string needed_by(const std::string& policy) {
@@ -42,43 +37,27 @@ class EveryPolicy {
                         {.batch = 2, .optimizer = Optimizer::sgd_momentum})) {
     // What does not fit has nothing to claim: the board's memory is as large as it needs to be.
     platform_.memories[index(home_)].capacity = Bytes::unlimited();
-    all_ = std::get<Played>(played("none", "")).peak(home_);
+    all_ = played("none", "").peak(home_);
   }
 
   void run(const PolicyInfo& policy) {
     if (!takes(policy, "budget")) {
-      (void)std::get<Played>(played(policy.name, needed_by(policy.name)));
+      (void)played(policy.name, needed_by(policy.name));
       return;
     }
-    const auto within = [&](std::int64_t bytes) {
-      return played(policy.name, fmt::format("{}, budget: {} B", needed_by(policy.name), bytes));
-    };
     std::int64_t budget = all_ * 3 / 5;
-    auto answer = within(budget);
-    if (const auto* least = std::get_if<Bytes>(&answer)) {
-      REQUIRE(least->count() > budget);
-      budget = least->count();
-      answer = within(budget);
-    }
-    CHECK(std::get<Played>(answer).peak(home_) <= budget);
+    (void)test::played_within(budget, home_, here(policy.name, needed_by(policy.name)), workload_,
+                              platform_);
   }
 
  private:
-  /// What was played, or the smallest budget.
-  std::variant<Played, Bytes> played(const std::string& name, const std::string& more) const {
-    const Topology topology(platform_);
-    const ChainView view = chain_view(workload_);
-    Planned planned =
-        test::bound_policy(fmt::format("{{name: {}, on: {}{}}}", name, machine_.processor, more))
-            .plan(Problem{workload_, view, platform_, topology});
-    if (const auto* no = std::get_if<Infeasible>(&planned)) return no->smallest_budget;
-    Played it = test::play(std::get<Plan>(std::move(planned)), workload_, platform_);
-    REQUIRE(it.execution.status == RunStatus::ok);
-    REQUIRE(it.plan.claims.makespan);
-    REQUIRE_FALSE(it.plan.claims.peak.empty());
-    test::require_claims_hold(it);
-    if (it.plan.bounds.makespan) CHECK(*it.plan.bounds.makespan <= it.execution.makespan);
-    return it;
+  std::string here(const std::string& policy, const std::string& more) const {
+    return test::with_parameters(policy, ", on: " + machine_.processor + more);
+  }
+
+  /// Of policies without a budget: what was played.
+  Played played(const std::string& policy, const std::string& more) const {
+    return std::get<Played>(test::played_or_smallest(here(policy, more), workload_, platform_));
   }
 
   const Machine machine_;

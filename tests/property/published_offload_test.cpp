@@ -9,7 +9,10 @@
 namespace plimsoll {
 namespace {
 
+using test::kMachines;
+using test::Machine;
 using test::Played;
+using test::with_parameters;
 
 const std::vector<std::string> kRules{"offload/vdnn-all",
                                       "offload/vdnn-conv",
@@ -33,34 +36,13 @@ Workload network(const std::string& name) {
   return build(test::library_network(name), {.batch = 2, .optimizer = Optimizer::sgd_momentum});
 }
 
-struct Machine {
-  std::string platform, processor;
-};
-
-/// A server's GPU, one card of a PCIe workstation, a board that computes in DRAM and stores on SD.
-const std::vector<Machine> kMachines{
-    {"v100-sxm2-host", "gpu"}, {"pcie-4gpu-workstation", "gpu0"}, {"raspberry-pi-4b", "cpu"}};
-
-std::string on(const std::string& policy, const std::string& more) {
-  if (policy.front() == '{') return policy.substr(0, policy.size() - 1) + more + "}";
-  return "{name: " + policy + more + "}";
-}
-
-Planned answer(const std::string& policy, const Workload& workload, const Platform& platform) {
-  const Topology topology(platform);
-  const ChainView view = chain_view(workload);
-  return test::bound_policy(policy).plan(Problem{workload, view, platform, topology});
-}
-
 /// A plan that fits, claims, and keeps its claims; nullopt where the answer is infeasible.
 std::optional<Bytes> smallest_or_played(const std::string& policy, std::int64_t budget,
                                         const Workload& workload, const Platform& platform) {
-  Planned planned = answer(on(policy, fmt::format(", budget: {} B", budget)), workload, platform);
-  if (const auto* no = std::get_if<Infeasible>(&planned)) return no->smallest_budget;
-  const Played it = test::play(std::get<Plan>(std::move(planned)), workload, platform);
-  REQUIRE(it.execution.status == RunStatus::ok);
-  REQUIRE(it.plan.claims.makespan);
-  test::require_claims_hold(it);
+  const auto answer = test::played_or_smallest(
+      with_parameters(policy, fmt::format(", budget: {} B", budget)), workload, platform);
+  if (const auto* smallest = std::get_if<Bytes>(&answer)) return *smallest;
+  const Played& it = std::get<Played>(answer);
   REQUIRE(it.peak(platform.processors.front().memory) <= budget);
   return std::nullopt;
 }
@@ -140,10 +122,10 @@ TEST_CASE("published offload rules run every kind of network on three machines, 
           "resnet101", "resnet152", "mobilenet-v2", "gpt2-small", "bert-base", "mlp", "lenet"}) {
       const Workload workload = network(name);
       const std::string place = ", on: " + machine.processor;
-      const Played none = test::play_policy(on("none", place), workload, platform);
+      const Played none = test::play_policy(with_parameters("none", place), workload, platform);
       for (const std::string& policy : kRules) {
         CAPTURE(machine.platform, name, policy);
-        const Played it = test::play_policy(on(policy, place), workload, platform);
+        const Played it = test::play_policy(with_parameters(policy, place), workload, platform);
         if (it.execution.status == RunStatus::oom) {
           CHECK(none.execution.status == RunStatus::oom);
           continue;
@@ -166,7 +148,7 @@ TEST_CASE("published offload planners fit networks into what they ask for, on th
       const Workload workload = network(name);
       for (const std::string& policy : kPlanners) {
         CAPTURE(machine.platform, name, policy);
-        const std::string here = on(policy, ", on: " + machine.processor);
+        const std::string here = with_parameters(policy, ", on: " + machine.processor);
         const auto smallest = smallest_or_played(here, 1, workload, platform);
         REQUIRE(smallest);
         REQUIRE_FALSE(smallest_or_played(here, smallest->count(), workload, platform));

@@ -20,9 +20,8 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-inline Chain random_chain(Dice& dice, std::int64_t most_stages = 7) {
+inline Chain random_chain_of(Dice& dice, std::int64_t stages) {
   Chain chain;
-  const std::int64_t stages = dice(1, most_stages);
   chain.output.push_back(dice(0, 3));
   for (std::int64_t i = 0; i < stages; ++i) {
     chain.forward.push_back(dice(0, 6));
@@ -33,6 +32,10 @@ inline Chain random_chain(Dice& dice, std::int64_t most_stages = 7) {
     chain.backward_workspace.push_back(dice(0, 3));
   }
   return chain;
+}
+
+inline Chain random_chain(Dice& dice, std::int64_t most_stages = 7) {
+  return random_chain_of(dice, dice(1, most_stages));
 }
 
 /// Unlimited in half of the cases, else with room for the input and up to 40 B.

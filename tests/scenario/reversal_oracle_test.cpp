@@ -8,20 +8,11 @@
 namespace plimsoll {
 namespace {
 
+using test::equal_chain;
 using test::json;
 using test::oracle;
 using test::peak;
 using test::run_scenario;
-
-/// Stages of 1 s each way that leave 10 B.
-test::Chain unit_chain(std::size_t stages) {
-  return {std::vector<std::int64_t>(stages, 1),
-          std::vector<std::int64_t>(stages, 1),
-          std::vector<std::int64_t>(stages + 1, 10),
-          std::vector<std::int64_t>(stages, 10),
-          {},
-          {}};
-}
 
 }  // namespace
 
@@ -35,7 +26,7 @@ TEST_CASE("reversal oracles: remat/revolve runs the least number of forwards aga
     if (advances > 500'000) continue;  // too long to execute in a test
     const std::string slots = fmt::format("snapshots: {}", row.at("snapshots").get<int>());
     const auto run_with = [&](const std::string& policy) {
-      return run_scenario(test::platform_yaml({}), test::chain_yaml(unit_chain(steps)),
+      return run_scenario(test::platform_yaml({}), test::chain_yaml(equal_chain(steps)),
                           fmt::format("{{name: {}, {}}}", policy, slots));
     };
     const json result = run_with("remat/revolve");
@@ -60,7 +51,7 @@ TEST_CASE("two-level oracles: remat/two-level takes the least time") {
     const std::int64_t write = row.at("write"), read = row.at("read");
     const json result =
         run_scenario(test::platform_yaml({std::nullopt, 10 / write, 10 / read, "ideal", ""}),
-                     test::chain_yaml(unit_chain(row.at("n"))),
+                     test::chain_yaml(equal_chain(row.at("n"))),
                      fmt::format("{{name: remat/two-level, ram_slots: {}, storage_slots: {}, "
                                  "storage: dram}}",
                                  row.at("ram").get<int>(), row.at("storage").get<int>()));

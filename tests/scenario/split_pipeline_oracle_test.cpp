@@ -1,44 +1,22 @@
 // The known orders and bubbles of schedules with split backwards, through the formats that users
 // see: a scenario in YAML in, the result's JSON out.
 #include "plan/plan_file.hpp"
-#include "report/json_report.hpp"
-#include "scenario/run.hpp"
+#include "support/oracles.hpp"
 #include "support/split_pipelines.hpp"
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
-#include <nlohmann/json.hpp>
 
 namespace plimsoll {
 namespace {
 
-using nlohmann::json;
-
-json oracle() {
-  std::ifstream file(std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/pipeline_split.json");
-  return json::parse(file);
-}
-
-std::string indented(const std::string& text) {
-  std::string out;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = text.find('\n', begin) + 1;
-    out += "  " + text.substr(begin, end - begin);
-    begin = end;
-  }
-  return out;
-}
-
-std::vector<RunResult> run_scenario(const std::string& platform, const std::string& workload,
-                                    const std::string& policy) {
-  const std::string text = "scenario: oracle\nplatform:\n" + indented(platform) + "workload:\n" +
-                           indented(workload) + "policy: " + policy + "\n";
-  return run(read_scenario(parse_document(text, "oracle.yaml"), "."));
-}
+using test::json;
+using test::oracle;
+using test::run_scenario;
+using test::scenario_of;
 
 /// The compute steps of each device, as the schedule CSV writes them; of stages s0, s1, ...
 std::vector<std::string> orders_of(const RunResult& result, std::size_t devices) {
@@ -59,15 +37,15 @@ std::vector<std::string> orders_of(const RunResult& result, std::size_t devices)
 }  // namespace
 
 TEST_CASE("split pipeline oracles: orders, makespans and peaks of zb-h1 and zb-v by hand") {
-  for (const json& row : oracle().at("orders")) {
+  for (const json& row : oracle("pipeline_split.json").at("orders")) {
     if (row.at("policy").is_null()) continue;
     INFO(row.at("id"));
     const int p = row.at("p"), chunks = row.at("chunks");
     const std::string name = row.at("policy");
-    const auto results = run_scenario(
+    const auto results = run(scenario_of(
         test::row_yaml(p, "0 s"), test::split_chain_yaml(p * chunks, {"1 s", "1 s", "1 s", 1, 1}),
         fmt::format("{{name: pipeline/{}, microbatches: {}{}}}", name, row.at("m").get<int>(),
-                    name == "zb-v" ? ", order: hand" : ""));
+                    name == "zb-v" ? ", order: hand" : "")));
     CHECK(orders_of(results[0], static_cast<std::size_t>(p)) ==
           row.at("csv").get<std::vector<std::string>>());
     const json result = json::parse(json_report(results)).at(0);
@@ -80,7 +58,7 @@ TEST_CASE("split pipeline oracles: orders, makespans and peaks of zb-h1 and zb-v
 }
 
 TEST_CASE("split pipeline oracles: published bubbles from published stage times") {
-  for (const json& row : oracle().at("bubbles")) {
+  for (const json& row : oracle("pipeline_split.json").at("bubbles")) {
     const int p = row.at("p"), m = row.at("m");
     const auto ms = [&](const char* key) {
       return fmt::format("{:.3f} ms", row.at(key).get<double>());
@@ -90,10 +68,8 @@ TEST_CASE("split pipeline oracles: published bubbles from published stage times"
     for (const auto& [name, bubble] : row.at("bubble").items()) {
       INFO(row.at("model") << " on " << p << ", " << m << " microbatches: " << name);
       const json result =
-          json::parse(json_report(run_scenario(
-                          test::row_yaml(p, ms("message")), workload,
-                          fmt::format("{{name: pipeline/{}, microbatches: {}}}", name, m))))
-              .at(0);
+          run_scenario(test::row_yaml(p, ms("message")), workload,
+                       fmt::format("{{name: pipeline/{}, microbatches: {}}}", name, m));
       REQUIRE(result.at("status") == "ok");
       double span = 0, work = 0;
       for (const json& gpu : result.at("processors")) {
@@ -107,11 +83,9 @@ TEST_CASE("split pipeline oracles: published bubbles from published stage times"
 }
 
 TEST_CASE("a plan of split backwards is read from its file as one") {
-  const std::string text = "scenario: s\nplatform:\n" + indented(test::row_yaml(2, "0 s")) +
-                           "workload:\n" +
-                           indented(test::split_chain_yaml(2, {"1 s", "2 s", "3 s", 2, 1})) +
-                           "policy: {name: pipeline/zb-h1, microbatches: 4}\n";
-  const Scenario scenario = read_scenario(parse_document(text, "oracle.yaml"), ".");
+  const Scenario scenario =
+      scenario_of(test::row_yaml(2, "0 s"), test::split_chain_yaml(2, {"1 s", "2 s", "3 s", 2, 1}),
+                  "{name: pipeline/zb-h1, microbatches: 4}");
   const RunResult planned = run(scenario)[0];
   const auto path = std::filesystem::temp_directory_path() /
                     fmt::format("plimsoll_split_plan_{}.json", ::getpid());

@@ -23,6 +23,21 @@ struct Chain {
   [[nodiscard]] std::size_t stages() const { return forward.size(); }
 };
 
+/// Times and sizes of stages that are all alike; the chain's input is of `output`, too.
+struct EqualStage {
+  std::int64_t forward = 1, backward = 1, output = 10, saved = 10;
+};
+
+inline Chain equal_chain(std::size_t stages, const EqualStage& it = {}) {
+  const auto all = [&](std::int64_t value) { return std::vector<std::int64_t>(stages, value); };
+  return {all(it.forward),
+          all(it.backward),
+          std::vector<std::int64_t>(stages + 1, it.output),
+          all(it.saved),
+          {},
+          {}};
+}
+
 inline std::string chain_yaml(const Chain& chain) {
   std::string text = fmt::format("workload: chain\ninput: {} B\nchain:\n", chain.output.front());
   for (std::size_t i = 0; i < chain.stages(); ++i) {

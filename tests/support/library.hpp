@@ -31,4 +31,12 @@ inline Platform library_platform(const std::string& name) {
   return platform;
 }
 
+struct Machine {
+  std::string platform, processor;
+};
+
+/// A server's GPU, one card of a PCIe workstation, a board that computes in DRAM and stores on SD.
+inline const std::vector<Machine> kMachines{
+    {"v100-sxm2-host", "gpu"}, {"pcie-4gpu-workstation", "gpu0"}, {"raspberry-pi-4b", "cpu"}};
+
 }  // namespace plimsoll::test

@@ -32,12 +32,16 @@ inline std::string indented(const std::string& text) {
   return out;
 }
 
-inline json run_scenario(const std::string& platform, const std::string& workload,
-                         const std::string& policy) {
+inline Scenario scenario_of(const std::string& platform, const std::string& workload,
+                            const std::string& policy) {
   const std::string text = "scenario: oracle\nplatform:\n" + indented(platform) + "workload:\n" +
                            indented(workload) + "policy: " + policy + "\n";
-  const Scenario scenario = read_scenario(parse_document(text, "oracle.yaml"), ".");
-  return json::parse(json_report(run(scenario))).at(0);
+  return read_scenario(parse_document(text, "oracle.yaml"), ".");
+}
+
+inline json run_scenario(const std::string& platform, const std::string& workload,
+                         const std::string& policy) {
+  return json::parse(json_report(run(scenario_of(platform, workload, policy)))).at(0);
 }
 
 inline Chain chain_of(const json& it) {

@@ -5,6 +5,10 @@
 #include "support/played.hpp"
 
 #include <string>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
 
 namespace plimsoll::test {
 
@@ -15,10 +19,21 @@ inline BoundPolicy bound_policy(const std::string& policy) {
   return *bound;
 }
 
-inline Plan planned(const std::string& policy, const Workload& workload, const Platform& platform) {
+/// `policy`, a name or a mapping, with `more` parameters: ", budget: 5 B".
+inline std::string with_parameters(const std::string& policy, const std::string& more) {
+  if (policy.front() == '{') return policy.substr(0, policy.size() - 1) + more + "}";
+  return "{name: " + policy + more + "}";
+}
+
+inline Planned answer(const std::string& policy, const Workload& workload,
+                      const Platform& platform) {
   const Topology topology(platform);
   const ChainView view = chain_view(workload);
-  return std::get<Plan>(bound_policy(policy).plan(Problem{workload, view, platform, topology}));
+  return bound_policy(policy).plan(Problem{workload, view, platform, topology});
+}
+
+inline Plan planned(const std::string& policy, const Workload& workload, const Platform& platform) {
+  return std::get<Plan>(answer(policy, workload, platform));
 }
 
 inline Played play_policy(const std::string& policy, const Workload& workload,
@@ -39,6 +54,41 @@ inline void require_claims_hold(const Played& it) {
       alive += of_class;
     REQUIRE(bytes == alive);
   }
+}
+
+/// The plan, which must run and keep its claims and bounds; the smallest budget where there is
+/// none.
+inline std::variant<Played, Bytes> played_or_smallest(const std::string& policy,
+                                                      const Workload& workload,
+                                                      const Platform& platform) {
+  Planned planned = answer(policy, workload, platform);
+  if (const auto* no = std::get_if<Infeasible>(&planned)) return no->smallest_budget;
+  Played it = play(std::get<Plan>(std::move(planned)), workload, platform);
+  REQUIRE(it.execution.status == RunStatus::ok);
+  REQUIRE(it.plan.claims.makespan);
+  REQUIRE_FALSE(it.plan.claims.peak.empty());
+  require_claims_hold(it);
+  if (it.plan.bounds.makespan) REQUIRE(*it.plan.bounds.makespan <= it.execution.makespan);
+  return it;
+}
+
+/// Plays `policy` within `budget` bytes of `memory`, or within the smallest that it says it can
+/// keep to, which `budget` then is.
+inline Played played_within(std::int64_t& budget, MemoryId memory, const std::string& policy,
+                            const Workload& workload, const Platform& platform) {
+  const auto within = [&](std::int64_t bytes) {
+    return played_or_smallest(with_parameters(policy, fmt::format(", budget: {} B", bytes)),
+                              workload, platform);
+  };
+  auto answer = within(budget);
+  if (const auto* least = std::get_if<Bytes>(&answer)) {
+    REQUIRE(least->count() > budget);
+    budget = least->count();
+    answer = within(budget);
+  }
+  Played it = std::get<Played>(std::move(answer));
+  CHECK(it.peak(memory) <= budget);
+  return it;
 }
 
 }  // namespace plimsoll::test
