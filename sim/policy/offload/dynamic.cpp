@@ -6,7 +6,7 @@ namespace plimsoll {
 namespace {
 
 Planned plan_dynamic(const Problem& problem, const OffloadPlannerParameters& parameters) {
-  return plan_by(problem, parameters, dynamic_offload);
+  return plan_by(problem, parameters, dynamic_runs);
 }
 
 }  // namespace
@@ -25,8 +25,9 @@ PolicyInfo offload_dynamic_policy() {
            "to 3 backwards ahead or as soon as that delays nothing; the best run is improved by "
            "small changes",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
-       .guarantees = "a heuristic; the gap to a proven lower bound of every offload without "
-                     "recomputation is reported. Its "
+       .guarantees = "a heuristic, never behind offload/greedy where times can be claimed; the gap "
+                     "to a proven lower bound of every offload without recomputation is reported. "
+                     "Its "
                      "claims.model_makespan is the model's time, no execution's",
        .complexity =
            "O(L S^2) for S = 256 states a stage; exact for the model while these suffice"},

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <iterator>
 
 #include <fmt/format.h>
 
@@ -55,13 +54,9 @@ std::optional<OffloadSet> set_of(const Problem& problem, const ExactParameters& 
 
 std::vector<Timed> schedules_to_start_from(const OffloadTask& task,
                                            const std::optional<OffloadSet>& set) {
+  if (!set) return dynamic_runs(task).runs;
   std::vector<Timed> known;
-  if (set) {
-    run_set(task.model, *set, known);
-  } else {
-    known = runs_for(task, dynamic_offload).runs;
-    std::ranges::move(runs_for(task, greedy_offload).runs, std::back_inserter(known));
-  }
+  run_set(task.model, *set, known);
   return known;
 }
 

@@ -6,7 +6,7 @@ namespace plimsoll {
 namespace {
 
 Planned plan_greedy(const Problem& problem, const OffloadPlannerParameters& parameters) {
-  return plan_by(problem, parameters, greedy_offload);
+  return plan_by(problem, parameters, greedy_runs);
 }
 
 }  // namespace

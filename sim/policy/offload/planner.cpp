@@ -79,6 +79,22 @@ void keep_best(std::vector<Timed>& runs) {
   if (runs.size() > kPlansCompared) runs.resize(kPlansCompared);
 }
 
+Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&)) {
+  Heuristic found = find(task.model);
+  if (task.is_model_exact) return found;
+  keep_best(found.runs);
+  if (task.overstated > Bytes{}) {
+    OffloadModel lenient = task.model;
+    lenient.budget += task.overstated;
+    Heuristic more = find(lenient);
+    keep_best(more.runs);
+    std::ranges::move(more.runs, std::back_inserter(found.runs));
+    found.model_makespan = more.model_makespan;
+  }
+  found.runs.push_back({leanest(task.model), Time::unlimited()});
+  return found;
+}
+
 }  // namespace
 
 OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters& parameters) {
@@ -104,19 +120,14 @@ OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters&
   return task;
 }
 
-Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&)) {
-  Heuristic found = find(task.model);
-  if (task.is_model_exact) return found;
-  keep_best(found.runs);
-  if (task.overstated > Bytes{}) {
-    OffloadModel lenient = task.model;
-    lenient.budget += task.overstated;
-    Heuristic more = find(lenient);
-    keep_best(more.runs);
-    std::ranges::move(more.runs, std::back_inserter(found.runs));
-    found.model_makespan = more.model_makespan;
-  }
-  found.runs.push_back({leanest(task.model), Time::unlimited()});
+Heuristic greedy_runs(const OffloadTask& task) {
+  return runs_for(task, greedy_offload);
+}
+
+Heuristic dynamic_runs(const OffloadTask& task) {
+  Heuristic found = runs_for(task, dynamic_offload);
+  if (!task.is_model_exact)
+    std::ranges::move(greedy_runs(task).runs, std::back_inserter(found.runs));
   return found;
 }
 
@@ -143,11 +154,11 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
 }
 
 Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
-                Heuristic (*find)(const OffloadModel&)) {
+                Heuristic (*runs)(const OffloadTask&)) {
   const OffloadTask task = offload_task(problem, parameters);
   if (!task.budget.is_unlimited() && task.budget < task.smallest)
     return infeasible(problem, task.memories.processor, task.budget, task.smallest);
-  Heuristic found = runs_for(task, find);
+  Heuristic found = runs(task);
   Plan plan = best_plan(problem, task, std::move(found.runs), parameters);
   plan.claims.model_makespan = found.model_makespan;
   return plan;

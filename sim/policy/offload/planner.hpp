@@ -47,9 +47,15 @@ struct OffloadTask {
 [[nodiscard]] OffloadTask offload_task(const Problem& problem,
                                        const OffloadPlannerParameters& parameters);
 
-/// What `find` makes of the task. Where the model is not exact, a few of its best runs under the
-/// budget, a few under one that is higher by what the model overstates, and the leanest of all.
-[[nodiscard]] Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel&));
+/// What offload/greedy chooses from: greedy_offload() of the task; where the model is not exact, a
+/// few of its best runs under the budget, a few under one that is higher by what the model
+/// overstates, and the leanest of all.
+[[nodiscard]] Heuristic greedy_runs(const OffloadTask& task);
+
+/// What offload/dynamic chooses from: the same of dynamic_offload(), which holds what
+/// greedy_offload() runs; where the model is not exact, and so not the judge of which few are best,
+/// also all of greedy_runs().
+[[nodiscard]] Heuristic dynamic_runs(const OffloadTask& task);
 
 /// The best of `found` as a plan with its claims and the lower bound: by the model where that is
 /// exact, otherwise by the claims of each. Precondition: `found` is not empty. Throws InputError
@@ -57,8 +63,8 @@ struct OffloadTask {
 [[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
                              std::vector<Timed> found, const OffloadPlannerParameters& parameters);
 
-/// A policy that is one heuristic.
+/// A policy that chooses the best of `runs`.
 [[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
-                              Heuristic (*find)(const OffloadModel&));
+                              Heuristic (*runs)(const OffloadTask&));
 
 }  // namespace plimsoll
