@@ -110,7 +110,7 @@ struct Release {
 };
 
 /// What a policy says about its own plan; each is compared with the measurement where it is given,
-/// but for the last two, which no execution can show.
+/// but for the last three, which no execution can show.
 struct Claims {
   std::optional<Time> makespan;
   std::optional<Time> period;
@@ -120,6 +120,9 @@ struct Claims {
   /// The makespan in the model of time that the policy plans with, where that is not the
   /// execution's (a relaxation, say).
   std::optional<Time> model_makespan;
+  /// The peaks in the model of memory that the policy plans with, where that is not the execution's
+  /// (a published objective, say).
+  std::vector<std::pair<MemoryId, Bytes>> model_peak;
   /// Of policies that search: whether no schedule of their kind is shorter, and that is proven.
   std::optional<bool> optimal;
 };

@@ -325,9 +325,13 @@ class Decoder {
     const Place place{name};
     if (in.has_makespan_ps()) out.makespan = count<Time>(in.makespan_ps(), place.of("makespan_ps"));
     if (in.has_period_ps()) out.period = count<Time>(in.period_ps(), place.of("period_ps"));
-    for (const v1::MemoryBytes& peak : in.peak())
-      out.peak.emplace_back(memory(peak.memory(), place.of("peak")),
-                            count<Bytes>(peak.peak_bytes(), place.of("peak")));
+    decode_peaks(in.peak(), place.of("peak"), out.peak);
+  }
+
+  void decode_peaks(const auto& in, const Place& place,
+                    std::vector<std::pair<MemoryId, Bytes>>& out) {
+    for (const v1::MemoryBytes& peak : in)
+      out.emplace_back(memory(peak.memory(), place), count<Bytes>(peak.peak_bytes(), place));
   }
 
   void decode_claims() {
@@ -337,6 +341,7 @@ class Decoder {
     if (in.has_model_makespan_ps())
       plan_.claims.model_makespan =
           count<Time>(in.model_makespan_ps(), Place{"claims"}.of("model_makespan_ps"));
+    decode_peaks(in.model_peak(), Place{"claims"}.of("model_peak"), plan_.claims.model_peak);
     if (in.has_optimal()) plan_.claims.optimal = in.optimal();
     if (!in.has_energy_zj()) return;
     plan_.claims.energy = energy_of(in.energy_zj());

@@ -136,11 +136,12 @@ class Encoder {
   void encode_common(const Estimates& in, Message& out) const {
     if (in.makespan) out.set_makespan_ps(in.makespan->count());
     if (in.period) out.set_period_ps(in.period->count());
-    for (const auto& [memory, bytes] : in.peak) {
-      v1::MemoryBytes& peak = *out.add_peak();
-      peak.set_memory(platform_[memory].name);
-      peak.set_peak_bytes(bytes.count());
-    }
+    for (const auto& peak : in.peak) encode(peak, *out.add_peak());
+  }
+
+  void encode(const std::pair<MemoryId, Bytes>& peak, v1::MemoryBytes& out) const {
+    out.set_memory(platform_[peak.first].name);
+    out.set_peak_bytes(peak.second.count());
   }
 
   void encode_claims() {
@@ -150,6 +151,7 @@ class Encoder {
     for (const std::int64_t count : plan_.claims.in_flight) claims.add_in_flight(count);
     if (const auto& model = plan_.claims.model_makespan)
       claims.set_model_makespan_ps(model->count());
+    for (const auto& peak : plan_.claims.model_peak) encode(peak, *claims.add_model_peak());
     if (plan_.claims.optimal) claims.set_optimal(*plan_.claims.optimal);
     if (claims.ByteSizeLong() > 0) *message_.mutable_claims() = std::move(claims);
   }

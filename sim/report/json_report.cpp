@@ -100,6 +100,8 @@ Json claims_json(const RunResult& result) {
   if (claims.energy) object["energy_j"] = in_joules(*claims.energy);
   if (!claims.in_flight.empty()) object["in_flight"] = claims.in_flight;
   if (claims.model_makespan) object["model_makespan_s"] = in_seconds(*claims.model_makespan);
+  if (!claims.model_peak.empty())
+    object["model_peak_bytes"] = peaks_json(result, claims.model_peak);
   if (claims.optimal) object["optimal"] = *claims.optimal;
   return object;
 }

@@ -334,6 +334,9 @@ class Report {
       parts.push_back(*optimal ? "proven to be the best of its kind" : "not proven to be the best");
     if (const auto model = result.claims.model_makespan)
       parts.push_back(fmt::format("planned with a model in which it takes {}", to_text(*model)));
+    for (const auto& [memory, bytes] : result.claims.model_peak)
+      parts.push_back(fmt::format("planned with a model in which it needs {} of {}", to_text(bytes),
+                                  result.memory_names[static_cast<std::size_t>(memory)]));
     if (!parts.empty())
       out_ += fmt::format("  {}  {}\n", style_(Paint::bold, "bound   "),
                           wrapped(fmt::format("{}", fmt::join(parts, "; ")), kReportWidth, 12));

@@ -129,6 +129,7 @@ class BestOfAll {
   [[nodiscard]] Plan finished(Plan plan) const {
     plan.policy = parameters_.name;
     plan.claims.model_makespan.reset();
+    plan.claims.model_peak.clear();
     plan.claims.optimal = plan.claims.makespan == least_time_;
     plan.bounds = {};
     plan.bounds.makespan = least_time_;

@@ -81,11 +81,15 @@ std::vector<std::int64_t> activation_sizes(const ChainCosts& costs) {
   return sizes;
 }
 
-Plan plan_of_checkpoints(const Problem& problem, ProcessorId processor,
-                         std::span<const std::uint32_t> checkpoints, const std::string& policy) {
+Plan plan_of_selection(const Problem& problem, ProcessorId processor, const Selection& selection,
+                       const SelectParameters& parameters) {
   const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
-  Plan plan = plan_of(problem, processor, segment_sequence(checkpoints, stages), policy);
-  plan.bounds.peak = {{problem.platform[processor].memory, largest_operator(problem.workload)}};
+  const MemoryId memory = problem.platform[processor].memory;
+  Plan plan =
+      plan_of(problem, processor, segment_sequence(selection.checkpoints, stages), parameters.name);
+  plan.bounds.peak = {{memory, largest_operator(problem.workload)}};
+  if (parameters.objective.value != SelectObjective::engine)
+    plan.claims.model_peak = {{memory, Bytes{selection.value}}};
   return plan;
 }
 

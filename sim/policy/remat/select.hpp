@@ -38,10 +38,11 @@ struct SelectParameters : SingleProcessorParameters {
 /// d_0, ..., d_L of the published objectives.
 [[nodiscard]] std::vector<std::int64_t> activation_sizes(const ChainCosts& costs);
 
-/// The plan that keeps `checkpoints` (ascending, from 0), with the largest operator as a bound.
-[[nodiscard]] Plan plan_of_checkpoints(const Problem& problem, ProcessorId processor,
-                                       std::span<const std::uint32_t> checkpoints,
-                                       const std::string& policy);
+/// The plan that keeps the checkpoints of `selection`, with the largest operator as a bound. The
+/// value of a published objective, which is not what execution needs, is its claim of the model.
+[[nodiscard]] Plan plan_of_selection(const Problem& problem, ProcessorId processor,
+                                     const Selection& selection,
+                                     const SelectParameters& parameters);
 
 /// The instance of `objective`, which is not `fixed`.
 [[nodiscard]] SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs,

@@ -28,7 +28,7 @@ Planned plan_select_dp(const Problem& problem, const SelectParameters& parameter
       is_static
           ? select_static(activation_sizes(costs))
           : select_quadratic(selection_chain(parameters.objective.value, costs, problem.chain));
-  return plan_of_checkpoints(problem, processor, selection.checkpoints, parameters.name);
+  return plan_of_selection(problem, processor, selection, parameters);
 }
 
 }  // namespace
@@ -46,8 +46,9 @@ PolicyInfo remat_select_dp_policy() {
        .assumes = "a chain (networks are cut at articulation points, where the model is an upper "
                   "bound); one more forward of every stage but those of the last segment. "
                   "`replay`, `traced` and `static` know one size an activation, d_0 = the input "
-                  "and d_i = `saved` of stage i, and their K is executed as `engine`'s is; "
-                  "`static` up to 10,000 stages, the others up to 30,000",
+                  "and d_i = `saved` of stage i, and their K is executed as `engine`'s is: their "
+                  "value is claims.model_peak_bytes, no execution's; `static` up to 10,000 stages, "
+                  "the others up to 30,000",
        .guarantees = "exact for the objective among all sets of checkpoints; `engine` is the "
                      "measured peak on abstract chains. Of equals (but for `static`) the least "
                      "recomputation",

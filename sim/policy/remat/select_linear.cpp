@@ -15,7 +15,7 @@ Planned plan_select_linear(const Problem& problem, const SelectParameters& param
                      "remat/select-dp minimises it");
   const Selection selection = select_near_linear(
       selection_chain(parameters.objective.value, chain_costs(problem, processor), problem.chain));
-  return plan_of_checkpoints(problem, processor, selection.checkpoints, parameters.name);
+  return plan_of_selection(problem, processor, selection, parameters);
 }
 
 }  // namespace
