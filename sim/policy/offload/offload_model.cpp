@@ -5,6 +5,7 @@
 #include "policy/remat/chain_sequence.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -204,6 +205,13 @@ bool OffloadPlay::add(const OffloadAction& action) {
       out(action.stage);
   }
   return true;
+}
+
+void OffloadPlay::back_to(Mark mark) {
+  ledger_ = std::move(mark.ledger);
+  backwards_ = mark.backwards;
+  stream_free_ = mark.stream_free;
+  in_free_ = mark.in_free;
 }
 
 std::optional<Time> OffloadPlay::end() {

@@ -74,6 +74,16 @@ class OffloadPlay {
   bool in(std::size_t stage);
   bool add(const OffloadAction& action);
 
+  /// What backward() and in() change, so that one may try them and go back without a copy of every
+  /// stage. A stage that came back in between must do so again before it is used.
+  struct Mark {
+    GrantLedger ledger;
+    std::size_t backwards;
+    Moment stream_free, in_free;
+  };
+  [[nodiscard]] Mark mark() const { return {ledger_, backwards_, stream_free_, in_free_}; }
+  void back_to(Mark mark);
+
   [[nodiscard]] Moment stream_free() const { return stream_free_; }
   [[nodiscard]] Moment out_free() const { return out_free_; }
   [[nodiscard]] Moment in_free() const { return in_free_; }
@@ -101,7 +111,7 @@ class OffloadPlay {
   GrantLedger ledger_;
   std::vector<Stage> stages_;
   std::size_t forwards_ = 0, backwards_ = 0;
-  Moment stream_free_, out_free_, in_free_, last_copy_;
+  Moment stream_free_, out_free_, in_free_;
 };
 
 /// How long the sequence takes; nothing where it cannot end. O(sequence log sequence), with

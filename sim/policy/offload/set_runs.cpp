@@ -1,6 +1,7 @@
 #include "policy/offload/set_runs.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -18,6 +19,15 @@ OffloadSequence forwards_of(const OffloadSet& set) {
     if (set[s]) sequence.push_back(action(Kind::out, s));
   }
   return sequence;
+}
+
+/// When the next backward would end.
+std::optional<Moment> end_of_backward(OffloadPlay& now) {
+  OffloadPlay::Mark before = now.mark();
+  const bool ends = now.backward();
+  const Moment end = now.stream_free();
+  now.back_to(std::move(before));
+  return ends ? std::optional(end) : std::nullopt;
 }
 
 }  // namespace
@@ -54,14 +64,16 @@ std::optional<OffloadSequence> fetched_when_free(const OffloadModel& model, cons
     const std::size_t needed = s > 0 ? s - 1 : 0;
     for (skip(); next > needed; skip())
       if (!fetch()) return std::nullopt;
-    OffloadPlay plain = now;
-    if (!plain.backward()) return std::nullopt;
+    const auto plain = end_of_backward(now);
+    if (!plain) return std::nullopt;
     for (; next > 0; skip()) {
-      OffloadPlay with = now;
-      if (!with.in(next - 1)) break;
-      OffloadPlay then = with;
-      if (!then.backward() || then.stream_free() > plain.stream_free()) break;
-      now = std::move(with);
+      OffloadPlay::Mark before = now.mark();
+      const bool comes = now.in(next - 1);
+      const auto with = comes ? end_of_backward(now) : std::nullopt;
+      if (!with || *with > *plain) {
+        now.back_to(std::move(before));
+        break;
+      }
       sequence.push_back(action(Kind::in, --next));
     }
     sequence.push_back(action(Kind::backward, s));
