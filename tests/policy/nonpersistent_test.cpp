@@ -201,4 +201,19 @@ TEST_CASE("remat/nonpersistent refuses a table that is too large, and says what 
   CHECK(it.peak(MemoryId{0}) == smallest.count());
 }
 
+TEST_CASE("planners by relays refuse chains whose table has too many rows, whatever the slots") {
+  const Platform platform = test::one_gpu({});
+  const Workload workload = test::chain_workload(test::equal_chain(1025));
+  for (const std::string policy : {"remat/nonpersistent", "remat/exact"}) {
+    // a_0, every saved_i, and the last two gradients fit, or do not.
+    const auto within = [&](std::int64_t bytes) {
+      return fmt::format("{{name: {}, budget: {} B}}", policy, bytes);
+    };
+    CHECK_NOTHROW(test::planned(within(10 * (1025 + 3)), workload, platform));
+    CHECK_THROWS_WITH(test::planned(within(10 * 100), workload, platform),
+                      Catch::Contains("1025 stages; expected at most 1024 for " + policy) &&
+                          Catch::Contains("remat/rotor"));
+  }
+}
+
 }  // namespace plimsoll

@@ -1,11 +1,10 @@
-#include "policy/budget.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
-#include "policy/remat/keep_all.hpp"
-#include "policy/remat/relay_dp.hpp"
+#include "policy/remat/relay_task.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 
@@ -35,48 +34,39 @@ std::int64_t smallest_budget(const ChainModel& model, std::int64_t nodes) {
 }
 
 /// The best schedule known and what no schedule does better.
-SearchResult solve(const ChainModel& model, const ChainCosts& costs, std::int64_t budget,
-                   std::int64_t nodes) {
+SearchResult solve(const RelayTask& task, std::int64_t nodes, const Location& where) {
+  const ChainModel& model = task.model;
   // What the search begins with is worth more work where there is a search.
   const bool searched = model.stages <= kMostSearchedStages;
   ChainSequence start;
-  if (auto relay = relay_schedule(model, costs, budget, searched ? 2000 : 500, searched ? 8 : 2))
+  if (auto relay = relay_schedule(task, searched ? 2000 : 500, searched ? 8 : 2, where,
+                                  "remat/nonpersistent plans longer chains, with fewer `slots`"))
     start = relay->sequence;
   SearchResult result;
   if (searched)
-    result = search_schedules(model, budget, start, nodes);
+    result = search_schedules(model, task.bytes, start, nodes);
   else
     result.sequence = start;
   if (!result.proven && !result.sequence.empty())
-    result.bound = std::max(result.bound, time_bound(model, budget, time_of(model, start)));
+    result.bound = std::max(result.bound, time_bound(model, task.bytes, time_of(model, start)));
   return result;
 }
 
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
-  const ProcessorId processor = processor_for(problem, parameters);
-  const Bytes budget = budget_for(problem, processor, parameters);
-  const ChainCosts costs = chain_costs(problem, processor);
-  if (KeepAll all = keep_all(problem, processor, parameters.name); budget >= all.needs) {
-    all.plan.bounds.makespan = costs.compute_time();
-    return std::move(all.plan);
-  }
-  if (!has_normal_form(costs))
-    refuse_parameter(parameters.where,
-                     "remat/exact assumes that to forget a stage's tensors takes no more memory "
-                     "than to keep them; a stage of this chain takes more");
-  const ChainModel model = chain_model(costs);
-  const std::int64_t bytes = std::min(budget.count(), model.store_all);
-
-  const std::int64_t nodes = parameters.nodes.value_or(default_nodes(model));
+  auto begun = relay_task(problem, parameters);
+  if (Plan* whole = std::get_if<Plan>(&begun)) return std::move(*whole);
+  const RelayTask& task = std::get<RelayTask>(begun);
+  const std::int64_t nodes = parameters.nodes.value_or(default_nodes(task.model));
   SearchResult result;
-  if (bytes >= necessary_budget(model)) result = solve(model, costs, bytes, nodes);
+  if (task.bytes >= necessary_budget(task.model)) result = solve(task, nodes, parameters.where);
   if (result.sequence.empty())
-    return infeasible(problem, processor, budget, Bytes{smallest_budget(model, nodes)});
-  Plan plan = plan_of(problem, processor, result.sequence, parameters.name);
+    return infeasible(problem, task.processor, task.budget,
+                      Bytes{smallest_budget(task.model, nodes)});
+  Plan plan = plan_of(problem, task.processor, result.sequence, parameters.name);
   // A network's stages free some bytes earlier than their costs say: there only the sum of the
   // times is a bound for every plan.
   plan.bounds.makespan =
-      problem.workload.is_chain ? Time{result.bound} : Time{model.compute_time()};
+      problem.workload.is_chain ? Time{result.bound} : Time{task.model.compute_time()};
   return plan;
 }
 
@@ -105,7 +95,9 @@ PolicyInfo remat_exact_policy() {
            "one, and the bound is proven. On networks: optimal for the costs of whole "
            "stages, which are an upper bound of the memory measured, and the bound is the "
            "sum of the times",
-       .complexity = "exponential in the stages; `nodes` states of 70 B and O(stages^2) time each"},
+       .complexity =
+           "exponential in the stages; `nodes` states of 70 B and O(stages^2) time each. Beyond "
+           "63 stages that of remat/nonpersistent at 500 slots"},
       record, plan_exact);
 }
 

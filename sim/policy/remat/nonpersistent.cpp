@@ -1,14 +1,9 @@
-#include "policy/budget.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
-#include "policy/remat/keep_all.hpp"
-#include "policy/remat/relay_dp.hpp"
+#include "policy/remat/relay_task.hpp"
 
-#include <algorithm>
-#include <stdexcept>
-
-#include <fmt/format.h>
+#include <utility>
 
 namespace plimsoll {
 
@@ -20,38 +15,22 @@ struct NonpersistentParameters : BudgetParameters {
 };
 
 Planned plan_nonpersistent(const Problem& problem, const NonpersistentParameters& parameters) {
-  const ProcessorId processor = processor_for(problem, parameters);
-  const Bytes budget = budget_for(problem, processor, parameters);
-  const ChainCosts costs = chain_costs(problem, processor);
-  if (KeepAll all = keep_all(problem, processor, parameters.name); budget >= all.needs) {
-    all.plan.bounds.makespan = costs.compute_time();
-    return std::move(all.plan);
-  }
-  if (!has_normal_form(costs))
-    refuse_parameter(parameters.where,
-                     "remat/nonpersistent assumes that to forget a stage's tensors takes no more "
-                     "memory than to keep them; a stage of this chain takes more");
-  const ChainModel model = chain_model(costs);
-  const std::int64_t bytes = std::min(budget.count(), model.store_all);
-
-  std::optional<ClassOptimum> found;
-  try {
-    found =
-        relay_schedule(model, costs, bytes, parameters.slots, static_cast<int>(parameters.retries));
-  } catch (const std::length_error&) {
-    refuse_parameter(parameters.where,
-                     fmt::format("the table of {} stages and {} slots passes 1 GiB", model.stages,
-                                 parameters.slots),
+  auto begun = relay_task(problem, parameters);
+  if (Plan* whole = std::get_if<Plan>(&begun)) return std::move(*whole);
+  const RelayTask& task = std::get<RelayTask>(begun);
+  const std::optional<ClassOptimum> found =
+      relay_schedule(task, parameters.slots, static_cast<int>(parameters.retries), parameters.where,
                      "give fewer `slots`");
-  }
   if (!found)
-    return infeasible(problem, processor, budget, Bytes{least_budget(model, ChainClass::relay)});
-  Plan plan = plan_of(problem, processor, found->sequence, parameters.name);
+    return infeasible(problem, task.processor, task.budget,
+                      Bytes{least_budget(task.model, ChainClass::relay)});
+  Plan plan = plan_of(problem, task.processor, found->sequence, parameters.name);
   // A network's stages free some bytes earlier than their costs say: there only the sum of the
   // times is a bound for every plan.
   plan.bounds.makespan =
-      Time{problem.workload.is_chain ? time_bound(model, bytes, time_of(model, found->sequence))
-                                     : model.compute_time()};
+      Time{problem.workload.is_chain
+               ? time_bound(task.model, task.bytes, time_of(task.model, found->sequence))
+               : task.model.compute_time()};
   return plan;
 }
 
@@ -76,7 +55,7 @@ PolicyInfo remat_nonpersistent_policy() {
                      "persistent schedule, so it is never worse than the persistent optimum on the "
                      "same slots. Reports a proven lower bound for all schedules of a chain (for a "
                      "network the sum of the times)",
-       .complexity = "O(L^3 slots) time, at most 1 GiB"},
+       .complexity = "O(L^3 slots) time, at most 1 GiB and 1,024 stages"},
       record, plan_nonpersistent);
 }
 
