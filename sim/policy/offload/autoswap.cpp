@@ -17,7 +17,7 @@ struct AutoSwapParameters : BudgetedOffloadParameters {
 
 /// Takes candidates whose idle gap covers the peak of what is left, best score first, until the
 /// load fits: first with copies back as late as possible without collision, and where that does not
-/// do, because what comes back early is in the way, anew with copies back on demand.
+/// do, because what comes back early is in the way, anew with copies back only as early as fits.
 class AutoSwapPlanner {
  public:
   AutoSwapPlanner(const Problem& problem, const OffloadMemories& memories,
@@ -38,7 +38,9 @@ class AutoSwapPlanner {
         const std::vector<Bytes> loads = profile_.loads_with(trips);
         const auto peak = std::ranges::max_element(loads);
         smallest_ = std::min(smallest_, *peak);
-        if (*peak <= budget) return trips;
+        if (*peak <= budget)
+          return prefetches ? trips
+                            : as_early_as_fits(timing_.latest(taken_), trips, profile_, budget);
         if (!take_best(static_cast<std::uint32_t>(peak - loads.begin()))) break;
       }
     }
@@ -109,8 +111,9 @@ PolicyInfo offload_autoswap_policy() {
        .paper = "Zhang, Yeung, Shu, He, Wang 2019, \"Efficient Memory Management for GPU-based "
                 "Deep Learning Systems\", arXiv:1903.06631 (AutoSwap). The scores as "
                 "reconstructed; choices: wdoa is the load of policy none integrated over the gap; "
-                "the peak is found anew after each tensor; where copies back in advance do not "
-                "fit, they are made on demand; no threshold unless given",
+                "the peak is found anew after each tensor; where copies back in time do not "
+                "fit, they are made as early as fits, on demand at the latest; no threshold unless "
+                "given",
        .assumes =
            "any workload; a tensor's gap is that from its last forward to its first backward "
            "use",

@@ -3,6 +3,7 @@
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 namespace plimsoll {
 
@@ -49,6 +50,22 @@ std::vector<Excursion> on_demand(std::span<const SavedTensor> tensors) {
     trips.push_back(
         {it.tensor, it.bytes, it.last_forward_use, it.last_forward_use, it.first_backward_use - 1});
   std::ranges::stable_sort(trips, {}, &Excursion::in_after);
+  return trips;
+}
+
+std::vector<Excursion> as_early_as_fits(std::span<const Excursion> early,
+                                        std::span<const Excursion> late, const LoadProfile& profile,
+                                        Bytes budget) {
+  assert(std::ranges::equal(early, late, {}, &Excursion::tensor, &Excursion::tensor));
+  std::vector<Excursion> trips(late.begin(), late.end());
+  std::vector<Bytes> loads = profile.loads_with(trips);
+  std::uint32_t before = 0;  // where the copy before is issued
+  for (std::size_t i = 0; i < trips.size(); ++i) {
+    std::uint32_t& at = trips[i].in_after;
+    const std::uint32_t first = std::max(early[i].in_after, before);
+    for (; at > first && loads[at] + trips[i].bytes <= budget; --at) loads[at] += trips[i].bytes;
+    before = at;
+  }
   return trips;
 }
 

@@ -38,4 +38,11 @@ class SwapTiming {
 /// The same tensors, fetched only once the operator before the use has started.
 [[nodiscard]] std::vector<Excursion> on_demand(std::span<const SavedTensor> tensors);
 
+/// The `late` trips, of on_demand(), issued earlier as far as the loads leave room within `budget`
+/// and no earlier than the `early` ones, of latest() for the same tensors; still in the order of
+/// their uses. What fits on demand fits like this. O(trips x operators).
+[[nodiscard]] std::vector<Excursion> as_early_as_fits(std::span<const Excursion> early,
+                                                      std::span<const Excursion> late,
+                                                      const LoadProfile& profile, Bytes budget);
+
 }  // namespace plimsoll
