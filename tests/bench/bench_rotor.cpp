@@ -9,9 +9,9 @@
 // of the library that have the most stages, batch 32.
 #include "cpu_clock.hpp"
 #include "policy/remat/rotor_frontier.hpp"
+#include "power_law.hpp"
 #include "scenario/run.hpp"
 
-#include <cmath>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -101,16 +101,6 @@ std::pair<double, double> report_both(const std::string& what, const ChainCosts&
   return {in_slots, exactly};
 }
 
-/// The slope of log(seconds) over log(stages).
-double exponent(const std::vector<std::pair<double, double>>& points) {
-  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-  for (const auto& [stages, seconds] : points) {
-    const double a = std::log(stages), b = std::log(seconds);
-    n += 1, x += a, y += b, xx += a * a, xy += a * b;
-  }
-  return (n * xy - x * y) / (n * xx - x * x);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -130,7 +120,7 @@ int main(int argc, char** argv) {
   }
   for (const char* name : {"resnet152", "gpt2-small", "mobilenet-v2", "vgg19"})
     report_both(name, network_costs(name), 500, percent);
-  std::printf("exponent in stages: %.2f in slots, %.2f exact\n", exponent(in_slots),
-              exponent(exactly));
+  std::printf("exponent in stages: %.2f in slots, %.2f exact\n", bench::exponent(in_slots),
+              bench::exponent(exactly));
   return 0;
 }

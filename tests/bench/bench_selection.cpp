@@ -9,8 +9,8 @@
 // the lengths that took more than a millisecond; both must select the same, else exit status 1.
 #include "cpu_clock.hpp"
 #include "policy/remat/select.hpp"
+#include "power_law.hpp"
 
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -41,15 +41,10 @@ SelectionChain chain_of(std::int64_t stages, bool workspaces) {
   return engine_chain(costs, view);
 }
 
-/// The slope of log(seconds) over log(n), by least squares.
-double exponent(const std::vector<std::pair<double, double>>& points) {
-  double n = 0, x = 0, y = 0, xx = 0, xy = 0;
-  for (const auto& [size, seconds] : points) {
-    if (seconds < 1e-3) continue;
-    const double a = std::log(size), b = std::log(seconds);
-    ++n, x += a, y += b, xx += a * a, xy += a * b;
-  }
-  return (n * xy - x * y) / (n * xx - x * x);
+/// Of the points that took long enough to be told from noise.
+double exponent(std::vector<std::pair<double, double>> points) {
+  std::erase_if(points, [](const auto& point) { return point.second < 1e-3; });
+  return bench::exponent(points);
 }
 
 template <class Select>
