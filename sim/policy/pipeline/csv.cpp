@@ -50,7 +50,8 @@ PolicyInfo pipeline_csv_policy() {
        .summary = "A schedule of your own, in PyTorch's CSV.",
        .paper = "PyTorch, torch/distributed/pipelining/schedules.py (compute_only form)",
        .assumes = "one row a device, every stage on one of them; where a backward is in halves, a "
-                  "chain whose stages give both; an overlapped pair lasts as long as its parts "
+                  "chain whose stages give both, or a network; an overlapped pair lasts as long as "
+                  "its parts "
                   "together",
        .guarantees =
            "none: runs what the file says; a schedule that hangs is refused with the cycle",

@@ -7,11 +7,16 @@
 /// A backward runs whole or in two halves. Where the workload is built with its backwards split
 /// (PolicyText::splits_backward), a whole one runs both halves of a stage as one operator of summed
 /// time, whose outputs are valid at its end; so one schedule may hold whole and split backwards.
+///
+/// What a device evicts frees room for the forwards and fetches that follow in its order: they wait
+/// for the end of it, and a fetch for the task before it, too. An eviction waits for the fetches
+/// before it, so that the partner holds no more than the orders say.
 #pragma once
 
 #include "policy/pipeline/partition.hpp"
 #include "policy/pipeline/placement.hpp"
 #include "policy/pipeline/slots.hpp"
+#include "policy/pipeline/weight_versions.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +25,14 @@
 namespace plimsoll {
 
 struct Task {
-  enum class Kind : std::uint8_t { forward, backward, backward_input, backward_weight };
+  enum class Kind : std::uint8_t {
+    forward,
+    backward,
+    backward_input,
+    backward_weight,
+    evict,  ///< what the slot keeps for a microbatch leaves for the memory of the device's partner
+    fetch   ///< and comes back
+  };
   Kind kind = Kind::forward;
   std::uint32_t slot = 0;
   std::uint32_t microbatch = 0;
@@ -38,6 +50,8 @@ struct Schedule {
   /// which hold a second copy of the parameters for them.
   std::vector<std::uint32_t> turned;
   std::uint32_t turned_from = 0;
+  WeightUpdates updates;
+  std::vector<std::uint32_t> partners;  ///< by device; empty where none evicts
 };
 
 /// One slot a device, from the first device to the last; from the last to the first for
@@ -58,6 +72,10 @@ using PlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,
                                                      std::uint32_t virtual_stages);
 using TimedScheduleRule =
     std::function<Schedule(const SlotCosts& costs, std::uint32_t microbatches)>;
+
+/// What such a generator looks at.
+[[nodiscard]] SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
+                                   PlacementRule placement);
 
 [[nodiscard]] Planned plan_timed_pipeline(const Problem& problem,
                                           const PipelineParameters& parameters,
