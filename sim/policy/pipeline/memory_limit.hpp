@@ -35,8 +35,8 @@ using LimitedSearch = std::function<std::optional<Schedule>(
 /// Plans with `kept` as the bound, and under `memory_limit` where there is one. `kept_chunks` is
 /// the bound in chunks of a device, of the size of its largest, with which `search` always
 /// succeeds. Answers Infeasible with the peak of the leanest plan that the search finds. At most
-/// O(kept_chunks) searches and plans. Throws InputError where the peak cannot be told without
-/// running the plan, on links for which copies contend.
+/// devices x kept_chunks searches and plans, usually a few. Throws InputError where the peak cannot
+/// be told without running the plan, on links for which copies contend.
 [[nodiscard]] Planned plan_limited(const Problem& problem, const LimitedParameters& parameters,
                                    PlacementRule placement, std::int64_t kept_chunks,
                                    const LimitedSearch& search);

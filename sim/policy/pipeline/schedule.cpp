@@ -5,7 +5,9 @@
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -104,7 +106,14 @@ class PipelinePlanner {
         return done(backward_done_, task.slot);
       case Task::Kind::evict:
       case Task::Kind::fetch:
+      case Task::Kind::send_output:
         return done(forward_done_, task.slot);
+      case Task::Kind::send_gradient:
+        return done(backward_done_, task.slot);
+      case Task::Kind::await_input:
+        return sent_.contains({task.slot - 1, task.microbatch, true});
+      case Task::Kind::await_gradient:
+        return sent_.contains({task.slot + 1, task.microbatch, false});
       case Task::Kind::backward:
       case Task::Kind::backward_input:
         break;
@@ -164,8 +173,15 @@ class PipelinePlanner {
         last_ = builder_.pair(streams_[device], run.first, run.second,
                               time(device, run.first.op) + time(device, run.second.op));
       for (const StepId eviction : std::exchange(room, {})) builder_.after_end(last_, eviction);
+      wait_for_awaited(device);
     }
     moves_[device].last_run = last_;
+  }
+
+  /// The step that was emitted last starts when what the device awaited is there.
+  void wait_for_awaited(std::uint32_t device) {
+    for (const StepId awaited : std::exchange(moves_[device].awaited, {}))
+      builder_.after_end(last_, awaited);
   }
 
   void emit_move(const Task& task, std::uint32_t device) {
@@ -193,8 +209,22 @@ class PipelinePlanner {
   }
 
   void emit(std::span<const Task> tasks, std::uint32_t device) {
-    if (tasks.front().kind == Task::Kind::evict || tasks.front().kind == Task::Kind::fetch)
-      return emit_move(tasks.front(), device);
+    switch (tasks.front().kind) {
+      case Task::Kind::evict:
+      case Task::Kind::fetch:
+        return emit_move(tasks.front(), device);
+      case Task::Kind::send_output:
+      case Task::Kind::send_gradient:
+        return emit_send(tasks.front(), device);
+      case Task::Kind::await_input:
+      case Task::Kind::await_gradient:
+        return emit_await(tasks.front(), device);
+      default:
+        return emit_computing(tasks, device);
+    }
+  }
+
+  void emit_computing(std::span<const Task> tasks, std::uint32_t device) {
     if (versions_ && tasks.front().kind == Task::Kind::forward)
       versions_->before_forward(device, tasks.front().microbatch);
     if (tasks.size() == 1)
@@ -204,7 +234,7 @@ class PipelinePlanner {
     for (const Task& task : tasks) {
       const bool forward = task.kind == Task::Kind::forward;
       if (task.kind == Task::Kind::backward_weight) continue;
-      send(task, device, tasks.size() == 2);
+      if (!schedule_.messages_in_orders) send(task, device, tasks.size() == 2);
       (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
           true;
       if (versions_ && !forward)
@@ -223,9 +253,11 @@ class PipelinePlanner {
     }
     last_ = builder_.pair(streams_[device], first.front(), second.front(),
                           time(device, first.front().op) + time(device, second.front().op));
+    wait_for_awaited(device);
     for (const auto* parts : {&first, &second})
       for (const Part& part : std::span(*parts).subspan(1))
         last_ = builder_.compute(streams_[device], part.op, part.microbatch);
+    moves_[device].last_run = last_;
   }
 
   std::vector<Part> parts_of(const Task& task) const {
@@ -235,6 +267,28 @@ class PipelinePlanner {
       if (run.second.op != kNoOperator) parts.push_back(run.second);
     }
     return parts;
+  }
+
+  using Sent = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< slot, microbatch, forward
+
+  void emit_send(const Task& task, std::uint32_t device) {
+    const bool forward = task.kind == Task::Kind::send_output;
+    Moves& moves = moves_[device];
+    std::vector<StepId>& sent = sent_[Sent{task.slot, task.microbatch, forward}];
+    for (const Message& message : slots_.messages(task.slot, forward)) {
+      sent.push_back(builder_.copy(builder_.channel(memory(device), memory(message.to_device)),
+                                   message.tensor, task.microbatch, SourceRelease::keep));
+      builder_.after_end(sent.back(), moves.last_run);
+      for (const StepId awaited : moves.awaited) builder_.after_end(sent.back(), awaited);
+    }
+  }
+
+  void emit_await(const Task& task, std::uint32_t device) {
+    const bool forward = task.kind == Task::Kind::await_input;
+    const std::uint32_t from = forward ? task.slot - 1 : task.slot + 1;
+    const std::vector<StepId>& sent = sent_.at({from, task.microbatch, forward});
+    std::vector<StepId>& awaited = moves_[device].awaited;
+    awaited.insert(awaited.end(), sent.begin(), sent.end());
   }
 
   void send(const Task& task, std::uint32_t device, bool at_the_end) {
@@ -277,9 +331,10 @@ class PipelinePlanner {
   std::vector<LaneId> streams_;
   /// What later steps of a device wait for where it evicts.
   struct Moves {
-    std::vector<StepId> evictions, fetches;
+    std::vector<StepId> evictions, fetches, awaited;
     StepId last_run{};
   };
+  std::map<Sent, std::vector<StepId>> sent_;        ///< copies
   std::vector<Moves> moves_;                        ///< by device
   StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch

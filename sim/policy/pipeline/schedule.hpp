@@ -8,6 +8,10 @@
 /// (PolicyText::splits_backward), a whole one runs both halves of a stage as one operator of summed
 /// time, whose outputs are valid at its end; so one schedule may hold whole and split backwards.
 ///
+/// A send starts once the tasks before it in its order are done, the awaited among them, and sends
+/// of one device to another go in their order; an await holds up the next task that computes or
+/// sends.
+///
 /// What a device evicts frees room for the forwards and fetches that follow in its order: they wait
 /// for the end of it, and a fetch for the task before it, too. An eviction waits for the fetches
 /// before it, so that the partner holds no more than the orders say.
@@ -30,6 +34,10 @@ struct Task {
     backward,
     backward_input,
     backward_weight,
+    send_output,     ///< what the forward made leaves for the device of the next slot
+    send_gradient,   ///< what the backward made leaves for the device of the slot before
+    await_input,     ///< the device stands still until what the forward reads is there
+    await_gradient,  ///< or what the backward reads
     evict,  ///< what the slot keeps for a microbatch leaves for the memory of the device's partner
     fetch   ///< and comes back
   };
@@ -51,6 +59,8 @@ struct Schedule {
   std::vector<std::uint32_t> turned;
   std::uint32_t turned_from = 0;
   WeightUpdates updates;
+  /// Whether orders hold sends and awaits; else a value is sent when it is made.
+  bool messages_in_orders = false;
   std::vector<std::uint32_t> partners;  ///< by device; empty where none evicts
 };
 
