@@ -200,8 +200,10 @@ Metrics measure(const Program& program, const Execution& execution, std::int64_t
 
   metrics.makespan = execution.makespan;
   metrics.period = execution.period;
-  const double seconds = in_seconds(execution.makespan) +
-                         static_cast<double>(iterations - 1) * in_seconds(execution.period);
+  // The period of a periodic plan is that of a microbatch.
+  const double periods = static_cast<double>(iterations - 1) *
+                         (program.plan->steady_from_microbatch ? program.plan->microbatches : 1);
+  const double seconds = in_seconds(execution.makespan) + periods * in_seconds(execution.period);
   if (seconds > 0)
     metrics.throughput =
         static_cast<double>(program.workload->batch) * static_cast<double>(iterations) / seconds;

@@ -56,7 +56,8 @@ struct Metrics {
   std::optional<EnergyMetrics> energy;
 };
 
-/// Throughput is that of `iterations` in a row: N batches in makespan + (N - 1) periods. O(steps).
+/// Throughput is that of `iterations` in a row: N batches in makespan + (N - 1) periods; of a
+/// periodic plan, where a microbatch is a period, N - 1 for each microbatch. O(steps).
 [[nodiscard]] Metrics measure(const Program& program, const Execution& execution,
                               std::int64_t iterations);
 

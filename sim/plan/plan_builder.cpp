@@ -33,6 +33,9 @@ struct PlanBuilder::State {
   /// By memory: (tensor, microbatch) -> the latest stay, and that of the initial list. Looked up,
   /// never iterated.
   std::vector<std::unordered_map<std::uint64_t, BufferId>> stays, initial_stays;
+  /// By memory: (resident tensor, microbatch) -> the version that it reads. Never iterated.
+  std::vector<std::unordered_map<std::uint64_t, BufferId>> versions_read;
+  std::vector<bool> is_version, is_superseded;            ///< by buffer
   std::unordered_map<std::uint64_t, std::uint32_t> runs;  ///< (operator, microbatch) -> count
   std::vector<bool> taken;                                ///< by buffer: a copy takes it away
   std::vector<StepId> changed_by;  ///< by buffer: who last changed or added to it, or kNoStep
@@ -53,6 +56,10 @@ struct PlanBuilder::State {
   }
 
   std::optional<BufferId> stay(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
+    if (const auto& versions = versions_read[static_cast<std::size_t>(memory)]; !versions.empty())
+      if (const auto version = versions.find(key(static_cast<std::uint32_t>(tensor), microbatch));
+          version != versions.end())
+        return version->second;
     const auto& of_memory = stays[static_cast<std::size_t>(memory)];
     const auto found = of_memory.find(filed_as(tensor, microbatch));
     if (found == of_memory.end()) return std::nullopt;
@@ -64,6 +71,8 @@ struct PlanBuilder::State {
     stays[static_cast<std::size_t>(buffer.memory)][filed_as(buffer.tensor, buffer.microbatch)] = id;
     plan.buffers.push_back(buffer);
     taken.push_back(false);
+    is_version.push_back(false);
+    is_superseded.push_back(false);
     changed_by.push_back(kNoStep);
     last_read.push_back(kNoRead);
     return id;
@@ -181,7 +190,10 @@ struct PlanBuilder::State {
     switch (workload[plan[buffer].tensor].lifetime) {
       case Lifetime::step:
         return true;
-      case Lifetime::resident:
+      case Lifetime::resident:  // the last version stays
+        if (is_superseded[static_cast<std::size_t>(buffer)]) return true;
+        if (is_version[static_cast<std::size_t>(buffer)]) return false;
+        [[fallthrough]];
       case Lifetime::input:  // what was there stays; a copy of it goes
         return readers.producer(buffer) != kNoStep;
       case Lifetime::stays:
@@ -238,10 +250,11 @@ struct PlanBuilder::State {
 
 PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std::string policy)
     : state_(std::make_unique<State>(
-          State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
+          State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
   state_->plan.policy = std::move(policy);
   state_->stays.resize(platform.memories.size());
   state_->initial_stays.resize(platform.memories.size());
+  state_->versions_read.resize(platform.memories.size());
 }
 
 PlanBuilder::~PlanBuilder() = default;
@@ -316,6 +329,33 @@ void PlanBuilder::release(TensorId tensor, std::uint32_t microbatch, MemoryId me
 void PlanBuilder::hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory,
                              StepId step) {
   state_->holds.emplace_back(state_->source(tensor, microbatch, memory), step);
+}
+
+BufferId PlanBuilder::version(TensorId tensor, MemoryId memory) {
+  return state_->source(tensor, 0, memory);
+}
+
+BufferId PlanBuilder::add_version(TensorId tensor, MemoryId memory, std::uint32_t microbatch,
+                                  StepId after) {
+  const StepId made = copy(channel(memory, memory), tensor, microbatch, SourceRelease::keep);
+  after_end(made, after);
+  const Plan& plan = state_->plan;
+  const BufferId before = plan.list(plan[made].reads).front();
+  const BufferId version = plan.list(plan[made].writes).front();
+  state_->is_superseded[static_cast<std::size_t>(before)] = true;
+  state_->is_version[static_cast<std::size_t>(version)] = true;
+  return version;
+}
+
+void PlanBuilder::read_version(BufferId version, std::uint32_t microbatch) {
+  const Buffer& buffer = state_->plan[version];
+  state_->versions_read[static_cast<std::size_t>(buffer.memory)]
+                       [key(static_cast<std::uint32_t>(buffer.tensor), microbatch)] = version;
+}
+
+void PlanBuilder::read_latest(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
+  state_->versions_read[static_cast<std::size_t>(memory)].erase(
+      key(static_cast<std::uint32_t>(tensor), microbatch));
 }
 
 void PlanBuilder::order_grants(MemoryId memory) {

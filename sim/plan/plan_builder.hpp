@@ -57,6 +57,18 @@ class PlanBuilder {
   /// copy takes away.
   void hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory, StepId step);
 
+  /// The stay from which a resident tensor is read in `memory`; placed there if it is not.
+  BufferId version(TensorId tensor, MemoryId memory);
+
+  /// Makes a new version of a resident tensor: a copy within `memory`, in no time, after the end of
+  /// `after`. Steps added later read it; the version before it goes after its last reader.
+  BufferId add_version(TensorId tensor, MemoryId memory, std::uint32_t microbatch, StepId after);
+
+  /// Steps of `microbatch` read the tensor of `version` from it, until they are told otherwise:
+  /// read_latest() makes them read the latest version again.
+  void read_version(BufferId version, std::uint32_t microbatch);
+  void read_latest(TensorId tensor, std::uint32_t microbatch, MemoryId memory);
+
   /// Makes `memory` grant allocations strictly in issue order.
   void order_grants(MemoryId memory);
 

@@ -199,13 +199,21 @@ class Checker {
                                  static_cast<std::size_t>(std::ranges::count_if(readers, takes)));
   }
 
+  /// Whether a copy within its memory makes a later version of the buffer.
+  bool has_successor(BufferId buffer, const Readers& readers) const {
+    return std::ranges::any_of(readers.of(buffer), [&](StepId s) {
+      return plan_[s].kind == StepKind::copy && plan_[plan_[s].lane].to == plan_[buffer].memory;
+    });
+  }
+
   void check_release(const Release& release, const Readers& readers,
                      std::vector<std::uint8_t>& freed) {
     const auto b = static_cast<std::size_t>(release.buffer);
     const Lifetime lifetime = workload_[plan_[release.buffer].tensor].lifetime;
     if (freed[b]++ != 0) refuse("{} is released twice", name(release.buffer));
     const bool was_there = readers.producer(release.buffer) == kNoStep;
-    if (was_there && (lifetime == Lifetime::resident || lifetime == Lifetime::input))
+    if (was_there && (lifetime == Lifetime::input ||
+                      (lifetime == Lifetime::resident && !has_successor(release.buffer, readers))))
       refuse("{} is released, but it is resident", name(release.buffer));
     if (lifetime == Lifetime::stays)
       refuse("{} is released, but it stays to the end", name(release.buffer));
@@ -247,7 +255,7 @@ class Checker {
     check_optimizer(runs);
   }
 
-  /// An optimizer operator runs once a step, after all microbatches.
+  /// An optimizer operator runs once a step, or after each of several microbatches.
   void check_optimizer(const std::vector<std::uint32_t>& runs) {
     const std::size_t operators = workload_.operators.size();
     for (std::size_t op = workload_.optimizer_begin; op < operators; ++op) {

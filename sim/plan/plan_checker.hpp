@@ -12,7 +12,8 @@
 ///   5. every buffer that is read is written by some step or in place from the start;
 ///   6. a release waits, in every lane, for the last reader there; nothing is released twice,
 ///   nothing that
-///      is resident is released;
+///      is resident is released, but for versions of which a copy within their memory makes the
+///      next;
 ///   7. every forward and backward operator runs for every microbatch, backwards exactly once;
 ///   8. what an operator changes in place nobody else reads at the same time: see
 ///   plan/in_place_order.hpp.

@@ -25,6 +25,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_vdnn_dyn_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_v_policy();
+[[nodiscard]] PolicyInfo pipeline_bpipe_policy();
 [[nodiscard]] PolicyInfo pipeline_chimera_policy();
 [[nodiscard]] PolicyInfo pipeline_csv_policy();
 [[nodiscard]] PolicyInfo pipeline_dualpipe_policy();
@@ -34,6 +35,8 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_interleaved_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_interleaved_zb_policy();
 [[nodiscard]] PolicyInfo pipeline_looped_bfs_policy();
+[[nodiscard]] PolicyInfo pipeline_pipedream_policy();
+[[nodiscard]] PolicyInfo pipeline_pipedream_2bw_policy();
 [[nodiscard]] PolicyInfo pipeline_v_half_policy();
 [[nodiscard]] PolicyInfo pipeline_v_min_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_1p_policy();

@@ -180,6 +180,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
 }
 
 bool can_split(const WorkloadSource& workload) {
+  if (std::holds_alternative<LayersSpec>(workload)) return true;
   const auto* chain = std::get_if<ChainSpec>(&workload);
   return chain != nullptr && std::ranges::all_of(chain->stages, [](const StageSpec& stage) {
            return stage.backward_input.has_value();

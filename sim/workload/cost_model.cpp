@@ -6,6 +6,8 @@
 namespace plimsoll {
 namespace {
 
+__extension__ using Wide = __int128;
+
 const char* name(DType dtype) {
   switch (dtype) {
     case DType::fp64:
@@ -42,6 +44,21 @@ Time roofline(const Operator& op, DType dtype, const Processor& processor, ByteR
                                               transfer_time(op.traffic, bandwidth * share));
 }
 
+/// The weight half of the backward that `op` begins, or nullptr.
+const Operator* second_half(const Workload& workload, std::size_t op) {
+  if (workload.operators[op].phase != Phase::backward_input || op + 1 == workload.operators.size())
+    return nullptr;
+  const Operator& next = workload.operators[op + 1];
+  const bool halves = next.phase == Phase::backward_weight && !next.given_time &&
+                      next.forward == workload.operators[op].forward;
+  return halves && next.flops > Flops{} ? &next : nullptr;
+}
+
+/// `part` / `whole` of `time`, rounded down. Precondition: part <= whole.
+Time share_of(Time time, Flops part, Flops whole) {
+  return Time{static_cast<std::int64_t>(Wide{time.count()} * part.count() / whole.count())};
+}
+
 }  // namespace
 
 CostOverflow::CostOverflow(const Operator& op, const Processor& processor)
@@ -56,13 +73,23 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
   const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
   std::vector<Time> times;
   times.reserve(workload.operators.size());
-  for (const Operator& op : workload.operators) {
+  while (times.size() < workload.operators.size()) {
+    const Operator& op = workload.operators[times.size()];
     if (op.given_time) {
       times.push_back(*op.given_time);
       continue;
     }
     try {
-      times.push_back(roofline(op, workload.dtype, unit, bandwidth));
+      const Operator* second = second_half(workload, times.size());
+      Operator whole = op;
+      if (second != nullptr) {
+        whole.flops += second->flops;
+        whole.traffic += second->traffic;
+      }
+      const Time time = roofline(whole, workload.dtype, unit, bandwidth);
+      const Time rest = second != nullptr ? share_of(time, second->flops, whole.flops) : Time{};
+      times.push_back(time - rest);
+      if (second != nullptr) times.push_back(rest);
     } catch (const QuantityOverflow&) {
       throw CostOverflow(op, unit);
     }

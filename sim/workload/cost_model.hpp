@@ -6,6 +6,10 @@
 /// that share of the memory's bandwidth, one bound by arithmetic that share of the peak: the same
 /// number serves both, as in a platform file. Given times pass through unchanged, without launch
 /// overhead.
+///
+/// The halves of one backward (a `backward_weight` right after the `backward_input` of the same
+/// forward) take the time of both as one operator, each its share of the FLOPs; what the division
+/// leaves over goes to the first. So a schedule that splits has the same work as one that does not.
 #pragma once
 
 #include "platform/platform.hpp"

@@ -31,9 +31,10 @@ std::int64_t update_flops(Optimizer optimizer) {
 /// Turns a network into the operators of a step.
 class StepBuilder {
  public:
-  StepBuilder(const std::string& name, const Network& network, Optimizer optimizer)
+  StepBuilder(const std::string& name, const Network& network, Optimizer optimizer, bool split)
       : network_(network),
         optimizer_(optimizer),
+        split_(split),
         builder_(name),
         storages_(network.storages.size(), kNoTensor),
         gradients_(network.gradients, kNoTensor),
@@ -167,20 +168,58 @@ class StepBuilder {
       else
         spec.reads.push_back(incoming);
     }
+    const std::int64_t inputs = std::ranges::count_if(
+        op.inputs, [&](std::uint32_t input) { return trains_[gradient_of(input)]; });
+    if (split_ && inputs > 0 && multiplies_weight(op, layer))
+      return add_halves(op, layer, incoming, inputs, std::move(spec));
+    if (split_) spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
     read_kept(op, layer, spec);
-    std::int64_t products = 0;
-    for (const std::uint32_t input : op.inputs)
-      if (trains_[gradient_of(input)]) {
-        contribute(op, input, incoming, spec);
-        ++products;
-      }
-    if (!layer.used.empty()) ++products;
+    contribute(op, incoming, spec);
     for (const std::size_t p : layer.used) contribute(parameters_of_[p], spec);
+    add_products(op, inputs + (layer.used.empty() ? 0 : 1), spec);
     if (spec.kept.empty() && spec.workspace == Bytes{}) return;
-    if (op.effect.macs != Elements{}) spec.flops += Flops{2} * op.effect.macs.count() * products;
+    add_whole(std::move(spec));
+  }
+
+  /// Whether the output is a product of inputs and weight, so that each gradient is one of the
+  /// incoming gradient and the other factor.
+  static bool multiplies_weight(const NetworkOperator& op, const Layer& layer) {
+    return !layer.used.empty() && op.effect.macs != Elements{} && !op.effect.keeps_output &&
+           op.effect.extras.empty();
+  }
+
+  /// What both halves read is traffic of the first.
+  void add_halves(const NetworkOperator& op, const Layer& layer, TensorId incoming,
+                  std::int64_t inputs, OperatorSpec input) {
+    OperatorSpec weight;
+    weight.name = op.name + ".backward_weight";
+    weight.phase = Phase::backward_weight;
+    weight.operator_class = input.operator_class;
+    weight.forward = layer.forward;
+    weight.reads = {incoming};
+    for (const std::uint32_t read : op.inputs) add_once(weight.reads, storage_of(read));
+    for (const std::size_t p : layer.used) contribute(parameters_of_[p], weight);
+    add_products(op, 1, weight);
+
+    input.name = op.name + ".backward_input";
+    input.phase = Phase::backward_input;
+    for (const std::size_t p : layer.used) add_once(input.reads, parameters_of_[p].tensor);
+    contribute(op, incoming, input);
+    add_products(op, inputs, input);
+    weight.traffic = traffic(weight) - builder_[incoming].bytes;
+    add_whole(std::move(input));
+    weight.bare = weight.kept;
+    builder_.add(std::move(weight));
+  }
+
+  void add_whole(OperatorSpec spec) {
     spec.bare = spec.kept;
     spec.traffic = traffic(spec);
     builder_.add(std::move(spec));
+  }
+
+  static void add_products(const NetworkOperator& op, std::int64_t products, OperatorSpec& spec) {
+    if (op.effect.macs != Elements{}) spec.flops += Flops{2} * op.effect.macs.count() * products;
   }
 
   /// The gradient of the network's output, where no loss makes it.
@@ -199,6 +238,11 @@ class StepBuilder {
     for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
     if (op.effect.backward_reads_parameters)
       for (const std::size_t p : layer.used) add_once(spec.reads, parameters_of_[p].tensor);
+  }
+
+  void contribute(const NetworkOperator& op, TensorId incoming, OperatorSpec& spec) {
+    for (const std::uint32_t input : op.inputs)
+      if (trains_[gradient_of(input)]) contribute(op, input, incoming, spec);
   }
 
   /// The operator's part of the gradient of one of its inputs.
@@ -257,6 +301,7 @@ class StepBuilder {
 
   const Network& network_;
   Optimizer optimizer_;
+  bool split_;
   WorkloadBuilder builder_;
   std::vector<TensorId> storages_;   ///< by storage
   std::vector<TensorId> gradients_;  ///< by number of gradient
@@ -272,7 +317,7 @@ Workload build(const LayersSpec& layers, const WorkloadOptions& options) {
   const Network network = expand(layers, options);
   const Optimizer optimizer =
       options.optimizer.value_or(layers.optimizer.value_or(Optimizer::none));
-  Workload workload = StepBuilder(layers.name, network, optimizer).build();
+  Workload workload = StepBuilder(layers.name, network, optimizer, options.split_backward).build();
   set_batch(workload, layers.batch, options);
   return workload;
 }

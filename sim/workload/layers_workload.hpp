@@ -13,6 +13,14 @@
 ///   is added.
 /// Optimizer: one operator for each layer with parameters.
 ///
+/// With `split_backward` the backward of a convolution or a linear layer is two operators:
+/// `backward_input` makes the gradients of its inputs from the weight, `backward_weight`, right
+/// after it, those of its parameters from its inputs, which are kept until then; so is the incoming
+/// gradient, which both read. Either has the multiply-adds of its own products. What has nothing to
+/// multiply a weight with is whole: with the gradients of inputs where it makes any (a
+/// normalization makes those of its parameters in the same pass), else with those of weights (the
+/// first layer, an embedding).
+///
 /// Pure dtypes: values, parameters and gradients are all of `dtype`, optimizer state is fp32.
 #pragma once
 

@@ -22,16 +22,11 @@ WorkloadSource read_as(const Format<T>& format, const Node& node, Diagnostics& d
 
 /// Chains and graphs have neither layers nor a loss.
 void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
-  if (std::holds_alternative<LayersSpec>(source)) {
-    if (options.split_backward)
-      refuse(std::get<LayersSpec>(source).where,
-             "only a chain can split its backward; this is a network of layers");
-    return;
-  }
+  if (std::holds_alternative<LayersSpec>(source)) return;
   const Location& where = place_of(source);
   const std::string form = std::holds_alternative<ChainSpec>(source) ? "chain" : "graph";
   if (options.split_backward && form == "graph")
-    refuse(where, "only a chain can split its backward; this is a graph");
+    refuse(where, "a graph cannot split its backward; a chain and a network of layers can");
   if (options.loss) refuse(where, "a " + form + " takes no `loss`: its loss costs nothing");
   if (!options.with.empty())
     refuse(options.with.front().first.where, "a " + form + " takes no `with`: it has no numbers");

@@ -220,4 +220,72 @@ TEST_CASE("the steady interval counts both operators of a pair") {
   CHECK(it.execution.period == Time{seconds(8).count() / 3});
 }
 
+TEST_CASE("a plan can say: the steady interval ends before the drain") {
+  // The pairs above end at 4, 7, 10, and the last backward alone at 12: until microbatch 2 the
+  // interval is 3 s.
+  const Workload workload = test::workload_of(
+      "workload: w\nchain:\n  - {name: s, forward: 1 s, backward: 2 s, saved: 1 B}\n");
+  const Platform platform = test::platform_of(kTwoGpus);
+  const Named named(workload, platform);
+  PlanBuilder builder(workload, platform, "pairs");
+  const LaneId stream = builder.stream(kGpu);
+  const OperatorId forward = named.op("s.forward"), backward = named.op("s.backward");
+  builder.compute(stream, forward, 0);
+  for (std::uint32_t k = 0; k < 3; ++k)
+    builder.pair(stream, {forward, k + 1, Form::keep}, {backward, k, Form::keep}, seconds(3));
+  builder.compute(stream, backward, 3);
+  Plan plan = builder.finish();
+  plan.steady_from_microbatch = 0;
+  plan.steady_until_microbatch = 2;
+  CHECK(test::play(std::move(plan), workload, platform).execution.period == seconds(3));
+}
+
+TEST_CASE("a plan can say: versions of parameters") {
+  // F(0) [0,1), F(1) [1,2), B(0) [2,3), an update makes a second version at 3, B(1) [3,4) reads the
+  // first one still, F(2) [4,5) the second, B(2) [5,6). At 3 there are both versions, the gradient
+  // and what microbatch 1 keeps: 10 + 10 + 10 + 1. From 4 on the first version is gone.
+  const Workload workload = test::workload_of(
+      "workload: w\nchain:\n"
+      "  - {name: s, forward: 1 s, backward: 1 s, saved: 1 B, parameters: 10 B}\n");
+  const Platform platform = test::platform_of(kTwoGpus);
+  const Named named(workload, platform);
+  const TensorId weights = named.tensor("s.parameters");
+  const OperatorId forward = named.op("s.forward"), backward = named.op("s.backward");
+
+  PlanBuilder builder(workload, platform, "versions");
+  const LaneId stream = builder.stream(kGpu);
+  builder.compute(stream, forward, 0);
+  const BufferId first = builder.version(weights, kHbm);
+  builder.read_version(first, 1);
+  builder.compute(stream, forward, 1);
+  const StepId b0 = builder.compute(stream, backward, 0);
+  const BufferId second = builder.add_version(weights, kHbm, 0, b0);
+  const StepId b1 = builder.compute(stream, backward, 1);
+  const StepId f2 = builder.compute(stream, forward, 2);
+  builder.compute(stream, backward, 2);
+  const Played it = test::play(builder.finish(), workload, platform);
+  CHECK(it.execution.makespan == seconds(6));
+  CHECK(it.peak(kHbm) == 31);
+  const auto reads = [&](StepId step, BufferId buffer) {
+    const auto list = it.plan.list(it.plan[step].reads);
+    return std::ranges::find(list, buffer) != list.end();
+  };
+  CHECK(reads(b1, first));
+  CHECK_FALSE(reads(b1, second));
+  CHECK(reads(f2, second));
+  std::vector<BufferId> released;
+  for (const Release& release : it.plan.releases)
+    if (it.plan[release.buffer].tensor == weights) released.push_back(release.buffer);
+  CHECK(released == std::vector{first});
+
+  // Without a next version parameters stay.
+  Plan without = it.plan;
+  for (Step& step : without.steps)
+    if (step.kind == StepKind::copy) without.buffer_lists[step.reads.begin] = second;
+  const Topology topology(platform);
+  const auto problems = check_plan(without, workload, platform, topology);
+  CHECK(std::ranges::find(problems, "`s.parameters` in `hbm` is released, but it is resident") !=
+        problems.end());
+}
+
 }  // namespace plimsoll

@@ -45,7 +45,8 @@ auto content(const Plan& plan) {
     releases.emplace_back(r.buffer, std::vector<StepId>(after.begin(), after.end()));
   }
   return std::tuple(plan.policy, plan.microbatches, lanes, buffers, plan.initial, steps, releases,
-                    plan.ordered_grants, plan.limits, plan.steady_from_microbatch);
+                    plan.ordered_grants, plan.limits, plan.steady_from_microbatch,
+                    plan.steady_until_microbatch);
 }
 
 auto estimates(const Plan& plan) {
@@ -169,6 +170,7 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
   builder.compute(gpu, op("s1.backward"), 1);
   Plan plan = builder.finish();
   plan.steady_from_microbatch = 0;
+  plan.steady_until_microbatch = 1;
   plan.claims = {.makespan = Time{8'500'000'000},
                  .period = Time{0},
                  .peak = {{kHbm, Bytes{9 << 20}}, {kDisk, Bytes{0}}},
@@ -305,6 +307,13 @@ TEST_CASE("counts of microbatches are held to the plan", "[plan_file]") {
   CHECK(refusal_of(R"("microbatches": 1,)", two + "0,") == "(accepted)");
   CHECK(refusal_of(R"("microbatches": 1,)", two + "1,") ==
         "a.plan: error: steady_from_microbatch: is 1; with 2 microbatches no interval is steady");
+  CHECK(refusal_of(R"("microbatches": 1,)", two + R"(0, "steady_until_microbatch": 1,)") ==
+        "(accepted)");
+  for (const char* until : {"0", "2"})
+    CHECK(refusal_of(R"("microbatches": 1,)",
+                     two + R"(0, "steady_until_microbatch": )" + until + ",") ==
+          "a.plan: error: steady_until_microbatch: is " + std::string(until) +
+              "; expected one of 2 microbatches, after `steady_from_microbatch`");
 }
 
 TEST_CASE("claims and bounds are counts", "[plan_file]") {

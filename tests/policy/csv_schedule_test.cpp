@@ -1,9 +1,11 @@
 // Schedules in PyTorch's CSV: the known ones, and what is wrong with others.
 #include "policy/pipeline/schedule_csv.hpp"
 #include "support/policies.hpp"
+#include "support/split_pipelines.hpp"
 
 #include <filesystem>
 #include <fstream>
+#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -63,8 +65,8 @@ TEST_CASE("csv: the known schedules have their makespans and peaks") {
 
 TEST_CASE("csv: what is wrong is said with its place") {
   CHECK(error_of("0F0,0B0x\n") ==
-        "s.csv:1:5: error: found `0B0x`; expected an action such as `0F1`, `0B1`, `0I1`, `0W1` or "
-        "`(0F4;7B0)OVERLAP_F_B`");
+        "s.csv:1:5: error: found `0B0x`; expected an action such as `0F1`, `0B1`, `0I1`, `0W1`, "
+        "`(0F4;7B0)OVERLAP_F_B`, `0SEND_F1`, `1RECV_F1` or `0UNSHARD`");
   CHECK(error_of("0F0,0F0,0B0\n") == "s.csv:1:5: error: `0F0` is there already, in line 1");
   CHECK(error_of("0F0,0B0\n0F1,0B1\n").find("s.csv:2:1: error: stage 0 is on rank 0 already") == 0);
   CHECK(error_of("0F0,0B0,0F1,0I1\n") ==
@@ -81,6 +83,88 @@ TEST_CASE("csv: a schedule that would hang is refused with the cycle") {
   CHECK(error_of("0B0,0F0\n") ==
         "s.csv:1:1: error: the schedule hangs: rank 0 waits at `0B0` for `0F0` of rank 0 (line 1, "
         "column 5)");
+}
+
+namespace {
+
+/// Two stages of F = 1 s and BW = 2 s on two devices.
+test::Played play_rows(const std::string& rows, const std::string& latency) {
+  const auto path = std::filesystem::temp_directory_path() /
+                    fmt::format("plimsoll_csv_schedule_{}.csv", ::getpid());
+  std::ofstream(path, std::ios::binary) << rows;
+  test::Played run = test::play_policy(
+      fmt::format("{{name: pipeline/csv, file: {}}}", path.string()),
+      test::workload_of("workload: w\nchain:\n"
+                        "  - {name: s0, forward: 1 s, backward: 2 s, saved: 1 B}\n"
+                        "  - {name: s1, forward: 1 s, backward: 2 s, saved: 1 B}\n"),
+      test::platform_of(test::row_yaml(2, latency)));
+  std::filesystem::remove(path);
+  test::require_claims_hold(run);
+  REQUIRE(run.plan.claims.makespan);
+  return run;
+}
+
+}  // namespace
+
+TEST_CASE("csv: a receive holds its rank up until the value is there") {
+  // Derived receives: F0 [0,1), F1 [1,2); 1F0 [1,2), 1B0 [2,4); B0 [4,6); 1F1 [4,5), 1B1 [5,7);
+  // B1 [7,9).
+  CHECK(play_rows("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n", "0 s").execution.makespan ==
+        test::seconds(9));
+  // Received before it is read: 1F0 [1,2), 1B0 [2,4); only then F1 [4,5), B0 [5,7); 1F1 [5,6),
+  // 1B1 [6,8); B1 [8,10).
+  CHECK(play_rows("0F0,0SEND_F0,0RECV_B0,0F1,0SEND_F1,0B0,0RECV_B1,0B1\n"
+                  "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
+                  "0 s")
+            .execution.makespan == test::seconds(10));
+}
+
+TEST_CASE("csv: sends leave in their order, once their rank has come to them") {
+  // F0 [0,1), F1 [1,2); the link takes a second: F1 leaves [2,3), F0 [3,4). 1F0 [4,5), 1B0 [5,7),
+  // 1F1 [7,8), 1B1 [8,10); the gradients leave [7,8) and [10,11); B0 [8,10), B1 [11,13).
+  CHECK(play_rows("0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
+                  "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n",
+                  "1 s")
+            .execution.makespan == test::seconds(13));
+}
+
+TEST_CASE("csv: gathering, dropping and reducing cost nothing, and keep to an order") {
+  const std::string one = "0UNSHARD,0F0,0SEND_F0,0RECV_B0,0B0,0REDUCE_GRAD,0RESHARD\n";
+  const std::string two = "1RECV_F0,1UNSHARD,1F0,1B0,1REDUCE_GRAD,1SEND_B0,1RESHARD\n";
+  CHECK(play_rows(one + two, "0 s").execution.makespan == test::seconds(6));
+  CHECK(error_of("0F0,0UNSHARD,0SEND_F0,0RECV_B0,0B0\n" + two) ==
+        "s.csv:1:1: error: `0F0` runs where the parameters of stage 0 are not gathered; expected "
+        "`0UNSHARD` before it");
+  CHECK(error_of("0UNSHARD,0F0,0SEND_F0,0UNSHARD,0RECV_B0,0B0\n" + two) ==
+        "s.csv:1:23: error: stage 0 is gathered already");
+  CHECK(error_of("0F0,0SEND_F0,0REDUCE_GRAD,0RECV_B0,0B0\n" + two) ==
+        "s.csv:1:14: error: `0B0` adds to the gradients of stage 0 after they are reduced");
+  CHECK(error_of("0F0,0SEND_F0,0RECV_B0,0B0,1RESHARD\n" + two) ==
+        "s.csv:1:27: error: stage 1 is not on rank 0");
+}
+
+TEST_CASE("csv: messages are all there, and only where they cross ranks") {
+  const std::string two = "1RECV_F0,1F0,1B0,1SEND_B0\n";
+  CHECK(error_of("0F0,0SEND_F0,0B0\n" + two) ==
+        "s.csv:1: error: `0RECV_B0` is not there; a schedule with messages has all of them");
+  CHECK(error_of("0F0,0SEND_F0,,0RECV_B0,0B0\n" + two) ==
+        "s.csv:1:14: error: an empty cell in a schedule with messages; expected an action");
+  CHECK(error_of("0F0,0SEND_F0,0RECV_B0,0B0,0SEND_B0\n" + two) ==
+        "s.csv:1:27: error: `0SEND_B0` crosses no ranks");
+}
+
+TEST_CASE("csv: messages that wait for each other are refused with the cycle") {
+  // Rank 0 waits for the gradient before it sends the second activation, which rank 1 wants first.
+  CHECK(
+      error_of("0F0,0SEND_F0,0RECV_B0,0B0,0F1,0SEND_F1,0RECV_B1,0B1\n"
+               "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\n") ==
+      "s.csv:1:14: error: the schedule hangs: rank 0 waits at `0RECV_B0` for `1SEND_B0` of rank 1 "
+      "(line 2, column 27); rank 1 waits at `1RECV_F1` for `0SEND_F1` of rank 0 (line 1, column "
+      "31)");
+  CHECK(
+      error_of("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1SEND_B0,1B0\n") ==
+      "s.csv:2:14: error: the schedule hangs: rank 1 waits at `1SEND_B0` for `1B0` of rank 1 (line "
+      "2, column 23)");
 }
 
 }  // namespace plimsoll

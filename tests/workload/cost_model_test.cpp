@@ -55,6 +55,29 @@ TEST_CASE("an operator takes the longer of arithmetic and traffic, and its launc
   CHECK(duration(op, slow) == Time{45'000'000});
 }
 
+TEST_CASE("halves of a backward share the time of the whole by their FLOPs") {
+  // 1e6 and 3e6 FLOP are 8 us at 0.5e12 /s, both traffics 3e4 B 0.6 us; launch 5 us. Of 13 us
+  // three quarters go to the weight half: 9.75 us.
+  Operator first;
+  first.phase = Phase::backward_input;
+  first.operator_class = OperatorClass::matmul;
+  first.forward = OperatorId{0};
+  first.flops = Flops{1'000'000};
+  first.traffic = Bytes{20'000};
+  Operator second = first;
+  second.phase = Phase::backward_weight;
+  second.flops = Flops{3'000'000};
+  second.traffic = Bytes{10'000};
+  Workload workload;
+  workload.operators = {first, second};
+  CHECK(durations(workload, platform(), ProcessorId{0}) ==
+        std::vector{Time{3'250'000}, Time{9'750'000}});
+  // Of another forward they are operators of their own: 2 us and 6 us, and a launch each.
+  workload.operators[1].forward = OperatorId{1};
+  CHECK(durations(workload, platform(), ProcessorId{0}) ==
+        std::vector{Time{7'000'000}, Time{11'000'000}});
+}
+
 TEST_CASE("given times pass unchanged") {
   Operator op;
   op.given_time = Time{17};

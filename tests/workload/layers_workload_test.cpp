@@ -112,6 +112,29 @@ TEST_CASE("microbatches are built at their own size") {
   CHECK(net.saved_bytes == build_text(text, {.batch = 8}).saved_bytes);
 }
 
+TEST_CASE("a split backward makes gradients of inputs and of weights apart") {
+  // 8 samples: linear 4 -> 8 (32 weights, 8 biases), ReLU in place, linear 8 -> 2, MSE. The first
+  // layer's input needs no gradient, so its backward is a weight half alone; ReLU has no weight.
+  const std::string text = network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse");
+  const Workload net = build_text(text, {.batch = 8, .split_backward = true});
+  const Workload whole = build_text(text, {.batch = 8});
+  const Operator& input = find_operator(net, "linear_2.backward_input");
+  const Operator& weight = find_operator(net, "linear_2.backward_weight");
+  // Either is a product of 8 x 2 x 8 multiply-adds.
+  CHECK(input.flops == Flops{2 * 8 * 2 * 8});
+  CHECK(weight.flops == Flops{2 * 8 * 2 * 8});
+  CHECK(names(net, input.reads) == "linear_2.gradient linear_2.weight linear_2.bias");
+  CHECK(names(net, input.kept) == "linear_1.gradient");
+  CHECK(names(net, weight.reads) == "linear_2.gradient linear_1");
+  CHECK(names(net, weight.kept) == "linear_2.weight.gradient linear_2.bias.gradient");
+  const Operator& both = find_operator(whole, "linear_2.backward");
+  CHECK(input.flops + weight.flops == both.flops);
+  CHECK(input.traffic + weight.traffic == both.traffic);
+  CHECK(find_operator(net, "linear_1.backward").phase == Phase::backward_weight);
+  CHECK(find_operator(net, "relu_1.backward").phase == Phase::backward_input);
+  CHECK(net.saved_bytes == whole.saved_bytes);
+}
+
 TEST_CASE("layers that cannot be are refused with their place") {
   CHECK_THAT(layers_error("  - cnov2d: {channels: 1, kernel: 1}\n"),
              Contains("test.yaml:5:5") && Contains("unknown layer `cnov2d`") &&
@@ -138,8 +161,6 @@ TEST_CASE("layers that cannot be are refused with their place") {
   CHECK_THAT(layers_error("  - {relu: , gelu: }\n"), Contains("a mapping with 2 keys"));
   CHECK_THAT(layers_error("  - relu: {name: a}\n  - relu: {name: a}\n"), Contains("`a` is taken"));
   CHECK_THAT(layers_error("  - relu: 3\n  - flatten: 3\n"), Contains("`flatten` takes no number"));
-  CHECK_THAT(error_of("workload: w\ninput: [1]\nlayers: [linear: 1]\n", {.split_backward = true}),
-             Contains("only a chain can split"));
   CHECK_THAT(error_of("workload: w\nwith: {width: 1}\ninput: [1]\nlayers: [linear: width]\n",
                       {.with = {{{"widht", {"--set #1", 0, 0}}, 2}}}),
              Contains("--set #1") && Contains("did you mean `width`?"));

@@ -48,12 +48,15 @@ PolicyInfo pipeline_csv_policy() {
   PolicyInfo info = make_policy<CsvParameters>(
       {.name = "pipeline/csv",
        .summary = "A schedule of your own, in PyTorch's CSV.",
-       .paper = "PyTorch, torch/distributed/pipelining/schedules.py (compute_only form)",
+       .paper = "PyTorch, torch/distributed/pipelining/schedules.py (forms compute_only and "
+                "compute_comms)",
        .assumes = "one row a device, every stage on one of them; where a backward is in halves, a "
-                  "chain whose stages give both; an overlapped pair lasts as long as its parts "
+                  "chain whose stages give both, or a network; an overlapped pair lasts as long as "
+                  "its parts "
                   "together",
        .guarantees =
-           "none: runs what the file says; a schedule that hangs is refused with the cycle",
+           "none: runs what the file says, in its order of sends, each receive holding its rank up "
+           "until the value is there; a schedule that hangs is refused with the cycle",
        .complexity = "O(cells x operators of a stage)"},
       csv_record(), plan_csv);
   // How the workload is built depends on the file.

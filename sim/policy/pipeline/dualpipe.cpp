@@ -46,10 +46,10 @@ PolicyInfo pipeline_dualpipe_policy() {
                   "copies of the parameters.",
        .paper = "DeepSeek-AI 2024, \"DeepSeek-V3 Technical Report\", arXiv:2412.19437; "
                 "github.com/deepseek-ai/DualPipe",
-       .assumes =
-           "one stage a device and direction; p even, microbatches even and >= 2p; a chain "
-           "whose stages give both halves of their backward; an overlapped pair lasts as long "
-           "as its parts together; the two copies' gradients are not summed over links",
+       .assumes = "one stage a device and direction; p even, microbatches even and >= 2p; a chain "
+                  "whose stages give both halves of their backward, or a network; an overlapped "
+                  "pair lasts as long "
+                  "as its parts together; the two copies' gradients are not summed over links",
        .guarantees =
            "greatest idle (p/2-1)(F&B + BW - 3W) on equal stages with F = B and no message "
            "latency; keeps p+1 stages of microbatches on every device",

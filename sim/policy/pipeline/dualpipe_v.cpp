@@ -36,7 +36,7 @@ PolicyInfo pipeline_dualpipe_v_policy() {
                 "schedule); PyTorch's ScheduleDualPipeV",
        .assumes =
            "two chunks a device, microbatches >= 2p; a chain whose stages give both halves of "
-           "their backward; an overlapped pair lasts as long as its parts together",
+           "their backward, or a network; an overlapped pair lasts as long as its parts together",
        .guarantees =
            "greatest idle (p-1)(F&B + BW - 3W) of a chunk on equal chunks with F = B and no "
            "message latency; keeps 2p+1 chunks on every device",

@@ -71,9 +71,9 @@ PolicyInfo pipeline_interleaved_zb_policy() {
        .summary = "Interleaved 1F1B with split backwards and a shorter warm-up.",
        .paper = "PyTorch, torch.distributed.pipelining, ScheduleInterleavedZeroBubble; after Qi et "
                 "al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241",
-       .assumes =
-           "a chain whose stages give both halves of their backward; microbatches a multiple "
-           "of max(1, microbatches / devices, rounded down)",
+       .assumes = "a chain whose stages give both halves of their backward, or a network; "
+                  "microbatches a multiple "
+                  "of max(1, microbatches / devices, rounded down)",
        .guarantees =
            "idle (p-1)(F+B-W) in chunk times on equal stages without message latency, W <= min(F, "
            "B), microbatches a multiple of the devices; every device keeps p microbatches",

@@ -1,20 +1,22 @@
-#include "policy/pipeline/schedule.hpp"
+#include "policy/pipeline/one_f_one_b.hpp"
+
 #include "policy/registry.hpp"
 
 #include <algorithm>
 
 namespace plimsoll {
 
-namespace {
+std::uint32_t warm_up_of_1f1b(std::uint32_t devices, std::uint32_t device,
+                              std::uint32_t microbatches) {
+  return std::min(devices - 1 - device, microbatches);
+}
 
-/// Device i: w = min(p-1-i, m) forwards; then for k = 0..m-w-1 forward w+k, backward k; then the
-/// rest.
 Schedule one_f_one_b(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t) {
   Schedule schedule;
   for (std::uint32_t i = 0; i < devices; ++i) {
     schedule.placement.push_back(i);
     auto& order = schedule.orders.emplace_back();
-    const std::uint32_t warm_up = std::min(devices - 1 - i, microbatches);
+    const std::uint32_t warm_up = warm_up_of_1f1b(devices, i, microbatches);
     for (std::uint32_t k = 0; k < warm_up; ++k) order.push_back({Task::Kind::forward, i, k});
     for (std::uint32_t k = 0; k < microbatches; ++k) {
       if (warm_up + k < microbatches) order.push_back({Task::Kind::forward, i, warm_up + k});
@@ -23,6 +25,8 @@ Schedule one_f_one_b(std::uint32_t devices, std::uint32_t microbatches, std::uin
   }
   return schedule;
 }
+
+namespace {
 
 Planned plan_1f1b(const Problem& problem, const PipelineParameters& parameters) {
   require_one_virtual_stage(parameters);

@@ -5,7 +5,9 @@
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -26,8 +28,12 @@ class PipelinePlanner {
         devices_(devices),
         slots_(problem, partition, devices, schedule.placement),
         builder_(problem.workload, problem.platform, parameters.name),
-        times_(devices.size()) {
+        times_(devices.size()),
+        moves_(devices.size()) {
     require_links(schedule.placement);
+    for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
+      require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
+    if (schedule.updates.every > 0) versions_.emplace(problem, slots_, schedule.updates, builder_);
     if (schedule.turned.empty()) return;
     turned_.emplace(problem, partition, devices, schedule.turned);
     require_links(schedule.turned);
@@ -56,8 +62,10 @@ class PipelinePlanner {
       if (next[d] != schedule_.orders[d].size())
         throw PlanError(fmt::format("{}: device {} waits for ever at its task {}", parameters_.name,
                                     d, next[d]));
-    optimize();
-    return builder_.finish();
+    if (!versions_) optimize();
+    Plan plan = builder_.finish();
+    if (versions_) mark_steady(plan);
+    return plan;
   }
 
  private:
@@ -70,16 +78,15 @@ class PipelinePlanner {
   }
 
   void require_links(const std::vector<std::uint32_t>& placement) const {
-    for (std::size_t s = 0; s + 1 < placement.size(); ++s) {
-      const std::uint32_t a = placement[s], b = placement[s + 1];
-      if (problem_.topology.route(memory(a), memory(b)) &&
-          problem_.topology.route(memory(b), memory(a)))
-        continue;
-      refuse_parameter(
-          parameters_.where,
-          fmt::format("no link joins `{}` and `{}`, which hold neighbouring stages",
-                      problem_.platform[memory(a)].name, problem_.platform[memory(b)].name));
-    }
+    for (std::size_t s = 0; s + 1 < placement.size(); ++s)
+      require_route(memory(placement[s]), memory(placement[s + 1]), "neighbouring stages");
+  }
+
+  void require_route(MemoryId a, MemoryId b, const char* what) const {
+    if (problem_.topology.route(a, b) && problem_.topology.route(b, a)) return;
+    refuse_parameter(parameters_.where,
+                     fmt::format("no link joins `{}` and `{}`, which hold {}",
+                                 problem_.platform[a].name, problem_.platform[b].name, what));
   }
 
   /// One task, or two that overlap.
@@ -97,6 +104,16 @@ class PipelinePlanner {
         return task.slot == 0 || done(forward_done_, task.slot - 1);
       case Task::Kind::backward_weight:
         return done(backward_done_, task.slot);
+      case Task::Kind::evict:
+      case Task::Kind::fetch:
+      case Task::Kind::send_output:
+        return done(forward_done_, task.slot);
+      case Task::Kind::send_gradient:
+        return done(backward_done_, task.slot);
+      case Task::Kind::await_input:
+        return sent_.contains({task.slot - 1, task.microbatch, true});
+      case Task::Kind::await_gradient:
+        return sent_.contains({task.slot + 1, task.microbatch, false});
       case Task::Kind::backward:
       case Task::Kind::backward_input:
         break;
@@ -116,38 +133,100 @@ class PipelinePlanner {
     Part first, second;
   };
 
+  /// Whether operator `i` and the next one are the halves of one backward.
+  bool begins_halves(Slots::StageBackward operators, std::size_t i) const {
+    if (i + 1 == operators.size()) return false;
+    const Operator &first = problem_.workload[operators[i]],
+                   &second = problem_.workload[operators[i + 1]];
+    return first.phase == Phase::backward_input && second.phase == Phase::backward_weight &&
+           first.forward == second.forward;
+  }
+
   std::vector<Run> runs_of(const Task& task) const {
     std::vector<Run> runs;
     const auto add = [&](OperatorId op) { runs.push_back({{op, task.microbatch}, {}}); };
     if (task.kind == Task::Kind::forward) slots_.for_forwards(task.slot, add);
     if (task.kind != Task::Kind::forward)
       slots_.for_backwards(task.slot, [&](Slots::StageBackward operators) {
-        const bool halves = !operators.empty() &&
-                            problem_.workload[operators.front()].phase == Phase::backward_input;
-        if (task.kind == Task::Kind::backward_input) add(operators.front());
-        if (task.kind == Task::Kind::backward_weight) add(operators.back());
-        if (task.kind != Task::Kind::backward) return;
-        if (halves)
-          runs.push_back(
-              {{operators.front(), task.microbatch}, {operators.back(), task.microbatch}});
-        else
-          std::ranges::for_each(operators, add);
+        for (std::size_t i = 0; i < operators.size(); ++i) {
+          const bool weight = problem_.workload[operators[i]].phase == Phase::backward_weight;
+          if (task.kind == Task::Kind::backward && begins_halves(operators, i)) {
+            runs.push_back({{operators[i], task.microbatch}, {operators[i + 1], task.microbatch}});
+            ++i;
+          } else if (task.kind == Task::Kind::backward ||
+                     weight == (task.kind == Task::Kind::backward_weight)) {
+            add(operators[i]);
+          }
+        }
       });
     return runs;
   }
 
   /// Runs the operators of one task, one after the other.
   void emit_runs(const Task& task, std::uint32_t device) {
+    std::vector<StepId> room;
+    if (task.kind == Task::Kind::forward) room.swap(moves_[device].evictions);
     for (const Run& run : runs_of(task)) {
       if (run.second.op == kNoOperator)
         last_ = builder_.compute(streams_[device], run.first.op, task.microbatch);
       else
         last_ = builder_.pair(streams_[device], run.first, run.second,
                               time(device, run.first.op) + time(device, run.second.op));
+      for (const StepId eviction : std::exchange(room, {})) builder_.after_end(last_, eviction);
+      wait_for_awaited(device);
     }
+    moves_[device].last_run = last_;
+  }
+
+  /// The step that was emitted last starts when what the device awaited is there.
+  void wait_for_awaited(std::uint32_t device) {
+    for (const StepId awaited : std::exchange(moves_[device].awaited, {}))
+      builder_.after_end(last_, awaited);
+  }
+
+  void emit_move(const Task& task, std::uint32_t device) {
+    Moves& moves = moves_[device];
+    const MemoryId here = memory(device), there = memory(schedule_.partners[device]);
+    const bool leaves = task.kind == Task::Kind::evict;
+    const LaneId channel = leaves ? builder_.channel(here, there) : builder_.channel(there, here);
+    std::vector<StepId> copies;
+    for (const TensorId kept : slots_.kept(task.slot)) {
+      copies.push_back(builder_.copy(channel, kept, task.microbatch, SourceRelease::whole));
+      for (const StepId before : leaves ? moves.fetches : moves.evictions)
+        builder_.after_end(copies.back(), before);
+      if (!leaves) builder_.after_end(copies.back(), moves.last_run);
+    }
+    if (leaves)
+      moves.evictions.insert(moves.evictions.end(), copies.begin(), copies.end());
+    else
+      moves.fetches = std::move(copies);
+  }
+
+  /// The second half of what is neither filling nor draining.
+  void mark_steady(Plan& plan) const {
+    plan.steady_until_microbatch = static_cast<std::uint32_t>(microbatches() - devices_.size());
+    plan.steady_from_microbatch = *plan.steady_until_microbatch / 2;
   }
 
   void emit(std::span<const Task> tasks, std::uint32_t device) {
+    switch (tasks.front().kind) {
+      case Task::Kind::evict:
+      case Task::Kind::fetch:
+        return emit_move(tasks.front(), device);
+      case Task::Kind::send_output:
+      case Task::Kind::send_gradient:
+        return emit_send(tasks.front(), device);
+      case Task::Kind::await_input:
+      case Task::Kind::await_gradient:
+        return emit_await(tasks.front(), device);
+      default:
+        return emit_computing(tasks, device);
+    }
+  }
+
+  void emit_computing(std::span<const Task> tasks, std::uint32_t device) {
+    if (versions_ && tasks.front().kind == Task::Kind::forward)
+      versions_->before_forward(device, tasks.front().microbatch);
     if (tasks.size() == 1)
       emit_runs(tasks.front(), device);
     else
@@ -155,9 +234,11 @@ class PipelinePlanner {
     for (const Task& task : tasks) {
       const bool forward = task.kind == Task::Kind::forward;
       if (task.kind == Task::Kind::backward_weight) continue;
-      send(task, device, tasks.size() == 2);
+      if (!schedule_.messages_in_orders) send(task, device, tasks.size() == 2);
       (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
           true;
+      if (versions_ && !forward)
+        versions_->after_backward(device, task.microbatch, last_, streams_[device]);
     }
   }
 
@@ -172,9 +253,11 @@ class PipelinePlanner {
     }
     last_ = builder_.pair(streams_[device], first.front(), second.front(),
                           time(device, first.front().op) + time(device, second.front().op));
+    wait_for_awaited(device);
     for (const auto* parts : {&first, &second})
       for (const Part& part : std::span(*parts).subspan(1))
         last_ = builder_.compute(streams_[device], part.op, part.microbatch);
+    moves_[device].last_run = last_;
   }
 
   std::vector<Part> parts_of(const Task& task) const {
@@ -184,6 +267,28 @@ class PipelinePlanner {
       if (run.second.op != kNoOperator) parts.push_back(run.second);
     }
     return parts;
+  }
+
+  using Sent = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< slot, microbatch, forward
+
+  void emit_send(const Task& task, std::uint32_t device) {
+    const bool forward = task.kind == Task::Kind::send_output;
+    Moves& moves = moves_[device];
+    std::vector<StepId>& sent = sent_[Sent{task.slot, task.microbatch, forward}];
+    for (const Message& message : slots_.messages(task.slot, forward)) {
+      sent.push_back(builder_.copy(builder_.channel(memory(device), memory(message.to_device)),
+                                   message.tensor, task.microbatch, SourceRelease::keep));
+      builder_.after_end(sent.back(), moves.last_run);
+      for (const StepId awaited : moves.awaited) builder_.after_end(sent.back(), awaited);
+    }
+  }
+
+  void emit_await(const Task& task, std::uint32_t device) {
+    const bool forward = task.kind == Task::Kind::await_input;
+    const std::uint32_t from = forward ? task.slot - 1 : task.slot + 1;
+    const std::vector<StepId>& sent = sent_.at({from, task.microbatch, forward});
+    std::vector<StepId>& awaited = moves_[device].awaited;
+    awaited.insert(awaited.end(), sent.begin(), sent.end());
   }
 
   void send(const Task& task, std::uint32_t device, bool at_the_end) {
@@ -221,8 +326,16 @@ class PipelinePlanner {
   Slots slots_;
   std::optional<Slots> turned_;  ///< for the second direction, where there is one
   PlanBuilder builder_;
-  std::vector<std::vector<Time>> times_;  ///< by device: durations of operators, where asked for
+  std::optional<WeightVersions> versions_;  ///< where parameters are updated on the way
+  std::vector<std::vector<Time>> times_;    ///< by device: durations of operators, where asked for
   std::vector<LaneId> streams_;
+  /// What later steps of a device wait for where it evicts.
+  struct Moves {
+    std::vector<StepId> evictions, fetches, awaited;
+    StepId last_run{};
+  };
+  std::map<Sent, std::vector<StepId>> sent_;        ///< copies
+  std::vector<Moves> moves_;                        ///< by device
   StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
@@ -265,17 +378,24 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
   return plan_schedule(problem, parameters, schedule, partition, devices);
 }
 
-Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                            PlacementRule placement, const TimedScheduleRule& rule) {
+SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
+                     PlacementRule placement) {
   refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices);
-  const Slots slots(problem, partition, devices,
-                    placement(static_cast<std::uint32_t>(devices.size()),
-                              static_cast<std::uint32_t>(parameters.virtual_stages)));
-  const Schedule schedule =
-      rule(slots.costs(), static_cast<std::uint32_t>(parameters.microbatches));
-  return plan_schedule(problem, parameters, schedule, partition, devices);
+  return Slots(problem, partition, devices,
+               placement(static_cast<std::uint32_t>(devices.size()),
+                         static_cast<std::uint32_t>(parameters.virtual_stages)))
+      .costs();
+}
+
+Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
+                            PlacementRule placement, const TimedScheduleRule& rule) {
+  const SlotCosts costs = slot_costs(problem, parameters, placement);
+  return plan_pipeline(problem, parameters,
+                       [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
+                         return rule(costs, microbatches);
+                       });
 }
 
 }  // namespace plimsoll

@@ -7,11 +7,20 @@
 /// A backward runs whole or in two halves. Where the workload is built with its backwards split
 /// (PolicyText::splits_backward), a whole one runs both halves of a stage as one operator of summed
 /// time, whose outputs are valid at its end; so one schedule may hold whole and split backwards.
+///
+/// A send starts once the tasks before it in its order are done, the awaited among them, and sends
+/// of one device to another go in their order; an await holds up the next task that computes or
+/// sends.
+///
+/// What a device evicts frees room for the forwards and fetches that follow in its order: they wait
+/// for the end of it, and a fetch for the task before it, too. An eviction waits for the fetches
+/// before it, so that the partner holds no more than the orders say.
 #pragma once
 
 #include "policy/pipeline/partition.hpp"
 #include "policy/pipeline/placement.hpp"
 #include "policy/pipeline/slots.hpp"
+#include "policy/pipeline/weight_versions.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +29,18 @@
 namespace plimsoll {
 
 struct Task {
-  enum class Kind : std::uint8_t { forward, backward, backward_input, backward_weight };
+  enum class Kind : std::uint8_t {
+    forward,
+    backward,
+    backward_input,
+    backward_weight,
+    send_output,     ///< what the forward made leaves for the device of the next slot
+    send_gradient,   ///< what the backward made leaves for the device of the slot before
+    await_input,     ///< the device stands still until what the forward reads is there
+    await_gradient,  ///< or what the backward reads
+    evict,  ///< what the slot keeps for a microbatch leaves for the memory of the device's partner
+    fetch   ///< and comes back
+  };
   Kind kind = Kind::forward;
   std::uint32_t slot = 0;
   std::uint32_t microbatch = 0;
@@ -38,6 +58,10 @@ struct Schedule {
   /// which hold a second copy of the parameters for them.
   std::vector<std::uint32_t> turned;
   std::uint32_t turned_from = 0;
+  WeightUpdates updates;
+  /// Whether orders hold sends and awaits; else a value is sent when it is made.
+  bool messages_in_orders = false;
+  std::vector<std::uint32_t> partners;  ///< by device; empty where none evicts
 };
 
 /// One slot a device, from the first device to the last; from the last to the first for
@@ -58,6 +82,10 @@ using PlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,
                                                      std::uint32_t virtual_stages);
 using TimedScheduleRule =
     std::function<Schedule(const SlotCosts& costs, std::uint32_t microbatches)>;
+
+/// What such a generator looks at.
+[[nodiscard]] SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
+                                   PlacementRule placement);
 
 [[nodiscard]] Planned plan_timed_pipeline(const Problem& problem,
                                           const PipelineParameters& parameters,

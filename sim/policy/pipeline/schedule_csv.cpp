@@ -15,6 +15,17 @@ namespace {
 using Kind = Task::Kind;
 using Key = std::tuple<Kind, std::uint32_t, std::uint32_t>;
 
+struct Action {
+  const char* name;
+  Kind kind;
+};
+constexpr Action kActions[] = {
+    {"F", Kind::forward},          {"B", Kind::backward},
+    {"I", Kind::backward_input},   {"W", Kind::backward_weight},
+    {"SEND_F", Kind::send_output}, {"SEND_B", Kind::send_gradient},
+    {"RECV_F", Kind::await_input}, {"RECV_B", Kind::await_gradient},
+};
+
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{32} << 20;
 
 Key key_of(const Task& task) {
@@ -22,9 +33,8 @@ Key key_of(const Task& task) {
 }
 
 std::string name_of(const Task& task) {
-  constexpr const char* kLetters[] = {"F", "B", "I", "W"};
-  return fmt::format("{}{}{}", task.slot, kLetters[static_cast<std::size_t>(task.kind)],
-                     task.microbatch);
+  const auto found = std::ranges::find(kActions, task.kind, &Action::kind);
+  return fmt::format("{}{}{}", task.slot, found->name, task.microbatch);
 }
 
 class CsvReader {
@@ -41,11 +51,14 @@ class CsvReader {
     diagnostics_.throw_if_errors();
     require_whole();
     diagnostics_.throw_if_errors();
+    if (has_messages_) require_messages();
+    diagnostics_.throw_if_errors();
     require_progress();
     diagnostics_.throw_if_errors();
     CsvSchedule result{{{}, std::move(orders_), {}, 0}, microbatches_, false};
     for (std::uint32_t s = 0; s < stages_; ++s)
       result.schedule.placement.push_back(places_.at({Kind::forward, s, 0}).rank);
+    result.schedule.messages_in_orders = has_messages_;
     for (const auto& [key, place] : places_)
       result.splits_backward |= std::get<Kind>(key) == Kind::backward_input;
     return result;
@@ -69,6 +82,7 @@ class CsvReader {
       while (first < last && (row[last - 1] == ' ' || row[last - 1] == '\t' ||
                               row[last - 1] == '\r' || row[last - 1] == '"'))
         --last;
+      if (first == last) empty_.push_back({origin_, line, static_cast<int>(begin) + 1});
       if (first < last)
         read_cell(row.substr(first, last - first), {origin_, line, static_cast<int>(first) + 1});
       begin = end + 1;
@@ -76,34 +90,41 @@ class CsvReader {
   }
 
   void read_cell(const std::string& cell, const Location& where) {
-    static const std::regex action("([0-9]{1,6})(F|B|I|W)([0-9]{1,6})");
+    static const std::regex action("([0-9]{1,6})(F|B|I|W|(?:SEND|RECV)_[FB])([0-9]{1,6})");
     static const std::regex pair(
         "\\(([0-9]{1,6})(F)([0-9]{1,6});([0-9]{1,6})(B)([0-9]{1,6})\\)OVERLAP_F_B");
+    static const std::regex state("([0-9]{1,6})(UNSHARD|RESHARD|REDUCE_GRAD)");
     std::smatch match;
-    if (cell.size() > 64 ||
+    const bool readable = cell.size() <= 64;
+    if (readable && std::regex_match(cell, match, state)) {
+      shards_.push_back({static_cast<std::uint32_t>(std::stoul(match[1].str())), match[2].str(),
+                         orders_.size() - 1, orders_.back().size(), where});
+      has_messages_ = true;
+      return;
+    }
+    if (!readable ||
         (!std::regex_match(cell, match, action) && !std::regex_match(cell, match, pair))) {
-      const bool moves =
-          cell.find("SEND") != std::string::npos || cell.find("RECV") != std::string::npos ||
-          cell.find("SHARD") != std::string::npos || cell.find("REDUCE_GRAD") != std::string::npos;
       diagnostics_.error(
-          where,
-          fmt::format("found `{}`; expected an action such as `0F1`, `0B1`, `0I1`, `0W1` or "
-                      "`(0F4;7B0)OVERLAP_F_B`",
-                      cell.substr(0, 64)),
-          moves ? "only the compute_only form is read: sends follow from the order" : "");
+          where, fmt::format("found `{}`; expected an action such as `0F1`, `0B1`, `0I1`, `0W1`, "
+                             "`(0F4;7B0)OVERLAP_F_B`, `0SEND_F1`, `1RECV_F1` or `0UNSHARD`",
+                             cell.substr(0, 64)));
       return;
     }
     for (std::size_t at = 1; at < match.size(); at += 3) {
       const auto number = [&](std::size_t i) {
         return static_cast<std::uint32_t>(std::stoul(match[i].str()));
       };
-      const char letter = match[at + 1].str().front();
-      const Kind kind = letter == 'F'   ? Kind::forward
-                        : letter == 'B' ? Kind::backward
-                        : letter == 'I' ? Kind::backward_input
-                                        : Kind::backward_weight;
-      add({kind, number(at), number(at + 2), match.size() > 4 && at == 1}, where);
+      const std::string type = match[at + 1].str();
+      const auto found =
+          std::ranges::find_if(kActions, [&](const Action& a) { return type == a.name; });
+      has_messages_ |= is_message(found->kind);
+      add({found->kind, number(at), number(at + 2), match.size() > 4 && at == 1}, where);
     }
+  }
+
+  static bool is_message(Kind kind) {
+    return kind == Kind::send_output || kind == Kind::send_gradient || kind == Kind::await_input ||
+           kind == Kind::await_gradient;
   }
 
   void add(const Task& task, const Location& where) {
@@ -148,6 +169,95 @@ class CsvReader {
                                      stages_, orders_.size()));
   }
 
+  /// In a file with messages nothing is left to derive: neighbouring stages on different ranks send
+  /// and receive what the one makes and the other reads, others do not. The first of each kind that
+  /// is wrong is enough.
+  void require_messages() {
+    if (!empty_.empty())
+      diagnostics_.error(empty_.front(),
+                         "an empty cell in a schedule with messages; expected an action");
+    const auto moves = [&](Kind kind, std::uint32_t s) {
+      const bool on = kind == Kind::send_output || kind == Kind::await_gradient;
+      return on ? s + 1 < stages_ && ranks_.at(s) != ranks_.at(s + 1)
+                : s > 0 && ranks_.at(s) != ranks_.at(s - 1);
+    };
+    for (const auto& [key, place] : places_) {
+      const auto [kind, s, k] = key;
+      if (is_message(kind) && !moves(kind, s)) {
+        diagnostics_.error(place.where,
+                           fmt::format("`{}` crosses no ranks", name_of({kind, s, k})));
+        break;
+      }
+    }
+    const auto missing = [&]() -> std::optional<Task> {
+      for (const Kind kind :
+           {Kind::send_output, Kind::send_gradient, Kind::await_input, Kind::await_gradient})
+        for (std::uint32_t s = 0; s < stages_; ++s)
+          for (std::uint32_t k = 0; moves(kind, s) && k < microbatches_; ++k)
+            if (!places_.contains({kind, s, k})) return Task{kind, s, k};
+      return std::nullopt;
+    }();
+    if (missing)
+      diagnostics_.error({origin_, static_cast<int>(ranks_.at(missing->slot)) + 1, 0},
+                         fmt::format("`{}` is not there; a schedule with messages has all of them",
+                                     name_of(*missing)));
+    require_shards();
+  }
+
+  /// The parameters of a stage that are ever gathered are there where the stage runs; gradients are
+  /// reduced after the last of them.
+  void require_shards() {
+    std::map<std::uint32_t, bool> gathered;
+    std::size_t next = 0;
+    const auto switch_to = [&](const ShardAction& it) {
+      if (!ranks_.contains(it.stage) || ranks_.at(it.stage) != it.rank)
+        return diagnostics_.error(it.where,
+                                  fmt::format("stage {} is not on rank {}", it.stage, it.rank));
+      if (it.type == "REDUCE_GRAD") return require_reduced_last(it);
+      bool& now = gathered[it.stage];
+      if (now == (it.type == "UNSHARD"))
+        diagnostics_.error(it.where, fmt::format("stage {} is {} already", it.stage,
+                                                 now ? "gathered" : "not gathered"));
+      now = it.type == "UNSHARD";
+    };
+    const auto uses = [&](std::uint32_t stage) {
+      return std::ranges::any_of(shards_, [&](const ShardAction& it) {
+        return it.stage == stage && it.type == "UNSHARD";
+      });
+    };
+    for (std::size_t r = 0; r < orders_.size(); ++r)
+      for (std::size_t i = 0; i <= orders_[r].size(); ++i) {
+        for (; next < shards_.size() && shards_[next].rank == r && shards_[next].index == i; ++next)
+          switch_to(shards_[next]);
+        if (i == orders_[r].size() || is_message(orders_[r][i].kind)) continue;
+        const Task& task = orders_[r][i];
+        if (!gathered[task.slot] && uses(task.slot)) {
+          diagnostics_.error(places_.at(key_of(task)).where,
+                             fmt::format("`{}` runs where the parameters of stage {} are not "
+                                         "gathered; expected `{}UNSHARD` before it",
+                                         name_of(task), task.slot, task.slot));
+          return;
+        }
+      }
+  }
+
+  struct ShardAction {
+    std::uint32_t stage = 0;
+    std::string type;
+    std::size_t rank = 0, index = 0;  ///< before which task of the rank
+    Location where;
+  };
+
+  void require_reduced_last(const ShardAction& it) {
+    const std::vector<Task>& order = orders_[it.rank];
+    for (std::size_t i = it.index; i < order.size(); ++i)
+      if (order[i].slot == it.stage &&
+          (order[i].kind == Kind::backward || order[i].kind == Kind::backward_weight))
+        return diagnostics_.error(it.where, fmt::format("`{}` adds to the gradients of stage {} "
+                                                        "after they are reduced",
+                                                        name_of(order[i]), it.stage));
+  }
+
   /// The place of the backward, or of its input half.
   const Place& backward(std::uint32_t slot, std::uint32_t microbatch) const {
     const auto found = places_.find({Kind::backward, slot, microbatch});
@@ -157,13 +267,32 @@ class CsvReader {
 
   std::vector<Place> inputs(const Task& task) const {
     const std::uint32_t s = task.slot, k = task.microbatch;
-    if (task.kind == Kind::backward_weight) return {backward(s, k)};
-    if (task.kind == Kind::forward)
-      return s == 0 ? std::vector<Place>{}
-                    : std::vector<Place>{places_.at({Kind::forward, s - 1, k})};
+    switch (task.kind) {
+      case Kind::backward_weight:
+      case Kind::send_gradient:
+        return {backward(s, k)};
+      case Kind::send_output:
+        return {places_.at({Kind::forward, s, k})};
+      case Kind::await_input:
+        return {places_.at({Kind::send_output, s - 1, k})};
+      case Kind::await_gradient:
+        return {places_.at({Kind::send_gradient, s + 1, k})};
+      case Kind::forward:
+        if (s == 0) return {};
+        if (is_received(s, s - 1)) return {places_.at({Kind::await_input, s, k})};
+        return {places_.at({Kind::forward, s - 1, k})};
+      default:
+        break;
+    }
     std::vector<Place> before{places_.at({Kind::forward, s, k})};
-    if (s + 1 < stages_) before.push_back(backward(s + 1, k));
+    if (s + 1 < stages_)
+      before.push_back(is_received(s, s + 1) ? places_.at({Kind::await_gradient, s, k})
+                                             : backward(s + 1, k));
     return before;
+  }
+
+  bool is_received(std::uint32_t stage, std::uint32_t from) const {
+    return has_messages_ && ranks_.at(stage) != ranks_.at(from);
   }
 
   /// What the next task of a rank, or one of its pair, still waits for.
@@ -221,6 +350,9 @@ class CsvReader {
   std::map<std::uint32_t, std::uint32_t> ranks_;  ///< by stage
   std::vector<std::size_t> next_;                 ///< by rank
   std::uint32_t stages_ = 0, microbatches_ = 0;
+  std::vector<ShardAction> shards_;  ///< by rank, in order
+  std::vector<Location> empty_;
+  bool has_messages_ = false;
 };
 
 }  // namespace

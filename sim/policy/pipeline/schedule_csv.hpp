@@ -1,9 +1,17 @@
-/// PyTorch's schedule CSV in its compute_only form (torch/distributed/pipelining/schedules.py).
+/// PyTorch's schedule CSV (torch/distributed/pipelining/schedules.py).
 ///
 /// No header; row r is rank r; cells in program order: `0F1` forward of stage 0 for microbatch 1,
 /// `I` and `W` the halves of its backward, `B` the whole one, `(0F4;7B0)OVERLAP_F_B` a pair, an
-/// empty cell nothing. Stricter than PyTorch: text after an action, repeated and missing actions,
-/// and orders that hang are errors.
+/// empty cell nothing (compute_only). A file that has any of `0SEND_F1`, `1RECV_F1`, `SEND_B`,
+/// `RECV_B` (the stage is the sender's and the receiver's), `0UNSHARD`, `0RESHARD` or
+/// `0REDUCE_GRAD` is in the form compute_comms: it has all messages, and no empty cell.
+///
+/// Stricter than PyTorch: text after an action, repeated and missing actions and messages, and
+/// orders that hang are errors. A send starts when the rank has come to it, and does not hold the
+/// rank up; a receive holds the rank up until the value is there, where PyTorch's runtime waits
+/// only at the action that reads it: so an order that does not hang here does not hang there.
+/// Gathering and dropping parameters and reducing gradients are checked for their order, and cost
+/// nothing: a pipeline here is one replica.
 #pragma once
 
 #include "policy/pipeline/schedule.hpp"

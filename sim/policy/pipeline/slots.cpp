@@ -71,6 +71,42 @@ Time Slots::message_time(std::size_t slot, bool forward) const {
   return time;
 }
 
+std::vector<TensorId> Slots::kept(std::size_t slot) const {
+  const Workload& workload = problem_.workload;
+  std::vector<TensorId> kept;
+  for_backwards(slot, [&](StageBackward operators) {
+    for (const OperatorId op : operators)
+      for (const TensorId read : workload.list(workload[op].reads))
+        if (workload[read].lifetime == Lifetime::step &&
+            workload[read].tensor_class != TensorClass::gradient)
+          kept.push_back(read);
+  });
+  std::ranges::sort(kept);
+  kept.erase(std::ranges::unique(kept).begin(), kept.end());
+  // A part of another of them goes with it.
+  std::erase_if(kept, [&, all = kept](TensorId read) {
+    return std::ranges::binary_search(all, workload[read].inside);
+  });
+  return kept;
+}
+
+Bytes Slots::held(std::size_t slot) const {
+  const Workload& workload = problem_.workload;
+  std::vector<TensorId> read;
+  for_backwards(slot, [&](StageBackward operators) {
+    for (const OperatorId op : operators) {
+      if (workload[op].phase != Phase::backward_weight) continue;
+      for (const TensorId tensor : workload.list(workload[op].reads))
+        if (workload[tensor].lifetime == Lifetime::step) read.push_back(tensor);
+    }
+  });
+  std::ranges::sort(read);
+  read.erase(std::ranges::unique(read).begin(), read.end());
+  Bytes sum;
+  for (const TensorId tensor : read) sum += workload[tensor].bytes;
+  return sum;
+}
+
 SlotCosts Slots::costs() const {
   SlotCosts costs{placement_, static_cast<std::uint32_t>(devices_.size()), {}};
   std::vector<std::vector<Time>> times;
@@ -87,13 +123,14 @@ SlotCosts Slots::costs() const {
       for (const OperatorId op : operators) {
         const bool weight = workload[op].phase == Phase::backward_weight;
         (weight ? it.backward_weight : it.backward_input) += time(op);
-        if (!weight) continue;
-        for (const TensorId read : workload.list(workload[op].reads))
-          if (workload[read].tensor_class == TensorClass::saved) it.held += workload[read].bytes;
       }
     });
     for (std::size_t s = partition_.cuts[slot]; s < partition_.cuts[slot + 1]; ++s)
       it.saved += problem_.chain.stages[s].saved_bytes;
+    // Layers keep gradients of their outputs, too: where those are more than what the first halves
+    // free, they are counted from the forward on.
+    it.held = held(slot);
+    it.saved = std::max(it.saved, it.held);
     it.forward_message = message_time(slot, true);
     it.backward_message = message_time(slot, false);
     costs.slots.push_back(it);

@@ -23,7 +23,7 @@ struct SlotCosts {
     Time forward_message;   ///< from here to the next slot; zero within one memory
     Time backward_message;  ///< from here to the slot before
     Bytes saved;            ///< kept from the forward until the backward, for one microbatch
-    Bytes held;             ///< the part of it that backward_weight needs
+    Bytes held;             ///< kept on for backward_weight; at most `saved`
   };
   std::vector<std::uint32_t> placement;  ///< by slot: index of its device
   std::uint32_t devices = 0;
@@ -40,7 +40,7 @@ class Slots {
   [[nodiscard]] std::uint32_t device(std::size_t slot) const { return placement_[slot]; }
   [[nodiscard]] MemoryId memory(std::uint32_t device) const;
 
-  /// Backwards of one chain stage, in execution order: one operator, or halves.
+  /// Backwards of one chain stage, in execution order; the halves of one follow each other.
   using StageBackward = std::span<const OperatorId>;
 
   /// Visits the forward operators of a slot, in execution order.
@@ -69,9 +69,13 @@ class Slots {
     return gradient_makers_[static_cast<std::size_t>(gradient)];
   }
 
+  /// What backwards of the slot read of what forwards made, here or in other slots.
+  [[nodiscard]] std::vector<TensorId> kept(std::size_t slot) const;
+
   [[nodiscard]] SlotCosts costs() const;
 
  private:
+  [[nodiscard]] Bytes held(std::size_t slot) const;
   void visit(std::size_t slot, bool forward, OperatorId op, std::vector<std::uint32_t>& maker);
   void request(const std::vector<std::uint32_t>& maker, TensorId value, std::uint32_t device);
   [[nodiscard]] Time message_time(std::size_t slot, bool forward) const;

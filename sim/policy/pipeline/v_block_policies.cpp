@@ -28,7 +28,8 @@ PolicyInfo block_policy(const std::string& name, std::string summary, std::strin
        .summary = std::move(summary),
        .paper = "Qi et al. 2024, \"Pipeline Parallelism with Controllable Memory\", NeurIPS, "
                 "arXiv:2405.15362, with the reordering of its published code",
-       .assumes = "a chain whose stages give both halves of their backward; an order for nearly "
+       .assumes = "a chain whose stages give both halves of their backward, or a network; an order "
+                  "for nearly "
                   "equal F, B and W, executed with the real times",
        .guarantees = std::move(guarantees),
        .complexity = "O(devices^3 x (microbatches + devices) + microbatches x operators)",

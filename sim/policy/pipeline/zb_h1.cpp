@@ -39,7 +39,8 @@ PolicyInfo pipeline_zb_h1_policy() {
       {.name = "pipeline/zb-h1",
        .summary = "1F1B with split backwards; device i defers i of its weight halves.",
        .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241",
-       .assumes = "one stage a device; a chain whose stages give both halves of their backward",
+       .assumes = "one stage a device; a chain whose stages give both halves of their backward, or "
+                  "a network",
        .guarantees =
            "idle (p-1)(F+B-W) on equal stages without message latency, W <= min(F, B) and "
            "m >= p; least makespan at F = B = W; device i keeps p-i microbatches whole and i for "

@@ -40,7 +40,8 @@ PolicyInfo pipeline_zb_h2_policy() {
       {.name = "pipeline/zb-h2",
        .summary = "Split backwards and a warm-up twice as deep as 1F1B's fill the bubble.",
        .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241",
-       .assumes = "one stage a device; a chain whose stages give both halves of their backward",
+       .assumes = "one stage a device; a chain whose stages give both halves of their backward, or "
+                  "a network",
        .guarantees =
            "for m >= 2p-1 and W <= min(F, B), on equal stages without message latency: the largest "
            "span has idle (p-1)(F+B-2W), the makespan (p-1) max(F, F+B-2W), the least where B <= "

@@ -1,39 +1,40 @@
 #include "policy/pipeline/list_heuristic.hpp"
+#include "policy/pipeline/memory_limit.hpp"
 #include "policy/registry.hpp"
 
 namespace plimsoll {
 
 namespace {
 
-Planned plan_zb_p(const Problem& problem, const PipelineParameters& parameters,
+Planned plan_zb_p(const Problem& problem, const LimitedParameters& parameters,
                   std::int64_t microbatches_kept_by_device) {
   require_one_virtual_stage(parameters);
-  const auto rule = [&](const SlotCosts& costs, std::uint32_t microbatches) {
-    std::vector<Bytes> limits;
-    for (const SlotCosts::Slot& slot : costs.slots)
-      limits.push_back(slot.saved * (microbatches_kept_by_device * costs.devices));
-    return list_schedule(costs, microbatches, limits).value();
-  };
-  return plan_timed_pipeline(problem, parameters, loop_placement, rule);
+  const auto devices = std::ssize(pipeline_devices(problem, parameters));
+  return plan_limited(problem, parameters, loop_placement, microbatches_kept_by_device * devices,
+                      list_schedule);
 }
 
 PolicyInfo zb_p_policy(const std::string& name, std::int64_t factor, const std::string& limit,
                        const std::string& like) {
-  return make_policy<PipelineParameters>(
+  Record<LimitedParameters> record = pipeline_record<LimitedParameters>(name);
+  add_memory_limit(record);
+  return make_policy<LimitedParameters>(
       {.name = name,
        .summary = "A search for the least bubble where no device keeps more than " + limit +
                   " microbatches.",
        .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241: the "
                 "list heuristic of its published code, without the ILP",
-       .assumes = "one stage a device; a chain whose stages give both halves of their backward; "
-                  "what a stage keeps counts `saved` until the backward of the input and "
-                  "`held_for_weight_gradient` until that of the weights",
-       .guarantees = "heuristic; the memory of " + like +
-                     ", aimed at the least largest span, for any times of stages and messages",
+       .assumes = "one stage a device; a chain whose stages give both halves of their backward, or "
+                  "a network; what a stage keeps counts `saved` until the backward of the input "
+                  "and `held_for_weight_gradient` until that of the weights",
+       .guarantees =
+           "heuristic; the memory of " + like +
+           ", aimed at the least largest span, for any times of stages and messages; under "
+           "`memory_limit` the peak of no device is above it, or the answer is the limit "
+           "that the leanest order needs",
        .complexity = "O(microbatches x devices^2 + microbatches x operators)",
        .splits_backward = true},
-      pipeline_record(name),
-      [factor](const Problem& problem, const PipelineParameters& parameters) {
+      record, [factor](const Problem& problem, const LimitedParameters& parameters) {
         return plan_zb_p(problem, parameters, factor);
       });
 }

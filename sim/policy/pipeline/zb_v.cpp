@@ -1,3 +1,4 @@
+#include "policy/pipeline/memory_limit.hpp"
 #include "policy/pipeline/v_search.hpp"
 #include "policy/registry.hpp"
 
@@ -9,7 +10,7 @@ namespace {
 
 enum class OrderBy : std::uint8_t { search, hand };
 
-struct ZbVParameters : PipelineParameters {
+struct ZbVParameters : LimitedParameters {
   OrderBy order = OrderBy::search;
 };
 
@@ -81,21 +82,27 @@ Schedule by_hand(std::uint32_t devices, std::uint32_t microbatches, std::uint32_
   return schedule;
 }
 
-Schedule by_search(const SlotCosts& costs, std::uint32_t microbatches) {
-  std::vector<Bytes> limits;
-  for (std::uint32_t i = 0; i < costs.devices; ++i)
-    limits.push_back(std::max(costs.slots[i].saved, costs.slots[2 * costs.devices - 1 - i].saved) *
-                     (2 * std::int64_t{costs.devices}));
-  // The rule by hand keeps to the same limit, whatever the times.
-  auto found = v_schedule(costs, microbatches, limits);
-  return found ? std::move(*found) : by_hand(costs.devices, microbatches, 2);
+std::optional<Schedule> by_search(const SlotCosts& costs, std::uint32_t microbatches,
+                                  const std::vector<Bytes>& kept) {
+  if (auto found = v_schedule(costs, microbatches, kept)) return found;
+  // The rule by hand keeps to 2p chunks, whatever the times.
+  const std::int64_t most = 2 * std::int64_t{costs.devices};
+  for (std::uint32_t slot = 0; slot < costs.slots.size(); ++slot)
+    if (kept[costs.placement[slot]] < costs.slots[slot].saved * most) return std::nullopt;
+  return by_hand(costs.devices, microbatches, 2);
 }
 
 Planned plan_zb_v(const Problem& problem, const ZbVParameters& parameters) {
   require_two_virtual_stages(parameters);
-  if (parameters.order == OrderBy::hand) return plan_pipeline(problem, parameters, by_hand);
+  if (parameters.order == OrderBy::hand) {
+    if (parameters.memory_limit)
+      refuse_parameter(parameters.memory_limit->where,
+                       "the order by hand looks at no limit; expected `order: search`");
+    return plan_pipeline(problem, parameters, by_hand);
+  }
   const auto placement = [](std::uint32_t devices, std::uint32_t) { return v_placement(devices); };
-  return plan_timed_pipeline(problem, parameters, placement, by_search);
+  const std::int64_t most = 2 * std::ssize(pipeline_devices(problem, parameters));
+  return plan_limited(problem, parameters, placement, most, by_search);
 }
 
 }  // namespace
@@ -106,6 +113,7 @@ PolicyInfo pipeline_zb_v_policy() {
                   one_of<OrderBy>({{"search", OrderBy::search}, {"hand", OrderBy::hand}}),
                   "`search`, which looks at times, or `hand`, PyTorch's rule for equal ones; "
                   "default search");
+  add_memory_limit(record);
   return make_policy<ZbVParameters>(
       {.name = "pipeline/zb-v",
        .summary =
@@ -113,10 +121,11 @@ PolicyInfo pipeline_zb_v_policy() {
        .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241: "
                 "search as in its published code; order by hand as in PyTorch's "
                 "ScheduleZBVZeroBubble",
-       .assumes = "a chain whose stages give both halves of their backward",
+       .assumes = "a chain whose stages give both halves of their backward, or a network",
        .guarantees = "heuristic; every device keeps at most 2p chunks. By hand, at F = B = W "
                      "without message latency and m >= 2p-1: no bubble in the largest span, "
-                     "makespan p-1 chunk times above the work",
+                     "makespan p-1 chunk times above the work. Under `memory_limit` the peak of no "
+                     "device is above it, or the answer is the limit that the leanest order needs",
        .complexity = "O(microbatches x devices^2 + microbatches x operators)",
        .splits_backward = true},
       record, plan_zb_v);

@@ -1,0 +1,107 @@
+#include "policy/pipeline/one_f_one_b.hpp"
+#include "policy/registry.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+struct AccumulatingParameters : PipelineParameters {
+  std::optional<Located<std::int64_t>> accumulate;
+};
+
+/// Updates of a device between forward and forward: those of the backwards before it, which are a
+/// warm-up behind.
+std::vector<std::uint32_t> updates_before(std::uint32_t warm_up, std::uint32_t microbatches,
+                                          std::uint32_t every) {
+  std::vector<std::uint32_t> updates;
+  for (std::uint32_t k = 0; k < microbatches; ++k)
+    updates.push_back(k > warm_up ? (k - warm_up) / every : 0);
+  return updates;
+}
+
+/// `same_everywhere`: every device reads the version that the first one had at the forward.
+Schedule without_drain(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t every,
+                       bool same_everywhere) {
+  Schedule schedule = one_f_one_b(devices, microbatches, 1);
+  schedule.updates.every = every;
+  for (std::uint32_t i = 0; i < devices; ++i)
+    schedule.updates.read.push_back(updates_before(
+        warm_up_of_1f1b(devices, same_everywhere ? 0 : i, microbatches), microbatches, every));
+  return schedule;
+}
+
+/// The first devices - 1 microbatches fill the pipeline, the last ones drain it.
+Planned plan_steady(const Problem& problem, const PipelineParameters& parameters,
+                    const ScheduleRule& rule) {
+  require_one_virtual_stage(parameters);
+  const auto devices = std::ssize(pipeline_devices(problem, parameters));
+  if (parameters.microbatches <= devices)
+    refuse_parameter(parameters.where,
+                     fmt::format("`{}` on {} devices is steady only with more microbatches than "
+                                 "devices; microbatches is {}",
+                                 parameters.name, devices, parameters.microbatches));
+  return plan_pipeline(problem, parameters, rule);
+}
+
+Planned plan_pipedream(const Problem& problem, const PipelineParameters& parameters) {
+  return plan_steady(problem, parameters, [](std::uint32_t p, std::uint32_t m, std::uint32_t) {
+    return without_drain(p, m, 1, false);
+  });
+}
+
+Planned plan_2bw(const Problem& problem, const AccumulatingParameters& parameters) {
+  const auto devices = std::ssize(pipeline_devices(problem, parameters));
+  const std::int64_t every = parameters.accumulate ? parameters.accumulate->value : devices;
+  if (every < devices)
+    refuse_parameter(parameters.accumulate->where,
+                     fmt::format("two versions are enough only where an update takes as many "
+                                 "microbatches as there are devices, {}; accumulate is {}",
+                                 devices, every));
+  return plan_steady(problem, parameters, [every](std::uint32_t p, std::uint32_t m, std::uint32_t) {
+    return without_drain(p, m, static_cast<std::uint32_t>(every), true);
+  });
+}
+
+}  // namespace
+
+PolicyInfo pipeline_pipedream_policy() {
+  return make_policy<PipelineParameters>(
+      {.name = "pipeline/pipedream",
+       .summary = "1F1B that is never drained: an update after each backward, weights stashed.",
+       .paper = "Narayanan et al. 2019, \"PipeDream: Generalized Pipeline Parallelism for DNN "
+                "Training\", SOSP; the numbers of versions as reconstructed: those that "
+                "microbatches in flight still read, each device with its own latest version at a "
+                "forward (no vertical sync), and one gradient",
+       .assumes = "one stage a device, no replicas; a backward that is not split; every microbatch "
+                  "is a mini-batch of its own; more microbatches than devices",
+       .guarantees = "device i keeps at most p-i microbatches and p-i versions of its parameters; "
+                     "on equal stages without message latency no device idles in the steady state",
+       .complexity = "O(microbatches x operators)"},
+      pipeline_record("pipeline/pipedream"), plan_pipedream);
+}
+
+PolicyInfo pipeline_pipedream_2bw_policy() {
+  auto record = pipeline_record<AccumulatingParameters>("pipeline/pipedream-2bw");
+  record.optional("accumulate", &AccumulatingParameters::accumulate, located(integer(1, 1'000'000)),
+                  "microbatches whose gradients one update takes, at least one a device; default: "
+                  "one a device");
+  return make_policy<AccumulatingParameters>(
+      {.name = "pipeline/pipedream-2bw",
+       .summary = "1F1B that is never drained, with two versions of the parameters.",
+       .paper = "Narayanan et al. 2021, \"Memory-Efficient Pipeline-Parallel DNN Training\" "
+                "(PipeDream-2BW), ICML, arXiv:2006.09503; as reconstructed: a microbatch reads on "
+                "every device the version that the first device had at its forward; one gradient",
+       .assumes =
+           "one stage a device, no replicas; a backward that is not split; more microbatches "
+           "than devices, and `accumulate` of them an update",
+       .guarantees = "device i keeps at most p-i microbatches and two versions of its parameters; "
+                     "on equal stages without message latency no device idles in the steady state",
+       .complexity = "O(microbatches x operators)"},
+      record, plan_2bw);
+}
+
+}  // namespace plimsoll
