@@ -34,6 +34,7 @@ class PipelinePlanner {
   }
 
   Plan run() {
+    reserve();
     for (const ProcessorId device : devices_) streams_.push_back(builder_.stream(device));
     std::vector<std::size_t> next(devices_.size(), 0);
     forward_done_.assign(slots_.count() * microbatches(), false);
@@ -63,6 +64,66 @@ class PipelinePlanner {
  private:
   std::size_t microbatches() const { return static_cast<std::size_t>(parameters_.microbatches); }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
+
+  /// Steps of the tasks of a slot.
+  struct StepCounts {
+    std::size_t forwards = 0, backwards = 0;  ///< operators
+    std::size_t stages = 0;                   ///< a half of a backward each
+    std::size_t whole = 0;                    ///< of a whole backward: halves run as one
+  };
+
+  StepCounts count_steps(std::size_t slot) const {
+    StepCounts count;
+    slots_.for_forwards(slot, [&](OperatorId) { ++count.forwards; });
+    slots_.for_backwards(slot, [&](Slots::StageBackward operators) {
+      count.backwards += operators.size();
+      count.whole += has_halves(operators) ? 1 : operators.size();
+      ++count.stages;
+    });
+    return count;
+  }
+
+  /// Steps of all orders, without messages and optimizer.
+  std::size_t count_steps() const {
+    std::vector<StepCounts> of;
+    for (std::size_t slot = 0; slot < slots_.count(); ++slot) of.push_back(count_steps(slot));
+    std::size_t steps = 0;
+    for (std::uint32_t d = 0; d < devices_.size(); ++d)
+      for (std::size_t t = 0; t < schedule_.orders[d].size();) {
+        const std::span<const Task> tasks = next_tasks(d, t);
+        const bool overlap = tasks.size() == 2;
+        for (const Task& task : tasks) {
+          const StepCounts& it = of[task.slot];
+          if (task.kind == Task::Kind::forward)
+            steps += it.forwards;
+          else if (task.kind == Task::Kind::backward)
+            steps += overlap ? it.backwards : it.whole;
+          else
+            steps += it.stages;
+        }
+        if (overlap) --steps;
+        t += tasks.size();
+      }
+    return steps;
+  }
+
+  /// Makes room for the whole plan, but for the optimizer.
+  void reserve() {
+    const Workload& workload = problem_.workload;
+    std::size_t messages = 0, made = 0, read = 0;
+    const auto add = [&](OperatorId op) {
+      made += workload.list(workload[op].kept).size();
+      read += workload.list(workload[op].reads).size();
+    };
+    for (std::size_t slot = 0; slot < slots_.count(); ++slot) {
+      slots_.for_forwards(slot, add);
+      slots_.for_backwards(
+          slot, [&](Slots::StageBackward operators) { std::ranges::for_each(operators, add); });
+      messages += slots_.messages(slot, true).size() + slots_.messages(slot, false).size();
+    }
+    builder_.reserve(count_steps() + messages * microbatches(), (made + messages) * microbatches(),
+                     (made + read + 2 * messages) * microbatches());
+  }
 
   /// The slots as placed for a microbatch.
   const Slots& slots_of(const Task& task) const {
@@ -111,6 +172,11 @@ class PipelinePlanner {
     return times[static_cast<std::size_t>(op)];
   }
 
+  bool has_halves(Slots::StageBackward operators) const {
+    return !operators.empty() &&
+           problem_.workload[operators.front()].phase == Phase::backward_input;
+  }
+
   /// What a task runs: single operators, and the two halves of a whole backward together.
   struct Run {
     Part first, second;
@@ -122,12 +188,10 @@ class PipelinePlanner {
     if (task.kind == Task::Kind::forward) slots_.for_forwards(task.slot, add);
     if (task.kind != Task::Kind::forward)
       slots_.for_backwards(task.slot, [&](Slots::StageBackward operators) {
-        const bool halves = !operators.empty() &&
-                            problem_.workload[operators.front()].phase == Phase::backward_input;
         if (task.kind == Task::Kind::backward_input) add(operators.front());
         if (task.kind == Task::Kind::backward_weight) add(operators.back());
         if (task.kind != Task::Kind::backward) return;
-        if (halves)
+        if (has_halves(operators))
           runs.push_back(
               {{operators.front(), task.microbatch}, {operators.back(), task.microbatch}});
         else
