@@ -3,20 +3,20 @@
 //
 //   bench_pipelines [devices [microbatches [virtual_stages [SCHEDULE]]]]
 //
-// Chain stages of 10 ms and 20 ms, one a slot, on a ring of devices. A schedule that places one or
-// two slots a device runs so many more microbatches that all have about as many operators.
+// Chain stages of 10 ms and 20 ms with parameters, one a slot, on a ring of devices. A schedule
+// that places one or two slots a device runs so many more microbatches that all have about as many
+// operators.
 #include "cpu_clock.hpp"
 #include "execution/metrics.hpp"
 #include "plan/plan_checker.hpp"
 #include "policy/claims.hpp"
 #include "scenario/run.hpp"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdio>
+#include <malloc.h>
 #include <new>
 #include <string>
 
@@ -50,16 +50,15 @@ struct Known {
   long slots;  ///< a device; 0: as many as asked for
   bool splits;
 };
-constexpr std::array kSchedules{
-    Known{"gpipe", 1, false},      Known{"1f1b", 1, false},
-    Known{"zb-h1", 1, true},       Known{"dualpipe", 1, true},
-    Known{"chimera", 1, false},    Known{"v-min", 2, true},
-    Known{"zb-v", 2, true},        Known{"interleaved-1f1b", 0, false},
-    Known{"looped-bfs", 0, false}, Known{"interleaved-zb", 0, true}};
+constexpr std::array kSchedules{Known{"gpipe", 1, false},      Known{"1f1b", 1, false},
+                                Known{"zb-h1", 1, true},       Known{"dualpipe", 1, true},
+                                Known{"chimera", 1, false},    Known{"v-min", 2, true},
+                                Known{"zb-v", 2, true},        Known{"interleaved-1f1b", 0, false},
+                                Known{"looped-bfs", 0, false}, Known{"interleaved-zb", 0, true}};
 
 Scenario scenario_of(const Known& schedule, long devices, long microbatches, long slots) {
-  const std::string backward = schedule.splits ? "backward_input: 10 ms, backward_weight: 10 ms"
-                                               : "backward: 20 ms";
+  const std::string backward =
+      schedule.splits ? "backward_input: 10 ms, backward_weight: 10 ms" : "backward: 20 ms";
   const std::string text =
       "{scenario: bench, platform: {platform: ring, memories: {hbm: {capacity: unlimited}}, "
       "processors: {gpu: {memory: hbm}}, cluster: {count: " +
@@ -67,8 +66,8 @@ Scenario scenario_of(const Known& schedule, long devices, long microbatches, lon
       ", topology: ring, link: {name: link, bandwidth: 100 GB/s, latency: 5 us}}}, workload: "
       "{workload: chain, input: 1 MiB, chain: [{repeat: " +
       std::to_string(devices * slots) + ", items: [{name: \"s{i}\", forward: 10 ms, " + backward +
-      ", output: 1 MiB, saved: 4 MiB}]}]}, policy: {name: pipeline/" + schedule.name +
-      ", microbatches: " + std::to_string(microbatches) +
+      ", output: 1 MiB, saved: 4 MiB, parameters: 2 MiB}]}]}, policy: {name: pipeline/" +
+      schedule.name + ", microbatches: " + std::to_string(microbatches) +
       ", virtual_stages: " + std::to_string(slots) + "}}";
   return read_scenario(parse_document(text, "bench"), ".");
 }
@@ -114,8 +113,7 @@ void measure_schedule(const Known& schedule, long devices, long microbatches, lo
   const double planned = seconds;
   add("; claims alone", [&] { (void)claims_of(plan, problem); });
   seconds = planned;
-  add("; checking",
-      [&] { (void)check_plan(plan, workload, scenario.platform, topology); });
+  add("; checking", [&] { (void)check_plan(plan, workload, scenario.platform, topology); });
   Program program;
   add("; lowering", [&] { program = lower(plan, workload, scenario.platform, topology); });
   Execution execution;

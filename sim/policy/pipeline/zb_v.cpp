@@ -117,7 +117,7 @@ PolicyInfo pipeline_zb_v_policy() {
        .guarantees = "heuristic; every device keeps at most 2p chunks. By hand, at F = B = W "
                      "without message latency and m >= 2p-1: no bubble in the largest span, "
                      "makespan p-1 chunk times above the work",
-       .complexity = "O(microbatches x devices^2 + microbatches x operators)",
+       .complexity = "O(microbatches x devices + microbatches x operators)",
        .splits_backward = true},
       record, plan_zb_v);
 }
