@@ -132,6 +132,10 @@ int main(int argc, char** argv) {
   for (const Known& it : kSchedules) {
     if (argc > 4 && it.name != std::string(argv[4])) continue;
     const long own = it.slots == 0 ? slots : it.slots;
-    measure_schedule(it, devices, microbatches * slots / own, own);
+    try {
+      measure_schedule(it, devices, microbatches * slots / own, own);
+    } catch (const InputError& refusal) {
+      std::printf(" %s\n", refusal.what());
+    }
   }
 }
