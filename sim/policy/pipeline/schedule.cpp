@@ -26,7 +26,8 @@ class PipelinePlanner {
         devices_(devices),
         slots_(problem, partition, devices, schedule.placement),
         builder_(problem.workload, problem.platform, parameters.name),
-        times_(devices.size()) {
+        times_(devices.size()),
+        channels_(devices.size()) {
     require_links(schedule.placement);
     if (schedule.turned.empty()) return;
     turned_.emplace(problem, partition, devices, schedule.turned);
@@ -250,11 +251,24 @@ class PipelinePlanner {
     return parts;
   }
 
+  /// A device sends to few others, of all that there are.
+  struct Channel {
+    std::uint32_t to = 0;
+    LaneId lane{};
+  };
+
+  LaneId channel(std::uint32_t from, std::uint32_t to) {
+    auto& channels = channels_[from];
+    const auto known = std::ranges::find(channels, to, &Channel::to);
+    if (known != channels.end()) return known->lane;
+    return channels.emplace_back(Channel{to, builder_.channel(memory(from), memory(to))}).lane;
+  }
+
   void send(const Task& task, std::uint32_t device, bool at_the_end) {
     for (const Message& message :
          slots_of(task).messages(task.slot, task.kind == Task::Kind::forward)) {
-      const StepId copy = builder_.copy(builder_.channel(memory(device), memory(message.to_device)),
-                                        message.tensor, task.microbatch, SourceRelease::keep);
+      const StepId copy = builder_.copy(channel(device, message.to_device), message.tensor,
+                                        task.microbatch, SourceRelease::keep);
       if (at_the_end) builder_.after_end(copy, last_);
     }
   }
@@ -287,6 +301,7 @@ class PipelinePlanner {
   PlanBuilder builder_;
   std::vector<std::vector<Time>> times_;  ///< by device: durations of operators, where asked for
   std::vector<LaneId> streams_;
+  std::vector<std::vector<Channel>> channels_;      ///< by device from, those used so far
   StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
