@@ -25,13 +25,14 @@ class WaitsFor {
     std::vector<std::uint32_t> last_grant(program_.platform->memories.size(), kNone);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const ProgramStep& step = program_.steps[s];
+      const std::uint32_t memory = program_.memory(s);
       const bool done = program_.lanes[step.lane].is_channel ? started(s) : ended(s);
       if (!done && lane_head_[step.lane] == kNone) lane_head_[step.lane] = s;
-      const bool ordered = std::ranges::find(plan_.ordered_grants, MemoryId{step.memory}) !=
-                           plan_.ordered_grants.end();
-      if (!ordered || step.demand == Bytes{}) continue;
-      previous_grant_[s] = last_grant[step.memory];
-      last_grant[step.memory] = s;
+      const bool ordered =
+          std::ranges::find(plan_.ordered_grants, MemoryId{memory}) != plan_.ordered_grants.end();
+      if (!ordered || program_.demand(s) == Bytes{}) continue;
+      previous_grant_[s] = last_grant[memory];
+      last_grant[memory] = s;
     }
   }
 
@@ -65,7 +66,7 @@ class WaitsFor {
     for (const auto& [buffer, waiting] : program_.after_free)
       if (waiting == step && state_.live[buffer])
         return {user_of(buffer), "needs the place held until"};
-    return {.on = holder_in(program_.steps[step].memory),
+    return {.on = holder_in(program_.memory(step)),
             .how = "waits for memory held until",
             .is_memory = true};
   }
@@ -85,9 +86,10 @@ class WaitsFor {
     return kNone;
   }
   std::uint32_t holder_in(std::uint32_t memory) const {
-    for (std::uint32_t b = 0; b < program_.buffers.size(); ++b) {
-      const ProgramBuffer& buffer = program_.buffers[b];
-      if (buffer.memory != memory || !state_.live[b] || buffer.bytes == Bytes{}) continue;
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      const BufferId buffer{b};
+      if (program_.memory(buffer) != memory || !state_.live[b] || program_.bytes(buffer) == Bytes{})
+        continue;
       if (const std::uint32_t user = user_of(b); user != kNone) return user;
     }
     return kNone;
@@ -110,18 +112,16 @@ OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
   oom.largest_free_block = state.memories[memory].allocator.largest_free_block();
   oom.by_class = state.memories[memory].live;
 
-  std::vector<std::uint32_t> residents;
-  for (std::uint32_t b = 0; b < program.buffers.size(); ++b)
-    if (state.live[b] && program.buffers[b].memory == memory) residents.push_back(b);
+  std::vector<BufferId> residents;
+  for (std::uint32_t b = 0; b < program.plan->buffers.size(); ++b)
+    if (state.live[b] && program.memory(BufferId{b}) == memory) residents.push_back(BufferId{b});
   oom.residents = residents.size();
-  std::ranges::stable_sort(residents, [&](std::uint32_t a, std::uint32_t b) {
-    return program.buffers[a].bytes > program.buffers[b].bytes;
-  });
+  std::ranges::stable_sort(
+      residents, [&](BufferId a, BufferId b) { return program.bytes(a) > program.bytes(b); });
   if (residents.size() > kMostResidents) residents.resize(kMostResidents);
-  for (const std::uint32_t b : residents) {
-    const TensorId tensor = program.plan->buffers[b].tensor;
-    oom.largest.push_back({(*program.workload)[tensor].name, program.buffers[b].tensor_class,
-                           program.buffers[b].bytes});
+  for (const BufferId b : residents) {
+    const Tensor& tensor = program.tensor(b);
+    oom.largest.push_back({tensor.name, tensor.tensor_class, tensor.bytes});
   }
   return oom;
 }
@@ -137,18 +137,17 @@ std::uint32_t first_memory_waiter(const StuckState& state) {
 
 OutOfMemory diagnose_oom(const StuckState& state, std::uint32_t step) {
   const Program& program = state.program;
-  OutOfMemory oom = describe_memory(state, program.steps[step].memory);
+  OutOfMemory oom = describe_memory(state, program.memory(step));
   oom.step = describe(*program.plan, StepId{step}, *program.workload, *program.platform);
-  oom.asked = program.steps[step].demand;
+  oom.asked = program.demand(step);
   return oom;
 }
 
-OutOfMemory diagnose_initial(const StuckState& state, std::uint32_t buffer) {
+OutOfMemory diagnose_initial(const StuckState& state, BufferId buffer) {
   const Program& program = state.program;
-  OutOfMemory oom = describe_memory(state, program.buffers[buffer].memory);
-  oom.step = fmt::format("placing {} before the first operator",
-                         (*program.workload)[program.plan->buffers[buffer].tensor].name);
-  oom.asked = program.buffers[buffer].bytes;
+  OutOfMemory oom = describe_memory(state, program.memory(buffer));
+  oom.step = fmt::format("placing {} before the first operator", program.tensor(buffer).name);
+  oom.asked = program.bytes(buffer);
   return oom;
 }
 

@@ -26,7 +26,7 @@ struct StuckState {
 [[nodiscard]] OutOfMemory diagnose_oom(const StuckState& state, std::uint32_t step);
 
 /// The same for an initial buffer that does not fit.
-[[nodiscard]] OutOfMemory diagnose_initial(const StuckState& state, std::uint32_t buffer);
+[[nodiscard]] OutOfMemory diagnose_initial(const StuckState& state, BufferId buffer);
 
 /// Who waits for whom, round and round.
 struct WaitCycle {

@@ -56,18 +56,19 @@ Machine::Machine(const Program& program)
     : program_(program),
       plan_(*program.plan),
       platform_(*program.platform),
-      waits_(program.waits),
-      release_waits_(program.release_waits),
+      waits_(program.plan->steps.size(), 0),
+      release_waits_(program.release_buffer.size(), 0),
       ports_(2 * platform_.links.size()),
       lanes_(program.lanes.size()),
-      live_(program.buffers.size(), false) {
+      live_(program.plan->buffers.size(), false) {
+  count_waits();
   for (std::uint32_t m = 0; m < platform_.memories.size(); ++m) {
     const Bytes most = usable(plan_, platform_, MemoryId{m});
     memories_.push_back({.allocator = make_allocator(platform_.memories[m], most)});
   }
   if (std::ranges::any_of(platform_.memories,
                           [](const Memory& m) { return m.allocator != AllocatorKind::ideal; })) {
-    blocks_.resize(program.buffers.size());
+    blocks_.resize(plan_.buffers.size());
     workspaces_.resize(program.lanes.size());
   }
   if (platform_.has_energy()) meter_.emplace(make_meter(platform_));
@@ -83,8 +84,9 @@ Machine::Machine(const Program& program)
   if (!program.drains.empty()) drain_of_.assign(plan_.steps.size(), kNone);
   for (const ProgramDrain& drain : program.drains) {
     drain_of_[drain.copy] = static_cast<std::uint32_t>(drains_.size());
-    drains_.push_back(
-        {.buffer = drain.buffer, .bytes = program.buffers[drain.buffer].bytes, .open = drain.open});
+    drains_.push_back({.buffer = drain.buffer,
+                       .bytes = program.bytes(BufferId{drain.buffer}),
+                       .open = drain.open});
   }
   unfinished_ = plan_.steps.size();
   execution_.start.assign(unfinished_, Time::unlimited());
@@ -93,6 +95,14 @@ Machine::Machine(const Program& program)
   execution_.ports.resize(ports_.size());
   execution_.link_busy.resize(platform_.links.size());
   execution_.processor_operator_energy.resize(platform_.processors.size());
+}
+
+void Machine::count_waits() {
+  for (const std::uint32_t edge : program_.edges)
+    ++((edge & kReleaseBit) != 0 ? release_waits_[edge & ~kReleaseBit] : waits_[edge]);
+  for (const auto& [buffer, step] : program_.after_free) ++waits_[step];
+  for (const ProgramStep& step : program_.steps)
+    if (step.next_in_lane != kNone) ++waits_[step.next_in_lane];
 }
 
 Execution Machine::run() {
@@ -128,16 +138,16 @@ RunStatus Machine::give_up() {
 
 bool Machine::place_initial() {
   for (const BufferId id : plan_.initial) {
-    const ProgramBuffer& buffer = program_.buffers[index(id)];
-    MemoryState& memory = memories_[buffer.memory];
-    const auto block = memory.allocator.allocate(buffer.bytes);
+    const Tensor& tensor = program_.tensor(id);
+    MemoryState& memory = memories_[program_.memory(id)];
+    const auto block = memory.allocator.allocate(tensor.bytes);
     if (!block) {
       const StuckState stuck{program_, memories_, live_, execution_.start, execution_.end};
-      execution_.oom = diagnose_initial(stuck, index(id));
+      execution_.oom = diagnose_initial(stuck, id);
       return false;
     }
     if (!blocks_.empty()) blocks_[index(id)] = *block;
-    memory.live[static_cast<std::size_t>(buffer.tensor_class)] += buffer.bytes;
+    memory.live[static_cast<std::size_t>(tensor.tensor_class)] += tensor.bytes;
     live_[index(id)] = true;
     take_peak(memory);
   }
@@ -184,7 +194,8 @@ void Machine::try_start(std::uint32_t step) {
   const bool is_copy = it.kind == StepKind::copy;
   if (is_copy && !ports_free(step)) return;
   if (!allocate(step)) {
-    memories_[it.memory].waiting.push_back(step);
+    execution_.waited_for_memory = true;
+    memories_[program_.memory(step)].waiting.push_back(step);
     // The ports that it did not take may serve another copy.
     if (is_copy)
       for (const PortId port : program_.lanes[it.lane].route.exclusive) wake(ports_[port].waiting);
@@ -208,44 +219,43 @@ bool Machine::ports_free(std::uint32_t step) {
 }
 
 bool Machine::allocate(std::uint32_t step) {
-  const ProgramStep& it = program_.steps[step];
-  MemoryState& memory = memories_[it.memory];
+  MemoryState& memory = memories_[program_.memory(step)];
   if (IdealAllocator* counter = memory.allocator.as_ideal()) {
+    const Bytes demand = program_.demand(step);
     if (!memory.drains.empty()) settle_drains(memory);
-    if (!counter->take(it.demand)) {
-      if (!memory.drains.empty()) wake_when_drained(it.memory, it.demand);
+    if (!counter->take(demand)) {
+      if (!memory.drains.empty()) wake_when_drained(program_.memory(step), demand);
       return false;
     }
   } else if (!allocate_blocks(step, memory)) {
     return false;
   }
-  account_allocation(it, memory);
+  account_allocation(step, memory);
   return true;
 }
 
 bool Machine::allocate_blocks(std::uint32_t step, MemoryState& memory) {
   const ProgramStep& it = program_.steps[step];
   const bool works = it.kind != StepKind::copy;
-  const std::span written = plan_.list(plan_.steps[step].writes);
+  const std::span written = program_.writes(step);
   asked_.clear();
-  for (const BufferId buffer : written)
-    asked_.push_back({.requested = program_.buffers[index(buffer)].bytes});
-  if (works) asked_.push_back({.requested = it.workspace});
+  for (const BufferId buffer : written) asked_.push_back({.requested = program_.bytes(buffer)});
+  if (works) asked_.push_back({.requested = program_.workspace(step)});
   if (!memory.allocator.allocate_all(asked_)) return false;
   for (std::size_t w = 0; w < written.size(); ++w) blocks_[index(written[w])] = asked_[w];
   if (works) workspaces_[it.lane] = asked_.back();
   return true;
 }
 
-void Machine::account_allocation(const ProgramStep& it, MemoryState& memory) {
-  for (std::uint32_t w = it.writes_begin; w < it.writes_end; ++w) {
-    const std::uint32_t id = index(plan_.buffer_lists[w]);
-    const ProgramBuffer& buffer = program_.buffers[id];
-    const TensorClass as = it.kind == StepKind::copy ? TensorClass::in_flight : buffer.tensor_class;
-    memory.live[static_cast<std::size_t>(as)] += buffer.bytes;
-    live_[id] = true;
+void Machine::account_allocation(std::uint32_t step, MemoryState& memory) {
+  const bool is_copy = program_.steps[step].kind == StepKind::copy;
+  for (const BufferId buffer : program_.writes(step)) {
+    const Tensor& tensor = program_.tensor(buffer);
+    const TensorClass as = is_copy ? TensorClass::in_flight : tensor.tensor_class;
+    memory.live[static_cast<std::size_t>(as)] += tensor.bytes;
+    live_[index(buffer)] = true;
   }
-  memory.live[static_cast<std::size_t>(TensorClass::workspace)] += it.workspace;
+  memory.live[static_cast<std::size_t>(TensorClass::workspace)] += program_.workspace(step);
   take_peak(memory);
 }
 
@@ -270,7 +280,7 @@ void Machine::begin_compute(std::uint32_t step) {
   if (!record.first_start) record.first_start = now_;
   if (meter_) {
     meter_->begin(processor, now_);
-    meter_->begin(memory_component(it.memory), now_);
+    meter_->begin(memory_component(program_.memory(step)), now_);
   }
   events_.push(now_ + it.duration, step);
 }
@@ -362,13 +372,13 @@ void Machine::complete(std::uint32_t step) {
 void Machine::end_compute(std::uint32_t step) {
   const ProgramStep& it = program_.steps[step];
   const std::uint32_t processor = program_.lanes[it.lane].processor;
-  MemoryState& memory = memories_[it.memory];
-  if (it.workspace > Bytes{}) {
+  MemoryState& memory = memories_[program_.memory(step)];
+  if (const Bytes workspace = program_.workspace(step); workspace > Bytes{}) {
     if (IdealAllocator* counter = memory.allocator.as_ideal())
-      counter->give_back(it.workspace);
+      counter->give_back(workspace);
     else
       memory.allocator.free(workspaces_[it.lane]);
-    memory.live[static_cast<std::size_t>(TensorClass::workspace)] -= it.workspace;
+    memory.live[static_cast<std::size_t>(TensorClass::workspace)] -= workspace;
     wake(memory.waiting);
   }
   ProcessorRecord& record = execution_.processors[processor];
@@ -376,11 +386,11 @@ void Machine::end_compute(std::uint32_t step) {
   record.last_end = now_;
   record.operators += it.kind == StepKind::pair ? 2 : 1;
   if (!program_.operator_energy.empty())
-    execution_.processor_operator_energy[processor] += program_.operator_energy[step];
+    execution_.processor_operator_energy[processor] += program_.energy(step);
   lanes_[it.lane].idle_since = now_;
   if (meter_) {
     meter_->end(processor, now_);
-    meter_->end(memory_component(it.memory), now_);
+    meter_->end(memory_component(program_.memory(step)), now_);
   }
   if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
 }
@@ -392,7 +402,7 @@ void Machine::end_copy(std::uint32_t step) {
     ports_[port].busy = false;
     wake(ports_[port].waiting);
   }
-  const Bytes moved = program_.transferred[step];
+  const Bytes moved = program_.transferred(step);
   for (const Hop& hop : lane.hops)
     execution_.ports[2 * index(hop.link) + hop.direction].bytes += moved;
   const bool flowed = !lane.route.shared.empty() && moved > Bytes{};
@@ -404,18 +414,18 @@ void Machine::end_copy(std::uint32_t step) {
     meter_->end(memory_component(index(lane.to)), now_);
   }
   // What was in flight has arrived.
-  const ProgramBuffer& buffer = program_.buffers[index(plan_.buffer_lists[it.writes_begin])];
-  auto& live = memories_[buffer.memory].live;
-  live[static_cast<std::size_t>(TensorClass::in_flight)] -= buffer.bytes;
-  live[static_cast<std::size_t>(buffer.tensor_class)] += buffer.bytes;
+  const Tensor& tensor = program_.tensor(program_.writes(step).front());
+  auto& live = memories_[lane.memory].live;
+  live[static_cast<std::size_t>(TensorClass::in_flight)] -= tensor.bytes;
+  live[static_cast<std::size_t>(tensor.tensor_class)] += tensor.bytes;
 }
 
 void Machine::follow(std::uint32_t edge, std::uint32_t cause_step) {
   if ((edge & kReleaseBit) == 0) return clear(edge, cause_step);
   const std::uint32_t release = edge & ~kReleaseBit;
   if (--release_waits_[release] > 0) return;
-  if (const std::uint32_t drain = program_.release_drain[release]; drain != kNone)
-    open_drain(drain);
+  if (!drains_.empty() && program_.release_drain[release] != kNone)
+    open_drain(program_.release_drain[release]);
   else
     free_buffer(program_.release_buffer[release]);
 }
@@ -435,17 +445,17 @@ std::uint32_t Machine::drain_of_buffer(std::uint32_t buffer) const {
 }
 
 void Machine::free_buffer(std::uint32_t id) {
-  const ProgramBuffer& buffer = program_.buffers[id];
-  MemoryState& memory = memories_[buffer.memory];
+  const Tensor& tensor = program_.tensor(BufferId{id});
+  MemoryState& memory = memories_[program_.memory(BufferId{id})];
   const std::uint32_t drain = drains_.empty() ? kNone : drain_of_buffer(id);
   if (drain != kNone) {
     end_drain(drain);
   } else {
     if (IdealAllocator* counter = memory.allocator.as_ideal())
-      counter->give_back(buffer.bytes);
+      counter->give_back(tensor.bytes);
     else
       memory.allocator.free(blocks_[id]);
-    memory.live[static_cast<std::size_t>(buffer.tensor_class)] -= buffer.bytes;
+    memory.live[static_cast<std::size_t>(tensor.tensor_class)] -= tensor.bytes;
   }
   live_[id] = false;
   wake(memory.waiting);
@@ -464,18 +474,18 @@ void Machine::begin_drain(std::uint32_t step) {
   const ProgramStep& it = program_.steps[step];
   Drain& drain = drains_[d];
   const Time transfer =
-      transfer_time(program_.transferred[step], program_.lanes[it.lane].route.bandwidth);
+      transfer_time(program_.transferred(step), program_.lanes[it.lane].route.bandwidth);
   drain.end = now_ + it.duration;
   drain.begin = drain.end - transfer;
   drain.under_way = true;
-  memories_[program_.buffers[drain.buffer].memory].drains.push_back(d);
+  memories_[program_.memory(BufferId{drain.buffer})].drains.push_back(d);
 }
 
 void Machine::settle_drains(MemoryState& memory) {
   for (const std::uint32_t d : memory.drains) {
     Drain& drain = drains_[d];
     const Bytes free = drain.free_by(now_) - drain.given;
-    const TensorClass as = program_.buffers[drain.buffer].tensor_class;
+    const TensorClass as = program_.tensor(BufferId{drain.buffer}).tensor_class;
     memory.allocator.as_ideal()->give_back(free);
     memory.live[static_cast<std::size_t>(as)] -= free;
     drain.given += free;
@@ -484,7 +494,7 @@ void Machine::settle_drains(MemoryState& memory) {
 
 void Machine::open_drain(std::uint32_t d) {
   drains_[d].open = true;
-  wake(memories_[program_.buffers[drains_[d].buffer].memory].waiting);
+  wake(memories_[program_.memory(BufferId{drains_[d].buffer})].waiting);
 }
 
 void Machine::wake_when_drained(std::uint32_t memory, Bytes demand) {
@@ -495,7 +505,7 @@ void Machine::wake_when_drained(std::uint32_t memory, Bytes demand) {
 
 /// What is left of a source when the copy and all readers have ended.
 void Machine::end_drain(std::uint32_t d) {
-  MemoryState& memory = memories_[program_.buffers[drains_[d].buffer].memory];
+  MemoryState& memory = memories_[program_.memory(BufferId{drains_[d].buffer})];
   drains_[d].open = true;
   settle_drains(memory);
   std::erase(memory.drains, d);
@@ -505,9 +515,9 @@ void Machine::end_drain(std::uint32_t d) {
 
 void Machine::join_flow(std::uint32_t step) {
   const std::uint32_t lane = program_.steps[step].lane;
-  if (program_.transferred[step] == Bytes{}) return events_.push(now_, step);
+  if (program_.transferred(step) == Bytes{}) return events_.push(now_, step);
   if (program_.lanes[lane].route.is_fair) begin_carrying(program_.lanes[lane]);
-  flows_->start(now_, step, program_.transferred[step], paths_[lane]);
+  flows_->start(now_, step, program_.transferred(step), paths_[lane]);
   schedule_tick();
 }
 

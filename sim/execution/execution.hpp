@@ -73,6 +73,8 @@ struct OutOfMemory {
 
 struct Execution {
   RunStatus status = RunStatus::ok;
+  /// Whether a start ever waited for memory; if not, more memory changes nothing.
+  bool waited_for_memory = false;
   Time makespan;  ///< end of the last step; of the last that ended
   Time period;
   std::vector<Time> start, end;  ///< by step; unlimited where it did not happen

@@ -14,6 +14,10 @@ std::int64_t blocks(Bytes bytes, Bytes block) {
   return (bytes.count() + block.count() - 1) / block.count();
 }
 
+Bytes transferred(Bytes bytes, Bytes block) {
+  return block * blocks(bytes, block);
+}
+
 class Lowering {
  public:
   Lowering(const Plan& plan, const Workload& workload, const Platform& platform,
@@ -26,10 +30,9 @@ class Lowering {
 
   Program run() {
     lower_lanes();
-    lower_buffers();
     lower_steps();
     lower_releases();
-    gather_edges();
+    gather_earlier_stays();
     place_edges();
     return std::move(program_);
   }
@@ -46,9 +49,12 @@ class Lowering {
       ProgramLane lowered;
       lowered.is_channel = lane.kind == Lane::Kind::channel;
       lowered.processor = index(lane.processor);
+      if (!lowered.is_channel) lowered.memory = index(platform_[lane.processor].memory);
       if (lowered.is_channel) {
         lowered.from = lane.from;
         lowered.to = lane.to;
+        lowered.memory = index(lane.to);
+        lowered.block = std::max(platform_[lane.from].block, platform_[lane.to].block);
         const Route& route = *topology_.route(lane.from, lane.to);
         lowered.hops = route.hops;
         lowered.route = lower_route(route);
@@ -73,13 +79,6 @@ class Lowering {
     return lowered;
   }
 
-  void lower_buffers() {
-    for (const Buffer& buffer : plan_.buffers) {
-      const Tensor& tensor = workload_[buffer.tensor];
-      program_.buffers.push_back({tensor.bytes, index(buffer.memory), tensor.tensor_class});
-    }
-  }
-
   const std::vector<Time>& times_on(ProcessorId processor) {
     if (times_.empty()) times_.resize(platform_.processors.size());
     auto& times = times_[index(processor)];
@@ -87,32 +86,32 @@ class Lowering {
     return times;
   }
 
-  const std::vector<Energy>& energies_on(ProcessorId processor) {
-    if (energies_.empty()) energies_.resize(platform_.processors.size());
-    auto& energies = energies_[index(processor)];
-    if (energies.empty()) energies = operator_energies(workload_, platform_, processor);
-    return energies;
-  }
-
-  void lower_steps() {
-    const bool any_energy =
+  void lower_energies() {
+    const bool any =
         platform_.has_energy() || std::ranges::any_of(workload_.operators, [](const Operator& op) {
           return op.given_energy.has_value();
         });
-    program_.transferred.resize(plan_.steps.size());
-    if (any_energy) program_.operator_energy.resize(plan_.steps.size());
+    if (!any) return;
+    program_.operator_energy.resize(platform_.processors.size());
+    for (const Lane& lane : plan_.lanes) {
+      if (lane.kind != Lane::Kind::stream) continue;
+      auto& energies = program_.operator_energy[index(lane.processor)];
+      if (energies.empty()) energies = operator_energies(workload_, platform_, lane.processor);
+    }
+  }
+
+  void lower_steps() {
+    lower_energies();
     std::vector<std::uint32_t> last_in_lane(plan_.lanes.size(), kNone);
     program_.steps.reserve(plan_.steps.size() + 1);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
-      ProgramStep lowered =
-          step.kind == StepKind::copy ? lower_copy(s) : lower_compute(s, any_energy);
-      lowered.kind = step.kind;
-      lowered.lane = index(step.lane);
-      lowered.writes_begin = step.writes.begin;
-      lowered.writes_end = step.writes.end;
-      for (const BufferId buffer : plan_.list(step.writes))
-        lowered.demand += program_.buffers[index(buffer)].bytes;
+      ProgramStep lowered{.lane = index(step.lane), .kind = step.kind};
+      if (step.kind == StepKind::copy)
+        lower_copy(s, lowered);
+      else
+        lowered.duration =
+            step.duration ? *step.duration : times_on(plan_[step.lane].processor)[index(step.op)];
       program_.steps.push_back(lowered);
 
       std::uint32_t& last = last_in_lane[lowered.lane];
@@ -122,74 +121,63 @@ class Lowering {
     program_.steps.emplace_back();
   }
 
-  ProgramStep lower_compute(std::uint32_t s, bool any_energy) {
+  void lower_copy(std::uint32_t s, ProgramStep& lowered) const {
     const Step& step = plan_.steps[s];
-    const ProcessorId processor = plan_[step.lane].processor;
-    ProgramStep lowered;
-    lowered.memory = index(platform_[processor].memory);
-    lowered.workspace = workload_[step.op].workspace;
-    lowered.duration = step.duration ? *step.duration : times_on(processor)[index(step.op)];
-    if (any_energy) program_.operator_energy[s] = energies_on(processor)[index(step.op)];
-    if (step.kind == StepKind::pair) {
-      lowered.workspace += workload_[step.second].workspace;
-      if (any_energy) program_.operator_energy[s] += energies_on(processor)[index(step.second)];
-    }
-    lowered.demand = lowered.workspace;
-    return lowered;
-  }
-
-  ProgramStep lower_copy(std::uint32_t s) {
-    const Step& step = plan_.steps[s];
-    const ChannelRoute& route = program_.lanes[index(step.lane)].route;
+    const ChannelRoute& route = program_.lanes[lowered.lane].route;
     const Lane& lane = plan_[step.lane];
-    const Bytes bytes = program_.buffers[index(plan_.list(step.writes).front())].bytes;
-    ProgramStep lowered;
-    lowered.memory = index(lane.to);
     lowered.source_maker = index(readers_.producer(plan_.list(step.reads).front()));
-    if (lane.from == lane.to) return lowered;  // a hand-over costs nothing
-    const Bytes block = std::max(platform_[lane.from].block, platform_[lane.to].block);
-    program_.transferred[s] = block * blocks(bytes, block);
+    if (lane.from == lane.to) return;  // a hand-over costs nothing
     lowered.duration = route.latency;
+    const Bytes bytes = program_.bytes(plan_.list(step.writes).front());
     if (const Bytes erase = platform_[lane.to].erase_block; erase > Bytes{})
       lowered.duration += platform_[lane.to].erase_time * blocks(bytes, erase);
     if (route.shared.empty())
-      lowered.duration += transfer_time(program_.transferred[s], route.bandwidth);
-    return lowered;
+      lowered.duration +=
+          transfer_time(transferred(bytes, program_.lanes[lowered.lane].block), route.bandwidth);
   }
 
   void lower_releases() {
-    for (const Release& release : plan_.releases) {
+    program_.release_buffer.reserve(plan_.releases.size());
+    for (const Release& release : plan_.releases)
       program_.release_buffer.push_back(index(release.buffer));
-      for (const StepId step : plan_.after(release)) add_release_edge(index(step));
-    }
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
       const StepId copy = readers_.taken_by(BufferId{b});
       if (copy == kNoStep) continue;
       program_.release_buffer.push_back(b);
-      // Readers include the copy itself.
-      for (const StepId step : last_in_each_lane(plan_, readers_.of(BufferId{b})))
-        add_release_edge(index(step));
       if (plan_[copy].source == SourceRelease::progressive) lower_drain(b, copy);
     }
-    program_.release_drain.resize(program_.release_buffer.size(), kNone);
-    program_.release_waits.resize(program_.release_buffer.size());
+    if (!program_.drains.empty())
+      program_.release_drain.resize(program_.release_buffer.size(), kNone);
   }
 
   void lower_drain(std::uint32_t buffer, StepId copy) {
-    std::vector<StepId> others;
-    for (const StepId step : last_in_each_lane(plan_, readers_.of(BufferId{buffer})))
-      if (step != copy) others.push_back(step);
-    program_.drains.push_back({buffer, index(copy), others.empty()});
-    if (others.empty()) return;
+    const bool alone = last_in_each_lane(plan_, readers_.of(BufferId{buffer})).size() == 1;
+    program_.drains.push_back({buffer, index(copy), alone});
+    if (alone) return;
     program_.release_drain.resize(program_.release_buffer.size(), kNone);
     program_.release_buffer.push_back(buffer);
     program_.release_drain.push_back(static_cast<std::uint32_t>(program_.drains.size() - 1));
-    for (const StepId step : others) add_release_edge(index(step));
   }
 
-  void add_release_edge(std::uint32_t step) {
-    const auto release = static_cast<std::uint32_t>(program_.release_buffer.size() - 1);
-    edges_.push_back({step, release | kReleaseBit, false});
+  /// Visits the edges into releases, in the order of lower_releases().
+  void for_release_edges(auto visit) const {
+    std::uint32_t release = 0;
+    for (const Release& it : plan_.releases) {
+      for (const StepId step : plan_.after(it)) visit(Edge{index(step), release | kReleaseBit});
+      ++release;
+    }
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      const StepId copy = readers_.taken_by(BufferId{b});
+      if (copy == kNoStep) continue;
+      // Readers include the copy itself, whose end does not open its own drain.
+      const auto last = last_in_each_lane(plan_, readers_.of(BufferId{b}));
+      for (const StepId step : last) visit(Edge{index(step), release | kReleaseBit});
+      ++release;
+      if (plan_[copy].source != SourceRelease::progressive || last.size() == 1) continue;
+      for (const StepId step : last)
+        if (step != copy) visit(Edge{index(step), release | kReleaseBit});
+      ++release;
+    }
   }
 
   bool runs_before_in_stream(StepId first, std::uint32_t second) const {
@@ -198,31 +186,31 @@ class Lowering {
            plan_[step.lane].kind == Lane::Kind::stream;
   }
 
-  void gather_edges() {
+  /// Visits all edges, always in the same order.
+  void for_edges(auto visit) const {
+    for_release_edges(visit);
     std::vector<std::uint32_t> last_grant(platform_.memories.size(), kNone);
     std::vector<bool> ordered(platform_.memories.size(), false);
     for (const MemoryId memory : plan_.ordered_grants) ordered[index(memory)] = true;
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      gather_data_edges(s);
+      for_data_edges(s, visit);
       for (const Dependency& dependency : plan_.after(plan_.steps[s])) {
         const bool start = dependency.edge == Dependency::Edge::after_start;
-        if (!runs_before_in_stream(dependency.on, s))
-          edges_.push_back({index(dependency.on), s, start});
+        if (!runs_before_in_stream(dependency.on, s)) visit(Edge{index(dependency.on), s, start});
       }
-      const ProgramStep& step = program_.steps[s];
-      if (!ordered[step.memory] || step.demand == Bytes{}) continue;
-      std::uint32_t& last = last_grant[step.memory];
-      if (last != kNone) edges_.push_back({last, s, true});
+      const std::uint32_t memory = program_.memory(s);
+      if (!ordered[memory] || program_.demand(s) == Bytes{}) continue;
+      std::uint32_t& last = last_grant[memory];
+      if (last != kNone) visit(Edge{last, s, true});
       last = s;
     }
-    gather_earlier_stays();
   }
 
-  void gather_data_edges(std::uint32_t s) {
+  void for_data_edges(std::uint32_t s, auto visit) const {
     for (const BufferId buffer : plan_.list(plan_.steps[s].reads)) {
       const StepId producer = readers_.producer(buffer);
       if (producer != kNoStep && !runs_before_in_stream(producer, s))
-        edges_.push_back({index(producer), s, false});
+        visit(Edge{index(producer), s, false});
     }
   }
 
@@ -253,28 +241,27 @@ class Lowering {
   /// Edges by step, starts before ends; a step's end edges reach to the next step's start edges.
   void place_edges() {
     const std::size_t n = plan_.steps.size();
-    program_.waits.resize(n);
-    std::vector<std::uint32_t> count(2 * n + 1, 0);
-    const auto slot = [](const Edge& e) {
-      return 2 * std::size_t{e.from} + (e.after_start ? 0 : 1);
+    const auto cursor = [&](const Edge& e) -> std::uint32_t& {
+      ProgramStep& step = program_.steps[e.from];
+      return e.after_start ? step.start_edges : step.end_edges;
     };
-    for (const Edge& edge : edges_) ++count[slot(edge) + 1];
-    for (std::size_t i = 1; i < count.size(); ++i) count[i] += count[i - 1];
-    for (std::size_t s = 0; s <= n; ++s) {
-      program_.steps[s].start_edges = count[2 * s];
-      program_.steps[s].end_edges = s < n ? count[2 * s + 1] : count[2 * s];
+    for_edges([&](const Edge& edge) { ++cursor(edge); });
+    std::uint32_t placed = 0;
+    for (ProgramStep& step : program_.steps) {
+      const std::uint32_t starts = step.start_edges, ends = step.end_edges;
+      step.start_edges = placed;
+      step.end_edges = placed + starts;
+      placed += starts + ends;
     }
-    program_.edges.resize(edges_.size());
-    for (const Edge& edge : edges_) {
-      program_.edges[count[slot(edge)]++] = edge.to;
-      if ((edge.to & kReleaseBit) != 0)
-        ++program_.release_waits[edge.to & ~kReleaseBit];
-      else
-        ++program_.waits[edge.to];
+    program_.edges.resize(placed);
+    for_edges([&](const Edge& edge) { program_.edges[cursor(edge)++] = edge.to; });
+    // Every cursor has come to the begin of the next list.
+    for (std::size_t s = n; s > 0; --s) {
+      program_.steps[s].end_edges = program_.steps[s].start_edges;
+      program_.steps[s].start_edges = program_.steps[s - 1].end_edges;
     }
-    for (const auto& [buffer, step] : program_.after_free) ++program_.waits[step];
-    for (const ProgramStep& step : program_.steps)
-      if (step.next_in_lane != kNone) ++program_.waits[step.next_in_lane];
+    program_.steps[0].end_edges = program_.steps[0].start_edges;
+    program_.steps[0].start_edges = 0;
   }
 
   const Plan& plan_;
@@ -283,12 +270,23 @@ class Lowering {
   const Topology& topology_;
   const Readers readers_;
   Program program_;
-  std::vector<Edge> edges_;
   std::vector<std::vector<Time>> times_;
-  std::vector<std::vector<Energy>> energies_;
 };
 
 }  // namespace
+
+Bytes Program::transferred(std::uint32_t step) const {
+  const ProgramLane& lane = lanes[steps[step].lane];
+  if (lane.from == lane.to) return Bytes{};
+  return plimsoll::transferred(bytes(writes(step).front()), lane.block);
+}
+
+Energy Program::energy(std::uint32_t step) const {
+  const Step& it = plan->steps[step];
+  const auto& energies = operator_energy[lanes[steps[step].lane].processor];
+  const Energy first = energies[index(it.op)];
+  return it.kind == StepKind::pair ? first + energies[index(it.second)] : first;
+}
 
 Program lower(const Plan& plan, const Workload& workload, const Platform& platform,
               const Topology& topology) {

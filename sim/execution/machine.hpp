@@ -48,6 +48,7 @@ class Machine {
 
  private:
   // --- the loop
+  void count_waits();
   bool place_initial();
   void complete_all_at_now();
   void start_all_ready();
@@ -59,7 +60,7 @@ class Machine {
   [[nodiscard]] bool ports_free(std::uint32_t step);
   [[nodiscard]] bool allocate(std::uint32_t step);
   [[nodiscard]] bool allocate_blocks(std::uint32_t step, MemoryState& memory);
-  void account_allocation(const ProgramStep& step, MemoryState& memory);
+  void account_allocation(std::uint32_t step, MemoryState& memory);
   void begin_compute(std::uint32_t step);
   void charge_stall(const LaneState& lane, ProcessorRecord& record) const;
   void charge_last_waits(const std::vector<LastWait>& waits);
@@ -105,8 +106,8 @@ class Machine {
   const Platform& platform_;
   Time now_;
   EventQueue events_;
-  std::vector<std::uint32_t> waits_, release_waits_;
-  std::vector<std::uint32_t> ready_;  ///< a heap: the least step first
+  std::vector<std::uint32_t> waits_, release_waits_;  ///< edges into a step or release, not passed
+  std::vector<std::uint32_t> ready_;                  ///< a heap: the least step first
   std::vector<MemoryState> memories_;
   std::vector<PortState> ports_;
   std::vector<LaneState> lanes_;

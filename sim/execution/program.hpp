@@ -10,6 +10,9 @@
 ///   its copy out         the release of the stay that the copy out of the same tensor took away
 ///
 /// What is left for run time is a counter per step, the link directions and the memory.
+///
+/// A program holds per step only what the plan and the workload do not: what follows from them in a
+/// few look-ups is a function here. Large runs are bound by memory, not by arithmetic.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -17,6 +20,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
@@ -36,29 +41,21 @@ struct ChannelRoute {
 
 struct ProgramStep {
   Time duration;  ///< of an operator, or of a copy that shares nothing
-  Bytes demand;   ///< allocated at the start: outputs and workspace
-  Bytes workspace;
   std::uint32_t lane = 0;
   std::uint32_t next_in_lane = kNone;
-  std::uint32_t memory = 0;                        ///< where `demand` goes
-  std::uint32_t writes_begin = 0, writes_end = 0;  ///< in Plan::buffer_lists
-  std::uint32_t start_edges = 0, end_edges = 0;    ///< first of each in Program::edges
-  std::uint32_t source_maker = kNone;              ///< copy: the step that made its source
+  std::uint32_t start_edges = 0, end_edges = 0;  ///< first of each in Program::edges
+  std::uint32_t source_maker = kNone;            ///< copy: the step that made its source
   StepKind kind = StepKind::compute;
-};
-
-struct ProgramBuffer {
-  Bytes bytes;
-  std::uint32_t memory = 0;
-  TensorClass tensor_class = TensorClass::activation;
 };
 
 struct ProgramLane {
   bool is_channel = false;
   std::uint32_t processor = 0;  ///< of a stream
+  std::uint32_t memory = 0;     ///< where its steps allocate
   ChannelRoute route;           ///< of a channel
   std::vector<Hop> hops;        ///< of a channel
   MemoryId from{}, to{};
+  Bytes block{1};  ///< of a channel: what it moves is a multiple
 };
 
 /// Edges point to steps, or, with this bit set, to releases.
@@ -77,21 +74,55 @@ struct Program {
   const Platform* platform = nullptr;
 
   std::vector<ProgramStep> steps;  ///< and a sentinel that ends the edge lists
-  std::vector<ProgramBuffer> buffers;
   std::vector<ProgramLane> lanes;
   std::vector<std::uint32_t> edges;           ///< of starts and ends, by step
-  std::vector<std::uint32_t> waits;           ///< by step: edges into it
-  std::vector<std::uint32_t> release_waits;   ///< by release: edges into it
   std::vector<std::uint32_t> release_buffer;  ///< by release
   /// A release that does not free its buffer but lets the copy under way free it byte by byte: by
-  /// release, the drain that it opens, or kNone.
+  /// release, the drain that it opens, or kNone. Empty where there are no drains.
   std::vector<std::uint32_t> release_drain;
   std::vector<ProgramDrain> drains;
   /// Steps that wait for the release of a buffer: (buffer, step), sorted by buffer.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after_free;
-  std::vector<Bytes> transferred;       ///< by copy step: bytes on the link, blocks rounded up
-  std::vector<Energy> operator_energy;  ///< by step; empty where no operator has any
+  /// By processor and operator, for the processors that the plan uses; empty where no operator has
+  /// any.
+  std::vector<std::vector<Energy>> operator_energy;
+
+  [[nodiscard]] std::span<const BufferId> writes(std::uint32_t step) const {
+    return plan->list(plan->steps[step].writes);
+  }
+  /// Where the step allocates.
+  [[nodiscard]] std::uint32_t memory(std::uint32_t step) const {
+    return lanes[steps[step].lane].memory;
+  }
+  [[nodiscard]] std::uint32_t memory(BufferId buffer) const {
+    return index((*plan)[buffer].memory);
+  }
+  [[nodiscard]] const Tensor& tensor(BufferId buffer) const {
+    return (*workload)[(*plan)[buffer].tensor];
+  }
+  [[nodiscard]] Bytes bytes(BufferId buffer) const { return tensor(buffer).bytes; }
+
+  [[nodiscard]] Bytes workspace(std::uint32_t step) const;
+  /// Allocated at the start: outputs and workspace.
+  [[nodiscard]] Bytes demand(std::uint32_t step) const;
+  /// Of a copy: bytes on the link, blocks rounded up.
+  [[nodiscard]] Bytes transferred(std::uint32_t step) const;
+  /// Precondition: operator_energy is not empty, and the step no copy.
+  [[nodiscard]] Energy energy(std::uint32_t step) const;
 };
+
+inline Bytes Program::workspace(std::uint32_t step) const {
+  const Step& it = plan->steps[step];
+  if (it.kind == StepKind::copy) return Bytes{};
+  const Bytes first = (*workload)[it.op].workspace;
+  return it.kind == StepKind::pair ? first + (*workload)[it.second].workspace : first;
+}
+
+inline Bytes Program::demand(std::uint32_t step) const {
+  Bytes sum = workspace(step);
+  for (const BufferId buffer : writes(step)) sum += bytes(buffer);
+  return sum;
+}
 
 /// Lowers a plan that check_plan() found no fault with. O(steps + reads).
 /// Throws QuantityOverflow if a duration leaves the range of time.

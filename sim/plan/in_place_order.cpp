@@ -57,6 +57,10 @@ class Precedence {
  private:
   void gather(const Readers& readers) {
     std::vector<StepId> last_in_lane(plan_.lanes.size(), kNoStep);
+    begin_.reserve(plan_.steps.size() + 1);
+    std::size_t conditions = plan_.dependencies.size() + plan_.steps.size();
+    for (const Step& step : plan_.steps) conditions += step.reads.end - step.reads.begin;
+    before_.reserve(conditions);
     begin_.push_back(0);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
@@ -68,19 +72,23 @@ class Precedence {
       for (const BufferId buffer : plan_.list(step.reads))
         if (const StepId maker = readers.producer(buffer); maker != kNoStep)
           before_.push_back({maker, true});
-      begin_.push_back(before_.size());
+      begin_.push_back(static_cast<std::uint32_t>(before_.size()));
     }
   }
 
   void sort() {
-    const std::size_t n = plan_.steps.size();
-    std::vector<std::uint32_t> waits(n), begin(n + 1);
+    const auto n = static_cast<std::uint32_t>(plan_.steps.size());
+    std::vector<std::uint32_t> waits(n), begin(n + std::size_t{1});
     for (const Before& it : before_) ++begin[index(it.step) + 1];
     for (std::size_t s = 0; s < n; ++s) begin[s + 1] += begin[s];
     std::vector<StepId> after(before_.size());
-    std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
+    // From the last step on, so that every begin comes down to where it belongs.
+    for (std::uint32_t s = n; s-- > 0;)
+      for (const Before& it : before(StepId{s})) after[--begin[index(it.step) + 1]] = StepId{s};
+    begin.erase(begin.begin());
+    begin.push_back(static_cast<std::uint32_t>(after.size()));
+    order_.reserve(n);
     for (std::uint32_t s = 0; s < n; ++s) {
-      for (const Before& it : before(StepId{s})) after[next[index(it.step)]++] = StepId{s};
       waits[s] = static_cast<std::uint32_t>(before(StepId{s}).size());
       if (waits[s] == 0) order_.push_back(StepId{s});
     }
@@ -93,16 +101,17 @@ class Precedence {
   }
 
   const Plan& plan_;
-  std::vector<std::size_t> begin_;  ///< by step, in before_
+  std::vector<std::uint32_t> begin_;  ///< by step, in before_
   std::vector<Before> before_;
   std::vector<StepId> order_;
   std::vector<std::uint32_t> place_;
 };
 
 /// The buffers that each step changes: (buffer, step), sorted.
-std::vector<std::pair<BufferId, StepId>> changes_of(const Plan& plan, const Workload& workload,
-                                                    const Platform& platform) {
-  std::vector<std::pair<BufferId, StepId>> changes;
+using Changes = std::vector<std::pair<BufferId, StepId>>;
+
+Changes changes_of(const Plan& plan, const Workload& workload, const Platform& platform) {
+  Changes changes;
   const auto add = [&](std::uint32_t s, OperatorId id, std::uint32_t microbatch, Form form) {
     const Step& step = plan.steps[s];
     const Operator& op = workload[id];
@@ -143,10 +152,8 @@ struct Demand {
 /// All demands that are not plain. In the order of the precedence every change comes after the
 /// change before it and after the reads since, every read after the change before it: the rest
 /// follows from these.
-std::vector<Demand> open_demands(const Plan& plan, const Workload& workload,
-                                 const Platform& platform, const Readers& readers,
+std::vector<Demand> open_demands(const Changes& changes, const Readers& readers,
                                  const Precedence& precedence) {
-  const auto changes = changes_of(plan, workload, platform);
   std::vector<Demand> demands;
   std::vector<StepId> users, reads_since;
   for (std::size_t c = 0; c < changes.size();) {
@@ -229,9 +236,11 @@ class Search {
 
 std::vector<Unordered> unordered_changes(const Plan& plan, const Workload& workload,
                                          const Platform& platform, std::size_t most) {
+  const Changes changes = changes_of(plan, workload, platform);
+  if (changes.empty()) return {};
   const Readers readers(plan);
   const Precedence precedence(plan, readers);
-  std::vector<Demand> demands = open_demands(plan, workload, platform, readers, precedence);
+  std::vector<Demand> demands = open_demands(changes, readers, precedence);
   std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
 
   std::vector<Demand> broken;

@@ -1,5 +1,6 @@
 #include "plan/plan_builder.hpp"
 
+#include "plan/latest_stays.hpp"
 #include "plan/readers.hpp"
 
 #include <algorithm>
@@ -12,70 +13,91 @@ namespace plimsoll {
 
 namespace {
 
-/// The microbatch under which tensors are filed that all microbatches share.
-constexpr std::uint32_t kShared = 0xFFFFFFFF;
 constexpr std::uint32_t kNoRead = 0xFFFFFFFF;
 
-bool is_shared(const Tensor& tensor) {
-  return tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::accumulated;
+std::uint64_t version_key(TensorId tensor, std::uint32_t microbatch) {
+  return std::uint64_t{index(tensor)} << 32 | microbatch;
 }
 
-std::uint64_t key(std::uint32_t high, std::uint32_t low) {
-  return static_cast<std::uint64_t>(high) << 32 | low;
+/// By tensor: whether some operator may change bytes of it that are there already: in place, or by
+/// adding to what another operator or microbatch has made.
+std::vector<bool> changeable(const Workload& workload) {
+  std::vector<bool> made(workload.tensors.size(), false), changes(workload.tensors.size(), false);
+  for (const Operator& op : workload.operators) {
+    for (const TensorId value : workload.list(op.updates)) {
+      changes[index(value)] = true;
+      if (workload[value].inside != kNoTensor) changes[index(workload[value].inside)] = true;
+    }
+    if (op.phase == Phase::forward) continue;
+    for (const TensorId tensor : workload.list(op.kept)) {
+      if (made[index(tensor)] || workload[tensor].lifetime == Lifetime::accumulated)
+        changes[index(tensor)] = true;
+      made[index(tensor)] = true;
+    }
+  }
+  return changes;
 }
 
 }  // namespace
 
 struct PlanBuilder::State {
+  State(const Workload& of, const Platform& on)
+      : workload(of),
+        platform(on),
+        stays(of, plan.buffers),
+        initial_stays(of, plan.buffers),
+        changes(changeable(of)),
+        versions_read(on.memories.size()) {}
+
   const Workload& workload;
   const Platform& platform;
   Plan plan;
-  /// By memory: (tensor, microbatch) -> the latest stay, and that of the initial list. Looked up,
-  /// never iterated.
-  std::vector<std::unordered_map<std::uint64_t, BufferId>> stays, initial_stays;
+  LatestStays stays, initial_stays;
+  std::vector<bool> changes;        ///< by tensor: an operator may change it
+  std::vector<std::uint32_t> runs;  ///< by microbatch and operator, for the microbatches so far
+  std::vector<bool> taken;          ///< by buffer: a copy takes it away
   /// By memory: (resident tensor, microbatch) -> the version that it reads. Never iterated.
   std::vector<std::unordered_map<std::uint64_t, BufferId>> versions_read;
-  std::vector<bool> is_version, is_superseded;            ///< by buffer
-  std::unordered_map<std::uint64_t, std::uint32_t> runs;  ///< (operator, microbatch) -> count
-  std::vector<bool> taken;                                ///< by buffer: a copy takes it away
+  std::vector<bool> is_version, is_superseded;  ///< by buffer
   std::vector<StepId> changed_by;  ///< by buffer: who last changed or added to it, or kNoStep
-  /// By buffer: the latest of its reads since then, as a place in `read_log`, or kNoRead.
+  /// By buffer: the latest of its reads since then, as a place in `read_log`, or kNoRead. Reads of
+  /// what nobody changes are not logged.
   std::vector<std::uint32_t> last_read;
   struct Read {
     StepId by{};
     std::uint32_t previous = 0;  ///< of the same buffer, as a place in `read_log`, or kNoRead
   };
   std::vector<Read> read_log;
-  std::vector<BufferId> changing;  ///< by the step that is being added
+  std::vector<BufferId> reads, writes, changing;  ///< by the step that is being added
   std::vector<std::pair<StepId, Dependency>> dependencies;
   std::vector<std::pair<BufferId, StepId>> holds;  ///< further steps that a release waits for
 
-  std::uint64_t filed_as(TensorId tensor, std::uint32_t microbatch) const {
-    return key(static_cast<std::uint32_t>(tensor),
-               is_shared(workload[tensor]) ? kShared : microbatch);
-  }
-
   std::optional<BufferId> stay(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
-    if (const auto& versions = versions_read[static_cast<std::size_t>(memory)]; !versions.empty())
-      if (const auto version = versions.find(key(static_cast<std::uint32_t>(tensor), microbatch));
+    if (const auto& versions = versions_read[index(memory)]; !versions.empty())
+      if (const auto version = versions.find(version_key(tensor, microbatch));
           version != versions.end())
         return version->second;
-    const auto& of_memory = stays[static_cast<std::size_t>(memory)];
-    const auto found = of_memory.find(filed_as(tensor, microbatch));
-    if (found == of_memory.end()) return std::nullopt;
-    return found->second;
+    return stays.find(tensor, microbatch, memory);
   }
 
   BufferId add_buffer(Buffer buffer) {
     const auto id = BufferId{static_cast<std::uint32_t>(plan.buffers.size())};
-    stays[static_cast<std::size_t>(buffer.memory)][filed_as(buffer.tensor, buffer.microbatch)] = id;
     plan.buffers.push_back(buffer);
+    stays.add();
     taken.push_back(false);
     is_version.push_back(false);
     is_superseded.push_back(false);
     changed_by.push_back(kNoStep);
     last_read.push_back(kNoRead);
     return id;
+  }
+
+  /// Counts one more run of the operator; returns those before.
+  std::uint32_t count_run(OperatorId op, std::uint32_t microbatch) {
+    const std::size_t operators = workload.operators.size();
+    const std::size_t entry = microbatch * operators + index(op);
+    if (entry >= runs.size()) runs.resize((microbatch + std::size_t{1}) * operators, 0);
+    return runs[entry]++;
   }
 
   /// Where the value can be read: first a stay that nothing takes away, the wider tensor before its
@@ -100,7 +122,7 @@ struct PlanBuilder::State {
                                   workload[value].name, microbatch, platform[memory].name));
     const BufferId placed = add_buffer({value, microbatch, 0, memory});
     plan.initial.push_back(placed);
-    initial_stays[static_cast<std::size_t>(memory)][filed_as(value, microbatch)] = placed;
+    initial_stays.add();
     return placed;
   }
 
@@ -111,8 +133,7 @@ struct PlanBuilder::State {
   }
 
   /// Adds what `part` reads and writes; returns the instance number of the run.
-  std::uint32_t use(const Part& part, MemoryId memory, std::vector<BufferId>& reads,
-                    std::vector<BufferId>& writes) {
+  std::uint32_t use(const Part& part, MemoryId memory) {
     const Operator& op = workload[part.op];
     const auto read = [&](BufferId buffer) {
       if (std::ranges::find(reads, buffer) == reads.end()) reads.push_back(buffer);
@@ -122,8 +143,7 @@ struct PlanBuilder::State {
     for (const TensorId value : workload.list(op.updates))
       changing.push_back(source(value, part.microbatch, memory));
 
-    const std::uint32_t instance =
-        runs[key(static_cast<std::uint32_t>(part.op), part.microbatch)]++;
+    const std::uint32_t instance = count_run(part.op, part.microbatch);
     for (const TensorId tensor : workload.list(part.form == Form::keep ? op.kept : op.bare)) {
       // A gradient that another consumer or microbatch has begun is added to.
       const auto begun =
@@ -139,21 +159,23 @@ struct PlanBuilder::State {
     return instance;
   }
 
-  StepId add_step(Step step, const std::vector<BufferId>& reads,
-                  const std::vector<BufferId>& writes) {
+  /// Adds a step that uses what `reads`, `writes` and `changing` say, and empties them.
+  StepId add_step(Step step) {
     step.reads = pool(reads);
     step.writes = pool(writes);
     plan.steps.push_back(step);
     plan.microbatches =
         std::max({plan.microbatches, step.microbatch + 1, step.second_microbatch + 1});
     const auto id = StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
-    wait_for_changes(id, reads);
+    wait_for_changes(id);
+    reads.clear();
+    writes.clear();
     return id;
   }
 
   /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too,
   /// and a change for the readers before it.
-  void wait_for_changes(StepId id, const std::vector<BufferId>& read) {
+  void wait_for_changes(StepId id) {
     const auto wait_for = [&](StepId on) {
       if (plan[on].lane != plan[id].lane)
         dependencies.push_back({id, {on, Dependency::Edge::after_end}});
@@ -162,9 +184,10 @@ struct PlanBuilder::State {
       std::uint32_t& last = last_read[static_cast<std::size_t>(buffer)];
       for (; last != kNoRead; last = read_log[last].previous) wait_for(read_log[last].by);
     }
-    for (const BufferId buffer : read) {
+    for (const BufferId buffer : reads) {
       const auto b = static_cast<std::size_t>(buffer);
       if (changed_by[b] != kNoStep) wait_for(changed_by[b]);
+      if (!changes[index(plan.buffers[b].tensor)]) continue;
       read_log.push_back(
           {id, std::exchange(last_read[b], static_cast<std::uint32_t>(read_log.size()))});
     }
@@ -219,14 +242,24 @@ struct PlanBuilder::State {
     }
   }
 
-  /// By buffer: the steps that use it, and what else its release waits for, in issue order.
-  /// Precondition: holds are sorted.
-  std::vector<StepId> users(BufferId buffer, const Readers& readers) const {
+  /// Frees what only further steps would need.
+  void forget_uses() {
+    runs = std::vector<std::uint32_t>();
+    read_log = std::vector<Read>();
+    last_read = std::vector<std::uint32_t>();
+    changed_by = std::vector<StepId>();
+    dependencies = std::vector<std::pair<StepId, Dependency>>();
+  }
+
+  /// The steps that use the buffer, and what else its release waits for, in issue order, in
+  /// `all` where that is not what `readers` has. Precondition: holds are sorted.
+  std::span<const StepId> users(BufferId buffer, const Readers& readers,
+                                std::vector<StepId>& all) const {
     const auto of = readers.of(buffer);
-    std::vector<StepId> all(of.begin(), of.end());
-    for (auto held = std::ranges::lower_bound(holds, std::pair{buffer, StepId{}});
-         held != holds.end() && held->first == buffer; ++held)
-      all.push_back(held->second);
+    auto held = std::ranges::lower_bound(holds, std::pair{buffer, StepId{}});
+    if (held == holds.end() || held->first != buffer) return of;
+    all.assign(of.begin(), of.end());
+    for (; held != holds.end() && held->first == buffer; ++held) all.push_back(held->second);
     std::ranges::sort(all);
     return all;
   }
@@ -234,12 +267,15 @@ struct PlanBuilder::State {
   void derive_releases() {
     const Readers readers(plan);
     std::ranges::sort(holds);
+    plan.releases.reserve(plan.buffers.size());
+    plan.release_steps.reserve(plan.buffers.size());
+    std::vector<StepId> all, last;
     for (std::uint32_t b = 0; b < plan.buffers.size(); ++b) {
       const BufferId buffer{b};
       if (taken[b] || !is_released_by_plan(buffer, readers)) continue;
       const auto begin = static_cast<std::uint32_t>(plan.release_steps.size());
-      for (const StepId step : last_in_each_lane(plan, users(buffer, readers)))
-        plan.release_steps.push_back(step);
+      last_in_each_lane(plan, users(buffer, readers, all), last);
+      plan.release_steps.insert(plan.release_steps.end(), last.begin(), last.end());
       if (plan.release_steps.size() == begin)
         plan.release_steps.push_back(readers.producer(buffer));
       plan.releases.push_back(
@@ -249,12 +285,8 @@ struct PlanBuilder::State {
 };
 
 PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std::string policy)
-    : state_(std::make_unique<State>(
-          State{workload, platform, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}})) {
+    : state_(std::make_unique<State>(workload, platform)) {
   state_->plan.policy = std::move(policy);
-  state_->stays.resize(platform.memories.size());
-  state_->initial_stays.resize(platform.memories.size());
-  state_->versions_read.resize(platform.memories.size());
 }
 
 PlanBuilder::~PlanBuilder() = default;
@@ -268,16 +300,14 @@ LaneId PlanBuilder::channel(MemoryId from, MemoryId to) {
 }
 
 StepId PlanBuilder::compute(LaneId lane, OperatorId op, std::uint32_t microbatch, Form form) {
-  std::vector<BufferId> reads, writes;
   Step step{
       .kind = StepKind::compute, .form = form, .lane = lane, .op = op, .microbatch = microbatch};
   const MemoryId memory = state_->platform[state_->plan[lane].processor].memory;
-  step.instance = state_->use({op, microbatch, form}, memory, reads, writes);
-  return state_->add_step(step, reads, writes);
+  step.instance = state_->use({op, microbatch, form}, memory);
+  return state_->add_step(step);
 }
 
 StepId PlanBuilder::pair(LaneId lane, Part first, Part second, Time duration) {
-  std::vector<BufferId> reads, writes;
   Step step{.kind = StepKind::pair,
             .form = first.form,
             .second_form = second.form,
@@ -288,9 +318,9 @@ StepId PlanBuilder::pair(LaneId lane, Part first, Part second, Time duration) {
             .second_microbatch = second.microbatch,
             .duration = duration};
   const MemoryId memory = state_->platform[state_->plan[lane].processor].memory;
-  step.instance = state_->use(first, memory, reads, writes);
-  state_->use(second, memory, reads, writes);
-  return state_->add_step(step, reads, writes);
+  step.instance = state_->use(first, memory);
+  state_->use(second, memory);
+  return state_->add_step(step);
 }
 
 StepId PlanBuilder::copy(LaneId channel, TensorId tensor, std::uint32_t microbatch,
@@ -300,12 +330,13 @@ StepId PlanBuilder::copy(LaneId channel, TensorId tensor, std::uint32_t microbat
   if (source != SourceRelease::keep) state_->taken[static_cast<std::size_t>(from)] = true;
   const Buffer made = state_->plan[from];
   const BufferId to = state_->add_buffer({tensor, made.microbatch, made.instance, lane.to});
+  state_->reads.push_back(from);
+  state_->writes.push_back(to);
   return state_->add_step({.kind = StepKind::copy,
                            .source = source,
                            .lane = channel,
                            .microbatch = made.microbatch,
-                           .instance = made.instance},
-                          {from}, {to});
+                           .instance = made.instance});
 }
 
 void PlanBuilder::after_end(StepId step, StepId on) {
@@ -318,12 +349,9 @@ void PlanBuilder::after_start(StepId step, StepId on) {
 
 void PlanBuilder::release(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
   // What is no longer found is no longer read: finish() releases it after its readers so far.
-  const std::uint64_t filed = state_->filed_as(tensor, microbatch);
-  auto& stays = state_->stays[static_cast<std::size_t>(memory)];
-  stays.erase(filed);
-  const auto& initial = state_->initial_stays[static_cast<std::size_t>(memory)];
-  if (const auto placed = initial.find(filed); placed != initial.end())
-    stays[filed] = placed->second;
+  state_->stays.forget(tensor, microbatch, memory);
+  if (const auto placed = state_->initial_stays.find(tensor, microbatch, memory))
+    state_->stays.restore(*placed);
 }
 
 void PlanBuilder::hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory,
@@ -349,13 +377,11 @@ BufferId PlanBuilder::add_version(TensorId tensor, MemoryId memory, std::uint32_
 
 void PlanBuilder::read_version(BufferId version, std::uint32_t microbatch) {
   const Buffer& buffer = state_->plan[version];
-  state_->versions_read[static_cast<std::size_t>(buffer.memory)]
-                       [key(static_cast<std::uint32_t>(buffer.tensor), microbatch)] = version;
+  state_->versions_read[index(buffer.memory)][version_key(buffer.tensor, microbatch)] = version;
 }
 
 void PlanBuilder::read_latest(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
-  state_->versions_read[static_cast<std::size_t>(memory)].erase(
-      key(static_cast<std::uint32_t>(tensor), microbatch));
+  state_->versions_read[index(memory)].erase(version_key(tensor, microbatch));
 }
 
 void PlanBuilder::order_grants(MemoryId memory) {
@@ -371,10 +397,24 @@ bool PlanBuilder::holds(TensorId tensor, std::uint32_t microbatch, MemoryId memo
   return found && !state_->taken[static_cast<std::size_t>(*found)];
 }
 
+void PlanBuilder::reserve(std::size_t steps, std::size_t buffers, std::size_t uses) {
+  state_->plan.steps.reserve(steps);
+  state_->plan.buffers.reserve(buffers);
+  state_->plan.buffer_lists.reserve(uses);
+}
+
 Plan PlanBuilder::finish() {
   state_->place_dependencies();
+  state_->forget_uses();
   state_->derive_releases();
-  return std::move(state_->plan);
+  Plan plan = std::move(state_->plan);
+  plan.steps.shrink_to_fit();
+  plan.buffers.shrink_to_fit();
+  plan.buffer_lists.shrink_to_fit();
+  plan.releases.shrink_to_fit();
+  plan.release_steps.shrink_to_fit();
+  plan.dependencies.shrink_to_fit();
+  return plan;
 }
 
 }  // namespace plimsoll

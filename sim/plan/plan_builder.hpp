@@ -26,6 +26,10 @@ class PlanBuilder {
   PlanBuilder(const Workload& workload, const Platform& platform, std::string policy);
   ~PlanBuilder();
 
+  /// Makes room for so many steps, buffers, and reads and writes together: saves the growing of
+  /// large plans.
+  void reserve(std::size_t steps, std::size_t buffers, std::size_t uses);
+
   /// The lane of a stream or channel, made at its first use.
   LaneId stream(ProcessorId processor, std::uint32_t stream = 0);
   LaneId channel(MemoryId from, MemoryId to);

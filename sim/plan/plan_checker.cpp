@@ -219,10 +219,11 @@ class Checker {
       refuse("{} is released, but it stays to the end", name(release.buffer));
     const auto after = plan_.after(release);
     if (after.empty()) refuse("{} is released without waiting for anything", name(release.buffer));
-    std::vector<StepId> users(readers.of(release.buffer).begin(), readers.of(release.buffer).end());
     const StepId producer = readers.producer(release.buffer);
-    if (users.empty() && producer != kNoStep) users.push_back(producer);
-    for (const StepId user : last_in_each_lane(plan_, users)) {
+    std::span<const StepId> users = readers.of(release.buffer);
+    if (users.empty() && producer != kNoStep) users = std::span(&producer, 1);
+    last_in_each_lane(plan_, users, last_users_);
+    for (const StepId user : last_users_) {
       const bool waits = std::ranges::any_of(after, [&](StepId s) {
         return s == user || (plan_[s].lane == plan_[user].lane && s > user &&
                              plan_[plan_[s].lane].kind == Lane::Kind::stream);
@@ -282,6 +283,7 @@ class Checker {
   const Platform& platform_;
   const Topology& topology_;
   std::vector<std::string> problems_;
+  std::vector<StepId> last_users_;  ///< of the buffer whose release is looked at
 };
 
 }  // namespace

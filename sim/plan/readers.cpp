@@ -37,6 +37,12 @@ bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,
 
 std::vector<StepId> last_in_each_lane(const Plan& plan, std::span<const StepId> steps) {
   std::vector<StepId> last;
+  last_in_each_lane(plan, steps, last);
+  return last;
+}
+
+void last_in_each_lane(const Plan& plan, std::span<const StepId> steps, std::vector<StepId>& last) {
+  last.clear();
   for (std::size_t i = steps.size(); i-- > 0;) {
     // Copies of one channel start in order but may end in another: each of them counts.
     const LaneId lane = plan[steps[i]].lane;
@@ -45,7 +51,6 @@ std::vector<StepId> last_in_each_lane(const Plan& plan, std::span<const StepId> 
     if (!seen) last.push_back(steps[i]);
   }
   std::ranges::reverse(last);
-  return last;
 }
 
 }  // namespace plimsoll

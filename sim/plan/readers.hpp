@@ -47,4 +47,7 @@ class Readers {
 [[nodiscard]] std::vector<StepId> last_in_each_lane(const Plan& plan,
                                                     std::span<const StepId> steps);
 
+/// The same into `last`, for loops over many buffers.
+void last_in_each_lane(const Plan& plan, std::span<const StepId> steps, std::vector<StepId>& last);
+
 }  // namespace plimsoll

@@ -25,29 +25,26 @@ bool only_processors_draw(const Platform& platform) {
 std::optional<Energy> energy_claim(const Plan& plan, const Problem& problem, Time makespan) {
   const Platform& platform = problem.platform;
   if (!platform.has_energy() || !only_processors_draw(platform)) return std::nullopt;
+  const std::size_t processors = platform.processors.size();
+  std::vector<std::vector<Time>> times(processors);
+  std::vector<std::vector<Energy>> energies(processors);
+  std::vector<Time> busy(processors);
   Energy total;
-  for (std::uint32_t p = 0; p < platform.processors.size(); ++p) {
-    const auto drawn_by = [&](const Step& step) {
-      const Lane& lane = plan[step.lane];
-      return lane.kind == Lane::Kind::stream && index(lane.processor) == p;
-    };
-    if (std::ranges::any_of(plan.steps, [&](const Step& step) {
-          return drawn_by(step) && step.kind != StepKind::compute;
-        }))
-      return std::nullopt;
-    Time busy;
-    if (std::ranges::any_of(plan.steps, drawn_by)) {
-      const auto times = durations(problem.workload, platform, ProcessorId{p});
-      const auto energies = operator_energies(problem.workload, platform, ProcessorId{p});
-      for (const Step& step : plan.steps) {
-        if (!drawn_by(step)) continue;
-        busy += times[index(step.op)];
-        total += energies[index(step.op)];
-      }
+  for (const Step& step : plan.steps) {
+    const Lane& lane = plan[step.lane];
+    if (lane.kind != Lane::Kind::stream) continue;
+    if (step.kind != StepKind::compute) return std::nullopt;
+    const std::size_t p = index(lane.processor);
+    if (times[p].empty()) {
+      times[p] = durations(problem.workload, platform, lane.processor);
+      energies[p] = operator_energies(problem.workload, platform, lane.processor);
     }
-    if (const auto& power = platform.processors[p].power)
-      total += power->idle * makespan + (power->active - power->idle) * busy;
+    busy[p] += times[p][index(step.op)];
+    total += energies[p][index(step.op)];
   }
+  for (std::size_t p = 0; p < processors; ++p)
+    if (const auto& power = platform.processors[p].power)
+      total += power->idle * makespan + (power->active - power->idle) * busy[p];
   const auto lost = total.count() / platform.regulator_efficiency.count() *
                     (kWhole - platform.regulator_efficiency).count();
   return total + Energy{lost};

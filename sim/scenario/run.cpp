@@ -124,11 +124,15 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
 }
 
 /// Against `none` on unlimited memory; for pipelines against the same schedule on unlimited memory,
-/// as none of them offloads or recomputes.
+/// as none of them offloads or recomputes: the same run where none of it waited for memory.
 void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy) {
   if (!result.metrics.makespan) return;
   const Platform& platform = scenario.platform;
   if (result.policy.starts_with("pipeline/")) {
+    if (!result.execution.waited_for_memory) {
+      result.overhead = 0.0;
+      return;
+    }
     result.overhead = relative(*result.metrics.makespan,
                                makespan_without_limits(result.plan, result.step, platform));
     return;

@@ -42,6 +42,7 @@ TEST_CASE("waiting for a copy is a stall by transfer") {
   CHECK(stall(it, StallCause::transfer) == seconds(2));
   CHECK(stall(it, StallCause::dependency) == Time{});
   CHECK(stall(it, StallCause::memory) == Time{});
+  CHECK(!it.execution.waited_for_memory);
   CHECK(it.metrics.processors[0].busy == seconds(6));
   CHECK(it.metrics.processors[0].span == seconds(8));
   CHECK(it.metrics.processors[0].bubble == 0.25);
@@ -77,6 +78,7 @@ TEST_CASE("waiting for memory is a stall of its own, after what else was waited 
   CHECK(it.start(f3) == seconds(5));
   CHECK(it.start(in) == seconds(7));
   CHECK(stall(it, StallCause::memory) == seconds(3));
+  CHECK(it.execution.waited_for_memory);
   CHECK(stall(it, StallCause::transfer) == seconds(4));
   CHECK(it.execution.makespan == seconds(13));
   CHECK(it.metrics.processors[0].busy + seconds(7) == it.metrics.processors[0].span);

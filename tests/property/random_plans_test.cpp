@@ -81,6 +81,16 @@ void require_conserved(const test::Played& it, const Workload& workload, const P
   REQUIRE(arrived == moved);
 }
 
+/// What never waited for memory runs the same where there is any amount of it.
+void require_memory_waits_are_told(const test::Played& it, const Workload& workload,
+                                   Platform platform) {
+  if (it.execution.waited_for_memory || it.execution.oom) return;
+  for (Memory& memory : platform.memories) memory.capacity = Bytes::unlimited();
+  const Execution unlimited = execute(lower(it.plan, workload, platform, Topology(platform)));
+  REQUIRE(unlimited.start == it.execution.start);
+  REQUIRE(unlimited.end == it.execution.end);
+}
+
 std::string random_pipeline(Dice& dice) {
   return fmt::format("{{name: pipeline/{}, microbatches: {}}}", dice(0, 1) == 0 ? "gpipe" : "1f1b",
                      dice(1, 5));
@@ -111,6 +121,7 @@ TEST_CASE("random pipelines: engine, replay and claims agree") {
     const test::Played it = test::play_policy(policy, workload, platform);
     require_replay_agrees(it, workload, platform);
     require_conserved(it, workload, platform);
+    require_memory_waits_are_told(it, workload, platform);
     test::require_claims_hold(it);
     ++played;
     if (it.plan.claims.makespan) ++claimed;
@@ -202,6 +213,7 @@ TEST_CASE("random graphs in a pipeline: engine, replay and claims agree") {
     const test::Played it = test::play_policy(policy, workload, platform);
     require_replay_agrees(it, workload, platform);
     require_conserved(it, workload, platform);
+    require_memory_waits_are_told(it, workload, platform);
     test::require_claims_hold(it);
     ++played;
   }

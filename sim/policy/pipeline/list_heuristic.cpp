@@ -67,7 +67,6 @@ class Attempt {
   Time backward_input(std::uint32_t j, std::uint32_t k) const {
     return j + 1 == p_ ? Time{} : from_next(j, devices_[j + 1].input_end[k]);
   }
-  Time largest_gap() const { return std::ranges::max(devices_, {}, &Device::gap).gap; }
 
   Time put(Device& it, Task::Kind kind, std::uint32_t slot, std::uint32_t k, Time ready,
            Time time) {
@@ -76,6 +75,7 @@ class Attempt {
       it.first_start = start;
     else
       it.gap += start - it.clock;
+    largest_gap_ = std::max(largest_gap_, it.gap);
     it.clock = start + time;
     it.order.push_back({kind, slot, k});
     return it.clock;
@@ -118,7 +118,7 @@ class Attempt {
     Device& it = devices_[j];
     while (it.pending() > 0 && it.clock + cost(j).backward_weight <= ready) put_weight(j);
     if (it.pending() == 0 || it.clock >= ready) return;
-    if (ready - it.clock > largest_gap() - it.gap || options_.greedy) put_weight(j);
+    if (ready - it.clock > largest_gap_ - it.gap || options_.greedy) put_weight(j);
   }
 
   void first_microbatch() {
@@ -183,7 +183,7 @@ class Attempt {
       end += cost(j).backward_weight;
       memory -= cost(j).held;
     }
-    return end <= next || next - it.clock > largest_gap() - it.gap;
+    return end <= next || next - it.clock > largest_gap_ - it.gap;
   }
 
   void backwards(std::uint32_t k) {
@@ -199,6 +199,7 @@ class Attempt {
   const std::vector<Bytes>& limits_;
   Options options_;
   std::vector<Device> devices_;
+  Time largest_gap_;  ///< of all devices so far; gaps only grow
   bool fits_ = true;
 };
 

@@ -29,7 +29,8 @@ class PipelinePlanner {
         slots_(problem, partition, devices, schedule.placement),
         builder_(problem.workload, problem.platform, parameters.name),
         times_(devices.size()),
-        moves_(devices.size()) {
+        moves_(devices.size()),
+        channels_(devices.size()) {
     require_links(schedule.placement);
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
       require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
@@ -40,6 +41,7 @@ class PipelinePlanner {
   }
 
   Plan run() {
+    reserve();
     for (const ProcessorId device : devices_) streams_.push_back(builder_.stream(device));
     std::vector<std::size_t> next(devices_.size(), 0);
     forward_done_.assign(slots_.count() * microbatches(), false);
@@ -71,6 +73,73 @@ class PipelinePlanner {
  private:
   std::size_t microbatches() const { return static_cast<std::size_t>(parameters_.microbatches); }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
+
+  /// Steps of the tasks of a slot.
+  struct StepCounts {
+    std::size_t forwards = 0;
+    std::size_t inputs = 0, weights = 0;  ///< operators of the halves of its backward
+    std::size_t halves = 0;               ///< pairs of them that a whole backward runs as one
+  };
+
+  StepCounts count_steps(std::size_t slot) const {
+    StepCounts count;
+    slots_.for_forwards(slot, [&](OperatorId) { ++count.forwards; });
+    slots_.for_backwards(slot, [&](Slots::StageBackward operators) {
+      for (std::size_t i = 0; i < operators.size(); ++i) {
+        ++(is_weight_half(operators[i]) ? count.weights : count.inputs);
+        if (begins_halves(operators, i)) ++count.halves;
+      }
+    });
+    return count;
+  }
+
+  static std::size_t steps_of(const Task& task, const StepCounts& count, bool overlaps) {
+    switch (task.kind) {
+      case Task::Kind::forward:
+        return count.forwards;
+      case Task::Kind::backward:
+        return count.inputs + count.weights - (overlaps ? 0 : count.halves);
+      case Task::Kind::backward_input:
+        return count.inputs;
+      case Task::Kind::backward_weight:
+        return count.weights;
+      default:
+        return 0;  // moves and messages are few, or counted apart
+    }
+  }
+
+  /// Steps of all orders, without messages and optimizer.
+  std::size_t count_steps() const {
+    std::vector<StepCounts> of;
+    for (std::size_t slot = 0; slot < slots_.count(); ++slot) of.push_back(count_steps(slot));
+    std::size_t steps = 0;
+    for (std::uint32_t d = 0; d < devices_.size(); ++d)
+      for (std::size_t t = 0; t < schedule_.orders[d].size();) {
+        const std::span<const Task> tasks = next_tasks(d, t);
+        for (const Task& task : tasks) steps += steps_of(task, of[task.slot], tasks.size() == 2);
+        if (tasks.size() == 2) --steps;
+        t += tasks.size();
+      }
+    return steps;
+  }
+
+  /// Makes room for the whole plan, but for the optimizer.
+  void reserve() {
+    const Workload& workload = problem_.workload;
+    std::size_t messages = 0, made = 0, read = 0;
+    const auto add = [&](OperatorId op) {
+      made += workload.list(workload[op].kept).size();
+      read += workload.list(workload[op].reads).size();
+    };
+    for (std::size_t slot = 0; slot < slots_.count(); ++slot) {
+      slots_.for_forwards(slot, add);
+      slots_.for_backwards(
+          slot, [&](Slots::StageBackward operators) { std::ranges::for_each(operators, add); });
+      messages += slots_.messages(slot, true).size() + slots_.messages(slot, false).size();
+    }
+    builder_.reserve(count_steps() + messages * microbatches(), (made + messages) * microbatches(),
+                     (made + read + 2 * messages) * microbatches());
+  }
 
   /// The slots as placed for a microbatch.
   const Slots& slots_of(const Task& task) const {
@@ -128,6 +197,10 @@ class PipelinePlanner {
     return times[static_cast<std::size_t>(op)];
   }
 
+  bool is_weight_half(OperatorId op) const {
+    return problem_.workload[op].phase == Phase::backward_weight;
+  }
+
   /// What a task runs: single operators, and the two halves of a whole backward together.
   struct Run {
     Part first, second;
@@ -149,12 +222,11 @@ class PipelinePlanner {
     if (task.kind != Task::Kind::forward)
       slots_.for_backwards(task.slot, [&](Slots::StageBackward operators) {
         for (std::size_t i = 0; i < operators.size(); ++i) {
-          const bool weight = problem_.workload[operators[i]].phase == Phase::backward_weight;
           if (task.kind == Task::Kind::backward && begins_halves(operators, i)) {
             runs.push_back({{operators[i], task.microbatch}, {operators[i + 1], task.microbatch}});
             ++i;
           } else if (task.kind == Task::Kind::backward ||
-                     weight == (task.kind == Task::Kind::backward_weight)) {
+                     is_weight_half(operators[i]) == (task.kind == Task::Kind::backward_weight)) {
             add(operators[i]);
           }
         }
@@ -276,8 +348,8 @@ class PipelinePlanner {
     Moves& moves = moves_[device];
     std::vector<StepId>& sent = sent_[Sent{task.slot, task.microbatch, forward}];
     for (const Message& message : slots_.messages(task.slot, forward)) {
-      sent.push_back(builder_.copy(builder_.channel(memory(device), memory(message.to_device)),
-                                   message.tensor, task.microbatch, SourceRelease::keep));
+      sent.push_back(builder_.copy(channel(device, message.to_device), message.tensor,
+                                   task.microbatch, SourceRelease::keep));
       builder_.after_end(sent.back(), moves.last_run);
       for (const StepId awaited : moves.awaited) builder_.after_end(sent.back(), awaited);
     }
@@ -291,11 +363,24 @@ class PipelinePlanner {
     awaited.insert(awaited.end(), sent.begin(), sent.end());
   }
 
+  /// A device sends to few others, of all that there are.
+  struct Channel {
+    std::uint32_t to = 0;
+    LaneId lane{};
+  };
+
+  LaneId channel(std::uint32_t from, std::uint32_t to) {
+    auto& channels = channels_[from];
+    const auto known = std::ranges::find(channels, to, &Channel::to);
+    if (known != channels.end()) return known->lane;
+    return channels.emplace_back(Channel{to, builder_.channel(memory(from), memory(to))}).lane;
+  }
+
   void send(const Task& task, std::uint32_t device, bool at_the_end) {
     for (const Message& message :
          slots_of(task).messages(task.slot, task.kind == Task::Kind::forward)) {
-      const StepId copy = builder_.copy(builder_.channel(memory(device), memory(message.to_device)),
-                                        message.tensor, task.microbatch, SourceRelease::keep);
+      const StepId copy = builder_.copy(channel(device, message.to_device), message.tensor,
+                                        task.microbatch, SourceRelease::keep);
       if (at_the_end) builder_.after_end(copy, last_);
     }
   }
@@ -336,6 +421,7 @@ class PipelinePlanner {
   };
   std::map<Sent, std::vector<StepId>> sent_;        ///< copies
   std::vector<Moves> moves_;                        ///< by device
+  std::vector<std::vector<Channel>> channels_;      ///< by device from, those used so far
   StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };

@@ -1,7 +1,8 @@
 #include "policy/pipeline/v_block.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace plimsoll {
 
@@ -147,15 +148,17 @@ class Table {
     for (Row& row : rows_) row.drop_weights();
   }
 
-  /// Everything, by slot and device; a slot holds one operation.
-  std::vector<Op> operations() const {
-    std::vector<Op> all;
-    for (std::uint32_t i = 0; i < p_; ++i)
-      for (std::uint32_t slot = 0; slot < rows_[i].size(); ++slot)
-        if (!rows_[i].free(slot))
-          all.push_back({slot, i, rows_[i].kind(slot), rows_[i].number(slot)});
-    std::ranges::sort(all, {}, [](const Op& op) { return std::tuple(op.slot, op.device); });
-    return all;
+  /// Visits what is in the slots from `from` to before `to`, by slot and device.
+  static void for_operations(const std::vector<Row>& rows, std::uint32_t from, std::uint32_t to,
+                             auto visit) {
+    for (std::uint32_t slot = from; slot < to; ++slot)
+      for (std::uint32_t i = 0; i < rows.size(); ++i)
+        if (slot < rows[i].size() && !rows[i].free(slot))
+          visit(Op{slot, i, rows[i].kind(slot), rows[i].number(slot)});
+  }
+
+  static std::uint32_t end_of(const std::vector<Row>& rows) {
+    return std::ranges::max(rows, {}, &Row::size).size();
   }
 
   /// The first slot after the inputs, the step before on the device and the microbatch before.
@@ -178,12 +181,17 @@ class Table {
     const bool weights = at_start;
     int cap = 0;
     for (const Row& row : rows_) cap = std::max(cap, weights ? row.peak() : row.filled_peak());
-    bool before = true, after = false;
-    for (const Op& op : operations()) {
-      if (op.kind == B0 && op.device == 0) before = false;
-      if ((before && at_start) || after) move_up(op, cap, weights);
-      if (op.kind == F0 && op.number + 1 == m_) after = true;
-    }
+    const std::uint32_t first_end = at_start ? rows_.front().at(B0, 0) : 0;
+    std::pair last_begin(kEmpty, kEmpty);  // slot and device
+    for (std::uint32_t i = 0; i < p_; ++i)
+      last_begin = std::min(last_begin, std::pair(rows_[i].at(F0, m_ - 1), i));
+    std::vector<Op> moving;
+    const auto take = [&](const Op& op) { moving.push_back(op); };
+    for_operations(rows_, 0, first_end, take);
+    for_operations(rows_, std::max(first_end, last_begin.first), end_of(rows_), [&](const Op& op) {
+      if (std::pair(op.slot, op.device) > last_begin) take(op);
+    });
+    for (const Op& op : moving) move_up(op, cap, weights);
   }
 
   void move_up(const Op& op, int cap, bool weights) {
@@ -217,16 +225,14 @@ class Table {
 
   /// Keeps the orders and gives everything its earliest slot.
   void squeeze() {
-    std::vector<Op> all = operations();
     std::vector<std::uint32_t> next(p_, 0);
-    std::vector<Row> squeezed(p_, Row(m_));
-    std::swap(rows_, squeezed);
-    for (const Op& op : all) {
+    const std::vector<Row> old = std::exchange(rows_, std::vector<Row>(p_, Row(m_)));
+    for_operations(old, 0, end_of(old), [&](const Op& op) {
       const std::uint32_t ready = op.kind == W ? 0 : earliest(op);
       const std::uint32_t slot = std::max(next[op.device], ready);
       rows_[op.device].put(op.kind, op.number, slot);
       next[op.device] = slot + 1;
-    }
+    });
   }
 
   std::uint32_t p_, m_;

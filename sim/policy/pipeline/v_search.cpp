@@ -31,6 +31,7 @@ class Attempt {
         limits_(limits),
         options_(options),
         allowed_(std::move(allowed)),
+        largest_allowed_(allowed_.empty() ? Time{} : std::ranges::max(allowed_)),
         devices_(p_),
         forward_end_(2 * std::size_t{p_}),
         input_end_(forward_end_) {}
@@ -48,9 +49,7 @@ class Attempt {
     return fits_;
   }
 
-  [[nodiscard]] Time largest_gap() const {
-    return std::ranges::max(devices_, {}, &Device::gap).gap;
-  }
+  [[nodiscard]] Time largest_gap() const { return largest_gap_; }
   [[nodiscard]] std::vector<Time> gaps() const {
     std::vector<Time> gaps;
     for (const Device& it : devices_) gaps.push_back(it.gap);
@@ -91,6 +90,7 @@ class Attempt {
     Device& it = devices_[j];
     const Time start = std::max(it.clock, ready);
     if (!it.order.empty()) it.gap += start - it.clock;
+    largest_gap_ = std::max(largest_gap_, it.gap);
     it.clock = start + time;
     it.order.push_back(task);
     return it.clock;
@@ -144,10 +144,8 @@ class Attempt {
 
   /// What device j may still wait for without delaying the whole.
   Time allowance(std::uint32_t j) const {
-    Time largest = largest_gap();
-    if (!allowed_.empty())
-      largest = std::max(largest, *std::ranges::max_element(allowed_) - allowed_[j]);
-    return largest - devices_[j].gap;
+    const Time granted = allowed_.empty() ? Time{} : largest_allowed_ - allowed_[j];
+    return std::max(largest_gap_, granted) - devices_[j].gap;
   }
 
   void fill(std::uint32_t j, Time ready, bool short_gaps) {
@@ -240,8 +238,10 @@ class Attempt {
   const std::vector<Bytes>& limits_;
   Options options_;
   std::vector<Time> allowed_;  ///< gaps of an earlier attempt, by device; empty at first
+  Time largest_allowed_;
   std::vector<Device> devices_;
   std::vector<std::vector<Time>> forward_end_, input_end_;  ///< by slot and microbatch
+  Time largest_gap_;  ///< of all devices so far; gaps only grow
   bool fits_ = true;
 };
 

@@ -16,7 +16,7 @@ namespace plimsoll {
 
 /// Each device keeps at most `limits[i]` of SlotCosts::Slot::saved and `held`, summed over chunks
 /// and microbatches in flight. nullopt where no attempt keeps to it. Precondition: a V placement.
-/// O(attempts x microbatches x devices^2), at most 32 attempts.
+/// O(attempts x microbatches x devices), at most 32 attempts.
 [[nodiscard]] std::optional<Schedule> v_schedule(const SlotCosts& costs, std::uint32_t microbatches,
                                                  const std::vector<Bytes>& limits);
 

@@ -126,7 +126,7 @@ PolicyInfo pipeline_zb_v_policy() {
                      "without message latency and m >= 2p-1: no bubble in the largest span, "
                      "makespan p-1 chunk times above the work. Under `memory_limit` the peak of no "
                      "device is above it, or the answer is the limit that the leanest order needs",
-       .complexity = "O(microbatches x devices^2 + microbatches x operators)",
+       .complexity = "O(microbatches x devices + microbatches x operators)",
        .splits_backward = true},
       record, plan_zb_v);
 }
