@@ -12,6 +12,7 @@ namespace plimsoll {
 std::span<const PolicyInfo> policies() {
   static const std::vector<PolicyInfo> all{
       hybrid_best_policy(),                 //
+      hybrid_pofo_policy(),                 //
       none_policy(),                        //
       offload_all_policy(),                 //
       offload_autoswap_policy(),            //
