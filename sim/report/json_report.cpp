@@ -101,6 +101,9 @@ Json claims_json(const RunResult& result) {
   if (!claims.in_flight.empty()) object["in_flight"] = claims.in_flight;
   if (claims.model_makespan) object["model_makespan_s"] = in_seconds(*claims.model_makespan);
   if (claims.optimal) object["optimal"] = *claims.optimal;
+  if (!claims.chosen.empty()) object["chosen"] = claims.chosen;
+  for (const LeftOut& it : claims.left_out)
+    object["left_out"].push_back({{"policy", it.policy}, {"why", it.why}});
   return object;
 }
 

@@ -7,6 +7,7 @@
 #include "report/text_table.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -319,6 +320,18 @@ class Report {
           "  {}  {}\n", style_(Paint::bold, "claims  "),
           wrapped(fmt::format("hold: {}", fmt::join(claims.held, ", ")), kReportWidth, 12));
     tell_bound(result);
+    tell_choice(result.claims);
+  }
+
+  void tell_choice(const Claims& claims) {
+    if (claims.chosen.empty()) return;
+    std::string text = "the plan of " + claims.chosen;
+    std::map<std::string, std::vector<std::string>> left_out;  // by reason
+    for (const LeftOut& it : claims.left_out) left_out[it.why].push_back(it.policy);
+    for (const auto& [why, policies] : left_out)
+      text += fmt::format("; not asked: {} ({})", fmt::join(policies, ", "), why);
+    out_ +=
+        fmt::format("  {}  {}\n", style_(Paint::bold, "chosen  "), wrapped(text, kReportWidth, 12));
   }
 
   void tell_bound(const RunResult& result) {
