@@ -314,7 +314,7 @@ TEST_CASE("pofo on networks keeps to its budget and is no slower than one family
 }
 
 TEST_CASE("pofo refuses chains that are too long for its tables, and says so") {
-  constexpr std::size_t kStages = 513;
+  constexpr std::size_t kStages = 257;
   const Workload workload = test::chain_workload({std::vector<std::int64_t>(kStages, 1),
                                                   std::vector<std::int64_t>(kStages, 1),
                                                   std::vector<std::int64_t>(kStages + 1, 1),
@@ -322,7 +322,7 @@ TEST_CASE("pofo refuses chains that are too long for its tables, and says so") {
                                                   {},
                                                   {}});
   CHECK_THROWS_WITH(test::planned("{name: hybrid/pofo, budget: 20 B}", workload, test::one_gpu({})),
-                    Catch::Contains("the chain has 513 stages; hybrid/pofo plans for at most 512"));
+                    Catch::Contains("the chain has 257 stages; hybrid/pofo plans for at most 256"));
 }
 
 }  // namespace plimsoll

@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::int64_t kDefaultSlots = 50;
 constexpr std::int64_t kInnerSlots = 500;
-constexpr std::int64_t kMostStages = 512;
-/// Enough for all segments of the longest chain: 512 MiB.
-constexpr std::int64_t kMostValues = std::int64_t{1} << 26;
+constexpr std::int64_t kMostStages = 256;
+/// Enough for all segments of the longest chain: 128 MiB.
+constexpr std::int64_t kMostValues = std::int64_t{1} << 24;
 static_assert(kMostStages * (kMostStages + 1) / 2 * (kInnerSlots + 1) <= kMostValues);
 constexpr std::size_t kCuts = 6;  ///< of each program
 // Where the model is not exact:
@@ -204,7 +204,7 @@ PolicyInfo hybrid_pofo_policy() {
            "are not rounded, and the program runs at the link's speed, 3/4 and 1/2 of it; of "
            "each, 6 cuts are played with whole copies, back 1 to 3 beats ahead or as early as "
            "that delays nothing",
-       .assumes = "a chain (networks are cut at articulation points) of at most 512 stages; what "
+       .assumes = "a chain (networks are cut at articulation points) of at most 256 stages; what "
                   "stages 1..L-2 leave may move",
        .guarantees = "a heuristic. By what they claim, never slower than remat/rotor and "
                      "offload/dynamic for the same budget, whose plans it takes where its own are "
@@ -213,7 +213,8 @@ PolicyInfo hybrid_pofo_policy() {
                      "then keeps to the budget counts. Its claims.model_makespan is the program's "
                      "time, no execution's; the bound is the sum of the times, for every plan. "
                      "What is infeasible names the smallest budget tried that it meets",
-       .complexity = "O(L^2 S) for S = 256 states before a stage, and O(L^3) for the inner "
+       .complexity = "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
+                     "O(L^3) for the inner "
                      "schedules in 500 slots; on networks up to 17 times"},
       record, plan_pofo);
 }

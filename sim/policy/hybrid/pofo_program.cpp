@@ -10,8 +10,11 @@
 namespace plimsoll {
 namespace {
 
-/// States that wait to be thinned out.
-constexpr std::size_t kMostWaiting = 8 * kPofoStates;
+std::size_t most_states(std::size_t stages) {
+  constexpr std::size_t kShort = 128;
+  if (stages <= kShort) return kPofoStates;
+  return std::max<std::size_t>(1, kPofoStates * kShort * kShort / (stages * stages));
+}
 
 /// Whole bytes that `rate` moves in `time`.
 Bytes moved_in(Time time, ByteRate rate) {
@@ -69,6 +72,7 @@ class CutProgram {
         stages_(static_cast<std::uint32_t>(costs.stages.size())),
         cell_(std::max<std::int64_t>(1, inner.available().count() / slots)),
         count_(count),
+        most_states_(most_states(stages_)),
         backward_need_(stages_),
         spent_(stages_ + 1),
         to_send_(stages_ + 1),
@@ -210,7 +214,7 @@ class CutProgram {
                   time_of(positive(state.in - to_fetch_[s]), link_.in);
     if (state.least > most_more_) return;
     layers_[s].push_back(state);
-    if (layers_[s].size() >= kMostWaiting) thin_out(layers_[s]);
+    if (layers_[s].size() >= 8 * most_states_) thin_out(layers_[s]);
   }
 
   void thin_out(std::vector<State>& states) const {
@@ -221,7 +225,7 @@ class CutProgram {
       if (std::ranges::none_of(held, [&](const State& other) { return is_no_worse(other, state); }))
         held.push_back(state);
     states = std::move(held);
-    while (states.size() > kPofoStates) keep_one_a_cell(states, cell *= 2);
+    while (states.size() > most_states_) keep_one_a_cell(states, cell *= 2);
   }
 
   /// The fastest of each; leaves the states in order.
@@ -270,7 +274,7 @@ class CutProgram {
   const PofoInner& inner_;
   const std::uint32_t stages_;
   const std::int64_t cell_;
-  const std::size_t count_;
+  const std::size_t count_, most_states_;
   std::vector<Bytes> backward_need_;        ///< by stage, beyond what is resident
   std::vector<Time> spent_;                 ///< forwards and backwards of the stages before
   std::vector<Bytes> to_send_, to_fetch_;   ///< what can move during those of all others

@@ -62,17 +62,18 @@ struct PofoLink {
   ByteRate out, in;
 };
 
-/// States before a block that are held.
+/// States before a block that are held, of chains of at most 128 stages; of longer ones so many
+/// fewer that there are no more transitions.
 inline constexpr std::size_t kPofoStates = 256;
 
 /// The `count` best cuts found for the budget of `inner`, the best first; empty where none fits.
 ///
 /// Sizes are not rounded. Of the states that lie in one cell of a grid of `slots` parts of the
 /// budget a side, over (kept, out, in), the fastest is held; and of these none that another one
-/// matches in every number. Where more than kPofoStates are left the cells are doubled. Where no
+/// matches in every number. Where too many are left (kPofoStates) the cells are doubled. Where no
 /// two states share a cell and none is left over, the best cut is the best of the model.
 ///
-/// O(L^2 S) transitions of S = kPofoStates states, each O(S / 8) comparisons; space O(L S).
+/// O(L^2 S) transitions of S states, each O(S / 8) comparisons; space O(L S).
 [[nodiscard]] std::vector<PofoCut> best_cuts(const ChainCosts& costs, const PofoLink& link,
                                              const PofoInner& inner, std::int64_t slots,
                                              std::size_t count);
