@@ -1,13 +1,13 @@
 #include "report/text_report.hpp"
 
 #include "platform/break_even.hpp"
+#include "policy/left_out.hpp"
 #include "report/json_report.hpp"
 #include "report/run_details.hpp"
 #include "report/run_failures.hpp"
 #include "report/text_table.hpp"
 
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -325,11 +325,7 @@ class Report {
 
   void tell_choice(const Claims& claims) {
     if (claims.chosen.empty()) return;
-    std::string text = "the plan of " + claims.chosen;
-    std::map<std::string, std::vector<std::string>> left_out;  // by reason
-    for (const LeftOut& it : claims.left_out) left_out[it.why].push_back(it.policy);
-    for (const auto& [why, policies] : left_out)
-      text += fmt::format("; not asked: {} ({})", fmt::join(policies, ", "), why);
+    const std::string text = "the plan of " + claims.chosen + left_out_text(claims.left_out);
     out_ +=
         fmt::format("  {}  {}\n", style_(Paint::bold, "chosen  "), wrapped(text, kReportWidth, 12));
   }

@@ -1,4 +1,5 @@
 // hybrid/best: against each planner of one kind, and against execution.
+#include "policy/left_out.hpp"
 #include "property/random_chains.hpp"
 #include "support/policies.hpp"
 
@@ -156,6 +157,8 @@ processors: {gpu: {memory: hbm}}
     CHECK((other.policy.starts_with("offload/") || other.policy == "hybrid/pofo"));
     CHECK(other.why.find("`hbm`") != std::string::npos);
   }
+  CHECK(left_out_text(std::vector<LeftOut>{{"a", "x"}, {"b", "y"}, {"c", "x"}}) ==
+        "; not asked: a, c (x); not asked: b (y)");
   CHECK_THROWS_AS(test::play_policy("{name: hybrid/best, release: whole}", workload, platform),
                   InputError);
   CHECK_THROWS_AS(test::play_policy("{name: hybrid/best, to: dram}", workload, platform),

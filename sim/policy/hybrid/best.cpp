@@ -1,4 +1,5 @@
 #include "policy/hybrid/other_policy.hpp"
+#include "policy/left_out.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/chain_sequence.hpp"
@@ -6,8 +7,6 @@
 #include <algorithm>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace plimsoll {
 
@@ -106,8 +105,7 @@ class BestOfAll {
 
   [[nodiscard]] Infeasible without_plan() const {
     Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
-    for (const LeftOut& it : left_out_)
-      no.why += fmt::format("; `{}` does not apply: {}", it.policy, it.why);
+    no.why += left_out_text(left_out_);
     return no;
   }
 
