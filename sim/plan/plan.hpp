@@ -109,8 +109,14 @@ struct Release {
   Slice after;  ///< in Plan::release_steps
 };
 
+/// A policy that another one could not ask for a plan, and why.
+struct LeftOut {
+  std::string policy, why;
+  bool operator==(const LeftOut&) const = default;
+};
+
 /// What a policy says about its own plan; each is compared with the measurement where it is given,
-/// but for the last three, which no execution can show.
+/// but for those from `model_makespan` on, which no execution can show.
 struct Claims {
   std::optional<Time> makespan;
   std::optional<Time> period;
@@ -125,6 +131,9 @@ struct Claims {
   std::vector<std::pair<MemoryId, Bytes>> model_peak;
   /// Of policies that search: whether no schedule of their kind is shorter, and that is proven.
   std::optional<bool> optimal;
+  /// Of policies that choose among the plans of others: whose it is, and who had none to offer.
+  std::string chosen;
+  std::vector<LeftOut> left_out;
 };
 
 /// Proven lower bounds of all plans of the policy's kind: of offload, say, those that recompute

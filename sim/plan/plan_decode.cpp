@@ -356,6 +356,9 @@ class Decoder {
           count<Time>(in.model_makespan_ps(), Place{"claims"}.of("model_makespan_ps"));
     decode_peaks(in.model_peak(), Place{"claims"}.of("model_peak"), plan_.claims.model_peak);
     if (in.has_optimal()) plan_.claims.optimal = in.optimal();
+    plan_.claims.chosen = in.chosen();
+    for (const v1::LeftOut& it : in.left_out())
+      plan_.claims.left_out.push_back({it.policy(), it.why()});
     if (!in.has_energy_zj()) return;
     plan_.claims.energy = energy_of(in.energy_zj());
     if (!plan_.claims.energy)

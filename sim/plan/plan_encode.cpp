@@ -155,6 +155,12 @@ class Encoder {
       claims.set_model_makespan_ps(model->count());
     for (const auto& peak : plan_.claims.model_peak) encode(peak, *claims.add_model_peak());
     if (plan_.claims.optimal) claims.set_optimal(*plan_.claims.optimal);
+    if (!plan_.claims.chosen.empty()) claims.set_chosen(plan_.claims.chosen);
+    for (const LeftOut& it : plan_.claims.left_out) {
+      v1::LeftOut& out = *claims.add_left_out();
+      out.set_policy(it.policy);
+      out.set_why(it.why);
+    }
     if (claims.ByteSizeLong() > 0) *message_.mutable_claims() = std::move(claims);
   }
 

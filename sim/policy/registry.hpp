@@ -6,6 +6,7 @@
 namespace plimsoll {
 
 [[nodiscard]] PolicyInfo hybrid_best_policy();
+[[nodiscard]] PolicyInfo hybrid_pofo_policy();
 [[nodiscard]] PolicyInfo none_policy();
 [[nodiscard]] PolicyInfo offload_all_policy();
 [[nodiscard]] PolicyInfo offload_autoswap_policy();

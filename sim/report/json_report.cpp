@@ -103,6 +103,9 @@ Json claims_json(const RunResult& result) {
   if (!claims.model_peak.empty())
     object["model_peak_bytes"] = peaks_json(result, claims.model_peak);
   if (claims.optimal) object["optimal"] = *claims.optimal;
+  if (!claims.chosen.empty()) object["chosen"] = claims.chosen;
+  for (const LeftOut& it : claims.left_out)
+    object["left_out"].push_back({{"policy", it.policy}, {"why", it.why}});
   return object;
 }
 

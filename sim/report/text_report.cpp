@@ -1,6 +1,7 @@
 #include "report/text_report.hpp"
 
 #include "platform/break_even.hpp"
+#include "policy/left_out.hpp"
 #include "report/json_report.hpp"
 #include "report/run_details.hpp"
 #include "report/run_failures.hpp"
@@ -319,6 +320,14 @@ class Report {
           "  {}  {}\n", style_(Paint::bold, "claims  "),
           wrapped(fmt::format("hold: {}", fmt::join(claims.held, ", ")), kReportWidth, 12));
     tell_bound(result);
+    tell_choice(result.claims);
+  }
+
+  void tell_choice(const Claims& claims) {
+    if (claims.chosen.empty()) return;
+    const std::string text = "the plan of " + claims.chosen + left_out_text(claims.left_out);
+    out_ +=
+        fmt::format("  {}  {}\n", style_(Paint::bold, "chosen  "), wrapped(text, kReportWidth, 12));
   }
 
   void tell_bound(const RunResult& result) {

@@ -52,8 +52,8 @@ auto content(const Plan& plan) {
 auto estimates(const Plan& plan) {
   return std::tuple(plan.claims.makespan, plan.claims.period, plan.claims.peak, plan.claims.energy,
                     plan.claims.in_flight, plan.claims.model_makespan, plan.claims.model_peak,
-                    plan.claims.optimal, plan.bounds.makespan, plan.bounds.period,
-                    plan.bounds.peak);
+                    plan.claims.optimal, plan.claims.chosen, plan.claims.left_out,
+                    plan.bounds.makespan, plan.bounds.period, plan.bounds.peak);
 }
 
 const Workload kChain = small_chain(2);
@@ -179,7 +179,9 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
                  .in_flight = {2, -1},
                  .model_makespan = Time{6},
                  .model_peak = {{kHbm, Bytes{5}}},
-                 .optimal = false};
+                 .optimal = false,
+                 .chosen = "remat/rotor",
+                 .left_out = {{"offload/exact", "no memory is linked"}, {"", ""}}};
   plan.bounds = {.makespan = Time{1}, .period = std::nullopt, .peak = {{kDram, Bytes{7}}}};
   for (const PlanForm form : {PlanForm::binary, PlanForm::json}) {
     const Plan back =

@@ -1,4 +1,5 @@
 // hybrid/best: against each planner of one kind, and against execution.
+#include "policy/left_out.hpp"
 #include "property/random_chains.hpp"
 #include "support/policies.hpp"
 
@@ -14,9 +15,9 @@ namespace {
 using test::Dice;
 using test::Played;
 
-constexpr const char* kOneKind[] = {"remat/rotor",       "remat/nonpersistent", "remat/exact",
-                                    "remat/chen-greedy", "offload/prefix",      "offload/greedy",
-                                    "offload/dynamic",   "offload/exact",       "offload/autoswap"};
+constexpr const char* kOneKind[] = {
+    "remat/rotor",    "remat/nonpersistent", "remat/exact",   "remat/chen-greedy", "offload/prefix",
+    "offload/greedy", "offload/dynamic",     "offload/exact", "offload/autoswap",  "hybrid/pofo"};
 
 std::string with_budget(const std::string& name, std::int64_t budget) {
   return fmt::format("{{name: {}, budget: {} B}}", name, budget);
@@ -64,6 +65,8 @@ class Bench {
     REQUIRE(it.plan.claims.makespan);
     test::require_claims_hold(it);
     CHECK(it.plan.policy == "hybrid/best");
+    CHECK(find_policy(it.plan.claims.chosen) != nullptr);
+    CHECK(it.plan.claims.left_out.empty());
     CHECK(it.peak(home_) <= budget);
     CHECK(*it.plan.bounds.makespan <= it.execution.makespan);
     CHECK(*it.plan.claims.optimal == (*it.plan.bounds.makespan == it.execution.makespan));
@@ -83,7 +86,7 @@ class Bench {
 
 TEST_CASE("hybrid/best is never slower than a planner of one kind") {
   Dice dice(20260);
-  int offloading = 0, recomputing = 0;
+  int offloading = 0, recomputing = 0, mixing = 0;
   for (int round = 0; round < 150; ++round) {
     const test::Chain chain = test::random_chain(dice);
     test::OneGpu gpu;
@@ -97,10 +100,12 @@ TEST_CASE("hybrid/best is never slower than a planner of one kind") {
       const std::int64_t budget = std::max<std::int64_t>(all * percent / 100, 1);
       CAPTURE(round, test::chain_yaml(chain), test::platform_yaml(gpu), budget);
       Bench bench(workload, platform);
-      std::optional<Time> remat, offload;
+      std::optional<Time> remat, offload, both;
       for (const std::string name : kOneKind)
         if (const auto time = bench.time_of(name, budget)) {
-          auto& kind = name.starts_with("remat/") ? remat : offload;
+          auto& kind = name.starts_with("remat/")     ? remat
+                       : name.starts_with("offload/") ? offload
+                                                      : both;
           kind = std::min(kind.value_or(*time), *time);
         }
       const auto best = bench.best(budget);
@@ -111,6 +116,8 @@ TEST_CASE("hybrid/best is never slower than a planner of one kind") {
         continue;
       }
       CHECK(*best <= one_kind);
+      CHECK(*best <= both.value_or(Time::unlimited()));
+      mixing += *best < one_kind ? 1 : 0;
       offloading += remat.value_or(Time::unlimited()) > *best ? 1 : 0;
       recomputing += offload.value_or(Time::unlimited()) > *best ? 1 : 0;
     }
@@ -118,6 +125,7 @@ TEST_CASE("hybrid/best is never slower than a planner of one kind") {
   // Each kind is needed.
   CHECK(offloading > 20);
   CHECK(recomputing > 20);
+  CHECK(mixing > 20);
 }
 
 TEST_CASE("hybrid/best recomputes where there is no storage") {
@@ -141,6 +149,16 @@ processors: {gpu: {memory: hbm}}
   CHECK(it.execution.makespan == test::seconds(7));
   CHECK(*it.plan.bounds.makespan == test::seconds(6));
   CHECK(it.plan.claims.optimal == false);
+  // The first that finds it; remat/exact comes later.
+  CHECK(it.plan.claims.chosen == "remat/nonpersistent");
+  // Whoever moves something had nothing to offer, and says why.
+  REQUIRE(it.plan.claims.left_out.size() == 9);
+  for (const LeftOut& other : it.plan.claims.left_out) {
+    CHECK((other.policy.starts_with("offload/") || other.policy == "hybrid/pofo"));
+    CHECK(other.why.find("`hbm`") != std::string::npos);
+  }
+  CHECK(left_out_text(std::vector<LeftOut>{{"a", "x"}, {"b", "y"}, {"c", "x"}}) ==
+        "; not asked: a, c (x); not asked: b (y)");
   CHECK_THROWS_AS(test::play_policy("{name: hybrid/best, release: whole}", workload, platform),
                   InputError);
   CHECK_THROWS_AS(test::play_policy("{name: hybrid/best, to: dram}", workload, platform),

@@ -113,6 +113,77 @@ TEST_CASE("offload oracles: the homogeneous sweep over memory limits") {
     }
 }
 
+TEST_CASE(
+    "offload oracles: the programs of offload/dynamic and hybrid/pofo against a public solver") {
+  const json data = oracle("offload_chain.json");
+  for (const json& it : data.at("instances")) {
+    if (!it.at("expected").contains("pofo_solver")) continue;
+    INFO(it.at("name"));
+    const json& instance = it.at("instance");
+    const std::int64_t limit = instance.at("M");
+    const double compute = it.at("expected").at("compute_time");
+    const auto model = [](const json& result) {
+      REQUIRE(result.at("status") == "ok");
+      return result.at("claims").at("model_makespan_s").get<double>();
+    };
+    // Here the input of the chain stays.
+    const json pofo = run_chain(instance, limit, "hybrid/pofo");
+    CHECK(model(pofo) <= it.at("expected").at("fluid_timing").get<double>());
+    CHECK(model(pofo) >= compute);
+    CHECK(peak(pofo) <= limit);
+    CHECK(pofo.at("claims").at("makespan_s") == pofo.at("makespan_s"));
+    // A first stage that takes no time and saves the input lets it leave, as there. What may
+    // recompute takes no longer, and what takes the time of all operators cannot take less.
+    test::Chain chain = chain_of(instance);
+    chain.forward.insert(chain.forward.begin(), 0);
+    chain.backward.insert(chain.backward.begin(), 0);
+    chain.saved.insert(chain.saved.begin(), chain.output.front());
+    chain.output.insert(chain.output.begin(), 0);
+    const auto with_movable_input = [&](const std::string& policy) {
+      return model(run_scenario(test::platform_yaml(gpu_of(instance, limit)),
+                                test::chain_yaml(chain), policy));
+    };
+    const double expected = it.at("expected").at("pofo_solver");
+    CHECK(with_movable_input("offload/dynamic") == expected);
+    CHECK(with_movable_input("hybrid/pofo") <= expected);
+    CHECK(with_movable_input("hybrid/pofo") >= compute);
+  }
+}
+
+TEST_CASE("idle link time is free memory: pofo is faster than each family alone") {
+  // Four stages that save 4 B and leave nothing else, forwards and backwards of 4, 1, 4, 4 s, 8 B,
+  // 1 B/s. When backward 4 starts, two of saved_1, saved_2, saved_3 are not there.
+  //
+  // Recomputation runs two of them again, at best stages 2 and 1 or 3: 26 + 1 + 4 = 31 s. Offload
+  // sends saved_1 and saved_2. saved_1 leaves at 4..8 and saved_2 at 8..12; forward 3 waits for the
+  // first until 8 and forward 4 follows at 12; saved_2 is back at 20..24, saved_1, for which
+  // backward 3 makes room, at 28..32: 37 s.
+  //
+  // Both: saved_1 leaves at 4..8, beside forwards 2 (1 s, bare) and 3. Forward 4 starts at 9, when
+  // saved_3 alone is there, and backward 4 ends at 17. saved_1 is back at 17..21, beside backward
+  // 3; then forward 2 runs again. Nothing ever waits: 26 + 1 = 27 s.
+  const std::string workload =
+      test::chain_yaml({{4, 1, 4, 4}, {4, 1, 4, 4}, {0, 0, 0, 0, 0}, {4, 4, 4, 4}, {}, {}});
+  const auto result = [&](const std::string& policy) {
+    return run_scenario(test::platform_yaml({.capacity = 8}), workload, policy);
+  };
+  CHECK(result("none").at("status") == "oom");
+  CHECK(result("remat/exact").at("makespan_s") == 31.0);
+  CHECK(result("remat/exact").at("bounds").at("makespan_s") == 31.0);
+  CHECK(result("offload/exact").at("makespan_s") == 37.0);
+  CHECK(result("offload/exact").at("claims").at("optimal") == true);
+  const json pofo = result("hybrid/pofo");
+  CHECK(pofo.at("makespan_s") == 27.0);
+  CHECK(pofo.at("claims").at("makespan_s") == 27.0);
+  CHECK(peak(pofo) == 8);
+  CHECK(pofo.at("links").at("pcie").at("forward_bytes") == 4);
+  CHECK(pofo.at("processors").at("gpu").at("recomputed_ops") == 1);
+  const json best = result("hybrid/best");
+  CHECK(best.at("makespan_s") == 27.0);
+  CHECK(best.at("claims").at("chosen") == "hybrid/pofo");
+  CHECK_FALSE(best.at("claims").contains("left_out"));
+}
+
 TEST_CASE("checkpoint oracles: store all, and every number of segments") {
   const json checkpoints = oracle("checkpoint_chain.json");
   for (const json& it : checkpoints.at("instances")) {

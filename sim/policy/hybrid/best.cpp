@@ -1,11 +1,12 @@
-#include "policy/offload/planner.hpp"
+#include "policy/hybrid/other_policy.hpp"
+#include "policy/left_out.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/chain_sequence.hpp"
 
 #include <algorithm>
-
-#include <fmt/format.h>
+#include <string>
+#include <vector>
 
 namespace plimsoll {
 
@@ -14,27 +15,19 @@ namespace {
 /// Chains of at most so many stages are also searched exactly: seconds at most.
 constexpr std::size_t kSmall = 12;
 
-/// A policy that is asked for its plan.
-struct Candidate {
-  const char* name;
-  bool takes_budget = true;
-  bool takes_release = false;
-  bool moves = false;  ///< needs a storage
-  bool is_search = false;
-};
-
 /// In this order where they tie. A rule without a budget is one plan, which fits or not.
-constexpr Candidate kCandidates[] = {
+constexpr OtherPolicy kCandidates[] = {
     {.name = "none", .takes_budget = false},
     {.name = "remat/rotor"},
     {.name = "remat/nonpersistent"},
     {.name = "remat/exact", .is_search = true},
     {.name = "remat/chen-greedy"},
-    {.name = "remat/select-linear", .takes_budget = false},
+    {.name = "remat/select-linear", .takes_budget = false, .further = ", objective: engine"},
     {.name = "remat/sqrt", .takes_budget = false},
     {.name = "offload/prefix", .moves = true},
     {.name = "offload/greedy", .takes_release = true, .moves = true},
     {.name = "offload/dynamic", .takes_release = true, .moves = true},
+    {.name = "hybrid/pofo", .takes_release = true, .moves = true},
     {.name = "offload/exact", .takes_release = true, .moves = true, .is_search = true},
     {.name = "offload/autoswap", .moves = true},
     {.name = "offload/capuchin", .moves = true},
@@ -54,20 +47,23 @@ class BestOfAll {
         has_storage_(finds_storage()) {}
 
   Planned run() {
-    for (const Candidate& it : kCandidates) {
-      if (it.moves && !has_storage_) continue;
+    for (const OtherPolicy& it : kCandidates) {
+      if (it.moves && !has_storage_) {
+        left_out_.push_back({it.name, why_no_storage_});
+        continue;
+      }
       if (it.is_search && problem_.chain.stages.size() > kSmall) continue;
       try_out(it);
       if (best_ && best_->claims.makespan == least_time_) break;
     }
     if (!best_) best_ = std::move(unclaimed_);
-    if (!best_) return infeasible(problem_, processor_, budget_, smallest_);
+    if (!best_) return without_plan();
     return finished(std::move(*best_));
   }
 
  private:
   /// What this policy itself is asked for and cannot be had is an error, and not a candidate less.
-  bool finds_storage() const {
+  bool finds_storage() {
     if (parameters_.to || parameters_.release) {
       (void)offload_task(problem_, parameters_);
       return true;
@@ -75,59 +71,48 @@ class BestOfAll {
     try {
       (void)offload_memories(problem_, parameters_);
       return true;
-    } catch (const InputError&) {
+    } catch (const InputError& error) {
+      why_no_storage_ = error.diagnostics().front().message;
       return false;
     }
   }
 
-  [[nodiscard]] Node mapping_for(const Candidate& it) const {
-    const auto flow = [](const std::string& key, const std::string& value) {
-      return fmt::format(", {}: \"{}\"", key, value);
-    };
-    std::string text = fmt::format("{{name: {}", it.name);
-    text += flow("on", problem_.platform[processor_].name);
-    if (it.takes_budget && !budget_.is_unlimited())
-      text += fmt::format(", budget: {} B", budget_.count());
-    if (it.moves && parameters_.to) text += flow("to", parameters_.to->value);
-    if (it.takes_release && parameters_.release)
-      text += flow("release",
-                   parameters_.release->value == SourceRelease::whole ? "whole" : "progressive");
-    if (std::string_view(it.name) == "remat/select-linear") text += flow("objective", "engine");
-    return parse_value(text + "}", parameters_.where.origin);
-  }
-
-  void try_out(const Candidate& it) {
-    Diagnostics diagnostics;
-    const auto bound = find_policy(it.name)->bind(mapping_for(it), diagnostics);
-    diagnostics.throw_if_errors();
+  void try_out(const OtherPolicy& it) {
     try {
-      Planned planned = bound->plan(problem_);
+      Planned planned = plan_of_other(problem_, it, parameters_);
       if (const auto* no = std::get_if<Infeasible>(&planned))
         smallest_ = std::min(smallest_, no->smallest_budget);
       else
         compare(it, std::move(std::get<Plan>(planned)));
-    } catch (const InputError&) {
-      // The chain or the platform is outside what this candidate assumes: it has no plan.
+    } catch (const InputError& error) {
+      // The chain or the platform is outside what it assumes.
+      left_out_.push_back({it.name, error.diagnostics().front().message});
     }
   }
 
-  void compare(const Candidate& it, Plan plan) {
+  void compare(const OtherPolicy& it, Plan plan) {
+    plan.claims.chosen = it.name;
     if (!plan.claims.makespan) {
       if (it.takes_budget && it.moves && !unclaimed_) unclaimed_ = std::move(plan);
       return;
     }
-    const auto peak =
-        std::ranges::find(plan.claims.peak, home_, &std::pair<MemoryId, Bytes>::first);
-    const Bytes needs = peak == plan.claims.peak.end() ? Bytes{} : peak->second;
+    const Bytes needs = claimed_peak(plan, home_);
     if (!budget_.is_unlimited() && needs > budget_)
       smallest_ = std::min(smallest_, needs);
     else if (!best_ || *plan.claims.makespan < *best_->claims.makespan)
       best_ = std::move(plan);
   }
 
+  [[nodiscard]] Infeasible without_plan() const {
+    Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
+    no.why += left_out_text(left_out_);
+    return no;
+  }
+
   /// What the winner says of its own kind does not hold for all kinds.
   [[nodiscard]] Plan finished(Plan plan) const {
     plan.policy = parameters_.name;
+    plan.claims.left_out = left_out_;
     plan.claims.model_makespan.reset();
     plan.claims.model_peak.clear();
     plan.claims.optimal = plan.claims.makespan == least_time_;
@@ -143,8 +128,10 @@ class BestOfAll {
   const MemoryId home_;
   const Bytes budget_;
   const Time least_time_;  ///< of any plan: no operator can be left out
+  std::string why_no_storage_;
   const bool has_storage_;
   std::optional<Plan> best_, unclaimed_;
+  std::vector<LeftOut> left_out_;
   Bytes smallest_ = Bytes::unlimited();
 };
 
@@ -157,20 +144,21 @@ Planned plan_best(const Problem& problem, const OffloadPlannerParameters& parame
 PolicyInfo hybrid_best_policy() {
   return make_policy<OffloadPlannerParameters>(
       {.name = "hybrid/best",
-       .summary = "The fastest plan that any planner of one kind has for the budget.",
+       .summary = "The fastest plan that any planner has for the budget.",
        .paper = "none: the least claimed makespan of none, remat/rotor, nonpersistent, "
                 "chen-greedy, select-linear (`engine`) and sqrt, offload/prefix, greedy, dynamic, "
-                "autoswap, capuchin, superneurons and vdnn-dyn, each with its own defaults; up to "
-                "12 stages also of remat/exact and offload/exact. The first of that order (exact "
-                "behind its kin) where they tie",
+                "hybrid/pofo, offload/autoswap, capuchin, superneurons and vdnn-dyn, each with its "
+                "own defaults; up to 12 stages also of remat/exact and offload/exact. The first of "
+                "that order (exact behind its kin) where they tie",
        .assumes = "a chain (networks are cut at articulation points). Policies that refuse the "
                   "chain or platform are left out; without storage only recomputation is left",
-       .guarantees = "never slower than any of these plans for the same budget, where they claim "
-                     "their time; claims are execution's. Where links or memories let no plan that "
-                     "fits claim its time (copies that contend, `fair` links): the first plan of "
-                     "an offload under the budget. The bound is the sum of the times, for every "
-                     "plan; claims.optimal says that it is met. What is infeasible names the "
-                     "smallest budget of any of them",
+       .guarantees =
+           "never slower than any of these plans for the same budget, where they claim "
+           "their time; claims are execution's. Where links or memories let no plan that "
+           "fits claim its time (copies that contend, `fair` links): the first plan of "
+           "an offload under the budget. The bound is the sum of the times, for every "
+           "plan; claims.optimal says that it is met. What is infeasible names the "
+           "smallest budget of any of them. claims.chosen names the policy whose plan it is",
        .complexity = "the sum of theirs"},
       offload_planner_record<OffloadPlannerParameters>("hybrid/best"), plan_best);
 }

@@ -203,6 +203,9 @@ bool OffloadPlay::add(const OffloadAction& action) {
       return in(action.stage);
     case OffloadAction::Kind::out:
       out(action.stage);
+      break;
+    case OffloadAction::Kind::bare:
+      return false;
   }
   return true;
 }

@@ -63,7 +63,8 @@ using OffloadSet = std::vector<bool>;
 [[nodiscard]] Bytes smallest_budget(const OffloadModel& model, const OffloadSet& set);
 
 /// A sequence as it unfolds; a value that a search can branch on. Actions in issue order, as
-/// plan_of() wants them; each returns false where it would wait for room for ever.
+/// plan_of() wants them; each returns false where it would wait for room for ever. Bare forwards
+/// are none of this model's: they return false.
 class OffloadPlay {
  public:
   explicit OffloadPlay(const OffloadModel& model);

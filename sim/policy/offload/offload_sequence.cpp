@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
+#include <optional>
 
 namespace plimsoll {
 namespace {
@@ -25,10 +27,11 @@ class SequenceBuilder {
         builder_(problem.workload, problem.platform, policy),
         steps_(builder_, problem),
         stream_(builder_.stream(memories.processor)),
-        last_forward_(problem.chain.stages.size()) {}
+        last_forward_(problem.chain.stages.size()),
+        left_(problem.chain.stages.size()) {}
 
   Plan run(std::span<const OffloadAction> sequence) {
-    for (const OffloadAction& action : sequence) add(action);
+    for (std::size_t p = 0; p < sequence.size(); ++p) add(sequence, p);
     steps_.optimize(stream_);
     if (options_.ordered) {
       builder_.order_grants(memories_.home);
@@ -44,39 +47,69 @@ class SequenceBuilder {
     TensorId tensor = kNoTensor;
   };
 
-  void add(const OffloadAction& action) {
-    const std::uint32_t s = action.stage;
-    const ChainStage& stage = problem_.chain.stages[s];
-    switch (action.kind) {
+  void add(std::span<const OffloadAction> sequence, std::size_t place) {
+    const auto [kind, s] = sequence[place];
+    switch (kind) {
       case Kind::forward:
-        for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op)
-          last_forward_[s] = compute(OperatorId{op});
+        forward(s, Form::keep);
+        break;
+      case Kind::bare:
+        forward(s, Form::bare);
         break;
       case Kind::backward:
         fetch_down_to(s > 0 ? s - 1 : 0);
         for (const OperatorId op : problem_.chain.backward(s)) compute(op);
         break;
       case Kind::out:
-        copy_out(s);
+        copy_out(s, runs_bare(sequence.subspan(place), s + 1));
         break;
       case Kind::in:
-        for (const TensorId tensor : problem_.chain.saved(s)) wanted_.push_back({s, tensor});
+        for (const TensorId tensor : left_[s]) wanted_.push_back({s, tensor});
         in_free_ = std::max(in_free_, now_);
         if (problem_.workload.is_chain) fetch_down_to(0);
         break;
     }
   }
 
-  StepId compute(OperatorId op) {
-    while (!wanted_.empty() && in_free_ <= now_) fetch();
-    now_ += times_[index(op)];
-    return builder_.compute(stream_, op);
+  void forward(std::uint32_t s, Form form) {
+    if (s > 0) fetch_down_to(s - 1);
+    const ChainStage& stage = problem_.chain.stages[s];
+    for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op)
+      last_forward_[s] = compute(OperatorId{op}, form);
+    left_[s].clear();
+    if (form == Form::keep)
+      std::ranges::copy(problem_.chain.saved(s), std::back_inserter(left_[s]));
+    else if (stage.output != kNoTensor)
+      left_[s].push_back(stage.output);
   }
 
-  void copy_out(std::uint32_t s) {
+  /// Whether the next forward of `stage` is bare, so that it will read its input again.
+  static bool runs_bare(std::span<const OffloadAction> sequence, std::uint32_t stage) {
+    const auto next = std::ranges::find_if(sequence, [&](const OffloadAction& it) {
+      return it.stage == stage && (it.kind == Kind::forward || it.kind == Kind::bare);
+    });
+    return next != sequence.end() && next->kind == Kind::bare;
+  }
+
+  StepId compute(OperatorId op, Form form = Form::keep) {
+    while (!wanted_.empty() && in_free_ <= now_) fetch();
+    now_ += times_[index(op)];
+    return builder_.compute(stream_, op, 0, form);
+  }
+
+  void copy_out(std::uint32_t s, bool with_output) {
+    const TensorId output = problem_.chain.stages[s].output;
+    const auto lies_in = [&](TensorId id) {
+      return id == output || id == problem_.workload[output].inside;
+    };
+    if (with_output && std::ranges::none_of(left_[s], lies_in)) left_[s].push_back(output);
     const LaneId out = builder_.channel(memories_.home, memories_.storage);
-    if (const auto copies = steps_.copy_saved(out, s, options_.release))
-      builder_.after_end(copies->first, last_forward_[s]);
+    std::optional<StepId> first;
+    for (const TensorId tensor : left_[s]) {
+      const StepId copy = builder_.copy(out, tensor, 0, options_.release);
+      if (!first) builder_.after_end(copy, last_forward_[s]);
+      first = first.value_or(copy);
+    }
   }
 
   void fetch() {
@@ -104,9 +137,10 @@ class SequenceBuilder {
   PlanBuilder builder_;
   StageSteps steps_;
   const LaneId stream_;
-  std::vector<StepId> last_forward_;  ///< by stage
-  std::deque<Copy> wanted_;           ///< asked for, not yet issued
-  Time now_, in_free_;                ///< of the clock without stalls
+  std::vector<StepId> last_forward_;         ///< by stage
+  std::vector<std::vector<TensorId>> left_;  ///< by stage: what its last forward left
+  std::deque<Copy> wanted_;                  ///< asked for, not yet issued
+  Time now_, in_free_;                       ///< of the clock without stalls
 };
 
 }  // namespace

@@ -7,6 +7,9 @@
 /// at which its bytes are free. A copy out starts as soon as its forward has ended and its channel
 /// is free, so it belongs right behind that forward, or behind the copy out that goes before it.
 ///
+/// Forwards may run again, and be bare: then a_i is what leaves and comes back. A value goes after
+/// the last use of this stay of it, as in remat/chain_sequence.hpp.
+///
 /// In a network a stage is several operators and saves several tensors. The copies of a stage go
 /// one after the other; the copies out wait for the stage's last forward operator. So that a later
 /// operator does not wait until all copies back issued before it have started, those of one stage
@@ -25,7 +28,13 @@
 namespace plimsoll {
 
 struct OffloadAction {
-  enum class Kind : std::uint8_t { forward, backward, out, in };
+  enum class Kind : std::uint8_t {
+    forward,  ///< keeps saved_i
+    backward,
+    out,  ///< of what the stage's forward before it has left: saved_i or a_i
+    in,   ///< of the same
+    bare  ///< a forward that leaves a_i only
+  };
   Kind kind = Kind::forward;
   std::uint32_t stage = 0;  ///< from 0
   bool operator==(const OffloadAction&) const = default;
@@ -43,8 +52,9 @@ struct OffloadOptions {
 
 /// The plan that runs `sequence` and then the optimizer, with the claims that follow from it; they
 /// are absent where they are not certain, and so where the sequence cannot end.
-/// Preconditions: every forward once, in order, then every backward; what is read is there: a stage
-/// comes back (after it has gone out) before the backward behind it. O(steps log steps).
+/// Preconditions: forwards in order, then backwards, with forwards that run again between them;
+/// what is read is there: a stage comes back (after it has gone out) before the stage behind it
+/// runs backward, or forward again. O(steps log steps).
 [[nodiscard]] Plan plan_of(const Problem& problem, const OffloadMemories& memories,
                            std::span<const OffloadAction> sequence, const OffloadOptions& options,
                            const std::string& policy);

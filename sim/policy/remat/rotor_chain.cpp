@@ -110,8 +110,8 @@ class SequenceWriter {
   SequenceWriter(const RotorChain& chain, const Recomputed& recomputed)
       : chain_(chain), recomputed_(recomputed) {}
 
-  ChainSequence run() {
-    tasks_.push_back({false, 0, static_cast<std::uint32_t>(chain_.stages() - 1), chain_.units});
+  ChainSequence run(std::uint32_t s, std::uint32_t t, std::int64_t units) {
+    tasks_.push_back({false, s, t, units});
     while (!tasks_.empty()) {
       const Task task = tasks_.back();
       tasks_.pop_back();
@@ -164,7 +164,13 @@ class SequenceWriter {
 }  // namespace
 
 ChainSequence persistent_sequence(const RotorChain& chain, const Recomputed& recomputed) {
-  return SequenceWriter(chain, recomputed).run();
+  const auto last = static_cast<std::uint32_t>(chain.stages() - 1);
+  return persistent_sequence(chain, recomputed, 0, last, chain.units);
+}
+
+ChainSequence persistent_sequence(const RotorChain& chain, const Recomputed& recomputed,
+                                  std::uint32_t s, std::uint32_t t, std::int64_t units) {
+  return SequenceWriter(chain, recomputed).run(s, t, units);
 }
 
 }  // namespace plimsoll

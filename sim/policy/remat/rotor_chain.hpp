@@ -94,4 +94,9 @@ using Recomputed = std::function<std::int64_t(std::size_t s, std::size_t t, std:
 [[nodiscard]] ChainSequence persistent_sequence(const RotorChain& chain,
                                                 const Recomputed& recomputed);
 
+/// The same of stages s..t alone, in `units`. Precondition: R(s, t, units) < kNever.
+[[nodiscard]] ChainSequence persistent_sequence(const RotorChain& chain,
+                                                const Recomputed& recomputed, std::uint32_t s,
+                                                std::uint32_t t, std::int64_t units);
+
 }  // namespace plimsoll

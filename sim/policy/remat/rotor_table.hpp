@@ -21,6 +21,7 @@
 #include "policy/remat/row_store.hpp"
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -32,6 +33,10 @@ namespace plimsoll {
 
 class RotorTable {
  public:
+  /// A `limit` with which all R of the window are held: also of segments that no schedule of the
+  /// whole chain uses.
+  static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+
   /// Fills the table. A schedule whose R is at most `limit` is found if the chain has one with
   /// checkpoints a_{k-1} at `checkpoints` only (by k; k = 0 is not looked at). Throws
   /// TableTooLarge.
@@ -64,6 +69,7 @@ class RotorTable {
 
   const RotorChain& chain_;
   const std::int64_t limit_, most_values_;
+  const bool holds_all_;
   std::int64_t values_ = 0;
   const std::vector<bool>& checkpoints_;
   std::vector<Row> rows_;

@@ -1,0 +1,25 @@
+/// What the hybrid planners ask other planners for: their plans for the same task.
+#pragma once
+
+#include "policy/offload/planner.hpp"
+
+namespace plimsoll {
+
+struct OtherPolicy {
+  const char* name;
+  bool takes_budget = true;
+  bool takes_release = false;
+  bool moves = false;        ///< needs a storage
+  bool is_search = false;    ///< seconds at a dozen stages
+  const char* further = "";  ///< parameters as YAML: ", objective: engine"
+};
+
+/// What it plans on the processor, within the budget and with the storage and release of
+/// `parameters`, as far as it has such parameters. Throws InputError where it does not apply.
+[[nodiscard]] Planned plan_of_other(const Problem& problem, const OtherPolicy& other,
+                                    const OffloadPlannerParameters& parameters);
+
+/// What a plan claims to need of `memory`; nothing where it claims nothing.
+[[nodiscard]] Bytes claimed_peak(const Plan& plan, MemoryId memory);
+
+}  // namespace plimsoll

@@ -1,0 +1,222 @@
+#include "policy/hybrid/other_policy.hpp"
+#include "policy/hybrid/pofo_runs.hpp"
+#include "policy/peak_bound.hpp"
+#include "policy/registry.hpp"
+#include "policy/remat/chain_sequence.hpp"
+#include "policy/remat/keep_all.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::int64_t kDefaultSlots = 50;
+constexpr std::int64_t kInnerSlots = 500;
+constexpr std::int64_t kMostStages = 256;
+/// Enough for all segments of the longest chain: 128 MiB.
+constexpr std::int64_t kMostValues = std::int64_t{1} << 24;
+static_assert(kMostStages * (kMostStages + 1) / 2 * (kInnerSlots + 1) <= kMostValues);
+constexpr std::size_t kCuts = 6;  ///< of each program
+// Where the model is not exact:
+constexpr std::size_t kPlans = 8;    ///< compared by their claims, of each search
+constexpr std::int64_t kRungs = 16;  ///< budgets that the model is told, up to twice the real one
+
+/// What the program believes of the link, in quarters: whole copies hold memory for longer than
+/// fluid ones, as a slower link would.
+constexpr std::int64_t kQuarters[] = {4, 3, 2};
+
+constexpr OtherPolicy kFamilies[] = {
+    {.name = "remat/rotor"},
+    {.name = "offload/dynamic", .takes_release = true, .moves = true},
+};
+
+struct PofoParameters : OffloadPlannerParameters {
+  std::int64_t slots = kDefaultSlots;
+};
+
+/// Whether the best plan is wanted or any.
+enum class Effort : std::uint8_t { best, any };
+
+class PofoPlanner {
+ public:
+  PofoPlanner(const Problem& problem, const PofoParameters& parameters)
+      : problem_(problem),
+        parameters_(parameters),
+        task_(offload_task(problem, parameters)),
+        costs_(chain_costs(problem, task_.memories.processor)),
+        copies_(pofo_copies(problem, task_.memories, task_.model)),
+        after_backwards_(costs_.resident + costs_.input_gradient + costs_.optimizer_workspace) {
+    for (const StageCosts& stage : costs_.stages) after_backwards_ += stage.lasting;
+  }
+
+  Planned run() {
+    KeepAll all = keep_all(problem_, task_.memories.processor, parameters_.name);
+    if (task_.budget >= all.needs) {
+      best_ = std::move(all.plan);
+      return finished();
+    }
+    if (std::ssize(costs_.stages) > kMostStages)
+      refuse_parameter(parameters_.where,
+                       fmt::format("the chain has {} stages; {} plans for at most {}",
+                                   costs_.stages.size(), parameters_.name, kMostStages));
+    ask_families();
+    if (auto plan = best_plan(task_.budget, Effort::best)) compare(std::move(*plan));
+    if (!best_) best_ = std::move(unclaimed_);
+    if (best_) return finished();
+    return infeasible(problem_, task_.memories.processor, task_.budget,
+                      smallest_budget(std::min(smallest_, all.needs)));
+  }
+
+ private:
+  void ask_families() {
+    for (const OtherPolicy& it : kFamilies) {
+      try {
+        Planned planned = plan_of_other(problem_, it, parameters_);
+        if (const auto* no = std::get_if<Infeasible>(&planned))
+          smallest_ = std::min(smallest_, no->smallest_budget);
+        else
+          compare(std::move(std::get<Plan>(planned)));
+      } catch (const InputError&) {
+        // Too large a table, say: a plan less to compare with. Nothing is claimed of it.
+      }
+    }
+  }
+
+  /// Plans for one budget after the other that the model is told, as far as they end under the real
+  /// one. On networks stages need less than their costs say, so that more may fit than the model
+  /// knows of.
+  std::optional<Plan> best_plan(Bytes budget, Effort effort) {
+    std::optional<Plan> best;
+    const std::int64_t rungs = task_.is_model_exact ? 0 : kRungs;
+    for (std::int64_t rung = 0; rung <= rungs; ++rung) {
+      const Bytes told = budget + Bytes{budget.count() / kRungs * rung};
+      std::vector<Timed> runs = search(told, effort);
+      bool ends = runs.empty();
+      for (const Timed& run : runs) {
+        Plan plan = plan_of(problem_, task_.memories, run.sequence, {task_.release, budget, true},
+                            parameters_.name);
+        if (!plan.claims.makespan) continue;
+        ends = true;
+        if (!best || *plan.claims.makespan < *best->claims.makespan) best = std::move(plan);
+        if (effort == Effort::any) return best;
+      }
+      if (!ends) break;
+    }
+    return best;
+  }
+
+  void compare(Plan plan) {
+    if (!plan.claims.makespan) {
+      unclaimed_ = std::move(plan);
+      return;
+    }
+    if (claimed_peak(plan, task_.memories.home) > task_.budget) return;
+    if (!best_ || *plan.claims.makespan < *best_->claims.makespan) best_ = std::move(plan);
+  }
+
+  /// The best runs of the best cuts for `budget`, by what the program believes of the link.
+  std::vector<Timed> search(Bytes budget, Effort effort) {
+    std::vector<Timed> found;
+    if (budget < after_backwards_) return found;
+    const PofoInner inner(costs_, budget - costs_.resident, kInnerSlots, kMostValues);
+    OffloadModel model = task_.model;
+    model.budget = budget;
+    for (const std::int64_t quarters : kQuarters) {
+      const auto believed = [&](ByteRate rate) {
+        return rate * Ratio{kWhole.count() / 4 * quarters};
+      };
+      const PofoLink link{believed(model.out_rate), believed(model.in_rate)};
+      const auto cuts = best_cuts(costs_, link, inner, parameters_.slots, kCuts);
+      if (budget == task_.budget && quarters == kQuarters[0] && !cuts.empty())
+        model_makespan_ = cuts.front().makespan;
+      for (const PofoCut& cut : cuts)
+        run_score(model, score_of(cut, inner, costs_, copies_), found);
+      if (effort == Effort::any) break;
+    }
+    std::ranges::stable_sort(found, {}, &Timed::makespan);
+    const std::size_t most = task_.is_model_exact ? 1 : kPlans;
+    if (found.size() > most) found.resize(most);
+    return found;
+  }
+
+  /// Between what no plan can do without and `most`, which one of the families meets: the least
+  /// budget tried at which a run ends.
+  [[nodiscard]] Bytes smallest_budget(Bytes most) {
+    Bytes low = std::max(
+        task_.budget, std::max(after_backwards_, largest_operator(problem_.workload)) - Bytes{1});
+    while (most - low > Bytes{1} + Bytes{most.count() / 256}) {
+      const Bytes middle{low.count() + (most - low).count() / 2};
+      (best_plan(middle, Effort::any) ? most : low) = middle;
+    }
+    return most;
+  }
+
+  [[nodiscard]] Plan finished() {
+    Plan plan = std::move(*best_);
+    plan.policy = parameters_.name;
+    plan.claims.model_makespan = model_makespan_;
+    plan.claims.optimal.reset();
+    plan.bounds = {};
+    plan.bounds.makespan = costs_.compute_time();
+    return plan;
+  }
+
+  const Problem& problem_;
+  const PofoParameters& parameters_;
+  const OffloadTask task_;
+  const ChainCosts costs_;
+  const PofoCopies copies_;
+  Bytes after_backwards_;  ///< what is there during the optimizer, whatever the schedule
+  std::optional<Plan> best_;
+  std::optional<Plan> unclaimed_;  ///< of offload, where the link leaves its time uncertain
+  std::optional<Time> model_makespan_;
+  Bytes smallest_ = Bytes::unlimited();
+};
+
+Planned plan_pofo(const Problem& problem, const PofoParameters& parameters) {
+  return PofoPlanner(problem, parameters).run();
+}
+
+}  // namespace
+
+PolicyInfo hybrid_pofo_policy() {
+  auto record = offload_planner_record<PofoParameters>("hybrid/pofo");
+  record.optional("slots", &PofoParameters::slots, integer(1, 1'000'000),
+                  "parts of the budget by which states of the dynamic program are told apart; "
+                  "default 50");
+  return make_policy<PofoParameters>(
+      {.name = "hybrid/pofo",
+       .summary = "Recomputes and offloads together: idle link time is free memory.",
+       .paper =
+           "Beaumont, Eyraud-Dubois, Shilova 2021, \"Efficient Combination of "
+           "Rematerialization and Offloading for Training DNNs\", NeurIPS 2021, as "
+           "reconstructed: the recursion is that of a public solver (a stage keeps, or a "
+           "segment of stages runs again; the input of either stays or moves, in a fluid model "
+           "of the link), without its two slips: what a segment needs is looked for in the "
+           "segment alone, and its input counts once. Choices: segments run again by the "
+           "persistent schedules of remat/rotor; beside copies back a segment takes the "
+           "solver's estimate or, if that is less, what it takes in the room that they leave "
+           "(ours); no segment ends at the loss; the input of the chain stays. Ours: sizes "
+           "are not rounded, and the program runs at the link's speed, 3/4 and 1/2 of it; of "
+           "each, 6 cuts are played with whole copies, back 1 to 3 beats ahead or as early as "
+           "that delays nothing",
+       .assumes = "a chain (networks are cut at articulation points) of at most 256 stages; what "
+                  "stages 1..L-2 leave may move",
+       .guarantees = "a heuristic. By what they claim, never slower than remat/rotor and "
+                     "offload/dynamic for the same budget, whose plans it takes where its own are "
+                     "slower; the peak is at most the budget. On networks, whose stages need less "
+                     "than their costs say, the program is told up to twice the budget, and what "
+                     "then keeps to the budget counts. Its claims.model_makespan is the program's "
+                     "time, no execution's; the bound is the sum of the times, for every plan. "
+                     "What is infeasible names the smallest budget tried that it meets",
+       .complexity = "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
+                     "O(L^3) for the inner "
+                     "schedules in 500 slots; on networks up to 17 times"},
+      record, plan_pofo);
+}
+
+}  // namespace plimsoll
