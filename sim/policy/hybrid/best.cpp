@@ -1,3 +1,4 @@
+#include "policy/claims_with_room.hpp"
 #include "policy/offload/planner.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
@@ -116,9 +117,7 @@ class BestOfAll {
       if (it.takes_budget && it.moves && !unclaimed_) unclaimed_ = std::move(plan);
       return;
     }
-    const auto peak =
-        std::ranges::find(plan.claims.peak, home_, &std::pair<MemoryId, Bytes>::first);
-    const Bytes needs = peak == plan.claims.peak.end() ? Bytes{} : peak->second;
+    const Bytes needs = claimed_peak(plan.claims, home_).value_or(Bytes{});
     if (!budget_.is_unlimited() && needs > budget_)
       smallest_ = std::min(smallest_, needs);
     else if (!best_ || *plan.claims.makespan < *best_->claims.makespan)

@@ -2,6 +2,7 @@
 
 #include "base/dense_id.hpp"
 #include "policy/claims.hpp"
+#include "policy/claims_with_room.hpp"
 #include "policy/copy_time.hpp"
 #include "policy/stage_steps.hpp"
 #include "workload/cost_model.hpp"
@@ -213,6 +214,12 @@ Plan plan_of(const Problem& problem, ProcessorId processor, std::span<const Chai
   Plan plan = planner.finish();
   plan.claims = claims_of(plan, problem);
   return plan;
+}
+
+Bytes needs_of(const Plan& plan, const Problem& problem, ProcessorId processor) {
+  const MemoryId home = problem.platform[processor].memory;
+  if (const auto peak = claimed_peak(plan.claims, home)) return *peak;
+  return claimed_peak(claims_with_room(plan, problem, home), home).value_or(Bytes{});
 }
 
 ChainCopies chain_copies(const Problem& problem, ProcessorId processor, MemoryId storage) {
