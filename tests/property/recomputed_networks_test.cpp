@@ -69,8 +69,9 @@ TEST_CASE("the costs of a network's stages bound what a sequence of them needs")
       CHECK(it.execution.makespan == cost.time);
       const std::int64_t peak = it.peak(*platform.find_memory("hbm"));
       CHECK(peak <= cost.peak.count());
-      // The model does not see what goes early; that is never much.
-      CHECK(static_cast<double>(cost.peak.count()) <= 1.15 * static_cast<double>(peak));
+      // Unseen go an input early within a forward, and an output that no backward reads while later
+      // forwards run: never more than a fiftieth.
+      CHECK(50 * cost.peak.count() <= 51 * peak);
     }
   }
 }
@@ -85,7 +86,7 @@ TEST_CASE("selected checkpoints of networks: both algorithms agree, as claimed a
     const ChainView view = chain_view(workload);
     const ChainCosts costs =
         chain_costs({workload, view, platform, topology}, *platform.find_processor("gpu"));
-    const SelectionChain chain = engine_chain(costs, view);
+    const SelectionChain chain = engine_chain(costs);
     const Selection selection = select_near_linear(chain);
     CAPTURE(name);
     REQUIRE(select_quadratic(chain) == selection);

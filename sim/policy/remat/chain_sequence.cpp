@@ -88,11 +88,9 @@ class SequenceWalk {
       case Kind::backward:
         break;
     }
-    const Bytes before =
-        action.stage == 0 ? costs_.input_gradient : costs_.stages[action.stage - 1].gradient;
     if (action.stage + 1 == costs_.stages.size()) live_ += stage.gradient;
-    live_ += before + stage.lasting;
-    run_for(stage.backward, stage.backward_workspace);
+    live_ += costs_.gradient_before(action.stage) + stage.lasting;
+    run_for(stage.backward, stage.backward_workspace - costs_.gone_in_backward(action.stage));
     live_ -= stage.gradient;
   }
 
