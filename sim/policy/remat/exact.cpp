@@ -1,8 +1,7 @@
-#include "policy/budget.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
-#include "policy/remat/keep_all.hpp"
+#include "policy/remat/model_planner.hpp"
 #include "policy/remat/relay_dp.hpp"
 
 #include <algorithm>
@@ -35,49 +34,35 @@ std::int64_t smallest_budget(const ChainModel& model, std::int64_t nodes) {
 }
 
 /// The best schedule known and what no schedule does better.
-SearchResult solve(const ChainModel& model, const ChainCosts& costs, std::int64_t budget,
-                   std::int64_t nodes) {
+ModelSchedule solve(const ModelTask& task, std::int64_t budget, std::int64_t nodes) {
+  const ChainModel& model = task.model;
+  if (budget < necessary_budget(model)) return {};
   // What the search begins with is worth more work where there is a search.
   const bool searched = model.stages <= kMostSearchedStages;
   ChainSequence start;
-  if (auto relay = relay_schedule(model, costs, budget, searched ? 2000 : 500, searched ? 8 : 2))
+  if (auto relay =
+          relay_schedule(model, task.costs, budget, searched ? 2000 : 500, searched ? 8 : 2))
     start = relay->sequence;
   SearchResult result;
   if (searched)
     result = search_schedules(model, budget, start, nodes);
   else
     result.sequence = start;
-  if (!result.proven && !result.sequence.empty())
+  if (task.is_chain && !result.proven && !result.sequence.empty())
     result.bound = std::max(result.bound, time_bound(model, budget, time_of(model, start)));
-  return result;
+  return {std::move(result.sequence), result.bound};
 }
 
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
-  const ProcessorId processor = processor_for(problem, parameters);
-  const Bytes budget = budget_for(problem, processor, parameters);
-  const ChainCosts costs = chain_costs(problem, processor);
-  if (KeepAll all = keep_all(problem, processor, parameters.name); budget >= all.needs) {
-    all.plan.bounds.makespan = costs.compute_time();
-    return std::move(all.plan);
-  }
-  if (!has_normal_form(costs))
-    refuse_parameter(parameters.where,
-                     "remat/exact assumes that to forget a stage's tensors takes no more memory "
-                     "than to keep them; a stage of this chain takes more");
-  const ChainModel model = chain_model(costs);
-  const std::int64_t bytes = std::min(budget.count(), model.store_all);
-
-  const std::int64_t nodes = parameters.nodes.value_or(default_nodes(model));
-  SearchResult result;
-  if (bytes >= necessary_budget(model)) result = solve(model, costs, bytes, nodes);
-  if (result.sequence.empty())
-    return infeasible(problem, processor, budget, Bytes{smallest_budget(model, nodes)});
-  Plan plan = plan_of(problem, processor, result.sequence, parameters.name);
-  // A network's stages free some bytes earlier than their costs say: there only the sum of the
-  // times is a bound for every plan.
-  plan.bounds.makespan =
-      problem.workload.is_chain ? Time{result.bound} : Time{model.compute_time()};
-  return plan;
+  const auto nodes = [&](const ModelTask& task) {
+    return parameters.nodes.value_or(default_nodes(task.model));
+  };
+  return plan_by_model(
+      problem, parameters,
+      {.solve = [&](const ModelTask& task,
+                    std::int64_t budget) { return solve(task, budget, nodes(task)); },
+       .smallest_budget =
+           [&](const ModelTask& task) { return smallest_budget(task.model, nodes(task)); }});
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
-#include "policy/budget.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
-#include "policy/remat/keep_all.hpp"
+#include "policy/remat/model_planner.hpp"
 #include "policy/remat/relay_dp.hpp"
 
 #include <algorithm>
@@ -19,40 +18,31 @@ struct NonpersistentParameters : BudgetParameters {
   std::int64_t retries = 2;
 };
 
-Planned plan_nonpersistent(const Problem& problem, const NonpersistentParameters& parameters) {
-  const ProcessorId processor = processor_for(problem, parameters);
-  const Bytes budget = budget_for(problem, processor, parameters);
-  const ChainCosts costs = chain_costs(problem, processor);
-  if (KeepAll all = keep_all(problem, processor, parameters.name); budget >= all.needs) {
-    all.plan.bounds.makespan = costs.compute_time();
-    return std::move(all.plan);
-  }
-  if (!has_normal_form(costs))
-    refuse_parameter(parameters.where,
-                     "remat/nonpersistent assumes that to forget a stage's tensors takes no more "
-                     "memory than to keep them; a stage of this chain takes more");
-  const ChainModel model = chain_model(costs);
-  const std::int64_t bytes = std::min(budget.count(), model.store_all);
-
-  std::optional<ClassOptimum> found;
+ChainSequence relay_sequence(const ModelTask& task, std::int64_t budget,
+                             const NonpersistentParameters& parameters) {
   try {
-    found =
-        relay_schedule(model, costs, bytes, parameters.slots, static_cast<int>(parameters.retries));
+    auto found = relay_schedule(task.model, task.costs, budget, parameters.slots,
+                                static_cast<int>(parameters.retries));
+    return found ? std::move(found->sequence) : ChainSequence{};
   } catch (const std::length_error&) {
     refuse_parameter(parameters.where,
-                     fmt::format("the table of {} stages and {} slots passes 1 GiB", model.stages,
-                                 parameters.slots),
+                     fmt::format("the table of {} stages and {} slots passes 1 GiB",
+                                 task.model.stages, parameters.slots),
                      "give fewer `slots`");
   }
-  if (!found)
-    return infeasible(problem, processor, budget, Bytes{least_budget(model, ChainClass::relay)});
-  Plan plan = plan_of(problem, processor, found->sequence, parameters.name);
-  // A network's stages free some bytes earlier than their costs say: there only the sum of the
-  // times is a bound for every plan.
-  plan.bounds.makespan =
-      Time{problem.workload.is_chain ? time_bound(model, bytes, time_of(model, found->sequence))
-                                     : model.compute_time()};
-  return plan;
+}
+
+Planned plan_nonpersistent(const Problem& problem, const NonpersistentParameters& parameters) {
+  const auto solve = [&](const ModelTask& task, std::int64_t budget) {
+    ModelSchedule found{relay_sequence(task, budget, parameters)};
+    if (task.is_chain && !found.sequence.empty())
+      found.bound = time_bound(task.model, budget, time_of(task.model, found.sequence));
+    return found;
+  };
+  return plan_by_model(problem, parameters,
+                       {.solve = solve, .smallest_budget = [](const ModelTask& task) {
+                          return least_budget(task.model, ChainClass::relay);
+                        }});
 }
 
 }  // namespace
