@@ -37,8 +37,7 @@ class StagePlay {
     StageCosts costs;
     costs.output = stage.output_bytes;
     costs.gradient = stage.gradient_bytes;
-    const bool is_output_apart = !workload_.is_chain && stage.output != kNoTensor;
-    if (is_output_apart && !is_saved_[index(stage.output)]) costs.passing = stage.output_bytes;
+    if (stage.output != kNoTensor && !is_saved(stage.output)) costs.passing = stage.output_bytes;
     costs.saved = stage.saved_bytes + costs.passing;
     costs.keep_workspace = beyond(costs.saved, forward_peak(stage, true));
     costs.bare_workspace = beyond(costs.output, forward_peak(stage, false));
@@ -62,6 +61,12 @@ class StagePlay {
   }
 
  private:
+  /// Itself, or as part of another tensor.
+  [[nodiscard]] bool is_saved(TensorId id) const {
+    const TensorId inside = workload_[id].inside;
+    return is_saved_[index(inside == kNoTensor ? id : inside)];
+  }
+
   static Bytes beyond(Bytes left, Bytes peak) { return peak > left ? peak - left : Bytes{}; }
 
   void begin(Bytes live) {
