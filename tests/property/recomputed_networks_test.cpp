@@ -3,6 +3,7 @@
 #include "policy/remat/chain_sequence.hpp"
 #include "policy/remat/relay_dp.hpp"
 #include "policy/remat/select.hpp"
+#include "property/random_graphs.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 
@@ -158,6 +159,119 @@ TEST_CASE("remat/rotor keeps to its budget on networks and names the smallest") 
         CHECK(half <= leanest);
         CHECK(half >= none.execution.makespan);
       }
+    }
+  }
+}
+
+namespace {
+
+/// What rules without a budget need, and how long they take.
+std::vector<std::pair<std::int64_t, Time>> rules_on(const Workload& workload,
+                                                    const Platform& platform) {
+  std::vector<std::string> rules{"remat/sqrt", "remat/every-stage"};
+  const auto most = static_cast<int>(std::min<std::size_t>(chain_view(workload).stages.size(), 40));
+  for (int snapshots = 1; snapshots <= most; snapshots += snapshots < 4 ? 1 : snapshots / 2)
+    rules.push_back(fmt::format("{{name: remat/revolve, snapshots: {}}}", snapshots));
+  std::vector<std::pair<std::int64_t, Time>> runs;
+  for (const std::string& rule : rules) {
+    const Played it = test::play_policy(rule, workload, platform);
+    runs.emplace_back(it.peak(platform.processors.front().memory), it.execution.makespan);
+  }
+  return runs;
+}
+
+/// A planner of recomputation on a network, its plans played.
+class Planner {
+ public:
+  Planner(const Workload& workload, const Platform& platform, std::string policy)
+      : workload_(workload), platform_(platform), policy_(std::move(policy)) {}
+
+  /// Nothing where it finds none.
+  [[nodiscard]] std::optional<Time> run(std::int64_t budget) {
+    const Topology topology(platform_);
+    const ChainView view = chain_view(workload_);
+    Planned planned = test::bound_policy(fmt::format("{{{}, budget: {} B}}", policy_, budget))
+                          .plan(Problem{workload_, view, platform_, topology});
+    if (const auto* infeasible = std::get_if<Infeasible>(&planned)) {
+      smallest_ = infeasible->smallest_budget.count();
+      CHECK(smallest_ > budget);
+      return std::nullopt;
+    }
+    const Played it = test::play(std::move(std::get<Plan>(planned)), workload_, platform_);
+    REQUIRE(it.execution.status == RunStatus::ok);
+    REQUIRE(it.plan.claims.makespan);
+    test::require_claims_hold(it);
+    CHECK(it.peak(platform_.processors.front().memory) <= budget);
+    return it.execution.makespan;
+  }
+
+  [[nodiscard]] std::int64_t smallest() {
+    REQUIRE_FALSE(run(1));
+    return smallest_;
+  }
+
+ private:
+  const Workload& workload_;
+  const Platform& platform_;
+  const std::string policy_;
+  std::int64_t smallest_ = 0;
+};
+
+/// At budgets from the smallest to `all`: never infeasible nor slower where one of the rules fits.
+void check_ladder(Planner& planner, Planner& chen, std::int64_t all,
+                  const std::vector<std::pair<std::int64_t, Time>>& rules, std::int64_t steps) {
+  const std::int64_t smallest = planner.smallest();
+  for (const auto& [needs, time] : rules) CHECK(smallest <= needs);
+  CHECK(smallest <= chen.smallest());
+  CHECK_FALSE(planner.run(smallest - 1));
+  CHECK(planner.smallest() == smallest);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::int64_t budget = smallest + (all - smallest) * step / steps;
+    CAPTURE(smallest, budget);
+    const auto time = planner.run(budget);
+    REQUIRE(time);
+    for (const auto& [needs, its_time] : rules)
+      if (needs <= budget) CHECK(*time <= its_time);
+    if (const auto its_time = chen.run(budget)) CHECK(*time <= *its_time);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("planners by stage costs fit networks into what simple rules need, and are no slower") {
+  Platform platform = library_platform("v100-sxm2-host");
+  const MemoryId home = platform.processors.front().memory;
+  platform.memories[static_cast<std::size_t>(home)].capacity = Bytes::unlimited();
+  for (const std::string& name : library()) {
+    const Workload workload =
+        build(library_network(name), {.batch = 8, .optimizer = Optimizer::sgd_momentum});
+    const std::int64_t all = test::play_policy("none", workload, platform).peak(home);
+    const auto rules = rules_on(workload, platform);
+    Planner chen(workload, platform, "name: remat/chen-greedy");
+    for (const char* policy :
+         {"name: remat/rotor", "name: remat/rotor, slots: exact", "name: remat/rotor, slots: 20",
+          "name: remat/nonpersistent, slots: 100", "name: remat/exact, nodes: 100"}) {
+      CAPTURE(name, policy);
+      Planner planner(workload, platform, policy);
+      check_ladder(planner, chen, all, rules, 4);
+    }
+  }
+}
+
+TEST_CASE("random graphs: planners by stage costs fit into what simple rules need, at every byte") {
+  const Platform platform = test::one_gpu({});
+  test::Dice dice(20261124);
+  for (int round = 0; round < 150; ++round) {
+    const std::string graph = test::random_graph(dice, 12);
+    const Workload workload = test::workload_of(graph);
+    const std::int64_t all = test::play_policy("none", workload, platform).peak(MemoryId{0});
+    const auto rules = rules_on(workload, platform);
+    Planner chen(workload, platform, "name: remat/chen-greedy");
+    for (const char* policy :
+         {"name: remat/rotor", "name: remat/rotor, slots: 3", "name: remat/nonpersistent"}) {
+      CAPTURE(round, graph, policy);
+      Planner planner(workload, platform, policy);
+      if (all > 1) check_ladder(planner, chen, all, rules, all - planner.smallest());
     }
   }
 }

@@ -14,6 +14,8 @@ struct ExactParameters : BudgetParameters {
   std::optional<std::int64_t> nodes;
 };
 
+constexpr const char* kTooLong = "`remat/nonpersistent` plans for more stages with fewer `slots`";
+
 /// About ten seconds of work: a state takes time by the square of the stages.
 std::int64_t default_nodes(const ChainModel& model) {
   const std::int64_t stages = model.stages;
@@ -39,10 +41,8 @@ ModelSchedule solve(const ModelTask& task, std::int64_t budget, std::int64_t nod
   if (budget < necessary_budget(model)) return {};
   // What the search begins with is worth more work where there is a search.
   const bool searched = model.stages <= kMostSearchedStages;
-  ChainSequence start;
-  if (auto relay =
-          relay_schedule(model, task.costs, budget, searched ? 2000 : 500, searched ? 8 : 2))
-    start = relay->sequence;
+  const ChainSequence start =
+      relay_sequence(task, budget, searched ? 2000 : 500, searched ? 8 : 2, kTooLong);
   SearchResult result;
   if (searched)
     result = search_schedules(model, budget, start, nodes);
@@ -61,8 +61,15 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
       problem, parameters,
       {.solve = [&](const ModelTask& task,
                     std::int64_t budget) { return solve(task, budget, nodes(task)); },
+       .solve_quickly =
+           [](const ModelTask& task, std::int64_t budget) {
+             return relay_sequence(task, budget, 500, 0, kTooLong);
+           },
        .smallest_budget =
-           [&](const ModelTask& task) { return smallest_budget(task.model, nodes(task)); }});
+           [&](const ModelTask& task) {
+             return task.is_chain ? smallest_budget(task.model, nodes(task))
+                                  : least_budget(task.model, ChainClass::relay);
+           }});
 }
 
 }  // namespace
@@ -87,9 +94,10 @@ PolicyInfo remat_exact_policy() {
            "optimal where the bound that it reports equals its makespan: up to about 20 "
            "unequal stages at the default `nodes`. Where the search stops at `nodes` or "
            "the chain is longer it is the schedule of remat/nonpersistent or a better "
-           "one, and the bound is proven. On networks: optimal for the costs of whole "
-           "stages, which are an upper bound of the memory measured, and the bound is the "
-           "sum of the times",
+           "one, and the bound is proven. On networks, whose costs bound from above what "
+           "execution needs, one search under the largest budget whose schedule fits the real one "
+           "by the claims of its plan, beside the schedules that remat/nonpersistent looks at; the "
+           "bound is the sum of the times",
        .complexity = "exponential in the stages; `nodes` states of 70 B and O(stages^2) time each"},
       record, plan_exact);
 }

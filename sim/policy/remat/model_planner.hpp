@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 namespace plimsoll {
 
@@ -15,7 +16,14 @@ struct ModelTask {
   ChainCosts costs;
   ChainModel model;
   bool is_chain = false;  ///< the model's memory is what is measured, and its bounds are bounds
+  Location where;         ///< of the policy
 };
+
+/// relay_schedule(), empty where it has none. Throws InputError with `hint` where the table would
+/// pass 1 GiB.
+[[nodiscard]] ChainSequence relay_sequence(const ModelTask& task, std::int64_t budget,
+                                           std::int64_t slots, std::int64_t retries,
+                                           const std::string& hint);
 
 /// A schedule within a budget, empty where there is none, and what no schedule does better: asked
 /// for on chains only.
@@ -26,12 +34,15 @@ struct ModelSchedule {
 
 struct ModelPlanner {
   std::function<ModelSchedule(const ModelTask&, std::int64_t budget)> solve;
+  /// On networks, to be asked often; meets every budget from the smallest on.
+  std::function<ChainSequence(const ModelTask&, std::int64_t budget)> solve_quickly;
   std::function<std::int64_t(const ModelTask&)> smallest_budget;
 };
 
-/// Keeps everything where that fits, otherwise solves. The bound of the plan is that of the
-/// schedule; on networks, whose stages free some bytes earlier than their costs say, it is the sum
-/// of the times. Throws InputError where the chain has no normal form (chain_model.hpp).
+/// Keeps everything where that fits, otherwise solves; on networks as network_planner.hpp says. The
+/// bound of the plan is that of the schedule; on networks, whose stages free some bytes earlier
+/// than their costs say, it is the sum of the times. Throws InputError where the chain has no
+/// normal form (chain_model.hpp).
 [[nodiscard]] Planned plan_by_model(const Problem& problem, const BudgetParameters& parameters,
                                     const ModelPlanner& planner);
 
