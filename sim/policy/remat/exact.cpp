@@ -3,6 +3,7 @@
 #include "policy/remat/cut_bound.hpp"
 #include "policy/remat/model_planner.hpp"
 #include "policy/remat/relay_dp.hpp"
+#include "policy/remat/rotor_budgets.hpp"
 
 #include <algorithm>
 
@@ -69,7 +70,8 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
            [&](const ModelTask& task) {
              return task.is_chain ? smallest_budget(task.model, nodes(task))
                                   : least_budget(task.model, ChainClass::relay);
-           }});
+           },
+       .rotor_slots = RotorBudgets::kDefaultSlots});
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "policy/remat/keep_all.hpp"
 #include "policy/remat/network_planner.hpp"
 #include "policy/remat/relay_dp.hpp"
+#include "policy/remat/rotor_budgets.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -12,14 +13,28 @@
 namespace plimsoll {
 namespace {
 
+/// Those of remat/rotor, none where its table is too large.
+ChainSequence rotor_sequence(const RotorBudgets& budgets, Bytes budget) {
+  try {
+    auto found = budgets.schedule(budget);
+    return found ? std::move(found->sequence) : ChainSequence{};
+  } catch (const TableTooLarge&) {
+    return {};
+  }
+}
+
 Planned plan_on_network(const NetworkTask& network, const ModelTask& task,
                         const ModelPlanner& planner) {
   const auto within = [&](Bytes budget) { return std::min(budget.count(), task.model.store_all); };
-  Planned planned = plan_network(
-      network,
-      {.least = Bytes{planner.smallest_budget(task)},
-       .quick = [&](Bytes budget) { return planner.solve_quickly(task, within(budget)); },
-       .thorough = [&](Bytes budget) { return planner.solve(task, within(budget)).sequence; }});
+  const RotorBudgets budgets(task.costs, planner.rotor_slots);
+  const CostPlanner own{
+      .least = Bytes{planner.smallest_budget(task)},
+      .quick = [&](Bytes budget) { return planner.solve_quickly(task, within(budget)); },
+      .thorough = [&](Bytes budget) { return planner.solve(task, within(budget)).sequence; }};
+  const CostPlanner persistent{
+      .least = budgets.smallest(network.all_needs),
+      .quick = [&](Bytes budget) { return rotor_sequence(budgets, budget); }};
+  Planned planned = plan_network(network, {own, persistent});
   if (auto* plan = std::get_if<Plan>(&planned)) plan->bounds.makespan = task.costs.compute_time();
   return planned;
 }

@@ -37,6 +37,8 @@ struct ModelPlanner {
   /// On networks, to be asked often; meets every budget from the smallest on.
   std::function<ChainSequence(const ModelTask&, std::int64_t budget)> solve_quickly;
   std::function<std::int64_t(const ModelTask&)> smallest_budget;
+  /// On networks the schedules of remat/rotor in so many slots are looked at, too.
+  std::int64_t rotor_slots = 0;
 };
 
 /// Keeps everything where that fits, otherwise solves; on networks as network_planner.hpp says. The

@@ -25,21 +25,19 @@ struct Candidate {
 
 class NetworkPlanner {
  public:
-  NetworkPlanner(const NetworkTask& task, const CostPlanner& planner)
+  NetworkPlanner(const NetworkTask& task, const std::vector<CostPlanner>& planners)
       : task_(task),
-        planner_(planner),
+        planners_(planners),
         stages_(static_cast<std::uint32_t>(task.costs.stages.size())),
         all_(cost_of(segment_sequence(equal_begins(stages_, 1), stages_), task.costs).peak) {}
 
   Planned run() {
     add_rules();
-    list_rungs();
-    const std::size_t at_budget = add(planner_.quick(task_.budget));
-    if (at_budget == kNone || !fits(at_budget)) {
-      for (const Bytes rung : rungs_) add(planner_.quick(rung));
-      if (!any_fits()) return infeasible(task_.problem, task_.processor, task_.budget, least());
-    }
-    ask_for_more();
+    bool found = false;
+    for (const CostPlanner& planner : planners_) found = ask(planner) || found;
+    if (!found && !any_fits())
+      return infeasible(task_.problem, task_.processor, task_.budget, least());
+    for (const CostPlanner& planner : planners_) ask_for_more(planner);
     return fastest();
   }
 
@@ -79,12 +77,21 @@ class NetworkPlanner {
   }
 
   /// From the least budget to that of keeping everything, distances growing by squares.
-  void list_rungs() {
-    const std::int64_t range = (all_ - planner_.least).count();
-    const std::int64_t rungs = scaled(kRungs);
-    for (std::int64_t i = 0; i < rungs; ++i)
-      rungs_.push_back(planner_.least +
-                       Bytes{std::max<std::int64_t>(range, 0) / (rungs * rungs) * i * i});
+  [[nodiscard]] std::vector<Bytes> rungs_of(const CostPlanner& planner) const {
+    const std::int64_t range = std::max<std::int64_t>((all_ - planner.least).count(), 0);
+    const std::int64_t count = scaled(kRungs);
+    std::vector<Bytes> rungs;
+    for (std::int64_t i = 0; i < count; ++i)
+      rungs.push_back(planner.least + Bytes{range / (count * count) * i * i});
+    return rungs;
+  }
+
+  /// Whether the planner has a schedule for the budget itself; otherwise adds what it has at all.
+  bool ask(const CostPlanner& planner) {
+    const std::size_t at_budget = add(planner.quick(task_.budget));
+    if (at_budget != kNone && fits(at_budget)) return true;
+    for (const Bytes rung : rungs_of(planner)) add(planner.quick(rung));
+    return false;
   }
 
   /// A planner's time grows by the cube of the stages.
@@ -118,21 +125,21 @@ class NetworkPlanner {
   }
 
   /// Raises the model budget until schedules no longer fit.
-  void ask_for_more() {
-    Bytes fitting = std::max(task_.budget, planner_.least), failing = all_;
+  void ask_for_more(const CostPlanner& planner) {
+    Bytes fitting = std::max(task_.budget, planner.least), failing = all_;
     const auto try_out = [&](Bytes model_budget) {
-      const std::size_t i = add(planner_.quick(model_budget));
+      const std::size_t i = add(planner.quick(model_budget));
       const bool fine = i == kNone || fits(i);
       (fine ? fitting : failing) = model_budget;
       return fine;
     };
-    for (const Bytes rung : rungs_)
+    for (const Bytes rung : rungs_of(planner))
       if (rung > fitting && !try_out(rung)) break;
     for (std::int64_t step = scaled(kBisections); step > 0 && failing - fitting > Bytes{1}; --step)
       try_out(fitting + Bytes{(failing - fitting).count() / 2});
-    if (!planner_.thorough) return;
-    const std::size_t i = add(planner_.thorough(fitting));
-    if (fitting > task_.budget && (i == kNone || !fits(i))) add(planner_.thorough(task_.budget));
+    if (!planner.thorough) return;
+    const std::size_t i = add(planner.thorough(fitting));
+    if (fitting > task_.budget && (i == kNone || !fits(i))) add(planner.thorough(task_.budget));
   }
 
   /// The first whose claims are certain: an arena may have no block although there is room.
@@ -154,17 +161,16 @@ class NetworkPlanner {
   }
 
   const NetworkTask& task_;
-  const CostPlanner& planner_;
+  const std::vector<CostPlanner>& planners_;
   const std::uint32_t stages_;
   const Bytes all_;  ///< the model budget at which everything is kept
   std::vector<Candidate> candidates_;
-  std::vector<Bytes> rungs_;  ///< model budgets, rising
 };
 
 }  // namespace
 
-Planned plan_network(const NetworkTask& task, const CostPlanner& planner) {
-  return NetworkPlanner(task, planner).run();
+Planned plan_network(const NetworkTask& task, const std::vector<CostPlanner>& planners) {
+  return NetworkPlanner(task, planners).run();
 }
 
 }  // namespace plimsoll

@@ -19,6 +19,7 @@
 #include "policy/remat/keep_all.hpp"
 
 #include <functional>
+#include <vector>
 
 namespace plimsoll {
 
@@ -40,7 +41,9 @@ struct CostPlanner {
   std::function<ChainSequence(Bytes budget)> thorough;
 };
 
-/// O(quick + operators in the schedules).
-[[nodiscard]] Planned plan_network(const NetworkTask& task, const CostPlanner& planner);
+/// With several planners, never slower than with one of them. O(quick + operators in the
+/// schedules).
+[[nodiscard]] Planned plan_network(const NetworkTask& task,
+                                   const std::vector<CostPlanner>& planners);
 
 }  // namespace plimsoll

@@ -2,8 +2,8 @@
 #include "policy/registry.hpp"
 #include "policy/remat/keep_all.hpp"
 #include "policy/remat/network_planner.hpp"
+#include "policy/remat/rotor_budgets.hpp"
 #include "policy/remat/rotor_frontier.hpp"
-#include "policy/remat/rotor_table.hpp"
 
 #include <algorithm>
 
@@ -13,10 +13,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::int64_t kExact = 0;
-constexpr std::int64_t kDefaultSlots = 500;
-// What bounds memory: 1 GiB of values in slots or of points without, and 128 MiB of rows.
-constexpr std::int64_t kMostValues = std::int64_t{1} << 27;
+// What bounds memory: 1 GiB of points, as of values in slots, and 128 MiB of rows.
 constexpr std::int64_t kMostPoints = std::int64_t{1} << 26;
 constexpr std::size_t kMostStages = 4096;
 
@@ -27,7 +24,7 @@ struct RotorParameters : BudgetParameters {
 /// A number, or `exact`.
 Format<std::int64_t> slots_format() {
   const Format<std::int64_t> number = integer(1, 1'000'000);
-  const Format<std::int64_t> word = one_of<std::int64_t>({{"exact", kExact}});
+  const Format<std::int64_t> word = one_of<std::int64_t>({{"exact", RotorBudgets::kExact}});
   Shape shape;
   shape.kind = Shape::Kind::either;
   shape.title = expected(number.shape) + " or `exact`";
@@ -48,12 +45,10 @@ class RotorPlanner {
       : problem_(problem),
         parameters_(parameters),
         processor_(processor_for(problem, parameters)),
-        slots_(parameters.slots ? parameters.slots->value : kDefaultSlots),
+        is_exact_(parameters.slots && parameters.slots->value == RotorBudgets::kExact),
         budget_(budget_for(problem, processor_, parameters)),
         costs_(chain_costs(problem, processor_)),
-        unit_(size_unit(costs_)),
-        after_backwards_(costs_.resident + costs_.input_gradient + costs_.optimizer_workspace) {
-    for (const StageCosts& stage : costs_.stages) after_backwards_ += stage.lasting;
+        budgets_(costs_, parameters.slots ? parameters.slots->value : RotorBudgets::kDefaultSlots) {
   }
 
   Planned run() {
@@ -67,106 +62,61 @@ class RotorPlanner {
     if (const ChainSequence sequence = best_sequence(budget_); !sequence.empty())
       return plan_of(problem_, processor_, sequence, parameters_.name);
     return infeasible(problem_, processor_, budget_,
-                      std::min(all.needs, smallest_budget(all.needs)));
+                      std::min(all.needs, budgets_.smallest(all.needs)));
   }
 
  private:
-  [[nodiscard]] bool is_exact() const { return slots_ == kExact; }
-
   Planned plan_on_network(Bytes all_needs) const {
-    CostPlanner planner{.least = smallest_budget(all_needs),
+    CostPlanner planner{.least = budgets_.smallest(all_needs),
                         .quick = [&](Bytes budget) { return quick_sequence(budget); }};
-    if (is_exact()) planner.thorough = [&](Bytes budget) { return best_sequence(budget); };
+    if (is_exact_) planner.thorough = [&](Bytes budget) { return best_sequence(budget); };
     return plan_network({problem_, processor_, budget_, costs_, parameters_.name, all_needs},
-                        planner);
+                        {std::move(planner)});
   }
 
-  [[nodiscard]] RotorChain in_slots(Bytes budget) const {
-    return rotor_chain(costs_, unit_, budget - costs_.resident,
-                       is_exact() ? kDefaultSlots : slots_);
-  }
-
-  [[nodiscard]] std::optional<RotorSchedule> schedule_in_slots(const RotorChain& chain) const {
-    return guarded(kMostValues, "values; give fewer slots",
-                   [&] { return rotor_in_slots(chain, kMostValues); });
+  [[nodiscard]] std::optional<RotorSchedule> schedule_in_slots(Bytes budget) const {
+    return guarded("values; give fewer slots", [&] { return budgets_.schedule(budget); });
   }
 
   /// Without rounding only where rounding leaves none.
   [[nodiscard]] ChainSequence quick_sequence(Bytes budget) const {
-    if (budget < after_backwards_) return {};
-    if (auto schedule = schedule_in_slots(in_slots(budget))) return std::move(schedule->sequence);
-    return is_exact() ? best_sequence(budget) : ChainSequence{};
+    if (auto schedule = schedule_in_slots(budget)) return std::move(schedule->sequence);
+    return is_exact_ ? best_sequence(budget) : ChainSequence{};
   }
 
   /// Empty where none fits.
   [[nodiscard]] ChainSequence best_sequence(Bytes budget) const {
-    if (budget < after_backwards_) return {};
-    const RotorChain rounded = in_slots(budget);
-    auto schedule = schedule_in_slots(rounded);
-    if (is_exact() && rounded.units == kDefaultSlots) {
-      const Bytes available = budget - costs_.resident;
-      const RotorChain exact = rotor_chain(costs_, unit_, available, available.count());
-      schedule = checked(exact, guarded(kMostPoints, "points; give a number of slots instead",
-                                        [&] { return rotor_exact(exact, schedule, kMostPoints); }));
-    } else {
-      schedule = checked(rounded, std::move(schedule));
+    if (!budgets_.can_end(budget)) return {};
+    RotorChain chain = budgets_.in_slots(budget);
+    auto schedule = schedule_in_slots(budget);
+    if (is_exact_ && chain.units == RotorBudgets::kDefaultSlots) {
+      chain = budgets_.unrounded(budget);
+      schedule = guarded("points; give a number of slots instead",
+                         [&] { return rotor_exact(chain, schedule, kMostPoints); });
     }
+    // The tables leave out schedules of more than 26 days.
+    if (!schedule && least_units(chain) <= chain.units) detail::throw_quantity_overflow();
     return schedule ? std::move(schedule->sequence) : ChainSequence{};
   }
 
   template <class Solve>
-  std::optional<RotorSchedule> guarded(std::int64_t most, const char* what, Solve solve) const {
+  std::optional<RotorSchedule> guarded(const char* what, Solve solve) const {
     try {
       return solve();
-    } catch (const TableTooLarge&) {
+    } catch (const TableTooLarge& table) {
       refuse_parameter(parameters_.slots ? parameters_.slots->where : parameters_.where,
                        fmt::format("the table of {} stages has more than {} {}",
-                                   costs_.stages.size(), most, what));
+                                   costs_.stages.size(), table.most, what));
     }
-  }
-
-  /// The tables leave out schedules of more than 26 days.
-  static std::optional<RotorSchedule> checked(const RotorChain& chain,
-                                              std::optional<RotorSchedule> schedule) {
-    if (!schedule && least_units(chain) <= chain.units) detail::throw_quantity_overflow();
-    return schedule;
-  }
-
-  [[nodiscard]] bool fits(std::int64_t units) const {
-    const RotorChain chain = rotor_chain(costs_, unit_, Bytes{units * unit_}, slots_);
-    return least_units(chain) <= chain.units;
-  }
-
-  /// Slots grow with the budget and no size grows in slots, so that what fits one budget fits all
-  /// larger ones. `all_needs` is where the search ends: there everything is kept.
-  [[nodiscard]] Bytes smallest_budget(Bytes all_needs) const {
-    constexpr std::int64_t kWithoutLimit = std::int64_t{1} << 58;
-    const RotorChain exact =
-        rotor_chain(costs_, unit_, Bytes{kWithoutLimit}, kWithoutLimit / unit_);
-    std::int64_t fitting = least_units(exact);
-    if (!is_exact() && fitting > slots_) {
-      std::int64_t failing = fitting - 1, step = fitting / slots_ + 1;
-      const std::int64_t most = (all_needs - costs_.resident).count() / unit_ + 1;
-      for (; fitting < most && !fits(fitting); step *= 2) {
-        failing = fitting;
-        fitting = std::min(fitting + step, most);
-      }
-      while (fitting - failing > 1) {
-        const std::int64_t middle = failing + (fitting - failing) / 2;
-        (fits(middle) ? fitting : failing) = middle;
-      }
-    }
-    return std::max(after_backwards_, costs_.resident + Bytes{fitting * unit_});
   }
 
   const Problem& problem_;
   const RotorParameters& parameters_;
   const ProcessorId processor_;
-  const std::int64_t slots_;  ///< or kExact
+  const bool is_exact_;
   const Bytes budget_;
   const ChainCosts costs_;
-  const std::int64_t unit_;
-  Bytes after_backwards_;  ///< what is there during the optimizer, whatever the schedule
+  const RotorBudgets budgets_;
 };
 
 Planned plan_rotor(const Problem& problem, const RotorParameters& parameters) {
@@ -199,8 +149,9 @@ PolicyInfo remat_rotor_policy() {
            "down. Schedules that drop a stored value to make it again may be faster still. What is "
            "infeasible names the smallest budget, for the same slots. On networks the fastest that "
            "fits of about 20 schedules for different budgets and of those of remat/chen-greedy, "
-           "remat/sqrt, remat/every-stage and remat/revolve, so never slower than one of these, "
-           "and feasible where one of them is",
+           "remat/sqrt (by default), remat/every-stage and remat/revolve (up to 64 snapshots and "
+           "64 "
+           "forwards a stage): never slower than one of these, and feasible where one of them is",
        .complexity =
            "O(slots L^3) time, O(slots L^2) memory at most; `exact`: points of frontiers instead "
            "of slots, refused beyond 67108864 of them in all. At most 4096 stages"},
