@@ -16,9 +16,9 @@
 
 #include "policy/budget.hpp"
 #include "policy/remat/chain_sequence.hpp"
-#include "policy/remat/keep_all.hpp"
 
 #include <functional>
+#include <string>
 #include <vector>
 
 namespace plimsoll {
