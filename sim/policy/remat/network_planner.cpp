@@ -97,7 +97,7 @@ class NetworkPlanner {
   /// A planner's time grows by the cube of the stages.
   [[nodiscard]] std::int64_t scaled(std::int64_t count) const {
     const std::int64_t stages = std::max<std::int64_t>(stages_, kManyStages);
-    return std::max<std::int64_t>(2, count * kManyStages * kManyStages / (stages * stages));
+    return std::max<std::int64_t>(1, count * kManyStages * kManyStages / (stages * stages));
   }
 
   Plan plan(const Candidate& it) const {
