@@ -37,13 +37,13 @@ class StagePlay {
     StageCosts costs;
     costs.output = stage.output_bytes;
     costs.gradient = stage.gradient_bytes;
-    costs.saved = stage.saved_bytes;
-    const bool is_output_apart = !workload_.is_chain && stage.output != kNoTensor;
-    if (is_output_apart && !is_saved_[index(stage.output)]) costs.saved += stage.output_bytes;
+    if (stage.output != kNoTensor && !is_saved(stage.output)) costs.passing = stage.output_bytes;
+    costs.saved = stage.saved_bytes + costs.passing;
     costs.keep_workspace = beyond(costs.saved, forward_peak(stage, true));
     costs.bare_workspace = beyond(costs.output, forward_peak(stage, false));
-    costs.backward_peak = backward_peak(s);
-    play_backward(s, costs);
+    const Bytes backward = backward_peak(s);
+    const Bytes left = play_backward(s, costs);
+    costs.freed_early = costs.saved + left + costs.backward_workspace - backward;
     for (std::uint32_t f = stage.forward_begin; f < stage.forward_end; ++f)
       costs.forward += durations_[f];
     for (const OperatorId op : chain_.backward(s)) costs.backward += durations_[index(op)];
@@ -61,6 +61,12 @@ class StagePlay {
   }
 
  private:
+  /// Itself, or as part of another tensor.
+  [[nodiscard]] bool is_saved(TensorId id) const {
+    const TensorId inside = workload_[id].inside;
+    return is_saved_[index(inside == kNoTensor ? id : inside)];
+  }
+
   static Bytes beyond(Bytes left, Bytes peak) { return peak > left ? peak - left : Bytes{}; }
 
   void begin(Bytes live) {
@@ -132,7 +138,8 @@ class StagePlay {
   }
 
   /// The gradient of the stage's output is there before it, but for the last stage, which makes it.
-  void play_backward(std::size_t s, StageCosts& costs) {
+  /// Returns both gradients and what lasts.
+  Bytes play_backward(std::size_t s, StageCosts& costs) {
     begin(s + 1 < chain_.stages.size() ? costs.gradient : Bytes{});
     const auto stays = [&](TensorId id) { return workload_[id].lifetime != Lifetime::step; };
     for (const OperatorId op : chain_.backward(s)) {
@@ -148,7 +155,9 @@ class StagePlay {
       lasts_[index(id)] = true;
     }
     if (s > 0) left += chain_.stages[s - 1].gradient_bytes;
-    costs.backward_workspace = beyond(left + costs.lasting, peak_);
+    left += costs.lasting;
+    costs.backward_workspace = beyond(left, peak_);
+    return left;
   }
 
   const Workload& workload_;
@@ -182,6 +191,12 @@ Time ChainCosts::compute_time() const {
   Time sum = optimizer;
   for (const StageCosts& stage : stages) sum += stage.forward + stage.backward;
   return sum;
+}
+
+Bytes ChainCosts::backward_peak(std::size_t s) const {
+  const StageCosts& stage = stages[s];
+  return stage.saved + stage.gradient + gradient_before(s) + stage.backward_workspace +
+         stage.lasting - stage.freed_early;
 }
 
 ChainCosts chain_costs(const Workload& workload, const ChainView& chain,

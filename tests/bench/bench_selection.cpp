@@ -27,18 +27,14 @@ SelectionChain chain_of(std::int64_t stages, bool workspaces) {
     return Bytes{1 + x / 65536 % most};
   };
   ChainCosts costs;
-  ChainView view;
-  Bytes before = costs.input = costs.input_gradient = next(100);
+  costs.input = costs.input_gradient = next(100);
   for (std::int64_t s = 0; s < stages; ++s) {
     StageCosts stage;
     stage.output = stage.saved = stage.gradient = next(100);
-    stage.backward_peak = stage.saved + stage.gradient + before;
-    before = stage.gradient;
     if (workspaces) stage.keep_workspace = stage.bare_workspace = next(10'000);
     costs.stages.push_back(stage);
-    view.stages.emplace_back().saved_bytes = stage.saved;
   }
-  return engine_chain(costs, view);
+  return engine_chain(costs);
 }
 
 /// Of the points that took long enough to be told from noise.

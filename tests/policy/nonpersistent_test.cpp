@@ -4,6 +4,7 @@
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
 #include "policy/remat/relay_dp.hpp"
+#include "policy/remat/rotor_table.hpp"
 #include "support/chains.hpp"
 #include "support/policies.hpp"
 
@@ -77,6 +78,11 @@ TEST_CASE("the table of persistent schedules is the paper's recursion") {
       REQUIRE(!found->rounded);
       REQUIRE(cost_of(found->sequence, costs).peak <= Bytes{budget});
       REQUIRE(cost_of(found->sequence, costs).time == Time{truth} + costs.optimizer);
+      // Without rounding remat/rotor's table has the same values.
+      const Bytes available = Bytes{budget} - costs.resident;
+      const auto rotor = rotor_in_slots(
+          rotor_chain(costs, size_unit(costs), available, available.count()), 1'000'000);
+      REQUIRE(costs.compute_time() + Time{rotor->recomputed} == Time{truth} + costs.optimizer);
     }
   }
   CHECK(compared > 500);

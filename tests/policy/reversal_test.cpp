@@ -280,13 +280,15 @@ std::string refusal(const std::string& policy, std::size_t stages) {
 }  // namespace
 
 TEST_CASE("schedules that would be too long or too dear to plan are refused") {
-  // 3000 stages in one slot: 3000 * 2999 / 2 + 2 * 3000 = 4,504,500 actions.
+  // 3000 stages in one slot: 3000 * 2999 / 2 + 2 * 3000 = 4,504,500 actions. In two: C(78, 2) =
+  // 3003, so r = 76, and 76 * 3000 - C(78, 3) + 2 * 3000 = 157,924.
   CHECK(refusal("{name: remat/revolve, snapshots: 1}", 3000) ==
-        "policy:1:34: error: the schedule would run more than 4000000 stages forward and backward; "
-        "expected more snapshots");
+        "policy:1:34: error: 3000 stages with 1 snapshot run 4504500 times forward or backward in "
+        "all; a plan holds at most 4000000 of them; `snapshots: 2` runs them 157924 times");
+  // At last remat/mixed holds saved_1 in place of a_0: one forward less.
   CHECK(refusal("{name: remat/mixed, snapshots: 1}", 3000) ==
-        "policy:1:32: error: the schedule would run more than 4000000 stages forward and backward; "
-        "expected more snapshots");
+        "policy:1:32: error: 3000 stages with 1 snapshot run 4504499 times forward or backward in "
+        "all; a plan holds at most 4000000 of them; give more `snapshots`");
   CHECK(refusal("{name: remat/mixed, snapshots: 2900}", 3000) ==
         "policy:1:32: error: the table of 3000 stages squared x 2900 snapshots is too large; "
         "expected at most 20000000000, and 60000 stages");
@@ -295,8 +297,8 @@ TEST_CASE("schedules that would be too long or too dear to plan are refused") {
         "policy:1:8: error: the table of 3000 stages squared x 1000 storage_slots is too large; "
         "expected at most 4000000000");
   CHECK(refusal("{name: remat/two-level, ram_slots: 1, storage_slots: 0}", 3000) ==
-        "policy:1:8: error: the schedule would run more than 4000000 stages forward and backward; "
-        "expected more slots");
+        "policy:1:8: error: 3000 stages with 1 ram_slots and 0 storage_slots run more than 4000000 "
+        "times forward or backward in all; a plan holds at most 4000000 of them; give more slots");
   CHECK(refusal("{name: remat/two-level, ram_slots: 0, storage_slots: 0}", 3) ==
         "policy:1:8: error: ram_slots and storage_slots are 0; expected at least one slot");
   CHECK(refusal("{name: remat/two-level, storage: drom}", 3) ==

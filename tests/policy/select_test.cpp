@@ -176,7 +176,7 @@ ChainCosts costs_of(const Workload& workload, const Platform& platform) {
 }
 
 SelectionChain engine_chain_of(const Workload& workload) {
-  return engine_chain(costs_of(workload, test::one_gpu({})), chain_view(workload));
+  return engine_chain(costs_of(workload, test::one_gpu({})));
 }
 
 void require_selection(const Selection& selection, std::pair<std::int64_t, std::uint32_t> best) {

@@ -3,6 +3,7 @@
 #include "policy/remat/chain_sequence.hpp"
 #include "policy/remat/relay_dp.hpp"
 #include "policy/remat/select.hpp"
+#include "property/random_graphs.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 
@@ -69,8 +70,9 @@ TEST_CASE("the costs of a network's stages bound what a sequence of them needs")
       CHECK(it.execution.makespan == cost.time);
       const std::int64_t peak = it.peak(*platform.find_memory("hbm"));
       CHECK(peak <= cost.peak.count());
-      // The model does not see what goes early; that is never much.
-      CHECK(static_cast<double>(cost.peak.count()) <= 1.15 * static_cast<double>(peak));
+      // Unseen go an input early within a forward, and an output that no backward reads while later
+      // forwards run: never more than a fiftieth.
+      CHECK(50 * cost.peak.count() <= 51 * peak);
     }
   }
 }
@@ -85,7 +87,7 @@ TEST_CASE("selected checkpoints of networks: both algorithms agree, as claimed a
     const ChainView view = chain_view(workload);
     const ChainCosts costs =
         chain_costs({workload, view, platform, topology}, *platform.find_processor("gpu"));
-    const SelectionChain chain = engine_chain(costs, view);
+    const SelectionChain chain = engine_chain(costs);
     const Selection selection = select_near_linear(chain);
     CAPTURE(name);
     REQUIRE(select_quadratic(chain) == selection);
@@ -151,6 +153,123 @@ TEST_CASE("remat/rotor keeps to its budget on networks and names the smallest") 
         CHECK(half <= leanest);
         CHECK(half >= none.execution.makespan);
       }
+    }
+  }
+}
+
+namespace {
+
+/// What rules without a budget need, and how long they take.
+std::vector<std::pair<std::int64_t, Time>> rules_on(const Workload& workload,
+                                                    const Platform& platform) {
+  std::vector<std::string> rules{"remat/sqrt", "remat/every-stage"};
+  const auto most = static_cast<int>(std::min<std::size_t>(chain_view(workload).stages.size(), 40));
+  for (int snapshots = 1; snapshots <= most; snapshots += snapshots < 4 ? 1 : snapshots / 2)
+    rules.push_back(fmt::format("{{name: remat/revolve, snapshots: {}}}", snapshots));
+  std::vector<std::pair<std::int64_t, Time>> runs;
+  for (const std::string& rule : rules) {
+    const Played it = test::play_policy(rule, workload, platform);
+    runs.emplace_back(it.peak(platform.processors.front().memory), it.execution.makespan);
+  }
+  return runs;
+}
+
+/// A planner of recomputation on a network, its plans played.
+class Planner {
+ public:
+  Planner(const Workload& workload, const Platform& platform, std::string policy)
+      : workload_(workload), platform_(platform), policy_(std::move(policy)) {}
+
+  /// Nothing where it finds none.
+  [[nodiscard]] std::optional<Time> run(std::int64_t budget) {
+    const Topology topology(platform_);
+    const ChainView view = chain_view(workload_);
+    Planned planned = test::bound_policy(fmt::format("{{{}, budget: {} B}}", policy_, budget))
+                          .plan(Problem{workload_, view, platform_, topology});
+    if (const auto* infeasible = std::get_if<Infeasible>(&planned)) {
+      smallest_ = infeasible->smallest_budget.count();
+      CHECK(smallest_ > budget);
+      return std::nullopt;
+    }
+    const Played it = test::play(std::move(std::get<Plan>(planned)), workload_, platform_);
+    REQUIRE(it.execution.status == RunStatus::ok);
+    REQUIRE(it.plan.claims.makespan);
+    test::require_claims_hold(it);
+    CHECK(it.peak(platform_.processors.front().memory) <= budget);
+    return it.execution.makespan;
+  }
+
+  [[nodiscard]] std::int64_t smallest() {
+    REQUIRE_FALSE(run(1));
+    return smallest_;
+  }
+
+ private:
+  const Workload& workload_;
+  const Platform& platform_;
+  const std::string policy_;
+  std::int64_t smallest_ = 0;
+};
+
+/// At budgets from the smallest to `all`: never infeasible nor slower where one of the rules fits,
+/// or one of the `others` finds a plan.
+void check_ladder(Planner& planner, std::vector<Planner> others, std::int64_t all,
+                  const std::vector<std::pair<std::int64_t, Time>>& rules, std::int64_t steps) {
+  const std::int64_t smallest = planner.smallest();
+  for (const auto& [needs, time] : rules) CHECK(smallest <= needs);
+  for (Planner& other : others) CHECK(smallest <= other.smallest());
+  CHECK_FALSE(planner.run(smallest - 1));
+  CHECK(planner.smallest() == smallest);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::int64_t budget = smallest + (all - smallest) * step / steps;
+    CAPTURE(smallest, budget);
+    const auto time = planner.run(budget);
+    REQUIRE(time);
+    for (const auto& [needs, its_time] : rules)
+      if (needs <= budget) CHECK(*time <= its_time);
+    for (Planner& other : others)
+      if (const auto its_time = other.run(budget)) CHECK(*time <= *its_time);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("planners by stage costs fit networks into what simple rules need, and are no slower") {
+  Platform platform = library_platform("v100-sxm2-host");
+  const MemoryId home = platform.processors.front().memory;
+  platform.memories[static_cast<std::size_t>(home)].capacity = Bytes::unlimited();
+  for (const std::string& name : library()) {
+    const Workload workload =
+        build(library_network(name), {.batch = 8, .optimizer = Optimizer::sgd_momentum});
+    const std::int64_t all = test::play_policy("none", workload, platform).peak(home);
+    const auto rules = rules_on(workload, platform);
+    const Planner chen(workload, platform, "name: remat/chen-greedy");
+    for (const char* policy : {"name: remat/rotor", "name: remat/rotor, slots: exact",
+                               "name: remat/rotor, slots: 20", "name: remat/exact, nodes: 100"}) {
+      CAPTURE(name, policy);
+      Planner planner(workload, platform, policy);
+      check_ladder(planner, {chen}, all, rules, 4);
+    }
+    Planner relays(workload, platform, "name: remat/nonpersistent, slots: 100");
+    check_ladder(relays, {chen, {workload, platform, "name: remat/rotor, slots: 100"}}, all, rules,
+                 6);
+  }
+}
+
+TEST_CASE("random graphs: planners by stage costs fit into what simple rules need, at every byte") {
+  const Platform platform = test::one_gpu({});
+  test::Dice dice(20261124);
+  for (int round = 0; round < 150; ++round) {
+    const std::string graph = test::random_graph(dice, 12);
+    const Workload workload = test::workload_of(graph);
+    const std::int64_t all = test::play_policy("none", workload, platform).peak(MemoryId{0});
+    const auto rules = rules_on(workload, platform);
+    const Planner chen(workload, platform, "name: remat/chen-greedy");
+    for (const char* policy :
+         {"name: remat/rotor", "name: remat/rotor, slots: 3", "name: remat/nonpersistent"}) {
+      CAPTURE(round, graph, policy);
+      Planner planner(workload, platform, policy);
+      if (all > 1) check_ladder(planner, {chen}, all, rules, all - planner.smallest());
     }
   }
 }

@@ -1,3 +1,4 @@
+#include "policy/claims_with_room.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/left_out.hpp"
 #include "policy/peak_bound.hpp"
@@ -96,7 +97,7 @@ class BestOfAll {
       if (it.takes_budget && it.moves && !unclaimed_) unclaimed_ = std::move(plan);
       return;
     }
-    const Bytes needs = claimed_peak(plan, home_);
+    const Bytes needs = claimed_peak(plan.claims, home_).value_or(Bytes{});
     if (!budget_.is_unlimited() && needs > budget_)
       smallest_ = std::min(smallest_, needs);
     else if (!best_ || *plan.claims.makespan < *best_->claims.makespan)

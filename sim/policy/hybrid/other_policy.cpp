@@ -36,10 +36,4 @@ Planned plan_of_other(const Problem& problem, const OtherPolicy& other,
   return bound->plan(problem);
 }
 
-Bytes claimed_peak(const Plan& plan, MemoryId memory) {
-  const auto found =
-      std::ranges::find(plan.claims.peak, memory, &std::pair<MemoryId, Bytes>::first);
-  return found == plan.claims.peak.end() ? Bytes{} : found->second;
-}
-
 }  // namespace plimsoll

@@ -19,7 +19,4 @@ struct OtherPolicy {
 [[nodiscard]] Planned plan_of_other(const Problem& problem, const OtherPolicy& other,
                                     const OffloadPlannerParameters& parameters);
 
-/// What a plan claims to need of `memory`; nothing where it claims nothing.
-[[nodiscard]] Bytes claimed_peak(const Plan& plan, MemoryId memory);
-
 }  // namespace plimsoll

@@ -114,7 +114,7 @@ class PofoPlanner {
       unclaimed_ = std::move(plan);
       return;
     }
-    if (claimed_peak(plan, task_.memories.home) > task_.budget) return;
+    if (claimed_peak(plan.claims, task_.memories.home) > task_.budget) return;
     if (!best_ || *plan.claims.makespan < *best_->claims.makespan) best_ = std::move(plan);
   }
 

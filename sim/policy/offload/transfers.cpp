@@ -3,6 +3,7 @@
 #include "base/dense_id.hpp"
 #include "plan/readers.hpp"
 #include "policy/claims.hpp"
+#include "policy/claims_with_room.hpp"
 
 #include <algorithm>
 
@@ -98,12 +99,8 @@ Bytes issue_order_peak(const Plan& plan, const Problem& problem, MemoryId memory
 }
 
 Bytes peak_with_room(const Plan& plan, const Problem& problem, MemoryId memory) {
-  Platform roomy = problem.platform;
-  roomy.memories[index(memory)].capacity = Bytes::unlimited();
-  const Claims claims = claims_of(plan, {problem.workload, problem.chain, roomy, problem.topology});
-  for (const auto& [of, bytes] : claims.peak)
-    if (of == memory) return bytes;
-  return issue_order_peak(plan, problem, memory);
+  const auto peak = claimed_peak(claims_with_room(plan, problem, memory), memory);
+  return peak ? *peak : issue_order_peak(plan, problem, memory);
 }
 
 LoadProfile::LoadProfile(const Problem& problem, const OffloadMemories& memories) {

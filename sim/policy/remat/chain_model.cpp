@@ -30,7 +30,7 @@ ChainModel chain_model(const ChainCosts& costs) {
   Bytes all = costs.resident + costs.input_gradient + costs.optimizer_workspace;
   for (auto* numbers :
        {&model.forward, &model.backward, &model.output, &model.saved, &model.keep_workspace,
-        &model.bare_workspace, &model.backward_workspace, &model.lasting})
+        &model.bare_workspace, &model.backward_workspace, &model.lasting, &model.gone_in_backward})
     numbers->push_back(0);
   model.gradient.push_back(costs.input_gradient.count());
   for (const StageCosts& stage : costs.stages) {
@@ -46,6 +46,8 @@ ChainModel chain_model(const ChainCosts& costs) {
     model.backward_workspace.push_back(stage.backward_workspace.count());
     model.lasting.push_back(stage.lasting.count());
   }
+  for (std::uint32_t s = 0; s < model.stages; ++s)
+    model.gone_in_backward.push_back(costs.gone_in_backward(s).count());
   model.lasting_after.assign(model.stages + 1, 0);
   for (std::uint32_t i = model.stages; i > 0; --i)
     model.lasting_after[i - 1] = model.lasting_after[i] + model.lasting[i];

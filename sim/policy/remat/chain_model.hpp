@@ -24,7 +24,7 @@ struct ChainModel {
   std::uint32_t stages = 0;
   /// By stage, from 1; place 0 is the network's input: it occupies nothing beyond `resident`.
   std::vector<std::int64_t> forward, backward, output, saved, keep_workspace, bare_workspace,
-      backward_workspace, lasting;
+      backward_workspace, lasting, gone_in_backward;
   std::vector<std::int64_t> gradient;        ///< delta_i; delta_0 at place 0
   std::vector<std::int64_t> lasting_after;   ///< sum of `lasting` of the stages > i
   std::vector<std::int64_t> forward_before;  ///< sum of `forward` of the stages <= i
@@ -40,7 +40,7 @@ struct ChainModel {
   /// All that is there during backward d but a_{d-1} and what later backwards need.
   [[nodiscard]] std::int64_t backward_need(std::uint32_t d) const {
     return resident + gradient[d] + gradient[d - 1] + lasting_after[d - 1] + saved[d] +
-           backward_workspace[d];
+           backward_workspace[d] - gone_in_backward[d];
   }
   /// Of `none`, the optimizer included.
   [[nodiscard]] std::int64_t compute_time() const {

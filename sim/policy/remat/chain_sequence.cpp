@@ -2,6 +2,7 @@
 
 #include "base/dense_id.hpp"
 #include "policy/claims.hpp"
+#include "policy/claims_with_room.hpp"
 #include "policy/copy_time.hpp"
 #include "policy/stage_steps.hpp"
 #include "workload/cost_model.hpp"
@@ -87,11 +88,9 @@ class SequenceWalk {
       case Kind::backward:
         break;
     }
-    const Bytes before =
-        action.stage == 0 ? costs_.input_gradient : costs_.stages[action.stage - 1].gradient;
     if (action.stage + 1 == costs_.stages.size()) live_ += stage.gradient;
-    live_ += before + stage.lasting;
-    run_for(stage.backward, stage.backward_workspace);
+    live_ += costs_.gradient_before(action.stage) + stage.lasting;
+    run_for(stage.backward, stage.backward_workspace - costs_.gone_in_backward(action.stage));
     live_ -= stage.gradient;
   }
 
@@ -213,6 +212,12 @@ Plan plan_of(const Problem& problem, ProcessorId processor, std::span<const Chai
   Plan plan = planner.finish();
   plan.claims = claims_of(plan, problem);
   return plan;
+}
+
+Bytes needs_of(const Plan& plan, const Problem& problem, ProcessorId processor) {
+  const MemoryId home = problem.platform[processor].memory;
+  if (const auto peak = claimed_peak(plan.claims, home)) return *peak;
+  return claimed_peak(claims_with_room(plan, problem, home), home).value_or(Bytes{});
 }
 
 ChainCopies chain_copies(const Problem& problem, ProcessorId processor, MemoryId storage) {

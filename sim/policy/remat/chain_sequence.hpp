@@ -56,6 +56,10 @@ struct ChainStorage {
                            std::span<const ChainAction> sequence, const std::string& policy,
                            std::optional<ChainStorage> storage = std::nullopt);
 
+/// What a plan of one sequence without copies needs of the processor's memory, however much there
+/// is of it. O(steps log steps).
+[[nodiscard]] Bytes needs_of(const Plan& plan, const Problem& problem, ProcessorId processor);
+
 /// How long copying the input of every stage takes, by stage.
 struct ChainCopies {
   std::vector<Time> write, read;

@@ -3,6 +3,7 @@
 #include "policy/registry.hpp"
 #include "policy/remat/segments.hpp"
 #include "policy/remat/snapshots.hpp"
+#include "policy/remat/threshold_segments.hpp"
 
 #include <algorithm>
 
@@ -10,97 +11,58 @@ namespace plimsoll {
 
 namespace {
 
-using Begins = std::vector<std::uint32_t>;
-
-/// Thresholds that a sweep tries at most.
-constexpr std::size_t kMostThresholds = 1024;
-
-struct Swept {
-  Begins begins;
-  SequenceCost cost{};
-};
-
-class ChenGreedy {
- public:
-  explicit ChenGreedy(ChainCosts costs) : costs_(std::move(costs)) {}
-
-  /// Walks the stages and adds up what they save; where that is more than `threshold` a segment
-  /// ends.
-  [[nodiscard]] Swept at(Bytes threshold) const {
-    Begins begins{0};
-    Bytes counter;
-    for (std::uint32_t s = 0; s + 1 < costs_.stages.size(); ++s) {
-      counter += costs_.stages[s].saved;
-      if (counter <= threshold) continue;
-      begins.push_back(s + 1);
-      counter = Bytes{};
-    }
-    const auto stages = static_cast<std::uint32_t>(costs_.stages.size());
-    const SequenceCost cost = cost_of(segment_sequence(begins, stages), costs_);
-    return {std::move(begins), cost};
+/// The root of x y: x the bytes of the checkpoints, y those of the largest segment.
+Bytes root_of_product(const ChainCosts& costs, const std::vector<std::uint32_t>& begins) {
+  Bytes checkpoints, largest;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    if (begins[i] > 0) checkpoints += costs.stages[begins[i] - 1].output;
+    const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : costs.stages.size();
+    Bytes segment;
+    for (std::size_t s = begins[i]; s < end; ++s) segment += costs.stages[s].saved;
+    largest = std::max(largest, segment);
   }
-
-  /// Plans at the distinct prefix sums of `saved`; where those are too many, at evenly spaced ones.
-  [[nodiscard]] std::vector<Swept> sweep() const {
-    std::vector<Bytes> sums{Bytes{}};
-    for (const StageCosts& stage : costs_.stages)
-      if (stage.saved > Bytes{}) sums.push_back(sums.back() + stage.saved);
-    const std::size_t count = std::min(sums.size(), kMostThresholds);
-    std::vector<Swept> plans;
-    for (std::size_t i = 0; i < count; ++i)
-      plans.push_back(at(sums[count == 1 ? 0 : i * (sums.size() - 1) / (count - 1)]));
-    return plans;
+  const Unsigned128 product =
+      static_cast<Unsigned128>(checkpoints.count()) * static_cast<Unsigned128>(largest.count());
+  std::int64_t root = 0;
+  for (std::int64_t bit = std::int64_t{1} << 61; bit > 0; bit >>= 1) {
+    const std::int64_t next = root + bit;
+    const auto tried = static_cast<Unsigned128>(next);
+    if (tried * tried <= product) root = next;
   }
+  return Bytes{root};
+}
 
-  /// Plans around sqrt(x y): x the bytes of the checkpoints and y those of the largest segment of a
-  /// first plan, whose threshold is sqrt(L) equal segments.
-  [[nodiscard]] std::vector<Swept> around_root() const {
-    Bytes all;
-    for (const StageCosts& stage : costs_.stages) all += stage.saved;
-    const auto root = static_cast<std::int64_t>(nearest_square_root(costs_.stages.size()));
-    const Bytes middle = root_of_product(at(Bytes{all.count() / root}).begins);
-    std::vector<Swept> plans;
-    for (std::int64_t eighths = 4; eighths <= 16; ++eighths)
-      plans.push_back(at(Bytes{middle.count() / 8 * eighths + middle.count() % 8 * eighths / 8}));
-    return plans;
-  }
-
- private:
-  [[nodiscard]] Bytes root_of_product(const Begins& begins) const {
-    Bytes checkpoints, largest;
-    for (std::size_t i = 0; i < begins.size(); ++i) {
-      if (begins[i] > 0) checkpoints += costs_.stages[begins[i] - 1].output;
-      const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : costs_.stages.size();
-      Bytes segment;
-      for (std::size_t s = begins[i]; s < end; ++s) segment += costs_.stages[s].saved;
-      largest = std::max(largest, segment);
-    }
-    const Unsigned128 product =
-        static_cast<Unsigned128>(checkpoints.count()) * static_cast<Unsigned128>(largest.count());
-    std::int64_t root = 0;
-    for (std::int64_t bit = std::int64_t{1} << 61; bit > 0; bit >>= 1) {
-      const std::int64_t next = root + bit;
-      const auto tried = static_cast<Unsigned128>(next);
-      if (tried * tried <= product) root = next;
-    }
-    return Bytes{root};
-  }
-
-  const ChainCosts costs_;
-};
+/// Plans around the root of x y of a first plan, whose threshold is sqrt(L) equal segments.
+std::vector<ThresholdSegments> around_root(const ChainCosts& costs) {
+  Bytes all;
+  for (const StageCosts& stage : costs.stages) all += stage.saved;
+  const auto root = static_cast<std::int64_t>(nearest_square_root(costs.stages.size()));
+  const Bytes middle =
+      root_of_product(costs, threshold_segments(costs, Bytes{all.count() / root}).begins);
+  std::vector<ThresholdSegments> plans;
+  for (std::int64_t eighths = 4; eighths <= 16; ++eighths)
+    plans.push_back(threshold_segments(
+        costs, Bytes{middle.count() / 8 * eighths + middle.count() % 8 * eighths / 8}));
+  return plans;
+}
 
 Planned plan_chen_greedy(const Problem& problem, const BudgetParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
-  const ChenGreedy greedy(chain_costs(problem, processor));
-  const std::vector<Swept> plans = parameters.budget ? greedy.sweep() : greedy.around_root();
-  const auto peak = [](const Swept& it) { return std::pair(it.cost.peak, it.cost.time); };
-  const auto time = [](const Swept& it) { return std::pair(it.cost.time, it.cost.peak); };
-  const Swept* chosen = &*std::ranges::min_element(plans, {}, peak);
+  const ChainCosts costs = chain_costs(problem, processor);
+  const std::vector<ThresholdSegments> plans =
+      parameters.budget ? threshold_sweep(costs) : around_root(costs);
+  const auto peak = [](const ThresholdSegments& it) {
+    return std::pair(it.cost.peak, it.cost.time);
+  };
+  const auto time = [](const ThresholdSegments& it) {
+    return std::pair(it.cost.time, it.cost.peak);
+  };
+  const ThresholdSegments* chosen = &*std::ranges::min_element(plans, {}, peak);
   if (parameters.budget) {
     const Bytes budget = budget_for(problem, processor, parameters);
     if (chosen->cost.peak > budget)
       return infeasible(problem, processor, budget, chosen->cost.peak);
-    for (const Swept& plan : plans)
+    for (const ThresholdSegments& plan : plans)
       if (plan.cost.peak <= budget && time(plan) < time(*chosen)) chosen = &plan;
   }
   const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());

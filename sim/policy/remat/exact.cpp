@@ -1,7 +1,9 @@
 #include "policy/registry.hpp"
 #include "policy/remat/any_schedule.hpp"
 #include "policy/remat/cut_bound.hpp"
-#include "policy/remat/relay_task.hpp"
+#include "policy/remat/model_planner.hpp"
+#include "policy/remat/relay_dp.hpp"
+#include "policy/remat/rotor_budgets.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -13,6 +15,8 @@ namespace {
 struct ExactParameters : BudgetParameters {
   std::optional<std::int64_t> nodes;
 };
+
+constexpr const char* kTooLong = "`remat/nonpersistent` plans for more stages with fewer `slots`";
 
 /// About ten seconds of work: a state takes time by the square of the stages.
 std::int64_t default_nodes(const ChainModel& model) {
@@ -34,40 +38,41 @@ std::int64_t smallest_budget(const ChainModel& model, std::int64_t nodes) {
 }
 
 /// The best schedule known and what no schedule does better.
-SearchResult solve(const RelayTask& task, std::int64_t nodes, const Location& where) {
+ModelSchedule solve(const ModelTask& task, std::int64_t budget, std::int64_t nodes) {
   const ChainModel& model = task.model;
+  if (budget < necessary_budget(model)) return {};
   // What the search begins with is worth more work where there is a search.
   const bool searched = model.stages <= kMostSearchedStages;
-  ChainSequence start;
-  if (auto relay = relay_schedule(task, searched ? 2000 : 500, searched ? 8 : 2, where,
-                                  "remat/nonpersistent plans longer chains, with fewer `slots`"))
-    start = relay->sequence;
+  const ChainSequence start =
+      relay_sequence(task, budget, searched ? 2000 : 500, searched ? 8 : 2, kTooLong);
   SearchResult result;
   if (searched)
     result = search_schedules(model, task.bytes, start, nodes);
   else
     result.sequence = start;
-  if (!result.proven && !result.sequence.empty())
-    result.bound = std::max(result.bound, time_bound(model, task.bytes, time_of(model, start)));
-  return result;
+  if (task.is_chain && !result.proven && !result.sequence.empty())
+    result.bound = std::max(result.bound, time_bound(model, budget, time_of(model, start)));
+  return {std::move(result.sequence), result.bound};
 }
 
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
-  auto begun = relay_task(problem, parameters);
-  if (Plan* whole = std::get_if<Plan>(&begun)) return std::move(*whole);
-  const RelayTask& task = std::get<RelayTask>(begun);
-  const std::int64_t nodes = parameters.nodes.value_or(default_nodes(task.model));
-  SearchResult result;
-  if (task.bytes >= necessary_budget(task.model)) result = solve(task, nodes, parameters.where);
-  if (result.sequence.empty())
-    return infeasible(problem, task.processor, task.budget,
-                      Bytes{smallest_budget(task.model, nodes)});
-  Plan plan = plan_of(problem, task.processor, result.sequence, parameters.name);
-  // A network's stages free some bytes earlier than their costs say: there only the sum of the
-  // times is a bound for every plan.
-  plan.bounds.makespan =
-      problem.workload.is_chain ? Time{result.bound} : Time{task.model.compute_time()};
-  return plan;
+  const auto nodes = [&](const ModelTask& task) {
+    return parameters.nodes.value_or(default_nodes(task.model));
+  };
+  return plan_by_model(
+      problem, parameters,
+      {.solve = [&](const ModelTask& task,
+                    std::int64_t budget) { return solve(task, budget, nodes(task)); },
+       .solve_quickly =
+           [](const ModelTask& task, std::int64_t budget) {
+             return relay_sequence(task, budget, 500, 0, kTooLong);
+           },
+       .smallest_budget =
+           [&](const ModelTask& task) {
+             return task.is_chain ? smallest_budget(task.model, nodes(task))
+                                  : least_budget(task.model, ChainClass::relay);
+           },
+       .rotor_slots = RotorBudgets::kDefaultSlots});
 }
 
 }  // namespace
@@ -92,9 +97,10 @@ PolicyInfo remat_exact_policy() {
            "optimal where the bound that it reports equals its makespan: up to about 20 "
            "unequal stages at the default `nodes`. Where the search stops at `nodes` or "
            "the chain is longer it is the schedule of remat/nonpersistent or a better "
-           "one, and the bound is proven. On networks: optimal for the costs of whole "
-           "stages, which are an upper bound of the memory measured, and the bound is the "
-           "sum of the times",
+           "one, and the bound is proven. On networks, whose costs bound from above what "
+           "execution needs, one search under the largest budget whose schedule fits the real one "
+           "by the claims of its plan, beside the schedules that remat/nonpersistent looks at; the "
+           "bound is the sum of the times",
        .complexity =
            "exponential in the stages; `nodes` states of 70 B and O(stages^2) time each. Beyond "
            "63 stages that of remat/nonpersistent at 500 slots"},

@@ -19,7 +19,10 @@ Planned plan_mixed(const Problem& problem, const SnapshotParameters& parameters)
                                  "large; expected at most {}, and {} stages",
                                  stages, snapshots, MixedTable::kMostWork, MixedTable::kMostSteps));
   const MixedTable table(stages, snapshots);
-  check_length(table.forwards() + stages, where, "snapshots");
+  if (const std::int64_t actions = table.forwards() + stages;
+      actions > static_cast<std::int64_t>(kMostActions))
+    refuse_length(where, stages_with(stages, snapshots), std::to_string(actions),
+                  "give more `snapshots`");
   return plan_of(problem, processor_for(problem, parameters), table.sequence(), parameters.name);
 }
 

@@ -215,8 +215,9 @@ class Table {
 /// The greatest unit in which all sizes are whole.
 std::int64_t common_unit(const ChainModel& model) {
   std::int64_t unit = 0;
-  for (const auto* sizes : {&model.output, &model.saved, &model.gradient, &model.keep_workspace,
-                            &model.bare_workspace, &model.backward_workspace, &model.lasting})
+  for (const auto* sizes :
+       {&model.output, &model.saved, &model.gradient, &model.keep_workspace, &model.bare_workspace,
+        &model.backward_workspace, &model.lasting, &model.gone_in_backward})
     for (const std::int64_t size : *sizes) unit = std::gcd(unit, size);
   return std::max<std::int64_t>(unit, 1);
 }

@@ -24,6 +24,13 @@
 /// to stages k+1..t. The class is not everything: a schedule may also drop a stored a_{k-1} that no
 /// saved_k waits for, before backward k.
 ///
+/// Why this is not the table of remat/rotor (rotor_table.hpp) with D beside it: no value of the
+/// persistent R appears in C or D, whose parts may all relay, so that there is none to share. And
+/// the two round differently: rotor rounds each size to slots by itself, as the published program
+/// does, in slots of any fraction of bytes; here what is there at one moment is added up in bytes
+/// and rounded once, in slots of whole bytes. The class `persistent` is what relays are measured
+/// against; where nothing is rounded it has the values of rotor's table.
+///
 /// Memory is cut into `slots` equal slots of the budget (sizes rounded up), or into units of the
 /// greatest common divisor of all sizes where the budget has no more than `slots` of them: then
 /// nothing is rounded. What a row needs at least is known in bytes (the same recursion for the

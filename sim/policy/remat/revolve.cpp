@@ -2,15 +2,38 @@
 #include "policy/remat/binomial.hpp"
 #include "policy/remat/snapshots.hpp"
 
+#include <fmt/format.h>
+
 namespace plimsoll {
 
 namespace {
 
+/// Of all forwards and backwards.
+std::int64_t length(std::int64_t stages, std::int64_t snapshots) {
+  return binomial_advances(stages, snapshots) + 2 * stages;
+}
+
+/// The fewest snapshots with which a plan can hold the schedule: more of them never lengthen it.
+std::string enough_snapshots(std::int64_t stages) {
+  constexpr auto most = static_cast<std::int64_t>(kMostActions);
+  if (length(stages, stages) > most)
+    return fmt::format("no number of `snapshots` is enough for more than {} stages", most / 3);
+  std::int64_t few = 0, enough = stages;
+  while (enough - few > 1) {
+    const std::int64_t tried = few + (enough - few) / 2;
+    (length(stages, tried) <= most ? enough : few) = tried;
+  }
+  return fmt::format("`snapshots: {}` runs them {} times", enough, length(stages, enough));
+}
+
 Planned plan_revolve(const Problem& problem, const SnapshotParameters& parameters) {
   const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
   const std::int64_t snapshots = snapshots_for(problem, parameters);
-  check_length(binomial_advances(stages, snapshots) + 2 * std::int64_t{stages},
-               parameters.snapshots ? parameters.snapshots->where : parameters.where, "snapshots");
+  if (const std::int64_t actions = length(stages, snapshots);
+      actions > static_cast<std::int64_t>(kMostActions))
+    refuse_length(parameters.snapshots ? parameters.snapshots->where : parameters.where,
+                  stages_with(stages, snapshots), std::to_string(actions),
+                  enough_snapshots(stages));
   ChainSequence sequence;
   append_binomial(sequence, 0, stages, snapshots);
   return plan_of(problem, processor_for(problem, parameters), sequence, parameters.name);

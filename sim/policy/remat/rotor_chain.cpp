@@ -41,8 +41,9 @@ void add_forward_times(RotorChain& chain, const ChainCosts& costs) {
 std::int64_t size_unit(const ChainCosts& costs) {
   std::int64_t unit = costs.input_gradient.count();
   for (const StageCosts& stage : costs.stages)
-    for (const Bytes size : {stage.output, stage.saved, stage.gradient, stage.keep_workspace,
-                             stage.bare_workspace, stage.backward_workspace, stage.lasting})
+    for (const Bytes size :
+         {stage.output, stage.saved, stage.gradient, stage.keep_workspace, stage.bare_workspace,
+          stage.backward_workspace, stage.lasting, stage.freed_early, stage.passing})
       unit = std::gcd(unit, size.count());
   return std::max<std::int64_t>(unit, 1);
 }
@@ -62,15 +63,19 @@ RotorChain rotor_chain(const ChainCosts& costs, std::int64_t unit, Bytes availab
   for (std::size_t s = stages; s-- > 0;) {
     const StageCosts& stage = costs.stages[s];
     const std::int64_t gradient = in_slots(stage.gradient);
-    const Bytes before = s > 0 ? costs.stages[s - 1].gradient : costs.input_gradient;
     chain.output[s] = in_slots(stage.output);
     chain.saved[s] = in_slots(stage.saved);
     chain.keep[s] = chain.saved[s] + in_slots(stage.keep_workspace);
     chain.bare[s] = chain.output[s] + in_slots(stage.bare_workspace);
     chain.behind[s] = (s + 1 < stages ? gradient : 0) + in_slots(lasting);
     lasting += stage.lasting;
+    const Bytes before = costs.gradient_before(s), gone = costs.gone_in_backward(s);
     chain.back[s] = chain.saved[s] + gradient + in_slots(before) +
                     in_slots(stage.backward_workspace) + in_slots(lasting);
+    // Rounded part by part as published, but where not all parts are there at once.
+    if (gone > Bytes{})
+      chain.back[s] = in_slots(stage.saved + stage.gradient + before + stage.backward_workspace +
+                               lasting - gone);
   }
   return chain;
 }

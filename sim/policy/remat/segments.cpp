@@ -14,13 +14,18 @@ ChainSequence segment_sequence(std::span<const std::uint32_t> begins, std::uint3
   return sequence;
 }
 
-Plan equal_segments(const Problem& problem, ProcessorId processor, std::size_t segments,
-                    const std::string& policy) {
-  const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
+std::vector<std::uint32_t> equal_begins(std::uint32_t stages, std::size_t segments) {
   const auto length = stages / static_cast<std::uint32_t>(segments);
   std::vector<std::uint32_t> begins;
   for (std::uint32_t i = 0; i < segments; ++i) begins.push_back(i * length);
-  return plan_of(problem, processor, segment_sequence(begins, stages), policy);
+  return begins;
+}
+
+Plan equal_segments(const Problem& problem, ProcessorId processor, std::size_t segments,
+                    const std::string& policy) {
+  const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
+  return plan_of(problem, processor, segment_sequence(equal_begins(stages, segments), stages),
+                 policy);
 }
 
 }  // namespace plimsoll

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 namespace plimsoll {
 
@@ -15,8 +16,12 @@ namespace plimsoll {
 [[nodiscard]] ChainSequence segment_sequence(std::span<const std::uint32_t> begins,
                                              std::uint32_t stages);
 
-/// The plan of segments of L // segments stages, the last with the remainder: what remat/sqrt and
-/// remat/every-stage share. Precondition: 1 <= segments <= L.
+/// Where segments of L // segments stages begin, the last with the remainder. Precondition: 1 <=
+/// segments <= L.
+[[nodiscard]] std::vector<std::uint32_t> equal_begins(std::uint32_t stages, std::size_t segments);
+
+/// The plan of equal_begins(): what remat/sqrt and remat/every-stage share. Precondition: 1 <=
+/// segments <= L.
 [[nodiscard]] Plan equal_segments(const Problem& problem, ProcessorId processor,
                                   std::size_t segments, const std::string& policy);
 

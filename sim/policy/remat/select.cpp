@@ -40,7 +40,7 @@ Record<SelectParameters> select_record(const std::string& name) {
   return record;
 }
 
-SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view) {
+SelectionChain engine_chain(const ChainCosts& costs) {
   check_range(costs);
   const std::size_t n = costs.stages.size() + 1;
   SelectionChain chain;
@@ -50,20 +50,18 @@ SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view) {
   Bytes passing_before;
   for (std::size_t k = 1; k < n; ++k) {
     const StageCosts& stage = costs.stages[k - 1];
-    // An output of a network that no backward reads is there until the next stage has run.
-    const Bytes passing = stage.saved - view.stages[k - 1].saved_bytes;
-    const Bytes beyond = passing_before + passing + forward_workspace(stage);
+    const Bytes beyond = passing_before + stage.passing + forward_workspace(stage);
     chain.own[k] = stage.output.count();
-    chain.before[k] = chain.before[k - 1] + (stage.saved - passing).count();
+    chain.before[k] = chain.before[k - 1] + (stage.saved - stage.passing).count();
     chain.forward_need[k] = chain.before[k] + beyond.count();
-    forwards_count |= beyond > Bytes{} || stage.backward_peak < stage.saved + stage.gradient;
-    passing_before = passing;
+    forwards_count |= beyond > Bytes{} || costs.backward_peak(k - 1) < stage.saved + stage.gradient;
+    passing_before = stage.passing;
   }
   Bytes lasting;
   for (std::size_t k = n - 1; k > 0; --k) {
     const StageCosts& stage = costs.stages[k - 1];
     if (k < n - 1) chain.waiting[k] = (stage.gradient + lasting).count();
-    chain.need[k] = chain.before[k - 1] + (stage.backward_peak + lasting).count();
+    chain.need[k] = chain.before[k - 1] + (costs.backward_peak(k - 1) + lasting).count();
     lasting += stage.lasting;
   }
   if (!forwards_count) {
@@ -93,9 +91,8 @@ Plan plan_of_selection(const Problem& problem, ProcessorId processor, const Sele
   return plan;
 }
 
-SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs,
-                               const ChainView& view) {
-  if (objective == SelectObjective::engine) return engine_chain(costs, view);
+SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs) {
+  if (objective == SelectObjective::engine) return engine_chain(costs);
   const std::vector<std::int64_t> sizes = activation_sizes(costs);
   return objective == SelectObjective::replay ? replay_chain(sizes) : traced_chain(sizes);
 }

@@ -33,7 +33,7 @@ struct SelectParameters : SingleProcessorParameters {
 /// needs no more than the backwards: exactly on abstract chains, at most on networks. There an
 /// output that no backward reads counts as a checkpoint, but inside a segment only until the next
 /// stage has run.
-[[nodiscard]] SelectionChain engine_chain(const ChainCosts& costs, const ChainView& view);
+[[nodiscard]] SelectionChain engine_chain(const ChainCosts& costs);
 
 /// d_0, ..., d_L of the published objectives.
 [[nodiscard]] std::vector<std::int64_t> activation_sizes(const ChainCosts& costs);
@@ -45,7 +45,6 @@ struct SelectParameters : SingleProcessorParameters {
                                      const SelectParameters& parameters);
 
 /// The instance of `objective`, which is not `fixed`.
-[[nodiscard]] SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs,
-                                             const ChainView& view);
+[[nodiscard]] SelectionChain selection_chain(SelectObjective objective, const ChainCosts& costs);
 
 }  // namespace plimsoll

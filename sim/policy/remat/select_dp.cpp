@@ -25,9 +25,8 @@ Planned plan_select_dp(const Problem& problem, const SelectParameters& parameter
         is_static ? "the other objectives allow more" : "remat/select-linear has no such limit");
   const ChainCosts costs = chain_costs(problem, processor);
   const Selection selection =
-      is_static
-          ? select_static(activation_sizes(costs))
-          : select_quadratic(selection_chain(parameters.objective.value, costs, problem.chain));
+      is_static ? select_static(activation_sizes(costs))
+                : select_quadratic(selection_chain(parameters.objective.value, costs));
   return plan_of_selection(problem, processor, selection, parameters);
 }
 

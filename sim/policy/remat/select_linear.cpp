@@ -14,7 +14,7 @@ Planned plan_select_linear(const Problem& problem, const SelectParameters& param
                      "`traced`",
                      "remat/select-dp minimises it");
   const Selection selection = select_near_linear(
-      selection_chain(parameters.objective.value, chain_costs(problem, processor), problem.chain));
+      selection_chain(parameters.objective.value, chain_costs(problem, processor)));
   return plan_of_selection(problem, processor, selection, parameters);
 }
 

@@ -25,12 +25,17 @@ std::size_t nearest_square_root(std::size_t n) {
   return s;
 }
 
-void check_length(std::int64_t actions, const Location& where, const std::string& raise) {
-  constexpr auto most = static_cast<std::int64_t>(kMostActions);
-  if (actions > most)
-    refuse_parameter(where, fmt::format("the schedule would run more than {} stages forward and "
-                                        "backward; expected more {}",
-                                        most, raise));
+std::string stages_with(std::int64_t stages, std::int64_t snapshots) {
+  return fmt::format("{} stages with {} snapshot{}", stages, snapshots, snapshots == 1 ? "" : "s");
+}
+
+void refuse_length(const Location& where, const std::string& asked, const std::string& actions,
+                   std::string hint) {
+  refuse_parameter(where,
+                   fmt::format("{} run {} times forward or backward in all; a plan holds at most "
+                               "{} of them",
+                               asked, actions, kMostActions),
+                   std::move(hint));
 }
 
 }  // namespace plimsoll

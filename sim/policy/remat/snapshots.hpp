@@ -19,8 +19,12 @@ struct SnapshotParameters : SingleProcessorParameters {
 /// The integer nearest to the square root of n >= 1. O(sqrt n).
 [[nodiscard]] std::size_t nearest_square_root(std::size_t n);
 
-/// Throws InputError, saying what to raise, where a schedule would have more than kMostActions
-/// actions.
-void check_length(std::int64_t actions, const Location& where, const std::string& raise);
+/// For messages: "3000 stages with 1 snapshot".
+[[nodiscard]] std::string stages_with(std::int64_t stages, std::int64_t snapshots);
+
+/// Refuses a schedule of more than kMostActions actions. `asked` says what for, `actions` how many
+/// they are (or "more than ..."), `hint` what to ask for instead. Throws InputError.
+[[noreturn]] void refuse_length(const Location& where, const std::string& asked,
+                                const std::string& actions, std::string hint);
 
 }  // namespace plimsoll

@@ -62,7 +62,11 @@ Planned plan_two_level(const Problem& problem, const TwoLevelParameters& paramet
   const TwoLevelProblem steps = equal_steps(problem, parameters, memories);
   check(steps, parameters.where);
   const auto sequence = TwoLevelTable(steps).sequence();
-  if (!sequence) check_length(kMostActions + 1, parameters.where, "slots");
+  if (!sequence)
+    refuse_length(parameters.where,
+                  fmt::format("{} stages with {} ram_slots and {} storage_slots", steps.steps,
+                              steps.ram_slots, steps.storage_slots),
+                  fmt::format("more than {}", kMostActions), "give more slots");
   return plan_of(problem, memories.processor, *sequence, parameters.name,
                  ChainStorage{memories.storage, parameters.overlap});
 }
