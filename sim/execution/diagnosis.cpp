@@ -201,18 +201,7 @@ Time period_of(const Program& program, const Execution& execution) {
       if (processor.first_start) span = std::max(span, processor.last_end - *processor.first_start);
     return span;
   }
-  std::vector<Time> ends(plan.microbatches);
-  const auto note = [&](std::uint32_t microbatch, Time end) {
-    ends[microbatch] = std::max(ends[microbatch], end);
-  };
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    const Step& step = plan.steps[s];
-    if (step.kind != StepKind::copy) note(step.microbatch, execution.end[s]);
-    if (step.kind == StepKind::pair) note(step.second_microbatch, execution.end[s]);
-  }
-  const std::uint32_t steady = *plan.steady_from_microbatch;
-  const std::int64_t intervals = plan.microbatches - 1 - steady;
-  return Time{(ends.back() - ends[steady]).count() / intervals};
+  return steady_interval(plan, execution.end);
 }
 
 }  // namespace plimsoll

@@ -56,7 +56,7 @@ struct Metrics {
   std::optional<EnergyMetrics> energy;
 };
 
-/// Throughput is that of `iterations` in a row: N batches in makespan + (N - 1) periods. O(steps).
+/// N iterations in a row take makespan + (N - 1) periods, one a microbatch if periodic. O(steps).
 [[nodiscard]] Metrics measure(const Program& program, const Execution& execution,
                               std::int64_t iterations);
 

@@ -25,6 +25,21 @@ Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {
   return bytes;
 }
 
+Time steady_interval(const Plan& plan, std::span<const Time> ends) {
+  std::vector<Time> ended(plan.microbatches);
+  const auto note = [&](std::uint32_t microbatch, Time end) {
+    ended[microbatch] = std::max(ended[microbatch], end);
+  };
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (step.kind != StepKind::copy) note(step.microbatch, ends[s]);
+    if (step.kind == StepKind::pair) note(step.second_microbatch, ends[s]);
+  }
+  const std::uint32_t from = *plan.steady_from_microbatch;
+  const std::uint32_t until = plan.steady_until_microbatch.value_or(plan.microbatches - 1);
+  return Time{(ended[until] - ended[from]).count() / (until - from)};
+}
+
 std::string describe(const Plan& plan, StepId id, const Workload& workload,
                      const Platform& platform) {
   const Step& step = plan[id];

@@ -148,6 +148,8 @@ struct Plan {
   /// Steps that start after this many iterations are steady: `period` is measured there. Flush
   /// schedules leave it empty, and their period is the largest span of a processor.
   std::optional<std::uint32_t> steady_from_microbatch;
+  /// The last steady microbatch, where the end of the plan drains a pipeline; else the last one.
+  std::optional<std::uint32_t> steady_until_microbatch;
 
   std::vector<BufferId> buffer_lists;
   std::vector<Dependency> dependencies;
@@ -179,6 +181,11 @@ struct Plan {
 
 /// What `plan` may use of `memory`: what the platform has for plans, or the plan's own limit.
 [[nodiscard]] Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory);
+
+/// The steady interval of a plan that has one: the time between the ends of the first and the last
+/// steady microbatch over their distance. A microbatch ends with the last of its steps in streams;
+/// `ends` is by step. O(steps).
+[[nodiscard]] Time steady_interval(const Plan& plan, std::span<const Time> ends);
 
 /// "B3 of microbatch 2", "copy saved_1 from hbm to dram": for messages and traces.
 [[nodiscard]] std::string describe(const Plan& plan, StepId step, const Workload& workload,

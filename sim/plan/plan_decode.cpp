@@ -96,6 +96,19 @@ class Decoder {
       error({"microbatches"},
             fmt::format("{} operators for each of {} microbatches cannot run in {} steps",
                         workload_.optimizer_begin, count, in_.steps_size()));
+    decode_steady(count);
+  }
+
+  void decode_steady(std::uint64_t count) {
+    if (in_.has_steady_until_microbatch()) {
+      plan_.steady_until_microbatch = in_.steady_until_microbatch();
+      if (!in_.has_steady_from_microbatch() ||
+          in_.steady_until_microbatch() <= in_.steady_from_microbatch() ||
+          in_.steady_until_microbatch() >= count)
+        error({"steady_until_microbatch"},
+              fmt::format("is {}; expected one of {} microbatches, after `steady_from_microbatch`",
+                          in_.steady_until_microbatch(), count));
+    }
     if (!in_.has_steady_from_microbatch()) return;
     plan_.steady_from_microbatch = in_.steady_from_microbatch();
     if (std::uint64_t{in_.steady_from_microbatch()} + 2 > count)

@@ -50,6 +50,8 @@ class Encoder {
     }
     if (plan_.steady_from_microbatch)
       message_.set_steady_from_microbatch(*plan_.steady_from_microbatch);
+    if (plan_.steady_until_microbatch)
+      message_.set_steady_until_microbatch(*plan_.steady_until_microbatch);
     encode_claims();
     encode_bounds();
   }

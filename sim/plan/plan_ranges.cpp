@@ -56,6 +56,14 @@ std::string count_problem(const Plan& plan, const Workload& workload) {
   if (plan.steady_from_microbatch && *plan.steady_from_microbatch + 2 > plan.microbatches)
     return fmt::format("the plan is steady from microbatch {}, which leaves no interval among {}",
                        *plan.steady_from_microbatch, plan.microbatches);
+  if (plan.steady_until_microbatch &&
+      (!plan.steady_from_microbatch ||
+       *plan.steady_until_microbatch <= *plan.steady_from_microbatch ||
+       *plan.steady_until_microbatch >= plan.microbatches))
+    return fmt::format(
+        "the plan is steady until microbatch {} of {}; expected a microbatch after "
+        "the one that it is steady from",
+        *plan.steady_until_microbatch, plan.microbatches);
   return {};
 }
 

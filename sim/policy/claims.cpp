@@ -381,7 +381,14 @@ class Recurrence {
     }
     claims.makespan = makespan;
     claims.energy = energy_claim(plan_, problem_, makespan);
-    if (!plan_.steady_from_microbatch) claims.period = period;
+    claims.period = plan_.steady_from_microbatch ? steady_interval() : period;
+  }
+
+  Time steady_interval() const {
+    std::vector<Time> ends;
+    ends.reserve(ends_.size());
+    for (const Moment& end : ends_) ends.push_back(end.time);
+    return plimsoll::steady_interval(plan_, ends);
   }
 
   const Plan& plan_;
