@@ -2,6 +2,7 @@
 
 #include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
+#include "policy/pipeline/optimizer_steps.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -70,16 +71,8 @@ class PipelinePlanner {
   }
 
   void require_links(const std::vector<std::uint32_t>& placement) const {
-    for (std::size_t s = 0; s + 1 < placement.size(); ++s) {
-      const std::uint32_t a = placement[s], b = placement[s + 1];
-      if (problem_.topology.route(memory(a), memory(b)) &&
-          problem_.topology.route(memory(b), memory(a)))
-        continue;
-      refuse_parameter(
-          parameters_.where,
-          fmt::format("no link joins `{}` and `{}`, which hold neighbouring stages",
-                      problem_.platform[memory(a)].name, problem_.platform[memory(b)].name));
-    }
+    for (std::size_t s = 0; s + 1 < placement.size(); ++s)
+      require_link(problem_, memory(placement[s]), memory(placement[s + 1]), parameters_.where);
   }
 
   /// One task, or two that overlap.
@@ -195,23 +188,10 @@ class PipelinePlanner {
     }
   }
 
-  /// An optimizer operator runs where a gradient that it reads was made, once for every memory. A
-  /// device makes none for a direction that no microbatch takes.
   void optimize() {
-    const Workload& workload = problem_.workload;
-    for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
-      std::vector<MemoryId> done;
-      for (const TensorId read : workload.list(workload.operators[op].reads)) {
-        const auto update = [&](std::uint32_t d) {
-          if (std::ranges::find(done, memory(d)) != done.end()) return;
-          if (!builder_.holds(read, 0, memory(d))) return;
-          builder_.compute(streams_[d], OperatorId{op});
-          done.push_back(memory(d));
-        };
-        std::ranges::for_each(slots_.makers(read), update);
-        if (turned_) std::ranges::for_each(turned_->makers(read), update);
-      }
-    }
+    std::vector<const Slots*> directions{&slots_};
+    if (turned_) directions.push_back(&*turned_);
+    add_optimizer_steps(builder_, problem_, directions, streams_);
   }
 
   const Problem& problem_;
@@ -226,17 +206,6 @@ class PipelinePlanner {
   StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
-
-/// The most steps of a pipeline's plan: a few GB.
-constexpr std::size_t kMostSteps = 10'000'000;
-
-void refuse_too_many_steps(const Problem& problem, const PipelineParameters& parameters) {
-  const std::size_t operators = problem.workload.operators.size();
-  if (operators <= kMostSteps / static_cast<std::size_t>(parameters.microbatches)) return;
-  refuse_parameter(parameters.where,
-                   fmt::format("{} microbatches of {} operators are more than {} steps",
-                               parameters.microbatches, operators, kMostSteps));
-}
 
 Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
                       const Schedule& schedule, const Partition& partition,
