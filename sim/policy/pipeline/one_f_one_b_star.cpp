@@ -60,6 +60,8 @@ class StarPlanner {
 
   Partition first_partition() const {
     PipelineParameters parameters = parameters_;
+    parameters.microbatches =
+        std::max(parameters.microbatches, microbatches_for_period(devices_.size()));
     if (!is_free()) return partition_for(problem_, parameters, devices_);
     const std::size_t stages = problem_.chain.stages.size();
     if (devices_.size() > kMostRuns / stages / stages)
