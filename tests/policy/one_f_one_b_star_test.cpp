@@ -277,6 +277,18 @@ TEST_CASE("1f1b-star refuses links that two cuts would share in one direction") 
   CHECK(run.execution.period == *run.plan.bounds.period);
 }
 
+TEST_CASE("1f1b-star does not wait for a period that is longer than everything") {
+  // One in flight, so a period is the whole way there and back: 2 x 3 s.
+  const Played run = test::play_policy(
+      "{name: pipeline/1f1b-star, period: 100 d}",
+      test::workload_of("workload: w\nchain:\n  - {name: a, forward: 1 s, backward: 2 s, saved: 1 "
+                        "B}\n  - {name: b, forward: 1 s, backward: 2 s, saved: 1 B}\n"),
+      test::platform_of(row_of(2, "")));
+  CHECK(run.plan.claims.in_flight == std::vector<std::int64_t>{1, 1});
+  CHECK(run.execution.period == test::seconds(6));
+  test::require_claims_hold(run);
+}
+
 TEST_CASE("what 1f1b-star cannot do, it says") {
   const auto error = [](const std::string& keys, const std::string& platform) {
     const std::string chain =

@@ -99,7 +99,7 @@ class StarPlanner {
                        fmt::format("a period of {} is shorter than what a device or link does in "
                                    "it; expected at least {}",
                                    to_text(period), to_text(least)));
-    return period;
+    return std::min(period, costs_.whole());  // beyond, one in flight is all that there is
   }
 
   /// Answers with the device that has the least room left over.
