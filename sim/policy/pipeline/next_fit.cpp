@@ -85,6 +85,7 @@ std::optional<std::vector<std::size_t>> NextFit::free_cuts_for(Time period, Byte
       Run run{slot, begin, begin, Bytes{}};
       for (std::size_t end = begin + 1; end <= stages; ++end) {
         run.end = end;
+        if (costs_.forward(slot, begin, end) + costs_.backward(slot, begin, end) > period) break;
         run.passing = std::max(run.passing, costs_.passing(end - 1));
         const Time behind = least[slot + 1][end];
         if (behind.is_unlimited()) continue;
