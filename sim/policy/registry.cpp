@@ -31,6 +31,7 @@ std::span<const PolicyInfo> policies() {
       offload_vdnn_conv_policy(),           //
       offload_vdnn_dyn_policy(),            //
       pipeline_1f1b_policy(),               //
+      pipeline_1f1b_star_policy(),          //
       pipeline_1f1b_v_policy(),             //
       pipeline_bpipe_policy(),              //
       pipeline_chimera_policy(),            //

@@ -25,6 +25,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo offload_vdnn_conv_policy();
 [[nodiscard]] PolicyInfo offload_vdnn_dyn_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_policy();
+[[nodiscard]] PolicyInfo pipeline_1f1b_star_policy();
 [[nodiscard]] PolicyInfo pipeline_1f1b_v_policy();
 [[nodiscard]] PolicyInfo pipeline_bpipe_policy();
 [[nodiscard]] PolicyInfo pipeline_chimera_policy();

@@ -319,6 +319,11 @@ class Report {
       out_ += fmt::format(
           "  {}  {}\n", style_(Paint::bold, "claims  "),
           wrapped(fmt::format("hold: {}", fmt::join(claims.held, ", ")), kReportWidth, 12));
+    if (!result.claims.in_flight.empty())
+      out_ += fmt::format("  {}  {}\n", style_(Paint::bold, "stages  "),
+                          wrapped(fmt::format("keep {} microbatches in flight",
+                                              fmt::join(result.claims.in_flight, ", ")),
+                                  kReportWidth, 12));
     tell_bound(result);
     tell_choice(result.claims);
   }
@@ -338,6 +343,12 @@ class Report {
       parts.push_back(
           fmt::format("no schedule of its kind takes less than {}; this one takes {} more",
                       to_text(*result.bounds.makespan), percent(gap)));
+    }
+    if (result.bounds.period && result.metrics.period) {
+      const double bound = in_seconds(*result.bounds.period);
+      const double gap = bound > 0 ? in_seconds(*result.metrics.period) / bound - 1 : 0.0;
+      parts.push_back(fmt::format("no period of its kind is shorter than {}; this one is {} longer",
+                                  to_text(*result.bounds.period), percent(gap)));
     }
     if (const auto optimal = result.claims.optimal)
       parts.push_back(*optimal ? "proven to be the best of its kind" : "not proven to be the best");

@@ -1,7 +1,10 @@
-// The balanced partition against brute force.
+// Partitions against brute force, and their plans played.
 #include "policy/pipeline/partition.hpp"
 
+#include "policy/pipeline/pipedream_partition.hpp"
 #include "property/random_chains.hpp"
+#include "support/policies.hpp"
+#include "support/split_pipelines.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -23,6 +26,88 @@ std::int64_t greatest_sum(const std::vector<std::int64_t>& times,
     greatest = std::max(greatest, sum);
   }
   return greatest;
+}
+
+/// Calls `visit` with the cuts of every partition of `stages` into `slots`.
+void for_all_cuts(std::size_t stages, std::size_t slots, std::vector<std::size_t>& cuts,
+                  const auto& visit) {
+  if (cuts.size() == slots) {
+    cuts.push_back(stages);
+    visit(cuts);
+    cuts.pop_back();
+    return;
+  }
+  for (std::size_t cut = cuts.back() + 1; cut + slots - cuts.size() <= stages; ++cut) {
+    cuts.push_back(cut);
+    for_all_cuts(stages, slots, cuts, visit);
+    cuts.pop_back();
+  }
+}
+
+/// A chain of random stages, and what its slots cost.
+struct RandomStages {
+  explicit RandomStages(test::Dice& dice) : count(static_cast<std::size_t>(dice(1, 7))) {
+    for (std::size_t s = 0; s < count; ++s) {
+      forward.push_back(dice(0, 5));
+      backward.push_back(dice(0, 5));
+      output.push_back(dice(0, 4));
+      saved.push_back(output.back() + dice(0, 9));
+      parameters.push_back(dice(0, 6));
+    }
+  }
+
+  [[nodiscard]] std::string yaml() const {
+    std::string text = "workload: stages\nchain:\n";
+    for (std::size_t s = 0; s < count; ++s)
+      text += fmt::format(
+          "  - {{name: s{}, forward: {} s, backward: {} s, output: {} B, saved: {} B, "
+          "parameters: {} B}}\n",
+          s, forward[s], backward[s], output[s], saved[s], parameters[s]);
+    return text;
+  }
+
+  /// Parameters and gradients, and `kept` times what is saved and received, over stages.
+  [[nodiscard]] std::int64_t memory(std::size_t begin, std::size_t end, std::int64_t kept) const {
+    std::int64_t bytes = begin == 0 ? 0 : kept * output[begin - 1];
+    for (std::size_t s = begin; s < end; ++s) bytes += 2 * parameters[s] + kept * saved[s];
+    return bytes;
+  }
+
+  [[nodiscard]] std::int64_t time(std::size_t begin, std::size_t end) const {
+    std::int64_t sum = 0;
+    for (std::size_t s = begin; s < end; ++s) sum += forward[s] + backward[s];
+    return sum;
+  }
+
+  std::size_t count;
+  std::vector<std::int64_t> forward, backward, output, saved, parameters;
+};
+
+/// The last of the cuts in lexicographic order with the least cost.
+std::vector<std::size_t> best_cuts(std::size_t stages, std::size_t slots, const auto& cost) {
+  std::vector<std::size_t> cuts{0}, best;
+  std::int64_t least = INT64_MAX;
+  for_all_cuts(stages, slots, cuts, [&](const std::vector<std::size_t>& all) {
+    if (const std::int64_t it = cost(all); it < least || (it == least && all > best)) {
+      least = it;
+      best = all;
+    }
+  });
+  return best;
+}
+
+std::vector<std::size_t> cuts_of(const std::string& name, std::int64_t microbatches,
+                                 const std::string& workload, const std::string& platform) {
+  const Workload chain = test::workload_of(workload);
+  const Platform devices = test::platform_of(platform);
+  const Topology topology(devices);
+  const ChainView view = chain_view(chain);
+  PipelineParameters parameters;
+  parameters.name = "pipeline/1f1b";
+  parameters.microbatches = microbatches;
+  parameters.partition = Located<PartitionChoice>{PartitionChoice(name), {}};
+  const Problem problem{chain, view, devices, topology};
+  return partition_for(problem, parameters, pipeline_devices(problem, parameters)).cuts;
 }
 
 /// The cuts with the least greatest sum, of those the lexicographically greatest: the one that
@@ -77,6 +162,98 @@ TEST_CASE("the balanced partition is exact, and fills the first slots most") {
     REQUIRE(partition.cuts == brute.best);
     REQUIRE(greatest_sum(times, partition.cuts) == brute.least);
   }
+}
+
+TEST_CASE("balanced-memory makes the greatest memory of 1F1B's devices least") {
+  test::Dice dice(20240912);
+  for (int round = 0; round < 1500; ++round) {
+    const RandomStages stages(dice);
+    const auto slots = static_cast<std::size_t>(dice(1, static_cast<std::int64_t>(stages.count)));
+    const std::int64_t m = dice(1, 4);
+    const auto best = best_cuts(stages.count, slots, [&](const std::vector<std::size_t>& cuts) {
+      std::int64_t greatest = 0;
+      for (std::size_t k = 0; k < slots; ++k)
+        greatest = std::max(
+            greatest,
+            stages.memory(cuts[k], cuts[k + 1], std::min(m, static_cast<std::int64_t>(slots - k))));
+      return greatest;
+    });
+    CAPTURE(stages.yaml(), slots, m);
+    REQUIRE(cuts_of("balanced-memory", m, stages.yaml(),
+                    test::row_yaml(static_cast<std::int64_t>(slots), "0 s")) == best);
+  }
+}
+
+TEST_CASE("pipedream makes the slowest of stages and transfers fastest, as its program does") {
+  test::Dice dice(20240913);
+  for (int round = 0; round < 1000; ++round) {
+    const RandomStages stages(dice);
+    const auto slots = static_cast<std::size_t>(dice(1, static_cast<std::int64_t>(stages.count)));
+    // At 1 B/s over a link of its own, value and gradient take 2 a_i seconds.
+    std::string platform =
+        test::row_yaml(static_cast<std::int64_t>(slots), "0 s, bandwidth: 1 B/s");
+    const auto time_of = [&](const std::vector<std::size_t>& cuts) {
+      std::int64_t slowest = 0;
+      for (std::size_t k = 0; k < slots; ++k) {
+        slowest = std::max(slowest, stages.time(cuts[k], cuts[k + 1]));
+        if (k > 0) slowest = std::max(slowest, 2 * stages.output[cuts[k] - 1]);
+      }
+      return slowest;
+    };
+    const auto cuts = cuts_of("pipedream", 1, stages.yaml(), platform);
+    CAPTURE(stages.yaml(), slots);
+    REQUIRE(cuts == best_cuts(stages.count, slots, time_of));
+
+    std::vector<PipedreamState> states;
+    for (std::size_t s = 0; s < stages.count; ++s)
+      states.push_back({test::seconds(stages.time(s, s + 1)), {}, {}, Bytes{stages.output[s]}});
+    const auto program =
+        pipedream_partition(states, {{static_cast<std::uint32_t>(slots), ByteRate{1}}},
+                            {.compression_ratio = 1, .memory = std::nullopt, .straight = true});
+    REQUIRE(program->stage_time == test::seconds(time_of(cuts)));
+  }
+}
+
+TEST_CASE("an uneven network: an embedding and a head weigh on the ends, and are seen there") {
+  // Stages of parameters 8 0 0 0 8 and saved 1 each, times 1: balanced by time on two devices is
+  // three stages and two. By memory, with two microbatches kept in slot 0 and one in slot 1:
+  // 16 + 2 n | 16 + (5 - n): n = 1 gives 18 | 20, n = 2 gives 20 | 19.
+  std::string yaml = "workload: ends\nchain:\n";
+  for (int s = 0; s < 5; ++s)
+    yaml += fmt::format("  - {{name: s{}, forward: 1 s, backward: 1 s, saved: 1 B{}}}\n", s,
+                        s % 4 == 0 ? ", parameters: 8 B" : "");
+  const Workload workload = test::workload_of(yaml);
+  const Platform platform = test::platform_of(test::row_yaml(2, "0 s"));
+  const auto played = [&](const char* partition) {
+    return test::play_policy(
+        fmt::format("{{name: pipeline/1f1b, microbatches: 4, partition: {}}}", partition), workload,
+        platform);
+  };
+  const auto by_time = played("balanced"), by_memory = played("balanced-memory");
+  CHECK(std::pair(by_time.peak(MemoryId{0}), by_time.peak(MemoryId{1})) == std::pair(22L, 18L));
+  CHECK(std::pair(by_memory.peak(MemoryId{0}), by_memory.peak(MemoryId{1})) == std::pair(20L, 19L));
+  CHECK(by_time.metrics.processors[0].busy == test::seconds(4 * 3 * 2));
+  CHECK(by_memory.metrics.processors[0].busy == test::seconds(4 * 2 * 2));
+  test::require_claims_hold(by_memory);
+}
+
+TEST_CASE("a named partition refuses what it does not model") {
+  const auto error = [](const std::string& keys) {
+    try {
+      const Workload workload = test::workload_of(test::split_chain_yaml(4, {"1 s", "1 s", "1 s"}));
+      (void)test::planned(
+          "{name: pipeline/interleaved-1f1b, virtual_stages: 2, microbatches: 2, " + keys + "}",
+          workload, test::platform_of(test::row_yaml(2, "0 s")));
+    } catch (const InputError& problem) {
+      return std::string(problem.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(error("partition: pipedream") ==
+        "policy:1:82: error: `pipedream` cuts for one stage a device; virtual_stages is 2");
+  CHECK(error("partition: 1f1b-star") ==
+        "policy:1:82: error: `1f1b-star` finds the cuts for `pipeline/1f1b-star`; "
+        "`pipeline/interleaved-1f1b` has another schedule");
 }
 
 }  // namespace plimsoll

@@ -142,6 +142,28 @@ TEST_CASE("settings that make no difference are pointed out") {
   CHECK_FALSE(contains(text, "`memories.sram.capacity` makes"));
 }
 
+TEST_CASE("a periodic pipeline tells what is in flight and how far its period is from the bound") {
+  // Stages of 3 s on a device each. A limit of 1 B holds one microbatch on each: every stage
+  // waits for the whole way of 6 s, and at least 3 s is what each has to do.
+  const RanScenario ran = run_scenario(
+      "scenario: periodic\n"
+      "platform:\n"
+      "  platform: pair\n"
+      "  memories: {m0: {capacity: unlimited}, m1: {capacity: unlimited}}\n"
+      "  processors: {c0: {memory: m0}, c1: {memory: m1}}\n"
+      "  links: {l: {between: [m0, m1]}}\n"
+      "workload:\n"
+      "  workload: even\n"
+      "  chain:\n"
+      "    - {name: a, forward: 1 s, backward: 2 s, saved: 1 B}\n"
+      "    - {name: b, forward: 1 s, backward: 2 s, saved: 1 B}\n"
+      "policy: {name: pipeline/1f1b-star, memory_limit: 1 B}\n");
+  const std::string text = report_of(ran);
+  CHECK(contains(text, "keep 1, 1 microbatches in flight\n"));
+  CHECK(contains(text, "no period of its kind is shorter than 3 s; this one is 100 % longer;"));
+  CHECK(ran.results.front().claims.optimal == false);
+}
+
 TEST_CASE("reports keep to their width, with and without colour") {
   const std::string pipeline =
       "scenario: pipeline\n"

@@ -1,7 +1,5 @@
 #include "policy/hybrid/other_policy.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace plimsoll {

@@ -1,3 +1,4 @@
+#include "policy/claims_with_room.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/hybrid/pofo_runs.hpp"
 #include "policy/peak_bound.hpp"

@@ -42,8 +42,11 @@ template <class Parameters = PipelineParameters>
                 "stages held by one device; default " + std::to_string(virtual_stages))
       .optional(
           "partition", partition, located(partition_format()),
-          "`balanced` (by time, exact), or the numbers of chain stages before each cut; default: "
-          "one chain stage a slot where the counts are equal, else balanced")
+          "`balanced` (by time, exact), `balanced-memory` (the least greatest memory of a device, "
+          "exact), `pipedream` (PipeDream's program without replicas, with transfers), "
+          "`1f1b-star` (only pipeline/1f1b-star: the least period under its memory limit), or the "
+          "numbers of chain stages before each cut; default: one chain stage a slot where the "
+          "counts are equal, else balanced")
       .check({"virtual_stages"},
              [virtual_stages](Parameters& parameters, const Node& node, Diagnostics&) {
                if (node.find("virtual_stages") == nullptr)
@@ -62,5 +65,12 @@ void require_two_virtual_stages(const PipelineParameters& parameters);
 /// where one is unknown or named twice.
 [[nodiscard]] std::vector<ProcessorId> pipeline_devices(const Problem& problem,
                                                         const PipelineParameters& parameters);
+
+/// Throws InputError where the plan would have more than some ten million steps.
+void refuse_too_many_steps(const Problem& problem, const PipelineParameters& parameters);
+
+/// Throws InputError where no route joins the memories, which hold `what`, both ways.
+void require_link(const Problem& problem, MemoryId a, MemoryId b, const char* what,
+                  const Location& where);
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
+#include "policy/pipeline/optimizer_steps.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -152,10 +153,7 @@ class PipelinePlanner {
   }
 
   void require_route(MemoryId a, MemoryId b, const char* what) const {
-    if (problem_.topology.route(a, b) && problem_.topology.route(b, a)) return;
-    refuse_parameter(parameters_.where,
-                     fmt::format("no link joins `{}` and `{}`, which hold {}",
-                                 problem_.platform[a].name, problem_.platform[b].name, what));
+    require_link(problem_, a, b, what, parameters_.where);
   }
 
   /// One task, or two that overlap.
@@ -385,23 +383,10 @@ class PipelinePlanner {
     }
   }
 
-  /// An optimizer operator runs where a gradient that it reads was made, once for every memory. A
-  /// device makes none for a direction that no microbatch takes.
   void optimize() {
-    const Workload& workload = problem_.workload;
-    for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
-      std::vector<MemoryId> done;
-      for (const TensorId read : workload.list(workload.operators[op].reads)) {
-        const auto update = [&](std::uint32_t d) {
-          if (std::ranges::find(done, memory(d)) != done.end()) return;
-          if (!builder_.holds(read, 0, memory(d))) return;
-          builder_.compute(streams_[d], OperatorId{op});
-          done.push_back(memory(d));
-        };
-        std::ranges::for_each(slots_.makers(read), update);
-        if (turned_) std::ranges::for_each(turned_->makers(read), update);
-      }
-    }
+    std::vector<const Slots*> directions{&slots_};
+    if (turned_) directions.push_back(&*turned_);
+    add_optimizer_steps(builder_, problem_, directions, streams_);
   }
 
   const Problem& problem_;
@@ -425,17 +410,6 @@ class PipelinePlanner {
   StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
-
-/// The most steps of a pipeline's plan: a few GB.
-constexpr std::size_t kMostSteps = 10'000'000;
-
-void refuse_too_many_steps(const Problem& problem, const PipelineParameters& parameters) {
-  const std::size_t operators = problem.workload.operators.size();
-  if (operators <= kMostSteps / static_cast<std::size_t>(parameters.microbatches)) return;
-  refuse_parameter(parameters.where,
-                   fmt::format("{} microbatches of {} operators are more than {} steps",
-                               parameters.microbatches, operators, kMostSteps));
-}
 
 Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
                       const Schedule& schedule, const Partition& partition,

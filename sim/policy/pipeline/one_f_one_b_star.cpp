@@ -1,0 +1,177 @@
+#include "base/quantity_text.hpp"
+#include "policy/budget.hpp"
+#include "policy/pipeline/next_fit.hpp"
+#include "policy/pipeline/partition.hpp"
+#include "policy/pipeline/placement.hpp"
+#include "policy/registry.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+struct StarParameters : PipelineParameters {
+  std::optional<Located<Time>> period;
+  std::optional<Located<Bytes>> memory_limit;
+};
+
+Record<StarParameters> star_record() {
+  auto record = pipeline_record<StarParameters>("pipeline/1f1b-star");
+  record
+      .optional("period", &StarParameters::period, located(quantity<Time>()),
+                "time from microbatch to microbatch that the counts in flight are made for; "
+                "default: the least")
+      .optional("memory_limit", &StarParameters::memory_limit, located(quantity<Bytes>()),
+                "bytes of each device's memory for all that is there; default: no limit");
+  return record;
+}
+
+class StarPlanner {
+ public:
+  StarPlanner(const Problem& problem, const StarParameters& parameters)
+      : problem_(problem),
+        parameters_(parameters),
+        devices_(pipeline_devices(problem, parameters)),
+        partition_(first_partition()),
+        microbatches_(std::max(parameters.microbatches, microbatches_for_period(devices_.size()))),
+        costs_(problem, devices_, microbatches_, parameters.where),
+        limits_(limits()),
+        search_(costs_, limits_, is_free() ? std::vector<std::size_t>{} : partition_.cuts) {}
+
+  Planned run() {
+    PipelineParameters played = parameters_;
+    played.microbatches = microbatches_;
+    refuse_too_many_steps(problem_, played);
+    const auto period = parameters_.period ? given_period() : search_.least_period();
+    const auto cuts = period ? search_.cuts_for(*period) : std::nullopt;
+    if (!cuts) return too_little(period.value_or(costs_.whole()));
+    return plan(*cuts, *period);
+  }
+
+ private:
+  bool is_free() const {
+    const auto* name =
+        parameters_.partition ? std::get_if<std::string>(&parameters_.partition->value) : nullptr;
+    return name != nullptr && *name == "1f1b-star";
+  }
+
+  Partition first_partition() const {
+    PipelineParameters parameters = parameters_;
+    parameters.microbatches =
+        std::max(parameters.microbatches, microbatches_for_period(devices_.size()));
+    if (!is_free()) return partition_for(problem_, parameters, devices_);
+    const std::size_t stages = problem_.chain.stages.size();
+    if (devices_.size() > kMostRuns / stages / stages)
+      refuse_parameter(parameters_.partition->where,
+                       fmt::format("`1f1b-star` looks at every run of {} stages on {} devices; it "
+                                   "does so for at most {}",
+                                   stages, devices_.size(), kMostRuns));
+    parameters.partition.reset();
+    return partition_for(problem_, parameters, devices_);
+  }
+
+  std::vector<Bytes> limits() const {
+    std::vector<Bytes> limits(devices_.size(), Bytes::unlimited());
+    if (!parameters_.memory_limit) return limits;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      for (std::size_t other = 0; other < d; ++other)
+        if (memory(other) == memory(d))
+          refuse_parameter(parameters_.memory_limit->where,
+                           fmt::format("`memory_limit` is for devices with memories of their own; "
+                                       "two share `{}`",
+                                       problem_.platform[memory(d)].name));
+      limits[d] = std::min(parameters_.memory_limit->value, problem_.platform[memory(d)].usable());
+    }
+    return limits;
+  }
+
+  MemoryId memory(std::size_t device) const { return problem_.platform[devices_[device]].memory; }
+
+  std::optional<Time> given_period() const {
+    const Time period = parameters_.period->value;
+    const std::vector<Bytes> none(devices_.size(), Bytes::unlimited());
+    const NextFit unlimited(costs_, none, is_free() ? std::vector<std::size_t>{} : partition_.cuts);
+    if (const Time least = *unlimited.least_period(); period < least)
+      refuse_parameter(parameters_.period->where,
+                       fmt::format("a period of {} is shorter than what a device or link does in "
+                                   "it; expected at least {}",
+                                   to_text(period), to_text(least)));
+    return std::min(period, costs_.whole());  // beyond, one in flight is all that there is
+  }
+
+  /// Answers with the device that has the least room left over.
+  Infeasible too_little(Time period) const {
+    const Bytes smallest = *search_.least_cap(period);
+    std::size_t tightest = 0;
+    for (std::size_t d = 1; d < devices_.size(); ++d)
+      if (limits_[d] < limits_[tightest]) tightest = d;
+    return infeasible(problem_, devices_[tightest], limits_[tightest], smallest);
+  }
+
+  Plan plan(const std::vector<std::size_t>& cuts, Time period) const {
+    const PeriodicPattern pattern = search_.pattern(cuts, period);
+    const Partition partition{cuts};
+    const Slots slots(problem_, partition, devices_,
+                      loop_placement(static_cast<std::uint32_t>(devices_.size()), 1));
+    Plan plan = periodic_plan(problem_, parameters_.name, slots, devices_, pattern, microbatches_);
+    plan.bounds.period = bound(cuts);
+    if (!parameters_.period && plan.claims.period)
+      plan.claims.optimal = *plan.claims.period == *plan.bounds.period;
+    return plan;
+  }
+
+  /// Of free cuts, or of these.
+  Time bound(const std::vector<std::size_t>& cuts) const {
+    if (is_free()) return costs_.bound();
+    Time greatest;
+    for (std::size_t slot = 0; slot < devices_.size(); ++slot) {
+      greatest = std::max(greatest, costs_.forward(slot, cuts[slot], cuts[slot + 1]) +
+                                        costs_.backward(slot, cuts[slot], cuts[slot + 1]));
+      if (slot > 0) greatest = std::max(greatest, costs_.cut(slot, cuts[slot]).load());
+    }
+    return greatest;
+  }
+
+  static constexpr std::size_t kMostRuns = 4'000'000;
+
+  const Problem& problem_;
+  const StarParameters& parameters_;
+  const std::vector<ProcessorId> devices_;
+  const Partition partition_;
+  const std::int64_t microbatches_;
+  const PeriodicCosts costs_;
+  const std::vector<Bytes> limits_;
+  const NextFit search_;
+};
+
+Planned plan_star(const Problem& problem, const StarParameters& parameters) {
+  require_one_virtual_stage(parameters);
+  return StarPlanner(problem, parameters).run();
+}
+
+}  // namespace
+
+PolicyInfo pipeline_1f1b_star_policy() {
+  return make_policy<StarParameters>(
+      {.name = "pipeline/1f1b-star",
+       .summary = "A periodic 1F1B with the fewest microbatches in flight on every stage at once.",
+       .paper = "Beaumont, Eyraud-Dubois, Shilova 2020, \"Pipelined Model Parallelism: Complexity "
+                "Results and Memory Considerations\", hal-02968802; as reconstructed: Next-Fit "
+                "from the last stage, a half-duplex link as one more item",
+       .assumes = "one stage a device, links that no two cuts share; one version of the "
+                  "parameters with its gradient, the optimizer at the end; plays as many "
+                  "microbatches as the steady state takes, at least `microbatches`",
+       .guarantees =
+           "no schedule of these stages at that period has fewer in flight on any of them; the "
+           "period is the least for its bound on memory (what is kept, two gradients on their way "
+           "at a cut, the largest operator), with `partition: 1f1b-star` over all cuts; peaks keep "
+           "to the limit. A given period that is longer than its counts need is not waited for",
+       .complexity = "O(log(time) x stages + microbatches x operators); free cuts "
+                     "O(log(time) x devices x stages^2)"},
+      star_record(), plan_star);
+}
+
+}  // namespace plimsoll

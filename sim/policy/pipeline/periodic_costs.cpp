@@ -1,0 +1,118 @@
+#include "policy/pipeline/periodic_costs.hpp"
+
+#include "policy/copy_time.hpp"
+#include "policy/pipeline/pipeline_parameters.hpp"
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+PeriodicCosts::PeriodicCosts(const Problem& problem, const std::vector<ProcessorId>& devices,
+                             std::int64_t microbatches, const Location& where)
+    : problem_(problem),
+      devices_(devices),
+      microbatches_(microbatches),
+      bytes_(stage_bytes(problem)),
+      fixed_(1),
+      saved_(1) {
+  for (std::size_t slot = 1; slot < devices.size(); ++slot)
+    require_link(problem, problem.platform[devices[slot - 1]].memory,
+                 problem.platform[devices[slot]].memory, "neighbouring stages", where);
+  require_links_apart(where);
+  for (const ProcessorId device : devices) add_times(problem, device);
+  for (const StageBytes& stage : bytes_) {
+    fixed_.push_back(fixed_.back() + stage.resident + stage.each * microbatches);
+    saved_.push_back(saved_.back() + stage.saved);
+  }
+}
+
+void PeriodicCosts::add_times(const Problem& problem, ProcessorId device) {
+  const std::vector<Time> times = durations(problem.workload, problem.platform, device);
+  auto &forward = forward_.emplace_back(1), &backward = backward_.emplace_back(1);
+  for (std::size_t s = 0; s < problem.chain.stages.size(); ++s) {
+    const ChainStage& stage = problem.chain.stages[s];
+    forward.push_back(forward.back());
+    backward.push_back(backward.back());
+    for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op)
+      forward.back() += times[op];
+    for (const OperatorId op : problem.chain.backward(s)) backward.back() += times[index(op)];
+  }
+}
+
+void PeriodicCosts::require_links_apart(const Location& where) const {
+  std::map<std::pair<LinkId, std::uint32_t>, std::size_t> user;  // of a link's direction
+  for (std::size_t slot = 1; slot < devices_.size(); ++slot) {
+    const MemoryId a = problem_.platform[devices_[slot - 1]].memory;
+    const MemoryId b = problem_.platform[devices_[slot]].memory;
+    for (const Route* route : {problem_.topology.route(a, b), problem_.topology.route(b, a)}) {
+      if (route->latency == Time{} && route->bandwidth.is_unlimited()) continue;
+      for (const Hop& hop : route->hops) {
+        const Link& link = problem_.platform[hop.link];
+        const std::uint32_t direction = link.duplex == Duplex::half ? 0U : hop.direction;
+        const auto [first, fresh] = user.emplace(std::pair{hop.link, direction}, slot);
+        if (!fresh && first->second != slot)
+          refuse_parameter(
+              where, fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
+                                 "one direction; a periodic pattern gives each cut its own",
+                                 link.name));
+      }
+    }
+  }
+}
+
+PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const {
+  const MemoryId from = problem_.platform[devices_[slot - 1]].memory;
+  const MemoryId to = problem_.platform[devices_[slot]].memory;
+  const ChainStage& before = problem_.chain.stages[stage - 1];
+  Cut cut{copy_time(problem_, from, to, before.output_bytes),
+          copy_time(problem_, to, from, before.gradient_bytes)};
+  if (from != to)
+    cut.one_at_a_time = std::ranges::any_of(
+        problem_.topology.route(from, to)->hops,
+        [&](const Hop& hop) { return problem_.platform[hop.link].duplex == Duplex::half; });
+  return cut;
+}
+
+Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end,
+                            const KeptCounts& kept, Bytes passing) const {
+  Bytes sum =
+      fixed_[end] - fixed_[begin] + (saved_[end] - saved_[begin]) * kept.in_flight + passing;
+  if (slot > 0)
+    sum += bytes_[begin].received * kept.received +
+           bytes_[begin - 1].received_gradient * kept.sent_gradients;
+  if (slot + 1 < slots())
+    sum += bytes_[end - 1].received_gradient * kept.received_gradients +
+           bytes_[end - 1].unsaved_output * kept.in_flight;
+  return sum;
+}
+
+Time PeriodicCosts::bound() const {
+  Time all, greatest;
+  for (std::size_t s = 0; s < stages(); ++s) {
+    Time least = Time::unlimited();
+    for (std::size_t slot = 0; slot < slots(); ++slot)
+      least = std::min(least, forward(slot, s, s + 1) + backward(slot, s, s + 1));
+    all += least;
+    greatest = std::max(greatest, least);
+  }
+  const auto share = static_cast<std::int64_t>(slots());
+  return std::max(greatest, Time{all.count() / share + (all.count() % share == 0 ? 0 : 1)});
+}
+
+Time PeriodicCosts::whole() const {
+  Time sum{1};
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    sum += forward(slot, 0, stages()) + backward(slot, 0, stages());
+    Time longest;
+    for (std::size_t s = 1; slot > 0 && s < stages(); ++s)
+      longest = std::max(longest, cut(slot, s).value + cut(slot, s).gradient);
+    sum += longest;
+  }
+  return sum;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,71 @@
+/// What runs of stages cost on the devices of a pipeline that repeats a pattern.
+#pragma once
+
+#include "policy/pipeline/stage_bytes.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace plimsoll {
+
+/// How many microbatches a slot keeps at once.
+struct KeptCounts {
+  std::int64_t in_flight = 1;       ///< from the start of the forward to the end of the backward
+  std::int64_t received = 1;        ///< values that came over the cut before it
+  std::int64_t sent_gradients = 1;  ///< on their way over that cut
+  std::int64_t received_gradients = 1;  ///< that came over the cut after it
+};
+
+/// Slots are one a device, in the order of the devices; stages [begin, end) are a slot.
+class PeriodicCosts {
+ public:
+  /// `microbatches` of a plan. Throws InputError where no link joins neighbours, or where messages
+  /// of two cuts use one link in one direction: a pattern gives each its own.
+  PeriodicCosts(const Problem& problem, const std::vector<ProcessorId>& devices,
+                std::int64_t microbatches, const Location& where);
+
+  [[nodiscard]] std::size_t stages() const { return bytes_.size(); }
+  [[nodiscard]] std::size_t slots() const { return devices_.size(); }
+  [[nodiscard]] Time forward(std::size_t slot, std::size_t begin, std::size_t end) const {
+    return forward_[slot][end] - forward_[slot][begin];
+  }
+  [[nodiscard]] Time backward(std::size_t slot, std::size_t begin, std::size_t end) const {
+    return backward_[slot][end] - backward_[slot][begin];
+  }
+
+  struct Cut {
+    Time value, gradient;
+    bool one_at_a_time = false;
+    /// The longest that the link is taken for one microbatch.
+    [[nodiscard]] Time load() const {
+      return one_at_a_time ? value + gradient : std::max(value, gradient);
+    }
+  };
+  /// Between slots `slot` - 1 and `slot`, which begins with stage `stage`.
+  [[nodiscard]] Cut cut(std::size_t slot, std::size_t stage) const;
+
+  /// At most so much is there at once. `passing`: the greatest StageBytes::passing of the slot.
+  [[nodiscard]] Bytes memory(std::size_t slot, std::size_t begin, std::size_t end,
+                             const KeptCounts& kept, Bytes passing) const;
+  [[nodiscard]] Bytes passing(std::size_t stage) const { return bytes_[stage].passing; }
+
+  /// No cut into these slots has a shorter period, whatever its memory: the greatest stage where it
+  /// is fastest, and all of them shared equally.
+  [[nodiscard]] Time bound() const;
+  /// Everything one after the other.
+  [[nodiscard]] Time whole() const;
+
+ private:
+  void add_times(const Problem& problem, ProcessorId device);
+  void require_links_apart(const Location& where) const;
+
+  const Problem& problem_;
+  const std::vector<ProcessorId>& devices_;
+  const std::int64_t microbatches_;
+  const std::vector<StageBytes> bytes_;
+  std::vector<std::vector<Time>> forward_, backward_;  ///< by slot, over the first stages
+  std::vector<Bytes> fixed_, saved_;                   ///< over the first stages
+};
+
+}  // namespace plimsoll

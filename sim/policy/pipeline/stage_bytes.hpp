@@ -1,0 +1,25 @@
+/// What each stage of a chain asks of a memory, for planners that look at sums over runs of stages.
+#pragma once
+
+#include "policy/policy.hpp"
+
+#include <vector>
+
+namespace plimsoll {
+
+struct StageBytes {
+  Bytes resident;  ///< parameters, their gradients, optimizer state
+  Bytes each;      ///< inputs of the step and what stays: for every microbatch of a plan, all along
+  Bytes saved;     ///< from the forward until the backward, for every microbatch in flight
+  Bytes received;  ///< a_{i-1}, where another memory makes it: until the backward
+  Bytes received_gradient;  ///< delta_i, likewise
+  Bytes unsaved_output;     ///< a_i where no backward reads it: until it is sent
+  /// The most that is there beside all of those while one of its operators runs: workspace,
+  /// gradients and values on their way.
+  Bytes passing;
+};
+
+/// By stage. What two stages share counts in both. O(operators + reads).
+[[nodiscard]] std::vector<StageBytes> stage_bytes(const Problem& problem);
+
+}  // namespace plimsoll

@@ -1,0 +1,322 @@
+// 1F1B*: against all patterns of small instances, over all cuts, and played.
+#include "policy/pipeline/next_fit.hpp"
+#include "property/random_chains.hpp"
+#include "support/policies.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+using test::Dice;
+using test::Played;
+
+/// Times in ps, so that every period can be tried.
+struct Stages {
+  std::vector<std::int64_t> forward, backward, output, saved, parameters;
+
+  Stages(Dice& dice, std::size_t count, std::int64_t longest, std::int64_t largest_output) {
+    for (std::size_t s = 0; s < count; ++s) {
+      forward.push_back(dice(0, longest));
+      backward.push_back(dice(1, longest));
+      output.push_back(dice(0, largest_output));
+      saved.push_back(output.back() + dice(0, 9));
+      parameters.push_back(dice(0, 6));
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return forward.size(); }
+
+  [[nodiscard]] std::string yaml() const {
+    std::string text = "workload: stages\nchain:\n";
+    for (std::size_t s = 0; s < count(); ++s)
+      text += fmt::format(
+          "  - {{name: s{}, forward: {} ps, backward: {} ps, output: {} B, saved: {} B, "
+          "parameters: {} B}}\n",
+          s, forward[s], backward[s], output[s], saved[s], parameters[s]);
+    return text;
+  }
+};
+
+std::string row_of(std::size_t devices, const std::string& link) {
+  std::string memories, processors, links;
+  for (std::size_t i = 0; i < devices; ++i) {
+    memories += fmt::format("  hbm{}: {{capacity: unlimited}}\n", i);
+    processors += fmt::format("  gpu{0}: {{memory: hbm{0}}}\n", i);
+    if (i + 1 < devices)
+      links += fmt::format("  l{0}: {{between: [hbm{0}, hbm{1}]{2}}}\n", i, i + 1, link);
+  }
+  if (!links.empty()) links = "links:\n" + links;
+  return "platform: row\nmemories:\n" + memories + "processors:\n" + processors + links;
+}
+
+/// Whether two things that last `a` and `b` from `x` and `y` on overlap when they repeat.
+bool collide(std::int64_t x, std::int64_t a, std::int64_t y, std::int64_t b, std::int64_t period) {
+  for (std::int64_t i = 0; i < a; ++i)
+    for (std::int64_t j = 0; j < b; ++j)
+      if ((x + i - y - j) % period == 0) return true;
+  return false;
+}
+
+/// Every pattern of one stage a device with starts on the grid: the fewest in flight on each stage.
+struct AllPatterns {
+  const Stages& stages;
+  const std::int64_t period, horizon;
+  std::vector<std::int64_t> forward, fewest;
+
+  void forwards() {
+    const std::size_t s = forward.size();
+    if (s == stages.count()) {
+      std::vector<std::int64_t> in_flight(s);
+      backwards(s, forward.back() + stages.forward.back(), in_flight);
+      return;
+    }
+    const std::int64_t from = s == 0 ? 0 : forward.back() + stages.forward[s - 1];
+    for (std::int64_t start = from; start <= (s == 0 ? 0 : horizon); ++start) {
+      forward.push_back(start);
+      forwards();
+      forward.pop_back();
+    }
+  }
+
+  void backwards(std::size_t left, std::int64_t from, std::vector<std::int64_t>& in_flight) {
+    if (left == 0) {
+      for (std::size_t s = 0; s < in_flight.size(); ++s)
+        fewest[s] = std::min(fewest[s], in_flight[s]);
+      return;
+    }
+    const std::size_t s = left - 1;
+    for (std::int64_t start = from; start <= horizon; ++start) {
+      if (collide(forward[s], stages.forward[s], start, stages.backward[s], period)) continue;
+      const std::int64_t end = start + stages.backward[s];
+      in_flight[s] = std::max<std::int64_t>(1, (end - forward[s] + period - 1) / period);
+      backwards(s, end, in_flight);
+    }
+  }
+};
+
+/// 1F1B* without messages, from the last stage to the first: loads in, counts out.
+std::vector<std::int64_t> next_fit_counts(const std::vector<std::int64_t>& loads,
+                                          std::int64_t period) {
+  std::vector<std::int64_t> counts(loads.size());
+  std::int64_t bin = 1, filled = 0;
+  for (std::size_t s = loads.size(); s-- > 0;) {
+    if (filled + loads[s] > period) {
+      ++bin;
+      filled = 0;
+    }
+    filled += loads[s];
+    counts[s] = bin;
+  }
+  return counts;
+}
+
+/// The least period over all cuts for which every slot's parameters, gradients and saved values
+/// fit.
+std::int64_t least_period(const Stages& stages, std::size_t slots, std::int64_t limit) {
+  std::int64_t best = INT64_MAX;
+  for (std::uint32_t mask = 0; mask < 1U << (stages.count() - 1); ++mask) {
+    if (static_cast<std::size_t>(__builtin_popcount(mask)) + 1 != slots) continue;
+    std::vector<std::int64_t> loads(1), saved(1), fixed(1);
+    for (std::size_t s = 0; s < stages.count(); ++s) {
+      if (s > 0 && (mask >> (s - 1) & 1U) != 0)
+        for (auto* sums : {&loads, &saved, &fixed}) sums->push_back(0);
+      loads.back() += stages.forward[s] + stages.backward[s];
+      saved.back() += stages.saved[s];
+      fixed.back() += 2 * stages.parameters[s];
+    }
+    std::int64_t all = 0, greatest = 1;
+    for (const std::int64_t load : loads) {
+      all += load;
+      greatest = std::max(greatest, load);
+    }
+    for (std::int64_t period = greatest; period <= std::max(all, greatest); ++period) {
+      const auto counts = next_fit_counts(loads, period);
+      bool fits = true;
+      for (std::size_t k = 0; k < slots; ++k) fits &= fixed[k] + counts[k] * saved[k] <= limit;
+      if (!fits) continue;
+      best = std::min(best, period);
+      break;
+    }
+  }
+  return best;
+}
+
+std::variant<Played, Bytes> play_or_least(const std::string& policy, const Workload& workload,
+                                          const Platform& platform) {
+  const Topology topology(platform);
+  const ChainView view = chain_view(workload);
+  Planned planned = test::bound_policy(policy).plan(Problem{workload, view, platform, topology});
+  if (const auto* no = std::get_if<Infeasible>(&planned)) return no->smallest_budget;
+  return test::play(std::get<Plan>(std::move(planned)), workload, platform);
+}
+
+}  // namespace
+
+TEST_CASE("1f1b-star keeps the fewest in flight of all patterns, on all stages at once") {
+  Dice dice(20240914);
+  for (int round = 0; round < 60; ++round) {
+    const std::size_t count = round < 52 ? 2 : 3;
+    const Stages stages(dice, count, count == 2 ? 4 : 2, 0);
+    std::int64_t period = 1, all = 0;
+    for (std::size_t s = 0; s < count; ++s) {
+      period = std::max(period, stages.forward[s] + stages.backward[s]);
+      all += stages.forward[s] + stages.backward[s];
+    }
+    period += dice(0, 3);
+    AllPatterns patterns{
+        stages, period, all + period + 1, {}, std::vector<std::int64_t>(count, INT64_MAX)};
+    patterns.forwards();
+    const Played run =
+        test::play_policy(fmt::format("{{name: pipeline/1f1b-star, period: {} ps}}", period),
+                          test::workload_of(stages.yaml()), test::platform_of(row_of(count, "")));
+    CAPTURE(stages.yaml(), period);
+    REQUIRE(run.plan.claims.in_flight == patterns.fewest);
+    REQUIRE(run.execution.period <= Time{period});
+    for (std::size_t s = 0; s < count; ++s)
+      REQUIRE(run.peak(MemoryId{static_cast<std::uint32_t>(s)}) ==
+              2 * stages.parameters[s] + patterns.fewest[s] * stages.saved[s]);
+    test::require_claims_hold(run);
+  }
+}
+
+TEST_CASE("1f1b-star with free cuts has the least period of all cuts under the limit") {
+  Dice dice(20240915);
+  int feasible = 0;
+  for (int round = 0; round < 250; ++round) {
+    const Stages stages(dice, static_cast<std::size_t>(dice(1, 6)), 6, 0);
+    const auto slots =
+        static_cast<std::size_t>(dice(1, std::min<std::int64_t>(4, std::ssize(stages.forward))));
+    const std::int64_t limit = dice(10, 60);
+    const auto answer = play_or_least(
+        fmt::format("{{name: pipeline/1f1b-star, partition: 1f1b-star, memory_limit: {} B}}",
+                    limit),
+        test::workload_of(stages.yaml()), test::platform_of(row_of(slots, "")));
+    const std::int64_t least = least_period(stages, slots, limit);
+    CAPTURE(stages.yaml(), slots, limit);
+    if (const auto* bytes = std::get_if<Bytes>(&answer)) {
+      REQUIRE(least == INT64_MAX);
+      REQUIRE(least_period(stages, slots, bytes->count()) != INT64_MAX);
+      REQUIRE(least_period(stages, slots, bytes->count() - 1) == INT64_MAX);
+      continue;
+    }
+    ++feasible;
+    const Played& run = std::get<Played>(answer);
+    REQUIRE(run.execution.period == Time{least});
+    REQUIRE(*run.plan.bounds.period <= run.execution.period);
+    for (std::size_t d = 0; d < slots; ++d)
+      REQUIRE(run.peak(MemoryId{static_cast<std::uint32_t>(d)}) <= limit);
+    test::require_claims_hold(run);
+  }
+  CHECK(feasible > 100);
+}
+
+TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the limit") {
+  Dice dice(20240916);
+  int unlimited = 0, limited = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Stages stages(dice, static_cast<std::size_t>(dice(2, 5)), 9, 6);
+    std::string link = fmt::format(", bandwidth: {} TB/s", dice(1, 3));
+    if (dice(0, 1) == 1) link += fmt::format(", latency: {} ps", dice(0, 7));
+    if (dice(0, 1) == 1) link += ", duplex: half";
+    const Workload workload = test::workload_of(stages.yaml());
+    const Platform platform = test::platform_of(row_of(stages.count(), link));
+    const std::string name = "{name: pipeline/1f1b-star, microbatches: 120";
+    CAPTURE(stages.yaml(), link);
+
+    const Played run = test::play_policy(name + "}", workload, platform);
+    REQUIRE(run.plan.claims.period);
+    test::require_claims_hold(run);
+    REQUIRE(run.execution.period == *run.plan.bounds.period);
+    ++unlimited;
+
+    std::int64_t most = 0;
+    for (std::size_t d = 0; d < stages.count(); ++d)
+      most = std::max(most, run.peak(MemoryId{static_cast<std::uint32_t>(d)}));
+    const std::int64_t limit = most * dice(5, 10) / 10;
+    auto answer =
+        play_or_least(name + fmt::format(", memory_limit: {} B}}", limit), workload, platform);
+    std::int64_t kept_to = limit;
+    if (const auto* bytes = std::get_if<Bytes>(&answer)) {
+      REQUIRE(bytes->count() > limit);
+      kept_to = bytes->count();
+      answer =
+          play_or_least(name + fmt::format(", memory_limit: {} B}}", kept_to), workload, platform);
+    } else {
+      ++limited;
+    }
+    const Played& tight = std::get<Played>(answer);
+    REQUIRE(tight.plan.claims.period);
+    test::require_claims_hold(tight);
+    REQUIRE(tight.execution.period >= run.execution.period);
+    for (std::size_t d = 0; d < stages.count(); ++d)
+      REQUIRE(tight.peak(MemoryId{static_cast<std::uint32_t>(d)}) <= kept_to);
+  }
+  CHECK(unlimited == 400);
+  CHECK(limited > 100);
+}
+
+TEST_CASE("1f1b-star refuses links that two cuts would share in one direction") {
+  // Over a switch, device 1 sends its values and its gradients up the same link.
+  const auto star = [](const std::string& link) {
+    std::string memories, processors, links;
+    for (int i = 0; i < 3; ++i) {
+      memories += fmt::format("  m{}: {{capacity: unlimited}}\n", i);
+      processors += fmt::format("  c{0}: {{memory: m{0}}}\n", i);
+      links += fmt::format("  u{0}: {{between: [m{0}, sw]{1}}}\n", i, link);
+    }
+    return test::platform_of("platform: star\nswitches: [sw]\nmemories:\n" + memories +
+                             "processors:\n" + processors + "links:\n" + links);
+  };
+  Dice dice(20240917);
+  const Workload workload = test::workload_of(Stages(dice, 3, 5, 3).yaml());
+  CHECK_THROWS_WITH(test::planned("pipeline/1f1b-star", workload, star(", latency: 1 ps")),
+                    "policy:1:1: error: link `u1` carries the messages of two cuts of the pipeline "
+                    "in one direction; a periodic pattern gives each cut its own");
+  const Played run = test::play_policy("pipeline/1f1b-star", workload, star(""));
+  CHECK(run.execution.period == *run.plan.bounds.period);
+}
+
+TEST_CASE("1f1b-star does not wait for a period that is longer than everything") {
+  // One in flight, so a period is the whole way there and back: 2 x 3 s.
+  const Played run = test::play_policy(
+      "{name: pipeline/1f1b-star, period: 100 d}",
+      test::workload_of("workload: w\nchain:\n  - {name: a, forward: 1 s, backward: 2 s, saved: 1 "
+                        "B}\n  - {name: b, forward: 1 s, backward: 2 s, saved: 1 B}\n"),
+      test::platform_of(row_of(2, "")));
+  CHECK(run.plan.claims.in_flight == std::vector<std::int64_t>{1, 1});
+  CHECK(run.execution.period == test::seconds(6));
+  test::require_claims_hold(run);
+}
+
+TEST_CASE("what 1f1b-star cannot do, it says") {
+  const auto error = [](const std::string& keys, const std::string& platform) {
+    const std::string chain =
+        "workload: w\nchain:\n  - {name: a, forward: 1 s, backward: 2 s, output: 1 B, saved: 1 B}\n"
+        "  - {name: b, forward: 1 s, backward: 1 s, saved: 1 B}\n";
+    try {
+      (void)test::planned("{name: pipeline/1f1b-star" + keys + "}", test::workload_of(chain),
+                          test::platform_of(platform));
+    } catch (const InputError& problem) {
+      return std::string(problem.what());
+    }
+    return std::string("no error");
+  };
+  CHECK(error(", period: 2 s", row_of(2, "")) ==
+        "policy:1:36: error: a period of 2 s is shorter than what a device or link does in it; "
+        "expected at least 3 s");
+  CHECK(error(", virtual_stages: 2", row_of(2, "")) ==
+        "policy:1:8: error: `pipeline/1f1b-star` holds one stage a device; virtual_stages is 2");
+  CHECK(error(", memory_limit: 9 B",
+              "platform: one\nmemories:\n  ram: {capacity: unlimited}\nprocessors:\n"
+              "  c0: {memory: ram}\n  c1: {memory: ram}\n") ==
+        "policy:1:42: error: `memory_limit` is for devices with memories of their own; two share "
+        "`ram`");
+  CHECK(error("",
+              "platform: star\nswitches: [sw]\nmemories:\n  m0: {capacity: unlimited}\n"
+              "  m1: {capacity: unlimited}\nprocessors:\n  c0: {memory: m0}\n  c1: {memory: m1}\n"
+              "links:\n  u0: {between: [m0, sw]}\n") ==
+        "policy:1:8: error: no link joins `m0` and `m1`, which hold neighbouring stages");
+}
+
+}  // namespace plimsoll
