@@ -200,16 +200,16 @@ Metrics measure(const Program& program, const Execution& execution, std::int64_t
 
   metrics.makespan = execution.makespan;
   metrics.period = execution.period;
-  // A period of a periodic plan is that of one microbatch.
+  // A period of a periodic plan is that of one microbatch; it may play more than a mini-batch has.
   const Workload& workload = *program.workload;
   const bool is_periodic = program.plan->steady_from_microbatch.has_value();
-  const std::int64_t periods = is_periodic ? program.plan->microbatches : 1;
-  const std::int64_t samples = is_periodic ? workload.microbatch * periods : workload.batch;
-  const double seconds =
-      in_seconds(execution.makespan) +
-      static_cast<double>((iterations - 1) * periods) * in_seconds(execution.period);
+  const double played = is_periodic ? program.plan->microbatches : 1;
+  const double batches = is_periodic ? played / static_cast<double>(workload.microbatches) : 1;
+  const double seconds = in_seconds(execution.makespan) + static_cast<double>(iterations - 1) *
+                                                              played * in_seconds(execution.period);
   if (seconds > 0)
-    metrics.throughput = static_cast<double>(samples) * static_cast<double>(iterations) / seconds;
+    metrics.throughput =
+        static_cast<double>(workload.batch) * batches * static_cast<double>(iterations) / seconds;
   if (!program.operator_energy.empty()) metrics.energy = EnergyBill(program, execution).run();
   return metrics;
 }

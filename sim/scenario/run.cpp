@@ -45,14 +45,17 @@ Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool spl
                    const Location& where) {
   WorkloadOptions options = scenario.workload_options;
   options.split_backward = split_backward;
-  if (microbatches == 1 || !states_batch(scenario)) return build(scenario.workload, options);
-  const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
-  if (batch % microbatches != 0)
-    throw InputError(
-        {{Severity::error, where,
-          fmt::format("{} microbatches do not divide a batch of {}", microbatches, batch), ""}});
-  options.microbatch = batch / microbatches;
-  return build(scenario.workload, options);
+  if (microbatches > 1 && states_batch(scenario)) {
+    const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
+    if (batch % microbatches != 0)
+      throw InputError(
+          {{Severity::error, where,
+            fmt::format("{} microbatches do not divide a batch of {}", microbatches, batch), ""}});
+    options.microbatch = batch / microbatches;
+  }
+  Workload workload = build(scenario.workload, options);
+  workload.microbatches = microbatches;
+  return workload;
 }
 
 /// The policy `none`, on the processor that `policy` runs on.

@@ -98,6 +98,8 @@ struct Workload {
   std::string name;
   std::int64_t batch = 1;       ///< samples of the whole mini-batch
   std::int64_t microbatch = 1;  ///< samples of what the bytes and times here describe
+  std::int64_t microbatches =
+      1;  ///< of the mini-batch, whether or not it says how many samples it has
   std::vector<Tensor> tensors;
   std::vector<Operator> operators;
   std::vector<TensorId> tensor_lists;

@@ -121,10 +121,11 @@ TEST_CASE("the steady period is the busiest stage's, whatever the times") {
 
 TEST_CASE("throughput of a periodic plan counts a period for each microbatch") {
   // One device, F + BW = 3 s: two mini-batches of four microbatches take 12 s each.
-  const Workload workload = test::workload_of(
+  Workload workload = test::workload_of(
       "workload: w\nbatch: 8\nchain:\n"
       "  - {name: s, forward: 1 s, backward: 2 s, "
       "saved: 1 B}\n");
+  workload.microbatches = 4;
   const Platform platform = row(1);
   const Played it =
       test::play(test::planned("{name: pipeline/pipedream, microbatches: 4}", workload, platform),

@@ -3,6 +3,7 @@
 #include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
 #include "policy/pipeline/optimizer_steps.hpp"
+#include "policy/pipeline/task_runs.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ class PipelinePlanner {
         schedule_(schedule),
         devices_(devices),
         slots_(problem, partition, devices, schedule.placement),
+        runs_(problem.workload, slots_),
         builder_(problem.workload, problem.platform, parameters.name),
         times_(devices.size()),
         moves_(devices.size()),
@@ -53,7 +55,7 @@ class PipelinePlanner {
       progress = false;
       for (std::uint32_t d = 0; d < devices_.size(); ++d) {
         if (next[d] == schedule_.orders[d].size()) continue;
-        const std::span<const Task> tasks = next_tasks(d, next[d]);
+        const std::span<const Task> tasks = next_tasks(schedule_.orders[d], next[d]);
         if (!std::ranges::all_of(tasks, [&](const Task& task) { return inputs_made(task); }))
           continue;
         emit(tasks, d);
@@ -75,55 +77,6 @@ class PipelinePlanner {
   std::size_t microbatches() const { return static_cast<std::size_t>(parameters_.microbatches); }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
 
-  /// Steps of the tasks of a slot.
-  struct StepCounts {
-    std::size_t forwards = 0;
-    std::size_t inputs = 0, weights = 0;  ///< operators of the halves of its backward
-    std::size_t halves = 0;               ///< pairs of them that a whole backward runs as one
-  };
-
-  StepCounts count_steps(std::size_t slot) const {
-    StepCounts count;
-    slots_.for_forwards(slot, [&](OperatorId) { ++count.forwards; });
-    slots_.for_backwards(slot, [&](Slots::StageBackward operators) {
-      for (std::size_t i = 0; i < operators.size(); ++i) {
-        ++(is_weight_half(operators[i]) ? count.weights : count.inputs);
-        if (begins_halves(operators, i)) ++count.halves;
-      }
-    });
-    return count;
-  }
-
-  static std::size_t steps_of(const Task& task, const StepCounts& count, bool overlaps) {
-    switch (task.kind) {
-      case Task::Kind::forward:
-        return count.forwards;
-      case Task::Kind::backward:
-        return count.inputs + count.weights - (overlaps ? 0 : count.halves);
-      case Task::Kind::backward_input:
-        return count.inputs;
-      case Task::Kind::backward_weight:
-        return count.weights;
-      default:
-        return 0;  // moves and messages are few, or counted apart
-    }
-  }
-
-  /// Steps of all orders, without messages and optimizer.
-  std::size_t count_steps() const {
-    std::vector<StepCounts> of;
-    for (std::size_t slot = 0; slot < slots_.count(); ++slot) of.push_back(count_steps(slot));
-    std::size_t steps = 0;
-    for (std::uint32_t d = 0; d < devices_.size(); ++d)
-      for (std::size_t t = 0; t < schedule_.orders[d].size();) {
-        const std::span<const Task> tasks = next_tasks(d, t);
-        for (const Task& task : tasks) steps += steps_of(task, of[task.slot], tasks.size() == 2);
-        if (tasks.size() == 2) --steps;
-        t += tasks.size();
-      }
-    return steps;
-  }
-
   /// Makes room for the whole plan, but for the optimizer.
   void reserve() {
     const Workload& workload = problem_.workload;
@@ -138,7 +91,8 @@ class PipelinePlanner {
           slot, [&](Slots::StageBackward operators) { std::ranges::for_each(operators, add); });
       messages += slots_.messages(slot, true).size() + slots_.messages(slot, false).size();
     }
-    builder_.reserve(count_steps() + messages * microbatches(), (made + messages) * microbatches(),
+    builder_.reserve(runs_.count(schedule_) + messages * microbatches(),
+                     (made + messages) * microbatches(),
                      (made + read + 2 * messages) * microbatches());
   }
 
@@ -154,12 +108,6 @@ class PipelinePlanner {
 
   void require_route(MemoryId a, MemoryId b, const char* what) const {
     require_link(problem_, a, b, what, parameters_.where);
-  }
-
-  /// One task, or two that overlap.
-  std::span<const Task> next_tasks(std::uint32_t device, std::size_t begin) const {
-    const std::span<const Task> order(schedule_.orders[device]);
-    return order.subspan(begin, order[begin].overlaps_next ? 2 : 1);
   }
 
   bool inputs_made(const Task& task) const {
@@ -195,48 +143,11 @@ class PipelinePlanner {
     return times[static_cast<std::size_t>(op)];
   }
 
-  bool is_weight_half(OperatorId op) const {
-    return problem_.workload[op].phase == Phase::backward_weight;
-  }
-
-  /// What a task runs: single operators, and the two halves of a whole backward together.
-  struct Run {
-    Part first, second;
-  };
-
-  /// Whether operator `i` and the next one are the halves of one backward.
-  bool begins_halves(Slots::StageBackward operators, std::size_t i) const {
-    if (i + 1 == operators.size()) return false;
-    const Operator &first = problem_.workload[operators[i]],
-                   &second = problem_.workload[operators[i + 1]];
-    return first.phase == Phase::backward_input && second.phase == Phase::backward_weight &&
-           first.forward == second.forward;
-  }
-
-  std::vector<Run> runs_of(const Task& task) const {
-    std::vector<Run> runs;
-    const auto add = [&](OperatorId op) { runs.push_back({{op, task.microbatch}, {}}); };
-    if (task.kind == Task::Kind::forward) slots_.for_forwards(task.slot, add);
-    if (task.kind != Task::Kind::forward)
-      slots_.for_backwards(task.slot, [&](Slots::StageBackward operators) {
-        for (std::size_t i = 0; i < operators.size(); ++i) {
-          if (task.kind == Task::Kind::backward && begins_halves(operators, i)) {
-            runs.push_back({{operators[i], task.microbatch}, {operators[i + 1], task.microbatch}});
-            ++i;
-          } else if (task.kind == Task::Kind::backward ||
-                     is_weight_half(operators[i]) == (task.kind == Task::Kind::backward_weight)) {
-            add(operators[i]);
-          }
-        }
-      });
-    return runs;
-  }
-
   /// Runs the operators of one task, one after the other.
   void emit_runs(const Task& task, std::uint32_t device) {
     std::vector<StepId> room;
     if (task.kind == Task::Kind::forward) room.swap(moves_[device].evictions);
-    for (const Run& run : runs_of(task)) {
+    for (const TaskRuns::Run& run : runs_.of(task)) {
       if (run.second.op == kNoOperator)
         last_ = builder_.compute(streams_[device], run.first.op, task.microbatch);
       else
@@ -316,7 +227,7 @@ class PipelinePlanner {
   /// they make is sent at the end of it. One value crosses a cut of the chain, so the first
   /// operators read what has to arrive.
   void emit_overlapped(std::span<const Task> tasks, std::uint32_t device) {
-    std::vector<Part> first = parts_of(tasks.front()), second = parts_of(tasks.back());
+    std::vector<Part> first = runs_.parts(tasks.front()), second = runs_.parts(tasks.back());
     if (first.empty() || second.empty()) {
       for (const Task& task : tasks) emit_runs(task, device);
       return;
@@ -328,15 +239,6 @@ class PipelinePlanner {
       for (const Part& part : std::span(*parts).subspan(1))
         last_ = builder_.compute(streams_[device], part.op, part.microbatch);
     moves_[device].last_run = last_;
-  }
-
-  std::vector<Part> parts_of(const Task& task) const {
-    std::vector<Part> parts;
-    for (const Run& run : runs_of(task)) {
-      parts.push_back(run.first);
-      if (run.second.op != kNoOperator) parts.push_back(run.second);
-    }
-    return parts;
   }
 
   using Sent = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< slot, microbatch, forward
@@ -395,6 +297,7 @@ class PipelinePlanner {
   const std::vector<ProcessorId>& devices_;
   Slots slots_;
   std::optional<Slots> turned_;  ///< for the second direction, where there is one
+  TaskRuns runs_;
   PlanBuilder builder_;
   std::optional<WeightVersions> versions_;  ///< where parameters are updated on the way
   std::vector<std::vector<Time>> times_;    ///< by device: durations of operators, where asked for

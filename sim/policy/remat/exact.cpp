@@ -47,7 +47,7 @@ ModelSchedule solve(const ModelTask& task, std::int64_t budget, std::int64_t nod
       relay_sequence(task, budget, searched ? 2000 : 500, searched ? 8 : 2, kTooLong);
   SearchResult result;
   if (searched)
-    result = search_schedules(model, task.bytes, start, nodes);
+    result = search_schedules(model, budget, start, nodes);
   else
     result.sequence = start;
   if (task.is_chain && !result.proven && !result.sequence.empty())
