@@ -36,12 +36,14 @@ class StepBuilder {
         optimizer_(optimizer),
         builder_(name),
         storages_(network.storages.size(), kNoTensor),
-        gradients_(network.gradients, kNoTensor),
-        trains_(network.gradients) {}
+        gradients_(network.gradients.size(), kNoTensor),
+        trains_(network.gradients.size()) {}
 
   Workload build() {
-    storages_[0] = builder_.add(Tensor{network_.storages[0].name, network_.storages[0].bytes,
-                                       TensorClass::activation, Lifetime::input, kNoTensor});
+    for (std::size_t s = 0; s < storages_.size(); ++s)
+      if (const NetworkStorage& storage = network_.storages[s]; storage.is_input)
+        storages_[s] =
+            add_tensor(storage.name, storage.bytes, TensorClass::activation, Lifetime::input);
     layers_.resize(network_.operators.size());
     for (std::size_t i = 0; i < layers_.size(); ++i) add_forward(i);
     for (std::size_t i = layers_.size(); i-- > 0;) add_backward(i);
@@ -73,9 +75,8 @@ class StepBuilder {
   [[nodiscard]] std::uint32_t gradient_of(std::uint32_t value) const {
     return network_.values[value].gradient;
   }
-  [[nodiscard]] Bytes bytes_of(std::uint32_t value) const {
-    return Bytes{network_.element} * network_.batch *
-           elements_of(network_.values[value].dims).count();
+  [[nodiscard]] Bytes gradient_bytes(std::uint32_t value) const {
+    return network_.gradients[gradient_of(value)];
   }
 
   TensorId add_tensor(std::string name, Bytes bytes, TensorClass tensor_class, Lifetime lifetime) {
@@ -122,14 +123,14 @@ class StepBuilder {
       spec.bare = spec.kept = {storages_[storage]};
     }
     if (op.output != kNoValue) trains_[gradient_of(op.output)] = trains;
-    for (const auto& [suffix, bytes] : op.effect.extras)
-      layer.extras.push_back(
-          add_tensor(op.name + "." + suffix, bytes, TensorClass::saved, Lifetime::step));
+    for (const KeptExtra& extra : op.effect.extras)
+      layer.extras.push_back(add_tensor(op.name + "." + extra.name, bytes(extra, network_.element),
+                                        TensorClass::saved, Lifetime::step));
     spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
     spec.traffic = traffic(spec);
     for (const std::size_t p : layer.used) {
       spec.reads.push_back(parameters_of_[p].tensor);
-      spec.traffic += op.effect.sparse_parameters ? bytes_of(op.output)
+      spec.traffic += op.effect.sparse_parameters ? gradient_bytes(op.output)
                                                   : builder_[parameters_of_[p].tensor].bytes;
     }
     macs_ += op.effect.macs;
@@ -185,7 +186,7 @@ class StepBuilder {
 
   /// The gradient of the network's output, where no loss makes it.
   TensorId first_gradient(const NetworkOperator& op, OperatorSpec& spec) {
-    const TensorId gradient = add_tensor(op.name + ".gradient", bytes_of(op.output),
+    const TensorId gradient = add_tensor(op.name + ".gradient", gradient_bytes(op.output),
                                          TensorClass::gradient, Lifetime::step);
     gradients_[gradient_of(op.output)] = gradient;
     spec.kept.push_back(gradient);
@@ -209,10 +210,12 @@ class StepBuilder {
       gradient = incoming;
       return;
     }
-    if (gradient != kNoTensor && std::ranges::find(spec.kept, gradient) == spec.kept.end())
-      add_once(spec.reads, gradient);
+    const bool made_here =
+        gradient != kNoTensor && std::ranges::find(spec.kept, gradient) != spec.kept.end();
+    if (made_here && network_.values[input].part) return;
+    if (gradient != kNoTensor && !made_here) add_once(spec.reads, gradient);
     gradient = add_tensor(network_.storages[network_.values[input].storage].name + ".gradient",
-                          bytes_of(input), TensorClass::gradient, Lifetime::step);
+                          gradient_bytes(input), TensorClass::gradient, Lifetime::step);
     spec.kept.push_back(gradient);
   }
 
