@@ -1,8 +1,8 @@
 #include "workload/network.hpp"
 
 #include "workload/layer_error.hpp"
-#include "workload/layers_workload.hpp"
 #include "workload/network_builder.hpp"
+#include "workload/training_step.hpp"
 
 #include <algorithm>
 #include <map>

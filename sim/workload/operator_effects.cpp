@@ -205,6 +205,34 @@ OperatorEffect times(const RuleCall& call) {
   return effect;
 }
 
+namespace {
+
+/// Learned numbers that are broadcast to the values.
+void add_learned(OperatorEffect& effect, const RuleCall& call) {
+  const std::int64_t elements = call["elements"];
+  if (elements < 1 || elements_of(call.inputs.front()).count() % elements != 0)
+    throw LayerError(std::to_string(elements) + " learned numbers do not fit values " +
+                     to_text(call.inputs.front()));
+  effect.parameters = {{"weight", Elements{elements}}};
+}
+
+}  // namespace
+
+OperatorEffect bias(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 1, 1);
+  effect.gradient = Gradient::pass;
+  effect.backward_reads_parameters = false;
+  add_learned(effect, call);
+  return effect;
+}
+
+OperatorEffect gain(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 1, 2);
+  effect.keeps_inputs = true;
+  add_learned(effect, call);
+  return effect;
+}
+
 /// A number is added: the gradient goes on unchanged.
 OperatorEffect shift(const RuleCall& call) {
   OperatorEffect effect = elementwise(call, 1, 0);

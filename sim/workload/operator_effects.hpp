@@ -44,6 +44,8 @@ OperatorEffect position_embedding(const RuleCall& call);
 OperatorEffect segment_embedding(const RuleCall& call);
 OperatorEffect scale(const RuleCall& call);
 OperatorEffect shift(const RuleCall& call);
+OperatorEffect bias(const RuleCall& call);
+OperatorEffect gain(const RuleCall& call);
 OperatorEffect copy(const RuleCall& call);
 OperatorEffect add(const RuleCall& call);
 OperatorEffect times(const RuleCall& call);

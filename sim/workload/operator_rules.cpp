@@ -197,6 +197,16 @@ const std::array kRules = {
                  effect::times,
                  "by the value named by `by`, which is broadcast; keeps both",
                  "by"},
+    OperatorRule{"bias",
+                 OperatorClass::elementwise,
+                 {{"elements"}},
+                 effect::bias,
+                 "adds so many learned numbers, broadcast; keeps nothing"},
+    OperatorRule{"gain",
+                 OperatorClass::elementwise,
+                 {{"elements"}},
+                 effect::gain,
+                 "times so many learned numbers, broadcast; keeps x"},
     OperatorRule{
         "shift", OperatorClass::elementwise, {}, effect::shift, "adds a number; keeps nothing"},
     OperatorRule{

@@ -29,6 +29,10 @@ void check_options(const WorkloadSource& source, const WorkloadOptions& options)
     return;
   }
   const Location& where = place_of(source);
+  if (std::holds_alternative<OnnxSpec>(source)) {
+    if (options.split_backward) refuse(where, "only a chain can split its backward");
+    return;
+  }
   const std::string form = std::holds_alternative<ChainSpec>(source) ? "chain" : "graph";
   if (options.split_backward && form == "graph")
     refuse(where, "only a chain can split its backward; this is a graph");
