@@ -69,8 +69,9 @@ Format<WorkloadReference> reference_format() {
       .optional("profile", &WorkloadReference::profile, located(text()),
                 "path of a measured profile")
       .optional("batch", &WorkloadReference::batch, batch_format(),
-                "samples of the whole mini-batch; default 1")
-      .optional("dtype", &WorkloadReference::dtype, dtype_format(), "default fp32")
+                "samples of the whole mini-batch; default 1 (an ONNX file: its own)")
+      .optional("dtype", &WorkloadReference::dtype, dtype_format(),
+                "default fp32 (an ONNX file: its own)")
       .optional("optimizer", &WorkloadReference::optimizer, optimizer_format(), "default none")
       .optional("loss", &WorkloadReference::loss, loss_format(), "default cross-entropy")
       .optional("with", &WorkloadReference::with, with_format(),
@@ -153,7 +154,7 @@ class ScenarioReader {
  public:
   ScenarioReader(const Node& document, const std::filesystem::path& folder,
                  const Overrides& overrides)
-      : document_(document), search_(folder), overrides_(overrides) {}
+      : document_(document), folder_(folder), search_(folder), overrides_(overrides) {}
 
   Scenario run() {
     // A part that cannot be read does not keep the others from being looked at.
@@ -357,15 +358,16 @@ class ScenarioReader {
         reference.set(assignment.path, assignment.value, diagnostics_);
     const auto fields = reference_format().read(reference, diagnostics_);
     if (!fields) return;
-    for (const auto& unavailable : {fields->onnx, fields->profile})
-      if (unavailable)
-        diagnostics_.error(
-            unavailable->where,
-            "workloads from ONNX files and profiles are not available in this version; "
-            "expected `model: NAME`");
-    if (!fields->model) {
-      if (!fields->onnx && !fields->profile)
-        diagnostics_.error(reference.where(), "the workload names no `model`");
+    if (fields->profile)
+      diagnostics_.error(fields->profile->where,
+                         "measured profiles are not available in this version; expected `model: "
+                         "NAME` or `onnx: PATH`");
+    if (fields->model && fields->onnx)
+      diagnostics_.error(fields->onnx->where,
+                         "the workload has a `model` already; expected one of the two");
+    if (!fields->model && !fields->onnx) {
+      if (!fields->profile)
+        diagnostics_.error(reference.where(), "the workload names no `model` and no `onnx` file");
       return;
     }
     scenario_.workload_options = {.batch = fields->batch,
@@ -373,7 +375,28 @@ class ScenarioReader {
                                   .optimizer = fields->optimizer,
                                   .loss = fields->loss,
                                   .with = fields->with};
-    read_workload_document(search_.read(fields->model->value, "workloads", fields->model->where));
+    if (fields->model)
+      read_workload_document(search_.read(fields->model->value, "workloads", fields->model->where));
+    else
+      read_onnx_reference(*fields->onnx);
+  }
+
+  /// A path relative to the scenario; nothing in the file itself can be set.
+  void read_onnx_reference(const Located<std::string>& onnx) {
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == Target::workload && !assignment.path.empty() &&
+          !is_reference_path(assignment.path))
+        diagnostics_.error(assignment.where,
+                           "`workload." + assignment.path + "` cannot be set in an ONNX file",
+                           did_you_mean(assignment.path, keys_of(reference_format().shape)));
+    const std::filesystem::path path = (folder_ / onnx.value).lexically_normal();
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) {
+      diagnostics_.error(onnx.where, "there is no ONNX file `" + path.string() + "`");
+      return;
+    }
+    scenario_.workload = read_onnx_workload(path);
+    scenario_.workload_name = name_of(scenario_.workload);
   }
 
   static bool is_reference_path(const std::string& path) {
@@ -391,6 +414,7 @@ class ScenarioReader {
   }
 
   const Node& document_;
+  const std::filesystem::path folder_;
   const SearchPath search_;
   const Overrides& overrides_;
   Diagnostics diagnostics_;

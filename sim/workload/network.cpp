@@ -1,7 +1,8 @@
 #include "workload/network.hpp"
 
 #include "workload/layer_error.hpp"
-#include "workload/layers_workload.hpp"
+#include "workload/network_builder.hpp"
+#include "workload/training_step.hpp"
 
 #include <algorithm>
 #include <map>
@@ -10,8 +11,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kMaxNumber = 1'000'000'000;
-constexpr std::int64_t kMaxDimension = 1'000'000'000'000;
-constexpr std::int64_t kIndexBytes = 8;
 constexpr std::size_t kMaxName = 200;
 
 using Numbers = std::map<std::string, std::int64_t, std::less<>>;
@@ -35,9 +34,10 @@ struct Scope {
 
 class Expander {
  public:
-  Expander(const LayersSpec& layers, const WorkloadOptions& options) : layers_(layers) {
-    network_.batch = options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1)));
-    network_.element = bytes_per_element(options.dtype.value_or(DType::fp32));
+  Expander(const LayersSpec& layers, const WorkloadOptions& options)
+      : layers_(layers),
+        builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
+                 bytes_per_element(options.dtype.value_or(DType::fp32))) {
     loss_ = options.loss.value_or(layers.loss.value_or(Loss::cross_entropy));
     set_constants(options.with);
   }
@@ -48,8 +48,8 @@ class Expander {
     current_ = add_input();
     scope.values.emplace(kBlockInput, current_);
     add_layers(layers_.layers, scope);
-    at(layers_.where, "the loss", [&] { add_loss(scope); });
-    return std::move(network_);
+    at(layers_.where, "the loss", [&] { builder_.add_loss(loss_, current_, scope.prefix); });
+    return builder_.take();
   }
 
  private:
@@ -83,27 +83,11 @@ class Expander {
     Dims dims;
     for (const Argument& dim : layers_.input.shape)
       at(dim.where, "input", [&] { dims.push_back(number(dim, constants_)); });
-    NetworkStorage storage;
-    storage.name = kBlockInput;
-    storage.is_input = true;
-    const std::int64_t element = layers_.input.indices ? kIndexBytes : network_.element;
+    std::uint32_t value = kNoValue;
     at(layers_.where, "input", [&] {
-      check_dims(dims);
-      storage.bytes = Bytes{element} * network_.batch * elements_of(dims).count();
+      value = builder_.add_input(std::string(kBlockInput), std::move(dims), layers_.input.indices);
     });
-    network_.storages.push_back(std::move(storage));
-    return add_value({std::move(dims), 0, network_.gradients++, 0, layers_.input.indices});
-  }
-
-  std::uint32_t add_value(NetworkValue value) {
-    network_.values.push_back(std::move(value));
-    return static_cast<std::uint32_t>(network_.values.size() - 1);
-  }
-
-  static void check_dims(const Dims& dims) {
-    for (const std::int64_t dim : dims)
-      if (dim < 1 || dim > kMaxDimension)
-        throw LayerError("a shape of " + to_text(dims) + ", but dimensions are from 1 to 1e12");
+    return value;
   }
 
   static std::int64_t number(const Argument& argument, const Numbers& numbers) {
@@ -130,7 +114,7 @@ class Expander {
     std::int64_t repeat = 1;
     if (layer.repeat)
       at(layer.repeat->where, "repeat", [&] {
-        scope.numbers[std::string(kChannelsIn)] = channels_of(network_.values[source].dims);
+        scope.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(source));
         repeat = number(*layer.repeat, scope.numbers);
       });
     return repeat;
@@ -154,10 +138,9 @@ class Expander {
       fail(layer.where, "the names of nested blocks are longer than 200 characters in all");
     const auto block = layers_.blocks.find(layer.kind);
     if (block != layers_.blocks.end()) return add_block(block->second, layer, scope, name);
-    const auto before = static_cast<std::uint32_t>(network_.operators.size());
+    const std::uint32_t before = builder_.operators();
     at(layer.where, "`" + layer.kind + "`", [&] { add_operator(layer, scope, name); });
-    if (!layer.name.empty() && network_.operators.size() > before)
-      scope.operators[layer.name] = before;
+    if (!layer.name.empty() && builder_.operators() > before) scope.operators[layer.name] = before;
   }
 
   void add_block(const BlockSpec& block, const LayerSpec& layer, Scope& outer,
@@ -165,7 +148,7 @@ class Expander {
     Scope scope;
     scope.prefix = name + "/";
     scope.numbers = constants_;
-    outer.numbers[std::string(kChannelsIn)] = channels_of(network_.values[current_].dims);
+    outer.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(current_));
     for (const auto& entry : block.with)
       if (entry.second)
         at(entry.second->where, "`" + entry.first.value + "`",
@@ -188,20 +171,20 @@ class Expander {
       inputs.clear();
       for (const auto& part : layer.parts) inputs.push_back(scope.values.at(part.value));
     }
-    scope.numbers[std::string(kChannelsIn)] = channels_of(network_.values[inputs.front()].dims);
-    RuleCall call;
-    for (const Attribute& attribute : rule.attributes)
-      call.arguments.emplace_back(attribute.name, attribute.fallback);
+    scope.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(inputs.front()));
+    RuleArguments arguments = default_arguments(rule);
     for (const Argument& argument : layer.arguments) {
-      const auto slot = argument.name.empty()
-                            ? call.arguments.begin()
-                            : std::ranges::find(call.arguments, argument.name,
-                                                [](const auto& a) { return a.first; });
+      const auto slot =
+          argument.name.empty()
+              ? arguments.begin()
+              : std::ranges::find(arguments, argument.name, [](const auto& a) { return a.first; });
       slot->second = number(argument, scope.numbers);
     }
     std::uint32_t tied = kNoValue;
     if (layer.tied) tied = tied_operator(*layer.tied, scope);
-    apply(rule, std::move(call), std::move(inputs), name, tied);
+    const std::uint32_t output =
+        builder_.apply(rule, std::move(arguments), std::move(inputs), name, tied);
+    if (output != kNoValue) current_ = output;
   }
 
   static std::uint32_t tied_operator(const Located<std::string>& tied, const Scope& scope) {
@@ -211,104 +194,8 @@ class Expander {
     return owner->second;
   }
 
-  /// Adds the operator, its output value and storage; `call` lacks only what the network knows.
-  void apply(const OperatorRule& rule, RuleCall call, std::vector<std::uint32_t> inputs,
-             const std::string& name, std::uint32_t tied = kNoValue) {
-    for (const std::uint32_t input : inputs) {
-      check_current(network_.values[input], rule);
-      call.inputs.push_back(network_.values[input].dims);
-    }
-    const NetworkStorage& first = network_.storages[network_.values[inputs.front()].storage];
-    const bool reads_twice = inputs.size() > 1 && network_.values[inputs.back()].storage ==
-                                                      network_.values[inputs.front()].storage;
-    call.can_update = !first.is_input && !first.kept && !reads_twice;
-    call.batch = network_.batch;
-    call.element = network_.element;
-    NetworkOperator op{name, &rule, rule.apply(call), std::move(inputs), kNoValue, tied};
-    check_dims(op.effect.output);
-    if (tied != kNoValue) tie(op);
-    if (op.effect.form == OperatorEffect::Form::in_place && !call.can_update)
-      throw LayerError("cannot work in place: `" + first.name + "` is needed elsewhere");
-    add_output(op, call.bytes(op.effect.output));
-    if (op.effect.form != OperatorEffect::Form::view) network_.operators.push_back(std::move(op));
-  }
-
-  void check_current(const NetworkValue& value, const OperatorRule& rule) const {
-    const NetworkStorage& storage = network_.storages[value.storage];
-    if (value.version != storage.version)
-      throw LayerError("it reads `" + storage.name + "` as it was before `" + storage.changed_by +
-                       "` changed it in place; write `in_place: false` there");
-    if (value.indices && !rule.reads_indices)
-      throw LayerError("it cannot read indices; an `embedding` can");
-    if (!value.indices && rule.reads_indices)
-      throw LayerError("it reads indices (`input: {shape: ..., type: indices}`), found values");
-  }
-
-  /// The weight of the tied layer replaces the operator's own.
-  void tie(NetworkOperator& op) {
-    const auto& theirs = network_.operators[op.tied].effect.parameters;
-    auto& ours = op.effect.parameters;
-    if (theirs.empty() || theirs.front().second != ours.front().second)
-      throw LayerError("`tied`: the weight of `" + network_.operators[op.tied].name +
-                       "` has another number of elements");
-    ours.erase(ours.begin());
-  }
-
-  void add_output(NetworkOperator& op, Bytes bytes) {
-    using Form = OperatorEffect::Form;
-    const NetworkValue first = network_.values[op.inputs.front()];
-    NetworkValue output{op.effect.output, first.storage, first.gradient, first.version, false};
-    if (op.effect.form == Form::no_output) {
-      keep_inputs(op);
-      return;
-    }
-    if (op.effect.form != Form::view) output.gradient = network_.gradients++;
-    if (op.effect.form == Form::fresh) {
-      output.storage = static_cast<std::uint32_t>(network_.storages.size());
-      output.version = 0;
-      NetworkStorage storage;
-      storage.name = op.name;
-      storage.bytes = bytes;
-      network_.storages.push_back(std::move(storage));
-    }
-    if (op.effect.form == Form::in_place) {
-      NetworkStorage& storage = network_.storages[output.storage];
-      output.version = ++storage.version;
-      storage.changed_by = op.name;
-    }
-    keep_inputs(op);
-    if (op.effect.keeps_output) network_.storages[output.storage].kept = true;
-    current_ = op.output = add_value(std::move(output));
-  }
-
-  void keep_inputs(const NetworkOperator& op) {
-    if (!op.effect.keeps_inputs) return;
-    for (const std::uint32_t input : op.inputs)
-      network_.storages[network_.values[input].storage].kept = true;
-  }
-
-  void add_loss(const Scope& scope) {
-    const auto add = [&](const char* kind) {
-      apply(*find_rule(kind), RuleCall{}, {current_}, scope.prefix + kind);
-    };
-    switch (loss_) {
-      case Loss::cross_entropy:
-        add("log_softmax");
-        add("nll_loss");
-        return;
-      case Loss::bce_with_logits:
-        return add("bce_with_logits_loss");
-      case Loss::mse:
-        return add("mse_loss");
-      case Loss::sum:
-        return add("sum_loss");
-      case Loss::none:
-        return;
-    }
-  }
-
   const LayersSpec& layers_;
-  Network network_;
+  NetworkBuilder builder_;
   Numbers constants_;
   Loss loss_ = Loss::cross_entropy;
   std::uint32_t current_ = 0;

@@ -18,6 +18,7 @@ struct NetworkValue {
   std::uint32_t gradient = 0;  ///< values with the same number share one gradient
   std::uint32_t version = 0;   ///< of the storage: a later change in place makes the value stale
   bool indices = false;
+  bool part = false;  ///< of the bytes; its gradient is a part of that of all of them
 };
 
 struct NetworkStorage {
@@ -41,10 +42,10 @@ struct NetworkOperator {
 };
 
 struct Network {
-  std::vector<NetworkValue> values;  ///< the first one is the network's input
+  std::vector<NetworkValue> values;
   std::vector<NetworkStorage> storages;
   std::vector<NetworkOperator> operators;
-  std::uint32_t gradients = 0;  ///< numbers of NetworkValue::gradient in use
+  std::vector<Bytes> gradients;  ///< sizes, by NetworkValue::gradient
   std::int64_t batch = 1;
   std::int64_t element = 4;
 };

@@ -31,17 +31,36 @@ using Dims = std::vector<std::int64_t>;
 /// "[64, 56, 56]"
 [[nodiscard]] std::string to_text(const Dims& dims);
 
+/// What the elements of a kept tensor are: values of the network's dtype, masks, indices,
+/// statistics of normalizations, single numbers.
+enum class ElementType : std::uint8_t { value, boolean, index, statistic, number };
+/// Bytes of one element; `value` is the size of a value.
+[[nodiscard]] std::int64_t bytes_of(ElementType type, std::int64_t value);
+
+/// A storage that an operator makes for its backward only.
+struct KeptExtra {
+  std::string name;
+  Dims dims;  ///< the batch, where it has one, in front
+  ElementType type = ElementType::value;
+};
+/// `value`: bytes of one value.
+[[nodiscard]] Bytes bytes(const KeptExtra& extra, std::int64_t value);
+
+using RuleArguments = std::vector<std::pair<std::string_view, std::int64_t>>;
+
 /// An operator applied to inputs of known shapes.
 struct RuleCall {
   std::vector<Dims> inputs;
   bool can_update = false;  ///< nothing else needs the first input's bytes
   std::int64_t batch = 1;
   std::int64_t element = 4;  ///< bytes of one element
-  std::vector<std::pair<std::string_view, std::int64_t>> arguments;
+  RuleArguments arguments;
 
   [[nodiscard]] std::int64_t operator[](std::string_view argument) const;
   /// Bytes of a value of this shape, over the batch.
   [[nodiscard]] Bytes bytes(const Dims& dims) const;
+  /// The shape with the batch in front.
+  [[nodiscard]] Dims over_batch(const Dims& dims) const;
 };
 
 /// What the call means.
@@ -60,7 +79,7 @@ struct OperatorEffect {
   Form form = Form::fresh;
   Gradient gradient = Gradient::fresh;
   bool keeps_inputs = false, keeps_output = false;
-  std::vector<std::pair<std::string, Bytes>> extras;  ///< further storages that backward reads
+  std::vector<KeptExtra> extras;  ///< further storages that backward reads
   std::vector<std::pair<std::string, Elements>> parameters;
   bool backward_reads_parameters = true;
   bool sparse_parameters = false;  ///< forward reads only as many rows as it has outputs
@@ -74,6 +93,8 @@ struct OperatorEffect {
 inline constexpr std::int64_t kWherePossible = 2;
 /// The default of an attribute that must be given.
 inline constexpr std::int64_t kRequired = -1;
+/// The default of a window's number along the width: that along the height.
+inline constexpr std::int64_t kAsHeight = -2;
 
 struct Attribute {
   std::string_view name;
@@ -93,6 +114,8 @@ struct OperatorRule {
   bool reads_indices = false;
 };
 
+/// Its attributes as if none were given.
+[[nodiscard]] RuleArguments default_arguments(const OperatorRule& rule);
 [[nodiscard]] std::span<const OperatorRule> operator_rules();
 /// nullptr where there is none.
 [[nodiscard]] const OperatorRule* find_rule(std::string_view kind);

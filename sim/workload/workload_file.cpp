@@ -22,11 +22,12 @@ WorkloadSource read_as(const Format<T>& format, const Node& node, Diagnostics& d
 
 /// Chains and graphs have neither layers nor a loss.
 void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
-  if (std::holds_alternative<LayersSpec>(source)) return;
+  if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source))
+    return;
   const Location& where = place_of(source);
   const std::string form = std::holds_alternative<ChainSpec>(source) ? "chain" : "graph";
   if (options.split_backward && form == "graph")
-    refuse(where, "a graph cannot split its backward; a chain and a network of layers can");
+    refuse(where, "a graph cannot split its backward; a chain and a network can");
   if (options.loss) refuse(where, "a " + form + " takes no `loss`: its loss costs nothing");
   if (!options.with.empty())
     refuse(options.with.front().first.where, "a " + form + " takes no `with`: it has no numbers");

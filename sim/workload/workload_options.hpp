@@ -32,7 +32,7 @@ struct WorkloadOptions {
   std::optional<Optimizer> optimizer;
   std::optional<Loss> loss;     ///< networks of layers only
   NamedIntegers with;           ///< networks of layers only
-  bool split_backward = false;  ///< see chain_workload.hpp, layers_workload.hpp
+  bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
 };
 
 inline constexpr std::int64_t kMaxBatch = 1'000'000'000;

@@ -11,16 +11,27 @@ struct Published {
   std::int64_t parameters, macs;
 };
 
+/// V h + P h + L (12 h^2 + 13 h) + 2 h; MACs L (12 s h^2 + 2 s^2 h) + s h V.
+constexpr Published gpt2(const char* name, std::int64_t h, std::int64_t layers) {
+  constexpr std::int64_t v = 50257, s = 1024;
+  return {name, v * h + s * h + layers * (12 * h * h + 13 * h) + 2 * h,
+          layers * (12 * s * h * h + 2 * s * s * h) + s * h * v};
+}
+
+/// (V + P + 2) h + 2 h + L (12 h^2 + 13 h) + (h^2 + h + 2 h + V);
+/// MACs L (12 s h^2 + 2 s^2 h) + s h^2 + s h V.
+constexpr Published bert(const char* name, std::int64_t h, std::int64_t layers) {
+  constexpr std::int64_t v = 30522, s = 512;
+  return {name, (v + s + 2) * h + 2 * h + layers * (12 * h * h + 13 * h) + h * h + h + 2 * h + v,
+          layers * (12 * s * h * h + 2 * s * s * h) + s * h * h + s * h * v};
+}
+
 }  // namespace
 
 TEST_CASE("the shipped networks have their published sizes") {
   // torchvision's documentation for the image networks (parameters; MACs are its GFLOPS figures in
   // full). MLP: 784*128 + 128 + 128*64 + 64 + 64*10 + 10. LeNet-5: 156 + 2,416 + 48,120 + 10,164 +
-  // 850. GPT-2: V h + P h + L (12 h^2 + 13 h) + 2 h; MACs L (12 s h^2 + 2 s^2 h) + s h V. BERT: (V
-  // + P + 2) h + 2 h + L (12 h^2 + 13 h) + (h^2 + h + 2 h + V); MACs L (12 s h^2 + 2 s^2 h) + s h^2
-  // + s h V.
-  constexpr std::int64_t h = 768, layers = 12, v = 50257, w = 30522, s = 1024, t = 512;
-  constexpr std::int64_t block = 12 * h * h + 13 * h;
+  // 850.
   const Published expected[] = {
       {"mlp", 109'386, 784 * 128 + 128 * 64 + 64 * 10},
       {"lenet", 61'706, 6 * 784 * 25 + 16 * 100 * 150 + 400 * 120 + 120 * 84 + 84 * 10},
@@ -32,12 +43,19 @@ TEST_CASE("the shipped networks have their published sizes") {
       {"resnet50", 25'557'032, 4'089'184'256},
       {"resnet101", 44'549'160, 7'801'405'440},
       {"resnet152", 60'192'808, 11'513'626'624},
+      {"densenet121", 7'978'856, 2'834'161'664},
+      {"densenet169", 14'149'480, 3'359'843'328},
+      {"densenet201", 20'013'928, 4'291'365'888},
+      {"googlenet", 6'624'904, 1'498'376'192},
+      {"resnext50-32x4d", 25'028'904, 4'230'479'872},
+      {"squeezenet", 1'235'496, 349'151'936},
       {"mobilenet-v2", 3'504'872, 300'774'272},
       {"resnet18-cifar", 11'173'962, 555'422'720},
-      {"gpt2-small", v * h + s * h + layers * block + 2 * h,
-       layers * (12 * s * h * h + 2 * s * s * h) + s * h * v},
-      {"bert-base", (w + t + 2) * h + 2 * h + layers * block + h * h + h + 2 * h + w,
-       layers * (12 * t * h * h + 2 * t * t * h) + t * h * h + t * h * w},
+      gpt2("gpt2-small", 768, 12),
+      gpt2("gpt2-medium", 1024, 24),
+      gpt2("gpt2-large", 1280, 36),
+      bert("bert-base", 768, 12),
+      bert("bert-large", 1024, 24),
   };
   for (const Published& network : expected) {
     CAPTURE(network.name);

@@ -125,3 +125,61 @@ TEST_CASE("attention, fused and not") {
   CHECK(attention.macs == s * h * 3 * h + 2 * s * s * h + s * h * h);
   CHECK(attention.parameters == 4 * h * h + 4 * h);
 }
+
+TEST_CASE("windows may differ in height and width, and reach over the end") {
+  const auto macs = [](const std::string& layers) {
+    return build_text(network("[2, 8, 8]", layers)).macs;
+  };
+  // 3 channels of 8 x 8 from windows of 1 x 7 over 2 channels, padded by 0 and 3.
+  CHECK(macs("  - conv2d: {channels: 3, kernel: 1, kernel_width: 7, padding_width: 3}\n") ==
+        3 * 8 * 8 * 2 * 7);
+  // Stride 2 down and 1 across: 4 x 8.
+  CHECK(macs("  - conv2d: {channels: 3, kernel: 1, stride: 2, stride_width: 1}\n") ==
+        3 * 4 * 8 * 2);
+  // A window of 3 at every second of 8 positions fits 3 times; with `ceil` a fourth begins at 6.
+  // Flattened: 2 x 3 x 3 and 2 x 4 x 4 features.
+  CHECK(macs("  - max_pool: {kernel: 3, stride: 2}\n  - flatten\n  - linear: 1\n") == 18);
+  CHECK(macs("  - max_pool: {kernel: 3, stride: 2, ceil: true}\n  - flatten\n  - linear: 1\n") ==
+        32);
+  // A window of 1 at every second of 8: the fifth would begin at 8, behind the end.
+  CHECK(macs("  - avg_pool: {kernel: 1, stride: 2, ceil: true}\n  - flatten\n  - linear: 1\n") ==
+        32);
+}
+
+TEST_CASE("a transposed convolution undoes the shape of a convolution") {
+  // 8 x 8 spread by windows of 2 at stride 2: 16 x 16; every input element meets 3 x 2 x 2 weights.
+  const Workload net =
+      build_text(network("[2, 8, 8]",
+                         "  - conv_transpose2d: {channels: 3, kernel: 2, stride: 2}\n  - flatten\n"
+                         "  - linear: {features: 1, bias: false}\n"));
+  CHECK(net.parameters == 2 * 3 * 2 * 2 + 3 + 3 * 16 * 16);
+  CHECK(net.macs == 2 * 8 * 8 * 3 * 2 * 2 + 3 * 16 * 16);
+  CHECK(kept(kImage, kMake + "  - conv_transpose2d: {channels: 3, kernel: 2, stride: 2}\n") ==
+        2 * 8 * 8 * 4);
+  // (8 - 1) * 2 + 3 - 2 * 1 + 1 = 16.
+  CHECK(build_text(network("[1, 8, 8]",
+                           "  - conv_transpose2d: {channels: 1, kernel: 3, stride: 2, padding: 1, "
+                           "output_padding: 1}\n  - flatten\n  - linear: 1\n"))
+            .macs == 8 * 8 * 9 + 16 * 16);
+}
+
+TEST_CASE("products, masks and factors keep what their gradients need") {
+  constexpr std::int64_t x = 2 * 8 * 8 * 4;
+  CHECK(kept(kImage, kMake + "  - leaky_relu\n") == x);
+  CHECK(kept(kImage, kMake + "  - hard_swish\n") == x);
+  CHECK(kept(kImage, kMake + "  - shift\n") == 0);
+  CHECK(kept(kImage, kMake + "  - upsample: 2\n") == 0);
+  CHECK(kept(kImage, kMake + "  - masked_fill: {rows: 8, columns: 8}\n", {.batch = 3}) == 8 * 8);
+  CHECK(kept(kImage, kMake + "  - masked_fill: {rows: 1, columns: 8, per_sample: 1}\n",
+             {.batch = 3}) == 3 * 8);
+  // Both operands; the network's input does not count.
+  CHECK(kept(kImage, "  - conv2d: {channels: 2, kernel: 1, name: a}\n" + kMake +
+                         "  - product: {right: a}\n") == 2 * x);
+  CHECK(kept(kImage, kMake + "  - multiply: {by: input}\n") == x);
+  CHECK(build_text(network(kImage, "  - product: {right: input}\n")).macs == 2 * 8 * 8 * 8);
+  CHECK_THAT(error_of(network("[2, 8, 4]", "  - product: {right: input}\n")),
+             Catch::Matchers::Contains("expected matrices [.., m, k] and [.., k, n], found [2, 8, "
+                                       "4] and [2, 8, 4]"));
+  CHECK_THAT(error_of(network(kImage, "  - masked_fill: {rows: 9, columns: 8, heads: 2}\n")),
+             Catch::Matchers::Contains("a mask [2, 9, 8] has more elements"));
+}

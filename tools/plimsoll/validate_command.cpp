@@ -3,6 +3,7 @@
 #include "platform/platform_file.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
+#include "workload/onnx_file.hpp"
 #include "workload/workload_file.hpp"
 
 #include <memory>
@@ -16,8 +17,9 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kExamples =
-    "What a file is follows from its key `scenario`, `platform` or `workload`. Everything that a\n"
-    "scenario names is read, too.\n"
+    "What a file is follows from its key `scenario`, `platform` or `workload`; NAME.onnx is an "
+    "ONNX\n"
+    "file. Everything that a scenario names is read, too.\n"
     "Examples:\n"
     "  plimsoll validate my-scenario.yaml my-board.yaml\n"
     "  plimsoll validate --schema platform > platform.schema.json      for editors\n"
@@ -41,8 +43,14 @@ std::vector<Diagnostic> validate_scenario(const std::string& file) {
   return scenario.warnings;
 }
 
+std::string validate_onnx(const std::string& file) {
+  (void)build(WorkloadSource{read_onnx_workload(file)});
+  return "ONNX file";
+}
+
 /// Says what the file is. Throws InputError.
 std::string validate(const std::string& file, std::vector<Diagnostic>& warnings) {
+  if (is_onnx_path(file)) return validate_onnx(file);
   const Node document = read_document(file);
   try {
     // A scenario has the keys `platform` and `workload`, too.
@@ -104,7 +112,7 @@ Command validate_command(CLI::App& program) {
   const auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* command = program.add_subcommand(
       "validate",
-      "Checks scenario, platform and workload files; tells every error with its place.");
+      "Checks scenario, platform, workload and ONNX files; tells every error with its place.");
   command->footer(kExamples);
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")

@@ -1,0 +1,51 @@
+#include "workload/kept_tensors.hpp"
+
+namespace plimsoll {
+namespace {
+
+class Lister {
+ public:
+  explicit Lister(const Network& network)
+      : network_(network), seen_(network.storages.size(), false) {}
+
+  std::vector<KeptTensor> list() {
+    for (const NetworkOperator& op : network_.operators) {
+      if (op.effect.keeps_inputs)
+        for (const std::uint32_t input : op.inputs) add_value(op, "x", input);
+      if (op.effect.keeps_output) add_value(op, "y", op.output);
+      for (const KeptExtra& extra : op.effect.extras) add_extra(op, extra);
+    }
+    return std::move(kept_);
+  }
+
+ private:
+  void add_value(const NetworkOperator& op, const char* role, std::uint32_t id) {
+    const NetworkValue& value = network_.values[id];
+    const NetworkStorage& storage = network_.storages[value.storage];
+    KeptTensor kept{op.name, op.rule->kind, role, {network_.batch}, {}, {}, storage.bytes};
+    kept.dims.insert(kept.dims.end(), value.dims.begin(), value.dims.end());
+    kept.type = value.indices ? ElementType::index : ElementType::value;
+    kept.bytes = Bytes{bytes_of(kept.type, network_.element)} * elements_of(kept.dims).count();
+    kept.is_input = storage.is_input;
+    kept.is_shared = seen_[value.storage];
+    seen_[value.storage] = true;
+    kept_.push_back(std::move(kept));
+  }
+
+  void add_extra(const NetworkOperator& op, const KeptExtra& extra) {
+    const Bytes size = bytes(extra, network_.element);
+    kept_.push_back({op.name, op.rule->kind, extra.name, extra.dims, extra.type, size, size});
+  }
+
+  const Network& network_;
+  std::vector<bool> seen_;  ///< by storage
+  std::vector<KeptTensor> kept_;
+};
+
+}  // namespace
+
+std::vector<KeptTensor> kept_tensors(const Network& network) {
+  return Lister(network).list();
+}
+
+}  // namespace plimsoll

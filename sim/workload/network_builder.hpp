@@ -1,0 +1,52 @@
+/// Makes networks, value by value: what layers and ONNX graphs become.
+#pragma once
+
+#include "workload/network.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// All of it throws LayerError where operators do not fit their inputs, and QuantityOverflow where
+/// sizes are out of range. O(1) an operator, but for its inputs and arguments.
+class NetworkBuilder {
+ public:
+  /// `element`: bytes of a value of the network's dtype.
+  NetworkBuilder(std::int64_t batch, std::int64_t element);
+
+  /// A value that is there before the step; `dims` without the batch.
+  std::uint32_t add_input(std::string name, Dims dims, bool indices);
+  /// The same bytes in another shape, or, with fewer elements, a part of them.
+  std::uint32_t view(std::uint32_t value, Dims dims);
+  /// Adds the operator. Its output, kNoValue where it has none. `tied`: the operator whose weight
+  /// it uses as its own.
+  std::uint32_t apply(const OperatorRule& rule, RuleArguments arguments,
+                      std::vector<std::uint32_t> inputs, const std::string& name,
+                      std::uint32_t tied = kNoValue);
+  /// `weighted`: the loss is multiplied by a number, which is kept.
+  void add_loss(Loss loss, std::uint32_t value, const std::string& prefix, bool weighted = false);
+
+  [[nodiscard]] const Dims& dims(std::uint32_t value) const { return network_.values[value].dims; }
+  [[nodiscard]] std::uint32_t storage_of(std::uint32_t value) const {
+    return network_.values[value].storage;
+  }
+  [[nodiscard]] std::uint32_t operators() const {
+    return static_cast<std::uint32_t>(network_.operators.size());
+  }
+  /// The network; nothing else may be called afterwards.
+  [[nodiscard]] Network take() { return std::move(network_); }
+
+ private:
+  std::uint32_t add_value(NetworkValue value);
+  std::uint32_t add_gradient(Bytes bytes);
+  void check_current(const NetworkValue& value, const OperatorRule& rule) const;
+  void tie(NetworkOperator& op) const;
+  void add_output(NetworkOperator& op, Bytes bytes);
+  void keep_inputs(const NetworkOperator& op);
+
+  Network network_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,161 @@
+#include "workload/onnx_fusions.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace plimsoll {
+namespace {
+
+/// Follows values from node to node; any step that does not fit ends the search.
+class Matcher {
+ public:
+  Matcher(const OnnxGraph& graph, std::uint32_t first, const OnnxReaders& readers)
+      : graph_(graph), first_(first), readers_(readers) {}
+
+  std::optional<OnnxFusion> find() {
+    const OnnxNode& node = graph_.nodes[first_];
+    if (node.inputs.empty() || node.outputs.empty()) return std::nullopt;
+    fusion_.nodes = {first_};
+    bool found = false;
+    if (node.kind == "ReduceMean") found = layer_norm();
+    if (node.kind == "Div" || node.kind == "Mul") found = gelu();
+    if (node.kind == "Sigmoid") found = silu();
+    if (!found) return std::nullopt;
+    return std::move(fusion_);
+  }
+
+ private:
+  /// The nodes that read `name`, if there are `count` and they are of these kinds, in this order.
+  const OnnxNode* only_reader(const std::string& name, std::string_view kind) {
+    const std::vector<std::uint32_t>& readers = readers_.of(name);
+    if (readers.size() != 1) return nullptr;
+    return take(readers.front(), kind);
+  }
+
+  const OnnxNode* take(std::uint32_t index, std::string_view kind) {
+    const OnnxNode& node = graph_.nodes[index];
+    if (node.kind != kind || node.outputs.empty()) return nullptr;
+    fusion_.nodes.push_back(index);
+    return &node;
+  }
+
+  [[nodiscard]] bool is_number(const std::string& name, double wanted) const {
+    const std::optional<double> number = readers_.number(name);
+    return number && std::abs(*number - wanted) < 1e-3;
+  }
+
+  /// The other input of a node of two; nullptr if `name` is none of them.
+  static const std::string* other(const OnnxNode& node, const std::string& name) {
+    if (node.inputs.size() != 2) return nullptr;
+    if (node.inputs[0] == name) return &node.inputs[1];
+    return node.inputs[1] == name ? &node.inputs[0] : nullptr;
+  }
+
+  bool layer_norm() {
+    const OnnxNode& mean = graph_.nodes[first_];
+    fusion_.kind = "layer_norm";
+    fusion_.x = mean.inputs.front();
+    const OnnxNode* centred = only_reader(mean.outputs.front(), "Sub");
+    if (centred == nullptr || centred->inputs != std::vector{fusion_.x, mean.outputs.front()})
+      return false;
+    const OnnxNode* quotient = over_deviation(centred->outputs.front());
+    if (quotient == nullptr) return false;
+    const OnnxNode* scaled = only_reader(quotient->outputs.front(), "Mul");
+    const OnnxNode* moved =
+        scaled == nullptr ? nullptr : only_reader(scaled->outputs.front(), "Add");
+    if (moved == nullptr) return false;
+    fusion_.y = moved->outputs.front();
+    return add_weight(*scaled, quotient->outputs.front()) &&
+           add_weight(*moved, scaled->outputs.front());
+  }
+
+  bool add_weight(const OnnxNode& node, const std::string& value) {
+    const std::string* weight = other(node, value);
+    if (weight == nullptr || !readers_.is_weight(*weight)) return false;
+    fusion_.weights.push_back(*weight);
+    return true;
+  }
+
+  /// The Div of a centred value by the root of the mean of its squares.
+  const OnnxNode* over_deviation(const std::string& centred) {
+    const std::vector<std::uint32_t>& readers = readers_.of(centred);
+    if (readers.size() != 2) return nullptr;
+    const OnnxNode* square = take(readers.front(), "Pow");
+    const OnnxNode* quotient = take(readers.back(), "Div");
+    if (square == nullptr || quotient == nullptr || square->inputs.size() != 2 ||
+        !is_number(square->inputs[1], 2))
+      return nullptr;
+    const OnnxNode* step = square;
+    for (const std::string_view kind : {"ReduceMean", "Add", "Sqrt"}) {
+      step = only_reader(step->outputs.front(), kind);
+      if (step == nullptr) return nullptr;
+    }
+    const std::string& deviation = step->outputs.front();
+    return quotient->inputs == std::vector{centred, deviation} ? quotient : nullptr;
+  }
+
+  bool gelu() {
+    const OnnxNode& first = graph_.nodes[first_];
+    const double factor = first.kind == "Div" ? std::sqrt(2.0) : std::sqrt(0.5);
+    if (first.inputs.size() != 2 || !is_number(first.inputs[1], factor)) return false;
+    fusion_.kind = "gelu";
+    fusion_.x = first.inputs[0];
+    const OnnxNode* erf = only_reader(first.outputs.front(), "Erf");
+    const OnnxNode* sum = erf == nullptr ? nullptr : only_reader(erf->outputs.front(), "Add");
+    if (sum == nullptr) return false;
+    const std::string* one = other(*sum, erf->outputs.front());
+    if (one == nullptr || !is_number(*one, 1)) return false;
+    const OnnxNode* times = only_reader(sum->outputs.front(), "Mul");
+    if (times == nullptr) return false;
+    const std::string* factor_name = other(*times, sum->outputs.front());
+    if (factor_name == nullptr) return false;
+    return *factor_name == fusion_.x ? half_at_the_end(*times) : half_before(*times, *factor_name);
+  }
+
+  bool half_at_the_end(const OnnxNode& times) {
+    const OnnxNode* half = only_reader(times.outputs.front(), "Mul");
+    const std::string* number = half == nullptr ? nullptr : other(*half, times.outputs.front());
+    if (number == nullptr || !is_number(*number, 0.5)) return false;
+    fusion_.y = half->outputs.front();
+    return true;
+  }
+
+  /// x * 0.5 is read by the product alone.
+  bool half_before(const OnnxNode& times, const std::string& halved) {
+    for (const std::uint32_t reader : readers_.of(fusion_.x)) {
+      const OnnxNode& node = graph_.nodes[reader];
+      const std::string* number = node.kind == "Mul" ? other(node, fusion_.x) : nullptr;
+      if (number == nullptr || !is_number(*number, 0.5) || node.outputs.front() != halved) continue;
+      if (readers_.of(halved).size() != 1) return false;
+      fusion_.nodes.push_back(reader);
+      fusion_.y = times.outputs.front();
+      return true;
+    }
+    return false;
+  }
+
+  bool silu() {
+    const OnnxNode& gate = graph_.nodes[first_];
+    fusion_.kind = "silu";
+    fusion_.x = gate.inputs.front();
+    const OnnxNode* times = only_reader(gate.outputs.front(), "Mul");
+    const std::string* x = times == nullptr ? nullptr : other(*times, gate.outputs.front());
+    if (x == nullptr || *x != fusion_.x) return false;
+    fusion_.y = times->outputs.front();
+    return true;
+  }
+
+  const OnnxGraph& graph_;
+  std::uint32_t first_;
+  const OnnxReaders& readers_;
+  OnnxFusion fusion_;
+};
+
+}  // namespace
+
+std::optional<OnnxFusion> find_fusion(const OnnxGraph& graph, std::uint32_t node,
+                                      const OnnxReaders& readers) {
+  return Matcher(graph, node, readers).find();
+}
+
+}  // namespace plimsoll

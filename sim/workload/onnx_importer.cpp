@@ -1,0 +1,304 @@
+#include "workload/onnx_importer.hpp"
+
+#include "workload/layer_error.hpp"
+#include "workload/onnx_workload.hpp"
+#include "workload/training_step.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+bool is_default_domain(const std::string& domain) {
+  return domain.empty() || domain == "ai.onnx";
+}
+
+}  // namespace
+
+OnnxImporter::OnnxImporter(const OnnxGraph& graph, const WorkloadOptions& options)
+    : graph_(graph),
+      options_(options),
+      done_(graph.nodes.size(), false),
+      file_batch_(onnx_batch(graph)),
+      builder_(options.microbatch.value_or(options.batch.value_or(file_batch_)),
+               bytes_per_element(options.dtype.value_or(onnx_dtype(graph)))) {}
+
+Network OnnxImporter::import() {
+  check_kinds();
+  check_options();
+  index_names();
+  add_initializers();
+  add_inputs();
+  add_constants();
+  for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i)
+    if (!done_[i]) run_node(i);
+  add_losses();
+  return builder_.take();
+}
+
+void OnnxImporter::fail(const std::string& message, const std::string& hint) const {
+  Diagnostics diagnostics;
+  diagnostics.error(graph_.where, message, hint);
+  diagnostics.throw_if_errors();
+  throw InputError({});
+}
+
+void OnnxImporter::fail_at_node(const std::string& message, const std::string& hint) const {
+  const std::string& name =
+      node_->name.empty() && !node_->outputs.empty() ? node_->outputs.front() : node_->name;
+  fail("node `" + printable(name) + "` (" + printable(node_->kind) + "): " + message, hint);
+}
+
+/// All operators that are not known, at once.
+void OnnxImporter::check_kinds() const {
+  struct Unknown {
+    const OnnxNode* first = nullptr;
+    std::size_t count = 0;
+  };
+  std::map<std::pair<std::string, std::string>, Unknown> unknown;
+  for (const OnnxNode& node : graph_.nodes) {
+    if (is_default_domain(node.domain) && handlers().contains(node.kind)) continue;
+    Unknown& entry = unknown[{node.domain, node.kind}];
+    if (entry.count++ == 0) entry.first = &node;
+  }
+  std::vector<std::string> known;
+  for (const auto& [kind, handler] : handlers()) known.emplace_back(kind);
+  Diagnostics diagnostics;
+  for (const auto& [key, entry] : unknown) {
+    const OnnxNode& node = *entry.first;
+    const bool control = std::ranges::any_of(node.attributes, &OnnxAttribute::is_graph);
+    const std::string domain = is_default_domain(key.first) ? "ai.onnx" : printable(key.first);
+    const std::string what =
+        control
+            ? "control flow `" + printable(key.second) +
+                  "`, whose branches are not known before the run; trace the model with a fixed "
+                  "input"
+            : "unsupported operator `" + printable(key.second) + "` (domain " + domain +
+                  ", opset " + std::to_string(graph_.opset) +
+                  "); write that part with a supported one, or the network as `layers:`";
+    std::string hint = did_you_mean(key.second, known);
+    diagnostics.error(graph_.where,
+                      what + "; first at node `" + printable(node.name) + "`, " +
+                          std::to_string(entry.count) + " in all",
+                      hint);
+  }
+  diagnostics.throw_if_errors();
+}
+
+/// Only dimensions with a name can be given a number.
+void OnnxImporter::check_options() const {
+  std::vector<std::string> known;
+  for (const OnnxInput& input : graph_.inputs)
+    if (input.dims)
+      for (const OnnxDimension& dim : *input.dims)
+        if (!dim.name.empty()) known.push_back(printable(dim.name));
+  Diagnostics diagnostics;
+  for (const auto& [name, number] : options_.with)
+    if (std::ranges::find(known, name.value) == known.end())
+      diagnostics.error(name.where, "the ONNX file has no dimension named `" + name.value + "`",
+                        did_you_mean(name.value, known));
+  diagnostics.throw_if_errors();
+}
+
+std::uint32_t OnnxImporter::intern(const std::string& name) {
+  const auto next = static_cast<std::uint32_t>(names_.size());
+  return names_.try_emplace(name, next).first->second;
+}
+
+void OnnxImporter::index_names() {
+  for (const OnnxInitializer& initializer : graph_.initializers) intern(initializer.name);
+  for (const OnnxInput& input : graph_.inputs) intern(input.name);
+  for (const std::string& output : graph_.outputs) intern(output);
+  for (const OnnxNode& node : graph_.nodes)
+    for (const auto* list : {&node.inputs, &node.outputs})
+      for (const std::string& name : *list) intern(name);
+  values_.resize(names_.size());
+  readers_.resize(names_.size());
+  outputs_.resize(names_.size(), 0);
+  for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i)
+    for (const std::string& name : graph_.nodes[i].inputs)
+      if (!name.empty()) readers_[names_.at(name)].push_back(i);
+  for (const std::string& output : graph_.outputs) ++outputs_[names_.at(output)];
+}
+
+void OnnxImporter::add_initializers() {
+  for (const OnnxInitializer& initializer : graph_.initializers) {
+    const std::uint32_t name = names_.at(initializer.name);
+    OnnxValue& value = values_[name];
+    value.kind = OnnxValue::Kind::constant;
+    value.tensor = initializer.tensor;
+    value.weight = name;
+  }
+}
+
+std::int64_t OnnxImporter::dimension(const OnnxInput& input, std::size_t axis) {
+  const OnnxDimension& dim = (*input.dims)[axis];
+  const std::string place =
+      "input `" + printable(input.name) + "`: dimension " + std::to_string(axis);
+  if (dim.size && (*dim.size < 1 || *dim.size > kMaxBatch))
+    fail(place + " is " + std::to_string(*dim.size) + ", expected 1 to 1e9");
+  if (dim.size) return *dim.size;
+  for (const auto& [name, number] : options_.with)
+    if (!dim.name.empty() && name.value == printable(dim.name)) {
+      if (number < 1) fail(place + " is " + std::to_string(number) + ", expected at least 1");
+      return number;
+    }
+  if (axis == 0) return file_batch_;
+  if (dim.name.empty()) fail(place + " has no size; export the model with a fixed one");
+  fail(place + " has the name `" + printable(dim.name) +
+       "`, but no size; give it one with `with: {" + printable(dim.name) +
+       ": N}`, or export the model with a fixed one");
+}
+
+void OnnxImporter::add_inputs() {
+  if (graph_.inputs.empty()) fail("the graph has no input");
+  for (const OnnxInput& input : graph_.inputs) {
+    if (!input.dims || input.dims->empty())
+      fail("input `" + printable(input.name) + "` has no shape; export the model with one");
+    if (input.type == OnnxType::other || input.type == OnnxType::boolean)
+      fail("input `" + printable(input.name) +
+           "` has elements of an unsupported type; expected floats or integers");
+    OnnxValue value;
+    value.kind = OnnxValue::Kind::network;
+    value.tensor.type = input.type;
+    for (std::size_t axis = 0; axis < input.dims->size(); ++axis)
+      value.tensor.dims.push_back(dimension(input, axis));
+    try {
+      value.id = builder_.add_input(printable(input.name), sample_dims(value.dims(), 0),
+                                    input.type == OnnxType::integer);
+      bind(input.name, std::move(value));
+    } catch (const LayerError& error) {
+      fail("input `" + printable(input.name) + "`: " + error.what());
+    } catch (const QuantityOverflow&) {
+      fail("input `" + printable(input.name) + "`: sizes out of range");
+    }
+  }
+}
+
+/// Exporters put constants where they are used; patterns are looked for before.
+void OnnxImporter::add_constants() {
+  for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
+    node_ = &graph_.nodes[i];
+    if (node_->kind != "Constant") continue;
+    done_[i] = true;
+    const OnnxAttribute* value = node_->attribute("value");
+    OnnxTensor tensor;
+    if (value != nullptr && value->tensor) {
+      tensor = *value->tensor;
+    } else if (const OnnxAttribute* list = node_->attribute("value_ints")) {
+      tensor.dims = {static_cast<std::int64_t>(list->integers.size())};
+      tensor.integers = list->integers;
+    } else if (const OnnxAttribute* number = node_->attribute("value_int")) {
+      tensor.integers = {number->integer};
+    } else if (const OnnxAttribute* real = node_->attribute("value_float")) {
+      tensor.type = OnnxType::fp32;
+      tensor.reals = {real->real};
+    } else {
+      fail_at_node("expected a tensor or a number as its value");
+    }
+    if (value == nullptr) tensor.is_known = true;
+    if (value == nullptr && tensor.reals.empty()) tensor.type = OnnxType::integer;
+    bind_constant(0, std::move(tensor));
+  }
+}
+
+void OnnxImporter::run_node(std::uint32_t index) {
+  node_ = &graph_.nodes[index];
+  done_[index] = true;
+  if (builder_.operators() > kMaxNetworkOperators)
+    fail("the network has more than " + std::to_string(kMaxNetworkOperators) + " operators");
+  try {
+    if (node_->outputs.empty()) throw LayerError("it has no output");
+    for (const std::string& name : node_->inputs)
+      if (!name.empty() && value(name).kind == OnnxValue::Kind::missing)
+        throw LayerError("its input `" + printable(name) + "` is made by nothing before it");
+    if (run_fusion(index) || run_constant()) return;
+    consume(*node_);
+    (this->*handlers().at(node_->kind))();
+  } catch (const LayerError& error) {
+    fail_at_node(error.what(), error.hint());
+  } catch (const QuantityOverflow&) {
+    fail_at_node("sizes out of range");
+  }
+}
+
+bool OnnxImporter::run_fusion(std::uint32_t index) {
+  const OnnxReaders readers{[&](const std::string& name) -> const std::vector<std::uint32_t>& {
+                              return readers_[names_.at(name)];
+                            },
+                            [&](const std::string& name) {
+                              return value(name).is_constant() ? value(name).scalar()
+                                                               : std::nullopt;
+                            },
+                            [&](const std::string& name) { return value(name).weight != kNoName; }};
+  const std::optional<OnnxFusion> fusion = find_fusion(graph_, index, readers);
+  if (!fusion || !value(fusion->x).is_network()) return false;
+  const OnnxValue x = value(fusion->x);
+  if (fusion->kind == "layer_norm" &&
+      value(fusion->weights.front()).dims() != Dims{x.dims().back()})
+    return false;
+  for (const std::uint32_t node : fusion->nodes) {
+    done_[node] = true;
+    consume(graph_.nodes[node]);
+  }
+  const std::uint32_t y = apply(fusion->kind, {}, {x.id});
+  bind_result(fusion->y, y, x.dims(), x.batch_axis);
+  return true;
+}
+
+/// Arithmetic on constants alone.
+bool OnnxImporter::run_constant() {
+  std::vector<const OnnxTensor*> inputs;
+  for (const std::string& name : node_->inputs) {
+    if (name.empty()) continue;
+    if (!value(name).is_constant()) return false;
+    inputs.push_back(&value(name).tensor);
+  }
+  std::optional<std::vector<OnnxTensor>> folded = fold(*node_, inputs);
+  if (!folded) return false;
+  const OnnxValue first = value(node_->inputs.front());
+  const bool same =
+      node_->kind == "Identity" || node_->kind == "Squeeze" || node_->kind == "Unsqueeze";
+  bind_constant(0, std::move(folded->front()), same ? first.weight : kNoName);
+  if (node_->kind == "Gather" && first.weight != kNoName && first.dims().size() == 2 &&
+      node_->integer("axis", 0) == 0) {
+    OnnxValue& rows = values_[names_.at(node_->outputs.front())];
+    rows.weight = first.weight;
+    rows.rows_of = first.dims().front();
+  }
+  return true;
+}
+
+/// The reads of a node have happened.
+void OnnxImporter::consume(const OnnxNode& node) {
+  for (const std::string& name : node.inputs)
+    if (!name.empty() && value(name).is_network()) --pending_[builder_.storage_of(value(name).id)];
+}
+
+void OnnxImporter::add_losses() {
+  if (graph_.outputs.empty()) fail("the graph has no output");
+  const Loss loss = options_.loss.value_or(Loss::cross_entropy);
+  for (std::size_t i = 0; i < graph_.outputs.size(); ++i) {
+    const OnnxValue& output = value(graph_.outputs[i]);
+    const std::string name = "output `" + printable(graph_.outputs[i]) + "`";
+    if (!output.is_network()) fail(name + " does not depend on the graph's inputs");
+    const std::string prefix = i == 0 ? "" : "output_" + std::to_string(i + 1) + "/";
+    try {
+      builder_.add_loss(loss, output.id, prefix, i > 0);
+    } catch (const LayerError& error) {
+      fail(name + ": " + error.what());
+    } catch (const QuantityOverflow&) {
+      fail(name + ": sizes out of range");
+    }
+  }
+}
+
+std::string OnnxImporter::operator_name(const OnnxNode& node) {
+  const std::string base = printable(node.name.empty() ? node.kind : node.name);
+  std::string name = base;
+  for (std::size_t n = operator_names_.size(); !operator_names_.insert(name).second; ++n)
+    name = base + "_" + std::to_string(n);
+  return name;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,139 @@
+/// From an ONNX graph to a network of operator rules: the same representation that layers become.
+///
+/// The graph is taken as written, in training mode. Shapes are inferred here, at the batch of the
+/// file (the first dimension of its first input, 1 where that has a name only); every value of the
+/// network has one dimension with the batch in it, which is then replaced by the batch that is
+/// asked for. So shape arithmetic that an exporter has frozen does not matter.
+///
+/// Choices where ONNX does not say what a framework did: an activation works in place where nothing
+/// reads its input afterwards; a Reshape is a view where the strides allow one, else a copy; each
+/// output of the graph has the loss, those after the first one weighted by a number.
+#pragma once
+
+#include "workload/network_builder.hpp"
+#include "workload/onnx_fusions.hpp"
+#include "workload/onnx_values.hpp"
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+class OnnxImporter {
+ public:
+  OnnxImporter(const OnnxGraph& graph, const WorkloadOptions& options);
+  /// O(nodes). Throws InputError with what is wrong, and where.
+  Network import();
+
+ private:
+  using Handler = void (OnnxImporter::*)();
+  using Arguments = std::vector<std::pair<std::string_view, std::int64_t>>;
+  /// By the kind of node, sorted.
+  static const std::map<std::string_view, Handler>& handlers();
+
+  // The frame (onnx_importer.cpp).
+  std::uint32_t intern(const std::string& name);
+  void index_names();
+  void check_kinds() const;
+  void check_options() const;
+  [[nodiscard]] std::int64_t dimension(const OnnxInput& input, std::size_t axis);
+  void add_inputs();
+  void add_initializers();
+  void add_constants();
+  void run_node(std::uint32_t index);
+  bool run_fusion(std::uint32_t index);
+  bool run_constant();
+  void consume(const OnnxNode& node);
+  void add_losses();
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const;
+  [[noreturn]] void fail_at_node(const std::string& message, const std::string& hint = {}) const;
+  std::string operator_name(const OnnxNode& node);
+
+  // What handlers use (onnx_bindings.cpp).
+  [[nodiscard]] bool has_input(std::size_t i) const;
+  [[nodiscard]] const OnnxValue& value(const std::string& name) const;
+  [[nodiscard]] const OnnxValue& input(std::size_t i) const;
+  [[nodiscard]] const OnnxValue& network_input(std::size_t i) const;
+  [[nodiscard]] const OnnxValue& weight_input(std::size_t i) const;
+  /// Integers of an input, or of the attribute of the same name in older opsets.
+  [[nodiscard]] std::vector<std::int64_t> integers(std::size_t i, std::string_view name) const;
+  [[nodiscard]] Dims sample_dims(const Dims& dims, std::size_t batch_axis) const;
+  [[nodiscard]] bool is_free(const OnnxValue& value) const;
+  /// Adds an operator of this rule; `weight`: the initializer that is its weight.
+  std::uint32_t apply(std::string_view kind, const Arguments& arguments,
+                      std::vector<std::uint32_t> inputs, std::uint32_t weight = kNoName);
+  void bind(const std::string& name, OnnxValue value);
+  void bind_result(std::uint32_t id, Dims dims, std::size_t batch_axis);
+  void bind_result(const std::string& name, std::uint32_t id, Dims dims, std::size_t batch_axis);
+  void bind_view(std::size_t output, const OnnxValue& from, Dims dims, std::size_t batch_axis,
+                 std::vector<std::int64_t> strides);
+  void bind_constant(std::size_t output, OnnxTensor tensor, std::uint32_t weight = kNoName);
+
+  // Windows (onnx_windows.cpp).
+  /// The value in another shape, as an image [channels, height, width].
+  std::uint32_t as_image(const OnnxValue& value);
+  void conv();
+  void conv_transpose();
+  Arguments convolution(const OnnxValue& x, const OnnxValue& weight, std::int64_t channels);
+  Arguments windows(std::size_t spatial, const Dims& kernel, std::int64_t padding,
+                    std::int64_t padding_width);
+  void pool();
+  void global_average_pool();
+  void resize();
+
+  // Operators (onnx_operators.cpp).
+  void batch_normalization();
+  void layer_normalization();
+  void matmul();
+  void gemm();
+  void linear(const OnnxValue& x, const OnnxValue& weight, bool transposed, bool bias,
+              const std::string& output);
+  void add();
+  void subtract();
+  void multiply();
+  void divide();
+  void add_constant(const OnnxValue& x, const OnnxValue& constant);
+  void activation();
+  void clip();
+  void dropout();
+  void reduce_mean();
+  void concat();
+  void where();
+
+  // Views (onnx_views.cpp).
+  void reshape();
+  void reshape_to(const OnnxValue& from, Dims dims);
+  void flatten();
+  void squeeze();
+  void transpose();
+  void slice();
+  void split();
+  void gather();
+  void identity();
+  void expand();
+  void cast();
+  void shape();
+  void pad();
+  void only_constants();
+
+  const OnnxGraph& graph_;
+  const WorkloadOptions& options_;
+  std::unordered_map<std::string_view, std::uint32_t> names_;
+  std::vector<OnnxValue> values_;                    ///< by name
+  std::vector<std::vector<std::uint32_t>> readers_;  ///< nodes, by name
+  std::vector<std::uint32_t> outputs_;               ///< how often a name is an output, by name
+  std::vector<bool> done_;                           ///< by node
+  std::vector<std::uint32_t> pending_;               ///< reads to come, by storage
+  std::map<std::uint32_t, std::uint32_t> owners_;    ///< operators, by the weight that they brought
+  std::set<std::string> operator_names_;
+  std::int64_t file_batch_ = 1;
+  NetworkBuilder builder_;
+  const OnnxNode* node_ = nullptr;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,348 @@
+#include "workload/layer_error.hpp"
+#include "workload/onnx_importer.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+const char* const kTrainingMode =
+    "export the model in training mode (torch.onnx.export(..., training=TrainingMode.TRAINING, "
+    "do_constant_folding=False))";
+
+}  // namespace
+
+const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers() {
+  using I = OnnxImporter;
+  static const std::map<std::string_view, Handler> table = {
+      {"Add", &I::add},
+      {"And", &I::only_constants},
+      {"AveragePool", &I::pool},
+      {"BatchNormalization", &I::batch_normalization},
+      {"Cast", &I::cast},
+      {"Ceil", &I::only_constants},
+      {"Clip", &I::clip},
+      {"Concat", &I::concat},
+      {"Constant", &I::only_constants},
+      {"ConstantOfShape", &I::only_constants},
+      {"Conv", &I::conv},
+      {"ConvTranspose", &I::conv_transpose},
+      {"Div", &I::divide},
+      {"Dropout", &I::dropout},
+      {"Equal", &I::only_constants},
+      {"Erf", &I::only_constants},
+      {"Expand", &I::expand},
+      {"Flatten", &I::flatten},
+      {"Floor", &I::only_constants},
+      {"Gather", &I::gather},
+      {"Gelu", &I::activation},
+      {"Gemm", &I::gemm},
+      {"GlobalAveragePool", &I::global_average_pool},
+      {"Greater", &I::only_constants},
+      {"HardSwish", &I::activation},
+      {"Identity", &I::identity},
+      {"LayerNormalization", &I::layer_normalization},
+      {"LeakyRelu", &I::activation},
+      {"Less", &I::only_constants},
+      {"LogSoftmax", &I::activation},
+      {"MatMul", &I::matmul},
+      {"MaxPool", &I::pool},
+      {"Mod", &I::only_constants},
+      {"Mul", &I::multiply},
+      {"Not", &I::only_constants},
+      {"Or", &I::only_constants},
+      {"Pad", &I::pad},
+      {"Pow", &I::only_constants},
+      {"Range", &I::only_constants},
+      {"ReduceMean", &I::reduce_mean},
+      {"Relu", &I::activation},
+      {"Reshape", &I::reshape},
+      {"Resize", &I::resize},
+      {"Shape", &I::shape},
+      {"Sigmoid", &I::activation},
+      {"Slice", &I::slice},
+      {"Softmax", &I::activation},
+      {"Split", &I::split},
+      {"Sqrt", &I::only_constants},
+      {"Squeeze", &I::squeeze},
+      {"Sub", &I::subtract},
+      {"Tanh", &I::activation},
+      {"Transpose", &I::transpose},
+      {"Trilu", &I::only_constants},
+      {"Unsqueeze", &I::squeeze},
+      {"Upsample", &I::resize},
+      {"Where", &I::where},
+  };
+  return table;
+}
+
+void OnnxImporter::batch_normalization() {
+  const OnnxValue x = network_input(0);
+  if (node_->integer("training_mode", 0) == 0 && node_->outputs.size() != 5)
+    throw LayerError("it is in inference mode, which keeps nothing for a backward", kTrainingMode);
+  const Dims& dims = x.dims();
+  if (dims.size() < 2 || x.batch_axis != 0)
+    throw LayerError("expected values [batch, channels, ...], found " + to_text(dims));
+  // Vectors [channels] and images as they are; positions as an image of height 1.
+  std::uint32_t image = x.id;
+  if (dims.size() == 3 || dims.size() > 4)
+    image = builder_.view(x.id, {dims[1], 1, size_of(Dims(dims.begin() + 2, dims.end()))});
+  else if (dims.size() == 4)
+    image = as_image(x);
+  if (weight_input(1).dims() != Dims{dims[1]})
+    throw LayerError("a weight " + to_text(weight_input(1).dims()) + " does not fit values " +
+                     to_text(dims));
+  bind_result(apply("batch_norm", {}, {image}), dims, 0);
+}
+
+void OnnxImporter::layer_normalization() {
+  const OnnxValue x = network_input(0);
+  const Dims weight = weight_input(1).dims();
+  const std::size_t axis = axis_of(node_->integer("axis", -1), x.dims().size());
+  if (axis <= x.batch_axis ||
+      weight != Dims(x.dims().begin() + static_cast<std::ptrdiff_t>(axis), x.dims().end()))
+    throw LayerError("a weight " + to_text(weight) + " does not fit values " + to_text(x.dims()));
+  const std::int64_t features = size_of(weight);
+  const std::int64_t rows = size_of(builder_.dims(x.id)) / features;
+  const std::uint32_t view = builder_.view(x.id, {rows, features});
+  bind_result(apply("layer_norm", {}, {view}), x.dims(), x.batch_axis);
+}
+
+/// A dense layer where the right side is a weight, else a product of two values.
+void OnnxImporter::matmul() {
+  const OnnxValue x = network_input(0);
+  if (input(1).is_constant()) {
+    const OnnxValue& weight = weight_input(1);
+    const std::string& output = node_->outputs.front();
+    const std::vector<std::uint32_t>& readers = readers_[names_.at(output)];
+    const bool is_read_once = readers.size() == 1 && outputs_[names_.at(output)] == 0;
+    if (is_read_once && graph_.nodes[readers.front()].kind == "Add") {
+      const OnnxNode& sum = graph_.nodes[readers.front()];
+      const bool is_first = !sum.inputs.empty() && sum.inputs[0] == output;
+      const OnnxValue* bias =
+          sum.inputs.size() == 2 ? &value(sum.inputs[is_first ? 1 : 0]) : nullptr;
+      if (bias != nullptr && bias->weight != kNoName && bias->rows_of == 0 &&
+          !sum.outputs.empty() && bias->dims() == Dims{weight.dims().back()}) {
+        done_[readers.front()] = true;
+        return linear(x, weight, false, true, sum.outputs.front());
+      }
+    }
+    return linear(x, weight, false, false, output);
+  }
+  const OnnxValue right = network_input(1);
+  if (x.dims().size() != right.dims().size())
+    throw LayerError("products of values of different rank are not supported: " +
+                     to_text(x.dims()) + " and " + to_text(right.dims()));
+  Dims dims = x.dims();
+  dims.back() = right.dims().back();
+  bind_result(apply("product", {}, {x.id, right.id}), std::move(dims), x.batch_axis);
+}
+
+void OnnxImporter::gemm() {
+  const OnnxValue x = network_input(0);
+  const auto is_one = [&](std::string_view name) {
+    const OnnxAttribute* factor = node_->attribute(name);
+    return factor == nullptr || factor->real == 1;
+  };
+  if (node_->integer("transA", 0) != 0 || !is_one("alpha") || !is_one("beta"))
+    throw LayerError("`transA`, `alpha` and `beta` other than 0, 1 and 1 are not supported");
+  linear(x, weight_input(1), node_->integer("transB", 0) != 0, has_input(2),
+         node_->outputs.front());
+}
+
+/// `transposed`: the weight is [features, inputs].
+void OnnxImporter::linear(const OnnxValue& x, const OnnxValue& weight, bool transposed, bool bias,
+                          const std::string& output) {
+  const Dims& shape = weight.dims();
+  if (shape.size() != 2 || shape[transposed ? 1 : 0] != x.dims().back() ||
+      x.batch_axis + 1 == x.dims().size())
+    throw LayerError("a weight " + to_text(shape) + " does not fit values " + to_text(x.dims()));
+  const std::int64_t features = shape[transposed ? 0 : 1];
+  const std::uint32_t y =
+      apply("linear", {{"features", features}, {"bias", bias ? 1 : 0}}, {x.id}, weight.weight);
+  Dims dims = x.dims();
+  dims.back() = features;
+  bind_result(output, y, std::move(dims), x.batch_axis);
+}
+
+void OnnxImporter::add() {
+  if (input(0).is_constant()) return add_constant(network_input(1), input(0));
+  if (input(1).is_constant()) return add_constant(network_input(0), input(1));
+  const OnnxValue x = network_input(0), skip = network_input(1);
+  if (x.dims() != skip.dims())
+    throw LayerError("a sum that broadcasts values is not supported: " + to_text(x.dims()) +
+                     " and " + to_text(skip.dims()));
+  bind_result(apply("add", {}, {x.id, skip.id}), x.dims(), x.batch_axis);
+}
+
+/// A number or a mask, learned positions, or a weight.
+void OnnxImporter::add_constant(const OnnxValue& given, const OnnxValue& constant) {
+  const OnnxValue x = given;
+  if (broadcast(x.dims(), constant.dims()) != x.dims())
+    throw LayerError("a sum that broadcasts values " + to_text(x.dims()) + " is not supported");
+  const auto result = [&](std::string_view kind, const Arguments& arguments,
+                          std::uint32_t weight = kNoName) {
+    bind_result(apply(kind, arguments, {x.id}, weight), x.dims(), x.batch_axis);
+  };
+  if (constant.rows_of != 0) {
+    if (size_of(constant.dims()) != size_of(builder_.dims(x.id)))
+      throw LayerError("positions " + to_text(constant.dims()) + " do not fit values " +
+                       to_text(x.dims()));
+    return result("position_embedding", {{"entries", constant.rows_of}}, constant.weight);
+  }
+  const std::int64_t elements = size_of(constant.dims());
+  if (elements > 1 && constant.weight != kNoName)
+    return result("bias", {{"elements", elements}}, constant.weight);
+  result("shift", {});
+}
+
+void OnnxImporter::subtract() {
+  if (!input(1).is_constant()) throw LayerError("only a constant can be subtracted");
+  add_constant(network_input(0), input(1));
+}
+
+void OnnxImporter::multiply() {
+  const bool constant_first = input(0).is_constant();
+  OnnxValue x = network_input(constant_first ? 1 : 0);
+  const OnnxValue& other = input(constant_first ? 0 : 1);
+  if (other.is_constant()) {
+    const std::int64_t elements = size_of(other.dims());
+    if (broadcast(x.dims(), other.dims()) != x.dims())
+      throw LayerError("a product that broadcasts values " + to_text(x.dims()) +
+                       " is not supported");
+    const bool is_number = elements == 1;
+    if (!is_number && other.weight == kNoName)
+      throw LayerError("a product with a computed constant " + to_text(other.dims()) +
+                       " is not supported");
+    const std::uint32_t y = is_number
+                                ? apply("scale", {}, {x.id})
+                                : apply("gain", {{"elements", elements}}, {x.id}, other.weight);
+    return bind_result(y, x.dims(), x.batch_axis);
+  }
+  OnnxValue factor = network_input(1);
+  if (size_of(factor.dims()) > size_of(x.dims())) std::swap(factor, x);
+  if (broadcast(x.dims(), factor.dims()) != x.dims())
+    throw LayerError("a product that broadcasts both factors is not supported: " +
+                     to_text(x.dims()) + " and " + to_text(factor.dims()));
+  bind_result(apply("multiply", {}, {x.id, factor.id}), x.dims(), x.batch_axis);
+}
+
+void OnnxImporter::divide() {
+  if (!input(1).is_constant() || size_of(input(1).dims()) != 1)
+    throw LayerError("values can only be divided by a number");
+  const OnnxValue x = network_input(0);
+  bind_result(apply("scale", {}, {x.id}), x.dims(), x.batch_axis);
+}
+
+/// Operators of one input whose output has its shape.
+void OnnxImporter::activation() {
+  static const std::map<std::string_view, std::string_view> kinds = {
+      {"Gelu", "gelu"}, {"HardSwish", "hard_swish"},   {"LeakyRelu", "leaky_relu"},
+      {"Relu", "relu"}, {"Sigmoid", "sigmoid"},        {"Softmax", "softmax"},
+      {"Tanh", "tanh"}, {"LogSoftmax", "log_softmax"},
+  };
+  const OnnxValue x = network_input(0);
+  const std::string_view kind = kinds.at(node_->kind);
+  Arguments arguments;
+  if (const auto& attributes = find_rule(kind)->attributes; !attributes.empty())
+    arguments = {{"in_place", is_free(x) ? kWherePossible : 0}};
+  bind_result(apply(kind, arguments, {x.id}), x.dims(), x.batch_axis);
+}
+
+void OnnxImporter::clip() {
+  const OnnxValue x = network_input(0);
+  const auto bound = [&](std::size_t i, std::string_view name) -> std::optional<double> {
+    if (has_input(i)) return input(i).is_constant() ? input(i).scalar() : std::nullopt;
+    const OnnxAttribute* attribute = node_->attribute(name);
+    return attribute == nullptr ? std::nullopt : std::optional(attribute->real);
+  };
+  if (bound(1, "min") != 0.0 || bound(2, "max") != 6.0)
+    throw LayerError("bounds other than 0 and 6 (ReLU6) are not supported");
+  bind_result(apply("relu6", {{"in_place", is_free(x) ? kWherePossible : 0}}, {x.id}), x.dims(),
+              x.batch_axis);
+}
+
+void OnnxImporter::dropout() {
+  const OnnxValue x = network_input(0);
+  constexpr std::int64_t kModeInput = 12;  // the opset from which on the mode is an input
+  const bool trains = graph_.opset < kModeInput || (has_input(2) && input(2).scalar() == 1.0);
+  if (!trains) throw LayerError("it is in inference mode", kTrainingMode);
+  bind_result(apply("dropout", {}, {x.id}), x.dims(), x.batch_axis);
+}
+
+/// The mean over neighbouring dimensions, none of them the batch: x is kept, as by a pooling.
+void OnnxImporter::reduce_mean() {
+  const OnnxValue x = network_input(0);
+  const std::size_t rank = x.dims().size();
+  std::set<std::size_t> axes;
+  for (const std::int64_t axis : integers(1, "axes")) axes.insert(axis_of(axis, rank));
+  if (axes.empty() || axes.contains(x.batch_axis) ||
+      *axes.rbegin() - *axes.begin() + 1 != axes.size())
+    throw LayerError("only the mean over neighbouring dimensions, without the batch, is supported");
+  Dims dims;
+  std::int64_t window = 1;
+  std::size_t batch_axis = x.batch_axis;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (!axes.contains(axis)) {
+      dims.push_back(x.dims()[axis]);
+      continue;
+    }
+    window *= x.dims()[axis];
+    if (node_->integer("keepdims", 1) != 0)
+      dims.push_back(1);
+    else if (axis < x.batch_axis)
+      --batch_axis;
+  }
+  const std::int64_t means = size_of(builder_.dims(x.id)) / window;
+  const std::uint32_t image = builder_.view(x.id, {means, 1, window});
+  bind_result(apply("global_avg_pool", {}, {image}), std::move(dims), batch_axis);
+}
+
+/// As rows: all before the dimension, and all from it on.
+void OnnxImporter::concat() {
+  Dims dims = network_input(0).dims();
+  const std::size_t axis = axis_of(node_->integer("axis", 0), dims.size());
+  const std::size_t batch_axis = network_input(0).batch_axis;
+  if (axis == batch_axis) throw LayerError("it joins batches");
+  const auto middle = static_cast<std::ptrdiff_t>(axis);
+  const std::int64_t in_rows = batch_axis < axis ? file_batch_ : 1;
+  std::vector<std::uint32_t> parts;
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < node_->inputs.size(); ++i) {
+    const OnnxValue& part = network_input(i);
+    Dims expected = dims;
+    if (part.dims().size() == dims.size()) expected[axis] = part.dims()[axis];
+    if (part.dims() != expected || part.batch_axis != batch_axis)
+      throw LayerError("its parts " + to_text(dims) + " and " + to_text(part.dims()) +
+                       " differ in more than one dimension");
+    sum += part.dims()[axis];
+    const Dims rows(expected.begin(), expected.begin() + middle);
+    const Dims columns(expected.begin() + middle, expected.end());
+    parts.push_back(builder_.view(
+        part.id, {size_of(rows) / in_rows, size_of(columns) / (file_batch_ / in_rows)}));
+  }
+  dims[axis] = sum;
+  bind_result(apply("concat", {}, std::move(parts)), std::move(dims), batch_axis);
+}
+
+/// A mask that fills values with a number: masked_fill. The mask counts before it is broadcast.
+void OnnxImporter::where() {
+  const OnnxValue& mask = input(0);
+  const bool fills_first = input(1).is_constant();
+  const OnnxValue x = network_input(fills_first ? 2 : 1);
+  const OnnxValue& number = input(fills_first ? 1 : 2);
+  if (!mask.is_constant() || !number.is_constant() || size_of(number.dims()) != 1)
+    throw LayerError("only a constant mask that fills values with a number is supported");
+  if (broadcast(mask.dims(), x.dims()) != x.dims())
+    throw LayerError("a mask " + to_text(mask.dims()) + " does not fit values " +
+                     to_text(x.dims()));
+  Dims dims = mask.dims();
+  while (dims.size() < 2) dims.insert(dims.begin(), 1);
+  const std::int64_t columns = dims.back(), rows = dims[dims.size() - 2];
+  const std::int64_t heads = size_of(Dims(dims.begin(), dims.end() - 2));
+  const std::uint32_t y =
+      apply("masked_fill", {{"rows", rows}, {"columns", columns}, {"heads", heads}}, {x.id});
+  bind_result(y, x.dims(), x.batch_axis);
+}
+
+}  // namespace plimsoll

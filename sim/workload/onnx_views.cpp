@@ -1,0 +1,295 @@
+#include "workload/layer_error.hpp"
+#include "workload/onnx_importer.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace plimsoll {
+namespace {
+
+Dims permuted(const Dims& dims, const std::vector<std::size_t>& order) {
+  Dims result;
+  for (const std::size_t axis : order) result.push_back(dims[axis]);
+  return result;
+}
+
+/// How often a part of a dimension is taken: from start to end by step.
+std::int64_t sliced(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
+  if (step < 1 || step > kMaxBatch) throw LayerError("expected steps from 1 to 1e9");
+  const auto within = [&](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);
+  };
+  const std::int64_t room = within(end) - within(start);
+  return room <= 0 ? 0 : (room - 1) / step + 1;
+}
+
+/// The dimension of a reshaped value that has the batch in it: as many elements before it, or else
+/// the first that the batch divides.
+std::size_t batch_axis_after(const OnnxValue& from, const Dims& dims, std::int64_t batch) {
+  const auto before = [](const Dims& all, std::size_t axis) {
+    return size_of(Dims(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(axis)));
+  };
+  const std::int64_t wanted = before(from.dims(), from.batch_axis);
+  std::size_t fallback = dims.size();
+  for (std::size_t axis = 0; axis < dims.size(); ++axis) {
+    if (dims[axis] % batch != 0) continue;
+    if (before(dims, axis) == wanted) return axis;
+    fallback = std::min(fallback, axis);
+  }
+  if (fallback == dims.size())
+    throw LayerError("the shape " + to_text(dims) + " has no dimension with the batch of " +
+                     std::to_string(batch) + " in it");
+  return fallback;
+}
+
+}  // namespace
+
+void OnnxImporter::reshape() {
+  const OnnxValue& from = input(0);
+  const std::vector<std::int64_t> wanted = integers(1, "shape");
+  if (wanted.size() > 16) throw LayerError("expected at most 16 dimensions");
+  Dims dims;
+  std::int64_t known = 1;
+  std::size_t open = wanted.size();
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const bool copies = wanted[i] == 0 && node_->integer("allowzero", 0) == 0;
+    if (copies && i >= from.dims().size()) throw LayerError("0 stands for no dimension");
+    dims.push_back(copies ? from.dims()[i] : wanted[i]);
+    if (dims.back() == -1 && open == wanted.size()) {
+      open = i;
+    } else {
+      if (dims.back() < 1) throw LayerError("a shape of " + to_text(wanted));
+      known = size_of({known, dims.back()});
+    }
+  }
+  const std::int64_t size = size_of(from.dims());
+  if (open < dims.size()) dims[open] = size / known;
+  if (dims.empty() || size_of(dims) != size)
+    throw LayerError("a value " + to_text(from.dims()) + " cannot have the shape " +
+                     to_text(wanted));
+  reshape_to(from, std::move(dims));
+}
+
+void OnnxImporter::reshape_to(const OnnxValue& given, Dims dims) {
+  if (given.is_constant()) {
+    OnnxTensor tensor = given.tensor;
+    tensor.dims = std::move(dims);
+    return bind_constant(0, std::move(tensor), given.weight);
+  }
+  const OnnxValue from = network_input(0);
+  const std::size_t axis = batch_axis_after(from, dims, file_batch_);
+  if (auto strides = viewed_strides(from.dims(), from.strides, dims))
+    return bind_view(0, from, std::move(dims), axis, std::move(*strides));
+  bind_result(apply("copy", {}, {from.id}), std::move(dims), axis);
+}
+
+void OnnxImporter::flatten() {
+  const Dims dims = input(0).dims();
+  const std::int64_t at = node_->integer("axis", 1);
+  const std::size_t axis =
+      at == static_cast<std::int64_t>(dims.size()) ? dims.size() : axis_of(at, dims.size());
+  const auto middle = dims.begin() + static_cast<std::ptrdiff_t>(axis);
+  reshape_to(input(0), {size_of(Dims(dims.begin(), middle)), size_of(Dims(middle, dims.end()))});
+}
+
+/// Squeeze and Unsqueeze.
+void OnnxImporter::squeeze() {
+  const OnnxValue& from = network_input(0);
+  OnnxTensor shape;
+  shape.dims = from.dims();
+  std::vector<const OnnxTensor*> inputs = {&shape};
+  if (has_input(1)) inputs.push_back(&input(1).tensor);
+  Dims dims = fold(*node_, inputs)->front().dims;
+  if (dims.empty()) dims = {1};
+  reshape_to(from, std::move(dims));
+}
+
+void OnnxImporter::transpose() {
+  const OnnxValue& from = input(0);
+  const std::size_t rank = from.dims().size();
+  std::vector<std::size_t> order(rank);
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  if (const OnnxAttribute* given = node_->attribute("perm")) {
+    std::set<std::size_t> axes;
+    order.clear();
+    for (const std::int64_t axis : given->integers) order.push_back(axis_of(axis, rank));
+    axes.insert(order.begin(), order.end());
+    if (axes.size() != rank || order.size() != rank)
+      throw LayerError("`perm` is no permutation of " + std::to_string(rank) + " dimensions");
+  }
+  if (from.is_constant()) {
+    OnnxTensor tensor;
+    tensor.type = from.tensor.type;
+    tensor.dims = permuted(from.dims(), order);
+    return bind_constant(0, std::move(tensor), from.weight);
+  }
+  const OnnxValue value = network_input(0);
+  const auto axis = std::ranges::find(order, value.batch_axis) - order.begin();
+  bind_view(0, value, permuted(value.dims(), order), static_cast<std::size_t>(axis),
+            permuted(value.strides, order));
+}
+
+void OnnxImporter::slice() {
+  const OnnxValue from = input(0);
+  const auto starts = integers(1, "starts"), ends = integers(2, "ends");
+  auto axes = integers(3, "axes"), steps = integers(4, "steps");
+  if (axes.empty()) {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), std::int64_t{0});
+  }
+  if (steps.empty()) steps.assign(starts.size(), 1);
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
+    throw LayerError("its starts, ends, axes and steps differ in number");
+  Dims dims = from.dims();
+  std::vector<std::int64_t> strides = from.strides;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const std::size_t axis = axis_of(axes[i], dims.size());
+    dims[axis] = sliced(dims[axis], starts[i], ends[i], steps[i]);
+    if (from.is_network()) strides[axis] = size_of({strides[axis], steps[i]});
+    if (from.is_network() && axis == from.batch_axis && dims[axis] != from.dims()[axis])
+      throw LayerError("it takes a part of the batch");
+  }
+  if (from.is_network()) return bind_view(0, network_input(0), dims, from.batch_axis, strides);
+  OnnxTensor tensor;
+  tensor.type = from.tensor.type;
+  tensor.dims = dims;
+  // Parts of shapes.
+  if (dims.size() == 1 && from.tensor.is_known && starts.size() == 1 &&
+      from.tensor.type == OnnxType::integer) {
+    const std::int64_t size = from.dims().front();
+    std::int64_t at = std::clamp<std::int64_t>(
+        starts[0] < 0 ? std::max(starts[0], -size) + size : starts[0], 0, size);
+    for (std::int64_t i = 0; i < dims[0]; ++i, at += steps[0])
+      tensor.integers.push_back(from.tensor.integers[static_cast<std::size_t>(at)]);
+    tensor.is_known = true;
+  }
+  bind_constant(0, std::move(tensor));
+}
+
+void OnnxImporter::split() {
+  const OnnxValue from = network_input(0);
+  const std::size_t axis = axis_of(node_->integer("axis", 0), from.dims().size());
+  const auto parts = static_cast<std::int64_t>(node_->outputs.size());
+  const std::int64_t size = from.dims()[axis];
+  std::vector<std::int64_t> sizes = integers(1, "split");
+  if (sizes.empty()) {
+    const std::int64_t each = (size + parts - 1) / parts;
+    for (std::int64_t left = size; left > 0; left -= each) sizes.push_back(std::min(each, left));
+  }
+  if (sizes.size() != node_->outputs.size() ||
+      std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0},
+                      [](std::int64_t sum, std::int64_t part) {
+                        return part < 1 || sum < 0 || part > kMaxBatch ? -1 : sum + part;
+                      }) != size)
+    throw LayerError("its parts do not add up to " + std::to_string(size));
+  if (axis == from.batch_axis && sizes.size() > 1) throw LayerError("it splits the batch");
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    Dims dims = from.dims();
+    dims[axis] = sizes[i];
+    bind_view(i, from, std::move(dims), from.batch_axis, from.strides);
+  }
+}
+
+/// Rows of a table by indices, or one index of a value, which is a view.
+void OnnxImporter::gather() {
+  if (input(0).is_constant()) {
+    const OnnxValue ids = network_input(1);
+    const OnnxValue& table = weight_input(0);
+    if (table.dims().size() != 2 || node_->integer("axis", 0) != 0)
+      throw LayerError("expected rows of a table [entries, features], found " +
+                       to_text(table.dims()));
+    Dims dims = ids.dims();
+    dims.push_back(table.dims()[1]);
+    const std::uint32_t rows =
+        apply("embedding", {{"entries", table.dims()[0]}, {"features", table.dims()[1]}}, {ids.id},
+              table.weight);
+    return bind_result(rows, std::move(dims), ids.batch_axis);
+  }
+  const OnnxValue from = network_input(0);
+  const OnnxValue& index = input(1);
+  const std::size_t axis = axis_of(node_->integer("axis", 0), from.dims().size());
+  if (!index.is_constant() || !index.dims().empty() || axis == from.batch_axis)
+    throw LayerError("of values only one index at a time is supported, and not of the batch");
+  if (const auto at = index.scalar())
+    static_cast<void>(
+        axis_of(static_cast<std::int64_t>(*at), static_cast<std::size_t>(from.dims()[axis])));
+  Dims dims = from.dims();
+  std::vector<std::int64_t> strides = from.strides;
+  dims.erase(dims.begin() + static_cast<std::ptrdiff_t>(axis));
+  strides.erase(strides.begin() + static_cast<std::ptrdiff_t>(axis));
+  bind_view(0, from, std::move(dims), from.batch_axis - (axis < from.batch_axis ? 1 : 0),
+            std::move(strides));
+}
+
+void OnnxImporter::identity() {
+  const OnnxValue from = network_input(0);
+  bind_view(0, from, from.dims(), from.batch_axis, from.strides);
+}
+
+void OnnxImporter::expand() {
+  const OnnxValue from = network_input(0);
+  if (broadcast(from.dims(), integers(1, "shape")) != from.dims())
+    throw LayerError("values " + to_text(from.dims()) +
+                     " that are repeated are not supported; constants are");
+  identity();
+}
+
+void OnnxImporter::cast() {
+  constexpr std::int64_t kFloat = 1, kInt32 = 6, kInt64 = 7, kFloat16 = 10, kBFloat16 = 16;
+  const OnnxType type = network_input(0).tensor.type;
+  const std::int64_t to = node_->integer("to", 0);
+  const bool stays = (type == OnnxType::integer && (to == kInt32 || to == kInt64)) ||
+                     (type != OnnxType::integer && to == kFloat) ||
+                     (type == OnnxType::fp16 && to == kFloat16) ||
+                     (type == OnnxType::bf16 && to == kBFloat16);
+  if (!stays)
+    throw LayerError(
+        "a change of the type of values is not supported; export the model in one type, "
+        "and choose another with `dtype`");
+  identity();
+}
+
+void OnnxImporter::shape() {
+  const Dims& dims = input(0).dims();
+  const auto size = static_cast<std::int64_t>(dims.size());
+  const auto within = [&](std::int64_t at) {
+    return std::clamp<std::int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);
+  };
+  const std::int64_t begin = within(node_->integer("start", 0));
+  const std::int64_t end = std::max(begin, within(node_->integer("end", size)));
+  OnnxTensor tensor;
+  tensor.type = OnnxType::integer;
+  tensor.is_known = true;
+  tensor.integers.assign(dims.begin() + begin, dims.begin() + end);
+  tensor.dims = {end - begin};
+  bind_constant(0, std::move(tensor));
+}
+
+/// Nothing, or the padding of the average pooling that follows.
+void OnnxImporter::pad() {
+  const OnnxValue from = network_input(0);
+  const std::vector<std::int64_t> pads = integers(1, "pads");
+  const std::size_t rank = from.dims().size();
+  if (pads.size() != 2 * rank) throw LayerError("expected two numbers a dimension");
+  OnnxValue padded = from;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    const std::int64_t before = pads[axis], after = pads[axis + rank];
+    if (before == 0 && after == 0) continue;
+    if (rank != 4 || axis < 2 || before != after || before < 0 || before > kMaxBatch)
+      throw LayerError("only an even padding of images is supported");
+    (axis == 2 ? padded.padding : padded.padding_width) = before;
+  }
+  const bool pads_any = padded.padding != 0 || padded.padding_width != 0;
+  const auto& readers = readers_[names_.at(node_->outputs.front())];
+  for (const std::uint32_t reader : readers)
+    if (pads_any && graph_.nodes[reader].kind != "AveragePool")
+      throw LayerError("a Pad before " + graph_.nodes[reader].kind +
+                       " is not supported; only before AveragePool");
+  bind_view(0, padded, from.dims(), from.batch_axis, from.strides);
+}
+
+void OnnxImporter::only_constants() {
+  throw LayerError("it is supported for constants only, not for values of the network");
+}
+
+}  // namespace plimsoll

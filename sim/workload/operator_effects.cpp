@@ -1,0 +1,277 @@
+#include "workload/operator_effects.hpp"
+
+#include "workload/layer_error.hpp"
+
+#include <algorithm>
+
+namespace plimsoll::effect {
+
+using Form = OperatorEffect::Form;
+using Gradient = OperatorEffect::Gradient;
+
+void require(bool good, const RuleCall& call, const std::string& wanted) {
+  if (!good) throw LayerError("expected " + wanted + ", found " + to_text(call.inputs.front()));
+}
+
+const Dims& image(const RuleCall& call) {
+  require(call.inputs.front().size() == 3, call, "an image [channels, height, width]");
+  return call.inputs.front();
+}
+
+const Dims& sequence(const RuleCall& call) {
+  require(call.inputs.front().size() == 2, call, "a sequence [positions, features]");
+  return call.inputs.front();
+}
+
+/// Elements over the batch.
+Elements count(const RuleCall& call, const Dims& dims) {
+  return elements_of(dims) * call.batch;
+}
+
+Flops flops(Elements elements, std::int64_t each) {
+  return Flops{each} * elements.count();
+}
+
+/// y of the shape of x, with so many FLOPs an element.
+OperatorEffect elementwise(const RuleCall& call, std::int64_t forward, std::int64_t backward) {
+  OperatorEffect effect;
+  effect.output = call.inputs.front();
+  effect.forward_flops = flops(count(call, effect.output), forward);
+  effect.backward_flops = flops(count(call, effect.output), backward);
+  return effect;
+}
+
+void multiply(OperatorEffect& effect, Elements macs) {
+  effect.macs = macs;
+  effect.forward_flops = flops(macs, 2);
+}
+
+namespace {
+
+/// x, and two vectors of statistics.
+OperatorEffect normalization(const RuleCall& call, const Dims& statistics, std::int64_t channels) {
+  OperatorEffect effect = elementwise(call, 8, 12);
+  effect.keeps_inputs = true;
+  effect.extras = {{"mean", statistics, ElementType::statistic},
+                   {"inverse_deviation", statistics, ElementType::statistic}};
+  effect.parameters = {{"weight", Elements{channels}}, {"bias", Elements{channels}}};
+  return effect;
+}
+
+bool in_place(const RuleCall& call) {
+  return call["in_place"] == kWherePossible ? call.can_update : call["in_place"] != 0;
+}
+
+/// y = x + table[ids]: the gradient goes on to x unchanged.
+OperatorEffect added_embedding(const RuleCall& call, const Dims& ids) {
+  const Dims& x = sequence(call);
+  OperatorEffect effect = elementwise(call, 1, 1);
+  effect.gradient = Gradient::pass;
+  effect.extras = {{"ids", ids, ElementType::index}};
+  effect.parameters = {{"weight", elements_of({call["entries"], x[1]})}};
+  effect.backward_reads_parameters = false;
+  effect.sparse_parameters = true;
+  effect.forward_workspace = Bytes{call.element} * x[1] * elements_of(ids).count();
+  return effect;
+}
+
+/// Rows that a loss over classes sees: pixels, positions, or one a sample.
+Elements rows(const RuleCall& call) {
+  const Dims& x = call.inputs.front();
+  return Elements{count(call, x).count() / std::max<std::int64_t>(channels_of(x), 1)};
+}
+
+}  // namespace
+
+OperatorEffect linear(const RuleCall& call) {
+  const Dims& x = call.inputs.front();
+  OperatorEffect effect;
+  effect.output = x;
+  effect.output.back() = call["features"];
+  effect.parameters.emplace_back("weight", elements_of({x.back(), call["features"]}));
+  multiply(effect, count(call, effect.output) * x.back());
+  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Elements{call["features"]});
+  effect.keeps_inputs = true;
+  return effect;
+}
+
+OperatorEffect batch_norm(const RuleCall& call) {
+  const Dims& x = call.inputs.front();
+  return normalization(call, {channels_of(x)}, channels_of(x));
+}
+
+OperatorEffect layer_norm(const RuleCall& call) {
+  const Dims& x = call.inputs.front();
+  Dims rows = x;
+  rows.back() = 1;
+  return normalization(call, call.over_batch(rows), x.back());
+}
+
+OperatorEffect relu(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 1, 1);
+  if (in_place(call)) effect.form = Form::in_place;
+  effect.keeps_output = true;
+  return effect;
+}
+
+/// In place autograd keeps the result, else x.
+OperatorEffect leaky_relu(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 2, 2);
+  if (in_place(call)) {
+    effect.form = Form::in_place;
+    effect.keeps_output = true;
+  } else {
+    effect.keeps_inputs = true;
+  }
+  return effect;
+}
+
+OperatorEffect relu6(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 2, 2);
+  if (in_place(call)) {
+    effect.form = Form::in_place;
+    effect.extras = {{"copy", call.over_batch(effect.output)}};
+  } else {
+    effect.keeps_inputs = true;
+  }
+  return effect;
+}
+
+OperatorEffect dropout(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 2, 1);
+  effect.extras = {{"mask", call.over_batch(effect.output), ElementType::boolean}};
+  return effect;
+}
+
+OperatorEffect flatten(const RuleCall& call) {
+  OperatorEffect effect;
+  effect.form = Form::view;
+  effect.output = {elements_of(call.inputs.front()).count()};
+  return effect;
+}
+
+OperatorEffect embedding(const RuleCall& call) {
+  OperatorEffect effect;
+  effect.output = call.inputs.front();
+  effect.output.push_back(call["features"]);
+  effect.keeps_inputs = true;
+  effect.parameters = {{"weight", elements_of({call["entries"], call["features"]})}};
+  effect.backward_reads_parameters = false;
+  effect.sparse_parameters = true;
+  effect.backward_flops = flops(count(call, effect.output), 1);
+  return effect;
+}
+
+OperatorEffect position_embedding(const RuleCall& call) {
+  const Dims& x = sequence(call);
+  if (x[0] > call["entries"])
+    throw LayerError("a sequence of " + std::to_string(x[0]) + " positions, but only " +
+                     std::to_string(call["entries"]) + " position embeddings");
+  return added_embedding(call, {1, x[0]});
+}
+
+OperatorEffect segment_embedding(const RuleCall& call) {
+  return added_embedding(call, call.over_batch({sequence(call)[0]}));
+}
+
+OperatorEffect scale(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 1, 1);
+  effect.extras = {{"factor", {}, ElementType::number}};
+  return effect;
+}
+
+OperatorEffect copy(const RuleCall& call) {
+  return elementwise(call, 0, 0);
+}
+
+OperatorEffect add(const RuleCall& call) {
+  require(call.inputs.front() == call.inputs.back(), call,
+          "the shape of `skip`, " + to_text(call.inputs.back()));
+  OperatorEffect effect = elementwise(call, 1, 0);
+  if (in_place(call)) effect.form = Form::in_place;
+  effect.gradient = Gradient::pass;
+  return effect;
+}
+
+/// Each operand's gradient needs the other one; the second may be smaller, and is broadcast.
+OperatorEffect times(const RuleCall& call) {
+  const Elements larger = elements_of(call.inputs.front());
+  const Elements smaller = elements_of(call.inputs.back());
+  if (smaller > larger || larger.count() % smaller.count() != 0)
+    throw LayerError("a factor " + to_text(call.inputs.back()) + " does not fit values " +
+                     to_text(call.inputs.front()));
+  OperatorEffect effect = elementwise(call, 1, 2);
+  effect.keeps_inputs = true;
+  return effect;
+}
+
+namespace {
+
+/// Learned numbers that are broadcast to the values.
+void add_learned(OperatorEffect& effect, const RuleCall& call) {
+  const std::int64_t elements = call["elements"];
+  if (elements < 1 || elements_of(call.inputs.front()).count() % elements != 0)
+    throw LayerError(std::to_string(elements) + " learned numbers do not fit values " +
+                     to_text(call.inputs.front()));
+  effect.parameters = {{"weight", Elements{elements}}};
+}
+
+}  // namespace
+
+OperatorEffect bias(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 1, 1);
+  effect.gradient = Gradient::pass;
+  effect.backward_reads_parameters = false;
+  add_learned(effect, call);
+  return effect;
+}
+
+OperatorEffect gain(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 1, 2);
+  effect.keeps_inputs = true;
+  add_learned(effect, call);
+  return effect;
+}
+
+/// A number is added: the gradient goes on unchanged.
+OperatorEffect shift(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 1, 0);
+  effect.gradient = Gradient::pass;
+  return effect;
+}
+
+OperatorEffect concat(const RuleCall& call) {
+  OperatorEffect effect;
+  effect.output = call.inputs.front();
+  const std::size_t axis = effect.output.size() == 3 ? 0 : effect.output.size() - 1;
+  for (std::size_t i = 1; i < call.inputs.size(); ++i) {
+    Dims part = call.inputs[i];
+    require(part.size() == effect.output.size(), call, "parts of one rank");
+    effect.output[axis] += part[axis];
+    part[axis] = effect.output[axis];
+    require(part == effect.output, call, "parts that differ only in channels");
+  }
+  effect.gradient = Gradient::pass;
+  return effect;
+}
+
+OperatorEffect loss_of(const RuleCall& call, std::int64_t forward) {
+  OperatorEffect effect = elementwise(call, forward, 1);
+  effect.form = Form::no_output;
+  if (call["weighted"] != 0) effect.extras = {{"factor", {}, ElementType::number}};
+  return effect;
+}
+
+OperatorEffect nll_loss(const RuleCall& call) {
+  OperatorEffect effect = loss_of(call, 0);
+  effect.keeps_inputs = true;
+  effect.extras.push_back({"target", {rows(call).count()}, ElementType::index});
+  effect.extras.push_back({"total_weight", {}, ElementType::statistic});
+  return effect;
+}
+
+OperatorEffect sum_loss(const RuleCall& call) {
+  return loss_of(call, 1);
+}
+
+}  // namespace plimsoll::effect

@@ -1,0 +1,160 @@
+#include "workload/layer_error.hpp"
+#include "workload/operator_effects.hpp"
+
+namespace plimsoll::effect {
+namespace {
+
+/// A window along one axis.
+struct Window {
+  std::int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
+
+  [[nodiscard]] std::int64_t reach() const { return dilation * (kernel - 1) + 1; }
+};
+
+/// A number along the width, that along the height where none is given.
+std::int64_t along_width(const RuleCall& call, std::string_view name, std::int64_t height) {
+  const std::int64_t width = call[name];
+  return width == kAsHeight ? height : width;
+}
+
+void check(const Window& window) {
+  if (window.kernel < 1 || window.stride < 1 || window.dilation < 1)
+    throw LayerError("kernel, stride and dilation must be at least 1");
+}
+
+/// Output size of a window that slides over `size` positions. `ceil`: a last window may reach over
+/// the end, unless it would begin in the padding there.
+std::int64_t windows(std::int64_t size, const Window& window, bool ceil = false) {
+  check(window);
+  const std::int64_t room = size + 2 * window.padding - window.reach();
+  if (room < 0)
+    throw LayerError("a window of " + std::to_string(window.reach()) + " does not fit into " +
+                     std::to_string(size) + " positions with padding " +
+                     std::to_string(window.padding));
+  const std::int64_t whole = room / window.stride + 1;
+  const bool begins_inside = whole * window.stride < size + window.padding;
+  return whole + (ceil && room % window.stride != 0 && begins_inside ? 1 : 0);
+}
+
+struct Windows {
+  Window height, width;
+};
+
+Windows convolution_windows(const RuleCall& call) {
+  Windows both;
+  both.height = {call["kernel"], call["stride"], call["padding"], call["dilation"]};
+  both.width = {along_width(call, "kernel_width", both.height.kernel),
+                along_width(call, "stride_width", both.height.stride),
+                along_width(call, "padding_width", both.height.padding),
+                along_width(call, "dilation_width", both.height.dilation)};
+  return both;
+}
+
+void check_groups(const RuleCall& call, const Dims& x) {
+  const std::int64_t channels = call["channels"], groups = call["groups"];
+  if (groups < 1 || x[0] % groups != 0 || channels % groups != 0)
+    throw LayerError(std::to_string(groups) + " groups do not divide " + std::to_string(x[0]) +
+                     " input and " + std::to_string(channels) + " output channels");
+}
+
+OperatorEffect pooling(const RuleCall& call, Dims output, std::int64_t window) {
+  OperatorEffect effect;
+  effect.output = std::move(output);
+  effect.forward_flops = flops(count(call, effect.output), window);
+  effect.backward_flops = effect.forward_flops;
+  effect.keeps_inputs = true;
+  return effect;
+}
+
+}  // namespace
+
+OperatorEffect conv2d(const RuleCall& call) {
+  const Dims& x = image(call);
+  check_groups(call, x);
+  const Windows both = convolution_windows(call);
+  const std::int64_t channels = call["channels"];
+  OperatorEffect effect;
+  effect.output = {channels, windows(x[1], both.height), windows(x[2], both.width)};
+  const Elements window =
+      elements_of({x[0] / call["groups"], both.height.kernel, both.width.kernel});
+  effect.parameters.emplace_back("weight", window * channels);
+  multiply(effect, count(call, effect.output) * window.count());
+  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Elements{channels});
+  effect.keeps_inputs = true;
+  return effect;
+}
+
+/// The backward of a convolution as a forward: every input position is spread over a window.
+OperatorEffect conv_transpose2d(const RuleCall& call) {
+  const Dims& x = image(call);
+  check_groups(call, x);
+  const Windows both = convolution_windows(call);
+  const std::int64_t channels = call["channels"];
+  const auto spread = [](std::int64_t size, const Window& window, std::int64_t added) {
+    check(window);
+    return elements_of({size - 1, window.stride}).count() + window.reach() - 2 * window.padding +
+           added;
+  };
+  const std::int64_t added = call["output_padding"];
+  OperatorEffect effect;
+  effect.output = {channels, spread(x[1], both.height, added),
+                   spread(x[2], both.width, along_width(call, "output_padding_width", added))};
+  const Elements window =
+      elements_of({channels / call["groups"], both.height.kernel, both.width.kernel});
+  effect.parameters.emplace_back("weight", window * x[0]);
+  multiply(effect, count(call, x) * window.count());
+  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Elements{channels});
+  effect.keeps_inputs = true;
+  return effect;
+}
+
+OperatorEffect avg_pool(const RuleCall& call) {
+  const Dims& x = image(call);
+  Windows both;
+  both.height.kernel = call["kernel"];
+  both.width.kernel = along_width(call, "kernel_width", both.height.kernel);
+  both.height.padding = call["padding"];
+  both.width.padding = along_width(call, "padding_width", both.height.padding);
+  both.height.stride = call["stride"] != 0 ? call["stride"] : both.height.kernel;
+  const std::int64_t stride_width = along_width(call, "stride_width", call["stride"]);
+  both.width.stride = stride_width != 0 ? stride_width : both.width.kernel;
+  for (const Window& window : {both.height, both.width})
+    if (window.padding > window.kernel / 2)
+      throw LayerError("padding is more than half of the kernel");
+  const bool ceil = call["ceil"] != 0;
+  Dims output = {x[0], windows(x[1], both.height, ceil), windows(x[2], both.width, ceil)};
+  return pooling(call, std::move(output),
+                 elements_of({both.height.kernel, both.width.kernel}).count());
+}
+
+OperatorEffect max_pool(const RuleCall& call) {
+  OperatorEffect effect = avg_pool(call);
+  effect.extras = {{"indices", call.over_batch(effect.output), ElementType::index}};
+  return effect;
+}
+
+OperatorEffect adaptive_avg_pool(const RuleCall& call) {
+  const Dims& x = image(call);
+  const std::int64_t size = call["size"];
+  if (size < 1) throw LayerError("size must be at least 1");
+  const std::int64_t window = elements_of({x[1] / size + 1, x[2] / size + 1}).count();
+  return pooling(call, {x[0], size, size}, window);
+}
+
+OperatorEffect global_avg_pool(const RuleCall& call) {
+  const Dims& x = image(call);
+  return pooling(call, {x[0]}, elements_of({x[1], x[2]}).count());
+}
+
+/// Nearest or linear; its backward needs only sizes.
+OperatorEffect upsample(const RuleCall& call) {
+  const Dims& x = image(call);
+  const std::int64_t factor = call["factor"];
+  if (factor < 1) throw LayerError("factor must be at least 1");
+  OperatorEffect effect;
+  effect.output = {x[0], elements_of({x[1], factor}).count(), elements_of({x[2], factor}).count()};
+  effect.forward_flops = effect.backward_flops = flops(count(call, effect.output), 1);
+  return effect;
+}
+
+}  // namespace plimsoll::effect

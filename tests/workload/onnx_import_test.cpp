@@ -1,0 +1,277 @@
+#include "workload/kept_tensors.hpp"
+#include "workload/onnx_file.hpp"
+#include "workload/workload_text.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <random>
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+using Catch::Matchers::Contains;
+
+namespace {
+
+/// A graph that a test writes: values are named by the test, weights have no numbers.
+class Graph {
+ public:
+  explicit Graph(Dims input, OnnxType type = OnnxType::fp32) {
+    graph_.where = {"net.onnx", 0, 0};
+    graph_.name = "net";
+    graph_.opset = 13;
+    OnnxInput x{"x", type, std::vector<OnnxDimension>{}};
+    for (const std::int64_t dim : input) x.dims->push_back({dim, ""});
+    graph_.inputs = {x};
+    graph_.outputs = {"y"};
+  }
+
+  Graph& weight(const std::string& name, Dims dims) {
+    OnnxTensor tensor;
+    tensor.dims = std::move(dims);
+    tensor.type = OnnxType::fp32;
+    graph_.initializers.push_back({name, tensor});
+    return *this;
+  }
+  Graph& number(const std::string& name, double value) {
+    OnnxTensor tensor{{}, OnnxType::fp32, true, {}, {value}};
+    graph_.initializers.push_back({name, tensor});
+    return *this;
+  }
+  Graph& list(const std::string& name, std::vector<std::int64_t> numbers) {
+    OnnxTensor tensor{
+        {static_cast<std::int64_t>(numbers.size())}, OnnxType::integer, true, numbers, {}};
+    graph_.initializers.push_back({name, tensor});
+    return *this;
+  }
+  /// "z = Kind x w": outputs, kind, inputs.
+  Graph& node(std::vector<std::string> outputs, const std::string& kind,
+              std::vector<std::string> inputs, std::vector<OnnxAttribute> attributes = {}) {
+    OnnxNode node;
+    node.name = "/" + outputs.front();
+    node.kind = kind;
+    node.inputs = std::move(inputs);
+    node.outputs = std::move(outputs);
+    node.attributes = std::move(attributes);
+    graph_.nodes.push_back(node);
+    return *this;
+  }
+  OnnxGraph& operator*() { return graph_; }
+
+  [[nodiscard]] Workload build(WorkloadOptions options = {}) const {
+    if (!options.loss) options.loss = Loss::none;
+    const auto shared = std::make_shared<const OnnxGraph>(graph_);
+    return plimsoll::build(OnnxSpec{graph_.where, graph_.name, shared, onnx_batch(graph_)},
+                           options);
+  }
+  [[nodiscard]] std::string error(const WorkloadOptions& options = {}) const {
+    try {
+      static_cast<void>(build(options));
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return {};
+  }
+  [[nodiscard]] std::string kept() const {
+    std::string text;
+    for (const KeptTensor& kept : kept_tensors(expand(graph_, {.loss = Loss::none})))
+      text += std::string(kept.kind) + "." + kept.role + (kept.is_input ? "(input) " : " ");
+    return text;
+  }
+
+ private:
+  OnnxGraph graph_;
+};
+
+OnnxAttribute integers(const std::string& name, std::vector<std::int64_t> numbers) {
+  OnnxAttribute attribute;
+  attribute.name = name;
+  attribute.integers = std::move(numbers);
+  return attribute;
+}
+
+OnnxAttribute integer(const std::string& name, std::int64_t number) {
+  OnnxAttribute attribute;
+  attribute.name = name;
+  attribute.integer = number;
+  return attribute;
+}
+
+std::string read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const std::string kOnnx = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/onnx/";
+
+}  // namespace
+
+TEST_CASE("a dense layer is a product with a weight, with or without a sum") {
+  Graph graph({2, 5});
+  graph.weight("w", {3, 5}).weight("b", {3});
+  graph.node({"t"}, "Transpose", {"w"}).node({"p"}, "MatMul", {"x", "t"});
+  graph.node({"y"}, "Add", {"b", "p"});
+  const Workload net = graph.build();
+  CHECK(net.batch == 2);
+  CHECK(net.parameters == 3 * 5 + 3);
+  CHECK(net.macs == 2 * 3 * 5);
+  CHECK(net.forwards == 1);
+  // The same weight again is tied: no parameters of its own.
+  Graph tied({2, 5});
+  tied.weight("w", {5, 5}).node({"h"}, "MatMul", {"x", "w"}).node({"y"}, "MatMul", {"h", "w"});
+  CHECK(tied.build().parameters == 25);
+  CHECK(tied.build().macs == 2 * 2 * 25);
+}
+
+TEST_CASE("an activation works in place where nothing reads its input afterwards") {
+  Graph alone({1, 4});
+  alone.weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"}).node({"y"}, "Relu", {"h"});
+  const Workload one = alone.build();
+  CHECK(one.list(find_operator(one, "y.forward").updates).size() == 1);
+  Graph both({1, 4});
+  both.weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"}).node({"r"}, "Relu", {"h"});
+  both.node({"y"}, "Add", {"r", "h"});
+  const Workload two = both.build();
+  CHECK(two.list(find_operator(two, "r.forward").updates).empty());
+}
+
+TEST_CASE("GELU, SiLU and layer norm are one operator each") {
+  const auto gelu = [](bool half_first) {
+    Graph graph({1, 4});
+    graph.weight("w", {4, 4}).number("root", 1.41421356).number("one", 1).number("half", 0.5);
+    graph.node({"h"}, "MatMul", {"x", "w"}).node({"d"}, "Div", {"h", "root"});
+    graph.node({"e"}, "Erf", {"d"}).node({"s"}, "Add", {"e", "one"});
+    if (half_first)
+      graph.node({"a"}, "Mul", {"h", "half"}).node({"y"}, "Mul", {"a", "s"});
+    else
+      graph.node({"a"}, "Mul", {"h", "s"}).node({"y"}, "Mul", {"a", "half"});
+    return graph.kept();
+  };
+  CHECK(gelu(false) == "linear.x(input) gelu.x ");
+  CHECK(gelu(true) == "linear.x(input) gelu.x ");
+  Graph silu({1, 4});
+  silu.node({"s"}, "Sigmoid", {"x"}).node({"y"}, "Mul", {"x", "s"});
+  CHECK(silu.kept() == "silu.x(input) ");
+  // Read elsewhere, the gate is an operator of its own.
+  Graph gated({1, 4});
+  gated.node({"s"}, "Sigmoid", {"x"}).node({"m"}, "Mul", {"x", "s"}).node({"y"}, "Add", {"m", "s"});
+  CHECK(gated.kept() == "sigmoid.y multiply.x(input) multiply.x ");
+}
+
+TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a copy") {
+  Graph graph({2, 6, 4});
+  graph.list("zero", {0}).list("two", {2}).list("rest", {-1});
+  graph.node({"s"}, "Shape", {"x"}).node({"n"}, "Gather", {"s", "zero"});
+  graph.node({"m"}, "Mul", {"n", "two"}).node({"c"}, "Concat", {"m", "rest"}, {integer("axis", 0)});
+  graph.node({"v"}, "Reshape", {"x", "c"});  // [4, 12]: a view
+  graph.node({"y"}, "Relu", {"v"});
+  CHECK(graph.build().forwards == 1);
+  Graph moved({2, 6, 4});
+  moved.list("flat", {2, 24}).weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"});
+  moved.node({"t"}, "Transpose", {"h"}, {integers("perm", {0, 2, 1})});
+  moved.node({"v"}, "Reshape", {"t", "flat"}).node({"y"}, "Relu", {"v"});
+  CHECK(moved.build().forwards == 3);
+  CHECK(moved.build({.batch = 5}).saved_bytes == Bytes{5 * 24 * 4});
+}
+
+TEST_CASE("parts of one storage keep it once, and have one gradient") {
+  Graph graph({1, 3, 4});
+  graph.weight("w", {4, 12});
+  graph.node({"qkv"}, "MatMul", {"x", "w"});
+  graph.node({"q", "k", "v"}, "Split", {"qkv"}, {integer("axis", 2)});
+  graph.node({"kt"}, "Transpose", {"k"}, {integers("perm", {0, 2, 1})});
+  graph.node({"s"}, "MatMul", {"q", "kt"}).node({"p"}, "Softmax", {"s"});
+  graph.node({"y"}, "MatMul", {"p", "v"});
+  const Workload net = graph.build();
+  CHECK(net.saved_bytes == Bytes{(3 * 12 + 3 * 3) * 4});
+  // Each product's backward makes the gradient of all three parts once.
+  const Operator& scores = find_operator(net, "s.backward");
+  CHECK(net.list(scores.kept).size() == 1);
+  CHECK(net[net.list(scores.kept).front()].bytes == Bytes{3 * 12 * 4});
+}
+
+TEST_CASE("token ids, learned positions and a tied head") {
+  Graph graph({2, 3}, OnnxType::integer);
+  graph.weight("tokens", {11, 4}).weight("positions", {9, 4}).list("ids", {0, 1, 2});
+  graph.node({"e"}, "Gather", {"tokens", "x"}).node({"p"}, "Gather", {"positions", "ids"});
+  graph.node({"h"}, "Add", {"e", "p"}).node({"t"}, "Transpose", {"tokens"});
+  graph.node({"y"}, "MatMul", {"h", "t"});
+  const Workload net = graph.build({.loss = Loss::cross_entropy});
+  CHECK(net.parameters == 11 * 4 + 9 * 4);
+  // The positions' ids, x of the head, log-softmax, targets, total weight.
+  CHECK(net.saved_bytes.count() == 3 * 8 + 2 * 3 * 4 * 4 + 2 * 3 * 11 * 4 + 2 * 3 * 8 + 4);
+}
+
+TEST_CASE("what cannot be imported is refused with node, operator and what to do") {
+  const auto unary = [](const std::string& kind, Dims dims = {1, 4}) {
+    return Graph(std::move(dims)).node({"y"}, kind, {"x"}).error();
+  };
+  CHECK_THAT(unary("LSTM"), Contains("net.onnx: error: unsupported operator `LSTM` (domain "
+                                     "ai.onnx, opset 13)") &&
+                                Contains("first at node `y`, 1 in all"));
+  CHECK_THAT(unary("Rellu"), Contains("did you mean `Relu`?"));
+  CHECK_THAT(unary("Erf"), Contains("node `y` (Erf): it is supported for constants only"));
+  CHECK_THAT(unary("BatchNormalization", {1, 4, 2, 2}),
+             Contains("inference mode") && Contains("TrainingMode.TRAINING"));
+  CHECK_THAT(unary("Dropout"), Contains("inference mode"));
+  CHECK_THAT(unary("MatMul"), Contains("it lacks input 2"));
+  CHECK_THAT(unary("GlobalAveragePool"), Contains("expected values [batch, channels"));
+  Graph control({1, 4});
+  OnnxAttribute branch;
+  branch.name = "then_branch";
+  branch.is_graph = true;
+  control.node({"y"}, "If", {"x"}, {branch});
+  CHECK_THAT(control.error(), Contains("control flow `If`") && Contains("trace the model"));
+  Graph foreign({1, 4});
+  foreign.node({"y"}, "FusedConv", {"x"});
+  (*foreign).nodes.front().domain = "com.microsoft";
+  CHECK_THAT(foreign.error(), Contains("`FusedConv` (domain com.microsoft"));
+  CHECK_THAT(Graph({1, 4}).node({"y"}, "Relu", {"z"}).error(),
+             Contains("its input `z` is made by nothing before it"));
+  CHECK_THAT(Graph({1, 4}).error(), Contains("output `y` does not depend on the graph's inputs"));
+  CHECK_THAT(Graph({1, 4}).node({"y"}, "Relu", {"x"}).node({"y"}, "Relu", {"x"}).error(),
+             Contains("`y` is made twice"));
+  CHECK_THAT(Graph({1, 0}).node({"y"}, "Relu", {"x"}).error(), Contains("dimension 1 is 0"));
+  CHECK_THAT(Graph({1, 1000000000, 1000000000, 1000000000}).node({"y"}, "Relu", {"x"}).error(),
+             Contains("sizes out of range"));
+}
+
+TEST_CASE("dimensions with a name take their size from the scenario") {
+  Graph graph({1, 4});
+  (*graph).inputs.front().dims = std::vector<OnnxDimension>{{{}, "batch"}, {{}, "sequence"}};
+  graph.weight("w", {7, 2}).node({"h"}, "MatMul", {"x", "w"}).node({"y"}, "Relu", {"h"});
+  CHECK_THAT(graph.error(), Contains("dimension 1 has the name `sequence`, but no size") &&
+                                Contains("with: {sequence: N}"));
+  CHECK_THAT(graph.error({.with = {{{"sequenc", {}}, 7}}}),
+             Contains("no dimension named `sequenc`") && Contains("did you mean `sequence`?"));
+  const Workload net = graph.build({.batch = 3, .with = {{{"sequence", {}}, 7}}});
+  CHECK(net.batch == 3);
+  CHECK(net.saved_bytes == Bytes{3 * 2 * 4});
+  (*graph).inputs.front().dims.reset();
+  CHECK_THAT(graph.error(), Contains("input `x` has no shape"));
+}
+
+TEST_CASE("files that are cut or changed end in one error, or in a workload") {
+  const std::string bytes = read_bytes(kOnnx + "alexnet.onnx");
+  REQUIRE(bytes.size() == 10129);
+  const auto outcome = [](const std::string& text) {
+    try {
+      static_cast<void>(expand(parse_onnx(text, "cut.onnx"), {}));
+      return std::string("built");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK(outcome(bytes) == "built");
+  CHECK_THAT(outcome(""), Contains("expected an ONNX model"));
+  // The graph, and with it everything after the first bytes, is one message of a stated length; the
+  // opset follows it.
+  for (std::size_t size = 40; size + 10 < bytes.size(); size += 97)
+    CHECK_THAT(outcome(bytes.substr(0, size)), Contains("cut.onnx: error: expected an ONNX model"));
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 2000; ++i) {
+    std::string changed = bytes;
+    for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = static_cast<char>(random());
+    CHECK(!outcome(changed).empty());
+  }
+}
