@@ -180,6 +180,10 @@ struct Plan {
 /// What `plan` may use of `memory`: what the platform has for plans, or the plan's own limit.
 [[nodiscard]] Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory);
 
+/// Allocators that keep streams apart know a step by its lane. This is the lane that places what is
+/// in `memory` before the first step: the first stream that works there; without one lane 0.
+[[nodiscard]] LaneId placing_lane(const Plan& plan, const Platform& platform, MemoryId memory);
+
 /// "B3 of microbatch 2", "copy saved_1 from hbm to dram": for messages and traces.
 [[nodiscard]] std::string describe(const Plan& plan, StepId step, const Workload& workload,
                                    const Platform& platform);
