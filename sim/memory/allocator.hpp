@@ -3,7 +3,8 @@
 /// Three numbers are kept apart, as frameworks report them:
 ///   requested   what the callers asked for
 ///   allocated   what the blocks take: `requested` rounded up to the alignment
-///   reserved    what the allocator holds of the memory: the bytes ever granted
+///   reserved    what the allocator holds of the memory: of an arena the bytes ever granted, of a
+///               cache its segments
 ///
 /// `ideal` counts: no addresses, no fragmentation, all three equal. `caching` is a framework's
 /// (caching.hpp), with a pool for each stream; the others know no streams. `best_fit` is an arena:

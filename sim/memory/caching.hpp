@@ -33,8 +33,10 @@
 /// back is the whole pages within free blocks.
 ///
 /// Reconstructions, where the source leaves a choice: the capacity is what garbage collection takes
-/// its share of; segments get increasing addresses, which only ties depend on; a segment of
-/// addresses is forgotten when nothing of it is mapped; asking and giving back take no time.
+/// its share of; segments get increasing addresses, which only ties depend on; to an unmapped
+/// range only the free block just before it is joined, not one behind; a segment of
+/// addresses is forgotten when nothing of it is mapped; events are done all at once, and asking and
+/// giving back take no time.
 ///
 /// allocate and free O(log blocks), and no host memory once warm; beyond that, only what is given
 /// back costs O(free blocks), and an expandable search O(unmapped ranges).
