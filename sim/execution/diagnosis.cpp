@@ -103,14 +103,32 @@ class WaitsFor {
   std::vector<std::uint32_t> previous_grant_;  ///< by step, in its memory
 };
 
+CacheAtRefusal describe_cache(const CachingAllocator& cache) {
+  CacheAtRefusal held;
+  held.reserved = cache.now().reserved;
+  for (const CachedSegment& segment : cache.segments()) {
+    ++held.segments;
+    held.free += segment.free;
+    held.largest_free = std::max(held.largest_free, segment.largest_free);
+    if (segment.free == Bytes{} || segment.blocks_in_use == 0) continue;
+    ++held.with_free;
+    held.keeping += segment.blocks_in_use;
+  }
+  return held;
+}
+
 OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
   const Program& program = state.program;
   OutOfMemory oom;
   oom.memory = program.platform->memories[memory].name;
-  oom.capacity = state.memories[memory].allocator.capacity();
-  oom.free = state.memories[memory].allocator.free_bytes();
-  oom.largest_free_block = state.memories[memory].allocator.largest_free_block();
-  oom.by_class = state.memories[memory].live;
+  const MemoryState& full = state.memories[memory];
+  oom.capacity = full.limit;
+  oom.free = full.limit.is_unlimited() ? full.limit : full.limit - full.allocator.now().requested;
+  oom.free = std::min(oom.free, full.allocator.free_bytes());
+  oom.largest_free_block = std::min(oom.free, full.allocator.largest_free_block());
+  oom.by_class = full.live;
+  if (const CachingAllocator* cache = full.allocator.as_caching())
+    oom.cache = describe_cache(*cache);
 
   std::vector<BufferId> residents;
   for (std::uint32_t b = 0; b < program.plan->buffers.size(); ++b)

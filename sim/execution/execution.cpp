@@ -2,6 +2,7 @@
 
 #include "execution/diagnosis.hpp"
 #include "execution/machine.hpp"
+#include "platform/memory_allocator.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -16,11 +17,6 @@ constexpr std::uint32_t kJoinBit = 0x80000000;
 constexpr std::uint32_t kTick = 0xFFFFFFFF;
 /// With kWakeBit and without kJoinBit: a memory in which a waiting allocation fits now.
 constexpr std::uint32_t kWakeBit = 0x40000000;
-
-Allocator make_allocator(const Memory& memory, Bytes usable) {
-  return memory.allocator == AllocatorKind::ideal ? Allocator::ideal(usable)
-                                                  : Allocator::best_fit(usable, memory.alignment);
-}
 
 PowerMeter make_meter(const Platform& platform) {
   std::vector<Power> extra;
@@ -64,7 +60,7 @@ Machine::Machine(const Program& program)
   count_waits();
   for (std::uint32_t m = 0; m < platform_.memories.size(); ++m) {
     const Bytes most = usable(plan_, platform_, MemoryId{m});
-    memories_.push_back({.allocator = make_allocator(platform_.memories[m], most)});
+    memories_.push_back({.allocator = make_allocator(platform_.memories[m], most), .limit = most});
   }
   if (std::ranges::any_of(platform_.memories,
                           [](const Memory& m) { return m.allocator != AllocatorKind::ideal; })) {
@@ -140,7 +136,10 @@ bool Machine::place_initial() {
   for (const BufferId id : plan_.initial) {
     const Tensor& tensor = program_.tensor(id);
     MemoryState& memory = memories_[program_.memory(id)];
-    const auto block = memory.allocator.allocate(tensor.bytes);
+    const LaneId lane = placing_lane(plan_, platform_, MemoryId{program_.memory(id)});
+    const auto block = memory.is_within_limit(tensor.bytes)
+                           ? memory.allocator.allocate(tensor.bytes, index(lane))
+                           : std::nullopt;
     if (!block) {
       const StuckState stuck{program_, memories_, live_, execution_.start, execution_.end};
       execution_.oom = diagnose_initial(stuck, id);
@@ -236,12 +235,13 @@ bool Machine::allocate(std::uint32_t step) {
 
 bool Machine::allocate_blocks(std::uint32_t step, MemoryState& memory) {
   const ProgramStep& it = program_.steps[step];
+  if (!memory.is_within_limit(program_.demand(step))) return false;
   const bool works = it.kind != StepKind::copy;
   const std::span written = program_.writes(step);
   asked_.clear();
   for (const BufferId buffer : written) asked_.push_back({.requested = program_.bytes(buffer)});
   if (works) asked_.push_back({.requested = program_.workspace(step)});
-  if (!memory.allocator.allocate_all(asked_)) return false;
+  if (!memory.allocator.allocate_all(asked_, it.lane)) return false;
   for (std::size_t w = 0; w < written.size(); ++w) blocks_[index(written[w])] = asked_[w];
   if (works) workspaces_[it.lane] = asked_.back();
   return true;

@@ -61,6 +61,15 @@ struct Resident {
   Bytes bytes;
 };
 
+/// What a caching allocator holds when it refuses: what is free in it is cut up, or of another
+/// stream or pool.
+struct CacheAtRefusal {
+  Bytes reserved, free, largest_free;
+  std::size_t segments = 0;
+  std::size_t with_free = 0;  ///< segments that blocks in use keep, although part of them is free
+  std::size_t keeping = 0;    ///< those blocks
+};
+
 /// Why a run ended `oom`.
 struct OutOfMemory {
   std::string step;  ///< what asked
@@ -69,6 +78,7 @@ struct OutOfMemory {
   std::vector<Resident> largest;  ///< resident tensors, largest first, at most 10
   std::array<Bytes, kTensorClasses> by_class{};
   std::size_t residents = 0;
+  std::optional<CacheAtRefusal> cache;
 };
 
 struct Execution {

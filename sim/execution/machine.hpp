@@ -16,10 +16,15 @@ namespace plimsoll {
 /// A memory at run time.
 struct MemoryState {
   Allocator allocator;
+  Bytes limit;  ///< of what is requested
   std::array<Bytes, kTensorClasses> live{};
   std::vector<std::uint32_t> waiting;  ///< steps that did not fit
   std::vector<std::uint32_t> drains;   ///< under way
   MemoryRecord record;
+
+  [[nodiscard]] bool is_within_limit(Bytes more) const {
+    return limit.is_unlimited() || more <= limit - allocator.now().requested;
+  }
 };
 
 /// One port at run time. A half-duplex fifo link is taken as its even port; what is carried is

@@ -21,6 +21,7 @@ MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record) {
   if (!memory.capacity.is_unlimited()) metrics.capacity = memory.capacity;
   metrics.peak_requested = record.peak.requested;
   metrics.peak_allocated = record.peak.allocated;
+  metrics.peak_held = record.peak.reserved;
   metrics.peak_reserved = record.peak.reserved + memory.reserved;
   if (record.peak.reserved > Bytes{})
     metrics.fragmentation = 1.0 - ratio(record.peak.allocated, record.peak.reserved);

@@ -15,7 +15,8 @@ struct MemoryMetrics {
   std::string name;
   std::optional<Bytes> capacity;  ///< absent where unlimited
   Bytes peak_requested, peak_allocated;
-  Bytes peak_reserved;       ///< with what the platform reserves
+  Bytes peak_held;           ///< by the allocator
+  Bytes peak_reserved;       ///< of the device: held, and what the platform reserves
   double fragmentation = 0;  ///< share of the held bytes that no block uses, at the peaks
   Time peak_time;
   std::array<Bytes, kTensorClasses> at_peak{};

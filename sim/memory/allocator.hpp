@@ -3,11 +3,13 @@
 /// Three numbers are kept apart, as frameworks report them:
 ///   requested   what the callers asked for
 ///   allocated   what the blocks take: `requested` rounded up to the alignment
-///   reserved    what the allocator holds of the memory: the bytes ever granted
+///   reserved    what the allocator holds of the memory: of an arena the bytes ever granted, of a
+///               cache its segments
 ///
-/// `ideal` counts: no addresses, no fragmentation, all three equal. `best_fit` is an arena: the
-/// smallest free block that is large enough is taken (of equal ones the one at the lowest address),
-/// what is left over stays free, a freed block is merged with free neighbours at once.
+/// `ideal` counts: no addresses, no fragmentation, all three equal. `caching` is a framework's
+/// (caching.hpp), with a pool for each stream; the others know no streams. `best_fit` is an arena:
+/// the smallest free block that is large enough is taken (of equal ones the one at the lowest
+/// address), what is left over stays free, a freed block is merged with free neighbours at once.
 ///
 /// Worked example, arena of 100 B, alignment 8: allocate 10 -> [0, 16), 20 -> [16, 40), 8 -> [40,
 /// 48). Requested 38, allocated 48, reserved 48. Free the middle one: free are [16, 40) and [48,
@@ -17,6 +19,8 @@
 #pragma once
 
 #include "base/quantity.hpp"
+#include "memory/block.hpp"
+#include "memory/caching.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -28,19 +32,6 @@
 #include <variant>
 
 namespace plimsoll {
-
-/// What allocate() gives and free() takes back, once. Plain data.
-struct MemoryBlock {
-  Bytes requested;
-  Bytes offset;              ///< address in an arena; 0 where there are no addresses
-  std::uint32_t handle = 0;  ///< the allocator's own
-};
-
-struct MemoryUse {
-  Bytes requested;
-  Bytes allocated;
-  Bytes reserved;
-};
 
 /// Exact accounting: a counter and its peak. All operations O(1), inline, no allocation.
 class IdealAllocator final {
@@ -119,8 +110,10 @@ class BestFitAllocator final {
 /// block back that allocate() gave and that was not freed since. A request of more than
 /// largest_free_block() fails, one of no more succeeds. allocate_all() gives a block for each
 /// `requested`, in that order, or none, and then changes nothing: what was tried on the way counts
-/// in no number and no peak. capacity() is what was given to the constructor. Peaks are the
-/// greatest values of each of the three numbers, each for itself. Precondition: bytes >= 0.
+/// in no number and no peak. `caching` differs in two points: a refusal gives back what it had
+/// cached, and a request may fail below largest_free_block(), as it is rounded up to segments.
+/// capacity() is what was given to the constructor. Peaks are the greatest values of each of the
+/// three numbers, each for itself. Precondition: bytes >= 0.
 class Allocator {
  public:
   [[nodiscard]] static Allocator ideal(Bytes capacity) {
@@ -130,17 +123,24 @@ class Allocator {
     return Allocator(BestFitAllocator(capacity, alignment));
   }
 
-  [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes) {
+  [[nodiscard]] static Allocator caching(Bytes capacity, const CachingSettings& settings = {}) {
+    return Allocator(CachingAllocator(capacity, settings));
+  }
+
+  [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes, std::uint32_t stream = 0) {
     if (IdealAllocator* counter = as_ideal()) return counter->allocate(bytes);
+    if (auto* cache = std::get_if<CachingAllocator>(&kind_)) return cache->allocate(bytes, stream);
     return std::get<BestFitAllocator>(kind_).allocate(bytes);
   }
   /// Fills in `blocks`, of which only `requested` is read. O(blocks log free blocks).
-  [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks) {
-    return std::visit([&](auto& a) { return a.allocate_all(blocks); }, kind_);
+  [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks, std::uint32_t stream = 0) {
+    if (IdealAllocator* counter = as_ideal()) return counter->allocate_all(blocks);
+    if (auto* cache = std::get_if<CachingAllocator>(&kind_))
+      return cache->allocate_all(blocks, stream);
+    return std::get<BestFitAllocator>(kind_).allocate_all(blocks);
   }
   void free(const MemoryBlock& block) {
-    if (IdealAllocator* counter = as_ideal()) return counter->free(block);
-    std::get<BestFitAllocator>(kind_).free(block);
+    std::visit([&](auto& a) { a.free(block); }, kind_);
   }
 
   [[nodiscard]] Bytes capacity() const {
@@ -162,9 +162,13 @@ class Allocator {
 
   /// The counter itself where the memory is `ideal`, else nullptr: progressive release needs it.
   [[nodiscard]] IdealAllocator* as_ideal() { return std::get_if<IdealAllocator>(&kind_); }
+  /// The cache where the memory has one, else nullptr: why it refuses is told from its segments.
+  [[nodiscard]] const CachingAllocator* as_caching() const {
+    return std::get_if<CachingAllocator>(&kind_);
+  }
 
  private:
-  using Kind = std::variant<IdealAllocator, BestFitAllocator>;
+  using Kind = std::variant<IdealAllocator, BestFitAllocator, CachingAllocator>;
   explicit Allocator(Kind kind) : kind_(std::move(kind)) {}
   Kind kind_;
 };

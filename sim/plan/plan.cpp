@@ -40,6 +40,14 @@ Time steady_interval(const Plan& plan, std::span<const Time> ends) {
   return Time{(ended[until] - ended[from]).count() / (until - from)};
 }
 
+LaneId placing_lane(const Plan& plan, const Platform& platform, MemoryId memory) {
+  const auto works_there = [&](const Lane& lane) {
+    return lane.kind == Lane::Kind::stream && platform[lane.processor].memory == memory;
+  };
+  const auto found = std::ranges::find_if(plan.lanes, works_there);
+  return found == plan.lanes.end() ? LaneId{} : static_cast<LaneId>(found - plan.lanes.begin());
+}
+
 std::string describe(const Plan& plan, StepId id, const Workload& workload,
                      const Platform& platform) {
   const Step& step = plan[id];

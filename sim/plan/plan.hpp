@@ -199,6 +199,10 @@ struct Plan {
 /// `ends` is by step. O(steps).
 [[nodiscard]] Time steady_interval(const Plan& plan, std::span<const Time> ends);
 
+/// Allocators that keep streams apart know a step by its lane. This is the lane that places what is
+/// in `memory` before the first step: the first stream that works there; without one lane 0.
+[[nodiscard]] LaneId placing_lane(const Plan& plan, const Platform& platform, MemoryId memory);
+
 /// "B3 of microbatch 2", "copy saved_1 from hbm to dram": for messages and traces.
 [[nodiscard]] std::string describe(const Plan& plan, StepId step, const Workload& workload,
                                    const Platform& platform);

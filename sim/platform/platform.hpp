@@ -3,6 +3,7 @@
 
 #include "base/dense_id.hpp"
 #include "base/quantity.hpp"
+#include "memory/caching_settings.hpp"
 
 #include <array>
 #include <cstdint>
@@ -19,7 +20,7 @@ enum class LinkId : std::uint32_t {};
 /// How sure a number is, best first. Reports print the worst that they rest on.
 enum class Quality : std::uint8_t { measured, datasheet, headline, derived, estimate };
 
-enum class AllocatorKind : std::uint8_t { ideal, best_fit };
+enum class AllocatorKind : std::uint8_t { ideal, best_fit, caching };
 
 /// Numeric formats that a processor may have a peak rate for.
 enum class DType : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8, int8 };
@@ -64,7 +65,8 @@ struct Memory {
   Bytes capacity = Bytes::unlimited();
   Bytes reserved;  ///< context and libraries: lessens what plans may use
   AllocatorKind allocator = AllocatorKind::ideal;
-  Bytes alignment{1};  ///< of every block of a best_fit arena
+  Bytes alignment{1};       ///< of every block of a best_fit arena
+  CachingSettings caching;  ///< of a caching allocator
   AccessCost read, write;
   Bytes block{1};                         ///< transfers are rounded up to whole blocks
   Bytes erase_block{0};                   ///< flash: 0 where nothing is erased

@@ -33,7 +33,8 @@ Memory make_memory(const MemorySpec& spec) {
   Memory memory;
   memory.capacity = spec.capacity;
   memory.reserved = spec.reserved ? spec.reserved->value : Bytes{};
-  memory.allocator = spec.allocator;
+  memory.allocator = spec.allocator.kind;
+  memory.caching = spec.allocator.caching;
   memory.alignment = spec.alignment.value;
   memory.read = access_of(spec, spec.read);
   memory.write = access_of(spec, spec.write);

@@ -24,12 +24,17 @@ struct EraseSpec {
   Time time;
 };
 
+struct AllocatorSpec {
+  AllocatorKind kind = AllocatorKind::ideal;
+  CachingSettings caching;
+};
+
 /// `bandwidth`, `latency` and `energy` hold for both directions; `read` and `write` override them.
 struct MemorySpec {
   Location where;
   Bytes capacity;
   std::optional<Located<Bytes>> reserved;
-  AllocatorKind allocator = AllocatorKind::ideal;
+  AllocatorSpec allocator;
   Located<Bytes> alignment{Bytes{1}, {}};
   std::optional<Time> latency;
   std::optional<ByteRate> bandwidth;

@@ -1,6 +1,6 @@
 #include "policy/claims.hpp"
 
-#include "memory/allocator.hpp"
+#include "platform/memory_allocator.hpp"
 #include "policy/energy_claim.hpp"
 #include "policy/timeline.hpp"
 
@@ -120,28 +120,29 @@ class Claimant {
     return peak;
   }
 
-  /// Whether every allocation finds a block at its start, where addresses matter: an arena rounds
-  /// up, and what is free may be in pieces.
+  /// Whether every allocation finds a block at its start, where addresses matter: arenas and caches
+  /// round up, and what is free may be in pieces.
   bool fits_in_arena(std::uint32_t m) const {
-    const Memory& memory = problem_.platform.memories[m];
-    Allocator arena = Allocator::best_fit(usable_[m], memory.alignment);
+    const LaneId placing = placing_lane(plan_, problem_.platform, MemoryId{m});
+    Allocator arena = make_allocator(problem_.platform.memories[m], usable_[m]);
     std::vector<MemoryBlock> blocks(plan_.buffers.size()), workspaces(plan_.steps.size());
-    const auto take = [&](Bytes wanted, MemoryBlock& into) {
-      const auto block = arena.allocate(wanted);
+    const auto take = [&](Bytes wanted, LaneId lane, MemoryBlock& into) {
+      const auto block = arena.allocate(wanted, index(lane));
       if (block) into = *block;
       return block.has_value();
     };
     for (const BufferId b : plan_.initial)
-      if (index(plan_[b].memory) == m && !take(bytes(b), blocks[index(b)])) return false;
+      if (index(plan_[b].memory) == m && !take(bytes(b), placing, blocks[index(b)])) return false;
     for (const ArenaEvent& event : arena_events(m)) {
       if (event.what == ArenaEvent::What::free_buffer) {
         arena.free(blocks[event.id]);
       } else if (event.what == ArenaEvent::What::end) {
         arena.free(workspaces[event.id]);
       } else {
-        for (const BufferId b : plan_.list(plan_.steps[event.id].writes))
-          if (!take(bytes(b), blocks[index(b)])) return false;
-        if (!take(workspace(plan_.steps[event.id]), workspaces[event.id])) return false;
+        const Step& step = plan_.steps[event.id];
+        for (const BufferId b : plan_.list(step.writes))
+          if (!take(bytes(b), step.lane, blocks[index(b)])) return false;
+        if (!take(workspace(step), step.lane, workspaces[event.id])) return false;
       }
     }
     return true;

@@ -12,7 +12,8 @@
 ///   - two channels contend for a link and a later-issued copy is ready before an earlier one,
 ///   - copies share a fair link,
 ///   - a memory without ordered grants would overflow (someone would wait, or the run end),
-///   - an arena, which rounds up and breaks up its space, has no block at the time of a start.
+///   - an arena or a cache, which rounds up and breaks up its space, has no block at the time of a
+///     start. Peaks are of what is requested, whatever the allocator.
 #pragma once
 
 #include "policy/policy.hpp"

@@ -24,6 +24,7 @@ Json memories_json(const Metrics& metrics) {
     if (memory.capacity) object["capacity_bytes"] = memory.capacity->count();
     object["peak_requested_bytes"] = memory.peak_requested.count();
     object["peak_allocated_bytes"] = memory.peak_allocated.count();
+    object["peak_held_bytes"] = memory.peak_held.count();
     object["peak_reserved_bytes"] = memory.peak_reserved.count();
     object["fragmentation"] = memory.fragmentation;
     object["peak_time_s"] = in_seconds(memory.peak_time);
@@ -130,6 +131,13 @@ Json oom_json(const OutOfMemory& oom) {
     residents.push_back({{"tensor", resident.tensor},
                          {"class", to_text(resident.tensor_class)},
                          {"bytes", resident.bytes.count()}});
+  if (oom.cache)
+    object["cache"] = {{"held_bytes", oom.cache->reserved.count()},
+                       {"segments", oom.cache->segments},
+                       {"free_bytes", oom.cache->free.count()},
+                       {"largest_free_block_bytes", oom.cache->largest_free.count()},
+                       {"segments_kept_in_part", oom.cache->with_free},
+                       {"blocks_that_keep_them", oom.cache->keeping}};
   return object;
 }
 

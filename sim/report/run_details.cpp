@@ -71,12 +71,7 @@ class Details {
       text += fmt::format(" of {} ({})", to_text(*usable), percent(fill_of(scenario_, memory)));
     text += memory.peak_time == Time{} ? " at the start"
                                        : fmt::format(" after {}", to_text(memory.peak_time));
-    if (memory.peak_requested != memory.peak_allocated)
-      text += fmt::format("; requested {}", to_text(memory.peak_requested));
-    if (memory.fragmentation > 0)
-      text += fmt::format("; reserved {}, {} of it unused", to_text(memory.peak_reserved),
-                          percent(memory.fragmentation));
-    line("memory", text);
+    line("memory", text + other_meanings(memory));
     Bytes alive;
     for (const Bytes bytes : memory.at_peak) alive += bytes;
     for (std::size_t c = 0; c < kTensorClasses; ++c) {
@@ -86,6 +81,22 @@ class Details {
                           to_text(static_cast<TensorClass>(c)), to_text(bytes),
                           bar(share(bytes, alive), kBarWidth));
     }
+  }
+
+  /// A peak of memory is told as what is live (requested, and allocated for it), what the allocator
+  /// reserves, and what of the device is in use; each where it is another number.
+  static std::string other_meanings(const MemoryMetrics& memory) {
+    std::string text;
+    if (memory.peak_requested != memory.peak_allocated)
+      text += fmt::format("; live: requested {}, allocated {}", to_text(memory.peak_requested),
+                          to_text(memory.peak_allocated));
+    if (memory.peak_held != memory.peak_allocated)
+      text += fmt::format("; reserved by the allocator: {}, {} of it unused",
+                          to_text(memory.peak_held), percent(memory.fragmentation));
+    if (memory.peak_reserved != memory.peak_held)
+      text += fmt::format("; device in use, with context and libraries: {}",
+                          to_text(memory.peak_reserved));
+    return text;
   }
 
   void tell_processors() {

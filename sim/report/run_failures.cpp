@@ -89,6 +89,19 @@ class Explanation {
                     to_text(oom.asked), oom.memory, to_text(oom.capacity), to_text(oom.free));
     if (oom.largest_free_block != oom.free)
       text += fmt::format(", the largest block of them {}", to_text(oom.largest_free_block));
+    if (oom.cache) text += cache_text(*oom.cache);
+    if (oom.cache && oom.asked <= oom.largest_free_block)
+      text += "; of the device it takes at least 20 MiB for a tensor above 1 MiB, 2 MiB for others";
+    return text;
+  }
+
+  static std::string cache_text(const CacheAtRefusal& cache) {
+    std::string text = fmt::format("; its allocator holds {} in {}", to_text(cache.reserved),
+                                   counted(cache.segments, "segment"));
+    if (cache.with_free > 0)
+      text += fmt::format(", of which {} are free in pieces of at most {}, in {} kept by {} in use",
+                          to_text(cache.free), to_text(cache.largest_free),
+                          counted(cache.with_free, "segment"), counted(cache.keeping, "block"));
     return text;
   }
 

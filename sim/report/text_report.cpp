@@ -181,6 +181,11 @@ class Report {
     std::vector<Column> columns{{"alive at the peak"}, {"of"}, {"after", right, 1}};
     for (const std::size_t c : classes)
       columns.push_back({to_text(static_cast<TensorClass>(c)), right});
+    const bool held = any([&](const RunResult& result) {
+      const MemoryMetrics* memory = fullest(scenario_, result);
+      return memory && memory->peak_held != memory->peak_allocated;
+    });
+    if (held) columns.insert(columns.end(), {{"reserved", right}, {"device in use", right, 2}});
     TextTable table(std::move(columns));
     for (const RunResult& result : results_) {
       const MemoryMetrics* memory = fullest(scenario_, result);
@@ -188,6 +193,8 @@ class Report {
       std::vector<Cell> row{{short_label(result)}, {memory->name}, {to_text(memory->peak_time)}};
       for (const std::size_t c : classes)
         row.push_back({memory->at_peak[c] > Bytes{} ? to_text(memory->at_peak[c]) : kNothing});
+      if (held)
+        row.insert(row.end(), {{to_text(memory->peak_held)}, {to_text(memory->peak_reserved)}});
       table.add(std::move(row));
     }
     out_ += '\n' + table.text(style_);

@@ -115,13 +115,51 @@ TEST_CASE("what is left out has the defaults of the manual") {
   CHECK_FALSE(platform.has_energy());
 }
 
+TEST_CASE("a caching allocator is given by its name, or with its settings") {
+  const auto caching_of = [](const std::string& allocator) {
+    const auto [platform, messages] = read_text(with(kSize + ", allocator: " + allocator));
+    CHECK(messages == Messages{});
+    CHECK(platform.memories[0].allocator == AllocatorKind::caching);
+    return platform.memories[0].caching;
+  };
+  CHECK(caching_of("caching") == CachingSettings{});
+  CHECK(caching_of("{caching: {}}") == CachingSettings{});
+  const CachingSettings separate = caching_of(
+      "{caching: {max_split_size: 128 MiB, roundup_power2_divisions: 8, "
+      "garbage_collection_threshold: 80 %, expandable_segments: false}}");
+  CHECK(separate.max_split_size == Bytes{128 << 20});
+  CHECK(separate.roundup_power2_divisions == 8);
+  CHECK(separate.garbage_collection_threshold == Ratio{800'000'000});
+  CHECK_FALSE(separate.expandable_segments);
+  CHECK(caching_of("{caching: {expandable_segments: true}}").expandable_segments);
+  CHECK(caching_of("{caching: {max_split_size: unlimited, expandable_segments: true}}")
+            .expandable_segments);
+}
+
+TEST_CASE("settings of a caching allocator that mean nothing are refused") {
+  const auto messages_of = [](const std::string& settings) {
+    return messages(with(kSize + ", allocator: {caching: {" + settings + "}}"));
+  };
+  CHECK(messages_of("max_split_size: 20 MiB") ==
+        Messages{"p.yaml:3:65: error: found `20 MiB`, expected more than 20 MiB, the size of a "
+                 "segment"});
+  CHECK(messages_of("roundup_power2_divisions: 6") ==
+        Messages{"p.yaml:3:75: error: found `6`, expected a power of two"});
+  CHECK(messages_of("expandable_segments: true, max_split_size: 64 MiB") ==
+        Messages{"p.yaml:3:48: error: `expandable_segments` leaves nothing to do for "
+                 "`max_split_size` and `garbage_collection_threshold`, which are about separate "
+                 "segments; leave them out"});
+  CHECK(messages_of("max_spilt_size: 64 MiB").size() == 1);
+  CHECK(messages(with(kSize + ", allocator: {cashing: {}}")).size() == 2);
+}
+
 TEST_CASE("allocators that are still to come say so") {
-  CHECK(messages(with(kSize + ", allocator: caching")) ==
-        Messages{"p.yaml:3:38: error: allocator `caching` is not available yet; available are "
-                 "`ideal` and `best-fit`"});
+  CHECK(messages(with(kSize + ", allocator: bfc")) ==
+        Messages{"p.yaml:3:38: error: allocator `bfc` is not available yet; available are "
+                 "`ideal`, `best-fit` and `caching`"});
   CHECK(messages(with(kSize + ", allocator: best-fitt")) ==
-        Messages{"p.yaml:3:38: error: found `best-fitt`, expected one of `ideal`, `best-fit`; did "
-                 "you mean `best-fit`?"});
+        Messages{"p.yaml:3:38: error: found `best-fitt`, expected one of `ideal`, `best-fit`, "
+                 "`caching`; did you mean `best-fit`?"});
 }
 
 TEST_CASE("names that lead nowhere are refused, with the nearest one") {

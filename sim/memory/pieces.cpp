@@ -1,0 +1,93 @@
+#include "memory/pieces.hpp"
+
+#include <cassert>
+
+namespace plimsoll {
+
+std::uint32_t Pieces::add(const Piece& piece) {
+  assert(piece.state != Piece::State::free);
+  if (unused_.empty()) {
+    pieces_.push_back(piece);
+    unused_.reserve(pieces_.capacity());
+    return static_cast<std::uint32_t>(pieces_.size() - 1);
+  }
+  const std::uint32_t id = unused_.back();
+  unused_.pop_back();
+  pieces_[id] = piece;
+  return id;
+}
+
+void Pieces::remove(std::uint32_t piece) {
+  assert(pieces_[piece].is_whole() && pieces_[piece].state != Piece::State::free);
+  pieces_[piece].size = 0;
+  unused_.push_back(piece);
+}
+
+PieceKey Pieces::key_of(std::uint32_t piece) const {
+  const Piece& it = pieces_[piece];
+  return {it.pool, it.size, it.segment, it.offset, piece};
+}
+
+std::uint32_t Pieces::best_fit(std::uint32_t pool, std::int64_t size) const {
+  const auto fit = free_.lower_bound(PieceKey{pool, size, 0, 0, 0});
+  return fit == free_.end() || fit->pool != pool ? kNoPiece : fit->piece;
+}
+
+void Pieces::put_free(std::uint32_t piece) {
+  Piece& it = pieces_[piece];
+  assert(it.state != Piece::State::free);
+  it.state = Piece::State::free;
+  if (!it.is_whole()) cut_free_ += it.size;
+  free_.insert(key_of(piece));
+}
+
+void Pieces::take_free(std::uint32_t piece) {
+  Piece& it = pieces_[piece];
+  assert(it.state == Piece::State::free);
+  it.state = Piece::State::in_use;
+  if (!it.is_whole()) cut_free_ -= it.size;
+  free_.erase(key_of(piece));
+}
+
+std::uint32_t Pieces::split(std::uint32_t piece, std::int64_t size) {
+  Piece rest = pieces_[piece];
+  assert(0 < size && size < rest.size);
+  rest.offset += size;
+  rest.size -= size;
+  rest.previous = piece;
+  const std::uint32_t id = add(rest);
+  if (rest.next != kNoPiece) pieces_[rest.next].previous = id;
+  pieces_[piece].size = size;
+  pieces_[piece].next = id;
+  return id;
+}
+
+void Pieces::join_next(std::uint32_t piece) {
+  Piece& it = pieces_[piece];
+  const std::uint32_t joined = it.next;
+  it.size += pieces_[joined].size;
+  it.next = pieces_[joined].next;
+  pieces_[joined].size = 0;
+  if (it.next != kNoPiece) pieces_[it.next].previous = piece;
+  unused_.push_back(joined);
+}
+
+std::uint32_t Pieces::free(std::uint32_t piece) {
+  assert(pieces_[piece].state == Piece::State::in_use);
+  const auto is_free = [&](std::uint32_t id) {
+    return id != kNoPiece && pieces_[id].state == Piece::State::free;
+  };
+  if (const std::uint32_t next = pieces_[piece].next; is_free(next)) {
+    take_free(next);
+    join_next(piece);
+  }
+  if (const std::uint32_t previous = pieces_[piece].previous; is_free(previous)) {
+    take_free(previous);
+    join_next(previous);
+    piece = previous;
+  }
+  put_free(piece);
+  return piece;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,93 @@
+/// Stretches of addresses ("segments") cut into pieces, and an index of the free ones: what the
+/// allocators with addresses are made of. Internal to this floor.
+///
+/// Every piece lies between its neighbours of the same segment. The index orders free pieces by
+/// (pool, size, segment, offset), so that best fit is one search in it. Dense ids, used again after
+/// a piece has gone; nothing is asked of the host's heap once warm.
+///
+/// add, split, join, remove O(1); put_free, take_free, free, best_fit O(log free pieces).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory_resource>
+#include <set>
+#include <vector>
+
+namespace plimsoll {
+
+inline constexpr std::uint32_t kNoPiece = UINT32_MAX;
+
+struct Piece {
+  enum class State : std::uint8_t {
+    in_use,
+    free,     ///< and in the index
+    unmapped  ///< addresses without memory behind them
+  };
+  std::int64_t offset = 0;    ///< in its segment
+  std::int64_t size = 0;      ///< 0: gone, its id waits to be used again
+  std::uint64_t segment = 0;  ///< segments are numbered as they are made, from low addresses on
+  std::uint32_t pool = 0;     ///< of equal use: a piece serves requests of its pool only
+  std::uint32_t previous = kNoPiece;
+  std::uint32_t next = kNoPiece;
+  State state = State::in_use;
+
+  /// All of its segment.
+  [[nodiscard]] bool is_whole() const { return previous == kNoPiece && next == kNoPiece; }
+};
+
+/// A piece as an index sees it.
+struct PieceKey {
+  std::uint32_t pool = 0;
+  std::int64_t size = 0;  ///< 0: gone, its id waits to be used again
+  std::uint64_t segment = 0;
+  std::int64_t offset = 0;
+  std::uint32_t piece = kNoPiece;
+  auto operator<=>(const PieceKey&) const = default;
+};
+
+class Pieces {
+ public:
+  using Index = std::pmr::set<PieceKey>;
+
+  Pieces() : free_(&nodes_) {}
+
+  [[nodiscard]] const Piece& operator[](std::uint32_t piece) const { return pieces_[piece]; }
+  /// Ids are below this.
+  [[nodiscard]] std::size_t size() const { return pieces_.size(); }
+  [[nodiscard]] const Index& free_pieces() const { return free_; }
+  /// Bytes of the free pieces that have a neighbour.
+  [[nodiscard]] std::int64_t cut_free() const { return cut_free_; }
+
+  /// A new segment of one piece, `piece.state` as given but not free.
+  std::uint32_t add(const Piece& piece);
+  /// Forgets a segment of one piece that is not free.
+  void remove(std::uint32_t piece);
+
+  /// The smallest free piece of `pool` with at least `size`, of equal ones that at the lowest
+  /// address; or kNoPiece.
+  [[nodiscard]] std::uint32_t best_fit(std::uint32_t pool, std::int64_t size) const;
+  void put_free(std::uint32_t piece);
+  void take_free(std::uint32_t piece);  ///< it is in use then
+
+  /// Cuts a piece that is not free; what is left over, the piece that is returned, is in its state.
+  std::uint32_t split(std::uint32_t piece, std::int64_t size);
+  /// Merges a piece with the one behind it; neither is free.
+  void join_next(std::uint32_t piece);
+  /// Frees a piece in use and merges it with free neighbours. Gives the free piece.
+  std::uint32_t free(std::uint32_t piece);
+
+  void set_state(std::uint32_t piece, Piece::State state) { pieces_[piece].state = state; }
+
+ private:
+  [[nodiscard]] PieceKey key_of(std::uint32_t piece) const;
+
+  std::vector<Piece> pieces_;
+  std::vector<std::uint32_t> unused_;  ///< entries of pieces_ to be used again
+  /// Keeps the nodes of free_ for reuse: the host's heap is not asked once warm.
+  std::pmr::unsynchronized_pool_resource nodes_;
+  Index free_;
+  std::int64_t cut_free_ = 0;
+};
+
+}  // namespace plimsoll
