@@ -1,13 +1,13 @@
 #include "plan/plan_file.hpp"
 
 #include "base/document_scan.hpp"
+#include "base/whole_file.hpp"
 #include "plan/plan_message.hpp"
 
 #include <algorithm>
 #include <cassert>
 #include <fstream>
 #include <plan/plan.pb.h>
-#include <unistd.h>
 #include <utility>
 
 #include <fmt/format.h>
@@ -155,18 +155,7 @@ Plan parse_plan(std::string_view bytes, PlanForm form, const std::string& origin
 
 void write_plan(const Plan& plan, const Workload& workload, const Platform& platform,
                 const std::filesystem::path& path) {
-  const std::string bytes = to_bytes(plan, form_of(path), workload, platform);
-  std::filesystem::path part = path;
-  part.replace_filename(fmt::format(".{}.{}.part", path.filename().string(), ::getpid()));
-  std::ofstream file(part, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  std::error_code error, ignored;
-  if (file) std::filesystem::rename(part, path, error);
-  if (file && !error) return;
-  std::filesystem::remove(part, ignored);
-  refuse(path.string(), file ? "cannot be written: " + error.message()
-                             : "cannot be written; is there such a folder, and room in it?");
+  write_whole_file(path, to_bytes(plan, form_of(path), workload, platform));
 }
 
 Plan read_plan(const std::filesystem::path& path, const Workload& workload,

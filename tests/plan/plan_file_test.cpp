@@ -424,7 +424,7 @@ TEST_CASE("a plan that cannot be written leaves nothing behind", "[plan_file]") 
   };
   CHECK(refused("plan.yaml") == "plan.yaml: error: a plan is a file `*.json`, `*.pb` or `*.bin`");
   CHECK(refused("none/plan.json") ==
-        "none/plan.json: error: cannot be written; is there such a folder, and room in it?");
+        "none/plan.json: error: cannot be written: No such file or directory");
   std::filesystem::create_directory(folder / "taken.json");
   CHECK(refused("taken.json") == "taken.json: error: cannot be written: Is a directory");
   CHECK(folder.names() == std::vector<std::string>{"taken.json"});

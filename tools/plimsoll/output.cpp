@@ -5,15 +5,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace plimsoll {
-
-namespace fs = std::filesystem;
 
 Style style_of_output(bool no_color) {
   const char* declined = std::getenv("NO_COLOR");
@@ -33,24 +30,6 @@ void print_diagnostics(std::span<const Diagnostic> diagnostics) {
   const bool are_all = std::ranges::count(diagnostics, Severity::note, &Diagnostic::severity) == 0;
   const auto errors = std::ranges::count(diagnostics, Severity::error, &Diagnostic::severity);
   if (are_all && errors > 1) fmt::print(stderr, "{} errors\n", errors);
-}
-
-void write_whole_file(const fs::path& path, std::string_view text) {
-  fs::path beside = path;
-  beside += fmt::format(".{}.partial", getpid());
-  std::error_code problem;
-  {
-    errno = 0;
-    std::ofstream out(beside, std::ios::binary | std::ios::trunc);
-    out.write(text.data(), static_cast<std::streamsize>(text.size()));
-    out.close();
-    if (!out) problem = std::error_code(errno != 0 ? errno : EIO, std::generic_category());
-  }
-  if (!problem) fs::rename(beside, path, problem);
-  if (!problem) return;
-  std::error_code ignored;
-  fs::remove(beside, ignored);
-  refuse(path.string(), fmt::format("cannot be written: {}", problem.message()));
 }
 
 void refuse(const std::string& origin, std::string message, std::string hint) {

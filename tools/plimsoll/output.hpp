@@ -5,7 +5,6 @@
 #include "base/diagnostic.hpp"
 #include "report/style.hpp"
 
-#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,10 +20,6 @@ void print(std::string_view text);
 
 /// To standard error, a line each; with more than one error, their number at the end.
 void print_diagnostics(std::span<const Diagnostic> diagnostics);
-
-/// Writes to another name beside `path` and renames it, so that there is never half a file. Throws
-/// InputError.
-void write_whole_file(const std::filesystem::path& path, std::string_view text);
 
 /// An InputError of one sentence about a file or an argument; `origin` may be empty.
 [[noreturn]] void refuse(const std::string& origin, std::string message, std::string hint = {});

@@ -1,3 +1,4 @@
+#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "plan/plan_file.hpp"
