@@ -77,8 +77,27 @@ class Cutter {
   std::vector<Span> spans_;
 };
 
+/// Joins what has no backward (a copy hands its gradient on) to the stage after it, at the end to
+/// the one before.
+std::vector<std::uint32_t> ends_with_backwards(const Workload& workload,
+                                               const std::vector<std::uint32_t>& ends) {
+  std::vector<std::uint32_t> backwards(workload.forwards + std::size_t{1});  // of operators < k
+  for (std::uint32_t b = workload.forwards; b < workload.optimizer_begin; ++b)
+    ++backwards[index(workload.operators[b].forward) + std::size_t{1}];
+  std::partial_sum(backwards.begin(), backwards.end(), backwards.begin());
+  std::vector<std::uint32_t> kept;
+  for (const std::uint32_t end : ends) {
+    const std::uint32_t begin = kept.empty() ? 0 : kept.back();
+    if (backwards[end] > backwards[begin] || (end == ends.back() && kept.empty()))
+      kept.push_back(end);
+    else if (end == ends.back())
+      kept.back() = end;
+  }
+  return kept;
+}
+
 std::vector<std::uint32_t> stage_ends(const Workload& workload, const Cutter& cutter) {
-  if (!workload.is_chain) return cutter.ends();
+  if (!workload.is_chain) return ends_with_backwards(workload, cutter.ends());
   std::vector<std::uint32_t> ends(workload.forwards);
   std::iota(ends.begin(), ends.end(), 1U);
   return ends;

@@ -47,7 +47,8 @@ TEST_CASE("chen-greedy keeps to its budget on every network of the library") {
 
 TEST_CASE("the costs of a network's stages bound what a sequence of them needs") {
   using Kind = ChainAction::Kind;
-  const Platform platform = library_platform("v100-sxm2-host");
+  Platform platform = library_platform("v100-sxm2-host");
+  platform.memories[index(*platform.find_memory("hbm"))].capacity = Bytes::unlimited();
   const Topology topology(platform);
   const ProcessorId gpu = *platform.find_processor("gpu");
   for (const std::string& name : library()) {

@@ -56,6 +56,20 @@ TEST_CASE("a network is cut where one value separates before from after") {
   CHECK(view.stages[4].output == kNoTensor);
 }
 
+TEST_CASE("what has no backward goes with the stage after it") {
+  // A concatenation of one value separates before from after, but hands its gradient on.
+  const Workload net = build_text(network("[4, 2, 2]",
+                                          "  - conv2d: {channels: 4, kernel: 1, name: a}\n"
+                                          "  - concat: {parts: [a]}\n"
+                                          "  - conv2d: {channels: 4, kernel: 1}\n",
+                                          "none"));
+  const ChainView view = chain_view(net);
+  REQUIRE(view.stages.size() == 2);
+  CHECK(view.stages[0].forward_end == 1);
+  CHECK(view.stages[1].forward_end == 3);
+  for (std::size_t s = 0; s < 2; ++s) CHECK_FALSE(view.backward(s).empty());
+}
+
 TEST_CASE("residual networks are cut at their blocks") {
   // stem: conv, BN with ReLU, pooling; 8 blocks; pooling, dense layer, log-softmax, loss.
   const Workload net = build(read_workload(read_document(shipped("resnet18"))));
