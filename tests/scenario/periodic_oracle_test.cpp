@@ -108,6 +108,15 @@ TEST_CASE("periodic oracles: two slots on one device beat every contiguous alloc
   CHECK(least.at("bounds").at("period_s") == row.at("period"));
   for (std::size_t d = 0; d < 2; ++d)
     CHECK(peak(least, fmt::format("hbm{}", d)) == row.at("peaks").at(d));
+  // MadPipe finds that allocation, and the contiguous optimum does not reach it.
+  const std::string limit = fmt::format("memory_limit: {} B", row.at("peaks").at(0).get<int>());
+  const json found = periodic("partition: madpipe, " + limit);
+  check_period(found, row.at("period").get<double>());
+  CHECK(found.at("claims").at("in_flight") == least.at("claims").at("in_flight"));
+  CHECK(found.at("claims").at("optimal") == true);
+  const json contiguous = run_scenario(
+      platform, workload, "{name: pipeline/1f1b-star, partition: 1f1b-star, " + limit + "}");
+  check_period(contiguous, row.at("contiguous_period").get<double>());
   // The peak of the first device is least: with a byte less it takes longer.
   const json tighter = within(row.at("peaks").at(0).get<std::int64_t>() - 1);
   CHECK(tighter.at("status") == "ok");

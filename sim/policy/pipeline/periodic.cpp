@@ -1,7 +1,6 @@
 #include "policy/pipeline/device_limits.hpp"
-#include "policy/pipeline/modular_ilp.hpp"
+#include "policy/pipeline/madpipe_search.hpp"
 #include "policy/pipeline/partition.hpp"
-#include "policy/pipeline/periodic_allocation.hpp"
 #include "policy/pipeline/placement.hpp"
 #include "policy/registry.hpp"
 
@@ -87,74 +86,89 @@ Partition checked_partition(const Problem& problem, const PeriodicParameters& pa
   return partition_for(problem, parameters, of_slots);
 }
 
+bool asks_for_madpipe(const PeriodicParameters& parameters) {
+  const auto* name =
+      parameters.partition ? std::get_if<std::string>(&parameters.partition->value) : nullptr;
+  return name != nullptr && *name == "madpipe";
+}
+
+void require_time(const PeriodicSetting& setting, const SharedAllocation& allocation,
+                  const std::string& policy) {
+  const std::vector<ProcessorId> of_slots = processors_of(setting.devices, allocation.placement);
+  const PeriodicCosts costs(setting.problem, of_slots, setting.microbatches, setting.where);
+  for (std::size_t slot = 0; slot < of_slots.size(); ++slot)
+    for (const bool forward : {true, false}) {
+      const std::size_t begin = allocation.cuts[slot], end = allocation.cuts[slot + 1];
+      if ((forward ? costs.forward(slot, begin, end) : costs.backward(slot, begin, end)) > Time{})
+        continue;
+      refuse_parameter(setting.where,
+                       fmt::format("the {} of slot {} takes no time; what is alive when it runs "
+                                   "is not certain, so `{}` wants some",
+                                   forward ? "forward" : "backward", slot, policy));
+    }
+}
+
+/// The given allocation, or MadPipe's.
 class PeriodicSearch {
  public:
   PeriodicSearch(const Problem& problem, const PeriodicParameters& parameters)
-      : problem_(problem),
-        parameters_(parameters),
-        devices_(pipeline_devices(problem, parameters)),
-        placement_(checked_placement(problem, parameters, devices_)),
-        of_slots_(devices_of_slots()),
-        partition_(checked_partition(problem, parameters, of_slots_)),
-        microbatches_(std::max(parameters.microbatches, microbatches_for_period(of_slots_.size()))),
-        costs_(problem, of_slots_, microbatches_, parameters.where),
-        limits_(device_limits(problem, devices_, parameters.memory_limit)) {
-    require_time();
+      : parameters_(parameters), setting_{problem, pipeline_devices(problem, parameters)} {
+    setting_.nodes = static_cast<int>(parameters.nodes);
+    setting_.where = parameters.where;
+    setting_.limits = device_limits(problem, setting_.devices, parameters.memory_limit);
   }
 
   Planned run() {
-    PipelineParameters played = parameters_;
-    played.microbatches = microbatches_;
-    refuse_too_many_steps(problem_, played);
-    const PeriodicAllocation allocation(costs_, partition_.cuts, placement_, limits_);
-    const PeriodCounts first = one_at_a_time(allocation.tasks());
-    if (!fits(allocation.tasks(), first))
-      return too_little(problem_, devices_, limits_, allocation.least_memory());
-    const LeastPeriod found = least_period_by_ilp(allocation.tasks(), first, allocation.bound(),
-                                                  static_cast<int>(parameters_.nodes));
-    return plan(allocation, found);
+    const auto found = asks_for_madpipe(parameters_) ? madpipe() : given();
+    if (const auto* smallest = std::get_if<Bytes>(&found))
+      return too_little(setting_.problem, setting_.devices, setting_.limits, *smallest);
+    return plan(std::get<ScheduledAllocation>(found));
   }
 
  private:
-  std::vector<ProcessorId> devices_of_slots() const {
-    std::vector<ProcessorId> of_slots;
-    for (const std::uint32_t device : placement_) of_slots.push_back(devices_[device]);
-    return of_slots;
+  std::variant<ScheduledAllocation, Bytes> given() {
+    SharedAllocation allocation;
+    allocation.placement = checked_placement(setting_.problem, parameters_, setting_.devices);
+    play_for(allocation.placement.size());
+    const auto of_slots = processors_of(setting_.devices, allocation.placement);
+    allocation.cuts = checked_partition(setting_.problem, parameters_, of_slots).cuts;
+    require_time(setting_, allocation, parameters_.name);
+    return schedule(setting_, allocation);
   }
 
-  void require_time() const {
-    for (std::size_t slot = 0; slot < of_slots_.size(); ++slot)
-      for (const bool forward : {true, false}) {
-        const std::size_t begin = partition_.cuts[slot], end = partition_.cuts[slot + 1];
-        if ((forward ? costs_.forward(slot, begin, end) : costs_.backward(slot, begin, end)) >
-            Time{})
-          continue;
-        refuse_parameter(parameters_.where,
-                         fmt::format("the {} of slot {} takes no time; what is alive when it runs "
-                                     "is not certain, so `{}` wants some",
-                                     forward ? "forward" : "backward", slot, parameters_.name));
-      }
+  std::variant<ScheduledAllocation, Bytes> madpipe() {
+    const Location& where = parameters_.partition->where;
+    if (parameters_.placement)
+      refuse_parameter(parameters_.placement->where,
+                       "`placement` is what `partition: madpipe` looks for; give one of the two");
+    (void)checked_placement(setting_.problem, parameters_, setting_.devices);
+    PipelineParameters contiguous = parameters_;
+    contiguous.partition.reset();
+    (void)partition_for(setting_.problem, contiguous, setting_.devices);
+    play_for(most_shared_slots(setting_.devices.size(), setting_.problem.chain.stages.size()));
+    return search_allocations(setting_, where);
   }
 
-  Plan plan(const PeriodicAllocation& allocation, const LeastPeriod& found) const {
-    const Slots slots(problem_, partition_, devices_, placement_);
-    Plan plan = periodic_plan(problem_, parameters_.name, slots, devices_,
-                              allocation.pattern(found.counts, found.period), microbatches_);
+  void play_for(std::size_t slots) {
+    PipelineParameters played = parameters_;
+    played.microbatches = setting_.microbatches =
+        std::max(parameters_.microbatches, microbatches_for_period(slots));
+    refuse_too_many_steps(setting_.problem, played);
+  }
+
+  Plan plan(const ScheduledAllocation& found) const {
+    const Partition partition{found.of.cuts};
+    const Slots slots(setting_.problem, partition, setting_.devices, found.of.placement);
+    Plan plan = periodic_plan(setting_.problem, parameters_.name, slots, setting_.devices,
+                              found.pattern, setting_.microbatches);
     // The plan is not rounded up to whole picoseconds as its pattern is.
     plan.bounds.period = std::min(found.bound, plan.claims.period.value_or(found.bound));
-    plan.claims.optimal = found.proven();
+    plan.claims.optimal = found.bound == found.pattern.period;
     return plan;
   }
 
-  const Problem& problem_;
   const PeriodicParameters& parameters_;
-  const std::vector<ProcessorId> devices_;
-  const std::vector<std::uint32_t> placement_;
-  const std::vector<ProcessorId> of_slots_;
-  const Partition partition_;
-  const std::int64_t microbatches_;
-  const PeriodicCosts costs_;
-  const std::vector<Bytes> limits_;
+  PeriodicSetting setting_;
 };
 
 Planned plan_periodic(const Problem& problem, const PeriodicParameters& parameters) {
@@ -168,18 +182,28 @@ PolicyInfo pipeline_periodic_policy() {
   return make_policy<PeriodicParameters>(
       {.name = "pipeline/periodic",
        .summary = "The periodic schedule of least period for slots on given devices, several on "
-                  "one if need be.",
-       .paper = "Beaumont, Eyraud-Dubois, Shilova 2020, \"Pipelined Model Parallelism: Complexity "
-                "Results and Memory Considerations\", hal-02968802: the integer program for a "
-                "given allocation, as reconstructed, with the period as a variable",
-       .assumes = "slots whose forwards and backwards take time; one version of the parameters "
+                  "one if need be, or on those that MadPipe chooses.",
+       .paper =
+           "Beaumont, Eyraud-Dubois, Shilova 2020, \"Pipelined Model Parallelism: Complexity "
+           "Results and Memory Considerations\", hal-02968802: the integer program for a "
+           "given allocation; \"MadPipe: Memory Aware Dynamic Programming Algorithm for "
+           "Pipelined Model Parallelism\", 2022, hal-03025305: the allocation with `partition: "
+           "madpipe`. Both as reconstructed: the period is a variable of the program; "
+           "MadPipe's states lie on a grid of 16 x 16 over load and memory, its 16 targets "
+           "come from a bisection",
+       .assumes = "`madpipe`: devices alike, one of which may hold several slots; slots whose "
+                  "forwards and backwards take time; one version of the parameters "
                   "with its gradient, the optimizer at the end; plays as many microbatches as the "
                   "steady state takes, at least `microbatches`",
        .guarantees =
            "peaks keep to the limit; where it says that the period is optimal, none is shorter for "
            "its bound on memory (saved values at the same time, messages each at their most, the "
-           "largest operator of a device); else the bound says by how much one could be",
-       .complexity = "at most `nodes` linear programs of slots^2 rows (strongly NP-hard)"},
+           "largest operator of a device); else the bound says by how much one could be. "
+           "`madpipe`: heuristic, never worse than the best contiguous allocation; its bound is "
+           "that of all allocations",
+       .complexity =
+           "at most `nodes` linear programs of slots^2 rows (strongly NP-hard); `madpipe`: "
+           "16 times that and O(devices x stages^2) for each of 256 cells"},
       periodic_record(), plan_periodic);
 }
 
