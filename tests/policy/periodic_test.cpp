@@ -277,8 +277,9 @@ TEST_CASE("pipeline/periodic with messages that take turns keeps to limits and c
 }
 
 TEST_CASE("pipeline/periodic says when its search ends before it is sure") {
-  // N1 with room for three: 5 s is the least (tests/oracles/pipeline_periodic.json), and one node
-  // is not enough to know.
+  // N1 of tests/oracles/pipeline_periodic.json: 4 s, what either device does in a period, takes
+  // room for four. With room for three one node is not enough to know by how much it must be
+  // longer.
   const std::string chain =
       "workload: w\nchain:\n  - {name: a, forward: 1 s, backward: 1 s, saved: 1 B}\n"
       "  - {name: b, forward: 2 s, backward: 2 s, saved: 1 B}\n"

@@ -19,8 +19,8 @@ std::int64_t cell(std::int64_t value, std::int64_t most) {
 /// States by the stage at which they begin, at most one a cell.
 class MadPipe::Table {
  public:
-  Table(const MadPipe& it, Time period)
-      : it_(it), period_(period), by_begin_(it.kinds_.stages() + 1) {
+  Table(const MadPipe& it, Time period, bool overlap)
+      : it_(it), period_(period), overlap_(overlap), by_begin_(it.kinds_.stages() + 1) {
     State none;
     none.begin = it.kinds_.stages();
     none.normal_left = it.devices_ - 1;
@@ -73,16 +73,27 @@ class MadPipe::Table {
       to.slots = from.slots + 1;
       to.behind = lives->with_cut;
       to.after = index;
-      add_slot(to, run, it_.rule_.memory(run, *lives, period_), forward + backward);
+      const bool several = overlap_ && from.load > Time{} && lives->slot > period_;
+      add_slot(to, run, it_.rule_.memory(run, *lives, period_), forward + backward,
+               several ? kept(run) : Bytes{});
     }
   }
 
-  void add_slot(State to, const NextFit::Run& run, Bytes memory, Time load) {
+  /// For one microbatch in flight.
+  Bytes kept(const NextFit::Run& run) const {
+    const auto memory = [&](std::int64_t in_flight) {
+      return it_.kinds_.memory(run.slot, run.begin, run.end, {in_flight, 0, 0, 0}, Bytes{});
+    };
+    return memory(1) - memory(0);
+  }
+
+  /// On the special device it needs `saved` less.
+  void add_slot(State to, const NextFit::Run& run, Bytes memory, Time load, Bytes saved) {
     if (!to.special_first) {
       State shared = to;
       shared.special_first = true;
       shared.load += load;
-      shared.memory += memory - run.passing;
+      shared.memory += memory - run.passing - saved;
       shared.passing = std::max(shared.passing, run.passing);
       if (shared.load <= period_ && shared.memory + shared.passing <= it_.limit_) put(shared);
     }
@@ -94,6 +105,7 @@ class MadPipe::Table {
 
   const MadPipe& it_;
   const Time period_;
+  const bool overlap_;
   std::vector<State> states_;
   std::vector<std::map<Key, std::size_t>> by_begin_;
 };
@@ -107,8 +119,8 @@ MadPipe::MadPipe(const PeriodicCosts& kinds, std::size_t devices, Bytes limit,
       limits_(kinds.slots(), limit),
       rule_(kinds, limits_, {}) {}
 
-std::optional<SharedAllocation> MadPipe::allocation_for(Time period) const {
-  const Table table(*this, period);
+std::optional<SharedAllocation> MadPipe::allocation_for(Time period, bool overlap) const {
+  const Table table(*this, period, overlap);
   const auto whole = table.whole();
   if (!whole) return std::nullopt;
   return allocation(table.states(), *whole);

@@ -13,6 +13,9 @@
 /// V; load and memory inside a cell are not rounded. A slot of the special device that follows
 /// another there is not made: the two would be one slot.
 ///
+/// `overlap` counts, of a slot that the special device holds beside another, one microbatch less
+/// where there are several: seldom are as many of both alive at one moment as there ever are.
+///
 /// A heuristic: V is that of a slot a device, so an allocation found may have no schedule of period
 /// T, and one that has may not be found. Schedule it to know.
 #pragma once
@@ -43,7 +46,8 @@ class MadPipe {
 
   /// For that target, or none. Devices are numbered in the order of their first slots; fewer may be
   /// used. O(devices x stages^2) times the cells, 256.
-  [[nodiscard]] std::optional<SharedAllocation> allocation_for(Time period) const;
+  [[nodiscard]] std::optional<SharedAllocation> allocation_for(Time period,
+                                                               bool overlap = false) const;
 
  private:
   /// The slots from a stage on.

@@ -44,7 +44,8 @@ class AllocationSearch {
       const Time middle{low.count() + (high.count() - low.count()) / 2};
       const auto found = program.allocation_for(middle);
       take(found);
-      (found ? high : low) = middle;
+      take(program.allocation_for(middle, true));
+      (found || best_->pattern.period <= middle ? high : low) = middle;
       high = std::min(high, best_->pattern.period);
     }
     best_->bound = costs_.bound();
@@ -65,7 +66,7 @@ class AllocationSearch {
   }
 
   /// So long that a period holds a whole microbatch, and that loads do not tell states apart.
-  Time unhurried() const { return costs_.whole() * 64; }
+  Time unhurried() const { return costs_.whole() * 16; }
 
   MadPipe program_within(Bytes limit) const {
     return {kinds_, costs_.slots(), limit, most_shared_slots(costs_.slots(), costs_.stages())};
@@ -80,8 +81,8 @@ class AllocationSearch {
   }
 
   void take(const std::optional<SharedAllocation>& allocation) {
-    if (!allocation || *allocation == last_) return;
-    last_ = *allocation;
+    if (!allocation || std::ranges::find(seen_, *allocation) != seen_.end()) return;
+    seen_.push_back(*allocation);
     auto scheduled = schedule(setting_, *allocation);
     auto* found = std::get_if<ScheduledAllocation>(&scheduled);
     if (found != nullptr && (!best_ || found->pattern.period < best_->pattern.period))
@@ -107,7 +108,7 @@ class AllocationSearch {
   const PeriodicCosts kinds_;
   const NextFit contiguous_;
   std::optional<ScheduledAllocation> best_;
-  SharedAllocation last_;
+  std::vector<SharedAllocation> seen_;
 };
 
 }  // namespace

@@ -9,8 +9,9 @@ namespace plimsoll {
 /// allocations that MadPipe's program (policy/pipeline/madpipe.hpp) finds for targets between a
 /// bound of all allocations and the best period so far; or the least limit on all devices with
 /// which it found any. As reconstructed; the stopping rule is a choice: the targets are those of a
-/// bisection over whether an allocation is found, 16 of them, and each new allocation is scheduled
-/// with `setting.nodes`. `bound` of the answer is that of all allocations.
+/// bisection over whether an allocation is found or a schedule known, 16 of them, each tried with
+/// and without overlap; each new allocation is scheduled with `setting.nodes`. `bound` of the
+/// answer is that of all allocations.
 ///
 /// Throws InputError where devices are not alike in time, where two cuts of the contiguous
 /// allocation share a link in one direction, or for more than some 100,000 devices x stages^2.

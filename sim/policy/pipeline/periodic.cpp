@@ -203,7 +203,7 @@ PolicyInfo pipeline_periodic_policy() {
            "that of all allocations",
        .complexity =
            "at most `nodes` linear programs of slots^2 rows (strongly NP-hard); `madpipe`: "
-           "16 times that and O(devices x stages^2) for each of 256 cells"},
+           "32 times that and O(devices x stages^2) for each of 256 cells"},
       periodic_record(), plan_periodic);
 }
 
