@@ -139,6 +139,36 @@ TEST_CASE("madpipe is among all allocations to two devices, often the best") {
   CHECK(best * 2 > compared);
 }
 
+TEST_CASE("madpipe plans over links that cuts share, too") {
+  // Over a switch, a device in the middle sends values and gradients up the same link.
+  std::string memories, processors, links;
+  for (int i = 0; i < 3; ++i) {
+    memories += fmt::format("  m{}: {{capacity: unlimited}}\n", i);
+    processors += fmt::format("  c{0}: {{memory: m{0}}}\n", i);
+    links += fmt::format("  u{0}: {{between: [m{0}, sw], bandwidth: 40 GB/s}}\n", i);
+  }
+  const Platform star = test::platform_of("platform: star\nswitches: [sw]\nmemories:\n" + memories +
+                                          "processors:\n" + processors + "links:\n" + links);
+  Dice dice(20261126);
+  int feasible = 0;
+  for (int round = 0; round < 20; ++round) {
+    const std::string chain = random_chain_yaml(dice, static_cast<std::size_t>(dice(3, 7)), 6);
+    const Instance instance{test::workload_of(chain), star};
+    const std::int64_t limit = dice(20, 90);
+    CAPTURE(chain, limit);
+    const auto answer = instance.play(
+        fmt::format("periodic, microbatches: 150, partition: madpipe, memory_limit: {} B", limit));
+    const auto* run = std::get_if<Played>(&answer);
+    if (run == nullptr) continue;
+    ++feasible;
+    REQUIRE(run->plan.claims.period);
+    test::require_claims_hold(*run);
+    REQUIRE(*run->plan.bounds.period <= run->execution.period);
+    for (std::uint32_t d = 0; d < 3; ++d) REQUIRE(run->peak(MemoryId{d}) <= limit);
+  }
+  CHECK(feasible > 10);
+}
+
 TEST_CASE("what madpipe cannot do, it says") {
   const auto error = [](const std::string& policy, const std::string& platform) {
     const std::string chain =

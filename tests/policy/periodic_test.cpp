@@ -319,8 +319,10 @@ TEST_CASE("what pipeline/periodic cannot do, it says") {
   CHECK(error(", placement: [0, 1, 0], partition: [1]") ==
         "policy:1:60: error: 1 cuts make 2 slots; `placement` has 3");
   CHECK(error(", placement: [0, 1, 0]", "0 s") ==
-        "policy:1:8: error: the forward of slot 2 takes no time; what is alive when it runs is not "
-        "certain, so `pipeline/periodic` wants some");
+        "policy:1:8: error: the forward of slot 2 takes no time; what is alive when it runs would "
+        "not be certain");
+  CHECK(error(", virtual_stages: 2") ==
+        "policy:1:8: error: `placement` says how many slots a device has; virtual_stages is 2");
 }
 
 }  // namespace plimsoll

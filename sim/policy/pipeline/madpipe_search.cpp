@@ -24,7 +24,6 @@ class AllocationSearch {
         kinds_of_(processors_of(setting.devices, {0, setting.devices.size() > 1 ? 1U : 0U, 0})),
         kinds_(setting.problem, kinds_of_, setting.microbatches, where),
         contiguous_(costs_, setting.limits, {}) {
-    costs_.require_links_apart(where);
     require_alike(where);
     const std::size_t stages = costs_.stages();
     if (costs_.slots() > kMostRuns / stages / stages)
@@ -76,8 +75,12 @@ class AllocationSearch {
     const auto period = contiguous_.least_period();
     if (!period) return;
     const auto cuts = *contiguous_.cuts_for(*period);
-    const auto devices = static_cast<std::uint32_t>(costs_.slots());
-    best_ = {{cuts, loop_placement(devices, 1)}, contiguous_.pattern(cuts, *period), Time{}};
+    const SharedAllocation allocation{
+        cuts, loop_placement(static_cast<std::uint32_t>(costs_.slots()), 1)};
+    if (costs_.shared_link())
+      take(allocation);  // Next-Fit knows of no turns between cuts: its period is but a hope
+    else
+      best_ = {allocation, contiguous_.pattern(cuts, *period), Time{}};
   }
 
   void take(const std::optional<SharedAllocation>& allocation) {

@@ -5,7 +5,8 @@
 
 namespace plimsoll {
 
-/// The best of the contiguous optimum (policy/pipeline/next_fit.hpp, all cuts) and of the
+/// The best of the contiguous optimum (policy/pipeline/next_fit.hpp, all cuts; where cuts share a
+/// link in one direction, of its cuts scheduled as every other allocation) and of the
 /// allocations that MadPipe's program (policy/pipeline/madpipe.hpp) finds for targets between a
 /// bound of all allocations and the best period so far; or the least limit on all devices with
 /// which it found any. As reconstructed; the stopping rule is a choice: the targets are those of a
@@ -13,8 +14,8 @@ namespace plimsoll {
 /// and without overlap; each new allocation is scheduled with `setting.nodes`. `bound` of the
 /// answer is that of all allocations.
 ///
-/// Throws InputError where devices are not alike in time, where two cuts of the contiguous
-/// allocation share a link in one direction, or for more than some 100,000 devices x stages^2.
+/// Throws InputError where devices are not alike in time, or for more than some 100,000 devices x
+/// stages^2.
 /// `where`: of the parameter. Precondition: at most as many devices as stages, and 24 of them.
 [[nodiscard]] std::variant<ScheduledAllocation, Bytes> search_allocations(
     const PeriodicSetting& setting, const Location& where);

@@ -92,22 +92,6 @@ bool asks_for_madpipe(const PeriodicParameters& parameters) {
   return name != nullptr && *name == "madpipe";
 }
 
-void require_time(const PeriodicSetting& setting, const SharedAllocation& allocation,
-                  const std::string& policy) {
-  const std::vector<ProcessorId> of_slots = processors_of(setting.devices, allocation.placement);
-  const PeriodicCosts costs(setting.problem, of_slots, setting.microbatches, setting.where);
-  for (std::size_t slot = 0; slot < of_slots.size(); ++slot)
-    for (const bool forward : {true, false}) {
-      const std::size_t begin = allocation.cuts[slot], end = allocation.cuts[slot + 1];
-      if ((forward ? costs.forward(slot, begin, end) : costs.backward(slot, begin, end)) > Time{})
-        continue;
-      refuse_parameter(setting.where,
-                       fmt::format("the {} of slot {} takes no time; what is alive when it runs "
-                                   "is not certain, so `{}` wants some",
-                                   forward ? "forward" : "backward", slot, policy));
-    }
-}
-
 /// The given allocation, or MadPipe's.
 class PeriodicSearch {
  public:
@@ -132,7 +116,6 @@ class PeriodicSearch {
     play_for(allocation.placement.size());
     const auto of_slots = processors_of(setting_.devices, allocation.placement);
     allocation.cuts = checked_partition(setting_.problem, parameters_, of_slots).cuts;
-    require_time(setting_, allocation, parameters_.name);
     return schedule(setting_, allocation);
   }
 
@@ -172,7 +155,11 @@ class PeriodicSearch {
 };
 
 Planned plan_periodic(const Problem& problem, const PeriodicParameters& parameters) {
-  require_one_virtual_stage(parameters);
+  if (parameters.virtual_stages != 1)
+    refuse_parameter(parameters.where,
+                     fmt::format("`placement` says how many slots a device has; virtual_stages is "
+                                 "{}",
+                                 parameters.virtual_stages));
   return PeriodicSearch(problem, parameters).run();
 }
 
@@ -199,8 +186,8 @@ PolicyInfo pipeline_periodic_policy() {
            "peaks keep to the limit; where it says that the period is optimal, none is shorter for "
            "its bound on memory (saved values at the same time, messages each at their most, the "
            "largest operator of a device); else the bound says by how much one could be. "
-           "`madpipe`: heuristic, never worse than the best contiguous allocation; its bound is "
-           "that of all allocations",
+           "`madpipe`: heuristic, never worse than the best contiguous allocation where no "
+           "two of its cuts share a link; its bound is that of all allocations",
        .complexity =
            "at most `nodes` linear programs of slots^2 rows (strongly NP-hard); `madpipe`: "
            "32 times that and O(devices x stages^2) for each of 256 cells"},

@@ -56,16 +56,21 @@ std::vector<std::uint32_t> PeriodicCosts::turns(std::size_t slot, bool forward) 
   return turns;
 }
 
-void PeriodicCosts::require_links_apart(const Location& where) const {
+std::optional<LinkId> PeriodicCosts::shared_link() const {
   std::map<std::uint32_t, std::size_t> user;
   for (std::size_t slot = 1; slot < devices_.size(); ++slot)
     for (const bool forward : {true, false})
       for (const std::uint32_t turn : turns(slot, forward))
-        if (user.emplace(turn, slot).first->second != slot)
-          refuse_parameter(
-              where, fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
+        if (user.emplace(turn, slot).first->second != slot) return LinkId{turn / 2};
+  return std::nullopt;
+}
+
+void PeriodicCosts::require_links_apart(const Location& where) const {
+  if (const auto link = shared_link())
+    refuse_parameter(where,
+                     fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
                                  "one direction; a periodic pattern gives each cut its own",
-                                 problem_.platform[LinkId{turn / 2}].name));
+                                 problem_.platform[*link].name));
 }
 
 PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace plimsoll {
@@ -49,7 +50,10 @@ class PeriodicCosts {
   /// unless it is half-duplex, that needs time.
   [[nodiscard]] std::vector<std::uint32_t> turns(std::size_t slot, bool forward) const;
 
-  /// Throws InputError where messages of two cuts take turns.
+  /// A link on which messages of two cuts take turns.
+  [[nodiscard]] std::optional<LinkId> shared_link() const;
+
+  /// Throws InputError where there is one.
   void require_links_apart(const Location& where) const;
 
   /// At most so much is there at once. `passing`: the greatest StageBytes::passing of the slot.

@@ -25,8 +25,8 @@ struct ScheduledAllocation {
 };
 
 /// The best schedule that policy/pipeline/modular_ilp.hpp finds, or the least limit with which
-/// there is one. Throws InputError where no link joins neighbours. Precondition: forwards and
-/// backwards take time.
+/// there is one. Throws InputError where no link joins neighbours, and where the
+/// forward or backward of a slot takes no time.
 [[nodiscard]] std::variant<ScheduledAllocation, Bytes> schedule(const PeriodicSetting& setting,
                                                                 const SharedAllocation& allocation);
 
