@@ -43,6 +43,7 @@ std::span<const PolicyInfo> policies() {
       pipeline_interleaved_1f1b_policy(),   //
       pipeline_interleaved_zb_policy(),     //
       pipeline_looped_bfs_policy(),         //
+      pipeline_periodic_policy(),           //
       pipeline_pipedream_policy(),          //
       pipeline_pipedream_2bw_policy(),      //
       pipeline_v_half_policy(),             //

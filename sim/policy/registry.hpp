@@ -37,6 +37,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_interleaved_1f1b_policy();
 [[nodiscard]] PolicyInfo pipeline_interleaved_zb_policy();
 [[nodiscard]] PolicyInfo pipeline_looped_bfs_policy();
+[[nodiscard]] PolicyInfo pipeline_periodic_policy();
 [[nodiscard]] PolicyInfo pipeline_pipedream_policy();
 [[nodiscard]] PolicyInfo pipeline_pipedream_2bw_policy();
 [[nodiscard]] PolicyInfo pipeline_v_half_policy();

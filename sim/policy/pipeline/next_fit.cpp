@@ -162,8 +162,10 @@ PeriodicPattern NextFit::pattern(const std::vector<std::size_t>& cuts, Time peri
     const PeriodicCosts::Cut cut = costs_.cut(slot, run.begin);
     now += cut.gradient;
     const Time sent = now - found.with_cut;
-    pattern.cuts[slot - 1] = {
-        {sent, sent + cut.value}, {now - cut.gradient, now}, cut.one_at_a_time};
+    pattern.cuts[slot - 1] = {{sent, sent + cut.value}, {now - cut.gradient, now}, {}, {}};
+    if (cut.one_at_a_time)
+      pattern.cuts[slot - 1].value_turns =
+          pattern.cuts[slot - 1].gradient_turns = {static_cast<std::uint32_t>(slot)};
   }
   return pattern;
 }

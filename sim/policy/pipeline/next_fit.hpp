@@ -55,18 +55,21 @@ class NextFit {
   [[nodiscard]] std::vector<Bytes> memories(const std::vector<std::size_t>& cuts,
                                             Time period) const;
 
- private:
   struct Lifetimes {
     Time slot;      ///< L of the slot
     Time with_cut;  ///< and of the messages over the cut before it
   };
   struct Run {
     std::size_t slot, begin, end;
-    Bytes passing;
+    Bytes passing;  ///< the greatest of its stages
   };
 
+  /// Of a slot behind which microbatches live for `behind`; none where it is too long.
   [[nodiscard]] std::optional<Lifetimes> lifetimes(const Run& run, Time behind, Time period) const;
+  /// What the slot needs.
   [[nodiscard]] Bytes memory(const Run& run, const Lifetimes& lifetimes, Time period) const;
+
+ private:
   [[nodiscard]] std::optional<Time> reach(const Run& run, Time behind, Time period,
                                           Bytes cap) const;
   [[nodiscard]] Run run_of(const std::vector<std::size_t>& cuts, std::size_t slot) const;

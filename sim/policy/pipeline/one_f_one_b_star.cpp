@@ -1,5 +1,5 @@
 #include "base/quantity_text.hpp"
-#include "policy/budget.hpp"
+#include "policy/pipeline/device_limits.hpp"
 #include "policy/pipeline/next_fit.hpp"
 #include "policy/pipeline/partition.hpp"
 #include "policy/pipeline/placement.hpp"
@@ -38,8 +38,10 @@ class StarPlanner {
         partition_(first_partition()),
         microbatches_(std::max(parameters.microbatches, microbatches_for_period(devices_.size()))),
         costs_(problem, devices_, microbatches_, parameters.where),
-        limits_(limits()),
-        search_(costs_, limits_, is_free() ? std::vector<std::size_t>{} : partition_.cuts) {}
+        limits_(device_limits(problem, devices_, parameters.memory_limit)),
+        search_(costs_, limits_, is_free() ? std::vector<std::size_t>{} : partition_.cuts) {
+    costs_.require_links_apart(parameters.where);
+  }
 
   Planned run() {
     PipelineParameters played = parameters_;
@@ -47,7 +49,9 @@ class StarPlanner {
     refuse_too_many_steps(problem_, played);
     const auto period = parameters_.period ? given_period() : search_.least_period();
     const auto cuts = period ? search_.cuts_for(*period) : std::nullopt;
-    if (!cuts) return too_little(period.value_or(costs_.whole()));
+    if (!cuts)
+      return too_little(problem_, devices_, limits_,
+                        *search_.least_cap(period.value_or(costs_.whole())));
     return plan(*cuts, *period);
   }
 
@@ -73,23 +77,6 @@ class StarPlanner {
     return partition_for(problem_, parameters, devices_);
   }
 
-  std::vector<Bytes> limits() const {
-    std::vector<Bytes> limits(devices_.size(), Bytes::unlimited());
-    if (!parameters_.memory_limit) return limits;
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      for (std::size_t other = 0; other < d; ++other)
-        if (memory(other) == memory(d))
-          refuse_parameter(parameters_.memory_limit->where,
-                           fmt::format("`memory_limit` is for devices with memories of their own; "
-                                       "two share `{}`",
-                                       problem_.platform[memory(d)].name));
-      limits[d] = std::min(parameters_.memory_limit->value, problem_.platform[memory(d)].usable());
-    }
-    return limits;
-  }
-
-  MemoryId memory(std::size_t device) const { return problem_.platform[devices_[device]].memory; }
-
   std::optional<Time> given_period() const {
     const Time period = parameters_.period->value;
     const std::vector<Bytes> none(devices_.size(), Bytes::unlimited());
@@ -100,15 +87,6 @@ class StarPlanner {
                                    "it; expected at least {}",
                                    to_text(period), to_text(least)));
     return std::min(period, costs_.whole());  // beyond, one in flight is all that there is
-  }
-
-  /// Answers with the device that has the least room left over.
-  Infeasible too_little(Time period) const {
-    const Bytes smallest = *search_.least_cap(period);
-    std::size_t tightest = 0;
-    for (std::size_t d = 1; d < devices_.size(); ++d)
-      if (limits_[d] < limits_[tightest]) tightest = d;
-    return infeasible(problem_, devices_[tightest], limits_[tightest], smallest);
   }
 
   Plan plan(const std::vector<std::size_t>& cuts, Time period) const {

@@ -159,6 +159,10 @@ Partition named_partition(const Problem& problem, const PipelineParameters& para
     refuse_parameter(where, fmt::format("`1f1b-star` finds the cuts for `pipeline/1f1b-star`; "
                                         "`{}` has another schedule",
                                         parameters.name));
+  if (name == "madpipe")
+    refuse_parameter(where, fmt::format("`madpipe` finds cuts and placement for "
+                                        "`pipeline/periodic`; `{}` has another schedule",
+                                        parameters.name));
   if (parameters.virtual_stages != 1)
     refuse_parameter(where, fmt::format("`{}` cuts for one stage a device; virtual_stages is {}",
                                         name, parameters.virtual_stages));

@@ -22,7 +22,6 @@ PeriodicCosts::PeriodicCosts(const Problem& problem, const std::vector<Processor
   for (std::size_t slot = 1; slot < devices.size(); ++slot)
     require_link(problem, problem.platform[devices[slot - 1]].memory,
                  problem.platform[devices[slot]].memory, "neighbouring stages", where);
-  require_links_apart(where);
   for (const ProcessorId device : devices) add_times(problem, device);
   for (const StageBytes& stage : bytes_) {
     fixed_.push_back(fixed_.back() + stage.resident + stage.each * microbatches);
@@ -43,25 +42,35 @@ void PeriodicCosts::add_times(const Problem& problem, ProcessorId device) {
   }
 }
 
-void PeriodicCosts::require_links_apart(const Location& where) const {
-  std::map<std::pair<LinkId, std::uint32_t>, std::size_t> user;  // of a link's direction
-  for (std::size_t slot = 1; slot < devices_.size(); ++slot) {
-    const MemoryId a = problem_.platform[devices_[slot - 1]].memory;
-    const MemoryId b = problem_.platform[devices_[slot]].memory;
-    for (const Route* route : {problem_.topology.route(a, b), problem_.topology.route(b, a)}) {
-      if (route->latency == Time{} && route->bandwidth.is_unlimited()) continue;
-      for (const Hop& hop : route->hops) {
-        const Link& link = problem_.platform[hop.link];
-        const std::uint32_t direction = link.duplex == Duplex::half ? 0U : hop.direction;
-        const auto [first, fresh] = user.emplace(std::pair{hop.link, direction}, slot);
-        if (!fresh && first->second != slot)
-          refuse_parameter(
-              where, fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
-                                 "one direction; a periodic pattern gives each cut its own",
-                                 link.name));
-      }
-    }
+std::vector<std::uint32_t> PeriodicCosts::turns(std::size_t slot, bool forward) const {
+  const MemoryId before = problem_.platform[devices_[slot - 1]].memory;
+  const MemoryId after = problem_.platform[devices_[slot]].memory;
+  if (before == after) return {};
+  const Route& route = *problem_.topology.route(forward ? before : after, forward ? after : before);
+  if (route.latency == Time{} && route.bandwidth.is_unlimited()) return {};
+  std::vector<std::uint32_t> turns;
+  for (const Hop& hop : route.hops) {
+    const bool one_for_both = problem_.platform[hop.link].duplex == Duplex::half;
+    turns.push_back(2 * static_cast<std::uint32_t>(hop.link) + (one_for_both ? 0 : hop.direction));
   }
+  return turns;
+}
+
+std::optional<LinkId> PeriodicCosts::shared_link() const {
+  std::map<std::uint32_t, std::size_t> user;
+  for (std::size_t slot = 1; slot < devices_.size(); ++slot)
+    for (const bool forward : {true, false})
+      for (const std::uint32_t turn : turns(slot, forward))
+        if (user.emplace(turn, slot).first->second != slot) return LinkId{turn / 2};
+  return std::nullopt;
+}
+
+void PeriodicCosts::require_links_apart(const Location& where) const {
+  if (const auto link = shared_link())
+    refuse_parameter(where,
+                     fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
+                                 "one direction; a periodic pattern gives each cut its own",
+                                 problem_.platform[*link].name));
 }
 
 PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const {

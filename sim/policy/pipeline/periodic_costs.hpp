@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace plimsoll {
@@ -17,11 +18,11 @@ struct KeptCounts {
   std::int64_t received_gradients = 1;  ///< that came over the cut after it
 };
 
-/// Slots are one a device, in the order of the devices; stages [begin, end) are a slot.
+/// Slots have a device each, given in their order; stages [begin, end) are a slot.
 class PeriodicCosts {
  public:
-  /// `microbatches` of a plan. Throws InputError where no link joins neighbours, or where messages
-  /// of two cuts use one link in one direction: a pattern gives each its own.
+  /// `microbatches` of a plan; a device may have several slots. Throws InputError where no link
+  /// joins neighbours.
   PeriodicCosts(const Problem& problem, const std::vector<ProcessorId>& devices,
                 std::int64_t microbatches, const Location& where);
 
@@ -45,6 +46,16 @@ class PeriodicCosts {
   /// Between slots `slot` - 1 and `slot`, which begins with stage `stage`.
   [[nodiscard]] Cut cut(std::size_t slot, std::size_t stage) const;
 
+  /// What messages over the cut before `slot` take turns on: a number for each link, and direction
+  /// unless it is half-duplex, that needs time.
+  [[nodiscard]] std::vector<std::uint32_t> turns(std::size_t slot, bool forward) const;
+
+  /// A link on which messages of two cuts take turns.
+  [[nodiscard]] std::optional<LinkId> shared_link() const;
+
+  /// Throws InputError where there is one.
+  void require_links_apart(const Location& where) const;
+
   /// At most so much is there at once. `passing`: the greatest StageBytes::passing of the slot.
   [[nodiscard]] Bytes memory(std::size_t slot, std::size_t begin, std::size_t end,
                              const KeptCounts& kept, Bytes passing) const;
@@ -58,7 +69,6 @@ class PeriodicCosts {
 
  private:
   void add_times(const Problem& problem, ProcessorId device);
-  void require_links_apart(const Location& where) const;
 
   const Problem& problem_;
   const std::vector<ProcessorId>& devices_;

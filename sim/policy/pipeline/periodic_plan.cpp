@@ -5,6 +5,7 @@
 #include "policy/pipeline/optimizer_steps.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -26,8 +27,7 @@ class PeriodicPlanner {
         pattern_(pattern),
         microbatches_(static_cast<std::uint32_t>(microbatches)),
         builder_(problem.workload, problem.platform, policy),
-        ended_(4 * slots.count(), std::vector<std::optional<StepId>>(microbatches_)),
-        last_on_cut_(slots.count()) {
+        ended_(4 * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
     for (const ProcessorId device : devices) streams_.push_back(builder_.stream(device));
   }
 
@@ -118,8 +118,11 @@ class PeriodicPlanner {
           builder_.channel(slots_.memory(slots_.device(from)), slots_.memory(message.to_device)),
           message.tensor, event.microbatch, SourceRelease::keep);
       wait_for_room(copy, Part::backward, to, event.microbatch, pattern_.backward[to].end - start);
-      if (times.one_at_a_time && last_on_cut_[cut]) builder_.after_end(copy, *last_on_cut_[cut]);
-      last_on_cut_[cut] = copy;
+      for (const std::uint32_t turn : forward ? times.value_turns : times.gradient_turns) {
+        if (const auto before = last_of_turn_.find(turn); before != last_of_turn_.end())
+          builder_.after_end(copy, before->second);
+        last_of_turn_.insert_or_assign(turn, copy);
+      }
       ended(event.part, cut, event.microbatch) = copy;
     }
   }
@@ -157,7 +160,7 @@ class PeriodicPlanner {
   std::vector<LaneId> streams_;
   /// By 4 * slot + part, and microbatch: the last step.
   std::vector<std::vector<std::optional<StepId>>> ended_;
-  std::vector<std::optional<StepId>> last_on_cut_;
+  std::map<std::uint32_t, StepId> last_of_turn_;
 };
 
 }  // namespace

@@ -16,8 +16,10 @@ struct PeriodicPattern {
     Time start, end;
   };
   struct Cut {
-    Busy value, gradient;        ///< a_i on its way to the next slot, delta_i on its way back
-    bool one_at_a_time = false;  ///< on a half-duplex link
+    Busy value, gradient;  ///< a_i on its way to the next slot, delta_i on its way back
+    /// Numbers of what messages take turns on, a half-duplex link, say: each waits for the one
+    /// before it.
+    std::vector<std::uint32_t> value_turns, gradient_turns;
   };
   Time period;
   std::vector<Busy> forward, backward;  ///< by slot

@@ -18,7 +18,8 @@ Format<PartitionChoice> partition_format() {
       one_of<std::string>({{"balanced", "balanced"},
                            {"balanced-memory", "balanced-memory"},
                            {"pipedream", "pipedream"},
-                           {"1f1b-star", "1f1b-star"}}),
+                           {"1f1b-star", "1f1b-star"},
+                           {"madpipe", "madpipe"}}),
       [](std::string s) { return PartitionChoice(s); });
   const auto cuts = mapped<std::vector<std::int64_t>, PartitionChoice>(
       list_of(integer(1, 100'000'000)),

@@ -44,8 +44,9 @@ template <class Parameters = PipelineParameters>
           "partition", partition, located(partition_format()),
           "`balanced` (by time, exact), `balanced-memory` (the least greatest memory of a device, "
           "exact), `pipedream` (PipeDream's program without replicas, with transfers), "
-          "`1f1b-star` (only pipeline/1f1b-star: the least period under its memory limit), or the "
-          "numbers of chain stages before each cut; default: one chain stage a slot where the "
+          "`1f1b-star` (only pipeline/1f1b-star: the least period under its memory limit), "
+          "`madpipe` (only pipeline/periodic: cuts and placement for a short one), or the numbers "
+          "of chain stages before each cut; default: one chain stage a slot where the "
           "counts are equal, else balanced")
       .check({"virtual_stages"},
              [virtual_stages](Parameters& parameters, const Node& node, Diagnostics&) {
