@@ -357,15 +357,17 @@ class ScenarioReader {
         reference.set(assignment.path, assignment.value, diagnostics_);
     const auto fields = reference_format().read(reference, diagnostics_);
     if (!fields) return;
-    for (const auto& unavailable : {fields->onnx, fields->profile})
-      if (unavailable)
-        diagnostics_.error(
-            unavailable->where,
-            "workloads from ONNX files and profiles are not available in this version; "
-            "expected `model: NAME`");
-    if (!fields->model) {
-      if (!fields->onnx && !fields->profile)
-        diagnostics_.error(reference.where(), "the workload names no `model`");
+    if (fields->onnx)
+      diagnostics_.error(fields->onnx->where,
+                         "workloads from ONNX files are not available in this version; expected "
+                         "`model: NAME`");
+    if (fields->model && fields->profile)
+      diagnostics_.error(fields->profile->where,
+                         "the workload names both a `model` and a `profile`; expected one of them");
+    const auto& file = fields->model ? fields->model : fields->profile;
+    if (!file) {
+      if (!fields->onnx)
+        diagnostics_.error(reference.where(), "the workload names no `model`, and no `profile`");
       return;
     }
     scenario_.workload_options = {.batch = fields->batch,
@@ -373,7 +375,10 @@ class ScenarioReader {
                                   .optimizer = fields->optimizer,
                                   .loss = fields->loss,
                                   .with = fields->with};
-    read_workload_document(search_.read(fields->model->value, "workloads", fields->model->where));
+    read_workload_document(search_.read(file->value, "workloads", file->where));
+    if (!fields->model && !std::holds_alternative<ProfileSpec>(scenario_.workload))
+      diagnostics_.error(file->where,
+                         fmt::format("`{}` is no profile; name it under `model`", file->value));
   }
 
   static bool is_reference_path(const std::string& path) {
