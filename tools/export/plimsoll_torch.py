@@ -19,7 +19,8 @@ Gradients of parameters are reset to None before each step. There is no optimize
 
 For PyTorch 1.13 and 2.x, on a CPU or one CUDA device. What a module does to tensors without calling `torch` from Python
 (TorchScript, functions in C++) is refused. Checkpointed segments cannot be told from others: export the module as it
-is without them. The backward of a custom autograd function belongs to the operator after it.
+is without them. The backward of a custom autograd function belongs to the operator after it. What an operator of many
+backward nodes (an LSTM) frees on its way counts until its end, so that its peak may come out a little high.
 """
 
 import argparse
@@ -101,7 +102,7 @@ class Writer:
 
 def describe(device: torch.device, repeats: int, peak: int) -> str:
     where = torch.cuda.get_device_name(device) if device.type == "cuda" else \
-        f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+        f"{platform.machine()} CPU, threads: {torch.get_num_threads()}"
     return f"PyTorch {torch.__version__}, {where}; times: median of {repeats} steps; allocator's peak: {peak} B"
 
 
