@@ -39,6 +39,11 @@ bool states_batch(const Scenario& scenario) {
   return true;
 }
 
+/// Whether a mini-batch keeps other bytes than one microbatch: those of a profile are as recorded.
+bool scales_with_batch(const Scenario& scenario) {
+  return states_batch(scenario) && !std::holds_alternative<ProfileSpec>(scenario.workload);
+}
+
 /// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
 /// the batch, or where a backward cannot be split.
 Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool split_backward,
@@ -168,7 +173,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   RunResult result = describe_run(scenario, bound.name);
   result.policy_parameters = parameters_as_written(policy);
   result.step = build_for(scenario, bound.microbatches, bound.splits_backward, policy.where());
-  result.saved_bytes = bound.microbatches == 1 || !states_batch(scenario)
+  result.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
                            ? result.step.saved_bytes
                            : build(scenario.workload, scenario.workload_options).saved_bytes;
   const ChainView chain = chain_view(result.step);

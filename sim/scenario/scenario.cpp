@@ -358,16 +358,20 @@ class ScenarioReader {
         reference.set(assignment.path, assignment.value, diagnostics_);
     const auto fields = reference_format().read(reference, diagnostics_);
     if (!fields) return;
-    if (fields->profile)
-      diagnostics_.error(fields->profile->where,
-                         "measured profiles are not available in this version; expected `model: "
-                         "NAME` or `onnx: PATH`");
-    if (fields->model && fields->onnx)
-      diagnostics_.error(fields->onnx->where,
-                         "the workload has a `model` already; expected one of the two");
-    if (!fields->model && !fields->onnx) {
-      if (!fields->profile)
-        diagnostics_.error(reference.where(), "the workload names no `model` and no `onnx` file");
+    const Located<std::string>* named = nullptr;
+    for (const auto* source : {&fields->model, &fields->onnx, &fields->profile}) {
+      if (!*source) continue;
+      if (named != nullptr) {
+        diagnostics_.error((*source)->where,
+                           "the workload has another source already; expected one of `model`, "
+                           "`onnx` and `profile`");
+        return;
+      }
+      named = &**source;
+    }
+    if (named == nullptr) {
+      diagnostics_.error(reference.where(),
+                         "the workload names no `model`, and no `onnx` or `profile` file");
       return;
     }
     scenario_.workload_options = {.batch = fields->batch,
@@ -375,10 +379,13 @@ class ScenarioReader {
                                   .optimizer = fields->optimizer,
                                   .loss = fields->loss,
                                   .with = fields->with};
-    if (fields->model)
-      read_workload_document(search_.read(fields->model->value, "workloads", fields->model->where));
-    else
+    if (fields->onnx)
       read_onnx_reference(*fields->onnx);
+    else
+      read_workload_document(search_.read(named->value, "workloads", named->where));
+    if (fields->profile && !std::holds_alternative<ProfileSpec>(scenario_.workload))
+      diagnostics_.error(fields->profile->where,
+                         fmt::format("`{}` is no profile; name it under `model`", named->value));
   }
 
   /// A path relative to the scenario; nothing in the file itself can be set.

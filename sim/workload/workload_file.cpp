@@ -20,14 +20,19 @@ WorkloadSource read_as(const Format<T>& format, const Node& node, Diagnostics& d
   throw InputError({});
 }
 
-/// Chains and graphs have neither layers nor a loss.
+std::string form_of(const WorkloadSource& source) {
+  if (std::holds_alternative<ChainSpec>(source)) return "chain";
+  return std::holds_alternative<GraphSpec>(source) ? "graph" : "profile";
+}
+
+/// Chains, graphs and profiles have neither layers nor a loss.
 void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source))
     return;
   const Location& where = place_of(source);
-  const std::string form = std::holds_alternative<ChainSpec>(source) ? "chain" : "graph";
-  if (options.split_backward && form == "graph")
-    refuse(where, "a graph cannot split its backward; a chain and a network can");
+  const std::string form = form_of(source);
+  if (options.split_backward && form != "chain")
+    refuse(where, "a " + form + " cannot split its backward; a chain and a network can");
   if (options.loss) refuse(where, "a " + form + " takes no `loss`: its loss costs nothing");
   if (!options.with.empty())
     refuse(options.with.front().first.where, "a " + form + " takes no `with`: it has no numbers");
@@ -41,12 +46,14 @@ WorkloadSource read_workload(const Node& node) {
   expand_repeats(expanded, DocumentLimits{}, diagnostics);
   diagnostics.throw_if_errors();
   const auto has = [&](const char* key) { return expanded.find(key) != nullptr; };
-  if (!expanded.is_mapping() || (!has("chain") && !has("graph") && !has("layers")))
+  if (!expanded.is_mapping() ||
+      (!has("chain") && !has("graph") && !has("layers") && !has("profile")))
     refuse(node.where(),
-           "expected a workload: a mapping with `layers`, `chain` or `graph`, found " +
+           "expected a workload: a mapping with `layers`, `chain`, `graph` or `profile`, found " +
                (expanded.is_mapping() ? "none of them" : node.describe()));
   if (has("chain")) return read_as(chain_format(), expanded, diagnostics);
   if (has("graph")) return read_as(graph_format(), expanded, diagnostics);
+  if (has("profile") && !has("layers")) return read_as(profile_format(), expanded, diagnostics);
   return read_as(layers_format(), expanded, diagnostics);
 }
 
@@ -75,7 +82,8 @@ Workload build(const WorkloadSource& source, const WorkloadOptions& options) {
 std::string workload_schema() {
   Shape shape;
   shape.kind = Shape::Kind::either;
-  shape.parts = {layers_format().shape, chain_format().shape, graph_format().shape};
+  shape.parts = {layers_format().shape, chain_format().shape, graph_format().shape,
+                 profile_format().shape};
   return json_schema(shape, "Plimsoll workload");
 }
 

@@ -8,6 +8,7 @@
 #include "workload/graph_workload.hpp"
 #include "workload/layers_file.hpp"
 #include "workload/onnx_workload.hpp"
+#include "workload/profile_workload.hpp"
 
 #include <string>
 #include <variant>
@@ -15,9 +16,10 @@
 namespace plimsoll {
 
 /// A workload as it is written; build() makes steps from it, as often as needed.
-using WorkloadSource = std::variant<ChainSpec, GraphSpec, LayersSpec, OnnxSpec>;
+using WorkloadSource = std::variant<ChainSpec, GraphSpec, LayersSpec, OnnxSpec, ProfileSpec>;
 
-/// Expands `repeat` and reads a chain, a graph or a network of layers, told apart by their keys.
+/// Expands `repeat` and reads a chain, a graph, a network of layers or a profile, told apart by
+/// their keys.
 /// Throws InputError with all that is wrong.
 [[nodiscard]] WorkloadSource read_workload(const Node& node);
 

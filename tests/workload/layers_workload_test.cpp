@@ -164,7 +164,7 @@ TEST_CASE("layers that cannot be are refused with their place") {
   CHECK_THAT(error_of("workload: w\nwith: {width: 1}\ninput: [1]\nlayers: [linear: width]\n",
                       {.with = {{{"widht", {"--set #1", 0, 0}}, 2}}}),
              Contains("--set #1") && Contains("did you mean `width`?"));
-  CHECK_THAT(error_of("workload: w\n"), Contains("`layers`, `chain` or `graph`"));
+  CHECK_THAT(error_of("workload: w\n"), Contains("`layers`, `chain`, `graph` or `profile`"));
 }
 
 TEST_CASE("changes in place are allowed only where nothing else needs the bytes") {

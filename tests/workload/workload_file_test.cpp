@@ -19,7 +19,8 @@ TEST_CASE("one source builds many steps") {
 TEST_CASE("the schema names the forms and the layers") {
   const std::string schema = workload_schema();
   CHECK(nlohmann::json::parse(schema).is_object());
-  for (const char* word : {"chain", "graph", "layers", "conv2d", "sgd-momentum", "bce-with-logits"})
+  for (const char* word :
+       {"chain", "graph", "layers", "profile", "conv2d", "sgd-momentum", "bce-with-logits"})
     CHECK(schema.find(word) != std::string::npos);
   CHECK(schema == workload_schema());
 }
