@@ -256,6 +256,34 @@ TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the 
   CHECK(limited > 100);
 }
 
+TEST_CASE("1f1b-star with free cuts is never behind the cuts of another partition") {
+  Dice dice(20261124);
+  int compared = 0;
+  for (int round = 0; round < 150; ++round) {
+    const Stages stages(dice, static_cast<std::size_t>(dice(3, 7)), 9, 6);
+    const Workload workload = test::workload_of(stages.yaml());
+    const Platform platform = test::platform_of(row_of(
+        3, fmt::format(", bandwidth: {} TB/s{}", dice(1, 3), round % 2 ? ", duplex: half" : "")));
+    const auto within = [&](const char* partition, std::int64_t limit) {
+      return play_or_least(
+          fmt::format("{{name: pipeline/1f1b-star, partition: {}, memory_limit: {} B}}", partition,
+                      limit),
+          workload, platform);
+    };
+    const std::int64_t limit = dice(30, 120);
+    CAPTURE(stages.yaml(), limit);
+    const auto free = within("1f1b-star", limit);
+    for (const char* partition : {"balanced", "balanced-memory", "pipedream"}) {
+      const auto other = within(partition, limit);
+      const auto* played = std::get_if<Played>(&other);
+      if (played == nullptr) continue;
+      ++compared;
+      REQUIRE(std::get<Played>(free).execution.period <= played->execution.period);
+    }
+  }
+  CHECK(compared > 100);
+}
+
 TEST_CASE("1f1b-star refuses links that two cuts would share in one direction") {
   // Over a switch, device 1 sends its values and its gradients up the same link.
   const auto star = [](const std::string& link) {

@@ -180,10 +180,10 @@ TEST_CASE("a workload is named under `model` or, if it is one, under `profile`")
   CHECK(error_of("{profile: resnet18, batch: 8}") ==
         "s.yaml:11:21: error: `resnet18` is no profile; name it under `model`");
   CHECK(error_of("{profile: resnet18_profile.yaml, model: resnet18}") ==
-        "s.yaml:11:21: error: the workload names both a `model` and a `profile`; expected one of "
-        "them");
+        "s.yaml:11:21: error: the workload has another source already; expected one of `model`, "
+        "`onnx` and `profile`");
   CHECK(error_of("{batch: 8}") ==
-        "s.yaml:11:11: error: the workload names no `model`, and no `profile`");
+        "s.yaml:11:11: error: the workload names no `model`, and no `onnx` or `profile` file");
 }
 
 }  // namespace plimsoll

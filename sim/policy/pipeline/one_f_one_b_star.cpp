@@ -29,6 +29,12 @@ Record<StarParameters> star_record() {
   return record;
 }
 
+bool has_free_cuts(const StarParameters& parameters) {
+  const auto* name =
+      parameters.partition ? std::get_if<std::string>(&parameters.partition->value) : nullptr;
+  return name != nullptr && *name == "1f1b-star";
+}
+
 class StarPlanner {
  public:
   StarPlanner(const Problem& problem, const StarParameters& parameters)
@@ -56,11 +62,7 @@ class StarPlanner {
   }
 
  private:
-  bool is_free() const {
-    const auto* name =
-        parameters_.partition ? std::get_if<std::string>(&parameters_.partition->value) : nullptr;
-    return name != nullptr && *name == "1f1b-star";
-  }
+  bool is_free() const { return has_free_cuts(parameters_); }
 
   Partition first_partition() const {
     PipelineParameters parameters = parameters_;
@@ -125,9 +127,30 @@ class StarPlanner {
   const NextFit search_;
 };
 
+/// The rule takes both messages of a half-duplex link for one item, so a plan may be played in less
+/// than the period that it was made for: of free cuts, too, where those of another partition are.
+void prefer_other_cuts(const Problem& problem, const StarParameters& parameters, Plan& best) {
+  for (const char* partition : {"balanced", "balanced-memory", "pipedream"}) {
+    StarParameters other = parameters;
+    other.partition->value = partition;
+    Planned planned = StarPlanner(problem, other).run();
+    Plan* plan = std::get_if<Plan>(&planned);
+    if (plan == nullptr || !plan->claims.period || !best.claims.period ||
+        *plan->claims.period >= *best.claims.period)
+      continue;
+    plan->bounds.period = best.bounds.period;
+    plan->claims.optimal = *plan->claims.period == *plan->bounds.period;
+    best = std::move(*plan);
+  }
+}
+
 Planned plan_star(const Problem& problem, const StarParameters& parameters) {
   require_one_virtual_stage(parameters);
-  return StarPlanner(problem, parameters).run();
+  Planned planned = StarPlanner(problem, parameters).run();
+  if (Plan* plan = std::get_if<Plan>(&planned);
+      plan != nullptr && has_free_cuts(parameters) && !parameters.period)
+    prefer_other_cuts(problem, parameters, *plan);
+  return planned;
 }
 
 }  // namespace
@@ -145,8 +168,12 @@ PolicyInfo pipeline_1f1b_star_policy() {
        .guarantees =
            "no schedule of these stages at that period has fewer in flight on any of them; the "
            "period is the least for its bound on memory (what is kept, two gradients on their way "
-           "at a cut, the largest operator), with `partition: 1f1b-star` over all cuts; peaks keep "
-           "to the limit. A given period that is longer than its counts need is not waited for",
+           "at a cut, the largest operator) by this rule, with `partition: 1f1b-star` over all "
+           "cuts, "
+           "and never longer than with the cuts of another partition; peaks keep to the limit. "
+           "Played, "
+           "it may be shorter where links are half-duplex. A given period that is longer than its "
+           "counts need is not waited for",
        .complexity = "O(log(time) x stages + microbatches x operators); free cuts "
                      "O(log(time) x devices x stages^2)"},
       star_record(), plan_star);
