@@ -181,25 +181,33 @@ void OnnxImporter::add_constants() {
     node_ = &graph_.nodes[i];
     if (node_->kind != "Constant") continue;
     done_[i] = true;
-    const OnnxAttribute* value = node_->attribute("value");
-    OnnxTensor tensor;
-    if (value != nullptr && value->tensor) {
-      tensor = *value->tensor;
-    } else if (const OnnxAttribute* list = node_->attribute("value_ints")) {
-      tensor.dims = {static_cast<std::int64_t>(list->integers.size())};
-      tensor.integers = list->integers;
-    } else if (const OnnxAttribute* number = node_->attribute("value_int")) {
-      tensor.integers = {number->integer};
-    } else if (const OnnxAttribute* real = node_->attribute("value_float")) {
-      tensor.type = OnnxType::fp32;
-      tensor.reals = {real->real};
-    } else {
-      fail_at_node("expected a tensor or a number as its value");
+    try {
+      if (node_->outputs.empty()) throw LayerError("it has no output");
+      bind_constant(0, constant_of(*node_));
+    } catch (const LayerError& error) {
+      fail_at_node(error.what(), error.hint());
     }
-    if (value == nullptr) tensor.is_known = true;
-    if (value == nullptr && tensor.reals.empty()) tensor.type = OnnxType::integer;
-    bind_constant(0, std::move(tensor));
   }
+}
+
+OnnxTensor OnnxImporter::constant_of(const OnnxNode& node) {
+  const OnnxAttribute* value = node.attribute("value");
+  if (value != nullptr && value->tensor) return *value->tensor;
+  OnnxTensor tensor;
+  if (const OnnxAttribute* list = node.attribute("value_ints")) {
+    tensor.dims = {static_cast<std::int64_t>(list->integers.size())};
+    tensor.integers = list->integers;
+  } else if (const OnnxAttribute* number = node.attribute("value_int")) {
+    tensor.integers = {number->integer};
+  } else if (const OnnxAttribute* real = node.attribute("value_float")) {
+    tensor.type = OnnxType::fp32;
+    tensor.reals = {real->real};
+  } else {
+    throw LayerError("expected a tensor or a number as its value");
+  }
+  if (value == nullptr) tensor.is_known = true;
+  if (value == nullptr && tensor.reals.empty()) tensor.type = OnnxType::integer;
+  return tensor;
 }
 
 void OnnxImporter::run_node(std::uint32_t index) {

@@ -45,6 +45,7 @@ class OnnxImporter {
   void add_inputs();
   void add_initializers();
   void add_constants();
+  [[nodiscard]] static OnnxTensor constant_of(const OnnxNode& node);
   void run_node(std::uint32_t index);
   bool run_fusion(std::uint32_t index);
   bool run_constant();

@@ -73,6 +73,8 @@ TEST_CASE("csv: what is wrong is said with its place") {
         "s.csv:1: error: stage 0 of 1 and microbatch 1 of 2 need one F, and one B or one each of I "
         "and W");
   CHECK(error_of("") == "s.csv:1:1: error: has no row; expected one a rank");
+  CHECK(error_of(",\n,\n") ==
+        "s.csv:1:1: error: has no action in any row; expected some, such as `0F0`");
 }
 
 TEST_CASE("csv: a schedule that would hang is refused with the cycle") {

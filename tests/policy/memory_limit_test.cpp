@@ -89,6 +89,27 @@ TEST_CASE("zb-1p in the memory of one microbatch runs them one after the other")
   CHECK(largest_peak(run, 2) == 1);
 }
 
+TEST_CASE("a limit helps where the schedule without one does not fit") {
+  // As above on memories of 2 B: without a limit zb-2p would keep three microbatches on device 0.
+  WorkloadOptions options;
+  options.split_backward = true;
+  const Workload workload =
+      test::workload_of(test::split_chain_yaml(2, {"1 s", "1 s", "1 s", 1, 1}), options);
+  Platform platform = test::platform_of(test::row_yaml(2, "0 s"));
+  for (Memory& memory : platform.memories) memory.capacity = Bytes{2};
+  CHECK(test::play_policy("{name: pipeline/zb-2p, microbatches: 3}", workload, platform)
+            .execution.status != RunStatus::ok);
+  for (const char* limit : {"1 B", "2 B", "9 B"}) {
+    const Played run = test::play_policy(
+        fmt::format("{{name: pipeline/zb-2p, microbatches: 3, memory_limit: {}}}", limit), workload,
+        platform);
+    CAPTURE(limit);
+    REQUIRE(run.execution.status == RunStatus::ok);
+    REQUIRE(run.plan.claims.makespan);
+    test::require_claims_hold(run);
+  }
+}
+
 TEST_CASE("the order by hand takes no memory limit") {
   WorkloadOptions options;
   options.split_backward = true;

@@ -232,6 +232,18 @@ TEST_CASE("what cannot be imported is refused with node, operator and what to do
   CHECK_THAT(Graph({1, 4}).node({"y"}, "Relu", {"x"}).node({"y"}, "Relu", {"x"}).error(),
              Contains("`y` is made twice"));
   CHECK_THAT(Graph({1, 0}).node({"y"}, "Relu", {"x"}).error(), Contains("dimension 1 is 0"));
+  OnnxAttribute number;
+  number.name = "value_int";
+  number.integer = 2;
+  Graph lost({1, 4});
+  lost.node({"c"}, "Constant", {}, {number});
+  (*lost).nodes.front().outputs.clear();
+  CHECK_THAT(lost.error(), Contains("it has no output"));
+  CHECK_THAT(Graph({1, 4})
+                 .node({"c"}, "Constant", {}, {number})
+                 .node({"c"}, "Constant", {}, {number})
+                 .error(),
+             Contains("`c` is made twice"));
   CHECK_THAT(Graph({1, 1000000000, 1000000000, 1000000000}).node({"y"}, "Relu", {"x"}).error(),
              Contains("sizes out of range"));
 }

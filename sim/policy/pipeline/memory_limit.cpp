@@ -1,6 +1,8 @@
 #include "policy/pipeline/memory_limit.hpp"
 
 #include "policy/budget.hpp"
+#include "policy/claims.hpp"
+#include "policy/pipeline/device_limits.hpp"
 
 #include <algorithm>
 
@@ -8,11 +10,20 @@ namespace plimsoll {
 
 namespace {
 
+Platform without_limits(Platform platform) {
+  for (Memory& memory : platform.memories) memory.capacity = Bytes::unlimited();
+  return platform;
+}
+
+/// Judges plans by what they claim where no memory ends, as one that is too large for its device
+/// claims nothing there.
 class LimitedPlanner {
  public:
   LimitedPlanner(const Problem& problem, const LimitedParameters& parameters,
                  PlacementRule placement, const LimitedSearch& search)
       : problem_(problem),
+        roomy_platform_(without_limits(problem.platform)),
+        roomy_{problem.workload, problem.chain, roomy_platform_, problem.topology},
         parameters_(parameters),
         search_(search),
         devices_(pipeline_devices(problem, parameters)),
@@ -26,19 +37,25 @@ class LimitedPlanner {
 
   Planned run(std::int64_t kept_chunks) {
     std::vector<Bytes> kept = chunks(kept_chunks);
-    if (!parameters_.memory_limit) return *plan(kept);
-    const Bytes limit = parameters_.memory_limit->value;
+    if (!parameters_.memory_limit) return on_platform(*plan(kept));
+    const Bytes limit =
+        std::ranges::min(device_limits(problem_, devices_, parameters_.memory_limit));
     while (const auto planned = plan(kept)) {
-      if (largest_peak(*planned) <= limit) return *planned;
+      if (largest_peak(*planned) <= limit) return on_platform(*planned);
       if (!lower(kept, *planned, limit)) break;
     }
     Plan leanest = leanest_plan(kept_chunks);
     const Bytes smallest = largest_peak(leanest);
-    if (smallest <= limit) return leanest;
+    if (smallest <= limit) return on_platform(std::move(leanest));
     return infeasible(problem_, fullest_device(leanest), limit, smallest);
   }
 
  private:
+  Plan on_platform(Plan plan) const {
+    plan.claims = claims_of(plan, problem_);
+    return plan;
+  }
+
   std::vector<Bytes> chunks(std::int64_t count) const {
     std::vector<Bytes> kept;
     for (const Bytes chunk : chunk_) kept.push_back(chunk * count);
@@ -50,7 +67,7 @@ class LimitedPlanner {
         search_(costs_, static_cast<std::uint32_t>(parameters_.microbatches), kept);
     if (!schedule) return std::nullopt;
     return std::get<Plan>(
-        plan_pipeline(problem_, parameters_,
+        plan_pipeline(roomy_, parameters_,
                       [&](std::uint32_t, std::uint32_t, std::uint32_t) { return *schedule; }));
   }
 
@@ -97,6 +114,8 @@ class LimitedPlanner {
   }
 
   const Problem& problem_;
+  const Platform roomy_platform_;
+  const Problem roomy_;
   const LimitedParameters& parameters_;
   const LimitedSearch& search_;
   const std::vector<ProcessorId> devices_;

@@ -49,6 +49,9 @@ class CsvReader {
     }
     if (orders_.empty()) diagnostics_.error({origin_, 1, 1}, "has no row; expected one a rank");
     diagnostics_.throw_if_errors();
+    if (stages_ == 0)
+      diagnostics_.error({origin_, 1, 1}, "has no action in any row; expected some, such as `0F0`");
+    diagnostics_.throw_if_errors();
     require_whole();
     diagnostics_.throw_if_errors();
     if (has_messages_) require_messages();
