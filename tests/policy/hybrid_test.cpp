@@ -128,6 +128,27 @@ TEST_CASE("hybrid/best is never slower than a planner of one kind") {
   CHECK(mixing > 20);
 }
 
+TEST_CASE("hybrid/best recomputes where copies would take months") {
+  // Four stages keep 4 MB each; 1 B takes a second over the link, and all of it 185 days.
+  const Workload workload = test::workload_of(
+      "workload: w\ninput: 1 MB\nchain:\n"
+      "  - {repeat: 4, items: [{name: \"s{i}\", forward: 1 s, backward: 1 s, output: 1 MB, "
+      "saved: 4 MB}]}\n");
+  const Platform platform = test::platform_of(R"(
+platform: slow
+memories: {hbm: {capacity: 15 MB}, dram: {capacity: unlimited}}
+processors: {gpu: {memory: hbm}}
+links: {pcie: {between: [hbm, dram], bandwidth: 1 B/s}}
+)");
+  const Played it = test::play_policy("hybrid/best", workload, platform);
+  REQUIRE(it.execution.status == RunStatus::ok);
+  test::require_claims_hold(it);
+  CHECK(it.plan.claims.chosen.starts_with("remat/"));
+  const auto why = std::ranges::find(it.plan.claims.left_out,
+                                     "its times leave the range of 106 days", &LeftOut::why);
+  CHECK(why != it.plan.claims.left_out.end());
+}
+
 TEST_CASE("hybrid/best recomputes where there is no storage") {
   // The chain of plan.hpp: three unit stages within 5 B take 7 s at best, 8 s of a persistent
   // schedule.

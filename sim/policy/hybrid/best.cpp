@@ -88,6 +88,8 @@ class BestOfAll {
     } catch (const InputError& error) {
       // The chain or the platform is outside what it assumes.
       left_out_.push_back({it.name, error.diagnostics().front().message});
+    } catch (const QuantityOverflow&) {
+      left_out_.push_back({it.name, "its times leave the range of 106 days"});
     }
   }
 

@@ -83,6 +83,8 @@ class PofoPlanner {
           compare(std::move(std::get<Plan>(planned)));
       } catch (const InputError&) {
         // Too large a table, say: a plan less to compare with. Nothing is claimed of it.
+      } catch (const QuantityOverflow&) {
+        // Nor of one with copies that take months.
       }
     }
   }
