@@ -137,6 +137,10 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
     const auto best = std::ranges::min_element(found, {}, &Timed::makespan);
     std::iter_swap(found.begin(), best);
     found.resize(1);
+  } else {
+    // Where the model overstates, everything may fit although it says otherwise.
+    const OffloadSet nothing(task.model.stages.size(), false);
+    found.push_back({fetched_ahead(nothing, 1), Time::unlimited()});
   }
   std::optional<Plan> best;
   for (const Timed& run : found) {
