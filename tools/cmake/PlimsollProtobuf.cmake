@@ -1,0 +1,27 @@
+# plimsoll_add_proto(PATH) compiles PATH.proto of the folder that calls it into the library. PATH is the file's name
+# as seen from sim/ ("plan/plan"): protoc makes the include "plan/plan.pb.h" of it. The code is private, compiled
+# once, as it comes; an object library of its own, since a rule for a generated file serves the targets of its own
+# folder only.
+function(plimsoll_add_proto path)
+  get_filename_component(name ${path} NAME)
+  set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
+  set(code ${generated}/${path}.pb.cc ${generated}/${path}.pb.h)
+  file(MAKE_DIRECTORY ${generated})
+  add_custom_command(
+    OUTPUT ${code}
+    COMMAND protobuf::protoc --proto_path=${PROJECT_SOURCE_DIR}/sim --cpp_out=${generated}
+            ${PROJECT_SOURCE_DIR}/sim/${path}.proto
+    DEPENDS ${PROJECT_SOURCE_DIR}/sim/${path}.proto protobuf::protoc
+    COMMENT "Generating ${name}.pb.cc"
+    VERBATIM)
+  set(objects plimsoll_${name}_proto)
+  add_library(${objects} OBJECT ${code})
+  target_compile_options(${objects} PRIVATE -w)
+  target_include_directories(${objects} SYSTEM PRIVATE ${generated})
+  target_link_libraries(${objects} PRIVATE plimsoll_options protobuf::libprotobuf)
+  set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE $<BOOL:${BUILD_SHARED_LIBS}>)
+
+  target_sources(plimsoll PRIVATE $<TARGET_OBJECTS:${objects}>)
+  target_include_directories(plimsoll SYSTEM PRIVATE ${generated})
+  add_dependencies(plimsoll ${objects})
+endfunction()
