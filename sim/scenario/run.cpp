@@ -2,6 +2,7 @@
 
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
+#include "platform/without_limits.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -23,11 +24,6 @@ class Stopwatch {
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
-
-Platform without_limits(Platform platform) {
-  for (Memory& memory : platform.memories) memory.capacity = Bytes::unlimited();
-  return platform;
-}
 
 /// Whether the workload says how many samples a mini-batch has.
 bool states_batch(const Scenario& scenario) {

@@ -1,5 +1,6 @@
 #include "policy/pipeline/memory_limit.hpp"
 
+#include "platform/without_limits.hpp"
 #include "policy/budget.hpp"
 #include "policy/claims.hpp"
 #include "policy/pipeline/device_limits.hpp"
@@ -9,11 +10,6 @@
 namespace plimsoll {
 
 namespace {
-
-Platform without_limits(Platform platform) {
-  for (Memory& memory : platform.memories) memory.capacity = Bytes::unlimited();
-  return platform;
-}
 
 /// Judges plans by what they claim where no memory ends, as one that is too large for its device
 /// claims nothing there.
