@@ -1,5 +1,7 @@
 #include "base/document.hpp"
 
+#include "support/temporary_folder.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -26,23 +28,6 @@ std::string refusal(const std::string& text, const DocumentLimits& limits = {}) 
 Node parsed(const std::string& text) {
   return parse_document(text, "f");
 }
-
-/// A folder of its own, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("plimsoll-document-test-" + std::to_string(::getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] std::filesystem::path file(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string refusal_of_file(const std::filesystem::path& path) {
   try {
@@ -218,18 +203,18 @@ TEST_CASE("a mapping of 100000 keys is not compared pair by pair") {
 }
 
 TEST_CASE("files are looked at before they are read") {
-  const TemporaryFolder folder;
-  CHECK(refusal_of_file(folder.file("none.yaml")) == ": error: there is no such file");
-  CHECK(refusal_of_file(folder.file(".")) == ": error: is a directory, expected a file");
-  const auto large = folder.file("large.yaml");
+  const test::TemporaryFolder folder;
+  CHECK(refusal_of_file(folder / "none.yaml") == ": error: there is no such file");
+  CHECK(refusal_of_file(folder / ".") == ": error: is a directory, expected a file");
+  const auto large = folder / "large.yaml";
   std::ofstream(large).close();
   std::filesystem::resize_file(large, 100'000'000);
   CHECK(refusal_of_file(large) ==
         ": error: has 100000000 bytes; files of more than 33554432 bytes are not read");
-  const auto fifo = folder.file("fifo");
+  const auto fifo = folder / "fifo";
   REQUIRE(::mkfifo(fifo.c_str(), 0600) == 0);
   CHECK(refusal_of_file(fifo) == ": error: is not a regular file");
-  const auto good = folder.file("good.yaml");
+  const auto good = folder / "good.yaml";
   std::ofstream(good) << "a: 1\n";
   const Node root = read_document(good);
   CHECK(root.find("a")->where().origin == good.string());

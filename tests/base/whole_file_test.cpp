@@ -1,12 +1,12 @@
 #include "base/whole_file.hpp"
 
 #include "base/diagnostic.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
@@ -15,41 +15,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder of its own, gone at the end.
-class Folder {
- public:
-  Folder()
-      : path_(fs::temp_directory_path() / ("plimsoll-whole-file-" + std::to_string(getpid()))) {
-    fs::create_directories(path_);
-  }
-  ~Folder() { fs::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-  [[nodiscard]] std::ptrdiff_t count() const {
-    return std::distance(fs::directory_iterator(path_), fs::directory_iterator());
-  }
-
- private:
-  fs::path path_;
-};
-
 std::string text_of(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 TEST_CASE("a file is written anew and replaced, and nothing is left beside it") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   write_whole_file(folder / "a", "one");
   CHECK(text_of(folder / "a") == "one");
   write_whole_file(folder / "a", "two");
   CHECK(text_of(folder / "a") == "two");
-  CHECK(folder.count() == 1);
+  CHECK(folder.names().size() == 1);
 }
 
 TEST_CASE("a link stays a link, and its file is written") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   write_whole_file(folder / "file", "old");
   fs::create_symlink("file", folder / "link");
   write_whole_file(folder / "link", "new");
@@ -58,21 +39,21 @@ TEST_CASE("a link stays a link, and its file is written") {
 }
 
 TEST_CASE("a device is written to, not replaced") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   // A node of one's own needs rights; a link to the null device is followed to it.
   fs::create_symlink("/dev/null", folder / "null");
   write_whole_file(folder / "null", "text");
   CHECK(fs::is_symlink(folder / "null"));
   CHECK(fs::is_character_file(folder / "null"));
-  CHECK(folder.count() == 1);
+  CHECK(folder.names().size() == 1);
 }
 
 TEST_CASE("what cannot be written is told, and nothing is left behind") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   fs::create_directories(folder / "taken");
   CHECK_THROWS_AS(write_whole_file(folder / "taken", "x"), InputError);
   CHECK_THROWS_AS(write_whole_file(folder / "none/a", "x"), InputError);
-  CHECK(folder.count() == 1);
+  CHECK(folder.names().size() == 1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "plan/plan_checker.hpp"
 #include "plan/small_chain.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -104,27 +105,6 @@ std::string good_json(const std::string& old = {}, const std::string& now = {}) 
 std::string refusal_of(const std::string& old, const std::string& now) {
   return refusal(good_json(old, now));
 }
-
-/// An empty folder of this test's own, removed at its end.
-class Folder {
- public:
-  explicit Folder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() / ("plimsoll-plan-file-" + name)) {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  [[nodiscard]] std::filesystem::path operator/(const char* name) const { return path_ / name; }
-  [[nodiscard]] std::vector<std::string> names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path_))
-      names.push_back(entry.path().filename().string());
-    return names;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::string file_refusal(const std::filesystem::path& path) {
   try {
@@ -396,7 +376,7 @@ TEST_CASE("a hundred errors are listed, the rest counted", "[plan_file]") {
 }
 
 TEST_CASE("plans are written whole, under the name that was asked for", "[plan_file]") {
-  const Folder folder("written");
+  const test::TemporaryFolder folder;
   const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kChain, kMachine);
   for (const char* name : {"a.json", "a.pb", "a.bin", "a.json"}) {
     write_plan(plan, kChain, kMachine, folder / name);
@@ -411,7 +391,7 @@ TEST_CASE("plans are written whole, under the name that was asked for", "[plan_f
 }
 
 TEST_CASE("a plan that cannot be written leaves nothing behind", "[plan_file]") {
-  const Folder folder("unwritten");
+  const test::TemporaryFolder folder;
   const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kChain, kMachine);
   const auto refused = [&](const char* name) {
     const std::filesystem::path path = folder / name;
@@ -431,13 +411,13 @@ TEST_CASE("a plan that cannot be written leaves nothing behind", "[plan_file]") 
 }
 
 TEST_CASE("files that cannot be plans are refused before they are read", "[plan_file]") {
-  const Folder folder("unread");
+  const test::TemporaryFolder folder;
   CHECK(file_refusal(folder / "none.json") == "none.json: error: there is no such file");
   CHECK(file_refusal(folder / "plan") ==
         "plan: error: a plan is a file `*.json`, `*.pb` or `*.bin`");
   std::filesystem::create_directory(folder / "folder.pb");
   CHECK(file_refusal(folder / "folder.pb") == "folder.pb: error: is a directory, expected a file");
-  std::ofstream(folder / "large.pb").close();
+  folder.write("large.pb", "");
   // A file with a hole: 256 MiB + 1, none of it on the disk.
   std::filesystem::resize_file(folder / "large.pb", 268'435'457);
   CHECK(file_refusal(folder / "large.pb") ==

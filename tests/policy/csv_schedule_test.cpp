@@ -2,10 +2,9 @@
 #include "policy/pipeline/schedule_csv.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"
+#include "support/temporary_folder.hpp"
 
-#include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -29,12 +28,12 @@ TEST_CASE("csv: the known schedules have their makespans and peaks") {
   std::ifstream file(std::string(PLIMSOLL_SOURCE_DIR) +
                      "/tests/oracles/pipeline_csv_examples.json");
   const auto examples = nlohmann::json::parse(file);
-  const auto path = std::filesystem::temp_directory_path() / "plimsoll_csv_schedule_test.csv";
+  const test::TemporaryFolder folder;
   for (const auto& [name, it] : examples.at("schedules").items()) {
     INFO(name);
-    std::ofstream out(path, std::ios::binary);
-    for (const auto& row : it.at("csv")) out << row.get<std::string>() << "\r\n";
-    out.close();
+    std::string rows;
+    for (const auto& row : it.at("csv")) rows += row.get<std::string>() + "\r\n";
+    const auto path = folder.write("schedule.csv", rows);
     const std::size_t ranks = it.at("csv").size();
     std::string chain = "workload: w\nchain:\n", memories, processors, links;
     for (int s = 0; s < it.at("stages").get<int>(); ++s)
@@ -60,7 +59,6 @@ TEST_CASE("csv: the known schedules have their makespans and peaks") {
     REQUIRE(run.plan.claims.makespan);
     test::require_claims_hold(run);
   }
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("csv: what is wrong is said with its place") {
@@ -91,16 +89,14 @@ namespace {
 
 /// Two stages of F = 1 s and BW = 2 s on two devices.
 test::Played play_rows(const std::string& rows, const std::string& latency) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    fmt::format("plimsoll_csv_schedule_{}.csv", ::getpid());
-  std::ofstream(path, std::ios::binary) << rows;
+  const test::TemporaryFolder folder;
+  const auto path = folder.write("schedule.csv", rows);
   test::Played run = test::play_policy(
       fmt::format("{{name: pipeline/csv, file: {}}}", path.string()),
       test::workload_of("workload: w\nchain:\n"
                         "  - {name: s0, forward: 1 s, backward: 2 s, saved: 1 B}\n"
                         "  - {name: s1, forward: 1 s, backward: 2 s, saved: 1 B}\n"),
       test::platform_of(test::row_yaml(2, latency)));
-  std::filesystem::remove(path);
   test::require_claims_hold(run);
   REQUIRE(run.plan.claims.makespan);
   return run;

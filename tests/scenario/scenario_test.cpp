@@ -3,10 +3,10 @@
 
 #include "policy/registry.hpp"
 #include "scenario/search_path.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -69,26 +69,20 @@ TEST_CASE("an error across fields points at the value that was set") {
 
 class SearchedFolder {
  public:
-  SearchedFolder()
-      : path_(fs::temp_directory_path() / ("plimsoll_names_" + std::to_string(getpid()))) {
-    fs::create_directories(path_ / "platforms");
-    write("direct-platform.yaml", "platform: direct-platform\n");
-    write("direct-workload.yaml", "workload: direct-workload\n");
-    write("direct-scenario.yaml", "scenario: s\nplatform: p\nworkload: w\n");
-    write("direct-broken.yaml", "platform: [\n");
-    write("platforms/nested-platform.yaml", "platform: nested-platform\n");
-    setenv("PLIMSOLL_PATH", path_.c_str(), 1);
+  SearchedFolder() {
+    folder_.write("direct-platform.yaml", "platform: direct-platform\n");
+    folder_.write("direct-workload.yaml", "workload: direct-workload\n");
+    folder_.write("direct-scenario.yaml", "scenario: s\nplatform: p\nworkload: w\n");
+    folder_.write("direct-broken.yaml", "platform: [\n");
+    folder_.write("platforms/nested-platform.yaml", "platform: nested-platform\n");
+    setenv("PLIMSOLL_PATH", folder_.path().c_str(), 1);
   }
-  ~SearchedFolder() {
-    unsetenv("PLIMSOLL_PATH");
-    fs::remove_all(path_);
-  }
+  SearchedFolder(const SearchedFolder&) = delete;
+  SearchedFolder& operator=(const SearchedFolder&) = delete;
+  ~SearchedFolder() { unsetenv("PLIMSOLL_PATH"); }
 
  private:
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-  }
-  fs::path path_;
+  test::TemporaryFolder folder_;
 };
 
 TEST_CASE("names are those of all files that a name finds") {

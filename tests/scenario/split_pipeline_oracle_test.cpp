@@ -3,10 +3,9 @@
 #include "plan/plan_file.hpp"
 #include "support/oracles.hpp"
 #include "support/split_pipelines.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <unistd.h>
 
 #include <catch2/catch.hpp>
 
@@ -87,11 +86,10 @@ TEST_CASE("a plan of split backwards is read from its file as one") {
       scenario_of(test::row_yaml(2, "0 s"), test::split_chain_yaml(2, {"1 s", "2 s", "3 s", 2, 1}),
                   "{name: pipeline/zb-h1, microbatches: 4}");
   const RunResult planned = run(scenario)[0];
-  const auto path = std::filesystem::temp_directory_path() /
-                    fmt::format("plimsoll_split_plan_{}.json", ::getpid());
+  const test::TemporaryFolder folder;
+  const auto path = folder / "plan.json";
   write_plan(planned.plan, planned.step, scenario.platform, path);
   const RunResult read = run_plan_file(scenario, path);
-  std::filesystem::remove(path);
   CHECK(read.metrics.makespan == planned.metrics.makespan);
   CHECK(read.step.operators.size() == 6);
 }
