@@ -379,7 +379,12 @@ class ScenarioReader {
                                   .optimizer = fields->optimizer,
                                   .loss = fields->loss,
                                   .with = fields->with};
-    if (fields->onnx)
+    if (fields->model && fields->model->value.ends_with(".onnx"))
+      diagnostics_.error(
+          fields->model->where,
+          fmt::format("`{}` is an ONNX file, and `model` takes a network of YAML", named->value),
+          fmt::format("name it under `onnx`: `{{onnx: {}}}`", named->value));
+    else if (fields->onnx)
       read_onnx_reference(*fields->onnx);
     else
       read_workload_document(search_.read(named->value, "workloads", named->where));

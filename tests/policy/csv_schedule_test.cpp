@@ -70,6 +70,10 @@ TEST_CASE("csv: what is wrong is said with its place") {
   CHECK(error_of("0F0,0B0,0F1,0I1\n") ==
         "s.csv:1: error: stage 0 of 1 and microbatch 1 of 2 need one F, and one B or one each of I "
         "and W");
+  CHECK(error_of("0F0,\"0B0\n") ==
+        "s.csv:1:5: error: the quote does not close before the next comma or the end of the line");
+  CHECK(error_of("\"0F0,0B0\"\n").starts_with("s.csv:1:1: error: the quote does not close"));
+  CHECK(error_of("\xEF\xBB\xBF\"0F0\", \"0B0\"\r\n") == "no error");
   CHECK(error_of("") == "s.csv:1:1: error: has no row; expected one a rank");
   CHECK(error_of(",\n,\n") ==
         "s.csv:1:1: error: has no action in any row; expected some, such as `0F0`");

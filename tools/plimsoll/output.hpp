@@ -5,6 +5,7 @@
 #include "base/diagnostic.hpp"
 #include "report/style.hpp"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,12 +33,14 @@ void print_diagnostics(std::span<const Diagnostic> diagnostics);
 /// Gathers what is wrong with several inputs, so that all is said at once.
 class Complaints {
  public:
-  /// Runs `part`; keeps its InputError.
+  /// Runs `part`; keeps its InputError, and what several parts find wrong once: a workload that
+  /// cannot be built is so for every policy.
   void gather(auto part) {
     try {
       part();
     } catch (const InputError& error) {
-      all_.insert(all_.end(), error.diagnostics().begin(), error.diagnostics().end());
+      for (const Diagnostic& diagnostic : error.diagnostics())
+        if (std::ranges::find(all_, diagnostic) == all_.end()) all_.push_back(diagnostic);
     }
   }
   [[nodiscard]] bool any() const { return !all_.empty(); }

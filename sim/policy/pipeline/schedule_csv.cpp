@@ -42,7 +42,9 @@ class CsvReader {
   explicit CsvReader(const std::string& origin) : origin_(origin) {}
 
   CsvSchedule read(const std::string& text) {
-    for (std::size_t begin = 0; begin < text.size();) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    const std::size_t start = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
+    for (std::size_t begin = start; begin < text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
       read_row(text.substr(begin, end - begin));
       begin = end + 1;
@@ -79,17 +81,33 @@ class CsvReader {
     const int line = static_cast<int>(orders_.size());
     for (std::size_t begin = 0; begin <= row.size();) {
       const std::size_t end = std::min(row.find(',', begin), row.size());
-      std::size_t first = begin, last = end;
-      while (first < last && (row[first] == ' ' || row[first] == '\t' || row[first] == '"'))
-        ++first;
-      while (first < last && (row[last - 1] == ' ' || row[last - 1] == '\t' ||
-                              row[last - 1] == '\r' || row[last - 1] == '"'))
-        --last;
-      if (first == last) empty_.push_back({origin_, line, static_cast<int>(begin) + 1});
-      if (first < last)
-        read_cell(row.substr(first, last - first), {origin_, line, static_cast<int>(first) + 1});
+      read_field(row, begin, end, line);
       begin = end + 1;
     }
+  }
+
+  /// A cell with the blanks around it; in a pair of quotes or without.
+  void read_field(const std::string& row, std::size_t first, std::size_t last, int line) {
+    const auto is_blank = [&](std::size_t at) {
+      return row[at] == ' ' || row[at] == '\t' || row[at] == '\r';
+    };
+    const std::size_t begin = first;
+    while (first < last && is_blank(first)) ++first;
+    while (first < last && is_blank(last - 1)) --last;
+    if (first < last && row[first] == '"') {
+      if (last - first < 2 || row[last - 1] != '"') {
+        diagnostics_.error({origin_, line, static_cast<int>(first) + 1},
+                           "the quote does not close before the next comma or the end of the line");
+        return;
+      }
+      ++first;
+      --last;
+    }
+    const Location where{origin_, line, static_cast<int>((first < last ? first : begin) + 1)};
+    if (first < last)
+      read_cell(row.substr(first, last - first), where);
+    else
+      empty_.push_back(where);
   }
 
   void read_cell(const std::string& cell, const Location& where) {
@@ -367,8 +385,9 @@ CsvSchedule parse_schedule_csv(const std::string& text, const std::string& origi
 CsvSchedule read_schedule_csv(const std::filesystem::path& path) {
   const Location where{path.string(), 0, 0};
   std::error_code error;
+  if (!std::filesystem::exists(path, error)) refuse_parameter(where, "there is no such file");
   if (!std::filesystem::is_regular_file(path, error))
-    refuse_parameter(where, "there is no such file");
+    refuse_parameter(where, "is a folder or a device; expected a file");
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || size > kMostBytes) refuse_parameter(where, "is not a file of at most 32 MiB");
   std::ifstream file(path, std::ios::binary);
