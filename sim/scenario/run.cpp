@@ -3,6 +3,7 @@
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
 #include "platform/without_limits.hpp"
+#include "scenario/memo.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -97,16 +98,6 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   result.bounds = result.plan.bounds;
 }
 
-/// A value as flow YAML.
-std::string as_written(const Node& node) {
-  if (node.is_scalar()) return node.scalar();
-  std::vector<std::string> parts;
-  for (const Node& item : node.items()) parts.push_back(as_written(item));
-  for (const auto& [key, value] : node.entries())
-    parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
-  return fmt::format(fmt::runtime(node.is_mapping() ? "{{{}}}" : "[{}]"), fmt::join(parts, ", "));
-}
-
 std::string parameters_as_written(const Node& policy) {
   std::vector<std::string> parts;
   for (const auto& [key, value] : policy.entries())
@@ -127,9 +118,18 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
   return result;
 }
 
+/// The makespan of `none` on unlimited memory, on the processor that `policy` runs on.
+Time reference_makespan(const Workload& step, const Platform& platform, const Node& policy) {
+  const Topology topology(platform);
+  const ChainView chain;  // `none` looks at operators only
+  const Planned none = reference_policy(policy).plan(Problem{step, chain, platform, topology});
+  return makespan_without_limits(std::get<Plan>(none), step, platform);
+}
+
 /// Against `none` on unlimited memory; for pipelines against the same schedule on unlimited memory,
 /// as none of them offloads or recomputes: the same run where none of it waited for memory.
-void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy) {
+void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy,
+                            const std::string& step_key, ScenarioMemo* memo) {
   if (!result.metrics.makespan) return;
   const Platform& platform = scenario.platform;
   if (result.policy.starts_with("pipeline/")) {
@@ -141,12 +141,16 @@ void compare_with_reference(RunResult& result, const Scenario& scenario, const N
                                makespan_without_limits(result.plan, result.step, platform));
     return;
   }
-  const Topology topology(platform);
-  const ChainView chain;  // `none` looks at operators only
-  const Planned none =
-      reference_policy(policy).plan(Problem{result.step, chain, platform, topology});
-  result.overhead = relative(*result.metrics.makespan,
-                             makespan_without_limits(std::get<Plan>(none), result.step, platform));
+  const auto run_reference = [&] {
+    return std::make_shared<const Time>(reference_makespan(result.step, platform, policy));
+  };
+  const Node* on = policy.is_mapping() ? policy.find("on") : nullptr;
+  const auto reference =
+      memo != nullptr ? memo->references.recall(step_key + key_text(scenario.platform_key) +
+                                                    (on != nullptr ? key_text(*on) : std::string()),
+                                                run_reference)
+                      : run_reference();
+  result.overhead = relative(*result.metrics.makespan, *reference);
 }
 
 /// Runs `part`; what leaves the range of numbers is the workload's fault, in words.
@@ -165,14 +169,39 @@ RunResult in_range(const Scenario& scenario, auto part) {
   }
 }
 
-RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+BuiltStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  BuiltStep step;
+  step.workload = build_for(scenario, bound.microbatches, bound.splits_backward, policy.where());
+  step.chain = chain_view(step.workload);
+  step.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
+                         ? step.workload.saved_bytes
+                         : build(scenario.workload, scenario.workload_options).saved_bytes;
+  return step;
+}
+
+/// What make_step() makes; the key is empty without a memo.
+BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                      ScenarioMemo* memo, const std::string& key) {
+  if (memo == nullptr) return make_step(scenario, policy, bound);
+  if (const auto known = memo->steps.find(key)) return *known;
+  BuiltStep step = make_step(scenario, policy, bound);
+  memo->steps.keep(key, std::make_shared<const BuiltStep>(step), step.workload.operators.size());
+  return step;
+}
+
+std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
+  return fmt::format("{} {}{}", bound.microbatches, bound.splits_backward ? "split " : "",
+                     key_text(scenario.workload_key));
+}
+
+RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                    ScenarioMemo* memo) {
   RunResult result = describe_run(scenario, bound.name);
   result.policy_parameters = parameters_as_written(policy);
-  result.step = build_for(scenario, bound.microbatches, bound.splits_backward, policy.where());
-  result.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
-                           ? result.step.saved_bytes
-                           : build(scenario.workload, scenario.workload_options).saved_bytes;
-  const ChainView chain = chain_view(result.step);
+  const std::string step_key = step_key_of(scenario, bound);
+  auto [workload, chain, saved_bytes] = recall_step(scenario, policy, bound, memo, step_key);
+  result.step = std::move(workload);
+  result.saved_bytes = saved_bytes;
   const Topology topology(scenario.platform);
   const Stopwatch watch;
   Planned planned = bound.plan(Problem{result.step, chain, scenario.platform, topology});
@@ -183,7 +212,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   }
   result.plan = std::move(std::get<Plan>(planned));
   execute_plan(result, scenario, topology);
-  compare_with_reference(result, scenario, policy);
+  compare_with_reference(result, scenario, policy, step_key, memo);
   return result;
 }
 
@@ -219,12 +248,34 @@ Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
 
 }  // namespace
 
-RunResult run_policy(const Scenario& scenario, const Node& policy) {
+std::string as_written(const Node& node) {
+  if (node.is_scalar()) return node.scalar();
+  std::vector<std::string> parts;
+  for (const Node& item : node.items()) parts.push_back(as_written(item));
+  for (const auto& [key, value] : node.entries())
+    parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
+  return fmt::format(fmt::runtime(node.is_mapping() ? "{{{}}}" : "[{}]"), fmt::join(parts, ", "));
+}
+
+const char* status_text(const RunResult& result) {
+  if (result.infeasible) return "infeasible";
+  switch (result.metrics.status) {
+    case RunStatus::ok:
+      return "ok";
+    case RunStatus::oom:
+      return "oom";
+    case RunStatus::deadlock:
+      return "deadlock";
+  }
+  return "";
+}
+
+RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo* memo) {
   Diagnostics diagnostics;
   const auto bound = bind_policy(policy, diagnostics);
   diagnostics.throw_if_errors();
   try {
-    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound); });
+    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, memo); });
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, policy.where(), problem.what(), ""}});
   }

@@ -34,8 +34,16 @@ struct RunResult {
   Execution execution;
 };
 
-/// The run of one policy of the scenario. Throws InputError for parameters that do not fit.
-[[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy);
+/// "ok", "oom", "deadlock" or "infeasible".
+[[nodiscard]] const char* status_text(const RunResult& result);
+
+/// A value as flow YAML, without quotes: "{name: offload/eager, distance: 2}".
+[[nodiscard]] std::string as_written(const Node& node);
+
+/// The run of one policy of the scenario. Throws InputError for parameters that do not fit. `memo`
+/// is that with which the scenario was read, or nullptr.
+[[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy,
+                                   ScenarioMemo* memo = nullptr);
 
 /// The run of a given plan, for the workload in microbatches as the plan has them.
 [[nodiscard]] RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& plan);

@@ -2,6 +2,7 @@
 
 #include "platform/platform_file.hpp"
 #include "platform/platform_layers.hpp"
+#include "scenario/memo.hpp"
 #include "scenario/search_path.hpp"
 
 #include <algorithm>
@@ -93,6 +94,11 @@ std::vector<std::string> keys_of(const Shape& shape) {
   return keys;
 }
 
+const std::vector<std::string>& keys_of_references() {
+  static const std::vector<std::string> kKeys = keys_of(reference_format().shape);
+  return kKeys;
+}
+
 std::vector<std::string> policy_keys() {
   std::vector<std::string> keys;
   for (const PolicyInfo& policy : policies())
@@ -125,7 +131,7 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
                         std::move(value)};
   if (is_one_of(head, kPlatformKeys))
     return Assignment{Target::platform, path, where, std::move(value)};
-  const std::vector<std::string> of_reference = keys_of(reference_format().shape);
+  const std::vector<std::string>& of_reference = keys_of_references();
   const std::vector<std::string> of_policy = policy_keys();
   if (is_one_of(head, of_reference) || is_one_of(head, kWorkloadKeys))
     return Assignment{Target::workload, path, where, std::move(value)};
@@ -153,12 +159,13 @@ Node as_mapping(const Node& node, const char* key, Diagnostics& diagnostics) {
 class ScenarioReader {
  public:
   ScenarioReader(const Node& document, const std::filesystem::path& folder,
-                 const Overrides& overrides)
-      : document_(document), folder_(folder), search_(folder), overrides_(overrides) {}
+                 const Overrides& overrides, ScenarioMemo* memo)
+      : document_(document), folder_(folder), search_(folder), overrides_(overrides), memo_(memo) {}
 
   Scenario run() {
     // A part that cannot be read does not keep the others from being looked at.
-    auto spec = scenario_format().read(document_, diagnostics_);
+    static const Format<ScenarioSpec> kFormat = scenario_format();
+    auto spec = kFormat.read(document_, diagnostics_);
     spec_ = spec ? std::move(*spec) : parts_that_are_there();
     scenario_.name = spec_.name;
     scenario_.iterations = spec_.run.iterations;
@@ -214,7 +221,8 @@ class ScenarioReader {
       if (auto assignment = resolve(path, where, std::move(value), diagnostics_))
         assignments_.push_back(std::move(*assignment));
     };
-    for (auto& [path, value] : spec_.set) add(path.value, path.where, value);
+    for (const auto* from_file : {&std::as_const(spec_.set), &overrides_.set_in_file})
+      for (const auto& [path, value] : *from_file) add(path.value, path.where, value);
     int number = 0;
     for (const auto& assignment : overrides_.set) {
       const std::string origin = fmt::format("--set #{}", ++number);
@@ -274,7 +282,7 @@ class ScenarioReader {
         any_has_it = any_has_it || has_it;
         if (has_it) policy.set(assignment.path, assignment.value, diagnostics_);
       }
-      if (!any_has_it)
+      if (!any_has_it && !overrides_.may_lack_parameters)
         diagnostics_.error(assignment.where,
                            fmt::format("no policy of the scenario has a parameter `{}`", parameter),
                            did_you_mean(parameter, known));
@@ -303,21 +311,66 @@ class ScenarioReader {
   }
 
   void read_platform_part() {
-    Node node = spec_.platform;
-    if (node.is_scalar()) node = search_.read(node.scalar(), "platforms", node.where());
-    const PlatformResolver resolver = resolver_of_extends();
-    if (!parts_are_known(node, resolver)) return;
-    apply(node, Target::platform);
     for (const Assignment& assignment : assignments_)
       if (assignment.target == Target::platform)
         scenario_.assigned_platform_paths.push_back(assignment.path);
-    Diagnostics of_platform;
-    scenario_.platform = read_platform(node, of_platform, resolver);
+    scenario_.platform_key = key_of(Target::platform);
+    const auto part = recalled(memo_ ? &memo_->platforms : nullptr, scenario_.platform_key,
+                               [this] { return platform_part(); });
+    if (!part) return;
+    scenario_.platform = part->platform;
     scenario_.platform_name = scenario_.platform.name;
-    for (const Diagnostic& d : of_platform.warnings())
-      diagnostics_.warning(d.where, d.message, d.hint);
-    of_platform.throw_if_errors();
+    tell(part->warnings);
     is_platform_read_ = true;
+  }
+
+  void tell(const std::vector<Diagnostic>& warnings) {
+    for (const Diagnostic& d : warnings) diagnostics_.warning(d.where, d.message, d.hint);
+  }
+
+  std::shared_ptr<const PlatformPart> platform_part() {
+    Node node = spec_.platform;
+    if (node.is_scalar()) node = *document_of(node.scalar(), "platforms", node.where());
+    const PlatformResolver resolver = [this](const Located<std::string>& name) {
+      return recalled(
+                 memo_ ? &memo_->extended : nullptr, name.where.origin + '\0' + name.value,
+                 [&] {
+                   return std::make_shared<const std::optional<Node>>(resolver_of_extends()(name));
+                 })
+          .
+          operator*();
+    };
+    if (!parts_are_known(node, resolver)) return nullptr;
+    apply(node, Target::platform);
+    Diagnostics of_platform;
+    Platform platform = read_platform(node, of_platform, resolver);
+    if (of_platform.has_errors()) tell(of_platform.warnings());
+    of_platform.throw_if_errors();
+    return std::make_shared<const PlatformPart>(
+        PlatformPart{std::move(platform), of_platform.warnings()});
+  }
+
+  /// What the memo knows under this key; else what `make` makes, kept unless it is nothing.
+  template <class T, class Make>
+  static std::shared_ptr<const T> recalled(Recollection<T>* memo, const std::string& key,
+                                           Make make) {
+    return memo != nullptr ? memo->recall(key, make) : make();
+  }
+
+  /// The document is the same for all scenarios of a memo: what is assigned tells them apart.
+  std::string key_of(Target target) const {
+    std::string key;
+    if (memo_ == nullptr) return key;
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == target)
+        key += key_text(assignment.path) + key_text(assignment.value);
+    return key;
+  }
+
+  std::shared_ptr<const Node> document_of(const std::string& name, const std::string& kind,
+                                          const Location& where) {
+    return recalled(memo_ ? &memo_->documents : nullptr, kind + '\0' + name,
+                    [&] { return std::make_shared<const Node>(search_.read(name, kind, where)); });
   }
 
   /// Setting a number of a link that is not there would make half a link of that name.
@@ -346,6 +399,24 @@ class ScenarioReader {
   }
 
   void read_workload_part() {
+    scenario_.workload_key = key_of(Target::workload);
+    if (memo_ != nullptr) {
+      if (const auto part = memo_->workloads.find(scenario_.workload_key)) {
+        scenario_.workload = part->workload;
+        scenario_.workload_name = part->name;
+        scenario_.workload_options = part->options;
+        return;
+      }
+    }
+    read_workload_afresh();
+    if (memo_ != nullptr && !diagnostics_.has_errors())
+      memo_->workloads.keep(
+          scenario_.workload_key,
+          std::make_shared<const WorkloadPart>(WorkloadPart{
+              scenario_.workload, scenario_.workload_name, scenario_.workload_options}));
+  }
+
+  void read_workload_afresh() {
     const bool in_place = spec_.workload.is_mapping() && spec_.workload.find("workload");
     if (in_place) {
       read_workload_document(spec_.workload);
@@ -356,7 +427,8 @@ class ScenarioReader {
       if (assignment.target == Target::workload && !assignment.path.empty() &&
           is_reference_path(assignment.path))
         reference.set(assignment.path, assignment.value, diagnostics_);
-    const auto fields = reference_format().read(reference, diagnostics_);
+    static const Format<WorkloadReference> kFormat = reference_format();
+    const auto fields = kFormat.read(reference, diagnostics_);
     if (!fields) return;
     const Located<std::string>* named = nullptr;
     for (const auto* source : {&fields->model, &fields->onnx, &fields->profile}) {
@@ -387,7 +459,7 @@ class ScenarioReader {
     else if (fields->onnx)
       read_onnx_reference(*fields->onnx);
     else
-      read_workload_document(search_.read(named->value, "workloads", named->where));
+      read_workload_document(*document_of(named->value, "workloads", named->where));
     if (fields->profile && !std::holds_alternative<ProfileSpec>(scenario_.workload))
       diagnostics_.error(fields->profile->where,
                          fmt::format("`{}` is no profile; name it under `model`", named->value));
@@ -400,7 +472,7 @@ class ScenarioReader {
           !is_reference_path(assignment.path))
         diagnostics_.error(assignment.where,
                            "`workload." + assignment.path + "` cannot be set in an ONNX file",
-                           did_you_mean(assignment.path, keys_of(reference_format().shape)));
+                           did_you_mean(assignment.path, keys_of_references()));
     const std::filesystem::path path = (folder_ / onnx.value).lexically_normal();
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) {
@@ -412,7 +484,7 @@ class ScenarioReader {
   }
 
   static bool is_reference_path(const std::string& path) {
-    return is_one_of(path.substr(0, path.find('.')), keys_of(reference_format().shape));
+    return is_one_of(path.substr(0, path.find('.')), keys_of_references());
   }
 
   void read_workload_document(Node node) {
@@ -429,6 +501,7 @@ class ScenarioReader {
   const std::filesystem::path folder_;
   const SearchPath search_;
   const Overrides& overrides_;
+  ScenarioMemo* const memo_;
   Diagnostics diagnostics_;
   ScenarioSpec spec_;
   bool is_platform_read_ = false;
@@ -443,8 +516,8 @@ Scenario load_scenario(const std::filesystem::path& path, const Overrides& overr
 }
 
 Scenario read_scenario(const Node& document, const std::filesystem::path& folder,
-                       const Overrides& overrides) {
-  return ScenarioReader(document, folder, overrides).run();
+                       const Overrides& overrides, ScenarioMemo* memo) {
+  return ScenarioReader(document, folder, overrides, memo).run();
 }
 
 std::string scenario_schema() {

@@ -20,7 +20,13 @@ struct Overrides {
   std::vector<std::string> policies;  ///< instead of the scenario's
   /// path=value, in order; "--set #1" is the origin of the first value.
   std::vector<std::pair<std::string, std::string>> set;
+  /// What another file changes, before that, in its own places.
+  std::vector<std::pair<Located<std::string>, Node>> set_in_file = {};
+  /// A parameter that is set may be one that no policy has: it is another point's.
+  bool may_lack_parameters = false;
 };
+
+class ScenarioMemo;
 
 struct Scenario {
   std::string name;
@@ -33,15 +39,18 @@ struct Scenario {
   std::optional<Expectation> expect;
   std::vector<std::string> assigned_platform_paths;  ///< by `set` or --set: "links.pcie.bandwidth"
   std::vector<Diagnostic> warnings;
+  /// Of scenarios that share a memo: the same text, the same platform; the same workload.
+  std::string platform_key, workload_key;
 };
 
 /// Reads a scenario and everything that it names. Throws InputError with all that is wrong.
 [[nodiscard]] Scenario load_scenario(const std::filesystem::path& path,
                                      const Overrides& overrides = {});
 
-/// The same from a document; names are looked up next to `folder`.
+/// The same from a document; names are looked up next to `folder`. A memo spares reading again what
+/// scenarios of this document have in common; what it gives back is what would be read.
 [[nodiscard]] Scenario read_scenario(const Node& document, const std::filesystem::path& folder,
-                                     const Overrides& overrides = {});
+                                     const Overrides& overrides = {}, ScenarioMemo* memo = nullptr);
 
 [[nodiscard]] std::string scenario_schema();
 

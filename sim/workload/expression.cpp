@@ -7,11 +7,13 @@
 namespace plimsoll {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+std::int64_t whole_number(std::string_view digits) {
+  std::int64_t value = 0;
+  for (const char digit : digits)
+    if (__builtin_mul_overflow(value, 10, &value) ||
+        __builtin_add_overflow(value, digit - '0', &value))
+      throw LayerError("a number is out of range");
+  return value;
 }
 
 std::int64_t apply(char kind, std::int64_t a, std::int64_t b) {
@@ -32,82 +34,27 @@ std::int64_t apply(char kind, std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-class Expression::Parser {
- public:
-  Parser(std::string_view text, std::vector<Token>& tokens) : text_(text), tokens_(tokens) {}
-
-  void parse() {
-    sum();
-    if (peek() != '\0') fail();
-  }
-
- private:
-  char peek() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-
-  [[noreturn]] void fail() {
-    const char found = peek();
-    throw LayerError("`" + std::string(text_) + "` is not a whole number or an expression: " +
-                     (found == '\0' ? std::string("it ends too early")
-                                    : "unexpected `" + std::string(1, found) + "`"));
-  }
-
-  void sum() {
-    product();
-    for (char op = peek(); op == '+' || op == '-'; op = peek()) binary(op, &Parser::product);
-  }
-
-  void product() {
-    atom();
-    for (char op = peek(); op == '*' || op == '/'; op = peek()) binary(op, &Parser::atom);
-  }
-
-  void binary(char op, void (Parser::*operand)()) {
-    ++at_;
-    (this->*operand)();
-    tokens_.push_back({op, 0, {}});
-  }
-
-  void atom() {
-    const char first = peek();
-    if (is_digit(first)) return number();
-    if (is_letter(first)) return word();
-    if (first != '(') fail();
-    ++at_;
-    sum();
-    if (peek() != ')') fail();
-    ++at_;
-  }
-
-  void number() {
-    std::int64_t value = 0;
-    for (; at_ < text_.size() && is_digit(text_[at_]); ++at_)
-      if (__builtin_mul_overflow(value, 10, &value) ||
-          __builtin_add_overflow(value, text_[at_] - '0', &value))
-        throw LayerError("a number is out of range");
-    tokens_.push_back({'0', value, {}});
-  }
-
-  void word() {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
-    std::string name(text_.substr(begin, at_ - begin));
-    if (name == "true" || name == "false")
-      tokens_.push_back({'0', name == "true" ? 1 : 0, {}});
-    else
-      tokens_.push_back({'a', 0, std::move(name)});
-  }
-
-  std::string_view text_;
-  std::vector<Token>& tokens_;
-  std::size_t at_ = 0;
-};
-
 Expression::Expression(std::string_view text) {
   if (text.size() > kMaxLength) throw LayerError("an expression longer than 200 characters");
-  Parser(text, tokens_).parse();
+  try {
+    for (ExpressionToken& token : parse_expression(text, Grammar::whole_numbers))
+      tokens_.push_back(read(std::move(token)));
+  } catch (const ExpressionError& error) {
+    throw LayerError(error.what());
+  }
+}
+
+Expression::Token Expression::read(ExpressionToken token) {
+  switch (token.kind) {
+    case ExpressionToken::Kind::literal:
+      return {'0', whole_number(token.text), {}};
+    case ExpressionToken::Kind::operation:
+      return {token.text.front(), 0, {}};
+    case ExpressionToken::Kind::name:
+      break;
+  }
+  if (token.text == "true" || token.text == "false") return {'0', token.text == "true" ? 1 : 0, {}};
+  return {'a', 0, std::move(token.text)};
 }
 
 std::int64_t Expression::evaluate(

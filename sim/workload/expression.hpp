@@ -1,11 +1,10 @@
 /// Whole numbers of the layer language: `64`, `4 * width`, `in / 2`, `(heads + 1) * 8`, `true` (1).
 ///
-///   sum     := product (("+" | "-") product)*
-///   product := atom (("*" | "/") atom)*
-///   atom    := digits | name | "true" | "false" | "(" sum ")"
-///
-/// Divisions must come out whole.
+/// A sum of base/expression_parser.hpp; `true` and `false` are 1 and 0. Divisions must come out
+/// whole.
 #pragma once
+
+#include "base/expression_parser.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -37,7 +36,7 @@ class Expression {
     std::int64_t number = 0;
     std::string name;
   };
-  class Parser;
+  static Token read(ExpressionToken token);
   std::vector<Token> tokens_;
 };
 

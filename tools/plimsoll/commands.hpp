@@ -21,6 +21,8 @@ struct Command {
 };
 
 [[nodiscard]] Command run_command(CLI::App& program);
+[[nodiscard]] Command sweep_command(CLI::App& program);
+[[nodiscard]] Command export_command(CLI::App& program);
 [[nodiscard]] Command list_command(CLI::App& program);
 [[nodiscard]] Command validate_command(CLI::App& program);
 

@@ -1,0 +1,20 @@
+/// A sweep as a whole: its points on several threads, its rows into a file.
+#pragma once
+
+#include "scenario/sweep_results.hpp"
+
+#include <cstddef>
+#include <functional>
+
+namespace plimsoll {
+
+/// Told after every run, with how many of the shard are done: on the calling thread.
+using SweepProgress = std::function<void(std::size_t)>;
+
+/// Runs those points of the shard that `results` does not have yet, in order, on `jobs` threads (0:
+/// as many as the machine runs at once). Memory does not grow with the number of points. Throws
+/// InputError where the file cannot be written; what is there by then stays.
+void run_sweep(const Sweep& sweep, const SweepShard& shard, unsigned jobs, SweepResults& results,
+               const SweepProgress& progress);
+
+}  // namespace plimsoll

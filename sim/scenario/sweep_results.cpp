@@ -1,0 +1,248 @@
+#include "scenario/sweep_results.hpp"
+
+#include "scenario/sweep_tables.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& message,
+                         const std::string& hint = {}) {
+  throw InputError({{Severity::error, Location{path.string(), 0, 0}, message, hint}});
+}
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(fs::symlink_status(path, ignored));
+}
+
+std::int64_t number_of(const Database& database, const std::string& sql) {
+  Statement statement(database, sql);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
+std::string value_of(const Database& database, const std::string& key) {
+  Statement statement(database, "SELECT value FROM sweep WHERE key = ?");
+  statement.bind(std::string_view(key));
+  return statement.step() ? statement.text(0) : std::string();
+}
+
+bool has_tables(const Database& database) {
+  return number_of(database, "SELECT count(*) FROM sqlite_schema") > 0;
+}
+
+/// Of the layout that is written here; a later program may write another.
+void check_layout(const Database& database) {
+  const bool is_of_sweep =
+      number_of(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'sweep'") > 0;
+  if (!is_of_sweep) refuse(database.path(), "found another database; expected results of a sweep");
+  const std::int64_t layout = number_of(database, "PRAGMA user_version");
+  if (layout != kSweepLayout)
+    refuse(database.path(), fmt::format("its tables have layout {}; expected {}: another version "
+                                        "of plimsoll wrote it",
+                                        layout, kSweepLayout));
+}
+
+void check_is_of(const Database& database, const Sweep& sweep) {
+  check_layout(database);
+  if (value_of(database, "digest") == sweep.digest) return;
+  const std::string name = value_of(database, "sweep");
+  refuse(
+      database.path(),
+      name == sweep.name
+          ? fmt::format("holds results of sweep `{}` as it was before its files changed", name)
+          : fmt::format("holds results of sweep `{}`; expected those of `{}`", name, sweep.name));
+}
+
+SweepShard shard_of(const Database& database) {
+  const auto number = [&](const char* key) {
+    return static_cast<std::size_t>(
+        number_of(database, fmt::format("SELECT value FROM sweep WHERE key = '{}'", key)));
+  };
+  return {number("shard"), number("shards")};
+}
+
+/// How many runs there are; they must be the first of the shard.
+std::size_t runs_of(const Database& database, const Sweep& sweep, const SweepShard& shard) {
+  const auto runs = static_cast<std::size_t>(number_of(database, "SELECT count(*) FROM runs"));
+  const std::int64_t last = number_of(database, "SELECT max(point) FROM runs");
+  const bool are_first = runs == 0 || (runs <= shard.size(sweep.points()) &&
+                                       static_cast<std::size_t>(last) == shard.point(runs - 1));
+  if (!are_first)
+    refuse(database.path(), "holds runs that this sweep does not have, or lacks some between");
+  return runs;
+}
+
+}  // namespace
+
+SweepIdentity identify_sweep_results(const Database& database) {
+  check_layout(database);
+  return {
+      value_of(database, "sweep"),
+      static_cast<std::size_t>(number_of(database, "SELECT value FROM sweep WHERE key = 'points'")),
+      shard_of(database),
+      static_cast<std::size_t>(number_of(database, "SELECT count(*) FROM runs"))};
+}
+
+struct SweepResults::Writer {
+  Database database;
+  std::unique_ptr<SweepRowWriter> rows;
+};
+
+SweepResults SweepResults::create(const fs::path& path, const Sweep& sweep,
+                                  const SweepShard& shard) {
+  if (is_there(path))
+    refuse(path, "is there already; expected a new file, or `--resume` to go on with this one");
+  return {Database(path, Database::Mode::create), sweep, shard};
+}
+
+SweepResults SweepResults::resume(const fs::path& path, const Sweep& sweep,
+                                  const SweepShard& shard) {
+  return {Database(path, Database::Mode::create), sweep, shard};
+}
+
+SweepResults::SweepResults(Database database, const Sweep& sweep, const SweepShard& shard)
+    : sweep_(sweep), shard_(shard), writer_(new Writer{std::move(database), nullptr}) {
+  Database& file = writer_->database;
+  // Held by this process alone, the log needs no memory shared with others: that also does on a
+  // network's file system.
+  file.execute(
+      "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; "
+      "PRAGMA synchronous = NORMAL; BEGIN IMMEDIATE; COMMIT");
+  if (has_tables(file))
+    check_tables();
+  else
+    make_tables();
+  writer_->rows = std::make_unique<SweepRowWriter>(file, point_columns(sweep_));
+}
+
+SweepResults::SweepResults(SweepResults&&) noexcept = default;
+SweepResults::~SweepResults() = default;
+
+void SweepResults::make_tables() {
+  std::string sql = fmt::format("BEGIN; PRAGMA user_version = {};\n", kSweepLayout) +
+                    make_tables_sql(point_columns(sweep_));
+  const auto keep = [&](const char* key, const std::string& value) {
+    sql += fmt::format("INSERT INTO sweep VALUES ('{}', {});\n", key, value);
+  };
+  keep("sweep", sql_text(sweep_.name));
+  keep("digest", sql_text(sweep_.digest));
+  keep("points", std::to_string(sweep_.points()));
+  keep("shard", std::to_string(shard_.index));
+  keep("shards", std::to_string(shard_.count));
+  std::vector<std::string> units(sweep_.variables.size());
+  for (const PointColumn& column : point_columns(sweep_))
+    if (column.is_number)
+      units[column.variable] = column.name.substr(column.name.rfind('[') + 1,
+                                                  column.name.size() - 2 - column.name.rfind('['));
+  for (std::size_t v = 0; v < sweep_.variables.size(); ++v)
+    sql += fmt::format("INSERT INTO variables VALUES ({}, {}, {}, {});\n", v,
+                       sql_text(sweep_.variables[v]),
+                       v + sweep_.derived.size() >= sweep_.variables.size() ? 1 : 0,
+                       units[v].empty() ? "NULL" : sql_text(units[v]));
+  writer_->database.execute(sql + "COMMIT");
+}
+
+void SweepResults::check_tables() {
+  const Database& file = writer_->database;
+  check_is_of(file, sweep_);
+  const SweepShard shard = shard_of(file);
+  if (shard != shard_)
+    refuse(file.path(), fmt::format("holds shard {}/{}; expected shard {}/{}", shard.index,
+                                    shard.count, shard_.index, shard_.count));
+  done_ = runs_of(file, sweep_, shard_);
+}
+
+void SweepResults::add(std::size_t point, const SweepRow& row) {
+  writer_->rows->add(static_cast<std::int64_t>(point), row);
+  ++done_;
+}
+
+void SweepResults::take(const fs::path& part) {
+  Database& file = writer_->database;
+  file.execute(fmt::format("ATTACH {} AS part; BEGIN", sql_text(part.string())));
+  for (const std::string& table : tables_of_runs())
+    file.execute(fmt::format("INSERT INTO main.{0} SELECT * FROM part.{0}", table));
+  file.execute("COMMIT; DETACH part");
+}
+
+void SweepResults::finish() {
+  writer_->rows.reset();  // its statements would keep the log
+  writer_->database.execute("PRAGMA journal_mode = DELETE");
+}
+
+namespace {
+
+/// A part as it is, for errors; and where it will be joined.
+struct Part {
+  fs::path path;
+  SweepShard shard;
+};
+
+Part read_part(const fs::path& path, const Sweep& sweep) {
+  if (!is_there(path)) refuse(path, "is not there; expected the results of a shard");
+  const Database database(path, Database::Mode::read_write);
+  check_is_of(database, sweep);
+  const SweepShard shard = shard_of(database);
+  const std::size_t runs = runs_of(database, sweep, shard), all = shard.size(sweep.points());
+  if (runs != all)
+    refuse(path, fmt::format("shard {}/{} has {} of {} runs", shard.index, shard.count, runs, all),
+           "`--resume` goes on with it");
+  return {path, shard};
+}
+
+/// In the order of their shards: each once.
+std::vector<Part> parts_of(const Sweep& sweep, std::span<const fs::path> paths) {
+  std::vector<Part> parts;
+  for (const fs::path& path : paths)
+    if (path.filename().string().find(".tmp.") == std::string::npos)
+      parts.push_back(read_part(path, sweep));
+  if (parts.empty()) refuse("--merge", "no part to merge; expected the results of every shard");
+  std::ranges::stable_sort(parts, {}, [](const Part& part) { return part.shard.index; });
+  const std::size_t count = parts.front().shard.count;
+  for (std::size_t p = 0; p < parts.size(); ++p) {
+    const auto& [path, shard] = parts[p];
+    if (shard.count != count)
+      refuse(path, fmt::format("is one of {} shards; `{}` is one of {}", shard.count,
+                               parts.front().path.string(), count));
+    if (p > 0 && shard.index == parts[p - 1].shard.index)
+      refuse(path, fmt::format("shard {}/{} is there twice, in `{}` too", shard.index, count,
+                               parts[p - 1].path.string()));
+  }
+  for (std::size_t index = 0; index < count; ++index)
+    if (index >= parts.size() || parts[index].shard.index != index)
+      refuse("--merge", fmt::format("shard {}/{} is missing", index, count));
+  return parts;
+}
+
+}  // namespace
+
+void merge_sweep_results(const Sweep& sweep, std::span<const fs::path> paths, const fs::path& out) {
+  const std::vector<Part> parts = parts_of(sweep, paths);
+  if (is_there(out)) refuse(out, "is there already; expected a new file");
+  fs::path whole = out;
+  whole += fmt::format(".tmp.{}", getpid());
+  std::error_code ignored;
+  fs::remove(whole, ignored);
+  try {
+    SweepResults merged = SweepResults::create(whole, sweep, {});
+    for (const Part& part : parts) merged.take(part.path);
+    merged.finish();
+    fs::rename(whole, out);
+  } catch (const fs::filesystem_error& error) {
+    fs::remove(whole, ignored);
+    refuse(out, "cannot be written: " + error.code().message());
+  } catch (const InputError&) {
+    fs::remove(whole, ignored);
+    throw;
+  }
+}
+
+}  // namespace plimsoll

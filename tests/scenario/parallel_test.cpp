@@ -1,0 +1,96 @@
+#include "scenario/parallel.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+/// Later jobs end first, as often as threads allow.
+std::size_t slow_square(std::size_t i) {
+  std::this_thread::sleep_for(std::chrono::microseconds(i % 7 == 0 ? 300 : 10));
+  return i * i;
+}
+
+}  // namespace
+
+TEST_CASE("parallel: results come in order, each once, whatever the number of threads") {
+  for (const unsigned jobs : {1U, 2U, 5U, 64U}) {
+    for (const std::size_t window : {std::size_t{1}, std::size_t{3}, std::size_t{0}}) {
+      INFO(jobs << " jobs, window " << window);
+      std::vector<std::size_t> seen, expected;
+      in_order<std::size_t>(200, {.jobs = jobs, .window = window}, slow_square,
+                            [&](std::size_t i, std::size_t square) {
+                              REQUIRE(i == seen.size());
+                              seen.push_back(square);
+                            });
+      for (std::size_t i = 0; i < 200; ++i) expected.push_back(i * i);
+      CHECK(seen == expected);
+    }
+  }
+}
+
+TEST_CASE("parallel: no jobs at all") {
+  in_order<int>(
+      0, {.jobs = 4}, [](std::size_t) -> int { throw std::logic_error("never called"); },
+      [](std::size_t, int) { FAIL("never called"); });
+}
+
+TEST_CASE("parallel: never more results at a time than the window") {
+  // Started and not yet consumed: at most the window; the consumer is slower than the jobs.
+  std::atomic<int> alive = 0, most = 0;
+  in_order<int>(
+      100, {.jobs = 4, .window = 6},
+      [&](std::size_t) {
+        const int now = ++alive;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        return 0;
+      },
+      [&](std::size_t, int) {
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+        --alive;
+      });
+  CHECK(most <= 6);
+  CHECK(alive == 0);
+}
+
+TEST_CASE("parallel: the exception of the least number is thrown, after all results before it") {
+  for (const unsigned jobs : {1U, 2U, 8U}) {
+    std::size_t consumed = 0;
+    std::atomic<std::size_t> started = 0;
+    const auto run = [&] {
+      in_order<std::size_t>(
+          10'000, {.jobs = jobs},
+          [&](std::size_t i) {
+            ++started;
+            if (i == 40 || i == 41) throw std::runtime_error("job " + std::to_string(i));
+            return slow_square(i);
+          },
+          [&](std::size_t, std::size_t) { ++consumed; });
+    };
+    CHECK_THROWS_WITH(run(), "job 40");
+    CHECK(consumed == 40);
+    // Nothing beyond the window of the result that was waited for is started.
+    CHECK(started <= 40 + resolved({.jobs = jobs}).window);
+  }
+}
+
+TEST_CASE("parallel: an exception of the consumer ends the run") {
+  for (const unsigned jobs : {1U, 4U}) {
+    const auto run = [&] {
+      in_order<std::size_t>(10'000, {.jobs = jobs}, slow_square, [](std::size_t i, std::size_t) {
+        if (i == 25) throw std::runtime_error("disk full");
+      });
+    };
+    CHECK_THROWS_WITH(run(), "disk full");
+  }
+}
+
+}  // namespace plimsoll

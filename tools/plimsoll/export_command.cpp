@@ -1,0 +1,57 @@
+#include "base/whole_file.hpp"
+#include "commands.hpp"
+#include "output.hpp"
+#include "scenario/sweep_export.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr const char* kExamples =
+    "A row a run, in the order of the points: how it ended, its metrics, the values of its point.\n"
+    "Examples:\n"
+    "  plimsoll export links.sqlite --csv links.csv\n"
+    "  plimsoll export links.sqlite --jsonl - | head -1";
+
+struct ExportArguments {
+  std::string results, csv, jsonl;
+};
+
+/// `-` is standard output, which gets the rows as they come; a file is written whole or not at all.
+void write(const Database& results, const std::string& target,
+           void (&write_rows)(const Database&, const TextSink&)) {
+  if (target == "-") return write_rows(results, [](std::string_view text) { print(text); });
+  std::string all;
+  write_rows(results, [&](std::string_view text) { all += text; });
+  write_whole_file(target, all);
+}
+
+int run(const ExportArguments& arguments) {
+  if (arguments.csv.empty() && arguments.jsonl.empty())
+    refuse("plimsoll export", "nothing to write; expected --csv or --jsonl");
+  const Database results(arguments.results, Database::Mode::read_only);
+  if (!arguments.csv.empty()) write(results, arguments.csv, export_sweep_csv);
+  if (!arguments.jsonl.empty()) write(results, arguments.jsonl, export_sweep_jsonl);
+  return kExitFine;
+}
+
+}  // namespace
+
+Command export_command(CLI::App& program) {
+  const auto arguments = std::make_shared<ExportArguments>();
+  CLI::App* command =
+      program.add_subcommand("export", "Writes the results of a sweep for other programs.");
+  command->footer(kExamples);
+  command->add_option("RESULTS", arguments->results, "the SQLite file of a sweep")->required();
+  command->add_option("--csv", arguments->csv, "as CSV; `-` is standard output")->type_name("FILE");
+  command->add_option("--jsonl", arguments->jsonl, "as JSON lines; `-` is standard output")
+      ->type_name("FILE");
+  return {command, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace plimsoll
