@@ -1,6 +1,7 @@
 #include "base/document_scan.hpp"
 
 #include "base/diagnostic.hpp"
+#include "base/utf8.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -8,27 +9,6 @@
 namespace plimsoll {
 
 namespace {
-
-/// Length of the UTF-8 character at the front of `text`, 0 where there is none: overlong forms,
-/// surrogates and what lies above U+10FFFF are not characters.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
-  };
-  const auto follows = [&](std::size_t i) { return (byte(i) & 0xC0u) == 0x80u; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first < 0xC2 || first > 0xF4 || !follows(1)) return 0;
-  if (first < 0xE0) return 2;
-  if (!follows(2)) return 0;
-  if (first == 0xE0 && byte(1) < 0xA0) return 0;
-  if (first == 0xED && byte(1) > 0x9F) return 0;
-  if (first < 0xF0) return 3;
-  if (!follows(3)) return 0;
-  if (first == 0xF0 && byte(1) < 0x90) return 0;
-  if (first == 0xF4 && byte(1) > 0x8F) return 0;
-  return 4;
-}
 
 std::string in_hexadecimal(char c) {
   constexpr char kDigits[] = "0123456789ABCDEF";

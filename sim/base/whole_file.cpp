@@ -3,7 +3,6 @@
 #include "base/diagnostic.hpp"
 
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 #include <unistd.h>
 
@@ -15,38 +14,55 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::error_code write(const fs::path& path, std::string_view bytes) {
-  errno = 0;
-  std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  if (out) return {};
+std::error_code last_error() {
   return {errno != 0 ? errno : EIO, std::generic_category()};
-}
-
-std::error_code write_beside_and_move(const fs::path& path, std::string_view bytes) {
-  fs::path beside = path;
-  beside += fmt::format(".{}.partial", getpid());
-  std::error_code problem = write(beside, bytes);
-  if (!problem) fs::rename(beside, path, problem);
-  std::error_code ignored;
-  if (problem) fs::remove(beside, ignored);
-  return problem;
 }
 
 }  // namespace
 
-void write_whole_file(const fs::path& path, std::string_view bytes) {
+WholeFile::WholeFile(const fs::path& path) : named_(path), target_(path) {
   std::error_code unknown;
   const fs::file_status there = fs::status(path, unknown);
   const bool is_other =
       fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there);
-  const fs::path target = fs::is_regular_file(there) ? fs::canonical(path, unknown) : path;
-  const std::error_code problem =
-      is_other ? write(path, bytes) : write_beside_and_move(unknown ? path : target, bytes);
-  if (!problem) return;
-  throw InputError({{Severity::error, Location{path.string(), 0, 0},
+  if (fs::is_regular_file(there)) {
+    fs::path canonical = fs::canonical(path, unknown);
+    if (!unknown) target_ = std::move(canonical);
+  }
+  if (!is_other) {
+    beside_ = target_;
+    beside_ += fmt::format(".{}.partial", getpid());
+  }
+  errno = 0;
+  out_.open(is_other ? target_ : beside_, std::ios::binary | std::ios::trunc);
+  if (!out_) refuse(last_error());
+}
+
+WholeFile::~WholeFile() {
+  if (beside_.empty()) return;
+  out_.close();
+  std::error_code ignored;
+  fs::remove(beside_, ignored);
+}
+
+void WholeFile::done() {
+  if (out_) errno = 0;  // else it is that of the piece that failed
+  out_.close();
+  std::error_code problem = out_ ? std::error_code{} : last_error();
+  if (!problem && !beside_.empty()) fs::rename(beside_, target_, problem);
+  if (problem) refuse(problem);
+  beside_.clear();
+}
+
+void WholeFile::refuse(const std::error_code& problem) const {
+  throw InputError({{Severity::error, Location{named_.string(), 0, 0},
                      fmt::format("cannot be written: {}", problem.message()), ""}});
+}
+
+void write_whole_file(const fs::path& path, std::string_view bytes) {
+  WholeFile file(path);
+  file.stream().write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.done();
 }
 
 }  // namespace plimsoll

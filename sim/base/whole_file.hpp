@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <fstream>
 #include <string_view>
 
 namespace plimsoll {
@@ -11,5 +12,29 @@ namespace plimsoll {
 /// a pipe) is written to as it is. Throws InputError at `path` where it cannot be written; nothing
 /// is left behind.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// The same for what is written piece by piece: it comes to its place with done(), and is gone
+/// without.
+class WholeFile {
+ public:
+  /// Throws InputError where nothing can be written beside `path`.
+  explicit WholeFile(const std::filesystem::path& path);
+  ~WholeFile();
+  WholeFile(const WholeFile&) = delete;
+  WholeFile& operator=(const WholeFile&) = delete;
+
+  /// What cannot be written is told by done().
+  [[nodiscard]] std::ostream& stream() { return out_; }
+  /// Throws InputError. To be called once, at the end.
+  void done();
+
+ private:
+  void refuse(const std::error_code& problem) const;
+
+  std::filesystem::path named_;   ///< as the user wrote it
+  std::filesystem::path target_;  ///< what it leads to
+  std::filesystem::path beside_;  ///< empty where the target is written as it is
+  std::ofstream out_;
+};
 
 }  // namespace plimsoll

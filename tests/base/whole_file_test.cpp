@@ -56,5 +56,30 @@ TEST_CASE("what cannot be written is told, and nothing is left behind") {
   CHECK(folder.names().size() == 1);
 }
 
+TEST_CASE("what is written piece by piece comes to its place when it is done") {
+  const Folder folder;
+  write_whole_file(folder / "a", "old");
+  WholeFile file(folder / "a");
+  file.stream() << "one, ";
+  file.stream() << "two";
+  CHECK(text_of(folder / "a") == "old");
+  file.done();
+  CHECK(text_of(folder / "a") == "one, two");
+  CHECK(folder.count() == 1);
+}
+
+TEST_CASE("what is not finished leaves nothing behind") {
+  const Folder folder;
+  { WholeFile(folder / "a").stream() << "half"; }
+  CHECK(folder.count() == 0);
+  CHECK_THROWS_AS(WholeFile(folder / "none/a"), InputError);
+}
+
+TEST_CASE("a disk that fills up is told") {
+  WholeFile file("/dev/full");
+  file.stream() << std::string(1 << 20, 'x');
+  CHECK_THROWS_AS(file.done(), InputError);
+}
+
 }  // namespace
 }  // namespace plimsoll

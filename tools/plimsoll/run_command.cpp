@@ -4,6 +4,7 @@
 #include "plan/plan_file.hpp"
 #include "report/json_report.hpp"
 #include "report/text_report.hpp"
+#include "report/trace.hpp"
 #include "scenario/run.hpp"
 
 #include <algorithm>
@@ -27,11 +28,12 @@ constexpr const char* kExamples =
     "  plimsoll run vgg19.yaml --set links.pcie.bandwidth='25 GB/s' --set workload.batch=256\n"
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
     "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
+    "  plimsoll run vgg19.yaml --trace vgg19.pftrace\n"
     "Exit codes: 0 all runs ended well; 1 a run says no (oom, deadlock, infeasible); 2 bad input.";
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
-  std::string json, plan_out, plan;
+  std::string json, trace, plan_out, plan;
   bool verbose = false, no_color = false;
 };
 
@@ -129,6 +131,14 @@ void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
     write_plan(result.plan, result.step, outcome.scenario.platform, arguments.plan_out);
 }
 
+void write_trace_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes) {
+  std::vector<TracedRun> runs;
+  for (const Outcome& outcome : outcomes)
+    for (const RunResult& result : outcome.results)
+      runs.push_back({outcome.scenario.platform, result});
+  write_trace(runs, arguments.trace);
+}
+
 bool says_no(const Outcome& outcome) {
   return std::ranges::any_of(outcome.results, [](const RunResult& result) {
     return std::string_view(status_text(result)) != "ok";
@@ -140,6 +150,7 @@ int run(const RunArguments& arguments) {
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
   if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
+  if (!arguments.trace.empty()) write_trace_of(arguments, outcomes);
   if (arguments.json == "-") {
     for (const Outcome& outcome : outcomes) print_diagnostics(outcome.scenario.warnings);
     print(json_of(std::move(outcomes)));
@@ -170,6 +181,10 @@ Command run_command(CLI::App& program) {
       ->type_name("PATH=VALUE");
   command
       ->add_option("--json", arguments->json, "write the results as JSON; `-` is standard output")
+      ->type_name("FILE");
+  command
+      ->add_option("--trace", arguments->trace,
+                   "write timelines for ui.perfetto.dev; *.json: in Chrome's format")
       ->type_name("FILE");
   command
       ->add_option("--plan-out", arguments->plan_out,

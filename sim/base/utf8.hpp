@@ -1,0 +1,17 @@
+/// UTF-8, where bytes of anybody come in or go out.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace plimsoll {
+
+/// Length of the UTF-8 character at the front of `text`, 0 where there is none: overlong forms,
+/// surrogates and what lies above U+10FFFF are not characters. Precondition: not empty.
+[[nodiscard]] std::size_t utf8_length(std::string_view text);
+
+/// `text` with U+FFFD for each byte that is part of no character. O(text).
+[[nodiscard]] std::string valid_utf8(std::string_view text);
+
+}  // namespace plimsoll

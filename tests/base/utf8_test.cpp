@@ -1,0 +1,21 @@
+#include "base/utf8.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+TEST_CASE("what is UTF-8 stays as it is") {
+  const std::string text = "plain, \xC3\xA9, \xE4\xBA\x8C, \xF0\x9F\x9A\xA2, \n and \"";
+  CHECK(valid_utf8(text) == text);
+  CHECK(valid_utf8("").empty());
+}
+
+TEST_CASE("each byte that is part of no character is replaced") {
+  const std::string mark = "\xEF\xBF\xBD";
+  CHECK(valid_utf8("a\xFF") == "a" + mark);
+  // Cut off, overlong, a surrogate, beyond U+10FFFF.
+  CHECK(valid_utf8("\xE4\xBA") == mark + mark);
+  CHECK(valid_utf8("\xC0\xAF") == mark + mark);
+  CHECK(valid_utf8("\xED\xA0\x80") == mark + mark + mark);
+  CHECK(valid_utf8("\xF4\x90\x80\x80") == mark + mark + mark + mark);
+}
