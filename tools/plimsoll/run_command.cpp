@@ -2,6 +2,8 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "plan/plan_file.hpp"
+#include "report/html_page.hpp"
+#include "report/html_report.hpp"
 #include "report/json_report.hpp"
 #include "report/text_report.hpp"
 #include "scenario/run.hpp"
@@ -25,13 +27,14 @@ constexpr const char* kExamples =
     "  plimsoll run vgg19.yaml\n"
     "  plimsoll run vgg19.yaml --policy none --policy offload/eager --verbose\n"
     "  plimsoll run vgg19.yaml --set links.pcie.bandwidth='25 GB/s' --set workload.batch=256\n"
+    "  plimsoll run vgg19.yaml --html report.html\n"
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
     "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
     "Exit codes: 0 all runs ended well; 1 a run says no (oom, deadlock, infeasible); 2 bad input.";
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
-  std::string json, plan_out, plan;
+  std::string json, html, plan_out, plan;
   bool verbose = false, no_color = false;
 };
 
@@ -120,6 +123,14 @@ std::string json_of(std::vector<Outcome> outcomes) {
   return json_report(all);
 }
 
+void write_html_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes,
+                   const std::string& html_template) {
+  std::vector<HtmlOutcome> all;
+  for (const Outcome& outcome : outcomes) all.push_back({&outcome.scenario, outcome.results});
+  write_whole_file(arguments.html,
+                   html_of(html_report(all, "plimsoll " PLIMSOLL_VERSION), html_template));
+}
+
 void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
   const RunResult& result = outcome.results.front();
   if (result.infeasible)
@@ -137,9 +148,11 @@ bool says_no(const Outcome& outcome) {
 
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
+  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
   if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
+  if (!arguments.html.empty()) write_html_of(arguments, outcomes, html_template);
   if (arguments.json == "-") {
     for (const Outcome& outcome : outcomes) print_diagnostics(outcome.scenario.warnings);
     print(json_of(std::move(outcomes)));
@@ -170,6 +183,10 @@ Command run_command(CLI::App& program) {
       ->type_name("PATH=VALUE");
   command
       ->add_option("--json", arguments->json, "write the results as JSON; `-` is standard output")
+      ->type_name("FILE");
+  command
+      ->add_option("--html", arguments->html,
+                   "write the results as a page with pictures that opens in a browser, offline")
       ->type_name("FILE");
   command
       ->add_option("--plan-out", arguments->plan_out,
