@@ -70,7 +70,7 @@ export class TimelineChart {
   }
 
   caption(tracks) {
-    const steps = tracks.reduce((sum, track) => sum + track.start.length, 0);
+    const steps = tracks.reduce((sum, track) => sum + (track.count ?? track.start.map(() => 1)).reduce((a, b) => a + b, 0), 0);
     const thinned = tracks.some((track) => track.count);
     return `streams and links: ${counted(steps, 'step')}${thinned ? ', the shortest drawn together' : ''}; idle time is bare`;
   }
