@@ -5,6 +5,7 @@
 #include "report/json_report.hpp"
 #include "report/run_details.hpp"
 #include "report/run_failures.hpp"
+#include "report/run_notes.hpp"
 #include "report/text_table.hpp"
 
 #include <algorithm>
@@ -343,27 +344,7 @@ class Report {
   }
 
   void tell_bound(const RunResult& result) {
-    std::vector<std::string> parts;
-    if (result.bounds.makespan && result.metrics.makespan) {
-      const double bound = in_seconds(*result.bounds.makespan);
-      const double gap = bound > 0 ? in_seconds(*result.metrics.makespan) / bound - 1 : 0.0;
-      parts.push_back(
-          fmt::format("no schedule of its kind takes less than {}; this one takes {} more",
-                      to_text(*result.bounds.makespan), percent(gap)));
-    }
-    if (result.bounds.period && result.metrics.period) {
-      const double bound = in_seconds(*result.bounds.period);
-      const double gap = bound > 0 ? in_seconds(*result.metrics.period) / bound - 1 : 0.0;
-      parts.push_back(fmt::format("no period of its kind is shorter than {}; this one is {} longer",
-                                  to_text(*result.bounds.period), percent(gap)));
-    }
-    if (const auto optimal = result.claims.optimal)
-      parts.push_back(*optimal ? "proven to be the best of its kind" : "not proven to be the best");
-    if (const auto model = result.claims.model_makespan)
-      parts.push_back(fmt::format("planned with a model in which it takes {}", to_text(*model)));
-    for (const auto& [memory, bytes] : result.claims.model_peak)
-      parts.push_back(fmt::format("planned with a model in which it needs {} of {}", to_text(bytes),
-                                  result.memory_names[static_cast<std::size_t>(memory)]));
+    const std::vector<std::string> parts = bound_notes(result);
     if (!parts.empty())
       out_ += fmt::format("  {}  {}\n", style_(Paint::bold, "bound   "),
                           wrapped(fmt::format("{}", fmt::join(parts, "; ")), kReportWidth, 12));

@@ -32,7 +32,9 @@ std::string kind_of(const fs::path& path) {
   return {};
 }
 
-std::vector<fs::path> configured_folders() {
+}  // namespace
+
+std::vector<fs::path> share_folders() {
   std::vector<fs::path> folders;
   if (const char* listed = std::getenv("PLIMSOLL_PATH")) {
     std::string rest = listed;
@@ -51,11 +53,9 @@ std::vector<fs::path> configured_folders() {
   return folders;
 }
 
-}  // namespace
-
 SearchPath::SearchPath(fs::path folder) {
   folders_.push_back(std::move(folder));
-  for (fs::path& other : configured_folders()) folders_.push_back(std::move(other));
+  for (fs::path& other : share_folders()) folders_.push_back(std::move(other));
 }
 
 std::optional<fs::path> SearchPath::find(const std::string& name, const std::string& kind) const {

@@ -11,9 +11,12 @@
 
 namespace plimsoll {
 
+/// Where things that ship may lie, in this order: each folder of PLIMSOLL_PATH (colon-separated),
+/// the installed share folder, the source tree that the program was built from.
+[[nodiscard]] std::vector<std::filesystem::path> share_folders();
+
 /// Folders searched for `platforms/NAME.yaml` or `workloads/NAME.yaml`, or NAME.yaml itself, in
-/// this order: next to the file that names it, each folder of PLIMSOLL_PATH (colon-separated), the
-/// installed share folder, the source tree that the program was built from.
+/// this order: next to the file that names it, then the share_folders().
 class SearchPath {
  public:
   /// `folder` is that of the file that names things.

@@ -30,6 +30,11 @@ void print_diagnostics(std::span<const Diagnostic> diagnostics);
 [[nodiscard]] std::string problem_with_word(const std::string& word,
                                             std::span<const std::string> words);
 
+/// For CLI11: what is wrong with the name of a file.
+[[nodiscard]] inline std::string expect_file_name(const std::string& name) {
+  return name.empty() ? "expected the name of a file" : "";
+}
+
 /// Gathers what is wrong with several inputs, so that all is said at once.
 class Complaints {
  public:

@@ -2,12 +2,16 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "plan/plan_file.hpp"
+#include "report/html_page.hpp"
+#include "report/html_report.hpp"
 #include "report/json_report.hpp"
 #include "report/text_report.hpp"
 #include "report/trace.hpp"
 #include "scenario/run.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -26,6 +30,7 @@ constexpr const char* kExamples =
     "  plimsoll run vgg19.yaml\n"
     "  plimsoll run vgg19.yaml --policy none --policy offload/eager --verbose\n"
     "  plimsoll run vgg19.yaml --set links.pcie.bandwidth='25 GB/s' --set workload.batch=256\n"
+    "  plimsoll run vgg19.yaml --html report.html\n"
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
     "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
     "  plimsoll run vgg19.yaml --trace vgg19.pftrace\n"
@@ -33,7 +38,11 @@ constexpr const char* kExamples =
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
+<<<<<<< HEAD
   std::string json, trace, plan_out, plan;
+=======
+  std::string json, html, plan_out, plan;
+>>>>>>> html
   bool verbose = false, no_color = false;
 };
 
@@ -74,6 +83,23 @@ void check_plan_arguments(const RunArguments& arguments) {
                                      arguments.scenarios.size()));
 }
 
+/// What one output has written, another would overwrite.
+void check_outputs(const RunArguments& arguments) {
+  const std::pair<const char*, std::string> outputs[] = {{"--json", arguments.json},
+                                                         {"--html", arguments.html},
+                                                         {"--trace", arguments.trace},
+                                                         {"--plan-out", arguments.plan_out}};
+  std::map<std::filesystem::path, const char*> taken;
+  for (const auto& [option, name] : outputs) {
+    if (name.empty() || name == "-") continue;
+    const auto path = std::filesystem::absolute(name).lexically_normal();
+    const auto [first, is_fresh] = taken.emplace(path, option);
+    if (!is_fresh)
+      refuse(option,
+             fmt::format("`{}` is what {} writes; expected another file", name, first->second));
+  }
+}
+
 std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arguments,
                                Complaints& complaints) {
   std::vector<RunResult> results;
@@ -94,6 +120,7 @@ std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arg
 std::vector<Outcome> run_all(const RunArguments& arguments) {
   const Overrides overrides = overrides_of(arguments);
   check_plan_arguments(arguments);
+  check_outputs(arguments);
   std::vector<Outcome> outcomes;
   Complaints complaints;
   for (const std::string& path : arguments.scenarios)
@@ -122,6 +149,14 @@ std::string json_of(std::vector<Outcome> outcomes) {
   return json_report(all);
 }
 
+void write_html_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes,
+                   const std::string& html_template) {
+  std::vector<HtmlOutcome> all;
+  for (const Outcome& outcome : outcomes) all.push_back({&outcome.scenario, outcome.results});
+  write_whole_file(arguments.html,
+                   html_of(html_report(all, "plimsoll " PLIMSOLL_VERSION), html_template));
+}
+
 void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
   const RunResult& result = outcome.results.front();
   if (result.infeasible)
@@ -147,10 +182,15 @@ bool says_no(const Outcome& outcome) {
 
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
+  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
   if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
+<<<<<<< HEAD
   if (!arguments.trace.empty()) write_trace_of(arguments, outcomes);
+=======
+  if (!arguments.html.empty()) write_html_of(arguments, outcomes, html_template);
+>>>>>>> html
   if (arguments.json == "-") {
     for (const Outcome& outcome : outcomes) print_diagnostics(outcome.scenario.warnings);
     print(json_of(std::move(outcomes)));
@@ -181,17 +221,26 @@ Command run_command(CLI::App& program) {
       ->type_name("PATH=VALUE");
   command
       ->add_option("--json", arguments->json, "write the results as JSON; `-` is standard output")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(expect_file_name);
+  command
+      ->add_option("--html", arguments->html,
+                   "write the results as a page with pictures that opens in a browser, offline")
+      ->type_name("FILE")
+      ->check(expect_file_name);
   command
       ->add_option("--trace", arguments->trace,
                    "write timelines for ui.perfetto.dev; *.json: in Chrome's format")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(expect_file_name);
   command
       ->add_option("--plan-out", arguments->plan_out,
                    "write the plan of the only policy (*.json, *.pb or *.bin)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(expect_file_name);
   command->add_option("--plan", arguments->plan, "play this plan instead of a policy's")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(expect_file_name);
   command->add_flag("--verbose", arguments->verbose, "tell every run in full");
   command->add_flag("--no-color", arguments->no_color,
                     "no colour on a terminal either (so does the variable NO_COLOR)");

@@ -1,0 +1,341 @@
+// What drive_page runs: a browser without a network, a few reports, and a person's hands.
+import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
+import {readFileSync, writeFileSync} from 'node:fs';
+import {createRequire} from 'node:module';
+import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+
+const [program, pageFile, modules, browserFile, scratch, screenshots] = process.argv.slice(2);
+const {chromium} = createRequire(join(modules, 'package.json'))('playwright-core');
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, '../..');
+
+function report(name, scenario, ...more) {
+  const file = join(scratch, `${name}.html`);
+  try {
+    execFileSync(program, ['run', scenario, '--html', file, ...more], {stdio: ['ignore', 'ignore', 'inherit']});
+  } catch (error) {
+    if (error.status !== 1) throw error; // 1: a run says no, which is shown
+  }
+  return file;
+}
+
+function written(name, text) {
+  const file = join(scratch, name);
+  writeFileSync(file, text);
+  return file;
+}
+
+const dataOf = (file) => JSON.parse(readFileSync(file, 'utf8').match(/id="data">(.*?)<\/script>/s)[1]);
+const runsOf = (file) => dataOf(file).sections.find(({kind}) => kind === 'runs').runs;
+
+// Opens a page; whatever it complains of, or asks the network for, is a failure when it is closed.
+async function opened(browser, file, options = {}) {
+  const context = await browser.newContext({viewport: {width: 1280, height: 900}, offline: true, ...options});
+  const page = await context.newPage();
+  const complaints = [];
+  page.on('console', (message) => complaints.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => complaints.push(`error: ${error.stack}`));
+  page.on('request', (request) => request.url() === `file://${file}` || complaints.push(`request: ${request.url()}`));
+  await page.goto(`file://${file}`);
+  await page.waitForSelector('html[data-ready]');
+  await page.waitForTimeout(150); // charts take the width of their place after the first layout
+  return {page, async close() {
+    assert.deepEqual(complaints, []);
+    await context.close();
+  }};
+}
+
+async function shot(page, name) {
+  if (screenshots) await page.screenshot({path: join(screenshots, `${name}.png`), fullPage: true});
+}
+
+const run = (page, label) => page.locator(`section.run[aria-label="${label}"]`);
+const chart = (page, label, name) => run(page, label).locator('figure.chart').filter({has: page.locator(`.plot[aria-label^="${name}"]`)});
+const pixels = (figure) => figure.locator('canvas').first().evaluate((canvas) => canvas.toDataURL());
+
+// Moves the pointer to a share of a chart's width, and of its height; what the tip says, line by line.
+async function hover(page, figure, x, y = 0.5) {
+  const over = figure.locator('.u-over');
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  await page.mouse.move(box.x + box.width * x - 3, box.y + box.height * y);
+  await page.mouse.move(box.x + box.width * x, box.y + box.height * y);
+  await page.waitForTimeout(60);
+  return figure.locator('.tip:visible > div').allTextContents();
+}
+
+async function drag(page, figure, from, to) {
+  const over = figure.locator('.u-over');
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  await page.mouse.move(box.x + box.width * from, box.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * to, box.y + 20, {steps: 4});
+  await page.mouse.up();
+  await page.waitForTimeout(60);
+}
+
+const tests = {
+  async 'policies are compared, with the best marked and failures explained'(browser) {
+    const {page, close} = await opened(browser, files.vgg);
+    assert.equal(await page.locator('h1').textContent(), 'vgg19-offload');
+    const rows = page.locator('#section-0 tbody tr');
+    assert.equal(await rows.count(), 4);
+    assert.match(await rows.nth(0).textContent(), /^none.*oom.*asks for 343 MiB of hbm/);
+    // README: remat/sqrt takes the least time, offload/all has the least peak.
+    assert.match(await rows.nth(3).locator('td.best').first().textContent(), /3\.162 s/);
+    assert.match(await rows.nth(1).locator('td.best').first().textContent(), /12\.45 GiB/);
+    assert.match(await run(page, 'none').textContent(), /What to try:/);
+    await shot(page, 'vgg19-light');
+    await close();
+  },
+
+  async 'hovering the peak tells it to the byte, with the largest that are alive'(browser) {
+    const [, , eager] = runsOf(files.vgg), longest = Math.max(...runsOf(files.vgg).map(({makespan}) => makespan));
+    const memory = eager.memories.find(({name}) => name === 'hbm');
+    const {page, close} = await opened(browser, files.vgg);
+    const lines = await hover(page, chart(page, 'offload/eager', 'hbm'), memory.peak.time / longest);
+    assert.equal(lines[0], '470.7 ms: 13.09 GiB in hbm'); // as in the README's table
+    assert.ok(lines.some((line) => /^saved 11\.89 GiB$/.test(line)), lines.join('\n'));
+    assert.ok(lines.some((line) => /2\.68 GiB stage_1\/conv_relu_2\/conv2d_1$/.test(line)), lines.join('\n'));
+    await shot(page, 'vgg19-hover');
+    await close();
+  },
+
+  async 'a class is hidden and shown again'(browser) {
+    const {page, close} = await opened(browser, files.vgg);
+    const figure = chart(page, 'remat/sqrt', 'hbm'), button = run(page, 'remat/sqrt').locator('button[data-class=saved]');
+    const before = await pixels(figure);
+    await button.click();
+    assert.equal(await button.getAttribute('aria-pressed'), 'false');
+    assert.notEqual(await pixels(figure), before);
+    const lines = await hover(page, figure, 0.5);
+    assert.ok(!lines.some((line) => line.startsWith('saved')), lines.join('\n'));
+    await page.mouse.move(0, 0);
+    await button.click();
+    await page.waitForTimeout(60);
+    assert.equal(await pixels(figure), before);
+    await close();
+  },
+
+  async 'dragging zooms all charts of a run, a double click shows all'(browser) {
+    const longest = Math.max(...runsOf(files.vgg).map(({makespan}) => makespan));
+    const {page, close} = await opened(browser, files.vgg);
+    const memory = chart(page, 'offload/all', 'hbm'), timeline = chart(page, 'offload/all', 'timeline');
+    const before = await pixels(timeline);
+    await drag(page, memory, 0.25, 0.5);
+    assert.notEqual(await pixels(timeline), before);
+    // In the middle of the picture is now 3/8 of the run.
+    const at = (lines) => Number(lines[0].match(/^([\d.]+) s:/)[1]);
+    const middle = at(await hover(page, memory, 0.5));
+    assert.ok(Math.abs(middle - 0.375 * longest / 1e12) < 0.02 * longest / 1e12, `${middle}`);
+    await shot(page, 'vgg19-zoomed');
+    await memory.locator('.u-over').dblclick({position: {x: 200, y: 20}});
+    await page.mouse.move(0, 0);
+    await page.waitForTimeout(60);
+    assert.equal(await pixels(timeline), before);
+    await close();
+  },
+
+  async 'the keyboard reaches every chart, moves the cursor and zooms'(browser) {
+    const {page, close} = await opened(browser, files.vgg);
+    const reached = new Set();
+    for (let i = 0; i < 300; ++i) {
+      await page.keyboard.press('Tab');
+      const label = await page.evaluate(() => document.activeElement.matches('.plot') && document.activeElement.getAttribute('aria-label'));
+      if (label) reached.add(label);
+    }
+    const charts = await page.locator('.plot').evaluateAll((plots) => plots.map((plot) => plot.getAttribute('aria-label')));
+    for (const label of charts) assert.ok(reached.has(label), `${label} is not reached`);
+
+    const figure = chart(page, 'offload/all', 'timeline'), live = figure.locator('[aria-live]');
+    await figure.locator('.plot').focus();
+    await page.keyboard.press('Home');
+    assert.match(await live.textContent(), /^forward: .*0 s to/);
+    const first = await live.textContent();
+    await page.keyboard.press('ArrowRight');
+    assert.notEqual(await live.textContent(), first);
+    await page.keyboard.press('ArrowDown');
+    assert.match(await live.textContent(), /on pcie to dram$/);
+    const before = await pixels(figure);
+    await page.keyboard.press('+');
+    await page.waitForTimeout(60);
+    assert.notEqual(await pixels(figure), before);
+    await page.keyboard.press('0');
+    await page.keyboard.press('Escape');
+
+    const memory = chart(page, 'offload/all', 'hbm');
+    await memory.locator('.plot').focus();
+    await page.keyboard.press('End');
+    assert.match(await memory.locator('[aria-live]').textContent(), /^3\.87 s: /);
+    await close();
+  },
+
+  async 'every chart has its numbers as a table'(browser) {
+    const {page, close} = await opened(browser, files.gpt);
+    for (const name of ['timeline', 'vram0']) {
+      const figure = chart(page, 'pipeline/1f1b (microbatches: 16)', name);
+      await figure.locator('summary').click();
+      await figure.locator('tbody tr').nth(20).waitFor();
+    }
+    const first = chart(page, 'pipeline/1f1b (microbatches: 16)', 'timeline').locator('tbody tr').first();
+    assert.match(await first.textContent(), /^gpu0forward.*00 s/);
+    await close();
+  },
+
+  async 'a pipeline is a Gantt chart with the numbers of its microbatches'(browser) {
+    const {page, close} = await opened(browser, files.gpt);
+    const figure = chart(page, 'pipeline/gpipe (microbatches: 16)', 'timeline');
+    const lines = await hover(page, figure, 0.002, 0.03);
+    assert.match(lines[0], /^forward: \d+ steps/);
+    assert.equal(lines[1], 'microbatch 0');
+    assert.match(lines.at(-1), /on gpu0$/);
+    // 1F1B holds the forwards of four microbatches, then one goes forward as one goes back: the middle of the last device alternates.
+    const other = chart(page, 'pipeline/1f1b (microbatches: 16)', 'timeline');
+    await other.locator('.plot').focus();
+    const seen = [];
+    for (const key of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowDown', ...Array(7).fill('ArrowRight')]) {
+      await page.keyboard.press(key);
+      seen.push((await other.locator('[aria-live]').textContent()).replace(/^(\w+): .*?\. microbatch (\d+)\..* on (\w+)$/s, '$1 $2 $3'));
+    }
+    assert.deepEqual(seen.slice(3, 9), ['forward 0 gpu3', 'backward 0 gpu3', 'forward 1 gpu3', 'backward 1 gpu3', 'forward 2 gpu3', 'backward 2 gpu3']);
+    await shot(page, 'gpt2-pipeline');
+    await close();
+  },
+
+  async 'runs share one scale, or have their own'(browser) {
+    const {page, close} = await opened(browser, files.vgg);
+    const figure = chart(page, 'remat/sqrt', 'timeline'), before = await pixels(figure);
+    await page.getByRole('button', {name: 'one scale for all runs'}).click();
+    await page.waitForTimeout(60);
+    assert.notEqual(await pixels(figure), before);
+    await page.locator('.chooser button', {hasText: 'offload/all'}).click();
+    assert.equal(await run(page, 'offload/all').isVisible(), false);
+    await close();
+  },
+
+  async 'dark, narrow and printed'(browser) {
+    const light = await opened(browser, files.pi);
+    const picture = await pixels(light.page.locator('figure.chart').first());
+    const paper = () => light.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    assert.equal(await paper(), 'rgb(255, 255, 255)');
+    await light.page.emulateMedia({colorScheme: 'dark'});
+    await light.page.waitForTimeout(150);
+    assert.equal(await paper(), 'rgb(17, 22, 29)');
+    assert.notEqual(await pixels(light.page.locator('figure.chart').first()), picture);
+    await shot(light.page, 'raspberry-pi-dark');
+    // Printed from the dark it is light all the same, charts included.
+    const pdf = await light.page.pdf({format: 'A4', printBackground: true, path: screenshots ? join(screenshots, 'raspberry-pi.pdf') : undefined});
+    assert.ok(pdf.length > 20_000);
+    await light.page.emulateMedia({media: 'print', colorScheme: 'dark'});
+    assert.equal(await paper(), 'rgb(255, 255, 255)');
+    assert.equal(await light.page.locator('.zoom').first().isVisible(), false);
+    await light.close();
+
+    const narrow = await opened(browser, files.vgg, {viewport: {width: 380, height: 800}});
+    assert.ok(await narrow.page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    await shot(narrow.page, 'vgg19-narrow');
+    await narrow.close();
+  },
+
+  async 'a hundred thousand events: peaks stay exact, from afar and from near'(browser) {
+    const [only] = runsOf(files.long);
+    assert.ok(only.tracks.reduce((sum, {start}) => sum + start.length, 0) > 90_000);
+    const hbm = only.memories.find(({name}) => name === 'hbm');
+    const {page, close} = await opened(browser, files.long);
+    const figure = chart(page, 'offload/eager', 'hbm');
+    // One stage in the middle is larger by 1 MiB: one event among many in one pixel.
+    const at = hbm.peak.time / only.makespan;
+    const lines = await hover(page, figure, at);
+    assert.match(lines[0], new RegExp(`: ${(hbm.peak.bytes / 2 ** 20).toPrecision(4).replace(/\.?0+$/, '')} MiB in hbm$`));
+    await drag(page, figure, Math.max(0, at - 0.05), Math.min(1, at + 0.05));
+    for (let i = 0; i < 8; ++i) await run(page, 'offload/eager').getByRole('button', {name: 'zoom in'}).click();
+    await close();
+  },
+
+  async 'text of users stays text'(browser) {
+    for (const file of [files.hostile, files.examples]) {
+      const {page, close} = await opened(browser, file);
+      assert.equal(await page.evaluate(() => window.harmed), undefined);
+      assert.equal(await page.locator('img, i, b').count(), 0);
+      await close();
+    }
+    const {page, close} = await opened(browser, files.hostile);
+    assert.match(await page.locator('main').textContent(), /<\/script><script>window\.harmed = true<\/script>/);
+    await close();
+  },
+
+  async 'fronts, bars and heat maps are read by pointer and keys'(browser) {
+    const {page, close} = await opened(browser, files.examples);
+    const figure = page.locator('#section-1 figure.chart');
+    await figure.locator('.plot').focus();
+    await page.keyboard.press('Home');
+    assert.match(await figure.locator('[aria-live]').textContent(), /^a10 x 1\. a10\. price 100 EUR\. energy per sample 4 J\. nothing is better/);
+    await page.keyboard.press('End');
+    assert.match(await figure.locator('[aria-live]').textContent(), /^h100 x 1/);
+    // x from 0 to 540, y from 0 to 4.32: the point (300, 3.5).
+    const lines = await hover(page, figure, 300 / 540, 1 - 3.5 / 4.32);
+    assert.deepEqual(lines, ['t4 x 4', 't4', 'price 300 EUR', 'energy per sample 3.5 J']);
+    assert.match(await page.locator('#section-2').textContent(), /against 57\.9 samples\/s.*\+8 GiB of memory\+31 %.*PCIe 3-12 %/s);
+    const cells = page.locator('#section-3 td');
+    assert.deepEqual(await cells.allTextContents(), ['1.5 s', '\u2605 1.25 s', '3 s', '2.5 s', 'oom', '5 s']);
+    await cells.first().focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), '2.5 s');
+    await shot(page, 'examples');
+    await close();
+  },
+};
+
+const chainOf = (stages) => `scenario: long
+platform:
+  platform: bench
+  memories: {hbm: {capacity: 16 GiB}, dram: {capacity: unlimited}}
+  processors: {gpu: {memory: hbm}}
+  links: {pcie: {between: [hbm, dram], bandwidth: 12 GB/s}}
+workload:
+  workload: long
+  chain:
+${stages}policy: [offload/eager]
+`;
+const repeated = (count, first) => `    - repeat: ${count}
+      items:
+        - {name: "${first}{i}", forward: 1 ms, backward: 2 ms, output: 100 KiB, saved: 200 KiB}
+`;
+const kHostile = `scenario: hostile
+platform:
+  platform: bench
+  memories: {hbm: {capacity: 16 GiB}}
+  processors: {gpu: {memory: hbm}}
+  provenance: {memories.hbm.capacity: {quality: datasheet, source: "</script><script>window.harmed = true</script>"}}
+workload: {workload: pair, chain: [{name: s1, forward: 1 ms, backward: 2 ms, saved: 200 KiB}]}
+policy: none
+`;
+
+const what = (name) => join(root, 'scenarios/what-if', `${name}.yaml`);
+const files = {
+  vgg: report('vgg', what('vgg19-offload')),
+  gpt: report('gpt', what('gpt2-4gpus')),
+  pi: report('pi', what('resnet18-cifar-raspberry-pi')),
+  long: report('long', written('long.yaml', chainOf(
+    repeated(12000, 'a') + '    - {name: large, forward: 1 ms, backward: 2 ms, output: 100 KiB, saved: 1224 KiB}\n' + repeated(12000, 'b')))),
+  hostile: report('hostile', written('hostile.yaml', kHostile)),
+  examples: written('examples.html', readFileSync(pageFile, 'utf8').replace('@DATA@', () => readFileSync(join(here, 'examples.json'), 'utf8').replaceAll('<', '\\u003c'))),
+};
+
+const browser = await chromium.launch({executablePath: browserFile, args: ['--no-sandbox', '--disable-gpu']});
+let failed = 0;
+for (const [name, test] of Object.entries(tests)) {
+  try {
+    await test(browser);
+    console.log(`ok      ${name}`);
+  } catch (error) {
+    ++failed;
+    console.log(`FAILED  ${name}\n${error.stack}`);
+  }
+}
+await browser.close();
+process.exitCode = failed > 0 ? 1 : 0;

@@ -1,0 +1,39 @@
+// A quantity over two paths of a sweep: a table whose cells are shaded, so that it is read by eye, by keys and without colour alike.
+import {el} from './dom.js';
+import {quantity} from './format.js';
+
+const kShades = 9;
+
+// section: {x: {label, values}, y: {label, values}, unit, low_is_good, log?, cells: [[number | null]], texts?: [[text]]}
+export function heatmapSection(section) {
+  const known = section.cells.flat().filter((value) => value !== null);
+  const scale = section.log && known.every((value) => value > 0) ? Math.log : (value) => value;
+  const least = Math.min(...known), most = Math.max(...known), best = section.low_is_good ? least : most;
+  const shade = (value) => (most === least ? 0 : Math.round((scale(value) - scale(least)) / (scale(most) - scale(least)) * (kShades - 1)));
+  const cellOf = (value, text) => {
+    if (value === null) return el('td', {class: 'none', tabindex: '-1'}, text || 'none');
+    const isBest = value === best;
+    return el('td', {class: `shade-${shade(value)}${isBest ? ' best' : ''}`, tabindex: '-1'}, isBest ? '\u2605 ' : '', text || quantity(value, section.unit));
+  };
+  const table = el('table', {class: 'heat', onkeydown: move},
+    el('caption', {}, `${section.what}: ${section.x.label} to the right, ${section.y.label} down; ${quantity(least, section.unit)} (lightest) to ${quantity(most, section.unit)} (darkest)`),
+    el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, `${section.y.label} \\ ${section.x.label}`), section.x.values.map((value) => el('th', {scope: 'col'}, value)))),
+    el('tbody', {}, section.cells.map((row, r) => el('tr', {}, el('th', {scope: 'row'}, section.y.values[r]), row.map((value, c) => cellOf(value, section.texts?.[r]?.[c]))))));
+  table.querySelector('td')?.setAttribute('tabindex', '0');
+  return el('div', {class: 'scroll'}, table);
+}
+
+// One cell is in the order of tabs, the arrows move on from it.
+function move(event) {
+  const moves = {ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowUp: [-1, 0], ArrowDown: [1, 0]};
+  const cell = event.target.closest('td');
+  if (!cell || !(event.key in moves)) return;
+  const [down, right] = moves[event.key];
+  const row = [...cell.closest('tbody').rows][cell.parentNode.rowIndex - 1 + down];
+  const next = row?.cells[cell.cellIndex + right];
+  if (next?.tagName !== 'TD') return;
+  event.preventDefault();
+  cell.setAttribute('tabindex', '-1');
+  next.setAttribute('tabindex', '0');
+  next.focus();
+}
