@@ -1,0 +1,43 @@
+/// The largest batch, the smallest budget, the slowest link that holds: a search over candidates in
+/// order, for what is costly to try and need not be monotone.
+///
+/// Up to `all` candidates are all tried, and the answer is exact. Of more, `samples` are tried
+/// first, evenly spaced, both ends included.
+/// - Where those hold up to some candidate and not beyond, the gap behind the last that holds is
+///   bisected, and the `neighbours` that follow the answer are tried. If none of them holds either,
+///   the response is taken for monotone, and the answer stands.
+/// - Else it is not monotone. A bisection could end at any of its borders; so all of the gap behind
+///   the last sample that holds is tried (of a gap of more than `gap` candidates that many, evenly
+///   spaced, and then the gap behind the last of those by bisection).
+/// The holes, runs of candidates before the answer that do not hold, are part of the answer, as far
+/// as they were met: their borders are bisected. Whether the answer is proven is, too.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+struct LastSearch {
+  std::size_t all = 64, samples = 33, neighbours = 4, gap = 256;
+};
+
+struct LastFound {
+  std::optional<std::size_t> last;  ///< the last candidate that holds, of those tried
+  /// First and last of each run of candidates that do not hold, ascending, all before `last`. There
+  /// may be more between candidates that were not tried.
+  std::vector<std::pair<std::size_t, std::size_t>> holes;
+  std::size_t tried = 0;
+  bool is_proven = false;  ///< all candidates behind `last` were tried (all at all, without one)
+};
+
+/// Searches candidates 0 to `candidates` - 1. `holds` is called once for each that is tried; what
+/// it throws is passed on. O(samples + gap + holes x log candidates) calls.
+[[nodiscard]] LastFound find_last(std::size_t candidates,
+                                  const std::function<bool(std::size_t)>& holds,
+                                  const LastSearch& search = {});
+
+}  // namespace plimsoll
