@@ -229,6 +229,13 @@ const tests = {
     // Printed from the dark it is light all the same, charts included.
     const pdf = await light.page.pdf({format: 'A4', printBackground: true, path: screenshots ? join(screenshots, 'raspberry-pi.pdf') : undefined});
     assert.ok(pdf.length > 20_000);
+    // Charts are drawn anew for the width of a page, and for the window again.
+    const widest = () => light.page.locator('.uplot').evaluateAll((plots) => Math.max(...plots.map((plot) => plot.offsetWidth)));
+    const onScreen = await widest();
+    await light.page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    assert.equal(await widest(), 690);
+    await light.page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    assert.equal(await widest(), onScreen);
     await light.page.emulateMedia({media: 'print', colorScheme: 'dark'});
     assert.equal(await paper(), 'rgb(255, 255, 255)');
     assert.equal(await light.page.locator('.zoom').first().isVisible(), false);

@@ -140,9 +140,9 @@ export class TimelineChart {
     }
     const text = this.textIn(track, i, j, near, width / scale);
     if (!text) return;
-    const size = [12, 10, 8.5].find((it) => {
+    const size = [12, 10, 8.5, 7.5].find((it) => {
       c.font = `${it * scale}px system-ui, sans-serif`;
-      return c.measureText(text).width <= width - 2 * scale;
+      return c.measureText(text).width <= width - scale;
     });
     if (!size) return;
     c.textAlign = 'center';
