@@ -60,3 +60,17 @@ ctest_in() {
   fi
   awk '/tests passed/ || /^Total Test time/ { print "    " $0 }' "$log"
 }
+
+# report_page PRESET: builds the page of the HTML reports where npm is and reaches its registry; else says why not.
+report_page() {
+  local log=$logs/$1-report.log
+  if ! command -v npm >/dev/null; then
+    skipped "the page of the HTML reports, for want of npm (./tools/setup report)"
+    return
+  fi
+  phase "building the page of the HTML reports"
+  mkdir -p "$logs"
+  cmake --build "build/$1" --target report >"$log" 2>&1 </dev/null && return
+  [[ ! -f build/$1/tools/report/work/installed ]] || fail "the page of the HTML reports does not build; the log is ${log#"$root"/}"
+  skipped "the page of the HTML reports: npm could not install its modules; the log is ${log#"$root"/}"
+}

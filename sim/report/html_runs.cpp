@@ -186,7 +186,23 @@ class RunEncoder {
     if (track.rows > 1) object["row"] = row;
     if (!chunk.empty()) object["chunk"] = chunk;
     if (slices.size() < track.slices.size()) object["count"] = count;
+    if (const Json pairs = pairs_json(slices); !pairs.empty()) object["pairs"] = pairs;
     return object;
+  }
+
+  /// Of each slice that is a pair: its place, and what its two operators are.
+  Json pairs_json(const std::vector<ThinSlice>& slices) const {
+    Json pairs = Json::array();
+    for (std::size_t s = 0; s < slices.size(); ++s) {
+      const Step& step = run_.plan[slices[s].slice.step];
+      if (step.kind != StepKind::pair) continue;
+      const auto kind = [&](OperatorId op) {
+        return static_cast<std::size_t>(kind_of(run_.step[op].phase));
+      };
+      pairs.push_back(
+          {s, kind(step.op), step.microbatch, kind(step.second), step.second_microbatch});
+    }
+    return pairs;
   }
 
   /// What is there once for all microbatches has none.

@@ -10,10 +10,11 @@
 ///   memories  [{"id", "name", "usable", "limited", "reserved", "peak": {"bytes", "time"},
 ///              "thinned", "time"*: [...], "alive": {CLASS*: [...]}}]; usable is absent where
 ///              unlimited, limited says that it is the plan's budget
-///   tracks    [{"type": "stream" | "link", "label", "rows", "start"*, "length", "kind",
-///              "microbatch" (-1 where it has none), "name", "row", "chunk", "count", "stalls":
-///              {"cause", "start"*, "length"}}]; row is absent where there is one, chunk where a
-///              device holds one piece of the network, count where no slice stands for several
+///   tracks    [{"type": "stream" | "link", "label", "start"*, "length", "kind", "microbatch" (-1
+///              where all share it), "name", "stalls": {"cause", "start"*, "length"}}], and where
+///              it tells something: "rows" and "row" (several copies at a time), "chunk" (a device
+///              with several pieces of the network), "count" (slices that stand for several),
+///              "pairs" ([slice, kind, microbatch, kind, microbatch])
 ///   stays     {"memory", "name", "bytes", "microbatch", "begin"*, "length" (null: outlives the
 ///              run), "thinned"}, by begin
 ///   power     {"time"*, "drawn", "used"}; absent where the platform has no energy

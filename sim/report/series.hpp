@@ -78,6 +78,9 @@ enum class SliceKind : std::uint8_t {
 inline constexpr std::size_t kSliceKinds = 10;
 [[nodiscard]] const char* to_text(SliceKind);
 
+/// Of an operator that runs on its own, for the first time.
+[[nodiscard]] SliceKind kind_of(Phase);
+
 /// One step on a track. Its label is describe() of plan/plan.hpp.
 struct TrackSlice {
   StepId step{};

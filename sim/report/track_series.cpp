@@ -96,23 +96,11 @@ class Tracks {
     }
   }
 
-  [[nodiscard]] SliceKind kind_of(std::uint32_t s) const {
+  [[nodiscard]] SliceKind kind_of_step(std::uint32_t s) const {
     const Step& step = plan_.steps[s];
     if (step.kind == StepKind::copy) return kind_of_copy(plan_[step.lane]);
     if (step.kind == StepKind::pair) return SliceKind::pair;
-    switch ((*program_.workload)[step.op].phase) {
-      case Phase::forward:
-        return ran_before_[s] ? SliceKind::recomputation : SliceKind::forward;
-      case Phase::backward:
-        return SliceKind::backward;
-      case Phase::backward_input:
-        return SliceKind::backward_input;
-      case Phase::backward_weight:
-        return SliceKind::backward_weight;
-      case Phase::optimizer:
-        return SliceKind::optimizer;
-    }
-    return SliceKind::forward;
+    return ran_before_[s] ? SliceKind::recomputation : kind_of((*program_.workload)[step.op].phase);
   }
 
   [[nodiscard]] SliceKind kind_of_copy(const Lane& lane) const {
@@ -128,7 +116,7 @@ class Tracks {
 
   [[nodiscard]] TrackSlice slice_of(std::uint32_t s) const {
     return {.step = StepId{s},
-            .kind = kind_of(s),
+            .kind = kind_of_step(s),
             .microbatch = plan_.steps[s].microbatch,
             .start = execution_.start[s],
             .end = std::min(execution_.end[s], execution_.makespan)};
@@ -216,6 +204,22 @@ const char* to_text(SliceKind kind) {
       "forward",   "recomputation", "backward", "backward_input", "backward_weight",
       "optimizer", "pair",          "offload",  "prefetch",       "message"};
   return names[static_cast<std::size_t>(kind)];
+}
+
+SliceKind kind_of(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return SliceKind::forward;
+    case Phase::backward:
+      return SliceKind::backward;
+    case Phase::backward_input:
+      return SliceKind::backward_input;
+    case Phase::backward_weight:
+      return SliceKind::backward_weight;
+    case Phase::optimizer:
+      return SliceKind::optimizer;
+  }
+  return SliceKind::forward;
 }
 
 std::vector<Track> tracks_of(const Program& program, const Execution& execution) {

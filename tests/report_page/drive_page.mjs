@@ -205,6 +205,20 @@ const tests = {
     await close();
   },
 
+  async 'an overlapped pair shows both of its operators'(browser) {
+    const {page, close} = await opened(browser, files.dualpipe);
+    const dual = run(page, 'pipeline/dualpipe (microbatches: 20)');
+    assert.match(await dual.locator('.legend').first().textContent(), /forward.*backward input.*backward weight/);
+    const [, , {tracks, makespan}] = runsOf(files.dualpipe), pair = tracks[0].pairs[0][0];
+    const starts = tracks[0].start.slice(0, pair + 1).reduce((a, b) => a + b, 0);
+    const longest = Math.max(...runsOf(files.dualpipe).map((it) => it.makespan));
+    assert.ok(starts < makespan);
+    const lines = await hover(page, chart(page, 'pipeline/dualpipe (microbatches: 20)', 'timeline'), (starts + tracks[0].length[pair] / 2) / longest, 0.03);
+    assert.match(lines[0], /^pair: .* of microbatch \d+ with .* of microbatch \d+$/);
+    await shot(page, 'dualpipe');
+    await close();
+  },
+
   async 'runs share one scale, or have their own'(browser) {
     const {page, close} = await opened(browser, files.vgg);
     const figure = chart(page, 'remat/sqrt', 'timeline'), before = await pixels(figure);
@@ -229,6 +243,13 @@ const tests = {
     // Printed from the dark it is light all the same, charts included.
     const pdf = await light.page.pdf({format: 'A4', printBackground: true, path: screenshots ? join(screenshots, 'raspberry-pi.pdf') : undefined});
     assert.ok(pdf.length > 20_000);
+    // Charts are drawn anew for the width of a page, and for the window again.
+    const widest = () => light.page.locator('.uplot').evaluateAll((plots) => Math.max(...plots.map((plot) => plot.offsetWidth)));
+    const onScreen = await widest();
+    await light.page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    assert.equal(await widest(), 690);
+    await light.page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    assert.equal(await widest(), onScreen);
     await light.page.emulateMedia({media: 'print', colorScheme: 'dark'});
     assert.equal(await paper(), 'rgb(255, 255, 255)');
     assert.equal(await light.page.locator('.zoom').first().isVisible(), false);
@@ -319,6 +340,7 @@ const what = (name) => join(root, 'scenarios/what-if', `${name}.yaml`);
 const files = {
   vgg: report('vgg', what('vgg19-offload')),
   gpt: report('gpt', what('gpt2-4gpus')),
+  dualpipe: report('dualpipe', join(root, 'scenarios/papers/dualpipe.yaml')),
   pi: report('pi', what('resnet18-cifar-raspberry-pi')),
   long: report('long', written('long.yaml', chainOf(
     repeated(12000, 'a') + '    - {name: large, forward: 1 ms, backward: 2 ms, output: 100 KiB, saved: 1224 KiB}\n' + repeated(12000, 'b')))),

@@ -7,6 +7,8 @@ import uPlot from 'uplot';
 import {el} from './dom.js';
 import {ink, onThemeChange} from './theme.js';
 
+const kPaperWidth = 690;
+
 export class Group {
   constructor(full) {
     this.full = full;
@@ -51,7 +53,7 @@ export class Plot {
     this.u = new uPlot(this.options(), this.frameData(), this.frame);
     this.group.plots.push(this);
     new ResizeObserver(() => this.fit()).observe(this.frame);
-    onThemeChange(() => this.fit(true));
+    onThemeChange(({printing}) => this.fit(true, printing));
   }
 
   // uPlot draws nothing itself: two points give its scales a range.
@@ -86,8 +88,9 @@ export class Plot {
     };
   }
 
-  fit(always = false) {
-    const width = this.frame.clientWidth;
+  // On paper the place is not known before it is laid out: what fits on A4 and Letter with their margins, or half of it.
+  fit(always = false, printing = false) {
+    const width = printing ? (this.frame.closest('.grid') ? kPaperWidth / 2 - 10 : kPaperWidth) : this.frame.clientWidth;
     if (width < 50) return;
     if (always || width !== this.u.width) this.u.setSize({width, height: this.spec.height});
   }

@@ -12,7 +12,8 @@ const kThinLinkHeight = 10; // where there are many, as in a cluster
 const kManyLinks = 4;
 const kGap = 4;
 const kTableRows = 300;
-const kLeastOperator = 7; // css pixels that an operator takes on average before operators are drawn one by one
+// Pixels that an operator takes on average before operators are drawn one by one: in a pipeline numbers matter more than names.
+const kLeastOperator = {one: 7, several: 36};
 
 // What belongs together in a picture from afar: steps of one kind, microbatch and chunk without a pause between them.
 function blocksOf(track) {
@@ -82,7 +83,7 @@ export class TimelineChart {
   near(row, u) {
     const from = lastAtMost(row.track.start, u.scales.x.min), to = lastAtMost(row.track.start, u.scales.x.max);
     const operators = Math.max(1, to - from);
-    return !row.isStream || u.bbox.width / (devicePixelRatio || 1) / operators >= kLeastOperator;
+    return !row.isStream || u.bbox.width / (devicePixelRatio || 1) / operators >= kLeastOperator[this.run.microbatches > 1 ? 'several' : 'one'];
   }
 
   paint(u, c) {
@@ -125,11 +126,21 @@ export class TimelineChart {
     }
   }
 
-  paintBox(c, track, i, j, {left, right, top, height, scale, near}) {
-    const style = kKinds[this.shared.kinds[track.kind[i]]], width = right - left;
+  // A pair is drawn as the two that run at once, one above the other.
+  paintBox(c, track, i, j, box) {
+    const pair = i === j && track.pairs.get(i);
+    if (!pair) return this.paintOne(c, track, i, j, {...box, kind: track.kind[i]});
+    const [first, firstBatch, second, secondBatch] = pair, height = box.height / 2;
+    this.paintOne(c, track, i, j, {...box, height, kind: first, number: firstBatch});
+    this.paintOne(c, track, i, j, {...box, top: box.top + height, height, kind: second, number: secondBatch});
+  }
+
+  paintOne(c, track, i, j, {left, right, top, height, scale, near, kind, number}) {
+    const style = kKinds[this.shared.kinds[kind]], width = right - left;
     c.fillStyle = fillOf(style, scale);
     c.fillRect(left, top, width, height);
-    if (track.chunk && track.chunk[i] % 2 === 1) { // chunks of a device are told apart by their shade, as in the papers
+    const isPale = number === undefined && track.chunk && track.chunk[i] % 2 === 1;
+    if (isPale) { // chunks of a device are told apart by their shade, as in the papers
       c.fillStyle = 'rgba(255,255,255,0.28)';
       c.fillRect(left, top, width, height);
     }
@@ -138,20 +149,20 @@ export class TimelineChart {
       c.lineWidth = scale;
       c.strokeRect(left + 0.5 * scale, top + 0.5 * scale, width - scale, height - scale);
     }
-    const text = this.textIn(track, i, j, near, width / scale);
+    const text = number === undefined ? this.textIn(track, i, j, near, width / scale) : String(number);
     if (!text) return;
-    const size = [12, 10, 8.5].find((it) => {
+    const size = [12, 10, 8.5, 7.5].find((it) => {
       c.font = `${it * scale}px system-ui, sans-serif`;
-      return c.measureText(text).width <= width - 2 * scale;
+      return it * scale < height && c.measureText(text).width <= width - scale;
     });
     if (!size) return;
     c.textAlign = 'center';
     if (style[1] !== 'solid') { // a label is read on a plain ground
       const wide = c.measureText(text).width + 4 * scale;
       c.fillStyle = style[0];
-      c.fillRect(Math.max(left + scale, (left + right - wide) / 2), top + height / 2 - 8 * scale, Math.min(wide, width - 2 * scale), 16 * scale);
+      c.fillRect(Math.max(left + scale, (left + right - wide) / 2), top + Math.max(scale, height / 2 - 8 * scale), Math.min(wide, width - 2 * scale), Math.min(height - 2 * scale, 16 * scale));
     }
-    c.fillStyle = track.chunk && track.chunk[i] % 2 === 1 && style[2] === '#ffffff' ? '#0b1420' : style[2];
+    c.fillStyle = isPale && style[2] === '#ffffff' ? '#0b1420' : style[2];
     c.fillText(text, (left + right) / 2, top + height / 2 + scale * 0.5);
   }
 
@@ -234,7 +245,10 @@ export class TimelineChart {
 export function kindLegend(tracks, shared) {
   const kinds = new Set(), causes = new Set();
   for (const track of tracks) {
-    for (const kind of track.kind) kinds.add(shared.kinds[kind]);
+    track.kind.forEach((kind, i) => {
+      const [first, , second] = track.pairs.get(i) ?? [kind, 0, kind];
+      kinds.add(shared.kinds[first]).add(shared.kinds[second]);
+    });
     for (const cause of track.stalls.cause) causes.add(shared.causes[cause]);
   }
   const key = (style, text) => el('span', {class: 'key'}, swatch(style), text);
