@@ -7,10 +7,6 @@
 
 namespace plimsoll {
 
-namespace {
-
-/// Length of the UTF-8 character at the front of `text`, 0 where there is none: overlong forms,
-/// surrogates and what lies above U+10FFFF are not characters.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) {
     return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u;
@@ -29,6 +25,8 @@ std::size_t utf8_length(std::string_view text) {
   if (first == 0xF4 && byte(1) > 0x8F) return 0;
   return 4;
 }
+
+namespace {
 
 std::string in_hexadecimal(char c) {
   constexpr char kDigits[] = "0123456789ABCDEF";

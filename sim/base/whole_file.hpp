@@ -1,7 +1,9 @@
-/// Files that are written whole or not at all.
+/// Files that are read and written whole or not at all.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 namespace plimsoll {
@@ -11,5 +13,10 @@ namespace plimsoll {
 /// a pipe) is written to as it is. Throws InputError at `path` where it cannot be written; nothing
 /// is left behind.
 void write_whole_file(const std::filesystem::path& path, std::string_view bytes);
+
+/// The bytes of a regular file of at most `most` bytes; `what` names its kind for the message about
+/// a larger one ("plans"). Throws InputError at `path`.
+[[nodiscard]] std::string read_whole_file(const std::filesystem::path& path, std::uintmax_t most,
+                                          std::string_view what);
 
 }  // namespace plimsoll

@@ -178,19 +178,6 @@ Json run_json(const RunResult& result) {
 
 }  // namespace
 
-const char* status_text(const RunResult& result) {
-  if (result.infeasible) return "infeasible";
-  switch (result.metrics.status) {
-    case RunStatus::ok:
-      return "ok";
-    case RunStatus::oom:
-      return "oom";
-    case RunStatus::deadlock:
-      return "deadlock";
-  }
-  return "";
-}
-
 std::string json_report(std::span<const RunResult> results) {
   Json all = Json::array();
   for (const RunResult& result : results) all.push_back(run_json(result));

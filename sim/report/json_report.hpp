@@ -15,9 +15,6 @@
 
 namespace plimsoll {
 
-/// "ok", "oom", "deadlock" or "infeasible".
-[[nodiscard]] const char* status_text(const RunResult& result);
-
 /// O(runs x parts of the platform).
 [[nodiscard]] std::string json_report(std::span<const RunResult> results);
 

@@ -223,6 +223,24 @@ Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
 
 }  // namespace
 
+const char* status_text(const RunResult& result) {
+  if (result.infeasible) return "infeasible";
+  switch (result.metrics.status) {
+    case RunStatus::ok:
+      return "ok";
+    case RunStatus::oom:
+      return "oom";
+    case RunStatus::deadlock:
+      return "deadlock";
+  }
+  return "";
+}
+
+std::string label_of(const RunResult& result) {
+  if (result.policy_parameters.empty()) return result.policy;
+  return fmt::format("{} ({})", result.policy, result.policy_parameters);
+}
+
 RunResult run_policy(const Scenario& scenario, const Node& policy) {
   Diagnostics diagnostics;
   const auto bound = bind_policy(policy, diagnostics);

@@ -34,6 +34,12 @@ struct RunResult {
   Execution execution;
 };
 
+/// "ok", "oom", "deadlock" or "infeasible".
+[[nodiscard]] const char* status_text(const RunResult& result);
+
+/// "offload/eager (distance: 2)".
+[[nodiscard]] std::string label_of(const RunResult& result);
+
 /// The run of one policy of the scenario. Throws InputError for parameters that do not fit.
 [[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy);
 
