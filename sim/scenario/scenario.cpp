@@ -171,9 +171,9 @@ class ScenarioReader {
     if (!spec_.workload.is_null()) guarded([&] { read_workload_part(); });
     read_expectation();
     diagnostics_.throw_if_errors();
-    if (scenario_.expect)
+    if (scenario_.expect && !overrides_.is_held_to_expectation)
       diagnostics_.warning(scenario_.expect->where,
-                           "`expect` is read, but a run is not held to it");
+                           "a run is not held to `expect`; `plimsoll check` is");
     scenario_.warnings = diagnostics_.warnings();
     return std::move(scenario_);
   }
@@ -215,6 +215,7 @@ class ScenarioReader {
         assignments_.push_back(std::move(*assignment));
     };
     for (auto& [path, value] : spec_.set) add(path.value, path.where, value);
+    for (const auto& [path, value] : overrides_.set_in_file) add(path.value, path.where, value);
     int number = 0;
     for (const auto& assignment : overrides_.set) {
       const std::string origin = fmt::format("--set #{}", ++number);

@@ -20,6 +20,10 @@ struct Overrides {
   std::vector<std::string> policies;  ///< instead of the scenario's
   /// path=value, in order; "--set #1" is the origin of the first value.
   std::vector<std::pair<std::string, std::string>> set;
+  /// What another file changes, before that, in its own places.
+  std::vector<std::pair<Located<std::string>, Node>> set_in_file = {};
+  /// Whether `expect` will be checked; a warning tells of one that will not.
+  bool is_held_to_expectation = false;
 };
 
 struct Scenario {
