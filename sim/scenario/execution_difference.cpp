@@ -148,7 +148,13 @@ std::optional<std::string> first_other_cost(const RecordedExecution& was,
 }  // namespace
 
 std::string explain_difference(const RecordedExecution& was, const RecordedExecution& is) {
-  if (const auto fork = first_fork(was, is)) {
+  const auto fork = first_fork(was, is);
+  // One of the two was not played to its end.
+  if (fork && was.plan == is.plan)
+    return "the same plan gets to another point, so the platform, the workload or the engine "
+           "changed; " +
+           in_words(*fork);
+  if (fork) {
     const std::string text = "another plan; " + in_words(*fork);
     const auto cost = first_other_cost(was, is);
     if (!cost)

@@ -118,15 +118,16 @@ class SuiteReader {
       : document_(document), path_(path), search_(path.parent_path()) {}
 
   Suite run() {
-    auto written = suite_format().read(document_, diagnostics_);
-    diagnostics_.throw_if_errors();
-    suite_.name = written->name;
-    suite_.where = written->where;
-    suite_.improvements_fail = written->improvements_fail;
-    suite_.baseline = baseline_of(*written);
-    usual_.tolerance = with({}, written->tolerance);
-    usual_.records_executions = written->plans;
-    for (const Node& item : written->scenarios) guarded([&] { read_item(item); });
+    // A part that cannot be read does not keep the scenarios from being looked at.
+    const WrittenSuite written =
+        suite_format().read(document_, diagnostics_).value_or(scenarios_alone());
+    suite_.name = written.name;
+    suite_.where = written.where;
+    suite_.improvements_fail = written.improvements_fail;
+    suite_.baseline = baseline_of(written);
+    usual_.tolerance = with({}, written.tolerance);
+    usual_.records_executions = written.plans;
+    for (const Node& item : written.scenarios) guarded([&] { read_item(item); });
     refuse_repeated_names();
     diagnostics_.throw_if_errors();
     suite_.warnings = diagnostics_.warnings();
@@ -139,6 +140,13 @@ class SuiteReader {
     Tolerances tolerance;
     bool records_executions = false;
   };
+
+  [[nodiscard]] WrittenSuite scenarios_alone() const {
+    WrittenSuite written;
+    const Node* scenarios = document_.find("scenarios");
+    if (scenarios != nullptr) written.scenarios = scenarios->items();
+    return written;
+  }
 
   /// Files that are named have errors of their own: collected with all the others.
   void guarded(auto part) {

@@ -46,7 +46,10 @@ std::optional<RecordedExecution> recorded_before(const fs::path& lock, const Rec
                                                  std::string& why) {
   const fs::path path = execution_path(lock, was);
   if (was.execution.empty()) {
-    why = "`plans: true` in the suite would tell where it begins to differ";
+    why = fmt::format(
+        "no execution is recorded to compare with (`plans: true` in the suite "
+        "records those of at most {} steps)",
+        kMostRecordedSteps);
     return std::nullopt;
   }
   try {

@@ -100,6 +100,17 @@ TEST_CASE("costs that changed with the plan are told: they may be why") {
         "why: `f1` takes 12 ms instead of 10 ms");
 }
 
+TEST_CASE("the same plan that ends earlier") {
+  const std::string part = kSteps.substr(0, kSteps.find("15000000000"));
+  const std::string same =
+      "the same plan gets to another point, so the platform, the workload or the engine changed; "
+      "first difference: on gpu at 15 ms, ";
+  CHECK(explain(kPlan + kSteps, kPlan + part) ==
+        same + "nothing more, where the baseline has `b2`");
+  CHECK(explain(kPlan + part, kPlan + kSteps) ==
+        same + "`b2`, where the baseline has nothing more to do");
+}
+
 TEST_CASE("another plan of the same steps") {
   CHECK(explain(kPlan + kSteps, kOther + kSteps) ==
         "another plan of the same steps at the same times: it releases otherwise");

@@ -109,7 +109,8 @@ TEST_CASE("a regression is found, with its place in the lock file") {
   CHECK(words_of(checked.runs[1])[0] == "makespan +7.3 % (59 ms, was 55 ms)");
   CHECK(run.explanation ==
         "the plan is the recorded one, so the platform, the workload or the engine changed; "
-        "`plans: true` in the suite would tell where it begins to differ");
+        "no execution is recorded to compare with (`plans: true` in the suite records those of at "
+        "most 20000 steps)");
 }
 
 TEST_CASE("an improvement is told, and fails only where that is asked for") {
