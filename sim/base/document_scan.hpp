@@ -1,6 +1,7 @@
 /// The scan of a text's bytes before yaml-cpp sees them.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 

@@ -18,6 +18,11 @@ std::error_code last_error() {
   return {errno != 0 ? errno : EIO, std::generic_category()};
 }
 
+[[noreturn]] void refuse_file(const fs::path& path, std::string message) {
+  throw InputError(
+      {{Severity::error, Location{path.string(), 0, 0}, std::move(message), std::string{}}});
+}
+
 }  // namespace
 
 WholeFile::WholeFile(const fs::path& path) : named_(path), target_(path) {
@@ -55,8 +60,27 @@ void WholeFile::done() {
 }
 
 void WholeFile::refuse(const std::error_code& problem) const {
-  throw InputError({{Severity::error, Location{named_.string(), 0, 0},
-                     fmt::format("cannot be written: {}", problem.message()), ""}});
+  refuse_file(named_, fmt::format("cannot be written: {}", problem.message()));
+}
+
+std::string read_whole_file(const fs::path& path, std::uintmax_t most, std::string_view what) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) refuse_file(path, "there is no such file");
+  if (fs::is_directory(status)) refuse_file(path, "is a directory, expected a file");
+  if (!fs::is_regular_file(status)) refuse_file(path, "is not a regular file");
+  const std::uintmax_t size = fs::file_size(path, error);
+  if (error) refuse_file(path, "cannot be read: " + error.message());
+  if (size > most)
+    refuse_file(
+        path, fmt::format("has {} bytes; {} of more than {} bytes are not read", size, what, most));
+  std::ifstream file(path, std::ios::binary);
+  if (!file) refuse_file(path, "cannot be opened; may you read it?");
+  std::string bytes(static_cast<std::size_t>(size), '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(size));
+  if (file.bad() || file.gcount() != static_cast<std::streamsize>(size))
+    refuse_file(path, "cannot be read to its end");
+  return bytes;
 }
 
 void write_whole_file(const fs::path& path, std::string_view bytes) {

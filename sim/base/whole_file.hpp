@@ -1,8 +1,10 @@
-/// Files that are written whole or not at all.
+/// Files that are read and written whole or not at all.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <string_view>
 
 namespace plimsoll {
@@ -36,5 +38,9 @@ class WholeFile {
   std::filesystem::path beside_;  ///< empty where the target is written as it is
   std::ofstream out_;
 };
+/// The bytes of a regular file of at most `most` bytes; `what` names its kind for the message about
+/// a larger one ("plans"). Throws InputError at `path`.
+[[nodiscard]] std::string read_whole_file(const std::filesystem::path& path, std::uintmax_t most,
+                                          std::string_view what);
 
 }  // namespace plimsoll

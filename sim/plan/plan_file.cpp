@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <fstream>
 #include <plan/plan.pb.h>
 #include <utility>
 
@@ -111,27 +110,6 @@ PlanForm form_of(const std::filesystem::path& path) {
   refuse(path.string(), "a plan is a file `*.json`, `*.pb` or `*.bin`");
 }
 
-std::string read_bytes(const std::filesystem::path& path) {
-  const std::string origin = path.string();
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status)) refuse(origin, "there is no such file");
-  if (std::filesystem::is_directory(status)) refuse(origin, "is a directory, expected a file");
-  if (!std::filesystem::is_regular_file(status)) refuse(origin, "is not a regular file");
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error) refuse(origin, "cannot be read: " + error.message());
-  if (size > kMaxPlanBytes)
-    refuse(origin, fmt::format("has {} bytes; plans of more than {} bytes are not read", size,
-                               kMaxPlanBytes));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(origin, "cannot be opened; may you read it?");
-  std::string bytes(static_cast<std::size_t>(size), '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(size));
-  if (file.bad() || file.gcount() != static_cast<std::streamsize>(size))
-    refuse(origin, "cannot be read to its end");
-  return bytes;
-}
-
 }  // namespace
 
 std::string to_bytes(const Plan& plan, PlanForm form, const Workload& workload,
@@ -161,7 +139,8 @@ void write_plan(const Plan& plan, const Workload& workload, const Platform& plat
 Plan read_plan(const std::filesystem::path& path, const Workload& workload,
                const Platform& platform) {
   const PlanForm form = form_of(path);
-  return parse_plan(read_bytes(path), form, path.string(), workload, platform);
+  return parse_plan(read_whole_file(path, kMaxPlanBytes, "plans"), form, path.string(), workload,
+                    platform);
 }
 
 }  // namespace plimsoll

@@ -170,11 +170,6 @@ class Details {
 
 }  // namespace
 
-std::string label_of(const RunResult& result) {
-  if (result.policy_parameters.empty()) return result.policy;
-  return fmt::format("{} ({})", result.policy, result.policy_parameters);
-}
-
 std::optional<Bytes> usable_of(const Scenario& scenario, const std::string& memory) {
   const Memory* found = find_memory(scenario, memory);
   if (!found || found->capacity.is_unlimited()) return std::nullopt;

@@ -10,9 +10,6 @@
 
 namespace plimsoll {
 
-/// "offload/eager (distance: 2)".
-[[nodiscard]] std::string label_of(const RunResult& result);
-
 /// Bytes that plans may use of a memory; nothing where that is unlimited.
 [[nodiscard]] std::optional<Bytes> usable_of(const Scenario& scenario, const std::string& memory);
 

@@ -10,8 +10,11 @@ namespace {
 
 template <class T>
 void check_limits(Limits<T>& limits, const Node& node, Diagnostics& diagnostics) {
-  if (!limits.at_most && !limits.at_least)
-    diagnostics.error(node.where(), "limits nothing; expected `at_most`, `at_least` or both");
+  if (!limits.at_most && !limits.at_least && !limits.equals)
+    diagnostics.error(node.where(),
+                      "limits nothing; expected `equals`, or `at_most`, `at_least` or both");
+  if (limits.equals && (limits.at_most || limits.at_least))
+    diagnostics.error(node.where(), "`equals` says all; expected it without `at_most`, `at_least`");
   if (limits.at_most && limits.at_least && *limits.at_least > *limits.at_most)
     diagnostics.error(node.where(),
                       fmt::format("at_least ({}) is more than at_most ({}): nothing is both",
@@ -23,7 +26,9 @@ Format<Limits<T>> limits_of(const Format<T>& metric) {
   return Record<Limits<T>>("limits", "What a metric may be.")
       .optional("at_most", &Limits<T>::at_most, metric, "the largest value that is fine")
       .optional("at_least", &Limits<T>::at_least, metric, "the least value that is fine")
-      .check({"at_most", "at_least"}, check_limits<T>)
+      .optional("equals", &Limits<T>::equals, metric, "the only value that is fine")
+      .where(&Limits<T>::where)
+      .check({"at_most", "at_least", "equals"}, check_limits<T>)
       .format();
 }
 
@@ -69,7 +74,7 @@ Format<Expectation> expectation_format() {
   using E = Expectation;
   return Record<E>("expectation", "What the results are held to.")
       .where(&E::where)
-      .optional("status", &E::status, status(), "how the run ends")
+      .optional("status", &E::status, located(status()), "how the run ends; default ok")
       .optional("peak_memory", &E::peak_memory, map_of(limits_of<Bytes>()),
                 "by memory: the peak of what is allocated")
       .optional("makespan", &E::makespan, limits_of<Time>(), "of one iteration alone")
@@ -81,6 +86,8 @@ Format<Expectation> expectation_format() {
       .optional("energy", &E::energy, limits_of<Energy>(), "of one iteration")
       .optional("energy_per_sample", &E::energy_per_sample, limits_of<Energy>(), "of one sample")
       .optional("saved", &E::saved, limits_of<Bytes>(), "kept for the backward by policy `none`")
+      .optional("smallest_budget", &E::smallest_budget, limits_of<Bytes>(),
+                "of a planner that finds no plan: what it could meet")
       .format();
 }
 

@@ -7,7 +7,8 @@
 ///     throughput: {at_least: 250 samples/s}
 ///
 /// Each metric has the meaning of its key in the result, and holds for every policy of the
-/// scenario.
+/// scenario. Where no `status` is given, `ok` is expected. `plimsoll check` holds runs to it
+/// (scenario/bounds.hpp).
 #pragma once
 
 #include "base/format.hpp"
@@ -21,10 +22,11 @@
 
 namespace plimsoll {
 
-/// At least one of the two; at_least is not above at_most.
+/// `equals` alone, or at least one of the others; at_least is not above at_most.
 template <class T>
 struct Limits {
-  std::optional<T> at_most, at_least;
+  Location where;
+  std::optional<T> at_most, at_least, equals;
 };
 
 /// Limits by the name of a memory or processor, in the order of the file.
@@ -35,14 +37,14 @@ enum class ExpectedStatus : std::uint8_t { ok, oom, deadlock, infeasible };
 
 struct Expectation {
   Location where;
-  std::optional<ExpectedStatus> status;
+  std::optional<Located<ExpectedStatus>> status;
   NamedLimits<Bytes> peak_memory;  ///< memories.NAME.peak_allocated_bytes
   std::optional<Limits<Time>> makespan, period;
   std::optional<Limits<SampleRate>> throughput;
   std::optional<Limits<Ratio>> overhead;
   NamedLimits<Ratio> bubble;  ///< processors.NAME.bubble
   std::optional<Limits<Energy>> energy, energy_per_sample;
-  std::optional<Limits<Bytes>> saved;
+  std::optional<Limits<Bytes>> saved, smallest_budget;
 };
 
 [[nodiscard]] Format<Expectation> expectation_format();

@@ -270,6 +270,11 @@ const char* status_text(const RunResult& result) {
   return "";
 }
 
+std::string label_of(const RunResult& result) {
+  if (result.policy_parameters.empty()) return result.policy;
+  return fmt::format("{} ({})", result.policy, result.policy_parameters);
+}
+
 RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo* memo) {
   Diagnostics diagnostics;
   const auto bound = bind_policy(policy, diagnostics);

@@ -40,6 +40,9 @@ struct RunResult {
 /// A value as flow YAML, without quotes: "{name: offload/eager, distance: 2}".
 [[nodiscard]] std::string as_written(const Node& node);
 
+/// "offload/eager (distance: 2)".
+[[nodiscard]] std::string label_of(const RunResult& result);
+
 /// The run of one policy of the scenario. Throws InputError for parameters that do not fit. `memo`
 /// is that with which the scenario was read, or nullptr.
 [[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy,

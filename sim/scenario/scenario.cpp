@@ -178,9 +178,9 @@ class ScenarioReader {
     if (!spec_.workload.is_null()) guarded([&] { read_workload_part(); });
     read_expectation();
     diagnostics_.throw_if_errors();
-    if (scenario_.expect)
+    if (scenario_.expect && !overrides_.is_held_to_expectation)
       diagnostics_.warning(scenario_.expect->where,
-                           "`expect` is read, but a run is not held to it");
+                           "a run is not held to `expect`; `plimsoll check` is");
     scenario_.warnings = diagnostics_.warnings();
     return std::move(scenario_);
   }

@@ -17,13 +17,13 @@ bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(kExtension);
 }
 
-/// "platforms", "workloads", or nothing for a file that is neither or cannot be read.
+/// "platforms", "workloads", "scenarios", or nothing for a file that is none or cannot be read.
 std::string kind_of(const fs::path& path) {
   constexpr DocumentLimits kLimits{.bytes = 4 << 20};
   try {
     const Node document = read_document(path, kLimits);
     // A scenario has the other keys, too.
-    if (document.find("scenario") != nullptr) return {};
+    if (document.find("scenario") != nullptr) return "scenarios";
     if (document.find("platform") != nullptr) return "platforms";
     if (document.find("workload") != nullptr) return "workloads";
   } catch (const InputError&) {

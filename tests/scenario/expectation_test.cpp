@@ -39,10 +39,11 @@ TEST_CASE("an expectation is read in its units") {
       "  bubble: {gpu: {at_most: 0.25}}\n"
       "  energy: {at_most: 3 J}\n"
       "  energy_per_sample: {at_most: 1 fJ}\n"
-      "  saved: {at_least: 1 B, at_most: 1 B}\n");
+      "  saved: {at_least: 1 B, at_most: 1 B}\n"
+      "  smallest_budget: {equals: 3 B}\n");
   REQUIRE(scenario.expect);
   const Expectation& expect = *scenario.expect;
-  CHECK(expect.status == ExpectedStatus::infeasible);
+  CHECK(expect.status->value == ExpectedStatus::infeasible);
   REQUIRE(expect.peak_memory.size() == 2);
   CHECK(expect.peak_memory[0].first.value == "hbm");
   // 8 x 2^20
@@ -61,13 +62,15 @@ TEST_CASE("an expectation is read in its units") {
   CHECK(in_joules(*expect.energy->at_most) == 3.0);
   CHECK(expect.energy_per_sample->at_most == Energy(1'000'000));
   CHECK(expect.saved->at_least == expect.saved->at_most);
+  CHECK(expect.smallest_budget->equals == Bytes(3));
+  CHECK(expect.smallest_budget->where == Location{"s.yaml", 17, 20});
 }
 
-TEST_CASE("a run is not held to an expectation, and says so") {
+TEST_CASE("a run is not held to an expectation, and says so; a check is") {
   const Scenario scenario = scenario_with("  saved: {at_most: 1 B}\n");
   REQUIRE(scenario.warnings.size() == 1);
   CHECK(to_text(scenario.warnings[0]) ==
-        "s.yaml:7:3: warning: `expect` is read, but a run is not held to it");
+        "s.yaml:7:3: warning: a run is not held to `expect`; `plimsoll check` is");
 }
 
 TEST_CASE("a wrong expectation is refused where it is wrong") {
@@ -80,7 +83,9 @@ TEST_CASE("a wrong expectation is refused where it is wrong") {
   CHECK(error_of("  makespan: {at_mots: 1 s}\n") ==
         "s.yaml:7:14: error: unknown key `at_mots` in the limits; did you mean `at_most`?");
   CHECK(error_of("  makespan: {}\n") ==
-        "s.yaml:7:13: error: limits nothing; expected `at_most`, `at_least` or both");
+        "s.yaml:7:13: error: limits nothing; expected `equals`, or `at_most`, `at_least` or both");
+  CHECK(error_of("  makespan: {equals: 1 s, at_most: 1 s}\n") ==
+        "s.yaml:7:13: error: `equals` says all; expected it without `at_most`, `at_least`");
   CHECK(error_of("  makespan: {at_least: 2 s, at_most: 1 s}\n") ==
         "s.yaml:7:13: error: at_least (2 s) is more than at_most (1 s): nothing is both");
   CHECK(error_of("  makespan: {at_most: 1}\n").find("has no unit") != std::string::npos);
@@ -98,8 +103,9 @@ TEST_CASE("all errors of an expectation come with those of the other parts") {
 TEST_CASE("the schema of scenarios knows the metrics") {
   const auto schema = nlohmann::json::parse(scenario_schema());
   const auto& metrics = schema.at("properties").at("expect").at("properties");
-  for (const char* metric : {"status", "peak_memory", "makespan", "period", "throughput",
-                             "overhead", "bubble", "energy", "energy_per_sample", "saved"})
+  for (const char* metric :
+       {"status", "peak_memory", "makespan", "period", "throughput", "overhead", "bubble", "energy",
+        "energy_per_sample", "saved", "smallest_budget"})
     CHECK(metrics.contains(metric));
   CHECK(metrics.at("makespan").at("properties").contains("at_most"));
 }

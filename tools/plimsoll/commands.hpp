@@ -10,7 +10,8 @@ class App;
 
 namespace plimsoll {
 
-/// Exit codes: 0 fine; 1 a run says no (oom, deadlock, infeasible); 2 bad input or usage.
+/// Exit codes: 0 fine; 1 a run says no (oom, deadlock, infeasible, regression); 2 bad input or
+/// usage.
 inline constexpr int kExitFine = 0;
 inline constexpr int kExitSaysNo = 1;
 inline constexpr int kExitBadInput = 2;
@@ -23,6 +24,7 @@ struct Command {
 [[nodiscard]] Command run_command(CLI::App& program);
 [[nodiscard]] Command sweep_command(CLI::App& program);
 [[nodiscard]] Command export_command(CLI::App& program);
+[[nodiscard]] Command check_command(CLI::App& program);
 [[nodiscard]] Command list_command(CLI::App& program);
 [[nodiscard]] Command validate_command(CLI::App& program);
 

@@ -24,9 +24,11 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  plimsoll list platforms\n"
     "  plimsoll run scenarios/what-if/vgg19-offload.yaml\n"
+    "  plimsoll check scenarios/regression/policies.yaml\n"
     "  plimsoll validate my-board.yaml\n"
     "`plimsoll COMMAND --help` tells all about a command.\n"
-    "Exit codes: 0 fine; 1 a run says no (oom, deadlock, infeasible); 2 bad input or usage.";
+    "Exit codes: 0 fine; 1 a run says no (oom, deadlock, infeasible, regression); 2 bad input "
+    "or usage.";
 
 int usage_error(const std::string& command, const std::string& message, const std::string& hint) {
   const std::string name = command.empty() ? "plimsoll" : "plimsoll " + command;
@@ -56,7 +58,7 @@ int explain(const CLI::ParseError& error, const CLI::App& program) {
 }
 
 /// The first word is a command, or an option that stands alone.
-int check_command(int argc, const char* const* argv, const std::vector<Command>& commands) {
+int check_first_word(int argc, const char* const* argv, const std::vector<Command>& commands) {
   if (argc < 2) return usage_error("", "a command is missing", "");
   const std::string word = argv[1];
   if (word.starts_with('-')) return kExitFine;
@@ -73,10 +75,10 @@ int run_program(int argc, const char* const* argv) {
   program.footer(kExamples);
   program.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
   program.require_subcommand(1);
-  const std::vector<Command> commands{run_command(program), sweep_command(program),
-                                      export_command(program), list_command(program),
-                                      validate_command(program)};
-  if (const int refused = check_command(argc, argv, commands)) return refused;
+  const std::vector<Command> commands{run_command(program),    sweep_command(program),
+                                      export_command(program), check_command(program),
+                                      list_command(program),   validate_command(program)};
+  if (const int refused = check_first_word(argc, argv, commands)) return refused;
   try {
     program.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -38,11 +38,7 @@ constexpr const char* kExamples =
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
-<<<<<<< HEAD
-  std::string json, trace, plan_out, plan;
-=======
-  std::string json, html, plan_out, plan;
->>>>>>> html
+  std::string json, html, trace, plan_out, plan;
   bool verbose = false, no_color = false;
 };
 
@@ -186,11 +182,8 @@ int run(const RunArguments& arguments) {
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
   if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
-<<<<<<< HEAD
   if (!arguments.trace.empty()) write_trace_of(arguments, outcomes);
-=======
   if (!arguments.html.empty()) write_html_of(arguments, outcomes, html_template);
->>>>>>> html
   if (arguments.json == "-") {
     for (const Outcome& outcome : outcomes) print_diagnostics(outcome.scenario.warnings);
     print(json_of(std::move(outcomes)));

@@ -1,8 +1,10 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "platform/platform_file.hpp"
+#include "scenario/baseline.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
+#include "scenario/suite.hpp"
 #include "scenario/sweep.hpp"
 #include "workload/onnx_file.hpp"
 #include "workload/workload_file.hpp"
@@ -18,9 +20,9 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kExamples =
-    "What a file is follows from its key `scenario`, `sweep`, `platform` or `workload`; NAME.onnx "
-    "is\n"
-    "an ONNX file. Everything that a scenario names is read, too.\n"
+    "What a file is follows from its key `scenario`, `sweep`, `platform`, `workload`, `suite` or "
+    "`lock`;\n"
+    "NAME.onnx is an ONNX file. Everything that a scenario, sweep or suite names is read, too.\n"
     "Examples:\n"
     "  plimsoll validate my-scenario.yaml my-board.yaml\n"
     "  plimsoll validate --schema platform > platform.schema.json      for editors\n"
@@ -44,6 +46,13 @@ std::vector<Diagnostic> validate_scenario(const std::string& file) {
   return scenario.warnings;
 }
 
+std::vector<Diagnostic> validate_suite(const std::string& file) {
+  const Suite suite = load_suite(file);
+  for (const SuiteScenario& it : suite.scenarios)
+    (void)build(it.scenario.workload, it.scenario.workload_options);
+  return suite.warnings;
+}
+
 std::string validate_onnx(const std::string& file) {
   (void)build(WorkloadSource{read_onnx_workload(file)});
   return "ONNX file";
@@ -57,6 +66,14 @@ std::string validate(const std::string& file, std::vector<Diagnostic>& warnings)
     if (document.find("sweep") != nullptr) {
       warnings = load_sweep(file).warnings;
       return "sweep";
+    }
+    if (document.find("suite") != nullptr) {
+      warnings = validate_suite(file);
+      return "suite";
+    }
+    if (document.find("lock") != nullptr) {
+      (void)read_baseline(document);
+      return "lock file";
     }
     // A scenario has the keys `platform` and `workload`, too.
     if (document.find("scenario") != nullptr) {
@@ -76,13 +93,14 @@ std::string validate(const std::string& file, std::vector<Diagnostic>& warnings)
   } catch (const QuantityOverflow&) {
     refuse(file, "its numbers leave the range of 106 days or 9.2 EB");
   }
-  const std::vector<std::string> kinds{"scenario", "sweep", "platform", "workload"};
+  const std::vector<std::string> kinds{"scenario", "sweep", "platform",
+                                       "workload", "suite", "lock"};
   std::string hint;
   for (const Node::Entry& entry : document.entries())
     if (hint.empty()) hint = did_you_mean(entry.key.scalar(), kinds);
   throw InputError({{Severity::error, document.where(),
                      fmt::format("found {}; expected a mapping with `scenario`, `sweep`, "
-                                 "`platform` or `workload`",
+                                 "`platform`, `workload`, `suite` or `lock`",
                                  document.describe()),
                      hint}});
 }
@@ -92,6 +110,7 @@ int print_schema(const std::string& kind) {
   if (kind == "sweep") print(sweep_schema() + '\n');
   if (kind == "platform") print(platform_json_schema() + '\n');
   if (kind == "workload") print(workload_schema() + '\n');
+  if (kind == "suite") print(suite_schema() + '\n');
   return kExitFine;
 }
 
@@ -116,17 +135,18 @@ int run(const ValidateArguments& arguments) {
 
 Command validate_command(CLI::App& program) {
   const auto arguments = std::make_shared<ValidateArguments>();
-  CLI::App* command = program.add_subcommand("validate",
-                                             "Checks scenario, sweep, platform, workload and ONNX "
-                                             "files; tells every error with its place.");
+  CLI::App* command = program.add_subcommand(
+      "validate",
+      "Checks scenario, sweep, platform, workload, suite, lock and ONNX files; tells every error "
+      "with its place.");
   command->footer(kExamples);
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")
       ->check([](const std::string& word) {
         return problem_with_word(
-            word, std::vector<std::string>{"scenario", "sweep", "platform", "workload"});
+            word, std::vector<std::string>{"scenario", "sweep", "platform", "workload", "suite"});
       })
-      ->type_name("scenario|sweep|platform|workload");
+      ->type_name("scenario|sweep|platform|workload|suite");
   return {command, [arguments] { return run(*arguments); }};
 }
 

@@ -1,0 +1,92 @@
+#include "base/whole_file.hpp"
+#include "commands.hpp"
+#include "output.hpp"
+#include "report/annotations.hpp"
+#include "report/junit_report.hpp"
+#include "report/suite_report.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr const char* kExamples =
+    "A suite lists scenarios and is held to its lock file, which `--update` writes: commit both. A "
+    "scenario\n"
+    "with `expect` is a suite of one. docs/regression.md tells all.\n"
+    "Examples:\n"
+    "  plimsoll check scenarios/regression/policies.yaml\n"
+    "  plimsoll check mine.yaml --update                  record what the runs cost now\n"
+    "  plimsoll check *.yaml --junit results.xml --annotations github\n"
+    "Exit codes: 0 all held; 1 a regression, or a record that is missing or stale; 2 bad input, or "
+    "a run\n"
+    "that could not run.";
+
+struct CheckArguments {
+  std::vector<std::string> suites;
+  std::string junit, annotations;
+  CheckOptions options;
+  bool no_color = false;
+};
+
+int exit_code_of(const std::vector<CheckedSuite>& suites) {
+  if (std::ranges::any_of(suites, &CheckedSuite::could_not_run)) return kExitBadInput;
+  return std::ranges::any_of(suites, &CheckedSuite::failed) ? kExitSaysNo : kExitFine;
+}
+
+/// Suites that cannot be read keep none of the others from being checked.
+int run(const CheckArguments& arguments) {
+  Complaints complaints;
+  std::vector<CheckedSuite> suites;
+  for (const std::string& path : arguments.suites)
+    complaints.gather([&] { suites.push_back(check_suite(path, arguments.options)); });
+  if (!arguments.junit.empty() && arguments.junit != "-")
+    write_whole_file(arguments.junit, junit_report(suites));
+  if (arguments.junit == "-") {
+    print(junit_report(suites));
+  } else {
+    const Style style = style_of_output(arguments.no_color);
+    for (std::size_t i = 0; i < suites.size(); ++i)
+      print((i > 0 ? "\n" : "") + suite_report(suites[i], style));
+  }
+  if (!arguments.annotations.empty())
+    for (const CheckedSuite& suite : suites) print(github_annotations(suite));
+  complaints.throw_if_any();
+  return exit_code_of(suites);
+}
+
+}  // namespace
+
+Command check_command(CLI::App& program) {
+  const auto arguments = std::make_shared<CheckArguments>();
+  CLI::App* command = program.add_subcommand(
+      "check", "Holds the runs of a suite to what is expected, and to what is recorded.");
+  command->footer(kExamples);
+  command->add_option("SUITE", arguments->suites, "suites, or scenarios with `expect`")->required();
+  command->add_flag("--update", arguments->options.update,
+                    "record what the runs cost now, and tell what changed");
+  command
+      ->add_option("--junit", arguments->junit,
+                   "write the results as JUnit XML; `-` is standard output")
+      ->type_name("FILE");
+  command
+      ->add_option("--annotations", arguments->annotations,
+                   "print what does not hold as commands of a CI system, too")
+      ->check([](const std::string& word) {
+        return problem_with_word(word, std::vector<std::string>{"github"});
+      })
+      ->type_name("github");
+  command->add_option("--jobs", arguments->options.jobs, "runs at a time; default: all cores")
+      ->check(CLI::Range(1u, 1024u))
+      ->type_name("N");
+  command->add_flag("--no-color", arguments->no_color,
+                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  return {command, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace plimsoll
