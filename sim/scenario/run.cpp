@@ -2,7 +2,11 @@
 
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
+#include "plan/repeated_plan.hpp"
+#include "policy/claims.hpp"
+#include "workload/convolution_workspace.hpp"
 #include "workload/cost_model.hpp"
+#include "workload/gradient_accumulation.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -44,6 +48,10 @@ bool scales_with_batch(const Scenario& scenario) {
   return states_batch(scenario) && !std::holds_alternative<ProfileSpec>(scenario.workload);
 }
 
+bool is_network(const WorkloadSource& workload) {
+  return std::holds_alternative<LayersSpec>(workload) || std::holds_alternative<OnnxSpec>(workload);
+}
+
 /// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
 /// the batch, or where a backward cannot be split.
 Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool split_backward,
@@ -59,6 +67,9 @@ Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool spl
     options.microbatch = batch / microbatches;
   }
   Workload workload = build(scenario.workload, options);
+  add_convolution_workspace(workload, scenario.platform);
+  if (scenario.accumulate)
+    keep_gradients(workload, is_network(scenario.workload) && !options.master_weights);
   workload.microbatches = microbatches;
   return workload;
 }
@@ -99,6 +110,25 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   result.cycle = result.execution.cycle;
   result.claims = result.plan.claims;
   result.bounds = result.plan.bounds;
+}
+
+void check_accumulation(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  if (!scenario.accumulate || !bound.name.starts_with("pipeline/")) return;
+  throw InputError(
+      {{Severity::error, policy.where(),
+        "`accumulate` is for policies of one processor; a pipeline accumulates over its "
+        "`microbatches`",
+        ""}});
+}
+
+/// The plan of one microbatch as one of all that are accumulated, with what is claimed of that.
+Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
+  if (!scenario.accumulate) return plan;
+  Plan whole = repeated(plan, problem.workload, static_cast<std::uint32_t>(*scenario.accumulate));
+  whole.claims = claims_of(whole, problem);
+  whole.claims.chosen = std::move(plan.claims.chosen);
+  whole.claims.left_out = std::move(plan.claims.left_out);
+  return whole;
 }
 
 /// A value as flow YAML.
@@ -147,10 +177,11 @@ void compare_with_reference(RunResult& result, const Scenario& scenario, const N
   }
   const Topology topology(platform);
   const ChainView chain;  // `none` looks at operators only
-  const Planned none =
-      reference_policy(policy).plan(Problem{result.step, chain, platform, topology});
-  result.overhead = relative(*result.metrics.makespan,
-                             makespan_without_limits(std::get<Plan>(none), result.step, platform));
+  const Problem problem{result.step, chain, platform, topology};
+  Planned none = reference_policy(policy).plan(problem);
+  const Plan reference = accumulated(std::move(std::get<Plan>(none)), scenario, problem);
+  result.overhead =
+      relative(*result.metrics.makespan, makespan_without_limits(reference, result.step, platform));
 }
 
 /// Runs `part`; what leaves the range of numbers is the workload's fault, in words.
@@ -172,20 +203,24 @@ RunResult in_range(const Scenario& scenario, auto part) {
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   RunResult result = describe_run(scenario, bound.name);
   result.policy_parameters = parameters_as_written(policy);
-  result.step = build_for(scenario, bound.microbatches, bound.splits_backward, policy.where());
+  check_accumulation(scenario, policy, bound);
+  result.step = build_for(scenario, scenario.accumulate.value_or(bound.microbatches),
+                          bound.splits_backward, policy.where());
   result.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
                            ? result.step.saved_bytes
                            : build(scenario.workload, scenario.workload_options).saved_bytes;
   const ChainView chain = chain_view(result.step);
   const Topology topology(scenario.platform);
   const Stopwatch watch;
-  Planned planned = bound.plan(Problem{result.step, chain, scenario.platform, topology});
+  const Problem problem{result.step, chain, scenario.platform, topology};
+  Planned planned = bound.plan(problem);
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
     result.infeasible = std::move(*infeasible);
     return result;
   }
-  result.plan = std::move(std::get<Plan>(planned));
+  if (scenario.accumulate) share_inputs(result.step);
+  result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
   execute_plan(result, scenario, topology);
   compare_with_reference(result, scenario, policy);
   return result;
@@ -240,13 +275,20 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
   bool split_backward = false;
   result.plan = read_plan_of(scenario, path, split_backward);
-  result.step =
-      build_for(scenario, result.plan.microbatches, split_backward, Location{path.string(), 0, 0});
+  const Location place{path.string(), 0, 0};
+  if (scenario.accumulate && result.plan.microbatches != *scenario.accumulate)
+    throw InputError({{Severity::error, place,
+                       fmt::format("the plan is one of {} microbatches, but the scenario says "
+                                   "`accumulate: {}`",
+                                   result.plan.microbatches, *scenario.accumulate),
+                       ""}});
+  result.step = build_for(scenario, result.plan.microbatches, split_backward, place);
+  if (scenario.accumulate) share_inputs(result.step);
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
   if (!problems.empty()) {
     std::vector<Diagnostic> diagnostics;
     for (const std::string& problem : problems)
-      diagnostics.push_back({Severity::error, Location{path.string(), 0, 0}, problem, ""});
+      diagnostics.push_back({Severity::error, place, problem, ""});
     throw InputError(std::move(diagnostics));
   }
   return in_range(scenario, [&] {

@@ -28,6 +28,9 @@ struct Scenario {
   Platform platform;
   WorkloadSource workload;
   WorkloadOptions workload_options;
+  /// Microbatches before the optimizer of a policy of one processor; a step without it runs its
+  /// mini-batch as one, and makes its gradients anew.
+  std::optional<std::int64_t> accumulate;
   std::vector<Node> policies;  ///< each a name or a mapping, as bind_policy() reads
   std::int64_t iterations = 1;
   std::optional<Expectation> expect;
