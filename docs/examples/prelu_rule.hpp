@@ -11,7 +11,7 @@ inline OperatorEffect prelu(const RuleCall& call) {
   const std::int64_t elements = elements_of(x).count() * call.batch;
   OperatorEffect effect;
   effect.output = x;
-  effect.parameters = {{"slope", Elements{channels_of(x)}}};
+  effect.parameters = {{"slope", {channels_of(x)}}};
   effect.keeps_inputs = true;  // the sign of x decides the gradient of x, its value that of a_c
   effect.forward_flops = Flops{2} * elements;
   effect.backward_flops = Flops{4} * elements;

@@ -87,6 +87,7 @@ struct Processor {
   std::array<std::optional<FlopRate>, kDTypes> compute;  ///< peak by dtype
   std::array<Ratio, kOperatorClasses> efficiency;        ///< default kWhole
   Time launch_overhead;                                  ///< per operator
+  Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   std::optional<PowerStates> power;
   std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power
 };

@@ -55,6 +55,7 @@ Processor make_processor(const ProcessorSpec& spec) {
   processor.efficiency = {e.matmul,      e.convolution, e.attention, e.normalization, e.pooling,
                           e.elementwise, e.embedding,   e.loss,      e.optimizer,     e.other};
   processor.launch_overhead = spec.launch_overhead;
+  processor.convolution_workspace = spec.convolution_workspace;
   processor.power = without_place(spec.power);
   processor.energy_per_flop = without_place(spec.energy_per_flop);
   return processor;

@@ -87,7 +87,8 @@ Format<CachingSettings> caching_settings() {
                                 Bytes::unlimited(), "more than 20 MiB, the size of a segment");
   const std::vector<std::string> keys{"expandable_segments", "max_split_size",
                                       "garbage_collection_threshold"};
-  return Record<Settings>("settings of `caching`", "PyTorch's allocator for CUDA devices (commit 001074d2).")
+  return Record<Settings>("settings of `caching`",
+                          "PyTorch's allocator for CUDA devices (commit 001074d2).")
       .optional("max_split_size", &Settings::max_split_size, oversize,
                 "blocks of this size and more are not cut (unlimited)")
       .optional("roundup_power2_divisions", &Settings::roundup_power2_divisions, divisions(),
@@ -215,6 +216,8 @@ Format<ProcessorSpec> processor_format() {
       .optional("compute", &Spec::compute, compute_format(), "peak rates")
       .optional("efficiency", &Spec::efficiency, efficiency_format(), "shares of the peak")
       .optional("launch_overhead", &Spec::launch_overhead, latency(), "per operator (0 s)")
+      .optional("convolution_workspace", &Spec::convolution_workspace, quantity<Bytes>(),
+                "the most that its library takes for one convolution (0 B)")
       .optional("power", &Spec::power, located(power_states()), "by state")
       .optional("energy_per_flop", &Spec::energy_per_flop, located(quantity<EnergyPerFlop>()),
                 "instead of an active power")

@@ -63,6 +63,7 @@ struct ProcessorSpec {
   ComputeSpec compute;
   EfficiencySpec efficiency;
   Time launch_overhead;
+  Bytes convolution_workspace;
   std::optional<Located<PowerStates>> power;
   std::optional<Located<EnergyPerFlop>> energy_per_flop;
 };

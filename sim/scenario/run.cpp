@@ -2,9 +2,13 @@
 
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
+#include "plan/repeated_plan.hpp"
 #include "platform/without_limits.hpp"
+#include "policy/claims.hpp"
 #include "scenario/memo.hpp"
+#include "workload/convolution_workspace.hpp"
 #include "workload/cost_model.hpp"
+#include "workload/gradient_accumulation.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -41,6 +45,10 @@ bool scales_with_batch(const Scenario& scenario) {
   return states_batch(scenario) && !std::holds_alternative<ProfileSpec>(scenario.workload);
 }
 
+bool is_network(const WorkloadSource& workload) {
+  return std::holds_alternative<LayersSpec>(workload) || std::holds_alternative<OnnxSpec>(workload);
+}
+
 /// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
 /// the batch, or where a backward cannot be split.
 Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool split_backward,
@@ -56,6 +64,9 @@ Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool spl
     options.microbatch = batch / microbatches;
   }
   Workload workload = build(scenario.workload, options);
+  add_convolution_workspace(workload, scenario.platform);
+  if (scenario.workload_options.accumulate)
+    keep_gradients(workload, is_network(scenario.workload) && !options.master_weights);
   workload.microbatches = microbatches;
   return workload;
 }
@@ -98,6 +109,26 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   result.bounds = result.plan.bounds;
 }
 
+void check_accumulation(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  if (!scenario.workload_options.accumulate || !bound.name.starts_with("pipeline/")) return;
+  throw InputError(
+      {{Severity::error, policy.where(),
+        "`accumulate` is for policies of one processor; a pipeline accumulates over its "
+        "`microbatches`",
+        ""}});
+}
+
+/// The plan of one microbatch as one of all that are accumulated, with what is claimed of that.
+Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
+  const auto microbatches = scenario.workload_options.accumulate;
+  if (!microbatches) return plan;
+  Plan whole = repeated(plan, problem.workload, static_cast<std::uint32_t>(*microbatches));
+  whole.claims = claims_of(whole, problem);
+  whole.claims.chosen = std::move(plan.claims.chosen);
+  whole.claims.left_out = std::move(plan.claims.left_out);
+  return whole;
+}
+
 std::string parameters_as_written(const Node& policy) {
   std::vector<std::string> parts;
   for (const auto& [key, value] : policy.entries())
@@ -119,11 +150,13 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
 }
 
 /// The makespan of `none` on unlimited memory, on the processor that `policy` runs on.
-Time reference_makespan(const Workload& step, const Platform& platform, const Node& policy) {
-  const Topology topology(platform);
+Time reference_makespan(const Workload& step, const Scenario& scenario, const Node& policy) {
+  const Topology topology(scenario.platform);
   const ChainView chain;  // `none` looks at operators only
-  const Planned none = reference_policy(policy).plan(Problem{step, chain, platform, topology});
-  return makespan_without_limits(std::get<Plan>(none), step, platform);
+  const Problem problem{step, chain, scenario.platform, topology};
+  Planned none = reference_policy(policy).plan(problem);
+  const Plan reference = accumulated(std::move(std::get<Plan>(none)), scenario, problem);
+  return makespan_without_limits(reference, step, scenario.platform);
 }
 
 /// Against `none` on unlimited memory; for pipelines against the same schedule on unlimited memory,
@@ -142,7 +175,7 @@ void compare_with_reference(RunResult& result, const Scenario& scenario, const N
     return;
   }
   const auto run_reference = [&] {
-    return std::make_shared<const Time>(reference_makespan(result.step, platform, policy));
+    return std::make_shared<const Time>(reference_makespan(result.step, scenario, policy));
   };
   const Node* on = policy.is_mapping() ? policy.find("on") : nullptr;
   const auto reference =
@@ -171,7 +204,9 @@ RunResult in_range(const Scenario& scenario, auto part) {
 
 BuiltStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   BuiltStep step;
-  step.workload = build_for(scenario, bound.microbatches, bound.splits_backward, policy.where());
+  const std::int64_t microbatches =
+      scenario.workload_options.accumulate.value_or(bound.microbatches);
+  step.workload = build_for(scenario, microbatches, bound.splits_backward, policy.where());
   step.chain = chain_view(step.workload);
   step.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
                          ? step.workload.saved_bytes
@@ -189,28 +224,35 @@ BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundP
   return step;
 }
 
+/// Of the platform, a step depends on the convolution workspaces alone.
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
-  return fmt::format("{} {}{}", bound.microbatches, bound.splits_backward ? "split " : "",
-                     key_text(scenario.workload_key));
+  Bytes workspace;
+  for (const Processor& processor : scenario.platform.processors)
+    workspace = std::max(workspace, processor.convolution_workspace);
+  return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
+                     workspace.count(), key_text(scenario.workload_key));
 }
 
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                     ScenarioMemo* memo) {
   RunResult result = describe_run(scenario, bound.name);
   result.policy_parameters = parameters_as_written(policy);
+  check_accumulation(scenario, policy, bound);
   const std::string step_key = step_key_of(scenario, bound);
   auto [workload, chain, saved_bytes] = recall_step(scenario, policy, bound, memo, step_key);
   result.step = std::move(workload);
   result.saved_bytes = saved_bytes;
   const Topology topology(scenario.platform);
   const Stopwatch watch;
-  Planned planned = bound.plan(Problem{result.step, chain, scenario.platform, topology});
+  const Problem problem{result.step, chain, scenario.platform, topology};
+  Planned planned = bound.plan(problem);
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
     result.infeasible = std::move(*infeasible);
     return result;
   }
-  result.plan = std::move(std::get<Plan>(planned));
+  if (scenario.workload_options.accumulate) share_inputs(result.step);
+  result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
   execute_plan(result, scenario, topology);
   compare_with_reference(result, scenario, policy, step_key, memo);
   return result;
@@ -292,13 +334,21 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
   bool split_backward = false;
   result.plan = read_plan_of(scenario, path, split_backward);
-  result.step =
-      build_for(scenario, result.plan.microbatches, split_backward, Location{path.string(), 0, 0});
+  const Location place{path.string(), 0, 0};
+  if (scenario.workload_options.accumulate &&
+      result.plan.microbatches != *scenario.workload_options.accumulate)
+    throw InputError({{Severity::error, place,
+                       fmt::format("the plan is one of {} microbatches, but the scenario says "
+                                   "`accumulate: {}`",
+                                   result.plan.microbatches, *scenario.workload_options.accumulate),
+                       ""}});
+  result.step = build_for(scenario, result.plan.microbatches, split_backward, place);
+  if (scenario.workload_options.accumulate) share_inputs(result.step);
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
   if (!problems.empty()) {
     std::vector<Diagnostic> diagnostics;
     for (const std::string& problem : problems)
-      diagnostics.push_back({Severity::error, Location{path.string(), 0, 0}, problem, ""});
+      diagnostics.push_back({Severity::error, place, problem, ""});
     throw InputError(std::move(diagnostics));
   }
   return in_range(scenario, [&] {

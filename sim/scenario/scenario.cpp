@@ -15,6 +15,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kMaxIterations = 1'000'000;
+constexpr std::int64_t kMaxAccumulated = 10'000;
 constexpr std::size_t kMaxPolicies = 1000;
 
 struct RunSpec {
@@ -37,6 +38,10 @@ struct WorkloadReference {
   std::optional<std::int64_t> batch;
   std::optional<DType> dtype;
   std::optional<Optimizer> optimizer;
+  std::optional<Trained> trained;
+  std::optional<Located<std::string>> trained_from;
+  std::optional<Located<bool>> master_weights;
+  std::optional<std::int64_t> accumulate;
   std::optional<Loss> loss;
   NamedIntegers with;
 };
@@ -74,6 +79,14 @@ Format<WorkloadReference> reference_format() {
       .optional("dtype", &WorkloadReference::dtype, dtype_format(),
                 "default fp32 (an ONNX file: its own)")
       .optional("optimizer", &WorkloadReference::optimizer, optimizer_format(), "default none")
+      .optional("trained", &WorkloadReference::trained, trained_format(),
+                "of layers that do not say it themselves; default all")
+      .optional("trained_from", &WorkloadReference::trained_from, located(name()),
+                "the first layer that is trained; default the first of all")
+      .optional("master_weights", &WorkloadReference::master_weights, located(boolean()),
+                "fp32 copies of parameters in fp16 or bf16; default false")
+      .optional("accumulate", &WorkloadReference::accumulate, integer(1, kMaxAccumulated),
+                "microbatches before the optimizer, which keep gradients between them")
       .optional("loss", &WorkloadReference::loss, loss_format(), "default cross-entropy")
       .optional("with", &WorkloadReference::with, with_format(),
                 "numbers that the network file lets one choose")
@@ -447,10 +460,14 @@ class ScenarioReader {
       return;
     }
     scenario_.workload_options = {.batch = fields->batch,
+                                  .accumulate = fields->accumulate,
                                   .dtype = fields->dtype,
                                   .optimizer = fields->optimizer,
                                   .loss = fields->loss,
-                                  .with = fields->with};
+                                  .with = fields->with,
+                                  .trained = fields->trained,
+                                  .trained_from = fields->trained_from};
+    if (fields->master_weights) use_master_weights(*fields->master_weights);
     if (fields->model && fields->model->value.ends_with(".onnx"))
       diagnostics_.error(
           fields->model->where,
@@ -463,6 +480,14 @@ class ScenarioReader {
     if (fields->profile && !std::holds_alternative<ProfileSpec>(scenario_.workload))
       diagnostics_.error(fields->profile->where,
                          fmt::format("`{}` is no profile; name it under `model`", named->value));
+  }
+
+  void use_master_weights(const Located<bool>& wanted) {
+    scenario_.workload_options.master_weights = wanted.value;
+    if (wanted.value && scenario_.workload_options.dtype.value_or(DType::fp32) == DType::fp32)
+      diagnostics_.error(wanted.where,
+                         "`master_weights` are copies of parameters in fp16 or bf16; expected one "
+                         "of these as `dtype`");
   }
 
   /// A path relative to the scenario; nothing in the file itself can be set.

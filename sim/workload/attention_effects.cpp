@@ -36,6 +36,7 @@ OperatorEffect attention_context(const RuleCall& call) {
   OperatorEffect effect;
   effect.output = {qkv[0], features};
   effect.keeps_inputs = true;
+  effect.inputs = OperatorEffect::Inputs::partner;
   multiply(effect, elements_of({qkv[0], qkv[0], features}) * call.batch);
   return effect;
 }
@@ -53,6 +54,7 @@ OperatorEffect product(const RuleCall& call) {
                      " and " + to_text(right));
   effect.output.back() = right.back();
   effect.keeps_inputs = true;
+  effect.inputs = OperatorEffect::Inputs::partner;
   multiply(effect, count(call, effect.output) * left.back());
   return effect;
 }

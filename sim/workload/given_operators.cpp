@@ -56,7 +56,7 @@ GivenParameters add_parameters(WorkloadBuilder& builder, const std::string& owne
   given.gradient = builder.add(Tensor{owner + ".parameters.gradient", bytes, TensorClass::gradient,
                                       Lifetime::accumulated, kNoTensor});
   given.resident.push_back(given.parameters);
-  if (const std::int64_t states = states_of(optimizer); states > 0)
+  if (const std::int64_t states = states_of(optimizer).value_or(0); states > 0)
     given.resident.push_back(
         builder.add(Tensor{owner + ".optimizer_state", bytes * states, TensorClass::optimizer_state,
                            Lifetime::resident, kNoTensor}));

@@ -10,10 +10,11 @@ class Lister {
 
   std::vector<KeptTensor> list() {
     for (const NetworkOperator& op : network_.operators) {
-      if (op.effect.keeps_inputs)
-        for (const std::uint32_t input : op.inputs) add_value(op, "x", input);
-      if (op.effect.keeps_output) add_value(op, "y", op.output);
-      for (const KeptExtra& extra : op.effect.extras) add_extra(op, extra);
+      for (const std::uint32_t input : op.kept) add_value(op, "x", input);
+      if (op.keeps_output) add_value(op, "y", op.output);
+      if (op.keeps_extras)
+        for (const KeptExtra& extra : op.effect.extras) add_extra(op, extra);
+      if (op.pool != kNoValue && op.has_backward) add_indices(op);
     }
     return std::move(kept_);
   }
@@ -35,6 +36,13 @@ class Lister {
   void add_extra(const NetworkOperator& op, const KeptExtra& extra) {
     const Bytes size = bytes(extra, network_.element);
     kept_.push_back({op.name, op.rule->kind, extra.name, extra.dims, extra.type, size, size});
+  }
+
+  /// Those of the pooling, which keeps them where it has a backward of its own.
+  void add_indices(const NetworkOperator& op) {
+    const NetworkOperator& pool = network_.operators[op.pool];
+    add_extra(op, pool.effect.extras.front());
+    kept_.back().is_shared = pool.keeps_extras;
   }
 
   const Network& network_;

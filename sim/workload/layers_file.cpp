@@ -60,8 +60,10 @@ class LayerReader {
         read_into(layer_.name, name(), entry.value);
       else if (key == "from")
         read_into(layer_.from, located(name()), entry.value);
-      else if (key == "tied" && layer_.kind == "linear")
-        read_into(layer_.tied, located(name()), entry.value);
+      else if (key == "trained")
+        read_into(layer_.trained, trained_format(), entry.value);
+      else if (rule_ != nullptr && !rule_->link.empty() && key == rule_->link)
+        read_into(layer_.link, located(name()), entry.value);
       else if (rule_ != nullptr && !rule_->second_input.empty() && key == rule_->second_input)
         read_into(layer_.second_input, located(name()), entry.value);
       else if (rule_ != nullptr && !rule_->input_list.empty() && key == rule_->input_list)
@@ -251,12 +253,18 @@ class LayersChecker {
       check_layers(block.layers, numbers);
     }
     for (const Argument& dim : network_.input.shape) check_expression(dim, constants_);
-    check_layers(network_.layers, constants_);
+    const std::set<std::string> values = check_layers(network_.layers, constants_);
+    for (const Located<std::string>& name : network_.auxiliary)
+      if (!values.contains(name.value))
+        diagnostics_.error(name.where, "no value of `layers` is named `" + name.value + "`",
+                           suggest(name.value, values));
     check_recursion();
   }
 
  private:
-  void check_layers(const std::vector<LayerSpec>& layers, std::set<std::string> numbers) {
+  /// The names of values in the end.
+  std::set<std::string> check_layers(const std::vector<LayerSpec>& layers,
+                                     std::set<std::string> numbers) {
     numbers.insert(std::string(kChannelsIn));
     std::set<std::string> values = {std::string(kBlockInput)};
     bool all_values_known = true;
@@ -272,6 +280,7 @@ class LayersChecker {
       if (!layer.name.empty() && !values.insert(layer.name).second)
         diagnostics_.error(layer.where, "the name `" + layer.name + "` is taken");
     }
+    return values;
   }
 
   void check_expression(const Argument& argument, const std::set<std::string>& numbers) {
@@ -307,6 +316,7 @@ class LayersChecker {
     };
     need(rule->second_input, layer.second_input.has_value());
     need(rule->input_list, !layer.parts.empty());
+    if (rule->link == kPool) need(kPool, layer.link.has_value());
     if (layer.from && !rule->input_list.empty())
       diagnostics_.error(layer.where, "`" + layer.kind + "` reads `" +
                                           std::string(rule->input_list) + "`, not `from`");
@@ -392,6 +402,8 @@ Format<LayersSpec> layers_format() {
       .optional("with", &LayersSpec::with, with_format(), "numbers that a scenario may override")
       .optional("blocks", &LayersSpec::blocks, blocks_format(), "named lists of layers")
       .required("layers", &LayersSpec::layers, layer_list_format(), "in order of execution")
+      .optional("auxiliary", &LayersSpec::auxiliary, list_of(located(name()), 1, kMaxLayers),
+                "named values with a loss of their own, times a number")
       .optional("loss", &LayersSpec::loss, loss_format(), "default cross-entropy")
       .optional("batch", &LayersSpec::batch, batch_format(), "default 1")
       .optional("optimizer", &LayersSpec::optimizer, optimizer_format(), "default none")

@@ -19,10 +19,11 @@
 ///   loss: cross-entropy
 ///
 /// A layer reads the one before it, or the value named by `from`; `name` names what it makes. In a
-/// block `input` is what the block reads; names are local to a block. An argument is a whole number
-/// or an expression (workload/expression.hpp) of the names of `with`, of the block's own, and of
-/// `in`, the channels that the layer reads; the first argument may be given alone. `repeat: 0`
-/// leaves a layer out.
+/// block `input` is what the block reads; names are local to a block. `trained` says which of its
+/// parameters are trained, for a block those of all its layers that do not say it themselves. An
+/// argument is a whole number or an expression (workload/expression.hpp) of the names of `with`, of
+/// the block's own, and of `in`, the channels that the layer reads; the first argument may be given
+/// alone. `repeat: 0` leaves a layer out.
 #pragma once
 
 #include "workload/expression.hpp"
@@ -47,10 +48,11 @@ struct LayerSpec {
   Location where;
   std::string kind;  ///< an operator (workload/operator_rules.hpp) or a block
   std::string name;  ///< of its output; empty where it has none
-  std::optional<Located<std::string>> from, second_input, tied;
+  std::optional<Located<std::string>> from, second_input, link;
   std::vector<Located<std::string>> parts;
   std::optional<Argument> repeat;
   std::vector<Argument> arguments;
+  std::optional<Trained> trained;
   bool is_read = true;  ///< false: a part could not be read, and may be anything
 };
 
@@ -73,6 +75,7 @@ struct LayersSpec {
   NamedIntegers with;
   std::map<std::string, BlockSpec> blocks;  ///< the standard blocks included
   std::vector<LayerSpec> layers;
+  std::vector<Located<std::string>> auxiliary;  ///< values with a loss of their own
   std::optional<Loss> loss;
   std::optional<std::int64_t> batch;
   std::optional<Optimizer> optimizer;

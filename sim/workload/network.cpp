@@ -2,6 +2,7 @@
 
 #include "workload/layer_error.hpp"
 #include "workload/network_builder.hpp"
+#include "workload/trained_layers.hpp"
 #include "workload/training_step.hpp"
 
 #include <algorithm>
@@ -20,8 +21,9 @@ struct Scope {
   std::string prefix;
   Numbers numbers;
   std::map<std::string, std::uint32_t> values;     ///< named values
-  std::map<std::string, std::uint32_t> operators;  ///< named operators, for tied weights
+  std::map<std::string, std::uint32_t> operators;  ///< named operators, for links
   std::map<std::string, std::uint32_t> counts;     ///< layers so far, by kind
+  std::optional<Trained> trained;                  ///< said by a block around it
 };
 
 [[noreturn]] void fail(const Location& where, const std::string& message,
@@ -37,7 +39,8 @@ class Expander {
   Expander(const LayersSpec& layers, const WorkloadOptions& options)
       : layers_(layers),
         builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
-                 bytes_per_element(options.dtype.value_or(DType::fp32))) {
+                 bytes_per_element(options.dtype.value_or(DType::fp32))),
+        trained_(options) {
     loss_ = options.loss.value_or(layers.loss.value_or(Loss::cross_entropy));
     set_constants(options.with);
   }
@@ -49,6 +52,10 @@ class Expander {
     scope.values.emplace(kBlockInput, current_);
     add_layers(layers_.layers, scope);
     at(layers_.where, "the loss", [&] { builder_.add_loss(loss_, current_, scope.prefix); });
+    for (const Located<std::string>& name : layers_.auxiliary)
+      at(name.where, "the loss of `" + name.value + "`",
+         [&] { builder_.add_loss(loss_, scope.values.at(name.value), name.value + "/", true); });
+    trained_.check();
     return builder_.take();
   }
 
@@ -147,6 +154,7 @@ class Expander {
                  const std::string& name) {
     Scope scope;
     scope.prefix = name + "/";
+    scope.trained = layer.trained ? layer.trained : outer.trained;
     scope.numbers = constants_;
     outer.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(current_));
     for (const auto& entry : block.with)
@@ -180,22 +188,27 @@ class Expander {
               : std::ranges::find(arguments, argument.name, [](const auto& a) { return a.first; });
       slot->second = number(argument, scope.numbers);
     }
-    std::uint32_t tied = kNoValue;
-    if (layer.tied) tied = tied_operator(*layer.tied, scope);
+    std::uint32_t link = kNoValue;
+    if (layer.link) link = linked_operator(rule, *layer.link, scope);
+    builder_.train(trained_.of(name, layer.trained ? layer.trained : scope.trained));
     const std::uint32_t output =
-        builder_.apply(rule, std::move(arguments), std::move(inputs), name, tied);
+        builder_.apply(rule, std::move(arguments), std::move(inputs), name, link);
     if (output != kNoValue) current_ = output;
   }
 
-  static std::uint32_t tied_operator(const Located<std::string>& tied, const Scope& scope) {
-    const auto owner = scope.operators.find(tied.value);
-    if (owner == scope.operators.end())
-      throw LayerError("`tied` names no earlier layer with a weight: `" + tied.value + "`");
-    return owner->second;
+  static std::uint32_t linked_operator(const OperatorRule& rule, const Located<std::string>& link,
+                                       const Scope& scope) {
+    const auto found = scope.operators.find(link.value);
+    if (found == scope.operators.end())
+      throw LayerError("`" + std::string(rule.link) + "` names no earlier layer " +
+                       (rule.link == kTied ? "with a weight" : "that pools") + ": `" + link.value +
+                       "`");
+    return found->second;
   }
 
   const LayersSpec& layers_;
   NetworkBuilder builder_;
+  TrainedLayers trained_;
   Numbers constants_;
   Loss loss_ = Loss::cross_entropy;
   std::uint32_t current_ = 0;

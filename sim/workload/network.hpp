@@ -32,6 +32,12 @@ struct NetworkStorage {
 
 inline constexpr std::uint32_t kNoValue = 0xFFFFFFFF;
 
+/// Of a value, and of its views.
+struct NetworkGradient {
+  Bytes bytes;
+  bool is_made = false;  ///< something before it is trained
+};
+
 struct NetworkOperator {
   std::string name;
   const OperatorRule* rule = nullptr;
@@ -39,16 +45,26 @@ struct NetworkOperator {
   std::vector<std::uint32_t> inputs;  ///< values
   std::uint32_t output = kNoValue;
   std::uint32_t tied = kNoValue;  ///< the operator whose weight this one uses as its own
+  std::uint32_t pool = kNoValue;  ///< the pooling whose indices it reads
+  /// Of each parameter the part that is trained: no dimensions where none is.
+  std::vector<Dims> trained;
+  bool has_backward = false;        ///< something before or in it is trained
+  std::vector<std::uint32_t> kept;  ///< those of `inputs` that its backward reads
+  bool keeps_output = false, keeps_extras = false;
+  bool is_undone = false;  ///< a pooling whose indices a later operator reads
 };
 
 struct Network {
   std::vector<NetworkValue> values;
   std::vector<NetworkStorage> storages;
   std::vector<NetworkOperator> operators;
-  std::vector<Bytes> gradients;  ///< sizes, by NetworkValue::gradient
+  std::vector<NetworkGradient> gradients;  ///< by NetworkValue::gradient
   std::int64_t batch = 1;
   std::int64_t element = 4;
 };
+
+/// Whether the weight of `op`, its own or a tied one, is trained.
+[[nodiscard]] bool trains_weight(const Network& network, const NetworkOperator& op);
 
 /// Throws InputError at the first layer that does not fit.
 [[nodiscard]] Network expand(const LayersSpec& layers, const WorkloadOptions& options);

@@ -2,6 +2,8 @@
 
 #include "workload/layer_error.hpp"
 
+#include <algorithm>
+
 namespace plimsoll {
 namespace {
 
@@ -13,7 +15,36 @@ void check_dims(const Dims& dims) {
       throw LayerError("a shape of " + to_text(dims) + ", but dimensions are from 1 to 1e12");
 }
 
+/// Rounded up.
+std::int64_t share_of(std::int64_t channels, Ratio share) {
+  __extension__ using Wide = __int128;
+  const Wide parts = Wide{channels} * share.count() + kWhole.count() - 1;
+  return static_cast<std::int64_t>(parts / kWhole.count());
+}
+
+bool is_bias(const std::string& parameter) {
+  return parameter.starts_with("bias");
+}
+
+/// No dimensions where nothing is trained. A share is one of the first dimension: the output
+/// channels of a weight.
+Dims trained_part(const std::string& parameter, const Dims& dims, const Trained& trained) {
+  if (trained.what == Trained::What::none) return {};
+  if (is_bias(parameter)) return dims;
+  if (trained.what == Trained::What::bias) return {};
+  Dims part = dims;
+  if (dims.size() > 1) part.front() = share_of(dims.front(), trained.share);
+  return part;
+}
+
 }  // namespace
+
+bool trains_weight(const Network& network, const NetworkOperator& op) {
+  if (op.tied != kNoValue && !network.operators[op.tied].trained.front().empty()) return true;
+  for (std::size_t p = 0; p < op.trained.size(); ++p)
+    if (!is_bias(op.effect.parameters[p].first) && !op.trained[p].empty()) return true;
+  return false;
+}
 
 NetworkBuilder::NetworkBuilder(std::int64_t batch, std::int64_t element) {
   network_.batch = batch;
@@ -25,8 +56,8 @@ std::uint32_t NetworkBuilder::add_value(NetworkValue value) {
   return static_cast<std::uint32_t>(network_.values.size() - 1);
 }
 
-std::uint32_t NetworkBuilder::add_gradient(Bytes bytes) {
-  network_.gradients.push_back(bytes);
+std::uint32_t NetworkBuilder::add_gradient(Bytes bytes, bool is_made) {
+  network_.gradients.push_back({bytes, is_made});
   return static_cast<std::uint32_t>(network_.gradients.size() - 1);
 }
 
@@ -39,7 +70,7 @@ std::uint32_t NetworkBuilder::add_input(std::string name, Dims dims, bool indice
   storage.bytes =
       Bytes{bytes_of(type, network_.element)} * network_.batch * elements_of(dims).count();
   const auto index = static_cast<std::uint32_t>(network_.storages.size());
-  const std::uint32_t gradient = add_gradient(storage.bytes);
+  const std::uint32_t gradient = add_gradient(storage.bytes, false);
   network_.storages.push_back(std::move(storage));
   return add_value({std::move(dims), index, gradient, 0, indices});
 }
@@ -54,7 +85,7 @@ std::uint32_t NetworkBuilder::view(std::uint32_t value, Dims dims) {
 
 std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments arguments,
                                     std::vector<std::uint32_t> inputs, const std::string& name,
-                                    std::uint32_t tied) {
+                                    std::uint32_t link) {
   RuleCall call;
   call.arguments = std::move(arguments);
   for (const std::uint32_t input : inputs) {
@@ -67,15 +98,58 @@ std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments argu
   call.can_update = !first.is_input && !first.kept && !reads_twice;
   call.batch = network_.batch;
   call.element = network_.element;
-  NetworkOperator op{name, &rule, rule.apply(call), std::move(inputs), kNoValue, tied};
+  NetworkOperator op;
+  op.name = name;
+  op.rule = &rule;
+  op.inputs = std::move(inputs);
+  (rule.link == kPool ? op.pool : op.tied) = link;
+  if (op.pool != kNoValue) undo_pool(op, call);
+  op.effect = rule.apply(call);
   check_dims(op.effect.output);
-  if (tied != kNoValue) tie(op);
+  if (op.tied != kNoValue) tie(op);
+  for (const auto& [parameter, dims] : op.effect.parameters)
+    op.trained.push_back(trained_part(parameter, dims, trained_));
+  find_kept(op);
   if (op.effect.form == OperatorEffect::Form::in_place && !call.can_update)
     throw LayerError("cannot work in place: `" + first.name + "` is needed elsewhere");
   add_output(op, call.bytes(op.effect.output));
   const std::uint32_t output = op.output;
   if (op.effect.form != OperatorEffect::Form::view) network_.operators.push_back(std::move(op));
   return output;
+}
+
+/// The shapes of the pooling; its indices stay whether or not its own backward reads them.
+void NetworkBuilder::undo_pool(const NetworkOperator& op, RuleCall& call) {
+  NetworkOperator& pool = network_.operators[op.pool];
+  if (pool.rule->kind != "max_pool")
+    throw LayerError("`pool` names `" + pool.name + "`, which is a " +
+                     std::string(pool.rule->kind) + "; expected a max_pool");
+  pool.is_undone = true;
+  call.pooled_from = network_.values[pool.inputs.front()].dims;
+  call.pooled_to = pool.effect.output;
+}
+
+/// What the backward reads follows from what is trained before the operator, and in it.
+void NetworkBuilder::find_kept(NetworkOperator& op) const {
+  using Inputs = OperatorEffect::Inputs;
+  const OperatorEffect& effect = op.effect;
+  const auto has_gradient = [&](std::uint32_t input) {
+    return network_.gradients[network_.values[input].gradient].is_made;
+  };
+  const bool trains_weights = trains_weight(network_, op);
+  op.has_backward = trains_weights || std::ranges::any_of(op.inputs, has_gradient) ||
+                    std::ranges::any_of(op.trained, [](const Dims& dims) { return !dims.empty(); });
+  if (!op.has_backward) return;
+  const bool reads = effect.inputs != Inputs::weight || trains_weights;
+  op.keeps_output = effect.keeps_output;
+  op.keeps_extras = reads;
+  if (!effect.keeps_inputs || !reads) return;
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    bool is_read = effect.inputs != Inputs::partner;
+    for (std::size_t j = 0; j < op.inputs.size(); ++j)
+      is_read = is_read || (j != i && has_gradient(op.inputs[j]));
+    if (is_read) op.kept.push_back(op.inputs[i]);
+  }
 }
 
 void NetworkBuilder::check_current(const NetworkValue& value, const OperatorRule& rule) const {
@@ -93,7 +167,7 @@ void NetworkBuilder::check_current(const NetworkValue& value, const OperatorRule
 void NetworkBuilder::tie(NetworkOperator& op) const {
   const auto& theirs = network_.operators[op.tied].effect.parameters;
   auto& ours = op.effect.parameters;
-  if (theirs.empty() || theirs.front().second != ours.front().second)
+  if (theirs.empty() || elements_of(theirs.front().second) != elements_of(ours.front().second))
     throw LayerError("`tied`: the weight of `" + network_.operators[op.tied].name +
                      "` has another number of elements");
   ours.erase(ours.begin());
@@ -104,11 +178,13 @@ void NetworkBuilder::add_output(NetworkOperator& op, Bytes bytes) {
   const NetworkValue first = network_.values[op.inputs.front()];
   NetworkValue output{op.effect.output, first.storage, first.gradient,
                       first.version,    false,         first.part};
+  output.part = output.part || (op.effect.form == Form::view &&
+                                elements_of(op.effect.output) < elements_of(first.dims));
   if (op.effect.form == Form::no_output) {
     keep_inputs(op);
     return;
   }
-  if (op.effect.form != Form::view) output.gradient = add_gradient(bytes);
+  if (op.effect.form != Form::view) output.gradient = add_gradient(bytes, op.has_backward);
   if (op.effect.form == Form::fresh) {
     output.part = false;
     output.storage = static_cast<std::uint32_t>(network_.storages.size());
@@ -124,13 +200,12 @@ void NetworkBuilder::add_output(NetworkOperator& op, Bytes bytes) {
     storage.changed_by = op.name;
   }
   keep_inputs(op);
-  if (op.effect.keeps_output) network_.storages[output.storage].kept = true;
+  if (op.keeps_output) network_.storages[output.storage].kept = true;
   op.output = add_value(std::move(output));
 }
 
 void NetworkBuilder::keep_inputs(const NetworkOperator& op) {
-  if (!op.effect.keeps_inputs) return;
-  for (const std::uint32_t input : op.inputs)
+  for (const std::uint32_t input : op.kept)
     network_.storages[network_.values[input].storage].kept = true;
 }
 

@@ -20,11 +20,13 @@ class NetworkBuilder {
   std::uint32_t add_input(std::string name, Dims dims, bool indices);
   /// The same bytes in another shape, or, with fewer elements, a part of them.
   std::uint32_t view(std::uint32_t value, Dims dims);
-  /// Adds the operator. Its output, kNoValue where it has none. `tied`: the operator whose weight
-  /// it uses as its own.
+  /// Adds the operator. Its output, kNoValue where it has none. `link`: the operator whose weight
+  /// it uses as its own, or, where the rule undoes a pooling, that pooling.
   std::uint32_t apply(const OperatorRule& rule, RuleArguments arguments,
                       std::vector<std::uint32_t> inputs, const std::string& name,
-                      std::uint32_t tied = kNoValue);
+                      std::uint32_t link = kNoValue);
+  /// What is trained of the operators to come; all of them before the first call.
+  void train(const Trained& trained) { trained_ = trained; }
   /// `weighted`: the loss is multiplied by a number, which is kept.
   void add_loss(Loss loss, std::uint32_t value, const std::string& prefix, bool weighted = false);
 
@@ -40,13 +42,16 @@ class NetworkBuilder {
 
  private:
   std::uint32_t add_value(NetworkValue value);
-  std::uint32_t add_gradient(Bytes bytes);
+  std::uint32_t add_gradient(Bytes bytes, bool is_made);
   void check_current(const NetworkValue& value, const OperatorRule& rule) const;
   void tie(NetworkOperator& op) const;
+  void undo_pool(const NetworkOperator& op, RuleCall& call);
+  void find_kept(NetworkOperator& op) const;
   void add_output(NetworkOperator& op, Bytes bytes);
   void keep_inputs(const NetworkOperator& op);
 
   Network network_;
+  Trained trained_;
 };
 
 }  // namespace plimsoll

@@ -21,7 +21,8 @@ OnnxImporter::OnnxImporter(const OnnxGraph& graph, const WorkloadOptions& option
       done_(graph.nodes.size(), false),
       file_batch_(onnx_batch(graph)),
       builder_(options.microbatch.value_or(options.batch.value_or(file_batch_)),
-               bytes_per_element(options.dtype.value_or(onnx_dtype(graph)))) {}
+               bytes_per_element(options.dtype.value_or(onnx_dtype(graph)))),
+      trained_(options) {}
 
 Network OnnxImporter::import() {
   check_kinds();
@@ -33,6 +34,7 @@ Network OnnxImporter::import() {
   for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i)
     if (!done_[i]) run_node(i);
   add_losses();
+  trained_.check();
   return builder_.take();
 }
 

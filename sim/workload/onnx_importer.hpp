@@ -13,6 +13,7 @@
 #include "workload/network_builder.hpp"
 #include "workload/onnx_fusions.hpp"
 #include "workload/onnx_values.hpp"
+#include "workload/trained_layers.hpp"
 
 #include <map>
 #include <set>
@@ -134,6 +135,7 @@ class OnnxImporter {
   std::set<std::string> operator_names_;
   std::int64_t file_batch_ = 1;
   NetworkBuilder builder_;
+  TrainedLayers trained_;
   const OnnxNode* node_ = nullptr;
 };
 

@@ -52,8 +52,10 @@ Workload build(const OnnxSpec& onnx, const WorkloadOptions& options) {
   WorkloadOptions resolved = options;
   resolved.dtype = options.dtype.value_or(onnx_dtype(*onnx.graph));
   const Network network = expand(*onnx.graph, resolved);
-  Workload workload = build_step(onnx.name, network, resolved.optimizer.value_or(Optimizer::none),
-                                 resolved.split_backward);
+  Workload workload =
+      build_step(onnx.name, network,
+                 {resolved.optimizer.value_or(Optimizer::none), resolved.split_backward,
+                  *resolved.dtype, resolved.master_weights});
   set_batch(workload, onnx.batch, resolved);
   return workload;
 }

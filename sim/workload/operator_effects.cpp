@@ -8,6 +8,7 @@ namespace plimsoll::effect {
 
 using Form = OperatorEffect::Form;
 using Gradient = OperatorEffect::Gradient;
+using Inputs = OperatorEffect::Inputs;
 
 void require(bool good, const RuleCall& call, const std::string& wanted) {
   if (!good) throw LayerError("expected " + wanted + ", found " + to_text(call.inputs.front()));
@@ -54,7 +55,7 @@ OperatorEffect normalization(const RuleCall& call, const Dims& statistics, std::
   effect.keeps_inputs = true;
   effect.extras = {{"mean", statistics, ElementType::statistic},
                    {"inverse_deviation", statistics, ElementType::statistic}};
-  effect.parameters = {{"weight", Elements{channels}}, {"bias", Elements{channels}}};
+  effect.parameters = {{"weight", {channels}}, {"bias", {channels}}};
   return effect;
 }
 
@@ -68,7 +69,8 @@ OperatorEffect added_embedding(const RuleCall& call, const Dims& ids) {
   OperatorEffect effect = elementwise(call, 1, 1);
   effect.gradient = Gradient::pass;
   effect.extras = {{"ids", ids, ElementType::index}};
-  effect.parameters = {{"weight", elements_of({call["entries"], x[1]})}};
+  effect.parameters = {{"weight", {call["entries"], x[1]}}};
+  effect.inputs = Inputs::weight;
   effect.backward_reads_parameters = false;
   effect.sparse_parameters = true;
   effect.forward_workspace = Bytes{call.element} * x[1] * elements_of(ids).count();
@@ -88,10 +90,11 @@ OperatorEffect linear(const RuleCall& call) {
   OperatorEffect effect;
   effect.output = x;
   effect.output.back() = call["features"];
-  effect.parameters.emplace_back("weight", elements_of({x.back(), call["features"]}));
+  effect.parameters.emplace_back("weight", Dims{call["features"], x.back()});
   multiply(effect, count(call, effect.output) * x.back());
-  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Elements{call["features"]});
+  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Dims{call["features"]});
   effect.keeps_inputs = true;
+  effect.inputs = Inputs::weight;
   return effect;
 }
 
@@ -150,12 +153,44 @@ OperatorEffect flatten(const RuleCall& call) {
   return effect;
 }
 
+/// [channels, height, width] as one position a pixel.
+OperatorEffect tokens(const RuleCall& call) {
+  const Dims& x = image(call);
+  OperatorEffect effect;
+  effect.form = Form::view;
+  effect.output = {elements_of({x[1], x[2]}).count(), x[0]};
+  return effect;
+}
+
+OperatorEffect select(const RuleCall& call) {
+  const Dims& x = sequence(call);
+  require(call["position"] < x[0], call,
+          "a sequence with a position " + std::to_string(call["position"]) + " (counted from 0)");
+  OperatorEffect effect;
+  effect.form = Form::view;
+  effect.output = {x[1]};
+  return effect;
+}
+
+/// A concatenation: the gradient of x is a part of that of y.
+OperatorEffect class_token(const RuleCall& call) {
+  const Dims& x = sequence(call);
+  OperatorEffect effect;
+  effect.output = {x[0] + 1, x[1]};
+  effect.gradient = Gradient::pass;
+  effect.parameters = {{"weight", {x[1]}}};
+  effect.backward_reads_parameters = false;
+  effect.backward_flops = flops(Elements{x[1]} * call.batch, 1);
+  return effect;
+}
+
 OperatorEffect embedding(const RuleCall& call) {
   OperatorEffect effect;
   effect.output = call.inputs.front();
   effect.output.push_back(call["features"]);
   effect.keeps_inputs = true;
-  effect.parameters = {{"weight", elements_of({call["entries"], call["features"]})}};
+  effect.inputs = Inputs::weight;
+  effect.parameters = {{"weight", {call["entries"], call["features"]}}};
   effect.backward_reads_parameters = false;
   effect.sparse_parameters = true;
   effect.backward_flops = flops(count(call, effect.output), 1);
@@ -202,18 +237,19 @@ OperatorEffect times(const RuleCall& call) {
                      to_text(call.inputs.front()));
   OperatorEffect effect = elementwise(call, 1, 2);
   effect.keeps_inputs = true;
+  effect.inputs = Inputs::partner;
   return effect;
 }
 
 namespace {
 
 /// Learned numbers that are broadcast to the values.
-void add_learned(OperatorEffect& effect, const RuleCall& call) {
+void add_learned(OperatorEffect& effect, const RuleCall& call, const char* name) {
   const std::int64_t elements = call["elements"];
   if (elements < 1 || elements_of(call.inputs.front()).count() % elements != 0)
     throw LayerError(std::to_string(elements) + " learned numbers do not fit values " +
                      to_text(call.inputs.front()));
-  effect.parameters = {{"weight", Elements{elements}}};
+  effect.parameters = {{name, {elements}}};
 }
 
 }  // namespace
@@ -222,14 +258,15 @@ OperatorEffect bias(const RuleCall& call) {
   OperatorEffect effect = elementwise(call, 1, 1);
   effect.gradient = Gradient::pass;
   effect.backward_reads_parameters = false;
-  add_learned(effect, call);
+  add_learned(effect, call, "bias");
   return effect;
 }
 
 OperatorEffect gain(const RuleCall& call) {
   OperatorEffect effect = elementwise(call, 1, 2);
   effect.keeps_inputs = true;
-  add_learned(effect, call);
+  effect.inputs = Inputs::weight;
+  add_learned(effect, call, "weight");
   return effect;
 }
 

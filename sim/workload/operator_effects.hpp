@@ -30,6 +30,7 @@ OperatorEffect avg_pool(const RuleCall& call);
 OperatorEffect adaptive_avg_pool(const RuleCall& call);
 OperatorEffect global_avg_pool(const RuleCall& call);
 OperatorEffect upsample(const RuleCall& call);
+OperatorEffect max_unpool(const RuleCall& call);
 
 OperatorEffect linear(const RuleCall& call);
 OperatorEffect batch_norm(const RuleCall& call);
@@ -39,6 +40,9 @@ OperatorEffect relu6(const RuleCall& call);
 OperatorEffect leaky_relu(const RuleCall& call);
 OperatorEffect dropout(const RuleCall& call);
 OperatorEffect flatten(const RuleCall& call);
+OperatorEffect tokens(const RuleCall& call);
+OperatorEffect select(const RuleCall& call);
+OperatorEffect class_token(const RuleCall& call);
 OperatorEffect embedding(const RuleCall& call);
 OperatorEffect position_embedding(const RuleCall& call);
 OperatorEffect segment_embedding(const RuleCall& call);
@@ -58,6 +62,9 @@ OperatorEffect attention_core(const RuleCall& call);
 OperatorEffect product(const RuleCall& call);
 OperatorEffect masked_fill(const RuleCall& call);
 OperatorEffect causal_mask(const RuleCall& call);
+
+// Recurrence (recurrent_effects.cpp).
+OperatorEffect lstm(const RuleCall& call);
 
 // Losses.
 OperatorEffect loss_of(const RuleCall& call, std::int64_t forward);

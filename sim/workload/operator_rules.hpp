@@ -55,6 +55,8 @@ struct RuleCall {
   std::int64_t batch = 1;
   std::int64_t element = 4;  ///< bytes of one element
   RuleArguments arguments;
+  /// Of an unpooling: what the pooling that it undoes read, and made.
+  Dims pooled_from, pooled_to;
 
   [[nodiscard]] std::int64_t operator[](std::string_view argument) const;
   /// Bytes of a value of this shape, over the batch.
@@ -71,6 +73,12 @@ struct OperatorEffect {
     in_place,  ///< y replaces the bytes of x
     no_output  ///< a loss: what it leaves is only for its backward
   };
+  /// For which gradients the backward reads inputs and extras, where it keeps them.
+  enum class Inputs : std::uint8_t {
+    all,     ///< any (a normalization)
+    weight,  ///< those of parameters other than biases (a convolution)
+    partner  ///< each input for those of the others (a product)
+  };
   enum class Gradient : std::uint8_t {
     fresh,  ///< a storage of its own for every input
     pass    ///< the incoming gradient is handed on
@@ -79,14 +87,17 @@ struct OperatorEffect {
   Form form = Form::fresh;
   Gradient gradient = Gradient::fresh;
   bool keeps_inputs = false, keeps_output = false;
+  Inputs inputs = Inputs::all;
   std::vector<KeptExtra> extras;  ///< further storages that backward reads
-  std::vector<std::pair<std::string, Elements>> parameters;
+  /// By name: `bias` is what bias-only training trains.
+  std::vector<std::pair<std::string, Dims>> parameters;
   bool backward_reads_parameters = true;
   bool sparse_parameters = false;  ///< forward reads only as many rows as it has outputs
   Elements macs;                   ///< multiply-adds of the forward
   Flops forward_flops;             ///< all of the forward, 2 per multiply-add
   Flops backward_flops;  ///< of the backward, without 2 macs for each gradient of a product
   Bytes forward_workspace;
+  Bytes lowering;  ///< see Operator::lowering
 };
 
 /// The value of a switch that is not given: in place where nothing else needs the bytes.
@@ -112,7 +123,13 @@ struct OperatorRule {
   std::string_view input_list = {};
   bool is_loss = false;  ///< reached through `loss:`, not as a layer
   bool reads_indices = false;
+  /// The key that names an earlier layer: `tied` that whose weight is shared, `pool` the pooling
+  /// that is undone, which must be given.
+  std::string_view link = {};
 };
+
+inline constexpr std::string_view kTied = "tied";
+inline constexpr std::string_view kPool = "pool";
 
 /// Its attributes as if none were given.
 [[nodiscard]] RuleArguments default_arguments(const OperatorRule& rule);

@@ -1,5 +1,6 @@
 #include "workload/training_step.hpp"
 
+#include "workload/optimizer_rules.hpp"
 #include "workload/workload_builder.hpp"
 
 #include <algorithm>
@@ -7,36 +8,17 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kStateBytes = 4;
-
-/// FLOPs of one optimizer step, for each element.
-std::int64_t update_flops(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::none:
-      return 0;
-    case Optimizer::sgd:
-      return 2;
-    case Optimizer::sgd_momentum:
-      return 4;
-    case Optimizer::adam:
-      return 12;
-    case Optimizer::adamw:
-      return 14;
-  }
-  return 0;
-}
+constexpr std::int64_t kMasterBytes = 4;
 
 /// Turns a network into the operators of a step.
 class StepBuilder {
  public:
-  StepBuilder(const std::string& name, const Network& network, Optimizer optimizer, bool split)
+  StepBuilder(const std::string& name, const Network& network, const StepOptions& options)
       : network_(network),
-        optimizer_(optimizer),
-        split_(split),
+        options_(options),
         builder_(name),
         storages_(network.storages.size(), kNoTensor),
-        gradients_(network.gradients.size(), kNoTensor),
-        trains_(network.gradients.size()) {}
+        gradients_(network.gradients.size(), kNoTensor) {}
 
   Workload build() {
     for (std::size_t s = 0; s < storages_.size(); ++s)
@@ -46,8 +28,7 @@ class StepBuilder {
     layers_.resize(network_.operators.size());
     for (std::size_t i = 0; i < layers_.size(); ++i) add_forward(i);
     for (std::size_t i = layers_.size(); i-- > 0;) add_backward(i);
-    if (optimizer_ != Optimizer::none)
-      for (std::size_t i = 0; i < layers_.size(); ++i) add_update(i);
+    if (options_.optimizer != Optimizer::none) add_optimizer();
     Workload workload = builder_.freeze();
     classify(workload);
     workload.parameters = parameters_.count();
@@ -58,8 +39,10 @@ class StepBuilder {
  private:
   struct Parameter {
     TensorId tensor = kNoTensor, gradient = kNoTensor;
-    Elements elements;
+    Dims dims, trained;  ///< the part that is trained: no dimensions where none is
     bool has_gradient = false;
+
+    [[nodiscard]] std::int64_t elements() const { return elements_of(trained).count(); }
   };
   struct Layer {
     OperatorId forward = kNoOperator;
@@ -74,8 +57,11 @@ class StepBuilder {
   [[nodiscard]] std::uint32_t gradient_of(std::uint32_t value) const {
     return network_.values[value].gradient;
   }
+  [[nodiscard]] bool has_gradient(std::uint32_t value) const {
+    return network_.gradients[gradient_of(value)].is_made;
+  }
   [[nodiscard]] Bytes gradient_bytes(std::uint32_t value) const {
-    return network_.gradients[gradient_of(value)];
+    return network_.gradients[gradient_of(value)].bytes;
   }
 
   TensorId add_tensor(std::string name, Bytes bytes, TensorClass tensor_class, Lifetime lifetime) {
@@ -84,18 +70,22 @@ class StepBuilder {
 
   void add_parameters(const NetworkOperator& op, Layer& layer) {
     if (op.tied != kNoValue) layer.used.push_back(layers_[op.tied].own.front());
-    for (const auto& [suffix, elements] : op.effect.parameters) {
+    const std::int64_t gradient = options_.master_weights ? kMasterBytes : network_.element;
+    for (std::size_t p = 0; p < op.trained.size(); ++p) {
+      const auto& [suffix, dims] = op.effect.parameters[p];
       const std::string name = op.name + "." + suffix;
-      const Bytes bytes = Bytes{network_.element} * elements.count();
       Parameter parameter;
-      parameter.elements = elements;
-      parameter.tensor = add_tensor(name, bytes, TensorClass::parameter, Lifetime::resident);
-      parameter.gradient =
-          add_tensor(name + ".gradient", bytes, TensorClass::gradient, Lifetime::accumulated);
+      parameter.dims = dims;
+      parameter.trained = op.trained[p];
+      parameter.tensor = add_tensor(name, Bytes{network_.element} * elements_of(dims).count(),
+                                    TensorClass::parameter, Lifetime::resident);
+      if (!parameter.trained.empty())
+        parameter.gradient = add_tensor(name + ".gradient", Bytes{gradient} * parameter.elements(),
+                                        TensorClass::gradient, Lifetime::accumulated);
       layer.used.push_back(parameters_of_.size());
       layer.own.push_back(parameters_of_.size());
-      parameters_of_.push_back(parameter);
-      parameters_ += elements;
+      parameters_ += elements_of(dims);
+      parameters_of_.push_back(std::move(parameter));
     }
   }
 
@@ -109,11 +99,9 @@ class StepBuilder {
     spec.operator_class = op.rule->operator_class;
     spec.flops = op.effect.forward_flops;
     spec.workspace = op.effect.forward_workspace;
-    bool trains = !layer.used.empty();
-    for (const std::uint32_t input : op.inputs) {
-      add_once(spec.reads, storage_of(input));
-      trains = trains || trains_[gradient_of(input)];
-    }
+    spec.lowering = op.effect.lowering;
+    for (const std::uint32_t input : op.inputs) add_once(spec.reads, storage_of(input));
+    if (op.pool != kNoValue) spec.reads.push_back(layers_[op.pool].extras.front());
     if (op.effect.form == Form::in_place) spec.updates = {storage_of(op.inputs.front())};
     if (op.effect.form == Form::fresh) {
       const std::uint32_t storage = network_.values[op.output].storage;
@@ -121,11 +109,12 @@ class StepBuilder {
                                       TensorClass::activation, Lifetime::step);
       spec.bare = spec.kept = {storages_[storage]};
     }
-    if (op.output != kNoValue) trains_[gradient_of(op.output)] = trains;
     for (const KeptExtra& extra : op.effect.extras)
-      layer.extras.push_back(add_tensor(op.name + "." + extra.name, bytes(extra, network_.element),
-                                        TensorClass::saved, Lifetime::step));
+      layer.extras.push_back(add_tensor(
+          op.name + "." + extra.name, bytes(extra, network_.element),
+          op.keeps_extras ? TensorClass::saved : TensorClass::activation, Lifetime::step));
     spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
+    if (op.is_undone) spec.bare.push_back(layer.extras.front());
     spec.traffic = traffic(spec);
     for (const std::size_t p : layer.used) {
       spec.reads.push_back(parameters_of_[p].tensor);
@@ -157,9 +146,10 @@ class StepBuilder {
     spec.operator_class = op.rule->operator_class;
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
+    spec.lowering = op.effect.lowering;
+    if (!op.has_backward) return;
     TensorId incoming = kNoTensor;
     if (op.output != kNoValue) {
-      if (!trains_[gradient_of(op.output)]) return;
       incoming = gradients_[gradient_of(op.output)];
       if (incoming == kNoTensor && i + 1 < layers_.size()) return;  // nothing reads its output
       if (incoming == kNoTensor)
@@ -167,24 +157,26 @@ class StepBuilder {
       else
         spec.reads.push_back(incoming);
     }
-    const std::int64_t inputs = std::ranges::count_if(
-        op.inputs, [&](std::uint32_t input) { return trains_[gradient_of(input)]; });
-    if (split_ && inputs > 0 && multiplies_weight(op, layer))
+    const std::int64_t inputs =
+        std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
+    if (options_.split_backward && inputs > 0 && multiplies_weight(op, layer))
       return add_halves(op, layer, incoming, inputs, std::move(spec));
-    if (split_) spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
+    if (options_.split_backward)
+      spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
     read_kept(op, layer, spec);
     contribute(op, incoming, spec);
     for (const std::size_t p : layer.used) contribute(parameters_of_[p], spec);
-    add_products(op, inputs + (layer.used.empty() ? 0 : 1), spec);
+    add_input_products(op, inputs, spec);
+    add_weight_product(op, layer, spec);
     if (spec.kept.empty() && spec.workspace == Bytes{}) return;
     add_whole(std::move(spec));
   }
 
   /// Whether the output is a product of inputs and weight, so that each gradient is one of the
   /// incoming gradient and the other factor.
-  static bool multiplies_weight(const NetworkOperator& op, const Layer& layer) {
+  [[nodiscard]] bool multiplies_weight(const NetworkOperator& op, const Layer& layer) const {
     return !layer.used.empty() && op.effect.macs != Elements{} && !op.effect.keeps_output &&
-           op.effect.extras.empty();
+           op.effect.extras.empty() && trains_weight(network_, op);
   }
 
   /// What both halves read is traffic of the first.
@@ -196,15 +188,16 @@ class StepBuilder {
     weight.operator_class = input.operator_class;
     weight.forward = layer.forward;
     weight.reads = {incoming};
-    for (const std::uint32_t read : op.inputs) add_once(weight.reads, storage_of(read));
+    weight.lowering = input.lowering;
+    for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
     for (const std::size_t p : layer.used) contribute(parameters_of_[p], weight);
-    add_products(op, 1, weight);
+    add_weight_product(op, layer, weight);
 
     input.name = op.name + ".backward_input";
     input.phase = Phase::backward_input;
     for (const std::size_t p : layer.used) add_once(input.reads, parameters_of_[p].tensor);
     contribute(op, incoming, input);
-    add_products(op, inputs, input);
+    add_input_products(op, inputs, input);
     weight.traffic = traffic(weight) - builder_[incoming].bytes;
     add_whole(std::move(input));
     weight.bare = weight.kept;
@@ -217,8 +210,18 @@ class StepBuilder {
     builder_.add(std::move(spec));
   }
 
-  static void add_products(const NetworkOperator& op, std::int64_t products, OperatorSpec& spec) {
+  static void add_input_products(const NetworkOperator& op, std::int64_t products,
+                                 OperatorSpec& spec) {
     if (op.effect.macs != Elements{}) spec.flops += Flops{2} * op.effect.macs.count() * products;
+  }
+
+  /// Of a share of the weight's rows that share of the product.
+  void add_weight_product(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
+    if (op.effect.macs == Elements{} || layer.used.empty()) return;
+    const Parameter& weight = parameters_of_[layer.used.front()];
+    if (weight.trained.empty()) return;
+    const std::int64_t row = op.effect.macs.count() / weight.dims.front();
+    spec.flops += Flops{2} * row * weight.trained.front();
   }
 
   /// The gradient of the network's output, where no loss makes it.
@@ -231,17 +234,18 @@ class StepBuilder {
   }
 
   void read_kept(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
-    if (op.effect.keeps_inputs)
-      for (const std::uint32_t input : op.inputs) add_once(spec.reads, storage_of(input));
-    if (op.effect.keeps_output) add_once(spec.reads, storage_of(op.output));
-    for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
+    for (const std::uint32_t input : op.kept) add_once(spec.reads, storage_of(input));
+    if (op.keeps_output) add_once(spec.reads, storage_of(op.output));
+    if (op.keeps_extras)
+      for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
+    if (op.pool != kNoValue) add_once(spec.reads, layers_[op.pool].extras.front());
     if (op.effect.backward_reads_parameters)
       for (const std::size_t p : layer.used) add_once(spec.reads, parameters_of_[p].tensor);
   }
 
   void contribute(const NetworkOperator& op, TensorId incoming, OperatorSpec& spec) {
     for (const std::uint32_t input : op.inputs)
-      if (trains_[gradient_of(input)]) contribute(op, input, incoming, spec);
+      if (has_gradient(input)) contribute(op, input, incoming, spec);
   }
 
   /// The operator's part of the gradient of one of its inputs.
@@ -261,33 +265,75 @@ class StepBuilder {
     spec.kept.push_back(gradient);
   }
 
+  /// A second gradient of the same parameter, or one in another type, is added to the first.
   void contribute(Parameter& parameter, OperatorSpec& spec) {
-    if (parameter.has_gradient) spec.workspace += builder_[parameter.gradient].bytes;
+    if (parameter.gradient == kNoTensor) return;
+    if (parameter.has_gradient || options_.master_weights)
+      spec.workspace += Bytes{network_.element} * parameter.elements();
     parameter.has_gradient = true;
     spec.kept.push_back(parameter.gradient);
   }
 
-  void add_update(std::size_t i) {
+  void add_optimizer() {
+    if (options_.master_weights && options_.dtype == DType::fp16)
+      for (std::size_t i = 0; i < layers_.size(); ++i) add_unscaling(i);
+    for (std::size_t i = 0; i < layers_.size(); ++i) add_update(i);
+  }
+
+  OperatorSpec optimizer_spec(std::size_t i, const char* suffix) const {
     OperatorSpec spec;
-    spec.name = network_.operators[i].name + ".update";
+    spec.name = network_.operators[i].name + suffix;
     spec.phase = Phase::optimizer;
     spec.operator_class = OperatorClass::optimizer;
+    return spec;
+  }
+
+  /// Divides the gradients by the scale of the loss, in place.
+  void add_unscaling(std::size_t i) {
+    OperatorSpec spec = optimizer_spec(i, ".unscale");
+    for (const std::size_t p : layers_[i].own) {
+      if (!parameters_of_[p].has_gradient) continue;
+      spec.updates.push_back(parameters_of_[p].gradient);
+      spec.flops += Flops{1} * parameters_of_[p].elements();
+    }
+    if (spec.updates.empty()) return;
+    spec.reads = spec.updates;
+    spec.traffic = traffic(spec);
+    builder_.add(std::move(spec));
+  }
+
+  void add_update(std::size_t i) {
+    OperatorSpec spec = optimizer_spec(i, ".update");
+    Bytes passing, untouched;
     for (const std::size_t p : layers_[i].own) {
       const Parameter& parameter = parameters_of_[p];
       if (!parameter.has_gradient) continue;
+      const std::int64_t elements = parameter.elements();
       spec.reads.push_back(parameter.gradient);
       spec.updates.push_back(parameter.tensor);
-      for (std::int64_t state = 1; state <= states_of(optimizer_); ++state)
-        spec.updates.push_back(
-            add_tensor(builder_[parameter.tensor].name + ".state_" + std::to_string(state),
-                       Bytes{kStateBytes} * parameter.elements.count(),
-                       TensorClass::optimizer_state, Lifetime::resident));
-      spec.flops += Flops{update_flops(optimizer_)} * parameter.elements.count();
+      untouched += builder_[parameter.tensor].bytes - Bytes{network_.element} * elements;
+      add_state(parameter, spec);
+      spec.flops += Flops{update_flops(options_.optimizer)} * elements;
+      const Bytes temporaries = optimizer_temporaries(options_.optimizer, Elements{elements});
+      spec.workspace = std::max(spec.workspace, temporaries);
+      passing += temporaries;
     }
     if (spec.updates.empty()) return;
     spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
-    spec.traffic = traffic(spec);
+    spec.traffic = traffic(spec) + passing * 2 - untouched * 2;
     builder_.add(std::move(spec));
+  }
+
+  /// What only the optimizer reads.
+  void add_state(const Parameter& parameter, OperatorSpec& spec) {
+    const std::string name = builder_[parameter.tensor].name;
+    const auto add = [&](const std::string& suffix, Bytes bytes) {
+      spec.updates.push_back(
+          add_tensor(name + "." + suffix, bytes, TensorClass::optimizer_state, Lifetime::resident));
+    };
+    if (options_.master_weights) add("master", Bytes{kMasterBytes} * parameter.elements());
+    for (const auto& [suffix, bytes] : optimizer_state(options_.optimizer, parameter.trained))
+      add(suffix, bytes);
   }
 
   /// Values that a backward reads are `saved`, the others `activation`.
@@ -301,12 +347,10 @@ class StepBuilder {
   }
 
   const Network& network_;
-  Optimizer optimizer_;
-  bool split_;
+  StepOptions options_;
   WorkloadBuilder builder_;
   std::vector<TensorId> storages_;   ///< by storage
   std::vector<TensorId> gradients_;  ///< by number of gradient
-  std::vector<bool> trains_;         ///< by number of gradient: something before it is trained
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_of_;
   Elements parameters_, macs_;
@@ -314,9 +358,8 @@ class StepBuilder {
 
 }  // namespace
 
-Workload build_step(const std::string& name, const Network& network, Optimizer optimizer,
-                    bool split_backward) {
-  return StepBuilder(name, network, optimizer, split_backward).build();
+Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {
+  return StepBuilder(name, network, options).build();
 }
 
 }  // namespace plimsoll

@@ -10,7 +10,11 @@
 ///     one maker;
 ///   - gradients of parameters stay, a second one for the same (a tied weight) is a workspace that
 ///     is added.
-/// Optimizer: one operator for each layer with parameters.
+/// Optimizer: one operator for each layer with parameters (optimizer_rules.hpp).
+///
+/// What is not trained has no gradient, no state and no update; nothing is kept for it, and the
+/// backward ends where nothing before it is trained. Of a weight of which a share is trained, the
+/// product for its gradient is that share of the whole.
 ///
 /// With `split_backward` the backward of a convolution or a linear layer is two operators:
 /// `backward_input` makes the gradients of its inputs from the weight, `backward_weight`, right
@@ -20,7 +24,16 @@
 /// normalization makes those of its parameters in the same pass), else with those of weights (the
 /// first layer, an embedding).
 ///
-/// Pure dtypes: values, parameters and gradients are all of `dtype`, optimizer state is fp32.
+/// Types: values, parameters and gradients are all of `dtype`, optimizer state is fp32 (PyTorch's
+/// optimizers keep theirs in the dtype of the parameters; a scenario in fp16 without master weights
+/// is the older form of mixed precision, with an optimizer that computes in fp32). With
+/// `master_weights` as Megatron-LM does it, 18 bytes a parameter with Adam (V. Korthikanti et al.,
+/// "Reducing activation recomputation in large transformer models", 2022): parameters and values of
+/// 2 bytes; a gradient of 4, to which each backward adds the one that it has made in `dtype`;
+/// master copies of 4, with the optimizer's state. In fp16 the loss is scaled: before the first
+/// update all gradients are divided by the scale, in place, and checked. bf16 needs no scale. What
+/// torch.autocast does (parameters in fp32, cast copies of them while the step runs, some operators
+/// in fp32) is another thing, and is not there.
 #pragma once
 
 #include "workload/network.hpp"
@@ -34,8 +47,15 @@ namespace plimsoll {
 /// The most operators of one network.
 inline constexpr std::size_t kMaxNetworkOperators = 100'000;
 
+struct StepOptions {
+  Optimizer optimizer = Optimizer::none;
+  bool split_backward = false;
+  DType dtype = DType::fp32;
+  bool master_weights = false;  ///< of 16 bits to be ones of 32, with the optimizer
+};
+
 /// O(operators). Throws QuantityOverflow where sizes are out of range.
 [[nodiscard]] Workload build_step(const std::string& name, const Network& network,
-                                  Optimizer optimizer, bool split_backward);
+                                  const StepOptions& options);
 
 }  // namespace plimsoll

@@ -1,6 +1,8 @@
 #include "workload/layer_error.hpp"
 #include "workload/operator_effects.hpp"
 
+#include <algorithm>
+
 namespace plimsoll::effect {
 namespace {
 
@@ -38,6 +40,14 @@ std::int64_t windows(std::int64_t size, const Window& window, bool ceil = false)
 
 struct Windows {
   Window height, width;
+
+  /// Windows of one element at every position: the image is its own matrix.
+  [[nodiscard]] bool are_matrices() const {
+    const auto is_one = [](const Window& w) {
+      return w.kernel == 1 && w.stride == 1 && w.padding == 0;
+    };
+    return is_one(height) && is_one(width);
+  }
 };
 
 Windows convolution_windows(const RuleCall& call) {
@@ -55,6 +65,14 @@ void check_groups(const RuleCall& call, const Dims& x) {
   if (groups < 1 || x[0] % groups != 0 || channels % groups != 0)
     throw LayerError(std::to_string(groups) + " groups do not divide " + std::to_string(x[0]) +
                      " input and " + std::to_string(channels) + " output channels");
+}
+
+/// The windows at these positions ([channels, rows, columns]) as a matrix, or the weight in another
+/// layout, whichever is more.
+Bytes lowering(const RuleCall& call, const Dims& weight, const Dims& positions) {
+  Dims matrix = positions;
+  matrix.insert(matrix.end(), {weight[2], weight[3]});
+  return std::max(call.bytes(matrix), Bytes{call.element} * elements_of(weight).count());
 }
 
 OperatorEffect pooling(const RuleCall& call, Dims output, std::int64_t window) {
@@ -75,12 +93,15 @@ OperatorEffect conv2d(const RuleCall& call) {
   const std::int64_t channels = call["channels"];
   OperatorEffect effect;
   effect.output = {channels, windows(x[1], both.height), windows(x[2], both.width)};
-  const Elements window =
-      elements_of({x[0] / call["groups"], both.height.kernel, both.width.kernel});
-  effect.parameters.emplace_back("weight", window * channels);
+  const Dims weight = {channels, x[0] / call["groups"], both.height.kernel, both.width.kernel};
+  const Elements window = elements_of({weight[1], weight[2], weight[3]});
+  effect.parameters.emplace_back("weight", weight);
   multiply(effect, count(call, effect.output) * window.count());
-  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Elements{channels});
+  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Dims{channels});
   effect.keeps_inputs = true;
+  effect.inputs = OperatorEffect::Inputs::weight;
+  if (!both.are_matrices())
+    effect.lowering = lowering(call, weight, {x[0], effect.output[1], effect.output[2]});
   return effect;
 }
 
@@ -99,12 +120,14 @@ OperatorEffect conv_transpose2d(const RuleCall& call) {
   OperatorEffect effect;
   effect.output = {channels, spread(x[1], both.height, added),
                    spread(x[2], both.width, along_width(call, "output_padding_width", added))};
-  const Elements window =
-      elements_of({channels / call["groups"], both.height.kernel, both.width.kernel});
-  effect.parameters.emplace_back("weight", window * x[0]);
+  const Dims weight = {x[0], channels / call["groups"], both.height.kernel, both.width.kernel};
+  const Elements window = elements_of({weight[1], weight[2], weight[3]});
+  effect.parameters.emplace_back("weight", weight);
   multiply(effect, count(call, x) * window.count());
-  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Elements{channels});
+  if (call["bias"] != 0) effect.parameters.emplace_back("bias", Dims{channels});
   effect.keeps_inputs = true;
+  effect.inputs = OperatorEffect::Inputs::weight;
+  effect.lowering = lowering(call, weight, {channels, x[1], x[2]});
   return effect;
 }
 
@@ -130,6 +153,16 @@ OperatorEffect avg_pool(const RuleCall& call) {
 OperatorEffect max_pool(const RuleCall& call) {
   OperatorEffect effect = avg_pool(call);
   effect.extras = {{"indices", call.over_batch(effect.output), ElementType::index}};
+  return effect;
+}
+
+/// Puts every element where the pooling found it, zeros elsewhere; the indices are the pooling's.
+OperatorEffect max_unpool(const RuleCall& call) {
+  const Dims& x = image(call);
+  require(x == call.pooled_to, call, "what the pooling made, " + to_text(call.pooled_to));
+  OperatorEffect effect;
+  effect.output = call.pooled_from;
+  effect.forward_flops = effect.backward_flops = flops(count(call, x), 1);
   return effect;
 }
 

@@ -82,6 +82,9 @@ struct Operator {
   std::optional<Time> given_time;  ///< abstract workloads and profiles: on every processor
   std::optional<Energy> given_energy;
   Bytes workspace;  ///< while it runs
+  /// What a library likes to have besides for a convolution; a platform says how much of it it gets
+  /// (workload/convolution_workspace.hpp).
+  Bytes lowering;
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).

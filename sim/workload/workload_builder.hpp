@@ -23,7 +23,7 @@ struct OperatorSpec {
   Bytes traffic;
   std::optional<Time> given_time;
   std::optional<Energy> given_energy;
-  Bytes workspace;
+  Bytes workspace, lowering;
   std::vector<TensorId> reads, updates, kept, bare;
 };
 

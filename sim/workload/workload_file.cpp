@@ -25,12 +25,39 @@ std::string form_of(const WorkloadSource& source) {
   return std::holds_alternative<GraphSpec>(source) ? "graph" : "profile";
 }
 
+/// The optimizer that the step will have.
+Optimizer optimizer_of(const WorkloadSource& source, const WorkloadOptions& options) {
+  return std::visit(
+      [&](const auto& spec) {
+        if constexpr (requires { spec.optimizer; })
+          return options.optimizer.value_or(spec.optimizer.value_or(Optimizer::none));
+        else
+          return options.optimizer.value_or(Optimizer::none);
+      },
+      source);
+}
+
+/// Bytes that are given follow no layers, shapes or types.
+void check_training(const Location& where, const std::string& form, const WorkloadSource& source,
+                    const WorkloadOptions& options) {
+  if (!states_of(optimizer_of(source, options)))
+    refuse(where,
+           "the state of `adam-8bit`, `adamw-8bit` and `adafactor` follows from the shapes of "
+           "parameters, which a " +
+               form + " does not give; expected another optimizer");
+  if (options.trained || options.trained_from)
+    refuse(where, "a " + form + " takes no `trained` or `trained_from`: it has no layers");
+  if (options.master_weights)
+    refuse(where, "a " + form + " takes no `master_weights`: its bytes are given");
+}
+
 /// Chains, graphs and profiles have neither layers nor a loss.
 void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source))
     return;
   const Location& where = place_of(source);
   const std::string form = form_of(source);
+  check_training(where, form, source, options);
   if (options.split_backward && form != "chain")
     refuse(where, "a " + form + " cannot split its backward; a chain and a network can");
   if (options.loss) refuse(where, "a " + form + " takes no `loss`: its loss costs nothing");

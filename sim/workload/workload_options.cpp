@@ -1,8 +1,10 @@
 #include "workload/workload_options.hpp"
 
+#include <map>
+
 namespace plimsoll {
 
-std::int64_t states_of(Optimizer optimizer) {
+std::optional<std::int64_t> states_of(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::none:
     case Optimizer::sgd:
@@ -12,8 +14,12 @@ std::int64_t states_of(Optimizer optimizer) {
     case Optimizer::adam:
     case Optimizer::adamw:
       return 2;
+    case Optimizer::adam_8bit:
+    case Optimizer::adamw_8bit:
+    case Optimizer::adafactor:
+      break;
   }
-  return 0;
+  return std::nullopt;
 }
 
 Format<std::int64_t> batch_format() {
@@ -25,7 +31,10 @@ Format<Optimizer> optimizer_format() {
                             {"sgd", Optimizer::sgd},
                             {"sgd-momentum", Optimizer::sgd_momentum},
                             {"adam", Optimizer::adam},
-                            {"adamw", Optimizer::adamw}});
+                            {"adamw", Optimizer::adamw},
+                            {"adam-8bit", Optimizer::adam_8bit},
+                            {"adamw-8bit", Optimizer::adamw_8bit},
+                            {"adafactor", Optimizer::adafactor}});
 }
 
 Format<Loss> loss_format() {
@@ -38,6 +47,29 @@ Format<Loss> loss_format() {
 
 Format<DType> dtype_format() {
   return one_of<DType>({{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}});
+}
+
+Format<Trained> trained_format() {
+  using What = Trained::What;
+  auto read = [](const Node& node, Diagnostics& diagnostics) -> std::optional<Trained> {
+    const std::map<std::string, What> words = {
+        {"all", What::all}, {"bias", What::bias}, {"none", What::none}};
+    if (node.is_scalar())
+      if (const auto word = words.find(node.scalar()); word != words.end())
+        return Trained{word->second, kWhole};
+    Diagnostics of_share;
+    if (node.is_scalar())
+      if (const auto share = efficiency().read(node, of_share)) return Trained{What::all, *share};
+    diagnostics.error(node.where(),
+                      "expected `all`, `bias`, `none`, or the share of output channels that is "
+                      "trained, such as 25 %; found " +
+                          node.describe());
+    return std::nullopt;
+  };
+  Shape shape;
+  shape.title = "what is trained";
+  shape.text = "all, bias, none, or a share of output channels: 25 %";
+  return {std::move(read), std::move(shape)};
 }
 
 Format<NamedIntegers> with_format() {

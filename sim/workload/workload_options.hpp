@@ -12,11 +12,29 @@
 
 namespace plimsoll {
 
-enum class Optimizer : std::uint8_t { none, sgd, sgd_momentum, adam, adamw };
+enum class Optimizer : std::uint8_t {
+  none,
+  sgd,
+  sgd_momentum,
+  adam,
+  adamw,
+  adam_8bit,
+  adamw_8bit,
+  adafactor
+};
 enum class Loss : std::uint8_t { cross_entropy, bce_with_logits, mse, sum, none };
 
-/// State in fp32, as multiples of the parameters: momentum; first and second moment.
-[[nodiscard]] std::int64_t states_of(Optimizer optimizer);
+/// State in fp32, as multiples of the parameters: momentum; first and second moment. Nothing where
+/// it follows from the parameters' shapes (optimizer_rules.hpp).
+[[nodiscard]] std::optional<std::int64_t> states_of(Optimizer optimizer);
+
+/// Which parameters of a layer are trained.
+struct Trained {
+  enum class What : std::uint8_t { all, bias, none };
+  What what = What::all;
+  /// Of the output channels of its weight, rounded up; all other parameters are trained whole.
+  Ratio share = kWhole;
+};
 
 /// A number of a network that a scenario overrides: `with: {width: 8}`.
 using NamedIntegers = std::vector<std::pair<Located<std::string>, std::int64_t>>;
@@ -28,10 +46,19 @@ struct WorkloadOptions {
   /// Samples of one microbatch. Networks are built at this size; what a chain or a graph gives is
   /// that of one microbatch already.
   std::optional<std::int64_t> microbatch;
+  /// Microbatches that one processor runs one after the other before the optimizer; a step without
+  /// it runs its mini-batch as one, and makes its gradients anew. build() makes one of them.
+  std::optional<std::int64_t> accumulate;
   std::optional<DType> dtype;
   std::optional<Optimizer> optimizer;
-  std::optional<Loss> loss;     ///< networks of layers only
-  NamedIntegers with;           ///< networks of layers only
+  std::optional<Loss> loss;  ///< networks of layers only
+  NamedIntegers with;        ///< networks of layers only
+  /// Of layers that do not say it themselves; networks only. Default: all of it.
+  std::optional<Trained> trained;
+  /// The first layer, or block, that is trained: all before it is frozen. Networks only.
+  std::optional<Located<std::string>> trained_from;
+  /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).
+  bool master_weights = false;
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
 };
 
@@ -42,6 +69,8 @@ inline constexpr std::int64_t kMaxBatch = 1'000'000'000;
 [[nodiscard]] Format<Loss> loss_format();
 /// fp32, fp16 or bf16.
 [[nodiscard]] Format<DType> dtype_format();
+/// `all`, `bias`, `none`, or a share: 25 %.
+[[nodiscard]] Format<Trained> trained_format();
 [[nodiscard]] Format<NamedIntegers> with_format();
 
 }  // namespace plimsoll

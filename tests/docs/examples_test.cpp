@@ -81,7 +81,7 @@ TEST_CASE("the example layer says what it makes, keeps and learns") {
   CHECK(effect.keeps_inputs);
   // One slope a channel.
   REQUIRE(effect.parameters.size() == 1);
-  CHECK(effect.parameters[0].second == Elements{8});
+  CHECK(effect.parameters[0].second == Dims{8});
   // 2 x 8 x 4 x 4 = 256 elements, 2 and 4 FLOPs each.
   CHECK(effect.forward_flops == Flops{512});
   CHECK(effect.backward_flops == Flops{1024});

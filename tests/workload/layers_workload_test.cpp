@@ -75,8 +75,10 @@ TEST_CASE("the optimizer updates each layer with parameters") {
   CHECK(names(net, update.updates) ==
         "linear_1.weight linear_1.weight.state_1 linear_1.weight.state_2 "
         "linear_1.bias linear_1.bias.state_1 linear_1.bias.state_2");
-  // Reads gradient, parameter and two states of 40 elements, writes the last three.
-  CHECK(update.traffic == Bytes{4 * 40 * (4 + 3)});
+  // Reads gradient, parameter and two states of 40 elements, writes the last three, and two
+  // temporaries, which are read again. They are those of one tensor at a time.
+  CHECK(update.traffic == Bytes{4 * 40 * (4 + 3 + 2 * 2)});
+  CHECK(update.workspace == Bytes{4 * 32 * 2});
 }
 
 TEST_CASE("a network without loss makes the gradient of its output in its last backward") {

@@ -150,12 +150,18 @@ TEST_CASE("GELU, SiLU and layer norm are one operator each") {
   CHECK(gelu(false) == "linear.x(input) gelu.x ");
   CHECK(gelu(true) == "linear.x(input) gelu.x ");
   Graph silu({1, 4});
-  silu.node({"s"}, "Sigmoid", {"x"}).node({"y"}, "Mul", {"x", "s"});
-  CHECK(silu.kept() == "silu.x(input) ");
+  silu.weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"});
+  silu.node({"s"}, "Sigmoid", {"h"}).node({"y"}, "Mul", {"h", "s"});
+  CHECK(silu.kept() == "linear.x(input) silu.x ");
   // Read elsewhere, the gate is an operator of its own.
   Graph gated({1, 4});
-  gated.node({"s"}, "Sigmoid", {"x"}).node({"m"}, "Mul", {"x", "s"}).node({"y"}, "Add", {"m", "s"});
-  CHECK(gated.kept() == "sigmoid.y multiply.x(input) multiply.x ");
+  gated.weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"});
+  gated.node({"s"}, "Sigmoid", {"h"}).node({"m"}, "Mul", {"h", "s"}).node({"y"}, "Add", {"m", "s"});
+  CHECK(gated.kept() == "linear.x(input) sigmoid.y multiply.x multiply.x ");
+  // With nothing to train there is nothing to keep.
+  Graph fixed({1, 4});
+  fixed.node({"s"}, "Sigmoid", {"x"}).node({"y"}, "Mul", {"x", "s"});
+  CHECK(fixed.kept().empty());
 }
 
 TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a copy") {

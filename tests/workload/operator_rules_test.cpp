@@ -172,10 +172,13 @@ TEST_CASE("products, masks and factors keep what their gradients need") {
   CHECK(kept(kImage, kMake + "  - masked_fill: {rows: 8, columns: 8}\n", {.batch = 3}) == 8 * 8);
   CHECK(kept(kImage, kMake + "  - masked_fill: {rows: 1, columns: 8, per_sample: 1}\n",
              {.batch = 3}) == 3 * 8);
-  // Both operands; the network's input does not count.
+  // Both operands. The network's input does not count, and needs no gradient, for which the other
+  // factor would be kept.
   CHECK(kept(kImage, "  - conv2d: {channels: 2, kernel: 1, name: a}\n" + kMake +
                          "  - product: {right: a}\n") == 2 * x);
-  CHECK(kept(kImage, kMake + "  - multiply: {by: input}\n") == x);
+  CHECK(kept(kImage, kMake + "  - multiply: {by: input}\n") == 0);
+  CHECK(kept(kImage, "  - conv2d: {channels: 2, kernel: 1, name: a}\n" + kMake +
+                         "  - multiply: {by: a}\n") == 2 * x);
   CHECK(build_text(network(kImage, "  - product: {right: input}\n")).macs == 2 * 8 * 8 * 8);
   CHECK_THAT(error_of(network("[2, 8, 4]", "  - product: {right: input}\n")),
              Catch::Matchers::Contains("expected matrices [.., m, k] and [.., k, n], found [2, 8, "

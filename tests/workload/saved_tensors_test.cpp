@@ -92,6 +92,23 @@ TEST_CASE("whole transformers keep what the closed form says") {
   }
 }
 
+TEST_CASE("a vision transformer keeps what the closed form says") {
+  // torchvision's block: 70 sbh + 4 a s^2 b + 16 sb + 8, its input included; before the first one a
+  // dropout mask; after the last one the norm's x and statistics and, though the head reads one
+  // position only, all of its y.
+  const auto by_hand = [](std::int64_t b, std::int64_t h, std::int64_t a, std::int64_t layers) {
+    constexpr std::int64_t s = 197;
+    return layers * (70 * s * b * h + 4 * a * s * s * b + 16 * s * b + 8) + s * b * h +
+           8 * s * b * h + 8 * s * b + 4 * b * 1000 + 8 * b + 4;
+  };
+  const auto saved = [](const char* name, std::int64_t b) {
+    return build(read_workload(read_document(shipped(name))), {.batch = b}).saved_bytes.count();
+  };
+  CHECK(saved("vit-s-16", 1) == by_hand(1, 384, 6, 12));
+  CHECK(saved("vit-b-16", 5) == by_hand(5, 768, 12, 12));
+  CHECK(saved("vit-l-16", 2) == by_hand(2, 1024, 16, 24));
+}
+
 namespace {
 
 /// A replay of policy `none` that knows nothing of the engine: tensors come with their operator and

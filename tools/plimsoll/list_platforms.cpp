@@ -130,6 +130,8 @@ class PlatformSheet {
             to_text(processor.efficiency[c]));
     if (processor.launch_overhead > Time{})
       add("launch_overhead", to_text(processor.launch_overhead));
+    if (processor.convolution_workspace > Bytes{})
+      add("convolution_workspace", to_text(processor.convolution_workspace));
     tell_power("processors", processor.name, processor.power);
     if (processor.energy_per_flop) add("energy", to_text(*processor.energy_per_flop));
   }

@@ -1,0 +1,41 @@
+/// What every optimizer keeps for a parameter, and holds while it updates one.
+///
+/// State is fp32 but where said otherwise. Parameters are updated one after the other, as PyTorch
+/// 1.13.1 does by default (its `foreach` would hold the temporaries of all at once); the 8-bit ones
+/// are one kernel each, without temporaries.
+///
+///   sgd, sgd-momentum  no state; one value a parameter
+///   adam, adamw        D. Kingma, J. Ba, ICLR 2015; I. Loshchilov, F. Hutter, ICLR 2019: two
+///   moments;
+///                      a root and a quotient are held
+///   adam-8bit,         T. Dettmers, M. Lewis, S. Shleifer, L. Zettlemoyer, "8-bit optimizers via
+///   adamw-8bit         block-wise quantization", ICLR 2022: two moments of 1 byte, and the largest
+///                      magnitude of every block of 2,048 in fp32. As in the authors' library,
+///                      tensors of less than 4,096 elements keep fp32 moments; its two maps of 256
+///                      values for all parameters together are left out
+///   adafactor          N. Shazeer, M. Stern, ICML 2018, without momentum: of a tensor of two or
+///   more
+///                      dimensions the second moment's means over its last, and over its last but
+///                      one; of a vector all of it. The squared gradient and the update are held.
+///                      How tensors of more than two dimensions are factored the paper leaves open:
+///                      as in the PyTorch implementations
+#pragma once
+
+#include "workload/operator_rules.hpp"
+#include "workload/workload_options.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+/// The tensors that stay, by name. Throws QuantityOverflow.
+[[nodiscard]] std::vector<std::pair<std::string, Bytes>> optimizer_state(Optimizer optimizer,
+                                                                         const Dims& parameter);
+/// Held while a tensor of so many elements is updated, each made and read once.
+[[nodiscard]] Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter);
+/// FLOPs of one step, for each element.
+[[nodiscard]] std::int64_t update_flops(Optimizer optimizer);
+
+}  // namespace plimsoll

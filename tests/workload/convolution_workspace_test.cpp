@@ -1,0 +1,74 @@
+#include "workload/convolution_workspace.hpp"
+
+#include "workload/gradient_accumulation.hpp"
+#include "workload/workload_text.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+namespace {
+
+Platform with_limits(std::initializer_list<std::int64_t> limits) {
+  Platform platform;
+  for (const std::int64_t limit : limits) {
+    Processor processor;
+    processor.convolution_workspace = Bytes{limit};
+    platform.processors.push_back(processor);
+  }
+  return platform;
+}
+
+}  // namespace
+
+TEST_CASE("a convolution takes its windows as a matrix, or its weight, up to the limit") {
+  // Batch 3, 2 channels of 8 x 8. `a`: 3 x 3 at every position, 2 * 9 * 64 * 3 values of 4 bytes.
+  // `b`: to 100 channels at one position, where the weight of 100 x 4 x 8 x 8 is more than the
+  // matrix of 4 x 8 x 8 * 3. `c`: 1 x 1, none. `d`, transposed: 2 x 2 for each of 100 channels of 3
+  // samples, 1,200 values, but a weight of 100 x 2 x 2 x 2.
+  const std::string layers =
+      "  - conv2d: {channels: 4, kernel: 3, padding: 1, name: a}\n"
+      "  - conv2d: {channels: 100, kernel: 8, name: b}\n"
+      "  - conv2d: {channels: 100, kernel: 1, name: c}\n"
+      "  - conv_transpose2d: {channels: 2, kernel: 2, name: d}\n";
+  constexpr std::int64_t a = 4 * 2 * 9 * 64 * 3, b = 4 * 100 * 4 * 64, d = 4 * 100 * 2 * 4;
+  Workload net = build_text(network("[2, 8, 8]", layers), {.batch = 3});
+  const auto workspace = [&](const char* op) { return find_operator(net, op).workspace.count(); };
+  add_convolution_workspace(net, with_limits({0, 1'000'000}));
+  for (const char* half : {"forward", "backward"}) {
+    CHECK(workspace((std::string("a.") + half).c_str()) == a);
+    CHECK(workspace((std::string("b.") + half).c_str()) == b);
+    CHECK(workspace((std::string("c.") + half).c_str()) == 0);
+    CHECK(workspace((std::string("d.") + half).c_str()) == d);
+  }
+  net = build_text(network("[2, 8, 8]", layers), {.batch = 3});
+  add_convolution_workspace(net, with_limits({5000, 6000}));
+  CHECK(workspace("a.forward") == 6000);
+  CHECK(workspace("d.backward") == d);
+  net = build_text(network("[2, 8, 8]", layers), {.batch = 3});
+  add_convolution_workspace(net, with_limits({0}));
+  CHECK(workspace("a.forward") == 0);
+}
+
+TEST_CASE("gradients that stay are read by what adds to them, which makes its own") {
+  const std::string text = network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse");
+  Workload net = build_text(text, {.optimizer = Optimizer::sgd});
+  const Workload before = net;
+  keep_gradients(net, true);
+  const Operator& backward = find_operator(net, "linear_2.backward");
+  CHECK(names(net, backward.kept) == "linear_1.gradient");
+  CHECK(names(net, backward.reads) ==
+        "linear_2.gradient linear_1 linear_2.weight linear_2.bias linear_2.weight.gradient "
+        "linear_2.bias.gradient");
+  CHECK(backward.workspace == Bytes{4 * (16 + 2)});
+  // Made, and read again; the sum is read, and written.
+  CHECK(backward.traffic == find_operator(before, "linear_2.backward").traffic + Bytes{3 * 4 * 18});
+  for (const Tensor& tensor : net.tensors) CHECK(tensor.lifetime != Lifetime::accumulated);
+  // The optimizer and the forward are as they were.
+  CHECK(find_operator(net, "linear_2.update").traffic ==
+        find_operator(before, "linear_2.update").traffic);
+  CHECK(net.saved_bytes == before.saved_bytes);
+  Workload apart = before;
+  keep_gradients(apart, false);
+  CHECK(find_operator(apart, "linear_2.backward").workspace == Bytes{});
+}

@@ -1,0 +1,91 @@
+#include "workload/workload_text.hpp"
+
+#include <map>
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+namespace {
+
+/// Bytes by class of what the whole step holds: parameters, their gradients, the optimizer's.
+std::map<TensorClass, std::int64_t> held(const Workload& workload) {
+  std::map<TensorClass, std::int64_t> sums;
+  for (const Tensor& tensor : workload.tensors)
+    if (tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::accumulated)
+      sums[tensor.tensor_class] += tensor.bytes.count();
+  return sums;
+}
+
+Workload gpt2(const WorkloadOptions& options) {
+  return build(read_workload(read_document(shipped("gpt2-small"))), options);
+}
+
+constexpr std::int64_t kParameters = 124'439'808;
+
+}  // namespace
+
+TEST_CASE("mixed precision with Adam holds 18 bytes a parameter") {
+  // Korthikanti et al. 2022: 2 of the parameter, 4 of its gradient, 12 of the optimizer (a copy in
+  // fp32 and two moments).
+  for (const DType dtype : {DType::fp16, DType::bf16}) {
+    const auto sums =
+        held(gpt2({.dtype = dtype, .optimizer = Optimizer::adam, .master_weights = true}));
+    CHECK(sums.at(TensorClass::parameter) == 2 * kParameters);
+    CHECK(sums.at(TensorClass::gradient) == 4 * kParameters);
+    CHECK(sums.at(TensorClass::optimizer_state) == 12 * kParameters);
+  }
+  const auto pure = held(gpt2({.dtype = DType::bf16, .optimizer = Optimizer::adam}));
+  CHECK(pure.at(TensorClass::gradient) == 2 * kParameters);
+  CHECK(pure.at(TensorClass::optimizer_state) == 8 * kParameters);
+}
+
+TEST_CASE("a gradient of 16 bits is made and added to the one of 32") {
+  const std::string text = network("[4]", "  - linear: 8\n", "mse");
+  const WorkloadOptions mixed{
+      .dtype = DType::bf16, .optimizer = Optimizer::sgd_momentum, .master_weights = true};
+  const Workload net = build_text(text, mixed);
+  const Operator& backward = find_operator(net, "linear_1.backward");
+  CHECK(backward.workspace == Bytes{2 * 40});
+  CHECK(net[net.list(backward.kept)[0]].bytes == Bytes{4 * 32});
+  const Operator& update = find_operator(net, "linear_1.update");
+  CHECK(names(net, update.updates) ==
+        "linear_1.weight linear_1.weight.master linear_1.weight.state_1 "
+        "linear_1.bias linear_1.bias.master linear_1.bias.state_1");
+  // 40 gradients read; parameters of 2 bytes, copies and momentum of 4 read and written.
+  CHECK(update.traffic == Bytes{40 * (4 + 2 * (2 + 4 + 4))});
+  CHECK(find_operator(build_text(text, {.dtype = DType::bf16}), "linear_1.backward").workspace ==
+        Bytes{});
+}
+
+TEST_CASE("in fp16 all gradients are unscaled before the first update; bf16 has no scale") {
+  const std::string text = network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse");
+  const auto optimizer_of = [&](DType dtype) {
+    const Workload net =
+        build_text(text, {.dtype = dtype, .optimizer = Optimizer::sgd, .master_weights = true});
+    std::string order;
+    for (std::size_t i = net.optimizer_begin; i < net.operators.size(); ++i)
+      order += net.operators[i].name + " ";
+    return order;
+  };
+  CHECK(optimizer_of(DType::fp16) ==
+        "linear_1.unscale linear_2.unscale linear_1.update linear_2.update ");
+  CHECK(optimizer_of(DType::bf16) == "linear_1.update linear_2.update ");
+  const Workload net =
+      build_text(text, {.dtype = DType::fp16, .optimizer = Optimizer::sgd, .master_weights = true});
+  const Operator& unscale = find_operator(net, "linear_1.unscale");
+  CHECK(names(net, unscale.updates) == "linear_1.weight.gradient linear_1.bias.gradient");
+  CHECK(unscale.traffic == Bytes{2 * 4 * 40});
+}
+
+TEST_CASE("a transformer in 16 bits keeps what Korthikanti et al. count") {
+  // 34 sbh + 5 a s^2 b of one block with the causal mask shared (s^2); the statistics of the norms
+  // (16 sb, fp32) and the scaling number (8) they leave out. Here a network of L blocks minus one
+  // of L - 1.
+  const auto saved = [](std::int64_t blocks) {
+    return gpt2({.batch = 2, .dtype = DType::bf16, .with = {{{"blocks", {}}, blocks}}})
+        .saved_bytes.count();
+  };
+  constexpr std::int64_t s = 1024, b = 2, h = 768, a = 12;
+  CHECK(saved(3) - saved(2) == 34 * s * b * h + 5 * a * s * s * b + s * s + 16 * s * b + 8);
+}
