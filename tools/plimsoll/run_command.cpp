@@ -64,7 +64,9 @@ Overrides overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
-void check_plan_arguments(const RunArguments& arguments) {
+void check_files(const RunArguments& arguments) {
+  if (arguments.html == "-")
+    refuse("--html", "found `-`; expected the name of a file, such as `report.html`");
   if (!arguments.plan.empty() && !arguments.policies.empty())
     refuse("--plan", "a plan leaves nothing to a policy; expected it without --policy");
   if (!arguments.plan.empty() && arguments.scenarios.size() != 1)
@@ -94,7 +96,7 @@ std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arg
 
 std::vector<Outcome> run_all(const RunArguments& arguments) {
   const Overrides overrides = overrides_of(arguments);
-  check_plan_arguments(arguments);
+  check_files(arguments);
   std::vector<Outcome> outcomes;
   Complaints complaints;
   for (const std::string& path : arguments.scenarios)
