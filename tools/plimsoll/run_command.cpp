@@ -96,7 +96,6 @@ std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arg
 
 std::vector<Outcome> run_all(const RunArguments& arguments) {
   const Overrides overrides = overrides_of(arguments);
-  check_files(arguments);
   std::vector<Outcome> outcomes;
   Complaints complaints;
   for (const std::string& path : arguments.scenarios)
@@ -150,6 +149,7 @@ bool says_no(const Outcome& outcome) {
 
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
+  check_files(arguments);
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
