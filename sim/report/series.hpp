@@ -107,7 +107,7 @@ struct Track {
   std::uint32_t direction = 0;  ///< of a link: as Link::between
   std::uint32_t rows = 1;
   std::vector<TrackSlice> slices;  ///< by start
-  std::vector<TrackStall> stalls;  ///< of a stream, by start; per cause they add up to the metrics
+  std::vector<TrackStall> stalls;  ///< of a stream, by start; not those that a failed run ended in
 };
 
 /// Tracks with at least one slice: streams by processor, then links. A copy over several links is

@@ -68,7 +68,9 @@ Overrides overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
-void check_plan_arguments(const RunArguments& arguments) {
+void check_files(const RunArguments& arguments) {
+  if (arguments.html == "-")
+    refuse("--html", "found `-`; expected the name of a file, such as `report.html`");
   if (!arguments.plan.empty() && !arguments.policies.empty())
     refuse("--plan", "a plan leaves nothing to a policy; expected it without --policy");
   if (!arguments.plan.empty() && arguments.scenarios.size() != 1)
@@ -115,8 +117,6 @@ std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arg
 
 std::vector<Outcome> run_all(const RunArguments& arguments) {
   const Overrides overrides = overrides_of(arguments);
-  check_plan_arguments(arguments);
-  check_outputs(arguments);
   std::vector<Outcome> outcomes;
   Complaints complaints;
   for (const std::string& path : arguments.scenarios)
@@ -178,6 +178,8 @@ bool says_no(const Outcome& outcome) {
 
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
+  check_files(arguments);
+  check_outputs(arguments);
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;

@@ -15,7 +15,7 @@ export function el(tag, properties = {}, ...children) {
 // A part that is made when it is first opened.
 export function disclosure(summary, make) {
   const details = el('details', {}, el('summary', {}, summary));
-  details.addEventListener('toggle', () => details.open && details.children.length === 1 && details.append(make()), {once: false});
+  details.addEventListener('toggle', () => details.open && details.children.length === 1 && details.append(make()));
   return details;
 }
 

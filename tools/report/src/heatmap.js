@@ -3,6 +3,7 @@ import {el} from './dom.js';
 import {quantity} from './format.js';
 
 const kShades = 9;
+const kManyColumns = 14;
 
 // section: {x: {label, values}, y: {label, values}, unit, low_is_good, log?, cells: [[number | null]], texts?: [[text]]}
 export function heatmapSection(section) {
@@ -15,7 +16,7 @@ export function heatmapSection(section) {
     const isBest = value === best;
     return el('td', {class: `shade-${shade(value)}${isBest ? ' best' : ''}`, tabindex: '-1'}, isBest ? '\u2605 ' : '', text || quantity(value, section.unit));
   };
-  const table = el('table', {class: 'heat', onkeydown: move},
+  const table = el('table', {class: section.x.values.length > kManyColumns ? 'heat dense' : 'heat', onkeydown: move},
     el('caption', {}, `${section.what}: ${section.x.label} to the right, ${section.y.label} down; ${quantity(least, section.unit)} (lightest) to ${quantity(most, section.unit)} (darkest)`),
     el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, `${section.y.label} \\ ${section.x.label}`), section.x.values.map((value) => el('th', {scope: 'col'}, value)))),
     el('tbody', {}, section.cells.map((row, r) => el('tr', {}, el('th', {scope: 'row'}, section.y.values[r]), row.map((value, c) => cellOf(value, section.texts?.[r]?.[c]))))));

@@ -16,7 +16,7 @@ function orderOf(classes) {
 }
 
 export class MemoryChart {
-  // shared: {hidden: Set of classes, group, stays, names, unitTime}
+  // shared: {group, common, hidden: Set of classes, stays, names, gutter, right}
   constructor(memory, run, shared, height) {
     this.memory = memory;
     this.run = run;

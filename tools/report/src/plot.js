@@ -39,8 +39,9 @@ export function zoomButtons(group) {
             button('all', 'show all', () => group.reset()));
 }
 
-// spec: {name, height, group, axes: {x: {format, splits?, size?}, y?: {range(), format, size, splits?, incrs?}, right?: ...}, legend?,
-//        right?: room on the right, paint(u, c), read(x, y) -> {lines: [text], x} or null, stop(x, y, dx, dy) -> {x, y}}
+// spec: {name, height, group, axes: {x, y, right?}, right?: room on the right, paint(u, c), read(x, y, u) -> {lines: [text]} or null,
+//        stop(at, dx, dy, range) -> {x, y}, from {x, y} or undefined}
+// axis: {format(value, span), size?, distr?, grid?, incrs?, splits?, space?}, and of those that stand upright {range(), dir?}
 export class Plot {
   constructor(host, spec) {
     this.spec = spec;

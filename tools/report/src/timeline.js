@@ -50,7 +50,7 @@ class Row {
 }
 
 export class TimelineChart {
-  // shared: {group, names, kinds, causes}
+  // shared: {group, names, kinds, causes, gutter, right}
   constructor(tracks, run, shared) {
     this.run = run;
     this.shared = shared;
