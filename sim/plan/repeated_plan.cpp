@@ -25,6 +25,7 @@ class Repeater {
       refuse(plan, "does more after its optimizer");
     find_shared();
     find_ends();
+    find_left();
   }
 
   Plan repeat() {
@@ -39,6 +40,7 @@ class Repeater {
       const bool is_last = microbatch_ + 1 == count_;
       for (std::size_t s = 0; s < (is_last ? plan_.steps.size() : body_); ++s) add_step(s, begin);
       add_releases(begin);
+      if (!is_last) release_left(begin);
       before_ = begin;
     }
     return std::move(result_);
@@ -76,6 +78,18 @@ class Repeater {
       if (is_channel || seen[lane]) ends_.push_back(s);
       seen[lane] = false;
     }
+  }
+
+  /// What neither a release nor a copy takes away.
+  void find_left() {
+    std::vector<bool> goes = is_shared_;
+    for (const Release& release : plan_.releases)
+      goes[static_cast<std::size_t>(release.buffer)] = true;
+    for (const Step& step : plan_.steps)
+      if (step.kind == StepKind::copy && step.source != SourceRelease::keep)
+        goes[static_cast<std::size_t>(plan_.list(step.reads).front())] = true;
+    for (std::size_t b = 0; b < goes.size(); ++b)
+      if (!goes[b]) left_.push_back(b);
   }
 
   void add_buffers() {
@@ -138,6 +152,15 @@ class Repeater {
     }
   }
 
+  void release_left(std::size_t begin) {
+    for (const std::size_t b : left_) {
+      const auto from = static_cast<std::uint32_t>(result_.release_steps.size());
+      for (const std::size_t step : ends_) result_.release_steps.push_back(moved(step, begin));
+      const auto to = static_cast<std::uint32_t>(result_.release_steps.size());
+      result_.releases.push_back({buffer_[b], {from, to}});
+    }
+  }
+
   const Plan& plan_;
   const Workload& workload_;
   std::uint32_t count_;
@@ -146,6 +169,7 @@ class Repeater {
   std::vector<bool> is_shared_;    ///< by buffer
   std::vector<bool> is_first_;     ///< by step: of its lane
   std::vector<std::size_t> ends_;  ///< the last steps of streams, all of channels
+  std::vector<std::size_t> left_;  ///< buffers that stay to the end of a microbatch
   std::vector<BufferId> buffer_;   ///< by buffer of the plan, in this microbatch
   std::uint32_t microbatch_ = 0;
   std::size_t before_ = 0;  ///< the first step of the microbatch before

@@ -1,8 +1,8 @@
 /// A plan for one microbatch as one for several, with the optimizer after the last.
 ///
 /// The microbatches run one after the other: nothing of one starts before all of the one before has
-/// ended, copies included. So each has the same times and peaks as alone, and a plan that keeps to
-/// a budget keeps to it.
+/// ended, copies included, and what a microbatch leaves behind goes at its end. So each has the
+/// same times and peaks as alone, and a plan that keeps to a budget keeps to it.
 #pragma once
 
 #include "plan/plan.hpp"

@@ -251,7 +251,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
     result.infeasible = std::move(*infeasible);
     return result;
   }
-  if (scenario.workload_options.accumulate) share_inputs(result.step);
+  if (scenario.workload_options.accumulate) take_turns(result.step);
   result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
   execute_plan(result, scenario, topology);
   compare_with_reference(result, scenario, policy, step_key, memo);
@@ -343,7 +343,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
                                    result.plan.microbatches, *scenario.workload_options.accumulate),
                        ""}});
   result.step = build_for(scenario, result.plan.microbatches, split_backward, place);
-  if (scenario.workload_options.accumulate) share_inputs(result.step);
+  if (scenario.workload_options.accumulate) take_turns(result.step);
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
   if (!problems.empty()) {
     std::vector<Diagnostic> diagnostics;

@@ -35,9 +35,11 @@ void keep_gradients(Workload& workload, bool makes_apart) {
     if (tensor.lifetime == Lifetime::accumulated) tensor.lifetime = Lifetime::resident;
 }
 
-void share_inputs(Workload& workload) {
-  for (Tensor& tensor : workload.tensors)
+void take_turns(Workload& workload) {
+  for (Tensor& tensor : workload.tensors) {
     if (tensor.lifetime == Lifetime::input) tensor.lifetime = Lifetime::resident;
+    if (tensor.lifetime == Lifetime::stays) tensor.lifetime = Lifetime::step;
+  }
 }
 
 }  // namespace plimsoll

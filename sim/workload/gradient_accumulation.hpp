@@ -15,8 +15,9 @@ namespace plimsoll {
 /// O(operators + reads).
 void keep_gradients(Workload& workload, bool makes_apart);
 
-/// Lets the input of each microbatch take the place of the one before. For a plan that is made:
+/// Lets microbatches take turns: the input of each takes the place of the one before, and what a
+/// chain would leave to the end (delta_0) goes with its microbatch. For a plan that is made:
 /// planners tell inputs from what is resident.
-void share_inputs(Workload& workload);
+void take_turns(Workload& workload);
 
 }  // namespace plimsoll
