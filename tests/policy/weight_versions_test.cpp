@@ -77,15 +77,20 @@ TEST_CASE("pipedream: p-i versions and one gradient on device i, no idle time wh
 }
 
 TEST_CASE("pipedream-2bw: two versions and one gradient on every device that fills") {
-  // As above, but versions are two wherever an older one is still to be read when a new one is
-  // made: everywhere on more than one device, once every microbatch of the first version is not
-  // the last. The first update comes with p microbatches, later ones every p.
+  // As above, but versions are two: that before the last update as long as the microbatches in
+  // flight at it read it, which are p-i on device i, and the one after it. However many
+  // microbatches an update takes, the one of the mini-batch before falls among the first that are
+  // played.
   for (std::size_t p = 2; p <= 6; ++p)
-    for (const std::size_t every : {p, p + 1, 2 * p}) {
-      CAPTURE(p, every);
+    for (const auto& [every, m] : {std::pair(p, 4 * p),
+                                   {p + 1, 4 * p + 4},
+                                   {2 * p, 8 * p},
+                                   {3 * p, 3 * p},
+                                   {4 * p, 2 * p}}) {
+      CAPTURE(p, every, m);
       const Played it =
-          run(fmt::format("{{name: pipeline/pipedream-2bw, microbatches: {}, accumulate: {}}}",
-                          4 * every, every),
+          run(fmt::format("{{name: pipeline/pipedream-2bw, microbatches: {}, accumulate: {}}}", m,
+                          every),
               std::vector<Stage>(p), row(p));
       CHECK(it.execution.period == seconds(3));
       for (std::uint32_t i = 0; i < p; ++i)
