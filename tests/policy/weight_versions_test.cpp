@@ -138,6 +138,25 @@ TEST_CASE("throughput of a periodic plan counts a period for each microbatch") {
   CHECK(*it.metrics.throughput == Approx(2 * 8 / 24.0));
 }
 
+TEST_CASE(
+    "energy per sample and steps of a battery are those of a mini-batch, however much is played") {
+  // One device at 1 W, F + BW = 3 s a microbatch: 12 J for a mini-batch of four microbatches and
+  // eight samples, of which 1f1b-star plays 8 + 36 microbatches.
+  Workload workload = test::workload_of(
+      "workload: w\nbatch: 8\nchain:\n  - {name: s, forward: 1 s, backward: 2 s, saved: 1 B}\n");
+  workload.microbatches = 4;
+  const Platform platform = test::platform_of(
+      "platform: one\nmemories:\n  hbm: {capacity: unlimited}\n"
+      "processors:\n  gpu: {memory: hbm, power: {idle: 0 W, active: 1 W}}\n"
+      "battery: {energy: 30 J}\n");
+  const Played it =
+      test::play(test::planned("{name: pipeline/1f1b-star, microbatches: 4}", workload, platform),
+                 workload, platform);
+  REQUIRE(it.plan.microbatches == 44);
+  CHECK(it.metrics.energy->per_sample == Energy{Energy::Count{1'500'000'000} * 1'000'000'000'000});
+  CHECK(*it.metrics.energy->steps_per_battery == 2);
+}
+
 TEST_CASE("pipedream runs networks with their optimizer after each backward") {
   const Platform platform = test::library_platform("dgx-1-v100");
   WorkloadOptions options;
