@@ -101,27 +101,37 @@ Energy state_energy(const std::optional<PowerStates>& power, Time busy, Time mak
 class EnergyBill {
  public:
   EnergyBill(const Program& program, const Execution& execution)
-      : platform_(*program.platform), workload_(*program.workload), execution_(execution) {}
+      : platform_(*program.platform),
+        workload_(*program.workload),
+        plan_(*program.plan),
+        execution_(execution) {}
 
   EnergyMetrics run() {
     charge_processors();
     charge_memories();
     charge_links();
     charge_regulator();
-    bill_.per_sample = Energy{bill_.total.count() / workload_.batch};
+    const Energy batch = of_one_batch();
+    bill_.per_sample = Energy{batch.count() / workload_.batch};
     const Time makespan = execution_.makespan;
     if (makespan > Time{})
       bill_.average = Power{static_cast<std::int64_t>(bill_.total.count() / makespan.count())};
     if (!per_action_) bill_.peak = at_source(execution_.peak_power);
-    if (platform_.battery && bill_.total > Energy{}) {
+    if (platform_.battery && batch > Energy{}) {
       const Battery& battery = *platform_.battery;
       const auto usable = battery.energy.count() / kWhole.count() * battery.usable.count();
-      bill_.steps_per_battery = static_cast<std::int64_t>(usable / bill_.total.count());
+      bill_.steps_per_battery = static_cast<std::int64_t>(usable / batch.count());
     }
     return std::move(bill_);
   }
 
  private:
+  /// A periodic plan may play more microbatches than a mini-batch has.
+  Energy of_one_batch() const {
+    if (!plan_.steady_from_microbatch) return bill_.total;
+    return Energy{bill_.total.count() / plan_.microbatches * workload_.microbatches};
+  }
+
   void charge(const std::string& name, Energy energy) {
     bill_.components.emplace_back(name, energy);
     bill_.total += energy;
@@ -181,6 +191,7 @@ class EnergyBill {
 
   const Platform& platform_;
   const Workload& workload_;
+  const Plan& plan_;
   const Execution& execution_;
   EnergyMetrics bill_;
   bool per_action_ = false;

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace plimsoll {
 
@@ -46,6 +45,7 @@ std::span<const PolicyInfo> policies() {
       pipeline_periodic_policy(),           //
       pipeline_pipedream_policy(),          //
       pipeline_pipedream_2bw_policy(),      //
+      pipeline_search_policy(),             //
       pipeline_v_half_policy(),             //
       pipeline_v_min_policy(),              //
       pipeline_zb_1p_policy(),              //
@@ -69,80 +69,11 @@ std::span<const PolicyInfo> policies() {
   return all;
 }
 
-namespace {
-
-/// All that the design names. What is registered is left out of policies_to_come().
-constexpr const char* kDesigned[] = {
-    "hybrid/best",
-    "hybrid/pofo",
-    "none",
-    "offload/all",
-    "offload/dynamic",
-    "offload/eager",
-    "offload/exact",
-    "offload/greedy",
-    "pipeline/1f1b",
-    "pipeline/1f1b-star",
-    "pipeline/1f1b-v",
-    "pipeline/bpipe",
-    "pipeline/chimera",
-    "pipeline/csv",
-    "pipeline/dualpipe",
-    "pipeline/dualpipe-v",
-    "pipeline/gpipe",
-    "pipeline/hanayo",
-    "pipeline/interleaved-1f1b",
-    "pipeline/interleaved-zb",
-    "pipeline/looped-bfs",
-    "pipeline/pipedream",
-    "pipeline/pipedream-2bw",
-    "pipeline/search",
-    "pipeline/v-half",
-    "pipeline/v-min",
-    "pipeline/zb-1p",
-    "pipeline/zb-2p",
-    "pipeline/zb-h1",
-    "pipeline/zb-h2",
-    "pipeline/zb-v",
-    "remat/exact",
-    "remat/mixed",
-    "remat/revolve",
-    "remat/rotor",
-    "remat/select-dp",
-    "remat/select-linear",
-    "remat/sqrt",
-    "remat/two-level",
-};
-
-std::string family_of(const std::string& name) {
-  return name.substr(0, name.find('/') + 1);
-}
-
-}  // namespace
-
-std::span<const std::string> policies_to_come() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> left;
-    for (const char* name : kDesigned)
-      if (find_policy(name) == nullptr) left.emplace_back(name);
-    return left;
-  }();
-  return names;
-}
-
 Diagnostic no_such_policy(const std::string& name, const Location& where) {
-  const bool comes = std::ranges::find(policies_to_come(), name) != policies_to_come().end();
-  std::vector<std::string> names, relatives;
-  for (const PolicyInfo& known : policies()) {
-    names.push_back(known.name);
-    if (family_of(known.name) == family_of(name)) relatives.push_back(known.name);
-  }
-  if (!comes)
-    return {Severity::error, where, fmt::format("unknown policy `{}`", name),
-            did_you_mean(name, names)};
-  return {Severity::error, where, fmt::format("policy `{}` is not available yet", name),
-          relatives.empty() ? "see `plimsoll list policies`"
-                            : fmt::format("there is `{}`", fmt::join(relatives, "`, `"))};
+  std::vector<std::string> names;
+  for (const PolicyInfo& known : policies()) names.push_back(known.name);
+  return {Severity::error, where, fmt::format("unknown policy `{}`", name),
+          did_you_mean(name, names)};
 }
 
 const PolicyInfo* find_policy(const std::string& name) {

@@ -40,6 +40,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_periodic_policy();
 [[nodiscard]] PolicyInfo pipeline_pipedream_policy();
 [[nodiscard]] PolicyInfo pipeline_pipedream_2bw_policy();
+[[nodiscard]] PolicyInfo pipeline_search_policy();
 [[nodiscard]] PolicyInfo pipeline_v_half_policy();
 [[nodiscard]] PolicyInfo pipeline_v_min_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_1p_policy();
@@ -60,10 +61,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo remat_sqrt_policy();
 [[nodiscard]] PolicyInfo remat_two_level_policy();
 
-/// Names that the design gives to policies which this version does not have, by family.
-[[nodiscard]] std::span<const std::string> policies_to_come();
-
-/// Why there is no policy of that name, and what there is.
+/// Why there is no policy of that name: with the nearest name.
 [[nodiscard]] Diagnostic no_such_policy(const std::string& name, const Location& where);
 
 }  // namespace plimsoll

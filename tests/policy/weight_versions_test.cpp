@@ -77,15 +77,20 @@ TEST_CASE("pipedream: p-i versions and one gradient on device i, no idle time wh
 }
 
 TEST_CASE("pipedream-2bw: two versions and one gradient on every device that fills") {
-  // As above, but versions are two wherever an older one is still to be read when a new one is
-  // made: everywhere on more than one device, once every microbatch of the first version is not
-  // the last. The first update comes with p microbatches, later ones every p.
+  // As above, but versions are two: that before the last update as long as the microbatches in
+  // flight at it read it, which are p-i on device i, and the one after it. However many
+  // microbatches an update takes, the one of the mini-batch before falls among the first that are
+  // played.
   for (std::size_t p = 2; p <= 6; ++p)
-    for (const std::size_t every : {p, p + 1, 2 * p}) {
-      CAPTURE(p, every);
+    for (const auto& [every, m] : {std::pair(p, 4 * p),
+                                   {p + 1, 4 * p + 4},
+                                   {2 * p, 8 * p},
+                                   {3 * p, 3 * p},
+                                   {4 * p, 2 * p}}) {
+      CAPTURE(p, every, m);
       const Played it =
-          run(fmt::format("{{name: pipeline/pipedream-2bw, microbatches: {}, accumulate: {}}}",
-                          4 * every, every),
+          run(fmt::format("{{name: pipeline/pipedream-2bw, microbatches: {}, accumulate: {}}}", m,
+                          every),
               std::vector<Stage>(p), row(p));
       CHECK(it.execution.period == seconds(3));
       for (std::uint32_t i = 0; i < p; ++i)
@@ -131,6 +136,25 @@ TEST_CASE("throughput of a periodic plan counts a period for each microbatch") {
       test::play(test::planned("{name: pipeline/pipedream, microbatches: 4}", workload, platform),
                  workload, platform, 2);
   CHECK(*it.metrics.throughput == Approx(2 * 8 / 24.0));
+}
+
+TEST_CASE(
+    "energy per sample and steps of a battery are those of a mini-batch, however much is played") {
+  // One device at 1 W, F + BW = 3 s a microbatch: 12 J for a mini-batch of four microbatches and
+  // eight samples, of which 1f1b-star plays 8 + 36 microbatches.
+  Workload workload = test::workload_of(
+      "workload: w\nbatch: 8\nchain:\n  - {name: s, forward: 1 s, backward: 2 s, saved: 1 B}\n");
+  workload.microbatches = 4;
+  const Platform platform = test::platform_of(
+      "platform: one\nmemories:\n  hbm: {capacity: unlimited}\n"
+      "processors:\n  gpu: {memory: hbm, power: {idle: 0 W, active: 1 W}}\n"
+      "battery: {energy: 30 J}\n");
+  const Played it =
+      test::play(test::planned("{name: pipeline/1f1b-star, microbatches: 4}", workload, platform),
+                 workload, platform);
+  REQUIRE(it.plan.microbatches == 44);
+  CHECK(it.metrics.energy->per_sample == Energy{Energy::Count{1'500'000'000} * 1'000'000'000'000});
+  CHECK(*it.metrics.energy->steps_per_battery == 2);
 }
 
 TEST_CASE("pipedream runs networks with their optimizer after each backward") {

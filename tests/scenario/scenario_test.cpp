@@ -101,21 +101,9 @@ TEST_CASE("names are those of all files that a name finds") {
     for (const std::string& name : search.names(kind)) CHECK(search.find(name, kind));
 }
 
-TEST_CASE("a policy is there or to come, not both") {
-  CHECK_FALSE(policies_to_come().empty());
-  for (const std::string& name : policies_to_come()) CHECK(find_policy(name) == nullptr);
-  for (const PolicyInfo& policy : policies())
-    CHECK(std::ranges::count(policies_to_come(), policy.name) == 0);
-}
-
-TEST_CASE("a policy to come is told from one that nobody knows") {
+TEST_CASE("a policy that nobody knows is told with the nearest name") {
   CHECK(to_text(no_such_policy("remat/sqr", {})) ==
         "error: unknown policy `remat/sqr`; did you mean `remat/sqrt`?");
-  for (const std::string& name : policies_to_come()) {
-    const Diagnostic problem = no_such_policy(name, {});
-    CHECK(problem.message == "policy `" + name + "` is not available yet");
-    CHECK_FALSE(problem.hint.empty());
-  }
   CHECK(no_such_policy("unheard/of", {}).message == "unknown policy `unheard/of`");
 }
 

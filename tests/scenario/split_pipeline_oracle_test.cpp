@@ -36,7 +36,8 @@ std::vector<std::string> orders_of(const RunResult& result, std::size_t devices)
 }  // namespace
 
 TEST_CASE("split pipeline oracles: orders, makespans and peaks of zb-h1 and zb-v by hand") {
-  for (const json& row : oracle("pipeline_split.json").at("orders")) {
+  const json data = oracle("pipeline_split.json");
+  for (const json& row : data.at("orders")) {
     if (row.at("policy").is_null()) continue;
     INFO(row.at("id"));
     const int p = row.at("p"), chunks = row.at("chunks");
@@ -57,7 +58,8 @@ TEST_CASE("split pipeline oracles: orders, makespans and peaks of zb-h1 and zb-v
 }
 
 TEST_CASE("split pipeline oracles: published bubbles from published stage times") {
-  for (const json& row : oracle("pipeline_split.json").at("bubbles")) {
+  const json data = oracle("pipeline_split.json");
+  for (const json& row : data.at("bubbles")) {
     const int p = row.at("p"), m = row.at("m");
     const auto ms = [&](const char* key) {
       return fmt::format("{:.3f} ms", row.at(key).get<double>());

@@ -9,7 +9,8 @@ namespace plimsoll {
 TEST_CASE("weight version oracles: what microbatches and versions take, and a steady period") {
   // F = 1 s, BW = 2 s, 1 B kept for a microbatch, 100 B of parameters: no idle time means a
   // microbatch every 3 s.
-  for (const test::json& row : test::oracle("pipeline_versions.json").at("rows")) {
+  const test::json data = test::oracle("pipeline_versions.json");
+  for (const test::json& row : data.at("rows")) {
     const std::int64_t p = row.at("p"), m = row.at("m");
     const std::string name = row.at("policy");
     INFO(name << " on " << p);

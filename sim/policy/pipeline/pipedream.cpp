@@ -23,14 +23,29 @@ std::vector<std::uint32_t> updates_before(std::uint32_t warm_up, std::uint32_t m
   return updates;
 }
 
-/// `same_everywhere`: every device reads the version that the first one had at the forward.
-Schedule without_drain(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t every,
-                       bool same_everywhere) {
+/// Every device has its own latest version at a forward.
+Schedule with_stashing(std::uint32_t devices, std::uint32_t microbatches) {
   Schedule schedule = one_f_one_b(devices, microbatches, 1);
-  schedule.updates.every = every;
+  schedule.updates.every = 1;
   for (std::uint32_t i = 0; i < devices; ++i)
-    schedule.updates.read.push_back(updates_before(
-        warm_up_of_1f1b(devices, same_everywhere ? 0 : i, microbatches), microbatches, every));
+    schedule.updates.read.push_back(
+        updates_before(warm_up_of_1f1b(devices, i, microbatches), microbatches, 1));
+  return schedule;
+}
+
+/// Every device reads the version that the first one had at the forward. The first forwards, a
+/// warm-up of the first device, read the version before the update of the mini-batch before; a
+/// device makes that update when the mini-batch before has left it, its own warm-up later.
+Schedule with_two_versions(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t every) {
+  Schedule schedule = one_f_one_b(devices, microbatches, 1);
+  WeightUpdates& updates = schedule.updates;
+  updates.every = every;
+  const std::uint32_t behind = warm_up_of_1f1b(devices, 0, microbatches);
+  std::vector<std::uint32_t> read = updates_before(behind, microbatches, every);
+  for (std::uint32_t k = behind; behind > 0 && k < microbatches; ++k) ++read[k];
+  updates.read.assign(devices, read);
+  for (std::uint32_t i = 0; behind > 0 && i < devices; ++i)
+    updates.begun.push_back(std::max(warm_up_of_1f1b(devices, i, microbatches), 1U));
   return schedule;
 }
 
@@ -49,7 +64,7 @@ Planned plan_steady(const Problem& problem, const PipelineParameters& parameters
 
 Planned plan_pipedream(const Problem& problem, const PipelineParameters& parameters) {
   return plan_steady(problem, parameters, [](std::uint32_t p, std::uint32_t m, std::uint32_t) {
-    return without_drain(p, m, 1, false);
+    return with_stashing(p, m);
   });
 }
 
@@ -62,7 +77,7 @@ Planned plan_2bw(const Problem& problem, const AccumulatingParameters& parameter
                                  "microbatches as there are devices, {}; accumulate is {}",
                                  devices, every));
   return plan_steady(problem, parameters, [every](std::uint32_t p, std::uint32_t m, std::uint32_t) {
-    return without_drain(p, m, static_cast<std::uint32_t>(every), true);
+    return with_two_versions(p, m, static_cast<std::uint32_t>(every));
   });
 }
 

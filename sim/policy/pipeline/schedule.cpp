@@ -218,6 +218,7 @@ class PipelinePlanner {
       if (!schedule_.messages_in_orders) send(task, device, tasks.size() == 2);
       (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
           true;
+      if (versions_ && forward) versions_->after_forward(device, task.microbatch, last_);
       if (versions_ && !forward)
         versions_->after_backward(device, task.microbatch, last_, streams_[device]);
     }

@@ -47,6 +47,11 @@ void WeightVersions::before_forward(std::uint32_t device, std::uint32_t microbat
     builder_.read_version(version, microbatch);
 }
 
+void WeightVersions::after_forward(std::uint32_t device, std::uint32_t microbatch, StepId last) {
+  if (!updates_.begun.empty() && microbatch + 1 == updates_.begun[device])
+    add_version(device, microbatch, last);
+}
+
 void WeightVersions::after_backward(std::uint32_t device, std::uint32_t microbatch, StepId last,
                                     LaneId stream) {
   Device& it = devices_[device];
@@ -60,13 +65,18 @@ void WeightVersions::update(std::uint32_t device, std::uint32_t microbatch, Step
   Device& it = devices_[device];
   const auto& read = updates_.read[device];
   // Backwards run in the order of the microbatches.
-  const bool still_read = microbatch + 1 < read.size() && read[microbatch + 1] < it.versions.size();
-  std::vector<BufferId> next = it.versions.back();
-  if (still_read)
-    for (std::size_t i = 0; i < next.size(); ++i)
-      next[i] = builder_.add_version(it.weights[i], slots_.memory(device), microbatch, last);
-  it.versions.push_back(std::move(next));
+  if (microbatch + 1 < read.size() && read[microbatch + 1] < it.versions.size())
+    add_version(device, microbatch, last);
+  else
+    it.versions.push_back(it.versions.back());
   for (const OperatorId op : it.optimizers) builder_.compute(stream, op, microbatch);
+}
+
+void WeightVersions::add_version(std::uint32_t device, std::uint32_t microbatch, StepId last) {
+  Device& it = devices_[device];
+  auto& next = it.versions.emplace_back();
+  for (const TensorId weight : it.weights)
+    next.push_back(builder_.add_version(weight, slots_.memory(device), microbatch, last));
 }
 
 }  // namespace plimsoll

@@ -20,6 +20,10 @@ struct WeightUpdates {
   /// By device and microbatch: the number of updates that the version has had which its forward and
   /// backward read. Does not fall from a microbatch to the next.
   std::vector<std::vector<std::uint32_t>> read;
+  /// By device, where mini-batches follow each other: after so many forwards the update of the
+  /// mini-batch before makes the second version in `read`, without an optimizer that is played.
+  /// Empty where nothing comes before.
+  std::vector<std::uint32_t> begun;
 };
 
 class WeightVersions {
@@ -29,6 +33,8 @@ class WeightVersions {
                  PlanBuilder& builder);
 
   void before_forward(std::uint32_t device, std::uint32_t microbatch);
+  /// `last` is the last step of the forward.
+  void after_forward(std::uint32_t device, std::uint32_t microbatch, StepId last);
   /// `last` is the last step of the backward, `stream` where the optimizer runs.
   void after_backward(std::uint32_t device, std::uint32_t microbatch, StepId last, LaneId stream);
 
@@ -42,6 +48,7 @@ class WeightVersions {
 
   void gather(const Slots& slots, std::uint32_t device);
   void update(std::uint32_t device, std::uint32_t microbatch, StepId last, LaneId stream);
+  void add_version(std::uint32_t device, std::uint32_t microbatch, StepId last);
 
   const Problem& problem_;
   const Slots& slots_;
