@@ -21,6 +21,7 @@ struct Command {
 };
 
 [[nodiscard]] Command run_command(CLI::App& program);
+[[nodiscard]] Command capacity_command(CLI::App& program);
 [[nodiscard]] Command list_command(CLI::App& program);
 [[nodiscard]] Command validate_command(CLI::App& program);
 

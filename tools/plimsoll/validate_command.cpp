@@ -1,6 +1,7 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "platform/platform_file.hpp"
+#include "scenario/capacity_plan.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
 #include "workload/onnx_file.hpp"
@@ -17,9 +18,9 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kExamples =
-    "What a file is follows from its key `scenario`, `platform` or `workload`; NAME.onnx is an "
-    "ONNX\n"
-    "file. Everything that a scenario names is read, too.\n"
+    "What a file is follows from its key `scenario`, `capacity`, `platform` or `workload`; "
+    "NAME.onnx\n"
+    "is an ONNX file. Everything that a scenario or a capacity plan names is read, too.\n"
     "Examples:\n"
     "  plimsoll validate my-scenario.yaml my-board.yaml\n"
     "  plimsoll validate --schema platform > platform.schema.json      for editors\n"
@@ -58,6 +59,10 @@ std::string validate(const std::string& file, std::vector<Diagnostic>& warnings)
       warnings = validate_scenario(file);
       return "scenario";
     }
+    if (document.find("capacity") != nullptr) {
+      (void)pairings_of(read_capacity_plan(document), std::filesystem::path(file).parent_path());
+      return "capacity plan";
+    }
     if (document.find("platform") != nullptr) {
       warnings = validate_platform(file);
       return "platform";
@@ -71,19 +76,20 @@ std::string validate(const std::string& file, std::vector<Diagnostic>& warnings)
   } catch (const QuantityOverflow&) {
     refuse(file, "its numbers leave the range of 106 days or 9.2 EB");
   }
-  const std::vector<std::string> kinds{"scenario", "platform", "workload"};
+  const std::vector<std::string> kinds{"scenario", "capacity", "platform", "workload"};
   std::string hint;
   for (const Node::Entry& entry : document.entries())
     if (hint.empty()) hint = did_you_mean(entry.key.scalar(), kinds);
   throw InputError({{Severity::error, document.where(),
-                     fmt::format("found {}; expected a mapping with `scenario`, `platform` or "
-                                 "`workload`",
+                     fmt::format("found {}; expected a mapping with `scenario`, `capacity`, "
+                                 "`platform` or `workload`",
                                  document.describe()),
                      hint}});
 }
 
 int print_schema(const std::string& kind) {
   if (kind == "scenario") print(scenario_schema() + '\n');
+  if (kind == "capacity") print(capacity_plan_schema() + '\n');
   if (kind == "platform") print(platform_json_schema() + '\n');
   if (kind == "workload") print(workload_schema() + '\n');
   return kExitFine;
@@ -110,17 +116,18 @@ int run(const ValidateArguments& arguments) {
 
 Command validate_command(CLI::App& program) {
   const auto arguments = std::make_shared<ValidateArguments>();
-  CLI::App* command = program.add_subcommand(
-      "validate",
-      "Checks scenario, platform, workload and ONNX files; tells every error with its place.");
+  CLI::App* command = program.add_subcommand("validate",
+                                             "Checks scenarios, capacity plans, platforms, "
+                                             "workloads and ONNX files; tells every error with "
+                                             "its place.");
   command->footer(kExamples);
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")
       ->check([](const std::string& word) {
-        return problem_with_word(word,
-                                 std::vector<std::string>{"scenario", "platform", "workload"});
+        return problem_with_word(
+            word, std::vector<std::string>{"scenario", "capacity", "platform", "workload"});
       })
-      ->type_name("scenario|platform|workload");
+      ->type_name("scenario|capacity|platform|workload");
   return {command, [arguments] { return run(*arguments); }};
 }
 
