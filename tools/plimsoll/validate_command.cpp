@@ -2,6 +2,7 @@
 #include "output.hpp"
 #include "platform/platform_file.hpp"
 #include "scenario/baseline.hpp"
+#include "scenario/capacity_plan.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
 #include "scenario/suite.hpp"
@@ -9,20 +10,20 @@
 #include "workload/onnx_file.hpp"
 #include "workload/workload_file.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace plimsoll {
 
 namespace {
 
 constexpr const char* kExamples =
-    "What a file is follows from its key `scenario`, `sweep`, `platform`, `workload`, `suite` or "
-    "`lock`;\n"
-    "NAME.onnx is an ONNX file. Everything that a scenario, sweep or suite names is read, too.\n"
+    "Everything that a scenario, a sweep, a suite or a capacity plan names is read, too.\n"
     "Examples:\n"
     "  plimsoll validate my-scenario.yaml my-board.yaml\n"
     "  plimsoll validate --schema platform > platform.schema.json      for editors\n"
@@ -33,84 +34,111 @@ struct ValidateArguments {
   std::string schema;
 };
 
-std::vector<Diagnostic> validate_platform(const std::string& file) {
-  Diagnostics diagnostics;
-  (void)read_platform(read_document(file), diagnostics, resolver_of_extends());
-  diagnostics.throw_if_errors();
-  return diagnostics.warnings();
-}
+using Warnings = std::vector<Diagnostic>;
 
-std::vector<Diagnostic> validate_scenario(const std::string& file) {
+Warnings validate_scenario(const std::string& file, const Node&) {
   const Scenario scenario = load_scenario(file);
   (void)build(scenario.workload, scenario.workload_options);
   return scenario.warnings;
 }
 
-std::vector<Diagnostic> validate_suite(const std::string& file) {
+Warnings validate_sweep(const std::string& file, const Node&) {
+  return load_sweep(file).warnings;
+}
+
+Warnings validate_suite(const std::string& file, const Node&) {
   const Suite suite = load_suite(file);
   for (const SuiteScenario& it : suite.scenarios)
     (void)build(it.scenario.workload, it.scenario.workload_options);
   return suite.warnings;
 }
 
-std::string validate_onnx(const std::string& file) {
-  (void)build(WorkloadSource{read_onnx_workload(file)});
-  return "ONNX file";
+Warnings validate_lock(const std::string&, const Node& document) {
+  (void)read_baseline(document);
+  return {};
+}
+
+Warnings validate_capacity(const std::string& file, const Node& document) {
+  (void)pairings_of(read_capacity_plan(document), std::filesystem::path(file).parent_path());
+  return {};
+}
+
+Warnings validate_platform(const std::string&, const Node& document) {
+  Diagnostics diagnostics;
+  (void)read_platform(document, diagnostics, resolver_of_extends());
+  diagnostics.throw_if_errors();
+  return diagnostics.warnings();
+}
+
+Warnings validate_workload(const std::string&, const Node& document) {
+  (void)build(read_workload(document));
+  return {};
+}
+
+/// What a file is follows from its key.
+struct FileKind {
+  const char* key;
+  const char* name;
+  Warnings (*validate)(const std::string& file, const Node& document);  ///< throws InputError
+  std::string (*schema)();                                              ///< nullptr: there is none
+};
+
+/// A scenario has the keys `platform` and `workload`, too: the first one that fits counts.
+constexpr FileKind kKinds[] = {
+    {"scenario", "scenario", validate_scenario, scenario_schema},
+    {"sweep", "sweep", validate_sweep, sweep_schema},
+    {"suite", "suite", validate_suite, suite_schema},
+    {"lock", "lock file", validate_lock, nullptr},
+    {"capacity", "capacity plan", validate_capacity, capacity_plan_schema},
+    {"platform", "platform", validate_platform, platform_json_schema},
+    {"workload", "workload", validate_workload, workload_schema},
+};
+
+std::vector<std::string> keys() {
+  std::vector<std::string> keys;
+  for (const FileKind& kind : kKinds) keys.emplace_back(kind.key);
+  return keys;
+}
+
+std::vector<std::string> keys_with_schema() {
+  std::vector<std::string> keys;
+  for (const FileKind& kind : kKinds)
+    if (kind.schema != nullptr) keys.emplace_back(kind.key);
+  return keys;
+}
+
+[[noreturn]] void refuse_kind(const Node& document) {
+  std::string hint;
+  for (const Node::Entry& entry : document.entries())
+    if (hint.empty()) hint = did_you_mean(entry.key.scalar(), keys());
+  throw InputError({{Severity::error, document.where(),
+                     fmt::format("found {}; expected a mapping with one of the keys `{}`",
+                                 document.describe(), fmt::join(keys(), "`, `")),
+                     hint}});
 }
 
 /// Says what the file is. Throws InputError.
-std::string validate(const std::string& file, std::vector<Diagnostic>& warnings) {
-  if (is_onnx_path(file)) return validate_onnx(file);
+std::string validate(const std::string& file, Warnings& warnings) {
+  if (is_onnx_path(file)) {
+    (void)build(WorkloadSource{read_onnx_workload(file)});
+    return "ONNX file";
+  }
   const Node document = read_document(file);
+  const auto kind = std::ranges::find_if(
+      kKinds, [&](const FileKind& it) { return document.find(it.key) != nullptr; });
+  if (kind == std::end(kKinds)) refuse_kind(document);
   try {
-    if (document.find("sweep") != nullptr) {
-      warnings = load_sweep(file).warnings;
-      return "sweep";
-    }
-    if (document.find("suite") != nullptr) {
-      warnings = validate_suite(file);
-      return "suite";
-    }
-    if (document.find("lock") != nullptr) {
-      (void)read_baseline(document);
-      return "lock file";
-    }
-    // A scenario has the keys `platform` and `workload`, too.
-    if (document.find("scenario") != nullptr) {
-      warnings = validate_scenario(file);
-      return "scenario";
-    }
-    if (document.find("platform") != nullptr) {
-      warnings = validate_platform(file);
-      return "platform";
-    }
-    if (document.find("workload") != nullptr) {
-      (void)build(read_workload(document));
-      return "workload";
-    }
+    warnings = kind->validate(file, document);
   } catch (const std::invalid_argument& problem) {
     refuse(file, problem.what());
   } catch (const QuantityOverflow&) {
     refuse(file, "its numbers leave the range of 106 days or 9.2 EB");
   }
-  const std::vector<std::string> kinds{"scenario", "sweep", "platform",
-                                       "workload", "suite", "lock"};
-  std::string hint;
-  for (const Node::Entry& entry : document.entries())
-    if (hint.empty()) hint = did_you_mean(entry.key.scalar(), kinds);
-  throw InputError({{Severity::error, document.where(),
-                     fmt::format("found {}; expected a mapping with `scenario`, `sweep`, "
-                                 "`platform`, `workload`, `suite` or `lock`",
-                                 document.describe()),
-                     hint}});
+  return kind->name;
 }
 
-int print_schema(const std::string& kind) {
-  if (kind == "scenario") print(scenario_schema() + '\n');
-  if (kind == "sweep") print(sweep_schema() + '\n');
-  if (kind == "platform") print(platform_json_schema() + '\n');
-  if (kind == "workload") print(workload_schema() + '\n');
-  if (kind == "suite") print(suite_schema() + '\n');
+int print_schema(const std::string& key) {
+  print(std::ranges::find(kKinds, key, &FileKind::key)->schema() + '\n');
   return kExitFine;
 }
 
@@ -121,7 +149,7 @@ int run(const ValidateArguments& arguments) {
   std::string report;
   for (const std::string& file : arguments.files)
     complaints.gather([&] {
-      std::vector<Diagnostic> warnings;
+      Warnings warnings;
       const std::string kind = validate(file, warnings);
       print_diagnostics(warnings);
       report += fmt::format("{}: a valid {}\n", file, kind);
@@ -137,16 +165,14 @@ Command validate_command(CLI::App& program) {
   const auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* command = program.add_subcommand(
       "validate",
-      "Checks scenario, sweep, platform, workload, suite, lock and ONNX files; tells every error "
-      "with its place.");
-  command->footer(kExamples);
+      "Checks files of any of the formats, and ONNX; tells every error with its place.");
+  command->footer(
+      fmt::format("What a file is follows from its key: {}; NAME.onnx is an ONNX file.\n{}",
+                  fmt::join(keys(), ", "), kExamples));
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")
-      ->check([](const std::string& word) {
-        return problem_with_word(
-            word, std::vector<std::string>{"scenario", "sweep", "platform", "workload", "suite"});
-      })
-      ->type_name("scenario|sweep|platform|workload|suite");
+      ->check([](const std::string& word) { return problem_with_word(word, keys_with_schema()); })
+      ->type_name(fmt::format("{}", fmt::join(keys_with_schema(), "|")));
   return {command, [arguments] { return run(*arguments); }};
 }
 

@@ -1,0 +1,34 @@
+/// Numbers and names of a capacity report in words. Internal to this floor.
+#pragma once
+
+#include "scenario/capacity.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// "1,800.00 EUR"; six decimals where it is less than one.
+[[nodiscard]] std::string money_text(std::int64_t micros, const std::string& currency);
+
+/// "9.4 h", "3.2 d": for times beyond the range of Time, too.
+[[nodiscard]] std::string long_time(std::int64_t seconds);
+
+[[nodiscard]] double samples_per_second(SampleRate rate);
+[[nodiscard]] double in_kwh(Energy energy);
+
+/// "4.075 kWh", "2.35 Wh", "82.5 mWh".
+[[nodiscard]] std::string hours_text(Energy energy);
+
+/// What a workload must reach, a phrase each: "at least 400 samples/s".
+[[nodiscard]] std::vector<std::string> target_phrases(const CapacityWorkload& workload);
+
+/// What the figures take for granted, a sentence each.
+[[nodiscard]] std::vector<std::string> assumptions(const CapacityReport& report);
+
+/// The error band, in a sentence with its source.
+[[nodiscard]] std::string error_sentence(const CapacityReport& report);
+
+}  // namespace plimsoll

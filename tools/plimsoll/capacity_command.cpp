@@ -1,0 +1,70 @@
+#include "base/whole_file.hpp"
+#include "commands.hpp"
+#include "output.hpp"
+#include "report/capacity_json.hpp"
+#include "report/capacity_text.hpp"
+#include "scenario/capacity.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr const char* kExamples =
+    "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
+    "Examples:\n"
+    "  plimsoll capacity scenarios/capacity/vision-team.yaml\n"
+    "  plimsoll capacity my-plan.yaml --json plan.json\n"
+    "Exit codes: 0 every workload is carried by something; 1 one is not; 2 bad input.";
+
+struct CapacityArguments {
+  std::string plan, json;
+  unsigned jobs = 0;
+  bool no_color = false;
+};
+
+bool is_carried(const CapacityAnswer& answer) {
+  return std::ranges::any_of(answer.configurations, [](const Configuration& it) {
+    return it.verdict == Verdict::feasible;
+  });
+}
+
+/// Files first, so that a failure to write one is not buried under a report.
+int run(const CapacityArguments& arguments) {
+  const std::filesystem::path path = arguments.plan;
+  const CapacityReport report =
+      plan_capacity(load_capacity_plan(path), path.parent_path(), arguments.jobs);
+  const int exit_code = std::ranges::all_of(report.answers, is_carried) ? kExitFine : kExitSaysNo;
+  if (arguments.json == "-") {
+    print(capacity_json(report));
+    return exit_code;
+  }
+  if (!arguments.json.empty()) write_whole_file(arguments.json, capacity_json(report));
+  print(capacity_text(report, style_of_output(arguments.no_color)));
+  return exit_code;
+}
+
+}  // namespace
+
+Command capacity_command(CLI::App& program) {
+  const auto arguments = std::make_shared<CapacityArguments>();
+  CLI::App* command = program.add_subcommand(
+      "capacity",
+      "Says which platforms carry a plan's workloads, at what cost, and what would help.");
+  command->footer(kExamples);
+  command->add_option("PLAN", arguments->plan, "a capacity plan")->required();
+  command->add_option("--json", arguments->json, "write the report as JSON; `-` is standard output")
+      ->type_name("FILE");
+  command->add_option("--jobs", arguments->jobs, "threads; default: all that the machine has")
+      ->check(CLI::Range(1u, 1024u))
+      ->type_name("N");
+  command->add_flag("--no-color", arguments->no_color,
+                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  return {command, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace plimsoll
