@@ -57,7 +57,7 @@ TEST_CASE("what cannot be written is told, and nothing is left behind") {
 }
 
 TEST_CASE("what is written piece by piece comes to its place when it is done") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   write_whole_file(folder / "a", "old");
   WholeFile file(folder / "a");
   file.stream() << "one, ";
@@ -65,13 +65,13 @@ TEST_CASE("what is written piece by piece comes to its place when it is done") {
   CHECK(text_of(folder / "a") == "old");
   file.done();
   CHECK(text_of(folder / "a") == "one, two");
-  CHECK(folder.count() == 1);
+  CHECK(folder.names().size() == 1);
 }
 
 TEST_CASE("what is not finished leaves nothing behind") {
-  const Folder folder;
+  const test::TemporaryFolder folder;
   { WholeFile(folder / "a").stream() << "half"; }
-  CHECK(folder.count() == 0);
+  CHECK(folder.names().size() == 0);
   CHECK_THROWS_AS(WholeFile(folder / "none/a"), InputError);
 }
 
