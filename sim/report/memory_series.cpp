@@ -100,18 +100,56 @@ struct Leaving {
   Bytes counted;  ///< as gone, at the latest point
 };
 
-/// A change of what is alive, in the order in which the engine has them at one instant: ends and
-/// arrivals first, then starts in issue order, each followed by what a step of no duration frees.
+/// In which turn of its instant each step starts: in the first all that wait for nothing of this
+/// instant, in the next what steps of no duration among them have cleared, and so on. O(edges).
+class Turns {
+ public:
+  Turns(const Program& program, const Execution& execution)
+      : execution_(execution), turns_(program.plan->steps.size(), 0) {
+    for (std::uint32_t s = 0; s < turns_.size(); ++s) {
+      if (execution.start[s].is_unlimited()) continue;
+      const ProgramStep& step = program.steps[s];
+      const std::uint32_t last = program.steps[s + 1].start_edges;
+      for (std::uint32_t e = step.start_edges; e < step.end_edges; ++e)
+        follow_start(s, program.edges[e]);
+      for (std::uint32_t e = step.end_edges; e < last; ++e) follow_end(s, program.edges[e]);
+      if (step.next_in_lane == kNone) continue;
+      if (program.lanes[step.lane].is_channel)
+        follow_start(s, step.next_in_lane);
+      else
+        follow_end(s, step.next_in_lane);
+    }
+  }
+
+  [[nodiscard]] std::uint32_t of(StepId step) const { return turns_[index(step)]; }
+
+ private:
+  void follow_start(std::uint32_t from, std::uint32_t edge) {
+    if ((edge & kReleaseBit) == 0 && execution_.start[edge] == execution_.start[from])
+      turns_[edge] = std::max(turns_[edge], turns_[from]);
+  }
+  void follow_end(std::uint32_t from, std::uint32_t edge) {
+    if ((edge & kReleaseBit) == 0 && execution_.start[edge] == execution_.start[from])
+      turns_[edge] = std::max(turns_[edge], turns_[from] + 1);
+  }
+
+  const Execution& execution_;
+  std::vector<std::uint32_t> turns_;  ///< by step
+};
+
+/// A change of what is alive, in the order in which the engine has them at one instant.
 struct Change {
   Time time;
-  std::uint32_t step = 0;  ///< 0: before all starts; else 1 + the step
-  std::uint8_t part = 0;   ///< within the step: allocations, then what its end frees
+  /// 0: what ends or arrives; then for each turn its starts (odd), and what they free if they take
+  /// no time (even).
+  std::uint32_t phase = 0;
+  std::uint32_t step = 0;  ///< of a start
   std::size_t tensor_class = 0;
   std::int64_t bytes = 0;
   std::uint32_t leaving = kNone;  ///< the drain that begins or, with negative bytes, is over
 
-  [[nodiscard]] std::tuple<Time, std::uint32_t, std::uint8_t> key() const {
-    return {time, step, part};
+  [[nodiscard]] std::tuple<Time, std::uint32_t, std::uint32_t> key() const {
+    return {time, phase, step};
   }
 };
 
@@ -122,18 +160,26 @@ std::size_t place(TensorClass c) {
 /// The series of one memory.
 class Curve {
  public:
-  void add(const Stay& stay) {
+  void add(const Stay& stay, const Turns& turns) {
     if (stay.bytes == Bytes{}) return;
-    const std::uint32_t from = stay.step == kNoStep ? 0 : 1 + index(stay.step);
     const bool flies = stay.valid > stay.begin;
     const std::size_t as = place(flies ? TensorClass::in_flight : stay.tensor_class);
-    change(stay.begin, from, 0, as, stay.bytes.count());
+    const bool is_initial = stay.step == kNoStep;
+    change({.time = stay.begin,
+            .phase = is_initial ? 0 : 2 * turns.of(stay.step) + 1,
+            .step = is_initial ? 0 : index(stay.step),
+            .tensor_class = as,
+            .bytes = stay.bytes.count()});
     if (flies) {
-      change(stay.valid, 0, 0, as, -stay.bytes.count());
-      change(stay.valid, 0, 0, place(stay.tensor_class), stay.bytes.count());
+      change({.time = stay.valid, .tensor_class = as, .bytes = -stay.bytes.count()});
+      change({.time = stay.valid,
+              .tensor_class = place(stay.tensor_class),
+              .bytes = stay.bytes.count()});
     }
-    const std::uint32_t to = stay.freed_by == kNoStep ? 0 : 1 + index(stay.freed_by);
-    change(stay.end, to, 1, place(stay.tensor_class), -stay.bytes.count());
+    change({.time = stay.end,
+            .phase = stay.freed_by == kNoStep ? 0 : 2 * turns.of(stay.freed_by) + 2,
+            .tensor_class = place(stay.tensor_class),
+            .bytes = -stay.bytes.count()});
   }
 
   /// A stay that leaves byte by byte before its end; call after add().
@@ -144,7 +190,7 @@ class Curve {
     if (from >= drain.end) return;
     changes_.push_back({.time = from, .leaving = id});
     for (std::int64_t k = 1; k < kDrainSteps; ++k)
-      change(Time{from.count() + (drain.end - from).count() / kDrainSteps * k}, 0, 0, 0, 0);
+      change({.time = Time{from.count() + (drain.end - from).count() / kDrainSteps * k}});
     changes_.push_back({.time = drain.end, .bytes = -1, .leaving = id});
   }
 
@@ -157,9 +203,8 @@ class Curve {
         apply(changes_[c]);
         const bool is_last = c + 1 == changes_.size() || changes_[c + 1].time > now;
         if (is_last) settle(now);
-        const bool started = changes_[c].step > 0 && changes_[c].part == 0;
-        const bool complete = is_last || changes_[c].step != changes_[c + 1].step ||
-                              changes_[c].part != changes_[c + 1].part;
+        const bool started = changes_[c].phase % 2 == 1;
+        const bool complete = is_last || changes_[c].key() != changes_[c + 1].key();
         if (started && complete) keep_if_most(now);
         if (is_last) keep_last(now);
       }
@@ -168,10 +213,8 @@ class Curve {
   }
 
  private:
-  void change(Time time, std::uint32_t step, std::uint8_t part, std::size_t tensor_class,
-              std::int64_t bytes) {
-    if (time.is_unlimited()) return;
-    changes_.push_back({time, step, part, tensor_class, bytes, kNone});
+  void change(const Change& it) {
+    if (!it.time.is_unlimited()) changes_.push_back(it);
   }
 
   void apply(const Change& change) {
@@ -249,7 +292,8 @@ std::vector<Stay> stays_of(const Program& program, const Execution& execution) {
 std::vector<MemorySeries> memory_series(const Program& program, const Execution& execution,
                                         const std::vector<Stay>& stays) {
   std::vector<Curve> curves(program.platform->memories.size());
-  for (const Stay& stay : stays) curves[index(stay.memory)].add(stay);
+  const Turns turns(program, execution);
+  for (const Stay& stay : stays) curves[index(stay.memory)].add(stay, turns);
   if (!program.drains.empty()) {
     const Readers readers(*program.plan);
     for (const ProgramDrain& it : program.drains) {

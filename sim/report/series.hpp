@@ -49,8 +49,10 @@ struct MemoryPoint {
 /// instant: the first is the most that was alive in it, after the starts, the second what is left
 /// when steps of no duration have ended. The largest total is the execution's peak.
 ///
-/// Steps of no duration at one instant are taken in issue order. A source that leaves byte by byte
-/// is exact at every point; between other events it falls in sixteen steps.
+/// Within an instant the engine's turns are followed: ends, starts, ends of what took no time,
+/// starts of what that cleared, and so on; only of those that waited for memory the turn is not
+/// known, and taken to be the first. A source that leaves byte by byte is exact at every point;
+/// between other events it falls in sixteen steps.
 struct MemorySeries {
   MemoryId memory{};
   std::vector<MemoryPoint> points;

@@ -111,6 +111,14 @@ void require_energy_equal(const Series& series, const RunResult& run) {
 constexpr auto kInFlight = static_cast<std::size_t>(TensorClass::in_flight);
 constexpr auto kSaved = static_cast<std::size_t>(TensorClass::saved);
 
+void require_series_add_up(const Series& series, const RunResult& run, const Scenario& scenario) {
+  require_peaks_equal(series, run);
+  if (run.metrics.status != RunStatus::ok) return;
+  require_tracks_add_up(series, run);
+  require_links_add_up(series, run, scenario.platform);
+  require_energy_equal(series, run);
+}
+
 const MemorySeries& memory_of(const Series& series, std::uint32_t memory) {
   const auto found = std::ranges::find(series.memories, MemoryId{memory}, &MemorySeries::memory);
   REQUIRE(found != series.memories.end());
@@ -214,21 +222,36 @@ TEST_CASE("a source that leaves byte by byte falls on a line") {
   }
 }
 
-TEST_CASE("the series of every shipped what-if scenario add up to what was measured") {
-  for (const auto& entry :
-       std::filesystem::directory_iterator(test::kSource + "/scenarios/what-if")) {
-    CAPTURE(entry.path().filename().string());
-    const Scenario scenario = load_scenario(entry.path());
-    for (const RunResult& run : run(scenario)) {
-      if (run.infeasible) continue;
-      const Series series = series_of(run, scenario.platform);
-      require_peaks_equal(series, run);
-      if (run.metrics.status != RunStatus::ok) continue;
-      require_tracks_add_up(series, run);
-      require_links_add_up(series, run, scenario.platform);
-      require_energy_equal(series, run);
+TEST_CASE("steps of no duration take their turns within an instant") {
+  // At 0 F1 holds a_0 1, saved_1 1 and its workspace 3; then F2 a_0 1, both saved 2 and its
+  // workspace 3, that is 6 MiB, and not 9; then B2 starts and holds 3. Its end at 10 ms frees
+  // saved_2 1, and B1 takes delta_0 1; the end of that frees saved_1.
+  const RanScenario ran = run_scenario(
+      "scenario: instant\n"
+      "platform: {platform: bench, memories: {sram: {capacity: 16 MiB}},\n"
+      "           processors: {cpu: {memory: sram}}}\n"
+      "workload:\n"
+      "  workload: instant\n"
+      "  input: 1 MiB\n"
+      "  chain:\n"
+      "    - {name: s1, forward: 0 s, backward: 10 ms, saved: 1 MiB, forward_workspace: 3 MiB}\n"
+      "    - {name: s2, forward: 0 s, backward: 10 ms, saved: 1 MiB, forward_workspace: 3 MiB}\n"
+      "policy: none\n");
+  const Series series = series_of(ran.results[0], ran.scenario.platform);
+  CHECK(totals_of(memory_of(series, 0)) == Totals{{0, 6}, {0, 3}, {10, 3}, {20, 2}});
+  require_peaks_equal(series, ran.results[0]);
+}
+
+TEST_CASE("the series of every shipped scenario add up to what was measured") {
+  for (const std::string folder : {"/scenarios/what-if", "/scenarios/papers"})
+    for (const auto& entry : std::filesystem::directory_iterator(test::kSource + folder)) {
+      if (entry.path().extension() != ".yaml") continue;
+      CAPTURE(entry.path().filename().string());
+      const Scenario scenario = load_scenario(entry.path());
+      for (const RunResult& run : run(scenario))
+        if (!run.infeasible)
+          require_series_add_up(series_of(run, scenario.platform), run, scenario);
     }
-  }
 }
 
 TEST_CASE("copies at the same time on a fair link have rows of their own") {
