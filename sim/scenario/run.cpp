@@ -1,5 +1,6 @@
 #include "scenario/run.hpp"
 
+#include "execution/judge.hpp"
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
 #include "workload/cost_model.hpp"
@@ -179,7 +180,8 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   const ChainView chain = chain_view(result.step);
   const Topology topology(scenario.platform);
   const Stopwatch watch;
-  Planned planned = bound.plan(Problem{result.step, chain, scenario.platform, topology});
+  Planned planned = bound.plan(
+      Problem{result.step, chain, scenario.platform, topology, judge_by_execution});
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
     result.infeasible = std::move(*infeasible);
