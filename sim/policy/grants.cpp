@@ -6,6 +6,7 @@
 namespace plimsoll {
 
 std::optional<Moment> GrantLedger::grant(Bytes demand, Moment ready) {
+  if (demand == Bytes{}) return ready;
   Moment start = std::max(ready, last_grant_);
   settle(start);
   while (!fits(demand)) {

@@ -38,8 +38,9 @@ class GrantLedger {
   /// Takes `bytes` without asking: what is there from the start.
   void place(Bytes bytes) { used_ += bytes; }
 
-  /// Grants `demand` > 0 at the first moment not before `ready`; nothing where no release that is
-  /// known can make room. O(log releases), with drains O(drains log time) for each moment tried.
+  /// Grants `demand` at the first moment not before `ready`; nothing where no release that is known
+  /// can make room. What asks for nothing waits for nobody, and nobody for it. O(log releases),
+  /// with drains O(drains log time) for each moment tried.
   [[nodiscard]] std::optional<Moment> grant(Bytes demand, Moment ready);
 
   void free_at(Moment when, Bytes bytes);
@@ -49,7 +50,7 @@ class GrantLedger {
   std::uint32_t drain(Time begin, Moment end, Bytes bytes);
   void open_drain(std::uint32_t drain, Moment when);
 
-  /// Of the grant before.
+  /// Of the last grant of some bytes.
   [[nodiscard]] Moment last_grant() const { return last_grant_; }
 
  private:

@@ -16,12 +16,26 @@
 
 namespace plimsoll {
 
+struct Problem;
+
+/// What the execution of a plan shows.
+struct Verdict {
+  bool is_ok = false;       ///< it runs to its end
+  Time makespan;            ///< where it does
+  std::vector<Bytes> peak;  ///< requested, by MemoryId
+};
+
+/// Executes a plan. The engine lies above policies: whoever asks one lends it to them
+/// (execution/judge.hpp). Throws QuantityOverflow.
+using Judge = Verdict (*)(const Plan& plan, const Problem& problem);
+
 /// Everything that a policy may look at.
 struct Problem {
   const Workload& workload;
   const ChainView& chain;
   const Platform& platform;
   const Topology& topology;
+  Judge judge = nullptr;  ///< without one, plans are compared by what they claim
 };
 
 /// The answer of a planner that has a budget and finds no plan.

@@ -227,7 +227,7 @@ class Recurrence {
     in_use_[memory] = true;
 
     Moment start = ready;
-    if (ordered_[memory] && demand > Bytes{}) {
+    if (ordered_[memory]) {
       if (const auto granted = ledgers_[memory].grant(demand, ready))
         start = *granted;
       else

@@ -1,5 +1,6 @@
 #include "scenario/run.hpp"
 
+#include "execution/judge.hpp"
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
 #include "plan/repeated_plan.hpp"
@@ -244,7 +245,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   result.saved_bytes = saved_bytes;
   const Topology topology(scenario.platform);
   const Stopwatch watch;
-  const Problem problem{result.step, chain, scenario.platform, topology};
+  const Problem problem{result.step, chain, scenario.platform, topology, judge_by_execution};
   Planned planned = bound.plan(problem);
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {

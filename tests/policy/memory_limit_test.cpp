@@ -68,7 +68,8 @@ TEST_CASE("under a memory limit no device's peak is above it, or the smallest li
       const Played run = test::play(std::get<Plan>(std::move(planned)), workload, platform);
       test::require_claims_hold(run);
       REQUIRE(largest_peak(run, p) <= limit);
-      if (limit == most) REQUIRE(run.execution.makespan == free.execution.makespan);
+      // Less memory may lead the search to a faster schedule.
+      if (limit == most) REQUIRE(run.execution.makespan <= free.execution.makespan);
     }
     tight += smallest < most ? 1 : 0;
   }

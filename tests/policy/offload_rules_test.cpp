@@ -117,10 +117,13 @@ TEST_CASE("autoswap: what goes first depends on the score") {
   // Operators of 1 s; saved_1 (2 B) is idle from 2 s to 6 s, saved_2 (9 B) from 3 s to 5 s, the
   // last two not at all. The peak is 13 B, so that either one gone makes 12 B fit: the longer gap
   // (4 s against 2 s), the larger product (2 B x 4 s against 9 B x 2 s), the larger load over the
-  // gap (12 + 13 + 13 + 12 against 13 + 13).
+  // gap (12 + 13 + 13 + 12 against 13 + 13). Copies take no time, so that nothing waits and
+  // no smaller budget has a faster plan.
   const Workload workload =
       test::chain_workload({{1, 1, 1, 1}, {1, 1, 1, 1}, {0, 0, 0, 0, 0}, {2, 9, 1, 1}, {}, {}});
-  const Platform platform = test::one_gpu({.bandwidth_out = 9, .bandwidth_in = 9});
+  const Platform platform = test::platform_of(
+      "platform: p\nmemories: {hbm: {capacity: unlimited}, dram: {capacity: unlimited}}\n"
+      "processors: {gpu: {memory: hbm}}\nlinks: {pcie: {between: [hbm, dram]}}\n");
   const auto swapped = [&](const std::string& more) {
     const Played it =
         test::play_policy("{name: offload/autoswap, budget: 12 B" + more + "}", workload, platform);

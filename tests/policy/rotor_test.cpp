@@ -267,6 +267,36 @@ TEST_CASE("rotor refuses tables beyond its caps") {
   CHECK_THROWS_AS(rotor_exact(chain, enough, exact->values - 1), TableTooLarge);
 }
 
+TEST_CASE("rotor tells from sparse tables how large the whole one would be") {
+  Dice dice(6);
+  ChainCosts costs;
+  for (int stage = 0; stage < 600; ++stage) {
+    const Bytes output{dice(1, 10)};
+    costs.stages.push_back({.forward = Time{dice(1, 20)},
+                            .backward = Time{dice(1, 20)},
+                            .output = output,
+                            .saved = output + Bytes{dice(0, 30)},
+                            .gradient = output});
+  }
+  for (const std::int64_t percent : {30, 60, 90}) {
+    CAPTURE(percent);
+    const Bytes budget{keep_all_need(costs) * percent / 100};
+    const RotorChain chain = rotor_chain(costs, 1, budget, 100);
+    const auto whole = rotor_in_slots(chain, 100 * kPlenty);
+    REQUIRE(whole);
+    CHECK(rotor_in_slots(chain, whole->values));
+    try {
+      (void)rotor_in_slots(chain, whole->values / 8);
+      FAIL("a table of eight times the most values");
+    } catch (const TableTooLarge& table) {
+      CHECK(table.most == whole->values / 8);
+      // Not begun; and no table is refused that would have had room.
+      CHECK(table.about > 0);
+      CHECK(table.about < whole->values / 2 * 3);
+    }
+  }
+}
+
 namespace {
 
 std::string chain_yaml(const ChainCosts& costs) {

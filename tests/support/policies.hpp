@@ -1,6 +1,7 @@
 /// Policies from text, planned and played, for tests.
 #pragma once
 
+#include "execution/judge.hpp"
 #include "policy/policy.hpp"
 #include "support/played.hpp"
 
@@ -29,7 +30,8 @@ inline Planned answer(const std::string& policy, const Workload& workload,
                       const Platform& platform) {
   const Topology topology(platform);
   const ChainView view = chain_view(workload);
-  return bound_policy(policy).plan(Problem{workload, view, platform, topology});
+  return bound_policy(policy).plan(
+      Problem{workload, view, platform, topology, judge_by_execution});
 }
 
 inline Plan planned(const std::string& policy, const Workload& workload, const Platform& platform) {

@@ -1,9 +1,11 @@
+#include "base/dense_id.hpp"
 #include "policy/claims_with_room.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/left_out.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/chain_sequence.hpp"
+#include "policy/remat/cut_bound.hpp"
 
 #include <algorithm>
 #include <string>
@@ -15,25 +17,48 @@ namespace {
 
 /// Chains of at most so many stages are also searched exactly: seconds at most.
 constexpr std::size_t kSmall = 12;
+constexpr std::size_t kCuts =
+    2;  ///< of the bound on recomputation: more take longer than they save
 
-/// In this order where they tie. A rule without a budget is one plan, which fits or not.
-constexpr OtherPolicy kCandidates[] = {
-    {.name = "none", .takes_budget = false},
-    {.name = "remat/rotor"},
-    {.name = "remat/nonpersistent"},
-    {.name = "remat/exact", .is_search = true},
+struct Candidate {
+  const char* name;
+  bool is_search = false;
+  /// It only runs stages again, and may take seconds: nobody to ask where that cannot be faster.
+  bool recomputes = false;
+  const char* contained_in = "";  ///< no slower than that one's plan
+};
+
+/// In this order where they tie: the quick ones first.
+constexpr Candidate kCandidates[] = {
+    {.name = "none"},
+    {.name = "remat/sqrt"},
+    {.name = "remat/every-stage"},
     {.name = "remat/chen-greedy"},
-    {.name = "remat/select-linear", .takes_budget = false, .further = ", objective: engine"},
-    {.name = "remat/sqrt", .takes_budget = false},
-    {.name = "offload/prefix", .moves = true},
-    {.name = "offload/greedy", .takes_release = true, .moves = true},
-    {.name = "offload/dynamic", .takes_release = true, .moves = true},
-    {.name = "hybrid/pofo", .takes_release = true, .moves = true},
-    {.name = "offload/exact", .takes_release = true, .moves = true, .is_search = true},
-    {.name = "offload/autoswap", .moves = true},
-    {.name = "offload/capuchin", .moves = true},
-    {.name = "offload/superneurons", .moves = true},
-    {.name = "offload/vdnn-dyn", .moves = true},
+    {.name = "remat/select-linear"},
+    {.name = "remat/revolve"},
+    {.name = "remat/mixed"},
+    {.name = "remat/double"},
+    {.name = "remat/two-level"},
+    {.name = "offload/all"},
+    {.name = "offload/eager"},
+    {.name = "offload/vdnn-all"},
+    {.name = "offload/vdnn-conv"},
+    {.name = "offload/vdnn-dyn"},
+    {.name = "offload/vdnn++"},
+    {.name = "offload/save-on-cpu"},
+    {.name = "offload/torchtune"},
+    {.name = "offload/transformer-engine"},
+    {.name = "offload/prefix"},
+    {.name = "offload/greedy"},
+    {.name = "offload/dynamic"},
+    {.name = "offload/superneurons"},
+    {.name = "offload/capuchin"},
+    {.name = "offload/autoswap"},
+    {.name = "hybrid/pofo"},
+    {.name = "remat/nonpersistent", .recomputes = true},
+    {.name = "remat/rotor", .recomputes = true, .contained_in = "remat/nonpersistent"},
+    {.name = "remat/exact", .is_search = true, .recomputes = true},
+    {.name = "offload/exact", .is_search = true},
 };
 
 class BestOfAll {
@@ -44,76 +69,82 @@ class BestOfAll {
         processor_(processor_for(problem, parameters)),
         home_(problem.platform[processor_].memory),
         budget_(budget_for(problem, processor_, parameters)),
-        least_time_(chain_costs(problem, processor_).compute_time()),
-        has_storage_(finds_storage()) {}
+        costs_(chain_costs(problem, processor_)),
+        least_time_(costs_.compute_time()) {
+    // What this policy itself is asked for and cannot be had is an error, and not a candidate less.
+    if (parameters.to || parameters.release) (void)checked_memories(problem, parameters);
+  }
 
   Planned run() {
-    for (const OtherPolicy& it : kCandidates) {
-      if (it.moves && !has_storage_) {
-        left_out_.push_back({it.name, why_no_storage_});
-        continue;
-      }
-      if (it.is_search && problem_.chain.stages.size() > kSmall) continue;
-      try_out(it);
-      if (best_ && best_->claims.makespan == least_time_) break;
-    }
-    if (!best_) best_ = std::move(unclaimed_);
-    if (!best_) return without_plan();
-    return finished(std::move(*best_));
-  }
-
- private:
-  /// What this policy itself is asked for and cannot be had is an error, and not a candidate less.
-  bool finds_storage() {
-    if (parameters_.to || parameters_.release) {
-      (void)offload_task(problem_, parameters_);
-      return true;
-    }
-    try {
-      (void)offload_memories(problem_, parameters_);
-      return true;
-    } catch (const InputError& error) {
-      why_no_storage_ = error.diagnostics().front().message;
-      return false;
-    }
-  }
-
-  void try_out(const OtherPolicy& it) {
-    try {
-      Planned planned = plan_of_other(problem_, it, parameters_);
-      if (const auto* no = std::get_if<Infeasible>(&planned))
+    for (const Candidate& it : kCandidates) {
+      if (is_needless(it)) continue;
+      OtherAnswer answer = ask(problem_, it.name, parameters_);
+      if (auto* left_out = std::get_if<LeftOut>(&answer))
+        left_out_.push_back(std::move(*left_out));
+      else if (const auto* no = std::get_if<Infeasible>(&answer))
         smallest_ = std::min(smallest_, no->smallest_budget);
       else
-        compare(it, std::move(std::get<Plan>(planned)));
-    } catch (const InputError& error) {
-      // The chain or the platform is outside what it assumes.
-      left_out_.push_back({it.name, error.diagnostics().front().message});
-    } catch (const QuantityOverflow&) {
-      left_out_.push_back({it.name, "its times leave the range of 106 days"});
+        compare(it, std::move(std::get<Plan>(answer)));
+      if (best_ && makespan() == least_time_) break;
     }
-  }
-
-  void compare(const OtherPolicy& it, Plan plan) {
-    plan.claims.chosen = it.name;
-    if (!plan.claims.makespan) {
-      if (it.takes_budget && it.moves && !unclaimed_) unclaimed_ = std::move(plan);
-      return;
-    }
-    const Bytes needs = claimed_peak(plan.claims, home_).value_or(Bytes{});
-    if (!budget_.is_unlimited() && needs > budget_)
-      smallest_ = std::min(smallest_, needs);
-    else if (!best_ || *plan.claims.makespan < *best_->claims.makespan)
-      best_ = std::move(plan);
-  }
-
-  [[nodiscard]] Infeasible without_plan() const {
+    if (!best_ && (smallest_ <= budget_ || smallest_.is_unlimited())) best_ = std::move(unjudged_);
+    if (best_) return finished();
     Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
     no.why += left_out_text(left_out_);
     return no;
   }
 
+ private:
+  [[nodiscard]] Time makespan() const { return *best_->claims.makespan; }
+
+  bool is_needless(const Candidate& it) {
+    if (it.is_search && problem_.chain.stages.size() > kSmall) return true;
+    if (std::ranges::find(planned_, it.contained_in) != planned_.end()) return true;
+    return it.recomputes && best_ && makespan() <= recomputation_bound();
+  }
+
+  /// No plan that only runs stages again is faster, as far as it is worth the time to know.
+  Time recomputation_bound() {
+    if (!recomputation_bound_) {
+      recomputation_bound_ = least_time_;
+      if (problem_.workload.is_chain && has_normal_form(costs_)) {
+        const ChainModel model = chain_model(costs_);
+        recomputation_bound_ = Time{time_bound(model, std::min(budget_.count(), model.store_all),
+                                               makespan().count(), kCuts)};
+      }
+    }
+    return *recomputation_bound_;
+  }
+
+  void compare(const Candidate& it, Plan plan) {
+    plan.claims.chosen = it.name;
+    if (!plan.claims.makespan) judge(plan);
+    if (!plan.claims.makespan) {
+      const bool keeps_to_budget = !plan.limits.empty();
+      if (keeps_to_budget && !unjudged_) unjudged_ = std::move(plan);
+      return;
+    }
+    const Bytes needs = claimed_peak(plan.claims, home_).value_or(Bytes{});
+    if (!budget_.is_unlimited() && needs > budget_) {
+      smallest_ = std::min(smallest_, needs);
+      return;
+    }
+    planned_.emplace_back(it.name);
+    if (!best_ || *plan.claims.makespan < makespan()) best_ = std::move(plan);
+  }
+
+  /// What a plan cannot tell of itself, as where copies share a link, its execution does.
+  void judge(Plan& plan) const {
+    if (problem_.judge == nullptr) return;
+    const Verdict verdict = problem_.judge(plan, problem_);
+    if (!verdict.is_ok) return;
+    plan.claims.makespan = verdict.makespan;
+    plan.claims.peak = {{home_, verdict.peak[index(home_)]}};
+  }
+
   /// What the winner says of its own kind does not hold for all kinds.
-  [[nodiscard]] Plan finished(Plan plan) const {
+  [[nodiscard]] Plan finished() {
+    Plan plan = std::move(*best_);
     plan.policy = parameters_.name;
     plan.claims.left_out = left_out_;
     plan.claims.model_makespan.reset();
@@ -130,10 +161,12 @@ class BestOfAll {
   const ProcessorId processor_;
   const MemoryId home_;
   const Bytes budget_;
+  const ChainCosts costs_;
   const Time least_time_;  ///< of any plan: no operator can be left out
-  std::string why_no_storage_;
-  const bool has_storage_;
-  std::optional<Plan> best_, unclaimed_;
+  std::optional<Time> recomputation_bound_;
+  std::optional<Plan> best_;      ///< claims its makespan
+  std::optional<Plan> unjudged_;  ///< does not, and no judge saw it end
+  std::vector<std::string> planned_;
   std::vector<LeftOut> left_out_;
   Bytes smallest_ = Bytes::unlimited();
 };
@@ -148,21 +181,21 @@ PolicyInfo hybrid_best_policy() {
   return make_policy<OffloadPlannerParameters>(
       {.name = "hybrid/best",
        .summary = "The fastest plan that any planner has for the budget.",
-       .paper = "none: the least claimed makespan of none, remat/rotor, nonpersistent, "
-                "chen-greedy, select-linear (`engine`) and sqrt, offload/prefix, greedy, dynamic, "
-                "hybrid/pofo, offload/autoswap, capuchin, superneurons and vdnn-dyn, each with its "
-                "own defaults; up to 12 stages also of remat/exact and offload/exact. The first of "
-                "that order (exact behind its kin) where they tie",
+       .paper = "none: the fastest plan of every other policy of one processor, each with its own "
+                "defaults; of the exact searches up to 12 stages. The quickest planner of those "
+                "that tie",
        .assumes = "a chain (networks are cut at articulation points). Policies that refuse the "
                   "chain or platform are left out; without storage only recomputation is left",
        .guarantees =
-           "never slower than any of these plans for the same budget, where they claim "
-           "their time; claims are execution's. Where links or memories let no plan that "
-           "fits claim its time (copies that contend, `fair` links): the first plan of "
-           "an offload under the budget. The bound is the sum of the times, for every "
-           "plan; claims.optimal says that it is met. What is infeasible names the "
-           "smallest budget of any of them. claims.chosen names the policy whose plan it is",
-       .complexity = "the sum of theirs"},
+           "never slower than any of these plans that keeps to the budget, with the engine as "
+           "judge: where a plan does not claim its time (copies share a link, an allocator breaks "
+           "up its space) it is executed, and what that measures is what is claimed. The bound is "
+           "the sum of the times, for every plan; claims.optimal says that it is met. What is "
+           "infeasible names the smallest budget of any of them. claims.chosen names the policy "
+           "whose plan it is",
+       .complexity = "the sum of theirs, as far as they can be faster: the first plan that meets "
+                     "the bound is taken, and remat/nonpersistent, rotor and exact are not asked "
+                     "where a proven bound of recomputation is no less than the best plan so far"},
       offload_planner_record<OffloadPlannerParameters>("hybrid/best"), plan_best);
 }
 

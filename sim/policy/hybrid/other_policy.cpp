@@ -1,37 +1,57 @@
 #include "policy/hybrid/other_policy.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace plimsoll {
 namespace {
 
-Node mapping_for(const Problem& problem, const OtherPolicy& other,
+Node mapping_for(const Problem& problem, const PolicyInfo& policy,
                  const OffloadPlannerParameters& parameters) {
-  const auto flow = [](const std::string& key, const std::string& value) {
-    return fmt::format(", {}: \"{}\"", key, value);
+  const auto takes = [&](const std::string& key) {
+    return std::ranges::find(policy.parameters.fields, key, &Shape::Field::key) !=
+           policy.parameters.fields.end();
   };
   const ProcessorId processor = processor_for(problem, parameters);
   const Bytes budget = budget_for(problem, processor, parameters);
-  std::string text = fmt::format("{{name: {}{}", other.name, other.further);
-  text += flow("on", problem.platform[processor].name);
-  if (other.takes_budget && !budget.is_unlimited())
-    text += fmt::format(", budget: {} B", budget.count());
-  if (other.moves && parameters.to) text += flow("to", parameters.to->value);
-  if (other.takes_release && parameters.release)
-    text += flow("release",
-                 parameters.release->value == SourceRelease::whole ? "whole" : "progressive");
+  std::string text = fmt::format("{{name: \"{}\"", policy.name);
+  const auto add = [&](const std::string& key, const std::string& value) {
+    if (takes(key)) text += fmt::format(", {}: \"{}\"", key, value);
+  };
+  add("on", problem.platform[processor].name);
+  if (!budget.is_unlimited()) add("budget", fmt::format("{} B", budget.count()));
+  if (parameters.to) {
+    add("to", parameters.to->value);
+    add("storage", parameters.to->value);
+  }
+  if (parameters.release)
+    add("release", parameters.release->value == SourceRelease::whole ? "whole" : "progressive");
   return parse_value(text + "}", parameters.where.origin);
+}
+
+Planned plan_of(const Problem& problem, const PolicyInfo& policy,
+                const OffloadPlannerParameters& parameters) {
+  Diagnostics diagnostics;
+  const auto bound = policy.bind(mapping_for(problem, policy, parameters), diagnostics);
+  diagnostics.throw_if_errors();
+  return bound->plan(problem);
 }
 
 }  // namespace
 
-Planned plan_of_other(const Problem& problem, const OtherPolicy& other,
-                      const OffloadPlannerParameters& parameters) {
-  Diagnostics diagnostics;
-  const auto bound =
-      find_policy(other.name)->bind(mapping_for(problem, other, parameters), diagnostics);
-  diagnostics.throw_if_errors();
-  return bound->plan(problem);
+OtherAnswer ask(const Problem& problem, const std::string& name,
+                const OffloadPlannerParameters& parameters) {
+  try {
+    Planned planned = plan_of(problem, *find_policy(name), parameters);
+    if (auto* no = std::get_if<Infeasible>(&planned)) return std::move(*no);
+    return std::get<Plan>(std::move(planned));
+  } catch (const InputError& error) {
+    return LeftOut{name, error.diagnostics().front().message};
+  } catch (const QuantityOverflow&) {
+    return LeftOut{name, "its times leave the range of 106 days"};
+  }
 }
 
 }  // namespace plimsoll

@@ -3,20 +3,17 @@
 
 #include "policy/offload/planner.hpp"
 
+#include <string>
+#include <variant>
+
 namespace plimsoll {
 
-struct OtherPolicy {
-  const char* name;
-  bool takes_budget = true;
-  bool takes_release = false;
-  bool moves = false;        ///< needs a storage
-  bool is_search = false;    ///< seconds at a dozen stages
-  const char* further = "";  ///< parameters as YAML: ", objective: engine"
-};
+/// Left out is who does not apply to the chain or the platform, and whose times leave the range.
+using OtherAnswer = std::variant<Plan, Infeasible, LeftOut>;
 
-/// What it plans on the processor, within the budget and with the storage and release of
-/// `parameters`, as far as it has such parameters. Throws InputError where it does not apply.
-[[nodiscard]] Planned plan_of_other(const Problem& problem, const OtherPolicy& other,
-                                    const OffloadPlannerParameters& parameters);
+/// What policy `name` plans on the processor, within the budget and with the storage and release of
+/// `parameters`, as far as it has such parameters, and otherwise with its defaults.
+[[nodiscard]] OtherAnswer ask(const Problem& problem, const std::string& name,
+                              const OffloadPlannerParameters& parameters);
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include "policy/registry.hpp"
 #include "policy/remat/chain_sequence.hpp"
 #include "policy/remat/keep_all.hpp"
+#include "policy/smaller_budgets.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -30,10 +31,7 @@ constexpr std::int64_t kRungs = 16;  ///< budgets that the model is told, up to 
 /// fluid ones, as a slower link would.
 constexpr std::int64_t kQuarters[] = {4, 3, 2};
 
-constexpr OtherPolicy kFamilies[] = {
-    {.name = "remat/rotor"},
-    {.name = "offload/dynamic", .takes_release = true, .moves = true},
-};
+constexpr const char* kFamilies[] = {"remat/rotor", "offload/dynamic"};
 
 struct PofoParameters : OffloadPlannerParameters {
   std::int64_t slots = kDefaultSlots;
@@ -42,9 +40,11 @@ struct PofoParameters : OffloadPlannerParameters {
 /// Whether the best plan is wanted or any.
 enum class Effort : std::uint8_t { best, any };
 
-class PofoPlanner {
+/// The program and the plays of what it finds. Each may throw QuantityOverflow, where copies take
+/// months.
+class PofoSearch {
  public:
-  PofoPlanner(const Problem& problem, const PofoParameters& parameters)
+  PofoSearch(const Problem& problem, const PofoParameters& parameters)
       : problem_(problem),
         parameters_(parameters),
         task_(offload_task(problem, parameters)),
@@ -52,41 +52,6 @@ class PofoPlanner {
         copies_(pofo_copies(problem, task_.memories, task_.model)),
         after_backwards_(costs_.resident + costs_.input_gradient + costs_.optimizer_workspace) {
     for (const StageCosts& stage : costs_.stages) after_backwards_ += stage.lasting;
-  }
-
-  Planned run() {
-    KeepAll all = keep_all(problem_, task_.memories.processor, parameters_.name);
-    if (task_.budget >= all.needs) {
-      best_ = std::move(all.plan);
-      return finished();
-    }
-    if (std::ssize(costs_.stages) > kMostStages)
-      refuse_parameter(parameters_.where,
-                       fmt::format("the chain has {} stages; {} plans for at most {}",
-                                   costs_.stages.size(), parameters_.name, kMostStages));
-    ask_families();
-    if (auto plan = best_plan(task_.budget, Effort::best)) compare(std::move(*plan));
-    if (!best_) best_ = std::move(unclaimed_);
-    if (best_) return finished();
-    return infeasible(problem_, task_.memories.processor, task_.budget,
-                      smallest_budget(std::min(smallest_, all.needs)));
-  }
-
- private:
-  void ask_families() {
-    for (const OtherPolicy& it : kFamilies) {
-      try {
-        Planned planned = plan_of_other(problem_, it, parameters_);
-        if (const auto* no = std::get_if<Infeasible>(&planned))
-          smallest_ = std::min(smallest_, no->smallest_budget);
-        else
-          compare(std::move(std::get<Plan>(planned)));
-      } catch (const InputError&) {
-        // Too large a table, say: a plan less to compare with. Nothing is claimed of it.
-      } catch (const QuantityOverflow&) {
-        // Nor of one with copies that take months.
-      }
-    }
   }
 
   /// Plans for one budget after the other that the model is told, as far as they end under the real
@@ -112,15 +77,22 @@ class PofoPlanner {
     return best;
   }
 
-  void compare(Plan plan) {
-    if (!plan.claims.makespan) {
-      unclaimed_ = std::move(plan);
-      return;
+  /// Between what no plan can do without and `most`, which one of the families meets: the least
+  /// budget tried at which a run ends.
+  [[nodiscard]] Bytes smallest_budget(Bytes most) {
+    Bytes low = std::max(
+        task_.budget, std::max(after_backwards_, largest_operator(problem_.workload)) - Bytes{1});
+    while (most - low > Bytes{1} + Bytes{most.count() / 256}) {
+      const Bytes middle{low.count() + (most - low).count() / 2};
+      (best_plan(middle, Effort::any) ? most : low) = middle;
     }
-    if (claimed_peak(plan.claims, task_.memories.home) > task_.budget) return;
-    if (!best_ || *plan.claims.makespan < *best_->claims.makespan) best_ = std::move(plan);
+    return most;
   }
 
+  /// Of the best cut for the budget itself.
+  [[nodiscard]] std::optional<Time> model_makespan() const { return model_makespan_; }
+
+ private:
   /// The best runs of the best cuts for `budget`, by what the program believes of the link.
   std::vector<Timed> search(Bytes budget, Effort effort) {
     std::vector<Timed> found;
@@ -146,37 +118,103 @@ class PofoPlanner {
     return found;
   }
 
-  /// Between what no plan can do without and `most`, which one of the families meets: the least
-  /// budget tried at which a run ends.
-  [[nodiscard]] Bytes smallest_budget(Bytes most) {
-    Bytes low = std::max(
-        task_.budget, std::max(after_backwards_, largest_operator(problem_.workload)) - Bytes{1});
-    while (most - low > Bytes{1} + Bytes{most.count() / 256}) {
-      const Bytes middle{low.count() + (most - low).count() / 2};
-      (best_plan(middle, Effort::any) ? most : low) = middle;
-    }
-    return most;
-  }
-
-  [[nodiscard]] Plan finished() {
-    Plan plan = std::move(*best_);
-    plan.policy = parameters_.name;
-    plan.claims.model_makespan = model_makespan_;
-    plan.claims.optimal.reset();
-    plan.bounds = {};
-    plan.bounds.makespan = costs_.compute_time();
-    return plan;
-  }
-
   const Problem& problem_;
   const PofoParameters& parameters_;
   const OffloadTask task_;
   const ChainCosts costs_;
   const PofoCopies copies_;
   Bytes after_backwards_;  ///< what is there during the optimizer, whatever the schedule
+  std::optional<Time> model_makespan_;
+};
+
+/// Nothing where copies take months: what is left then is to run stages again.
+template <class Part>
+auto in_range(Part part) -> std::optional<decltype(part())> {
+  try {
+    return part();
+  } catch (const QuantityOverflow&) {
+    return std::nullopt;
+  }
+}
+
+class PofoPlanner {
+ public:
+  PofoPlanner(const Problem& problem, const PofoParameters& parameters)
+      : problem_(problem),
+        parameters_(parameters),
+        memories_(checked_memories(problem, parameters)),
+        budget_(budget_for(problem, memories_.processor, parameters)) {}
+
+  Planned run() {
+    auto search = in_range([&] { return PofoSearch(problem_, parameters_); });
+    KeepAll all = keep_all(problem_, memories_.processor, parameters_.name);
+    if (budget_ >= all.needs) return finished(std::move(all.plan), {});
+    const std::int64_t stages = std::ssize(problem_.chain.stages);
+    if (stages > kMostStages)
+      refuse_parameter(parameters_.where,
+                       fmt::format("the chain has {} stages; {} plans for at most {}", stages,
+                                   parameters_.name, kMostStages));
+    ask_families();
+    if (search) ask_search(*search, all.needs);
+    if (!best_) best_ = std::move(unclaimed_);
+    if (best_) return finished(std::move(*best_), search ? search->model_makespan() : std::nullopt);
+    const Bytes most = std::min(smallest_, all.needs);
+    const auto smallest =
+        search ? in_range([&] { return search->smallest_budget(most); }) : std::nullopt;
+    return infeasible(problem_, memories_.processor, budget_, smallest.value_or(most));
+  }
+
+ private:
+  /// Who is left out, for too large a table, say, is a plan less to compare with.
+  void ask_families() {
+    for (const char* family : kFamilies) {
+      OtherAnswer answer = ask(problem_, family, parameters_);
+      if (const auto* no = std::get_if<Infeasible>(&answer))
+        smallest_ = std::min(smallest_, no->smallest_budget);
+      else if (auto* plan = std::get_if<Plan>(&answer))
+        compare(std::move(*plan));
+    }
+  }
+
+  void ask_search(PofoSearch& search, Bytes all) {
+    const Time least = chain_costs(problem_, memories_.processor).compute_time();
+    const BudgetPlanner planner{.plan = [&](Bytes budget) -> Planned {
+                                  auto plan = search.best_plan(budget, Effort::best);
+                                  if (!plan)
+                                    return infeasible(problem_, memories_.processor, budget, all);
+                                  return std::move(*plan);
+                                },
+                                .bound = [&](Bytes) { return least; },
+                                .most = all,
+                                .rungs = rungs_for(problem_, PlanningTime::quadratic)};
+    auto planned = in_range([&] { return not_slower_with_more(budget_, planner); });
+    if (auto* plan = planned ? std::get_if<Plan>(&*planned) : nullptr) compare(std::move(*plan));
+  }
+
+  void compare(Plan plan) {
+    if (!plan.claims.makespan) {
+      unclaimed_ = std::move(plan);
+      return;
+    }
+    if (claimed_peak(plan.claims, memories_.home) > budget_) return;
+    if (!best_ || *plan.claims.makespan < *best_->claims.makespan) best_ = std::move(plan);
+  }
+
+  [[nodiscard]] Plan finished(Plan plan, std::optional<Time> model_makespan) const {
+    plan.policy = parameters_.name;
+    plan.claims.model_makespan = model_makespan;
+    plan.claims.optimal.reset();
+    plan.bounds = {};
+    plan.bounds.makespan = chain_costs(problem_, memories_.processor).compute_time();
+    return plan;
+  }
+
+  const Problem& problem_;
+  const PofoParameters& parameters_;
+  const OffloadMemories memories_;
+  const Bytes budget_;
   std::optional<Plan> best_;
   std::optional<Plan> unclaimed_;  ///< of offload, where the link leaves its time uncertain
-  std::optional<Time> model_makespan_;
   Bytes smallest_ = Bytes::unlimited();
 };
 
@@ -206,19 +244,22 @@ PolicyInfo hybrid_pofo_policy() {
            "(ours); no segment ends at the loss; the input of the chain stays. Ours: sizes "
            "are not rounded, and the program runs at the link's speed, 3/4 and 1/2 of it; of "
            "each, 6 cuts are played with whole copies, back 1 to 3 beats ahead or as early as "
-           "that delays nothing",
+           "that delays nothing; up to 64 smaller budgets are tried as well, so that none of "
+           "them has a faster plan",
        .assumes = "a chain (networks are cut at articulation points) of at most 256 stages; what "
                   "stages 1..L-2 leave may move",
-       .guarantees = "a heuristic. By what they claim, never slower than remat/rotor and "
-                     "offload/dynamic for the same budget, whose plans it takes where its own are "
-                     "slower; the peak is at most the budget. On networks, whose stages need less "
-                     "than their costs say, the program is told up to twice the budget, and what "
-                     "then keeps to the budget counts. Its claims.model_makespan is the program's "
-                     "time, no execution's; the bound is the sum of the times, for every plan. "
-                     "What is infeasible names the smallest budget tried that it meets",
+       .guarantees =
+           "a heuristic. By what they claim, never slower than remat/rotor and "
+           "offload/dynamic for the same budget, whose plans it takes where its own are "
+           "slower; the peak is at most the budget. On networks, whose stages need less "
+           "than their costs say, the program is told up to twice the budget, and what "
+           "then keeps to the budget counts. Where copies take months it only runs again. Its "
+           "claims.model_makespan is the program's "
+           "time, no execution's; the bound is the sum of the times, for every plan. "
+           "What is infeasible names the smallest budget tried that it meets",
        .complexity = "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
                      "O(L^3) for the inner "
-                     "schedules in 500 slots; on networks up to 17 times"},
+                     "schedules in 500 slots; on networks up to 17 times; for 2 to 64 budgets"},
       record, plan_pofo);
 }
 

@@ -149,14 +149,9 @@ PofoPlay::PofoPlay(const OffloadModel& model, const PofoScore& score)
 }
 
 bool PofoPlay::compute(Bytes demand, Moment ready, Time duration) {
-  Moment start = ready;
-  if (demand > Bytes{}) {
-    const auto granted = ledger_.grant(demand, ready);
-    if (!granted) return false;
-    start = *granted;
-  }
-  stream_free_ = after(start, duration);
-  return true;
+  const auto start = ledger_.grant(demand, ready);
+  if (start) stream_free_ = after(*start, duration);
+  return start.has_value();
 }
 
 bool PofoPlay::beat() {

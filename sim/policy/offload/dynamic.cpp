@@ -23,14 +23,16 @@ PolicyInfo offload_dynamic_policy() {
            "the recursion is that of a public POFO solver restricted to kept forwards; the 5 best "
            "sets of the model, and the prefixes of offload/greedy, are run copying back 1 "
            "to 3 backwards ahead or as soon as that delays nothing; the best run is improved by "
-           "small changes",
+           "small changes. Ours: up to 64 smaller budgets are tried as well, so that none of "
+           "them has a faster plan",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
        .guarantees = "a heuristic, never behind offload/greedy where times can be claimed; the gap "
                      "to a proven lower bound of every offload without recomputation is reported. "
                      "Its "
                      "claims.model_makespan is the model's time, no execution's",
-       .complexity =
-           "O(L S^2) for S = 256 states a stage; exact for the model while these suffice"},
+       .complexity = "O(L S^2) for S = 256 states a stage; exact for the model while these "
+                     "suffice. For up to "
+                     "64 budgets, until the bound of the next is no less than the best plan"},
       offload_planner_record<OffloadPlannerParameters>("offload/dynamic"), plan_dynamic);
 }
 

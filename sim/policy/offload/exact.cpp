@@ -60,7 +60,7 @@ std::vector<Timed> schedules_to_start_from(const OffloadTask& task,
   return known;
 }
 
-Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
+Planned plan_within(const Problem& problem, const ExactParameters& parameters) {
   const OffloadTask task = offload_task(problem, parameters);
   const auto set = set_of(problem, parameters, task.model);
   const Bytes smallest = set ? smallest_budget(task.model, *set) : task.smallest;
@@ -87,6 +87,14 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
   return plan;
 }
 
+Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
+  return offload_not_slower_with_more(problem, parameters, [&](const Located<Bytes>& budget) {
+    ExactParameters within = parameters;
+    within.budget = budget;
+    return plan_within(problem, within);
+  });
+}
+
 }  // namespace
 
 PolicyInfo offload_exact_policy() {
@@ -108,7 +116,9 @@ PolicyInfo offload_exact_policy() {
                   "beyond 24 such stages, it is the best of offload/greedy and offload/dynamic",
        .guarantees = "the optimum where claims.optimal says so; otherwise the best schedule found, "
                      "and the gap to a proven lower bound of every offload without recomputation",
-       .complexity = "exponential in L; stops after `nodes`"},
+       .complexity =
+           "exponential in L; stops after `nodes`. Where it proves nothing, smaller budgets are "
+           "tried as by offload/dynamic"},
       record, plan_exact);
 }
 

@@ -20,7 +20,7 @@ PolicyInfo offload_greedy_policy() {
            "DNN Training\", Euro-Par 2020, doi:10.1007/978-3-030-57675-2_10, as reconstructed: "
            "when fractions may move, the bytes of the first stages are the best to move (they "
            "may leave first and are needed last); the fraction is rounded up to whole stages, "
-           "longer prefixes are tried too, run as those of offload/dynamic",
+           "longer prefixes and smaller budgets are tried too, as by offload/dynamic",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
        .guarantees = "a heuristic; the gap to a proven lower bound of every offload without "
                      "recomputation is reported. Its "

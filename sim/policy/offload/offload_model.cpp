@@ -120,14 +120,9 @@ OffloadPlay::OffloadPlay(const OffloadModel& model)
 }
 
 bool OffloadPlay::compute(Bytes demand, Moment ready, Time duration) {
-  Moment start = ready;
-  if (demand > Bytes{}) {
-    const auto granted = ledger_.grant(demand, ready);
-    if (!granted) return false;
-    start = *granted;
-  }
-  stream_free_ = after(start, duration);
-  return true;
+  const auto start = ledger_.grant(demand, ready);
+  if (start) stream_free_ = after(*start, duration);
+  return start.has_value();
 }
 
 bool OffloadPlay::forward() {

@@ -2,6 +2,8 @@
 
 #include "base/quantity_text.hpp"
 #include "policy/offload/fluid_bound.hpp"
+#include "policy/remat/keep_all.hpp"
+#include "policy/smaller_budgets.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -97,13 +99,19 @@ Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel
 
 }  // namespace
 
+OffloadMemories checked_memories(const Problem& problem,
+                                 const OffloadPlannerParameters& parameters) {
+  const OffloadMemories memories = offload_memories(problem, parameters);
+  if (parameters.release && parameters.release->value == SourceRelease::progressive)
+    refuse_progressive(problem, memories, parameters.release->where);
+  return memories;
+}
+
 OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters& parameters) {
   OffloadTask task;
-  task.memories = offload_memories(problem, parameters);
+  task.memories = checked_memories(problem, parameters);
   task.budget = budget_for(problem, task.memories.processor, parameters);
   if (parameters.release) task.release = parameters.release->value;
-  if (task.release == SourceRelease::progressive)
-    refuse_progressive(problem, task.memories, parameters.release->where);
   task.model = offload_model(problem, task.memories, task.budget, task.release);
   task.is_model_exact = has_simple_stages(problem) && !task.model.one_way &&
                         problem.platform[task.memories.home].allocator == AllocatorKind::ideal &&
@@ -157,8 +165,10 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
   return std::move(*best);
 }
 
-Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
-                Heuristic (*runs)(const OffloadTask&)) {
+namespace {
+
+Planned plan_within(const Problem& problem, const OffloadPlannerParameters& parameters,
+                    Heuristic (*runs)(const OffloadTask&)) {
   const OffloadTask task = offload_task(problem, parameters);
   if (!task.budget.is_unlimited() && task.budget < task.smallest)
     return infeasible(problem, task.memories.processor, task.budget, task.smallest);
@@ -166,6 +176,35 @@ Planned plan_by(const Problem& problem, const OffloadPlannerParameters& paramete
   Plan plan = best_plan(problem, task, std::move(found.runs), parameters);
   plan.claims.model_makespan = found.model_makespan;
   return plan;
+}
+
+}  // namespace
+
+Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
+                Heuristic (*runs)(const OffloadTask&)) {
+  return offload_not_slower_with_more(problem, parameters, [&](const Located<Bytes>& budget) {
+    OffloadPlannerParameters within = parameters;
+    within.budget = budget;
+    return plan_within(problem, within, runs);
+  });
+}
+
+Planned offload_not_slower_with_more(const Problem& problem,
+                                     const OffloadPlannerParameters& parameters,
+                                     const std::function<Planned(const Located<Bytes>&)>& plan) {
+  const OffloadMemories memories = checked_memories(problem, parameters);
+  const Location& where = parameters.budget ? parameters.budget->where : parameters.where;
+  const auto bound = [&](Bytes budget) {
+    return offload_lower_bound(problem, memories, budget).value_or(Time::unlimited());
+  };
+  return not_slower_with_more(budget_for(problem, memories.processor, parameters),
+                              {.plan =
+                                   [&](Bytes budget) {
+                                     return plan({budget, where});
+                                   },
+                               .bound = bound,
+                               .most = keep_all(problem, memories.processor, "").needs,
+                               .rungs = rungs_for(problem, PlanningTime::linear)});
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include "policy/offload/heuristics.hpp"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,7 +44,12 @@ struct OffloadTask {
   Bytes overstated;
 };
 
-/// Resolves the parameters. Throws InputError, also where `progressive` cannot be had.
+/// Resolves `on` and `to`. Throws InputError, also where `progressive` cannot be had.
+[[nodiscard]] OffloadMemories checked_memories(const Problem& problem,
+                                               const OffloadPlannerParameters& parameters);
+
+/// Resolves the parameters. Throws InputError as checked_memories(), QuantityOverflow where copies
+/// take months.
 [[nodiscard]] OffloadTask offload_task(const Problem& problem,
                                        const OffloadPlannerParameters& parameters);
 
@@ -63,8 +69,13 @@ struct OffloadTask {
 [[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
                              std::vector<Timed> found, const OffloadPlannerParameters& parameters);
 
-/// A policy that chooses the best of `runs`.
+/// A policy that chooses the best of `runs`, not slower with more memory (smaller_budgets.hpp).
 [[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
                               Heuristic (*runs)(const OffloadTask&));
+
+/// The same of any `plan` that recomputes nothing, by the budget.
+[[nodiscard]] Planned offload_not_slower_with_more(
+    const Problem& problem, const OffloadPlannerParameters& parameters,
+    const std::function<Planned(const Located<Bytes>&)>& plan);
 
 }  // namespace plimsoll

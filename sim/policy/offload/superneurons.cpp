@@ -131,11 +131,14 @@ PolicyInfo offload_superneurons_policy() {
                 "backward; only outputs of convolutions move, as few as fit. Choices: the tensor "
                 "cache is planned, not found out: its least recently used leave after their last "
                 "use and come back one convolution ahead; a convolution's algorithm is not chosen, "
-                "since an operator here has one time and one workspace",
+                "since an operator here has one time and one workspace. Ours: up to 64 smaller "
+                "budgets are tried "
+                "as well, so that none of "
+                "them has a faster plan",
        .assumes = "any workload; the stages of a chain, which have no class, all count as "
                   "convolutions; a layer that changes something in place does not run again",
        .guarantees = "a heuristic; keeps to the budget",
-       .complexity = "O(log tensors) plans of O(operators log operators)"},
+       .complexity = "O(log tensors) plans of O(operators log operators), for 2 to 64 budgets"},
       budgeted_offload_record<BudgetedOffloadParameters>("offload/superneurons"),
       plan_by_choice<SuperNeuronsPlanner>);
 }

@@ -51,17 +51,21 @@ class ChoiceNeeds {
   Bytes smallest_ = Bytes::unlimited();
 };
 
-/// The plan of what `Planner(needs).run(budget)` chooses; the least that its choices need where
-/// none fits.
+/// What fits a budget, asking for what choices need; nothing where none fits.
+using Chooser = std::optional<SwapOrRecompute> (*)(ChoiceNeeds& needs, Bytes budget);
+
+/// The plan of what is chosen, not slower with more memory (smaller_budgets.hpp); the least that
+/// the choices need where none fits.
+[[nodiscard]] Planned plan_by_choice(const Problem& problem,
+                                     const BudgetedOffloadParameters& parameters, Chooser choose);
+
+/// The same of `Planner(needs).run(budget)`.
 template <class Planner>
 [[nodiscard]] Planned plan_by_choice(const Problem& problem,
                                      const BudgetedOffloadParameters& parameters) {
-  const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories.processor, parameters);
-  ChoiceNeeds needs(problem, memories);
-  const std::optional<SwapOrRecompute> choice = Planner(needs).run(budget);
-  if (!choice) return infeasible(problem, memories.processor, budget, needs.smallest());
-  return plan_of(problem, memories, *choice, budget, parameters.name);
+  return plan_by_choice(problem, parameters, [](ChoiceNeeds& needs, Bytes budget) {
+    return Planner(needs).run(budget);
+  });
 }
 
 }  // namespace plimsoll

@@ -4,8 +4,11 @@
 #include "plan/readers.hpp"
 #include "policy/claims.hpp"
 #include "policy/claims_with_room.hpp"
+#include "policy/smaller_budgets.hpp"
+#include "workload/cost_model.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 
@@ -128,6 +131,17 @@ std::vector<Bytes> LoadProfile::loads_with(std::span<const Excursion> excursions
 Bytes LoadProfile::peak(std::span<const Excursion> excursions) const {
   const std::vector<Bytes> loads = loads_with(excursions);
   return loads.empty() ? Bytes{} : *std::ranges::max_element(loads);
+}
+
+Planned rule_not_slower_with_more(const Problem& problem, const OffloadMemories& memories,
+                                  Bytes budget, std::function<Planned(Bytes budget)> plan) {
+  Time least;
+  for (const Time time : durations(problem.workload, problem.platform, memories.processor))
+    least += time;
+  return not_slower_with_more(budget, {.plan = std::move(plan),
+                                       .bound = [&](Bytes) { return least; },
+                                       .most = LoadProfile(problem, memories).peak({}),
+                                       .rungs = rungs_for(problem, PlanningTime::linear)});
 }
 
 Plan plan_of(const Problem& problem, const OffloadMemories& memories,

@@ -11,6 +11,7 @@
 #include "policy/policy.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -82,6 +83,11 @@ class LoadProfile {
 [[nodiscard]] Plan plan_of(const Problem& problem, const OffloadMemories& memories,
                            std::span<const Excursion> excursions, Bytes limit,
                            const std::string& policy);
+
+/// `plan`, a rule for single tensors, not slower with more memory (policy/smaller_budgets.hpp).
+[[nodiscard]] Planned rule_not_slower_with_more(const Problem& problem,
+                                                const OffloadMemories& memories, Bytes budget,
+                                                std::function<Planned(Bytes budget)> plan);
 
 /// Plays operators on one stream, with copies out and back over two channels. Where both ways share
 /// a link direction (half duplex), copies start in issue order across the two.

@@ -4,12 +4,15 @@
 #include "policy/budget.hpp"
 #include "policy/claims.hpp"
 #include "policy/pipeline/device_limits.hpp"
+#include "policy/smaller_budgets.hpp"
 
 #include <algorithm>
 
 namespace plimsoll {
 
 namespace {
+
+constexpr std::int64_t kRungs = 8;
 
 /// Judges plans by what they claim where no memory ends, as one that is too large for its device
 /// claims nothing there.
@@ -32,10 +35,20 @@ class LimitedPlanner {
   }
 
   Planned run(std::int64_t kept_chunks) {
+    Plan free = *plan(chunks(kept_chunks));
+    if (!parameters_.memory_limit) return on_platform(std::move(free));
+    const BudgetPlanner planner{
+        .plan = [&](Bytes limit) { return plan_within(limit, kept_chunks); },
+        .bound = [](Bytes) { return Time{}; },
+        .most = largest_peak(free),
+        .rungs = kRungs};
+    return not_slower_with_more(
+        std::ranges::min(device_limits(problem_, devices_, parameters_.memory_limit)), planner);
+  }
+
+ private:
+  Planned plan_within(Bytes limit, std::int64_t kept_chunks) const {
     std::vector<Bytes> kept = chunks(kept_chunks);
-    if (!parameters_.memory_limit) return on_platform(*plan(kept));
-    const Bytes limit =
-        std::ranges::min(device_limits(problem_, devices_, parameters_.memory_limit));
     while (const auto planned = plan(kept)) {
       if (largest_peak(*planned) <= limit) return on_platform(*planned);
       if (!lower(kept, *planned, limit)) break;
@@ -46,7 +59,6 @@ class LimitedPlanner {
     return infeasible(problem_, fullest_device(leanest), limit, smallest);
   }
 
- private:
   Plan on_platform(Plan plan) const {
     plan.claims = claims_of(plan, problem_);
     return plan;

@@ -200,13 +200,14 @@ std::int64_t CutBound::forward_time(const ChainStore& store) const {
   return value <= 0 ? 0 : (value + one - 1) / one;
 }
 
-std::int64_t time_bound(const ChainModel& model, std::int64_t budget, std::int64_t known) {
-  constexpr std::uint32_t kMostCuts = 5, kPlaces = 16;
+std::int64_t time_bound(const ChainModel& model, std::int64_t budget, std::int64_t known,
+                        std::size_t most_cuts) {
+  constexpr std::uint32_t kPlaces = 16;
   constexpr int kSteps = 60;
   const std::int64_t rest = model.compute_time() - model.forward_before[model.stages];
   std::int64_t best = model.compute_time();
   std::vector<std::uint32_t> cuts;
-  while (cuts.size() < kMostCuts) {
+  while (cuts.size() < most_cuts && best < known) {
     std::vector<std::uint32_t> best_cuts;
     for (std::uint32_t j = 0; j < kPlaces; ++j) {
       const std::uint32_t t = model.stages - model.stages * j / kPlaces;

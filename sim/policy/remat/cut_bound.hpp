@@ -85,9 +85,9 @@ class CutBound {
 };
 
 /// No schedule of the whole chain within `budget` takes less, the optimizer included: a CutBound
-/// with up to five cuts, each added where it helps most of sixteen places, aimed at the time
-/// `known` of some schedule.
+/// with up to `most_cuts` cuts, each added where it helps most of sixteen places, aimed at the time
+/// `known`, which is enough.
 [[nodiscard]] std::int64_t time_bound(const ChainModel& model, std::int64_t budget,
-                                      std::int64_t known);
+                                      std::int64_t known, std::size_t most_cuts = 5);
 
 }  // namespace plimsoll

@@ -75,7 +75,7 @@ class RotorPlanner {
   }
 
   [[nodiscard]] std::optional<RotorSchedule> schedule_in_slots(Bytes budget) const {
-    return guarded("values; give fewer slots", [&] { return budgets_.schedule(budget); });
+    return guarded("values", "give fewer slots", [&] { return budgets_.schedule(budget); });
   }
 
   /// Without rounding only where rounding leaves none.
@@ -91,7 +91,7 @@ class RotorPlanner {
     auto schedule = schedule_in_slots(budget);
     if (is_exact_ && chain.units == RotorBudgets::kDefaultSlots) {
       chain = budgets_.unrounded(budget);
-      schedule = guarded("points; give a number of slots instead",
+      schedule = guarded("points", "give a number of slots instead",
                          [&] { return rotor_exact(chain, schedule, kMostPoints); });
     }
     // The tables leave out schedules of more than 26 days.
@@ -100,13 +100,15 @@ class RotorPlanner {
   }
 
   template <class Solve>
-  std::optional<RotorSchedule> guarded(const char* what, Solve solve) const {
+  std::optional<RotorSchedule> guarded(const char* what, const char* instead, Solve solve) const {
     try {
       return solve();
     } catch (const TableTooLarge& table) {
+      const std::string expected =
+          table.about > 0 ? fmt::format(", about {}", table.about) : std::string{};
       refuse_parameter(parameters_.slots ? parameters_.slots->where : parameters_.where,
-                       fmt::format("the table of {} stages has more than {} {}",
-                                   costs_.stages.size(), table.most, what));
+                       fmt::format("the table of {} stages has more than {} {}{}; {}",
+                                   costs_.stages.size(), table.most, what, expected, instead));
     }
   }
 

@@ -75,6 +75,7 @@ struct RotorChain {
 /// A table would hold more than `most` values.
 struct TableTooLarge {
   std::int64_t most;
+  std::int64_t about = 0;  ///< so many, where smaller tables tell before it is made
 };
 
 /// The best persistent schedule of a chain in its units.

@@ -145,6 +145,13 @@ void RotorTable::store(std::size_t s, std::size_t t, std::int64_t limit) {
 
 namespace {
 
+/// Of the checkpoints of the tables, the sparsest twice: the second time it has a limit.
+constexpr std::size_t kDistances[] = {64, 64, 16, 4, 1};
+
+/// A table within a limit has about as many values a checkpoint as the next one, which may have
+/// more, but hardly fewer: where so many times the most are expected it is not begun.
+constexpr std::int64_t kClearly = 2;
+
 /// In each run of `distance` stages the one with the smallest input.
 std::vector<bool> sparse_checkpoints(const RotorChain& chain, std::size_t distance) {
   std::vector<bool> checkpoints(chain.stages(), false);
@@ -162,10 +169,13 @@ std::vector<bool> sparse_checkpoints(const RotorChain& chain, std::size_t distan
 std::optional<RotorSchedule> rotor_in_slots(const RotorChain& chain, std::int64_t most_values) {
   std::int64_t limit = kNever - 1;
   std::size_t bytes = 0;
-  for (const std::size_t distance : {std::size_t{16}, std::size_t{4}, std::size_t{1}}) {
+  for (const std::size_t distance : kDistances) {
     if (distance > 1 && chain.stages() < 8 * distance) continue;
     const std::vector<bool> checkpoints = sparse_checkpoints(chain, distance);
     const RotorTable table(chain, limit, checkpoints, most_values);
+    const std::int64_t about = table.values() * static_cast<std::int64_t>(distance);
+    if (limit < kNever - 1 && about / kClearly > most_values)
+      throw TableTooLarge{most_values, about};
     bytes = std::max(bytes, table.bytes());
     if (table.best() < kNever) limit = table.best();
     if (distance > 1) continue;

@@ -80,7 +80,8 @@ class RotorTable {
 };
 
 /// Nothing where no schedule fits. Tables with ever more checkpoints, each within the limit that
-/// the one before has found. Throws TableTooLarge. Precondition: units < 2^30.
+/// the one before has found. Throws TableTooLarge, at once where a sparse table tells.
+/// Precondition: units < 2^30.
 [[nodiscard]] std::optional<RotorSchedule> rotor_in_slots(const RotorChain& chain,
                                                           std::int64_t most_values);
 
