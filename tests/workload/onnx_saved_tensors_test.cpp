@@ -144,7 +144,8 @@ TEST_CASE("what an ONNX network keeps is what was recorded, tensor by tensor") {
 }
 
 TEST_CASE("an ONNX file is a workload like any other") {
-  for (const nlohmann::json& row : read_oracle().at("rows")) {
+  const nlohmann::json oracle = read_oracle();
+  for (const nlohmann::json& row : oracle.at("rows")) {
     const std::string file = row.at("file").get<std::string>();
     CAPTURE(file, row.at("batch").dump());
     const WorkloadSource source = read_onnx_workload(kOracles + "onnx/" + file);

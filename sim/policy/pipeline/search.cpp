@@ -107,8 +107,10 @@ class PipelineSearch {
       it.virtual_stages = chunks;
       refuse_too_many_tasks(it);
       const Partition partition = partition_for(problem_, it, devices_);
-      ask_others(it);
-      for (const Placement& placement : placements(chunks)) search(it, partition, placement);
+      const Judged judged = ask_others(it);
+      for (const Placement& placement : placements(chunks))
+        search(it, partition, placement,
+               placement.rule == loop_placement ? judged.on_a_loop : judged.on_a_wave);
     }
     if (best_) return finished(std::move(*best_));
     if (smallest_.is_unlimited())
@@ -154,17 +156,26 @@ class PipelineSearch {
     return counts;
   }
 
-  void ask_others(const PipelineParameters& it) {
+  /// Where the needs of a schedule of others are certain.
+  struct Judged {
+    bool on_a_loop = false, on_a_wave = false;
+  };
+
+  Judged ask_others(const PipelineParameters& it) {
+    Judged judged;
     const SearchTask task{roomy_, it, std::ranges::min(limits_), splits_};
     for (const std::string& name : flush_policies(task)) try {
         Planned planned = plan_of_flush_policy(name, task);
         if (const auto* no = std::get_if<Infeasible>(&planned))
           smallest_ = std::min(smallest_, no->smallest_budget);
-        else if (!compare(name, std::move(std::get<Plan>(planned))))
+        else if (compare(name, std::move(std::get<Plan>(planned))))
+          (runs_on_a_loop(name) ? judged.on_a_loop : judged.on_a_wave) = true;
+        else
           leave_out(name, kUncertain);
       } catch (const InputError& error) {
         leave_out(name, error.diagnostics().front().message);
       }
+    return judged;
   }
 
   Bytes peak(const Plan& plan, std::size_t device) const {
@@ -218,8 +229,8 @@ class PipelineSearch {
     return sums;
   }
 
-  void search(const PipelineParameters& it, const Partition& partition,
-              const Placement& placement) {
+  void search(const PipelineParameters& it, const Partition& partition, const Placement& placement,
+              bool others_judged) {
     const auto m = static_cast<std::uint32_t>(it.microbatches);
     const Slots slots(problem_, partition, devices_,
                       placement.rule(static_cast<std::uint32_t>(devices_.size()),
@@ -235,12 +246,13 @@ class PipelineSearch {
     Plan lean = plan(it, schedule_of(network, costs, leanest));
     network = task_network(costs, slack, m, optimizer_times(lean), splits_);
     const Time bound = makespan_bound(network, counts_of(limits_));
-    bound_ = std::min(bound_, bound);
     if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(network);
     OrderSearch task{network, costs.placement, {}, orders(network), bound.count()};
     const bool found =
         search_within(it, name, costs, task, room_for_kept(lean, kept_by(network, leanest)));
-    if (!compare(name, std::move(lean)) && !found) leave_out(name, kUncertain);
+    const bool lean_judged = compare(name, std::move(lean));
+    if (!found && !lean_judged) leave_out(name, kUncertain);
+    if (found || lean_judged || others_judged) bound_ = std::min(bound_, bound);
   }
 
   /// The limits but for what else is there than what is kept, in the plan `lean`.
@@ -347,26 +359,24 @@ PolicyInfo pipeline_search_policy() {
        .paper =
            "none: the best of 1f1b, gpipe, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, v-half, v-min, "
            "1f1b-v, interleaved-1f1b, interleaved-zb, looped-bfs, hanayo, dualpipe-v, bpipe, "
-           "dualpipe and chimera, the first of that order where they tie, and of a search "
-           "of its own: over warm-ups of many depths and the building blocks of Qi et al. 2024, "
+           "dualpipe and chimera, the first of that order where they tie, and of a search of its "
+           "own: over warm-ups of many depths and the building blocks of Qi et al. 2024, "
            "\"Pipeline Parallelism with Controllable Memory\", NeurIPS, arXiv:2405.15362, with "
            "times as they are; tasks move into gaps within the limit, forwards and backwards in "
-           "time; a tabu search (Nowicki and Smutnicki 1996) on the chain that makes the "
-           "makespan",
+           "time; a tabu search (Nowicki and Smutnicki 1996) on the chain that makes the makespan",
        .assumes =
            "a chain whose stages give both halves of their backward, or a network; with "
            "`backward: whole` any chain. Schedules without a flush (pipedream, pipedream-2bw, "
-           "1f1b-star, periodic) are not asked. What copies cost must be certain without "
-           "running the plan: schedules whose copies contend are left out and named",
+           "1f1b-star, periodic) are not asked. What copies cost must be certain without running "
+           "the plan: schedules whose copies contend are left out and named",
        .guarantees =
            "never slower than any of these for the same limit, the least largest span among those "
            "of equal makespan; claims are execution's. The bound holds for all orders of these "
-           "stages, one copy of the parameters and the placements tried (a loop and, for even "
-           "numbers of stages a device, a V or wave), and where a schedule with two copies is "
-           "taken, "
-           "for those, too; claims.optimal says that it is met. What is infeasible names the "
-           "smallest limit of any of them, one microbatch after the other included. claims.chosen "
-           "names whose schedule it is",
+           "stages with one copy of the parameters on the placements that are tried and not left "
+           "out (a loop and, for even numbers of stages a device, a V or wave), and where a "
+           "schedule with two copies is taken, for those, too; claims.optimal says that it is met. "
+           "What is infeasible names the smallest limit of any of them, one microbatch after the "
+           "other included. claims.chosen names whose schedule it is",
        .complexity = "the sum of theirs, and O(orders x tasks) for each placement"},
       search_record(), plan_search);
   // How the workload is built is one of the parameters.

@@ -85,6 +85,11 @@ std::vector<std::string> flush_policies(const SearchTask& task) {
   return names;
 }
 
+bool runs_on_a_loop(const std::string& name) {
+  const Chunks chunks = std::ranges::find(kPolicies, name, &FlushPolicy::name)->chunks;
+  return chunks == Chunks::one || chunks == Chunks::any;
+}
+
 Planned plan_of_flush_policy(const std::string& name, const SearchTask& task) {
   const FlushPolicy& policy = *std::ranges::find(kPolicies, name, &FlushPolicy::name);
   Diagnostics diagnostics;

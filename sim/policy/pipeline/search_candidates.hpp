@@ -21,6 +21,9 @@ struct SearchTask {
 /// first wins where they tie.
 [[nodiscard]] std::vector<std::string> flush_policies(const SearchTask& task);
 
+/// Whether chunk j of device i is slot j p + i; otherwise slots go there and back.
+[[nodiscard]] bool runs_on_a_loop(const std::string& name);
+
 /// What one of them plans, under the limit if it takes one. Throws InputError where it does not
 /// apply.
 [[nodiscard]] Planned plan_of_flush_policy(const std::string& name, const SearchTask& task);
