@@ -4,9 +4,9 @@
 
 namespace plimsoll {
 
-Verdict judge_by_execution(const Plan& plan, const Problem& problem) {
+Judgement judge_by_execution(const Plan& plan, const Problem& problem) {
   const Execution it = execute(lower(plan, problem.workload, problem.platform, problem.topology));
-  Verdict verdict{it.status == RunStatus::ok, it.makespan, {}};
+  Judgement verdict{it.status == RunStatus::ok, it.makespan, {}};
   for (const MemoryRecord& memory : it.memories) verdict.peak.push_back(memory.peak.requested);
   return verdict;
 }

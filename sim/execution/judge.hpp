@@ -7,6 +7,6 @@ namespace plimsoll {
 
 /// What `plan` does on the platform of `problem`: a Judge. Precondition: check_plan() finds nothing
 /// wrong with it, as with every policy's plan. O(steps log steps).
-[[nodiscard]] Verdict judge_by_execution(const Plan& plan, const Problem& problem);
+[[nodiscard]] Judgement judge_by_execution(const Plan& plan, const Problem& problem);
 
 }  // namespace plimsoll

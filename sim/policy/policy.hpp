@@ -19,7 +19,7 @@ namespace plimsoll {
 struct Problem;
 
 /// What the execution of a plan shows.
-struct Verdict {
+struct Judgement {
   bool is_ok = false;       ///< it runs to its end
   Time makespan;            ///< where it does
   std::vector<Bytes> peak;  ///< requested, by MemoryId
@@ -27,7 +27,7 @@ struct Verdict {
 
 /// Executes a plan. The engine lies above policies: whoever asks one lends it to them
 /// (execution/judge.hpp). Throws QuantityOverflow.
-using Judge = Verdict (*)(const Plan& plan, const Problem& problem);
+using Judge = Judgement (*)(const Plan& plan, const Problem& problem);
 
 /// Everything that a policy may look at.
 struct Problem {

@@ -136,7 +136,7 @@ class BestOfAll {
   /// What a plan cannot tell of itself, as where copies share a link, its execution does.
   void judge(Plan& plan) const {
     if (problem_.judge == nullptr) return;
-    const Verdict verdict = problem_.judge(plan, problem_);
+    const Judgement verdict = problem_.judge(plan, problem_);
     if (!verdict.is_ok) return;
     plan.claims.makespan = verdict.makespan;
     plan.claims.peak = {{home_, verdict.peak[index(home_)]}};
