@@ -3,6 +3,7 @@
 #include "platform/break_even.hpp"
 #include "policy/left_out.hpp"
 #include "report/json_report.hpp"
+#include "report/run_comparison.hpp"
 #include "report/run_details.hpp"
 #include "report/run_failures.hpp"
 #include "report/run_notes.hpp"
@@ -18,21 +19,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kBarWidth = 6;
-constexpr std::size_t kMostMemoryColumns = 2;
 constexpr const char* kNothing = "-";
-
-/// The memory that a run fills most; nullptr where nothing ran.
-const MemoryMetrics* fullest(const Scenario& scenario, const RunResult& result) {
-  const MemoryMetrics* best = nullptr;
-  for (const MemoryMetrics& memory : result.metrics.memories) {
-    const double fill = fill_of(scenario, memory);
-    const double best_fill = best ? fill_of(scenario, *best) : 0.0;
-    if (!best || fill > best_fill ||
-        (fill == best_fill && memory.peak_allocated > best->peak_allocated))
-      best = &memory;
-  }
-  return best;
-}
 
 class Report {
  public:
@@ -70,45 +57,9 @@ class Report {
     return {status, status == "ok" ? Paint::good : Paint::bad};
   }
 
-  /// Memories that hold anything in some run, in the platform's order.
-  std::vector<std::string> used_memories() const {
-    std::vector<std::string> names;
-    for (const Memory& memory : scenario_.platform.memories)
-      for (const RunResult& result : results_)
-        if (const MemoryMetrics* metrics = find(result, memory.name);
-            metrics && metrics->peak_allocated > Bytes{}) {
-          names.push_back(memory.name);
-          break;
-        }
-    return names;
-  }
-
   static const MemoryMetrics* find(const RunResult& result, const std::string& name) {
     const auto found = std::ranges::find(result.metrics.memories, name, &MemoryMetrics::name);
     return found == result.metrics.memories.end() ? nullptr : &*found;
-  }
-
-  /// With a bar where operators run; storage is only counted.
-  std::string peak_text(const MemoryMetrics* memory) const {
-    if (!memory || memory->peak_allocated == Bytes{}) return kNothing;
-    if (!usable_of(scenario_, memory->name) || !is_home(memory->name))
-      return to_text(memory->peak_allocated);
-    const double fill = fill_of(scenario_, *memory);
-    const std::string drawn = bar(fill, kBarWidth);
-    return fmt::format("{}{:{}} {:>9} {:>6}", drawn, "", kBarWidth - width_of(drawn),
-                       to_text(memory->peak_allocated), percent(fill));
-  }
-
-  bool is_home(const std::string& memory) const {
-    return std::ranges::any_of(scenario_.platform.processors, [&](const Processor& processor) {
-      return scenario_.platform[processor.memory].name == memory;
-    });
-  }
-
-  Column memory_column(const std::string& name) const {
-    const auto usable = usable_of(scenario_, name);
-    if (!is_home(name)) return {"in " + name, Column::Align::right};
-    return {usable ? fmt::format("peak in {}, of {}", name, to_text(*usable)) : "peak in " + name};
   }
 
   /// Parameters are told in a table only where they tell two runs of a policy apart.
@@ -120,60 +71,75 @@ class Report {
   bool any(auto predicate) const { return std::ranges::any_of(results_, predicate); }
 
   void compare_runs() {
-    std::vector<std::string> memories = used_memories();
-    const bool each = memories.size() <= kMostMemoryColumns;
-    if (!each) memories.clear();
+    const std::vector<ComparedColumn> compared = plimsoll::compare_runs(scenario_, results_);
     std::vector<Column> columns{{"policy"}, {"status"}};
-    for (const std::string& name : memories) columns.push_back(memory_column(name));
-    if (!each) columns.insert(columns.end(), {{"fullest memory"}, {"its peak"}});
-    using enum Column::Align;
-    columns.push_back({"step time", right});
-    columns.push_back({"overhead", right});
-    columns.push_back({"samples/s", right, 1});
-    const bool energy = any([](const RunResult& r) { return r.metrics.energy.has_value(); });
-    if (energy) columns.push_back({"per sample", right, 2});
-    const bool again = any([](const RunResult& r) { return recomputed(r) > 0; });
-    if (again) columns.push_back({"run again", right, 3});
-
+    for (const ComparedColumn& column : compared) columns.push_back(header_of(column));
     TextTable table(std::move(columns));
-    for (const RunResult& result : results_) {
-      std::vector<Cell> row{{short_label(result)}, status_cell(result)};
-      for (const std::string& name : memories) row.push_back({peak_text(find(result, name))});
-      if (!each) {
-        const MemoryMetrics* memory = fullest(scenario_, result);
-        row.insert(row.end(), {{memory ? memory->name : kNothing}, {peak_text(memory)}});
+    bool any_best = false;
+    for (std::size_t r = 0; r < results_.size(); ++r) {
+      std::vector<Cell> row{{short_label(results_[r])}, status_cell(results_[r])};
+      for (const ComparedColumn& column : compared) {
+        row.push_back(compared_cell(column, r));
+        any_best |= column.cells[r].is_best;
       }
-      add_costs(result, energy, again, row);
       table.add(std::move(row));
     }
     out_ += '\n' + table.text(style_);
+    if (any_best) out_ += "  * best of those that ended well\n";
   }
 
-  static void add_costs(const RunResult& result, bool energy, bool again, std::vector<Cell>& row) {
-    const Metrics& metrics = result.metrics;
-    const auto add = [&](bool known, auto text) { row.push_back({known ? text() : kNothing}); };
-    add(metrics.makespan.has_value(), [&] { return to_text(*metrics.makespan); });
-    add(result.overhead.has_value(), [&] { return percent(*result.overhead); });
-    add(metrics.throughput.has_value(), [&] { return decimal(*metrics.throughput); });
-    if (energy)
-      add(metrics.energy.has_value(), [&] { return to_text(metrics.energy->per_sample); });
-    if (again) add(metrics.makespan.has_value(), [&] { return percent(recomputed(result)); });
+  Column header_of(const ComparedColumn& column) const {
+    using enum Column::Align;
+    using What = ComparedColumn::What;
+    switch (column.what) {
+      case What::peak: {
+        const auto usable = usable_of(scenario_, column.memory);
+        const std::string peak = "peak in " + column.memory;
+        return {usable ? fmt::format("{}, of {}", peak, to_text(*usable)) : peak};
+      }
+      case What::stored:
+        return {"in " + column.memory, right};
+      case What::fullest_name:
+        return {"fullest memory"};
+      case What::fullest_peak:
+        return {"its peak"};
+      case What::step_time:
+        return {"step time", right};
+      case What::period:
+        return {"period", right, 4};
+      case What::overhead:
+        return {"overhead", right};
+      case What::throughput:
+        return {"samples/s", right, 1};
+      case What::energy_per_sample:
+        return {"per sample", right, 3};
+      case What::gap:
+        return {"above bound", right, 2};
+      case What::recomputed:
+        return {"run again", right, 5};
+    }
+    return {""};
   }
 
-  /// Forward operators run again, as a share of all forwards of a step.
-  static double recomputed(const RunResult& result) {
-    std::int64_t again = 0;
-    for (const ProcessorMetrics& processor : result.metrics.processors)
-      again += processor.recomputed_ops;
-    const double once = static_cast<double>(result.step.forwards) * result.plan.microbatches;
-    return again == 0 ? 0.0 : static_cast<double>(again) / once;
+  /// The best of a column is marked for eyes that see no colour, too; the others leave the room.
+  static Cell compared_cell(const ComparedColumn& column, std::size_t run) {
+    const ComparedCell& cell = column.cells[run];
+    std::string text = cell.text;
+    if (cell.fill) {
+      const std::string drawn = bar(*cell.fill, kBarWidth);
+      text = fmt::format("{}{:{}} {:>9} {:>6}", drawn, "", kBarWidth - width_of(drawn), text,
+                         percent(*cell.fill));
+    }
+    const bool marks = std::ranges::any_of(column.cells, &ComparedCell::is_best);
+    if (marks) text += cell.is_best ? "*" : " ";
+    return {std::move(text), cell.is_best ? Paint::good : Paint::none};
   }
 
   void compare_peaks() {
     std::vector<std::size_t> classes;
     for (std::size_t c = 0; c < kTensorClasses; ++c)
       if (any([&](const RunResult& result) {
-            const MemoryMetrics* memory = fullest(scenario_, result);
+            const MemoryMetrics* memory = fullest_memory(scenario_, result);
             return memory && memory->at_peak[c] > Bytes{};
           }))
         classes.push_back(c);
@@ -183,13 +149,13 @@ class Report {
     for (const std::size_t c : classes)
       columns.push_back({to_text(static_cast<TensorClass>(c)), right});
     const bool held = any([&](const RunResult& result) {
-      const MemoryMetrics* memory = fullest(scenario_, result);
+      const MemoryMetrics* memory = fullest_memory(scenario_, result);
       return memory && memory->peak_held != memory->peak_allocated;
     });
     if (held) columns.insert(columns.end(), {{"reserved", right}, {"device in use", right, 2}});
     TextTable table(std::move(columns));
     for (const RunResult& result : results_) {
-      const MemoryMetrics* memory = fullest(scenario_, result);
+      const MemoryMetrics* memory = fullest_memory(scenario_, result);
       if (!memory) continue;
       std::vector<Cell> row{{short_label(result)}, {memory->name}, {to_text(memory->peak_time)}};
       for (const std::size_t c : classes)
