@@ -27,6 +27,8 @@ constexpr std::size_t kCuts = 6;  ///< of each program
 constexpr std::size_t kPlans = 8;    ///< compared by their claims, of each search
 constexpr std::int64_t kRungs = 16;  ///< budgets that the model is told, up to twice the real one
 
+constexpr std::int64_t kRungsOnNetworks = 2;
+
 /// What the program believes of the link, in quarters: whole copies hold memory for longer than
 /// fluid ones, as a slower link would.
 constexpr std::int64_t kQuarters[] = {4, 3, 2};
@@ -88,6 +90,9 @@ class PofoSearch {
     }
     return most;
   }
+
+  /// Whether the model's times are the engine's; elsewhere plans take many times as long.
+  [[nodiscard]] bool is_exact() const { return task_.is_model_exact; }
 
   /// Of the best cut for the budget itself.
   [[nodiscard]] std::optional<Time> model_makespan() const { return model_makespan_; }
@@ -186,7 +191,9 @@ class PofoPlanner {
                                 },
                                 .bound = [&](Bytes) { return least; },
                                 .most = all,
-                                .rungs = rungs_for(problem_, PlanningTime::quadratic)};
+                                .rungs = search.is_exact()
+                                             ? rungs_for(problem_, PlanningTime::quadratic)
+                                             : kRungsOnNetworks};
     auto planned = in_range([&] { return not_slower_with_more(budget_, planner); });
     if (auto* plan = planned ? std::get_if<Plan>(&*planned) : nullptr) compare(std::move(*plan));
   }
@@ -259,7 +266,8 @@ PolicyInfo hybrid_pofo_policy() {
            "What is infeasible names the smallest budget tried that it meets",
        .complexity = "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
                      "O(L^3) for the inner "
-                     "schedules in 500 slots; on networks up to 17 times; for 2 to 64 budgets"},
+                     "schedules in 500 slots; on networks up to 17 times; for 2 to 64 budgets, for "
+                     "2 on networks"},
       record, plan_pofo);
 }
 
