@@ -58,7 +58,7 @@ ctest_in() {
     failed=$(awk '/^The following tests FAILED:/ { list = 1; next } list && $2 == "-" { printf "%s%s", sep, $3; sep = ", " }' "$log")
     fail "tests fail in build/$name (${failed:-ctest itself}); the log is ${log#"$root"/}"
   fi
-  awk '/tests passed/ || /^Total Test time/ { print "    " $0 }' "$log"
+  awk '/tests passed/ || /\(Skipped\)$/ || /^Total Test time/ { print "    " $0 }' "$log"
 }
 
 # report_page PRESET: builds the page of the HTML reports where npm is and reaches its registry; else says why not.

@@ -90,15 +90,16 @@ struct BuiltStep {
 };
 
 /// Serves the scenarios of one document in one folder only: keys tell what is assigned, not what is
-/// written. Capacities are such that a memo stays below some hundred MB.
+/// written. Capacities are such that a memo is full after some hundred points, and stays below some
+/// hundred MB even where platforms and workloads are large.
 class ScenarioMemo {
  public:
   Recollection<Node> documents{256};
   Recollection<std::optional<Node>> extended{256};
-  Recollection<PlatformPart> platforms{1024};
-  Recollection<WorkloadPart> workloads{1024};
+  Recollection<PlatformPart> platforms{256};
+  Recollection<WorkloadPart> workloads{256};
   Recollection<BuiltStep> steps{kMaxOperators};
-  Recollection<Time> references{1 << 16};
+  Recollection<Time> references{4096};
 
  private:
   static constexpr std::size_t kMaxOperators = 200'000;

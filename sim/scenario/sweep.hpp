@@ -12,13 +12,15 @@
 ///
 /// Axes are, from the slowest to the fastest: platforms, the paths of `grid` and the groups of
 /// `zip` in the order of the file, policies. A point is one run: a value of every axis, and the
-/// derived values. Points at which a condition does not hold are not points. They are numbered from
-/// 0 in the order of the axes, and their numbers are what shards and results go by.
+/// derived values. With `largest` or `smallest` (scenario/sweep_search.hpp) it is the run at the
+/// value that is found. Points at which a condition does not hold are not points. They are numbered
+/// from 0 in the order of the axes, and their numbers are what shards and results go by.
 #pragma once
 
 #include "base/format.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/sweep_expression.hpp"
+#include "scenario/sweep_search.hpp"
 #include "scenario/sweep_value.hpp"
 
 #include <cstdint>
@@ -51,6 +53,14 @@ struct SweepFormula {
   SweepExpression expression;
 };
 
+/// One path that is searched at every point.
+struct SweepSearch {
+  bool is_largest = true;
+  Located<std::string> path;
+  std::vector<SweepAxis::Value> candidates;  ///< the one that is wanted most is the last
+  Expectation subject_to;
+};
+
 /// What is assigned at a point.
 struct SweepPoint {
   std::vector<std::pair<Located<std::string>, Node>> assignments;
@@ -64,8 +74,9 @@ struct Sweep {
   Node base;                           ///< the document of the scenario
   std::filesystem::path folder;        ///< of that document
   std::vector<SweepAxis> axes;         ///< the last one is the fastest
-  std::vector<std::string> variables;  ///< paths of all axes, then those derived
+  std::vector<std::string> variables;  ///< paths of all axes, those derived, that searched
   std::vector<SweepFormula> derived, conditions;
+  std::optional<SweepSearch> search;
   std::size_t grid_points = 0;
   std::vector<std::uint32_t> kept;  ///< places in the grid, ascending; empty without conditions
   /// Of the expanded sweep and of every document that it was seen to read: equal digests, equal
@@ -77,7 +88,8 @@ struct Sweep {
     return conditions.empty() ? grid_points : kept.size();
   }
 
-  /// Throws InputError for a derived value that cannot be computed. O(variables).
+  /// Without what is searched. Throws InputError for a derived value that cannot be computed.
+  /// O(variables).
   [[nodiscard]] SweepPoint point(std::size_t number) const;
 };
 

@@ -135,6 +135,17 @@ class Expansion {
 
 }  // namespace
 
+Format<std::string> sweep_number_format() {
+  Format<std::string> format = text();
+  Shape number;
+  number.kind = Shape::Kind::number;
+  Shape shape;
+  shape.kind = Shape::Kind::either;
+  shape.title = "a number or a quantity";
+  shape.parts = {std::move(number), std::move(format.shape)};
+  return {std::move(format.read), std::move(shape)};
+}
+
 Format<SweepRange> sweep_range_format() {
   using R = SweepRange;
   const auto check = [](R& range, const Node& node, Diagnostics& diagnostics) {
@@ -145,9 +156,10 @@ Format<SweepRange> sweep_range_format() {
   };
   return Record<R>("range", "Values from one to another.")
       .where(&R::where)
-      .required("from", &R::from, located(text()), "the first value")
-      .required("to", &R::to, located(text()), "no value is above it")
-      .optional("step", &R::step, located(text()), "what is added from one value to the next")
+      .required("from", &R::from, located(sweep_number_format()), "the first value")
+      .required("to", &R::to, located(sweep_number_format()), "no value is above it")
+      .optional("step", &R::step, located(sweep_number_format()),
+                "what is added from one value to the next")
       .optional("count", &R::count, located(integer(2, static_cast<std::int64_t>(kMaxSweepValues))),
                 "how many values, both ends included")
       .optional("scale", &R::scale,

@@ -28,6 +28,9 @@ struct SweepRange {
   std::optional<RangeScale> scale;
 };
 
+/// A number or a quantity as it is written.
+[[nodiscard]] Format<std::string> sweep_number_format();
+
 [[nodiscard]] Format<SweepRange> sweep_range_format();
 
 /// The values as a file would have them; errors go to `diagnostics`. Same texts on every machine:

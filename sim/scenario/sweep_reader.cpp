@@ -1,7 +1,6 @@
 #include "scenario/sweep_reader.hpp"
 
 #include "base/expression_parser.hpp"
-#include "base/whole_file.hpp"
 #include "scenario/run.hpp"
 #include "scenario/search_path.hpp"
 
@@ -65,6 +64,10 @@ Format<SweepSpec> sweep_format() {
                 "paths with expressions of what is varied")
       .optional("where", &S::conditions, conditions_format(),
                 "a condition on what is varied and derived, or a list of them; all must hold")
+      .optional("largest", &S::largest, sweep_search_format(),
+                "at every point, the largest value with which all is well")
+      .optional("smallest", &S::smallest, sweep_search_format(),
+                "at every point, the smallest value with which all is well")
       .format();
 }
 
@@ -83,9 +86,11 @@ Sweep SweepReader::run() {
   find_base();
   add_axes();
   add_formulas();
+  add_search();
   diagnostics_.throw_if_errors();
   check_base();
   for (const SweepAxis& axis : sweep_.axes) check_axis(axis);
+  if (sweep_.search) check_axis({{sweep_.search->path}, {sweep_.search->candidates}});
   diagnostics_.throw_if_errors();
   count_points();
   diagnostics_.throw_if_errors();
@@ -214,6 +219,23 @@ void SweepReader::add_formulas() {
   for (const Located<std::string>& text : spec_.conditions) add(text, "", sweep_.conditions);
 }
 
+void SweepReader::add_search() {
+  if (spec_.largest && spec_.smallest) {
+    diagnostics_.error(spec_.smallest->where,
+                       "found `largest` and `smallest`; expected one of them");
+    return;
+  }
+  if (!spec_.largest && !spec_.smallest) return;
+  SweepSearchSpec& spec = spec_.largest ? *spec_.largest : *spec_.smallest;
+  claim(spec.path);
+  SweepSearch search{spec_.largest.has_value(), spec.path,
+                     values_of({{}, std::move(spec.range)}, spec.where),
+                     std::move(spec.subject_to)};
+  if (!search.is_largest) std::ranges::reverse(search.candidates);
+  sweep_.variables.push_back(search.path.value);
+  sweep_.search = std::move(search);
+}
+
 void SweepReader::count_points() {
   std::size_t points = 1;
   for (const SweepAxis& axis : sweep_.axes) {
@@ -262,6 +284,7 @@ Overrides SweepReader::with_all_policies() const {
 void SweepReader::check_base() {
   const Overrides overrides = with_all_policies();
   const Scenario base = read_scenario(sweep_.base, sweep_.folder, overrides, memo_.get());
+  if (sweep_.search) check_names(sweep_.search->subject_to, base.platform, diagnostics_);
   if (base.expect)
     diagnostics_.warning(base.expect->where, "a sweep is not held to the `expect` of its base");
 }
@@ -305,6 +328,8 @@ void SweepReader::make_digest() {
     }
   for (const auto& [path, text] : spec_.derive) all += key_text(path.value) + key_text(text.value);
   for (const Located<std::string>& text : spec_.conditions) all += key_text(text.value);
+  for (const char* key : {"largest", "smallest"})
+    if (const Node* search = document_.find(key)) all += key + key_text(*search);
   for (const auto& [key, document] : memo_->documents.all()) all += key_text(*document);
   for (const auto& [key, document] : memo_->extended.all())
     if (document->has_value()) all += key_text(**document);

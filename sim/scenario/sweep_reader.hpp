@@ -27,6 +27,7 @@ struct SweepSpec {
   std::vector<SweepLists> zip;
   std::vector<std::pair<Located<std::string>, Located<std::string>>> derive;
   std::vector<Located<std::string>> conditions;
+  std::optional<SweepSearchSpec> largest, smallest;
 };
 
 [[nodiscard]] Format<SweepSpec> sweep_format();
@@ -51,6 +52,7 @@ class SweepReader {
   std::vector<SweepAxis::Value> values_of(const SweepValues& values, const Location& where);
   void claim(const Located<std::string>& path);
   void add_formulas();
+  void add_search();
   void count_points();
   void keep_points();
   [[nodiscard]] Overrides with_all_policies() const;

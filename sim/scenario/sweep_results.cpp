@@ -142,10 +142,14 @@ void SweepResults::make_tables() {
     if (column.is_number)
       units[column.variable] = column.name.substr(column.name.rfind('[') + 1,
                                                   column.name.size() - 2 - column.name.rfind('['));
+  const std::size_t derived_end = sweep_.variables.size() - (sweep_.search ? 1 : 0);
+  const std::size_t derived_begin = derived_end - sweep_.derived.size();
   for (std::size_t v = 0; v < sweep_.variables.size(); ++v)
-    sql += fmt::format("INSERT INTO variables VALUES ({}, {}, {}, {});\n", v,
+    sql += fmt::format("INSERT INTO variables VALUES ({}, {}, '{}', {});\n", v,
                        sql_text(sweep_.variables[v]),
-                       v + sweep_.derived.size() >= sweep_.variables.size() ? 1 : 0,
+                       v < derived_begin ? "varied"
+                       : v < derived_end ? "derived"
+                                         : "searched",
                        units[v].empty() ? "NULL" : sql_text(units[v]));
   writer_->database.execute(sql + "COMMIT");
 }

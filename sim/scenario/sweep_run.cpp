@@ -1,5 +1,7 @@
 #include "scenario/sweep_run.hpp"
 
+#include "scenario/largest.hpp"
+
 #include <new>
 
 #include <fmt/format.h>
@@ -41,19 +43,38 @@ RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
   return run;
 }
 
+SweepPoint with_candidate(SweepPoint point, const SweepSearch& search, std::size_t candidate) {
+  const SweepAxis::Value& value = search.candidates[candidate];
+  point.assignments.emplace_back(search.path, value.node);
+  point.texts.push_back(value.text);
+  point.values.push_back(value.value);
+  return point;
+}
+
+std::string holes_of(const LastFound& found, const SweepSearch& search) {
+  std::vector<std::string> holes;
+  for (const auto& [first, last] : found.holes)
+    holes.push_back(first == last ? search.candidates[first].text
+                                  : fmt::format("{} to {}", search.candidates[first].text,
+                                                search.candidates[last].text));
+  return fmt::format("{}", fmt::join(holes, ", "));
+}
+
 }  // namespace
 
 SweepRow SweepRuns::run(std::size_t number) const {
-  SweepRow row{"error", {}, {}, {}, {}};
+  SweepRow row;
+  row.status = "error";
   try {
     SweepPoint point = sweep_.point(number);
-    row.texts = std::move(point.texts);
-    row.values = std::move(point.values);
+    row.texts = point.texts;
+    row.values = point.values;
     for (std::size_t v = 0; v < row.values.size(); ++v)
       if (sweep_.variables[v] == "policy") row.run.policy = row.values[v].word;
-    row.run = run_point(sweep_, std::move(point), *memo_);
-    row.status = status_text(row.run);
-    row.message = message_of(row.run);
+    if (sweep_.search)
+      search_at(point, row);
+    else
+      run_at(std::move(point), row);
   } catch (const InputError& error) {
     row.message = sentence_of(error);
   } catch (const std::bad_alloc&) {
@@ -62,6 +83,44 @@ SweepRow SweepRuns::run(std::size_t number) const {
     row.message = fmt::format("internal error: {}; please report it with the input", error.what());
   }
   return row;
+}
+
+void SweepRuns::run_at(SweepPoint point, SweepRow& row) const {
+  row.run = run_point(sweep_, std::move(point), *memo_);
+  row.was_run = true;
+  row.status = status_text(row.run);
+  row.message = message_of(row.run);
+}
+
+/// The row of the value that is found; where none is, that of the first candidate, which is the
+/// likeliest to hold, with its reason.
+void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
+  const SweepSearch& search = *sweep_.search;
+  const auto holds = [&](std::size_t candidate) {
+    try {
+      return meets(search.subject_to,
+                   run_point(sweep_, with_candidate(point, search, candidate), *memo_));
+    } catch (const InputError&) {
+      return false;  // a batch that microbatches do not divide, say: a hole
+    }
+  };
+  const LastFound found = find_last(search.candidates.size(), holds);
+  row.found = {found.last.has_value(), found.tried, found.is_proven, holes_of(found, search)};
+  if (found.last) {
+    SweepPoint chosen = with_candidate(point, search, *found.last);
+    row.texts = chosen.texts;
+    row.values = chosen.values;
+    return run_at(std::move(chosen), row);
+  }
+  try {
+    run_at(with_candidate(point, search, 0), row);
+  } catch (const InputError& error) {
+    row.message = sentence_of(error);
+  }
+  row.message =
+      fmt::format("no value of {} holds; with {}: {}", search.path.value,
+                  search.candidates.front().text, row.message.empty() ? row.status : row.message);
+  row.status = "unmet";
 }
 
 }  // namespace plimsoll

@@ -11,13 +11,24 @@
 
 namespace plimsoll {
 
+/// What a search at a point came to.
+struct SweepFound {
+  bool is_found = false;
+  std::size_t tried = 0;
+  bool is_proven = false;
+  std::string holes;  ///< "112 to 120, 136": of candidates before it, in their order
+};
+
 /// What one run leaves behind, whatever became of it.
 struct SweepRow {
-  std::string status;              ///< that of the run; "error" where there was none
+  /// That of the run; "error" where there was none, "unmet" where nothing that is searched holds.
+  std::string status;
   std::string message;             ///< why it is not "ok", in one line
-  std::vector<std::string> texts;  ///< by variable of the sweep; empty where nothing was derived
+  std::vector<std::string> texts;  ///< by variable of the sweep; fewer where not all are known
   std::vector<SweepValue> values;  ///< by variable
-  RunResult run;                   ///< without step, plan and execution
+  bool was_run = false;
+  RunResult run;  ///< without step, plan and execution
+  std::optional<SweepFound> found;
 };
 
 /// Runs points of one sweep; what they have in common is read and built once.
@@ -30,6 +41,9 @@ class SweepRuns {
   [[nodiscard]] SweepRow run(std::size_t point) const;
 
  private:
+  void run_at(SweepPoint point, SweepRow& row) const;
+  void search_at(const SweepPoint& point, SweepRow& row) const;
+
   const Sweep& sweep_;
   const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
 };

@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* kTables = R"(
 CREATE TABLE sweep (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE variables (variable INTEGER PRIMARY KEY, path TEXT, derived INTEGER, unit TEXT);
+CREATE TABLE variables (variable INTEGER PRIMARY KEY, path TEXT, kind TEXT, unit TEXT);
 CREATE TABLE runs (
   point INTEGER PRIMARY KEY, status TEXT, message TEXT,
   platform TEXT, workload TEXT, policy TEXT, policy_parameters TEXT,
@@ -28,11 +28,13 @@ CREATE TABLE processors (
   point INTEGER, processor TEXT, busy_s REAL, span_s REAL, bubble REAL, stall_transfer_s REAL,
   stall_dependency_s REAL, stall_memory_s REAL, recomputed_ops INTEGER, recomputed_flops INTEGER,
   PRIMARY KEY (point, processor)) WITHOUT ROWID;
+CREATE TABLE searches (
+  point INTEGER PRIMARY KEY, found INTEGER, tried INTEGER, proven INTEGER, holes TEXT);
 CREATE TABLE planning (point INTEGER PRIMARY KEY, planning_s REAL);
 )";
 
 constexpr std::size_t kRunColumns = 21, kMemoryColumns = 11, kLinkColumns = 6,
-                      kProcessorColumns = 10, kPlanningColumns = 2;
+                      kProcessorColumns = 10, kSearchColumns = 5, kPlanningColumns = 2;
 
 std::string insertion(const std::string& table, std::size_t columns) {
   std::string sql = "INSERT INTO " + table + " VALUES (?";
@@ -69,11 +71,13 @@ std::vector<PointColumn> point_columns(const Sweep& sweep) {
   } catch (const InputError&) {
     // What cannot be derived there is taken for a word.
   }
+  first.resize(sweep.variables.size());
+  if (sweep.search) first.back() = sweep.search->candidates.front().value;
   std::vector<PointColumn> columns;
   for (std::size_t v = 0; v < sweep.variables.size(); ++v) {
     const std::string& path = sweep.variables[v];
     columns.push_back({v, path, false});
-    if (v < first.size() && first[v].is_quantity())
+    if (first[v].is_quantity())
       columns.push_back({v, fmt::format("{} [{}]", path, si_unit(first[v].measure)), true});
   }
   return columns;
@@ -93,8 +97,8 @@ std::string make_tables_sql(const std::vector<PointColumn>& columns) {
 }
 
 const std::vector<std::string>& tables_of_runs() {
-  static const std::vector<std::string> kNames{"points", "runs",       "memories",
-                                               "links",  "processors", "planning"};
+  static const std::vector<std::string> kNames{"points",     "runs",     "memories", "links",
+                                               "processors", "searches", "planning"};
   return kNames;
 }
 
@@ -107,14 +111,22 @@ SweepRowWriter::SweepRowWriter(Database& database, std::vector<PointColumn> colu
       memory_(database, insertion("memories", kMemoryColumns)),
       link_(database, insertion("links", kLinkColumns)),
       processor_(database, insertion("processors", kProcessorColumns)),
+      search_(database, insertion("searches", kSearchColumns)),
       planning_(database, insertion("planning", kPlanningColumns)) {}
 
 void SweepRowWriter::add(std::int64_t point, const SweepRow& row) {
   begin_.run();
   add_point(point, row);
   add_run(point, row);
-  if (row.status != "error" && !row.run.infeasible) add_parts(point, row.run.metrics);
-  if (row.status != "error") planning_.bind(point).bind(row.run.planning_s).run();
+  if (row.found)
+    search_.bind(point)
+        .bind(std::int64_t{row.found->is_found})
+        .bind(static_cast<std::int64_t>(row.found->tried))
+        .bind(std::int64_t{row.found->is_proven})
+        .bind(std::string_view(row.found->holes))
+        .run();
+  if (row.was_run && !row.run.infeasible) add_parts(point, row.run.metrics);
+  if (row.was_run) planning_.bind(point).bind(row.run.planning_s).run();
   commit_.run();
 }
 
@@ -143,7 +155,6 @@ void SweepRowWriter::add_point(std::int64_t point, const SweepRow& row) {
 void SweepRowWriter::add_run(std::int64_t point, const SweepRow& row) {
   const RunResult& run = row.run;
   run_.bind(point).bind(std::string_view(row.status)).bind(std::string_view(row.message));
-  const bool was_run = row.status != "error";
   const auto flag = [](const std::optional<bool>& it) {
     return it ? std::optional<std::int64_t>(*it ? 1 : 0) : std::nullopt;
   };
@@ -155,13 +166,14 @@ void SweepRowWriter::add_run(std::int64_t point, const SweepRow& row) {
       .bind(seconds(run.metrics.period))
       .bind(run.metrics.throughput)
       .bind(run.overhead)
-      .bind(was_run ? std::optional(run.saved_bytes.count()) : std::nullopt)
+      .bind(row.was_run ? std::optional(run.saved_bytes.count()) : std::nullopt)
       .bind(run.infeasible ? std::optional(run.infeasible->smallest_budget.count()) : std::nullopt);
   bind_energy(run_, run.metrics.energy);
   run_.bind(seconds(run.bounds.makespan))
       .bind(seconds(run.bounds.period))
       .bind(flag(run.claims.optimal))
-      .bind(was_run ? std::optional<std::string_view>(to_text(run.worst_quality)) : std::nullopt)
+      .bind(row.was_run ? std::optional<std::string_view>(to_text(run.worst_quality))
+                        : std::nullopt)
       .run();
 }
 

@@ -42,7 +42,7 @@ class SweepRowWriter {
   void add_parts(std::int64_t point, const Metrics& metrics);
 
   const std::vector<PointColumn> columns_;
-  Statement begin_, commit_, point_, run_, memory_, link_, processor_, planning_;
+  Statement begin_, commit_, point_, run_, memory_, link_, processor_, search_, planning_;
 };
 
 }  // namespace plimsoll

@@ -215,7 +215,8 @@ std::string to_text(const SweepValue& value) {
   for (const char* name : units) {
     const Exact share = count / parse_sweep_value(std::string("1 ") + name).count;
     const bool is_last = name == units.back();
-    const bool is_short = (share * Exact(1000)).is_whole() && share >= Exact(1);
+    const bool is_short =
+        (share * Exact(1000)).is_whole() && share >= Exact(1) && share < Exact(1'000'000);
     if (is_last || is_short) return share.decimal().value_or("0") + ' ' + name;
   }
   return {};

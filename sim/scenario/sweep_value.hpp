@@ -74,9 +74,9 @@ struct SweepValue {
 /// "12", "0.5", "10 %", "16 GiB"; whatever is none of these is a word. O(text).
 [[nodiscard]] SweepValue parse_sweep_value(std::string_view text);
 
-/// As a file would have it: the largest common unit in which the count has at most three decimals.
-/// A quantity is rounded down to what is counted. Throws ExpressionError for a number that is no
-/// decimal of nine places.
+/// As a file would have it: in the largest common unit in which the count has at most six digits
+/// and three decimals, else as counted. A quantity is rounded down to what is counted. Throws
+/// ExpressionError for a number that is no decimal of nine places.
 [[nodiscard]] std::string to_text(const SweepValue& value);
 
 /// The unit of "4 GB/s" with its size in counts; empty and 1 for a number.

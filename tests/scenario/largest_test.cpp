@@ -58,7 +58,7 @@ TEST_CASE("largest: of few candidates all are tried, so that every hole is known
     std::size_t in_holes = 0, failing = 0;
     for (const auto& [first, end] : found.holes)
       for (std::size_t c = first; c <= end; ++c, ++in_holes) CHECK(!holds[c]);
-    for (std::size_t c = 0; last && c < *last; ++c) failing += static_cast<std::size_t>(!holds[c]);
+    for (std::size_t c = 0; last && c < *last; ++c) failing += holds[c] ? 0U : 1U;
     CHECK(in_holes == failing);
   }
 }

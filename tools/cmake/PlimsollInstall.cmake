@@ -14,6 +14,8 @@ foreach(folder platforms workloads scenarios)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder} DESTINATION ${share_dir})
 endforeach()
 
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/slurm DESTINATION ${share_dir} USE_SOURCE_PERMISSIONS)
+
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/plimsollConfig.cmake.in
   ${PROJECT_BINARY_DIR}/plimsollConfig.cmake
   INSTALL_DESTINATION ${package_dir} PATH_VARS share_dir)

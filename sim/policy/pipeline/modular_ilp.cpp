@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <numeric>
 
 namespace plimsoll {
@@ -41,6 +42,9 @@ class Program {
   };
 
   Outcome solve(const PeriodCounts& first, Time period, int nodes) const {
+    // CoinUtils and Clp count in variables of the whole process: one solve at a time.
+    static std::mutex solver;
+    const std::scoped_lock lock(solver);
     OsiClpSolverInterface relaxed;
     relaxed.messageHandler()->setLogLevel(0);
     std::vector<double> objective(low_.size());
