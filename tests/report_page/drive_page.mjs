@@ -30,21 +30,32 @@ function written(name, text) {
 const dataOf = (file) => JSON.parse(readFileSync(file, 'utf8').match(/id="data">(.*?)<\/script>/s)[1]);
 const runsOf = (file) => dataOf(file).sections.find(({kind}) => kind === 'runs').runs;
 
+// A machine may be busy: nothing here is about time.
+const kPatience = 300_000;
+
+// Whatever was done has been handled, laid out and drawn.
+const settled = (page) =>
+  page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+
 // Opens a page; whatever it complains of, or asks the network for, is a failure when it is closed.
 async function opened(browser, file, options = {}) {
   const context = await browser.newContext({viewport: {width: 1280, height: 900}, offline: true, ...options});
   const page = await context.newPage();
+  page.setDefaultTimeout(kPatience);
   const complaints = [];
   page.on('console', (message) => complaints.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => complaints.push(`error: ${error.stack}`));
   page.on('request', (request) => request.url() === `file://${file}` || complaints.push(`request: ${request.url()}`));
   await page.goto(`file://${file}`);
   await page.waitForSelector('html[data-ready]');
-  await page.waitForTimeout(150); // charts take the width of their place after the first layout
-  return {page, async close() {
-    assert.deepEqual(complaints, []);
-    await context.close();
-  }};
+  await settled(page); // charts take the width of their place after the first layout
+  return {
+    page,
+    async close() {
+      assert.deepEqual(complaints, []);
+      await context.close();
+    },
+  };
 }
 
 async function shot(page, name) {
@@ -52,8 +63,15 @@ async function shot(page, name) {
 }
 
 const run = (page, label) => page.locator(`section.run[aria-label="${label}"]`);
-const chart = (page, label, name) => run(page, label).locator('figure.chart').filter({has: page.locator(`.plot[aria-label^="${name}"]`)});
-const pixels = (figure) => figure.locator('canvas').first().evaluate((canvas) => canvas.toDataURL());
+const chart = (page, label, name) =>
+  run(page, label)
+    .locator('figure.chart')
+    .filter({has: page.locator(`.plot[aria-label^="${name}"]`)});
+const pixels = (figure) =>
+  figure
+    .locator('canvas')
+    .first()
+    .evaluate((canvas) => canvas.toDataURL());
 
 // Moves the pointer to a share of a chart's width, and of its height; what the tip says, line by line.
 async function hover(page, figure, x, y = 0.5) {
@@ -62,7 +80,7 @@ async function hover(page, figure, x, y = 0.5) {
   const box = await over.boundingBox();
   await page.mouse.move(box.x + box.width * x - 3, box.y + box.height * y);
   await page.mouse.move(box.x + box.width * x, box.y + box.height * y);
-  await page.waitForTimeout(60);
+  await settled(page);
   return figure.locator('.tip:visible > div').allTextContents();
 }
 
@@ -74,7 +92,7 @@ async function drag(page, figure, from, to) {
   await page.mouse.down();
   await page.mouse.move(box.x + box.width * to, box.y + 20, {steps: 4});
   await page.mouse.up();
-  await page.waitForTimeout(60);
+  await settled(page);
 }
 
 const tests = {
@@ -93,20 +111,28 @@ const tests = {
   },
 
   async 'hovering the peak tells it to the byte, with the largest that are alive'(browser) {
-    const [, , eager] = runsOf(files.vgg), longest = Math.max(...runsOf(files.vgg).map(({makespan}) => makespan));
+    const [, , eager] = runsOf(files.vgg),
+      longest = Math.max(...runsOf(files.vgg).map(({makespan}) => makespan));
     const memory = eager.memories.find(({name}) => name === 'hbm');
     const {page, close} = await opened(browser, files.vgg);
     const lines = await hover(page, chart(page, 'offload/eager', 'hbm'), memory.peak.time / longest);
     assert.equal(lines[0], '470.7 ms: 13.09 GiB in hbm'); // as in the README's table
-    assert.ok(lines.some((line) => /^saved 11\.89 GiB$/.test(line)), lines.join('\n'));
-    assert.ok(lines.some((line) => /2\.68 GiB stage_1\/conv_relu_2\/conv2d_1$/.test(line)), lines.join('\n'));
+    assert.ok(
+      lines.some((line) => /^saved 11\.89 GiB$/.test(line)),
+      lines.join('\n'),
+    );
+    assert.ok(
+      lines.some((line) => /2\.68 GiB stage_1\/conv_relu_2\/conv2d_1$/.test(line)),
+      lines.join('\n'),
+    );
     await shot(page, 'vgg19-hover');
     await close();
   },
 
   async 'a class is hidden and shown again'(browser) {
     const {page, close} = await opened(browser, files.vgg);
-    const figure = chart(page, 'remat/sqrt', 'hbm'), button = run(page, 'remat/sqrt').locator('button[data-class=saved]');
+    const figure = chart(page, 'remat/sqrt', 'hbm'),
+      button = run(page, 'remat/sqrt').locator('button[data-class=saved]');
     const before = await pixels(figure);
     await button.click();
     assert.equal(await button.getAttribute('aria-pressed'), 'false');
@@ -115,7 +141,7 @@ const tests = {
     assert.ok(!lines.some((line) => line.startsWith('saved')), lines.join('\n'));
     await page.mouse.move(0, 0);
     await button.click();
-    await page.waitForTimeout(60);
+    await settled(page);
     assert.equal(await pixels(figure), before);
     await close();
   },
@@ -123,18 +149,19 @@ const tests = {
   async 'dragging zooms all charts of a run, a double click shows all'(browser) {
     const longest = Math.max(...runsOf(files.vgg).map(({makespan}) => makespan));
     const {page, close} = await opened(browser, files.vgg);
-    const memory = chart(page, 'offload/all', 'hbm'), timeline = chart(page, 'offload/all', 'timeline');
+    const memory = chart(page, 'offload/all', 'hbm'),
+      timeline = chart(page, 'offload/all', 'timeline');
     const before = await pixels(timeline);
     await drag(page, memory, 0.25, 0.5);
     assert.notEqual(await pixels(timeline), before);
     // In the middle of the picture is now 3/8 of the run.
     const at = (lines) => Number(lines[0].match(/^([\d.]+) s:/)[1]);
     const middle = at(await hover(page, memory, 0.5));
-    assert.ok(Math.abs(middle - 0.375 * longest / 1e12) < 0.02 * longest / 1e12, `${middle}`);
+    assert.ok(Math.abs(middle - (0.375 * longest) / 1e12) < (0.02 * longest) / 1e12, `${middle}`);
     await shot(page, 'vgg19-zoomed');
     await memory.locator('.u-over').dblclick({position: {x: 200, y: 20}});
     await page.mouse.move(0, 0);
-    await page.waitForTimeout(60);
+    await settled(page);
     assert.equal(await pixels(timeline), before);
     await close();
   },
@@ -144,13 +171,18 @@ const tests = {
     const reached = new Set();
     for (let i = 0; i < 300; ++i) {
       await page.keyboard.press('Tab');
-      const label = await page.evaluate(() => document.activeElement.matches('.plot') && document.activeElement.getAttribute('aria-label'));
+      const label = await page.evaluate(
+        () => document.activeElement.matches('.plot') && document.activeElement.getAttribute('aria-label'),
+      );
       if (label) reached.add(label);
     }
-    const charts = await page.locator('.plot').evaluateAll((plots) => plots.map((plot) => plot.getAttribute('aria-label')));
+    const charts = await page
+      .locator('.plot')
+      .evaluateAll((plots) => plots.map((plot) => plot.getAttribute('aria-label')));
     for (const label of charts) assert.ok(reached.has(label), `${label} is not reached`);
 
-    const figure = chart(page, 'offload/all', 'timeline'), live = figure.locator('[aria-live]');
+    const figure = chart(page, 'offload/all', 'timeline'),
+      live = figure.locator('[aria-live]');
     await figure.locator('.plot').focus();
     await page.keyboard.press('Home');
     assert.match(await live.textContent(), /^forward: .*0 s to/);
@@ -161,7 +193,7 @@ const tests = {
     assert.match(await live.textContent(), /on pcie to dram$/);
     const before = await pixels(figure);
     await page.keyboard.press('+');
-    await page.waitForTimeout(60);
+    await settled(page);
     assert.notEqual(await pixels(figure), before);
     await page.keyboard.press('0');
     await page.keyboard.press('Escape');
@@ -198,9 +230,21 @@ const tests = {
     const seen = [];
     for (const key of ['Home', 'ArrowDown', 'ArrowDown', 'ArrowDown', ...Array(7).fill('ArrowRight')]) {
       await page.keyboard.press(key);
-      seen.push((await other.locator('[aria-live]').textContent()).replace(/^(\w+): .*?\. microbatch (\d+)\..* on (\w+)$/s, '$1 $2 $3'));
+      seen.push(
+        (await other.locator('[aria-live]').textContent()).replace(
+          /^(\w+): .*?\. microbatch (\d+)\..* on (\w+)$/s,
+          '$1 $2 $3',
+        ),
+      );
     }
-    assert.deepEqual(seen.slice(3, 9), ['forward 0 gpu3', 'backward 0 gpu3', 'forward 1 gpu3', 'backward 1 gpu3', 'forward 2 gpu3', 'backward 2 gpu3']);
+    assert.deepEqual(seen.slice(3, 9), [
+      'forward 0 gpu3',
+      'backward 0 gpu3',
+      'forward 1 gpu3',
+      'backward 1 gpu3',
+      'forward 2 gpu3',
+      'backward 2 gpu3',
+    ]);
     await shot(page, 'gpt2-pipeline');
     await close();
   },
@@ -209,11 +253,17 @@ const tests = {
     const {page, close} = await opened(browser, files.dualpipe);
     const dual = run(page, 'pipeline/dualpipe (microbatches: 20)');
     assert.match(await dual.locator('.legend').first().textContent(), /forward.*backward input.*backward weight/);
-    const [, , {tracks, makespan}] = runsOf(files.dualpipe), pair = tracks[0].pairs[0][0];
+    const [, , {tracks, makespan}] = runsOf(files.dualpipe),
+      pair = tracks[0].pairs[0][0];
     const starts = tracks[0].start.slice(0, pair + 1).reduce((a, b) => a + b, 0);
     const longest = Math.max(...runsOf(files.dualpipe).map((it) => it.makespan));
     assert.ok(starts < makespan);
-    const lines = await hover(page, chart(page, 'pipeline/dualpipe (microbatches: 20)', 'timeline'), (starts + tracks[0].length[pair] / 2) / longest, 0.03);
+    const lines = await hover(
+      page,
+      chart(page, 'pipeline/dualpipe (microbatches: 20)', 'timeline'),
+      (starts + tracks[0].length[pair] / 2) / longest,
+      0.03,
+    );
     assert.match(lines[0], /^pair: .* of microbatch \d+ with .* of microbatch \d+$/);
     await shot(page, 'dualpipe');
     await close();
@@ -221,9 +271,10 @@ const tests = {
 
   async 'runs share one scale, or have their own'(browser) {
     const {page, close} = await opened(browser, files.vgg);
-    const figure = chart(page, 'remat/sqrt', 'timeline'), before = await pixels(figure);
+    const figure = chart(page, 'remat/sqrt', 'timeline'),
+      before = await pixels(figure);
     await page.getByRole('button', {name: 'one scale for all runs'}).click();
-    await page.waitForTimeout(60);
+    await settled(page);
     assert.notEqual(await pixels(figure), before);
     await page.locator('.chooser button', {hasText: 'offload/all'}).click();
     assert.equal(await run(page, 'offload/all').isVisible(), false);
@@ -236,15 +287,20 @@ const tests = {
     const paper = () => light.page.evaluate(() => getComputedStyle(document.body).backgroundColor);
     assert.equal(await paper(), 'rgb(255, 255, 255)');
     await light.page.emulateMedia({colorScheme: 'dark'});
-    await light.page.waitForTimeout(150);
+    await settled(light.page);
     assert.equal(await paper(), 'rgb(17, 22, 29)');
     assert.notEqual(await pixels(light.page.locator('figure.chart').first()), picture);
     await shot(light.page, 'raspberry-pi-dark');
     // Printed from the dark it is light all the same, charts included.
-    const pdf = await light.page.pdf({format: 'A4', printBackground: true, path: screenshots ? join(screenshots, 'raspberry-pi.pdf') : undefined});
+    const pdf = await light.page.pdf({
+      format: 'A4',
+      printBackground: true,
+      path: screenshots ? join(screenshots, 'raspberry-pi.pdf') : undefined,
+    });
     assert.ok(pdf.length > 20_000);
     // Charts are drawn anew for the width of a page, and for the window again.
-    const widest = () => light.page.locator('.uplot').evaluateAll((plots) => Math.max(...plots.map((plot) => plot.offsetWidth)));
+    const widest = () =>
+      light.page.locator('.uplot').evaluateAll((plots) => Math.max(...plots.map((plot) => plot.offsetWidth)));
     const onScreen = await widest();
     await light.page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     assert.equal(await widest(), 690);
@@ -270,7 +326,10 @@ const tests = {
     // One stage in the middle is larger by 1 MiB: one event among many in one pixel.
     const at = hbm.peak.time / only.makespan;
     const lines = await hover(page, figure, at);
-    assert.match(lines[0], new RegExp(`: ${(hbm.peak.bytes / 2 ** 20).toPrecision(4).replace(/\.?0+$/, '')} MiB in hbm$`));
+    assert.match(
+      lines[0],
+      new RegExp(`: ${(hbm.peak.bytes / 2 ** 20).toPrecision(4).replace(/\.?0+$/, '')} MiB in hbm$`),
+    );
     await drag(page, figure, Math.max(0, at - 0.05), Math.min(1, at + 0.05));
     for (let i = 0; i < 8; ++i) await run(page, 'offload/eager').getByRole('button', {name: 'zoom in'}).click();
     await close();
@@ -293,13 +352,19 @@ const tests = {
     const figure = page.locator('#section-1 figure.chart');
     await figure.locator('.plot').focus();
     await page.keyboard.press('Home');
-    assert.match(await figure.locator('[aria-live]').textContent(), /^a10 x 1\. a10\. price 100 EUR\. energy per sample 4 J\. nothing is better/);
+    assert.match(
+      await figure.locator('[aria-live]').textContent(),
+      /^a10 x 1\. a10\. price 100 EUR\. energy per sample 4 J\. nothing is better/,
+    );
     await page.keyboard.press('End');
     assert.match(await figure.locator('[aria-live]').textContent(), /^h100 x 1/);
     // x from 0 to 540, y from 0 to 4.32: the point (300, 3.5).
     const lines = await hover(page, figure, 300 / 540, 1 - 3.5 / 4.32);
     assert.deepEqual(lines, ['t4 x 4', 't4', 'price 300 EUR', 'energy per sample 3.5 J']);
-    assert.match(await page.locator('#section-2').textContent(), /against 57\.9 samples\/s.*\+8 GiB of memory\+31 %.*PCIe 3-12 %/s);
+    assert.match(
+      await page.locator('#section-2').textContent(),
+      /against 57\.9 samples\/s.*\+8 GiB of memory\+31 %.*PCIe 3-12 %/s,
+    );
     const cells = page.locator('#section-3 td');
     assert.deepEqual(await cells.allTextContents(), ['1.5 s', '\u2605 1.25 s', '3 s', '2.5 s', 'oom', '5 s']);
     await cells.first().focus();
@@ -342,13 +407,31 @@ const files = {
   gpt: report('gpt', what('gpt2-4gpus')),
   dualpipe: report('dualpipe', join(root, 'scenarios/papers/dualpipe.yaml')),
   pi: report('pi', what('resnet18-cifar-raspberry-pi')),
-  long: report('long', written('long.yaml', chainOf(
-    repeated(12000, 'a') + '    - {name: large, forward: 1 ms, backward: 2 ms, output: 100 KiB, saved: 1224 KiB}\n' + repeated(12000, 'b')))),
+  long: report(
+    'long',
+    written(
+      'long.yaml',
+      chainOf(
+        repeated(12000, 'a') +
+          '    - {name: large, forward: 1 ms, backward: 2 ms, output: 100 KiB, saved: 1224 KiB}\n' +
+          repeated(12000, 'b'),
+      ),
+    ),
+  ),
   hostile: report('hostile', written('hostile.yaml', kHostile)),
-  examples: written('examples.html', readFileSync(pageFile, 'utf8').replace('@DATA@', () => readFileSync(join(here, 'examples.json'), 'utf8').replaceAll('<', '\\u003c'))),
+  examples: written(
+    'examples.html',
+    readFileSync(pageFile, 'utf8').replace('@DATA@', () =>
+      readFileSync(join(here, 'examples.json'), 'utf8').replaceAll('<', '\\u003c'),
+    ),
+  ),
 };
 
-const browser = await chromium.launch({executablePath: browserFile, args: ['--no-sandbox', '--disable-gpu']});
+const browser = await chromium.launch({
+  executablePath: browserFile,
+  args: ['--no-sandbox', '--disable-gpu'],
+  timeout: kPatience,
+});
 let failed = 0;
 for (const [name, test] of Object.entries(tests)) {
   try {

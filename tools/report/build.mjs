@@ -14,7 +14,14 @@ const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 async function bundled(entry) {
   const {outputFiles} = await build({
-    entryPoints: [here(entry)], bundle: true, minify: true, write: false, charset: 'utf8', format: 'iife', target: 'es2020', legalComments: 'inline',
+    entryPoints: [here(entry)],
+    bundle: true,
+    minify: true,
+    write: false,
+    charset: 'utf8',
+    format: 'iife',
+    target: 'es2020',
+    legalComments: 'inline',
     logLevel: 'error',
   });
   // What ends a script or a style early must not be in one.

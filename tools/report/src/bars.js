@@ -11,9 +11,29 @@ export function barsSection({items, baseline}) {
     const share = most > 0 ? Math.abs(value) / most : 0;
     fill.style.width = `${share * (both ? 50 : 100)}%`;
     if (both) fill.style.marginLeft = value < 0 ? `${50 - share * 50}%` : '50%';
-    return el('tr', {}, el('th', {scope: 'row'}, label), el('td', {class: 'right'}, text), el('td', {class: 'wide', 'aria-hidden': 'true'}, el('span', {class: both ? 'track both' : 'track'}, fill)));
+    return el(
+      'tr',
+      {},
+      el('th', {scope: 'row'}, label),
+      el('td', {class: 'right'}, text),
+      el('td', {class: 'wide', 'aria-hidden': 'true'}, el('span', {class: both ? 'track both' : 'track'}, fill)),
+    );
   };
-  return el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'bars'}, baseline ? el('p', {class: 'dim'}, baseline) : null,
-            el('table', {class: 'bars'}, groups.map((group) => el('tbody', {}, group ? el('tr', {}, el('th', {class: 'group', colspan: '3', scope: 'rowgroup'}, group)) : null,
-              items.filter((item) => item.group === group).map(rowOf)))));
+  return el(
+    'div',
+    {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'bars'},
+    baseline ? el('p', {class: 'dim'}, baseline) : null,
+    el(
+      'table',
+      {class: 'bars'},
+      groups.map((group) =>
+        el(
+          'tbody',
+          {},
+          group ? el('tr', {}, el('th', {class: 'group', colspan: '3', scope: 'rowgroup'}, group)) : null,
+          items.filter((item) => item.group === group).map(rowOf),
+        ),
+      ),
+    ),
+  );
 }

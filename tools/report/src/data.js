@@ -18,7 +18,13 @@ export function decodeTrack(track) {
   const start = sums(track.start);
   const end = start.map((time, i) => time + track.length[i]);
   const pairs = new Map((track.pairs ?? []).map(([slice, ...halves]) => [slice, halves]));
-  return {...track, start, end, pairs, stalls: {cause: track.stalls.cause, start: sums(track.stalls.start), length: track.stalls.length}};
+  return {
+    ...track,
+    start,
+    end,
+    pairs,
+    stalls: {cause: track.stalls.cause, start: sums(track.stalls.start), length: track.stalls.length},
+  };
 }
 
 export function decodeStays(stays) {

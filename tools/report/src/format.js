@@ -14,8 +14,23 @@ function scaled(value, units) {
 }
 
 const kBytes = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'].map((name, i) => [name, 1024 ** i]);
-const kPicoseconds = [['ps', 1], ['ns', 1e3], ['us', 1e6], ['ms', 1e9], ['s', 1e12]];
-const metric = (unit) => [['n', 1e-9], ['u', 1e-6], ['m', 1e-3], ['', 1], ['k', 1e3], ['M', 1e6], ['G', 1e9]].map(([prefix, size]) => [prefix + unit, size]);
+const kPicoseconds = [
+  ['ps', 1],
+  ['ns', 1e3],
+  ['us', 1e6],
+  ['ms', 1e9],
+  ['s', 1e12],
+];
+const metric = (unit) =>
+  [
+    ['n', 1e-9],
+    ['u', 1e-6],
+    ['m', 1e-3],
+    ['', 1],
+    ['k', 1e3],
+    ['M', 1e6],
+    ['G', 1e9],
+  ].map(([prefix, size]) => [prefix + unit, size]);
 const kWatts = metric('W');
 const kJoules = metric('J');
 
@@ -31,7 +46,8 @@ export const decimal = (value) => (Math.abs(value) >= 1000 ? Math.round(value).t
 
 const kByUnit = {bytes, watts, joules, time, seconds: (value) => time(value * 1e12), share: percent};
 // `unit` is that of a chart's data: bytes, seconds, joules, watts, share, or any other word, which is printed.
-export const quantity = (value, unit) => (kByUnit[unit] ? kByUnit[unit](value) : `${decimal(value)}${unit ? ' ' + unit : ''}`);
+export const quantity = (value, unit) =>
+  kByUnit[unit] ? kByUnit[unit](value) : `${decimal(value)}${unit ? ' ' + unit : ''}`;
 
 // A moment on an axis that spans `span`: in the unit of the span, so that ticks read alike.
 export function moment(picoseconds, span) {

@@ -9,17 +9,52 @@ const kManyColumns = 14;
 export function heatmapSection(section) {
   const known = section.cells.flat().filter((value) => value !== null);
   const scale = section.log && known.every((value) => value > 0) ? Math.log : (value) => value;
-  const least = Math.min(...known), most = Math.max(...known), best = section.low_is_good ? least : most;
-  const shade = (value) => (most === least ? 0 : Math.round((scale(value) - scale(least)) / (scale(most) - scale(least)) * (kShades - 1)));
+  const least = Math.min(...known),
+    most = Math.max(...known),
+    best = section.low_is_good ? least : most;
+  const shade = (value) =>
+    most === least ? 0 : Math.round(((scale(value) - scale(least)) / (scale(most) - scale(least))) * (kShades - 1));
   const cellOf = (value, text) => {
     if (value === null) return el('td', {class: 'none', tabindex: '-1'}, text || 'none');
     const isBest = value === best;
-    return el('td', {class: `shade-${shade(value)}${isBest ? ' best' : ''}`, tabindex: '-1'}, isBest ? '\u2605 ' : '', text || quantity(value, section.unit));
+    return el(
+      'td',
+      {class: `shade-${shade(value)}${isBest ? ' best' : ''}`, tabindex: '-1'},
+      isBest ? '\u2605 ' : '',
+      text || quantity(value, section.unit),
+    );
   };
-  const table = el('table', {class: section.x.values.length > kManyColumns ? 'heat dense' : 'heat', onkeydown: move},
-    el('caption', {}, `${section.what}: ${section.x.label} to the right, ${section.y.label} down; ${quantity(least, section.unit)} (lightest) to ${quantity(most, section.unit)} (darkest)`),
-    el('thead', {}, el('tr', {}, el('th', {scope: 'col'}, `${section.y.label} \\ ${section.x.label}`), section.x.values.map((value) => el('th', {scope: 'col'}, value)))),
-    el('tbody', {}, section.cells.map((row, r) => el('tr', {}, el('th', {scope: 'row'}, section.y.values[r]), row.map((value, c) => cellOf(value, section.texts?.[r]?.[c]))))));
+  const table = el(
+    'table',
+    {class: section.x.values.length > kManyColumns ? 'heat dense' : 'heat', onkeydown: move},
+    el(
+      'caption',
+      {},
+      `${section.what}: ${section.x.label} to the right, ${section.y.label} down; ${quantity(least, section.unit)} (lightest) to ${quantity(most, section.unit)} (darkest)`,
+    ),
+    el(
+      'thead',
+      {},
+      el(
+        'tr',
+        {},
+        el('th', {scope: 'col'}, `${section.y.label} \\ ${section.x.label}`),
+        section.x.values.map((value) => el('th', {scope: 'col'}, value)),
+      ),
+    ),
+    el(
+      'tbody',
+      {},
+      section.cells.map((row, r) =>
+        el(
+          'tr',
+          {},
+          el('th', {scope: 'row'}, section.y.values[r]),
+          row.map((value, c) => cellOf(value, section.texts?.[r]?.[c])),
+        ),
+      ),
+    ),
+  );
   table.querySelector('td')?.setAttribute('tabindex', '0');
   return el('div', {class: 'scroll'}, table);
 }

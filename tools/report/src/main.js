@@ -8,7 +8,12 @@ import {scatterSection} from './scatter.js';
 import {comparisonTable} from './table.js';
 
 const kSections = {
-  text: ({paragraphs, preformatted}) => el('div', {}, paragraphs.map((text) => (preformatted ? el('pre', {class: 'words'}, text) : el('p', {}, text)))),
+  text: ({paragraphs, preformatted}) =>
+    el(
+      'div',
+      {},
+      paragraphs.map((text) => (preformatted ? el('pre', {class: 'words'}, text) : el('p', {}, text))),
+    ),
   table: comparisonTable,
   runs: runsSection,
   scatter: scatterSection,
@@ -18,7 +23,11 @@ const kSections = {
 
 function sectionOf(section, i) {
   const id = `section-${i}`;
-  const element = el('section', {id, 'aria-labelledby': `${id}-heading`}, el('h2', {id: `${id}-heading`}, section.heading));
+  const element = el(
+    'section',
+    {id, 'aria-labelledby': `${id}-heading`},
+    el('h2', {id: `${id}-heading`}, section.heading),
+  );
   if (section.note) element.append(el('p', {class: 'dim'}, section.note));
   return element;
 }
@@ -32,8 +41,15 @@ function main() {
   }
   document.title = data.title;
   const links = data.sections.map((section, i) => el('a', {href: `#section-${i}`}, section.heading));
-  report.replaceChildren(el('header', {}, el('h1', {}, data.title), data.subtitle ? el('p', {class: 'subtitle'}, data.subtitle) : null,
-                            links.length > 1 ? el('nav', {'aria-label': 'sections'}, links) : null));
+  report.replaceChildren(
+    el(
+      'header',
+      {},
+      el('h1', {}, data.title),
+      data.subtitle ? el('p', {class: 'subtitle'}, data.subtitle) : null,
+      links.length > 1 ? el('nav', {'aria-label': 'sections'}, links) : null,
+    ),
+  );
   // A chart takes the width of its place, so each section is in the page before it is filled.
   data.sections.forEach((section, i) => {
     const element = sectionOf(section, i);

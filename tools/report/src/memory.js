@@ -26,9 +26,23 @@ export class MemoryChart {
     this.element = el('figure', {class: 'chart'}, el('figcaption', {}, this.caption()));
     this.sum();
     this.plot = new Plot(this.element, {
-      name: `${memory.name} over time, of ${run.label}. Arrow keys move from change to change.`, height, group: shared.group,
-      axes: {x: {format: moment}, y: {range: () => this.range(), format: (value) => bytes(value), size: shared.gutter, incrs: kByteIncrements, space: () => 26}}, right: shared.right,
-      paint: (u, c) => this.paint(u, c), read: (x, y, u) => this.read(x, u), stop: (at, dx, dy, range) => this.stop(at, dx, range),
+      name: `${memory.name} over time, of ${run.label}. Arrow keys move from change to change.`,
+      height,
+      group: shared.group,
+      axes: {
+        x: {format: moment},
+        y: {
+          range: () => this.range(),
+          format: (value) => bytes(value),
+          size: shared.gutter,
+          incrs: kByteIncrements,
+          space: () => 26,
+        },
+      },
+      right: shared.right,
+      paint: (u, c) => this.paint(u, c),
+      read: (x, y, u) => this.read(x, u),
+      stop: (at, dx, dy, range) => this.stop(at, dx, range),
     });
     this.element.append(disclosure('as a table', () => this.table()));
   }
@@ -50,8 +64,12 @@ export class MemoryChart {
   }
 
   // The limit is in the picture unless that would flatten the rest. On one scale for all runs the fullest of them counts.
-  highest() { return this.shared.common.on ? this.shared.common.most.get(this.memory.name) : this.memory.peak.bytes; }
-  showsLimit() { return this.memory.usable !== undefined && this.memory.usable <= 4 * this.highest(); }
+  highest() {
+    return this.shared.common.on ? this.shared.common.most.get(this.memory.name) : this.memory.peak.bytes;
+  }
+  showsLimit() {
+    return this.memory.usable !== undefined && this.memory.usable <= 4 * this.highest();
+  }
   range() {
     const drawn = this.shared.hidden.size > 0 ? this.most : this.highest();
     const most = Math.max(drawn, this.showsLimit() && this.shared.hidden.size === 0 ? this.memory.usable : 0);
@@ -65,13 +83,17 @@ export class MemoryChart {
 
   // One bar a pixel column at most: the fullest moment of the column, and what holds at its end.
   columns(u) {
-    const {times} = this.memory, {left, width} = u.bbox, right = left + width;
+    const {times} = this.memory,
+      {left, width} = u.bbox,
+      right = left + width;
     const result = [];
     let i = Math.max(0, lastAtMost(times, u.scales.x.min));
     while (i < times.length) {
-      const x = Math.max(left, u.valToPos(times[i], 'x', true)), column = Math.floor(x);
+      const x = Math.max(left, u.valToPos(times[i], 'x', true)),
+        column = Math.floor(x);
       if (x > right) break;
-      let most = i, last = i;
+      let most = i,
+        last = i;
       while (last + 1 < times.length && Math.floor(u.valToPos(times[last + 1], 'x', true)) <= column) {
         ++last;
         if (this.total[last] > this.total[most]) most = last;
@@ -85,7 +107,9 @@ export class MemoryChart {
   }
 
   paint(u, c) {
-    const columns = this.columns(u), scale = devicePixelRatio || 1, y = (value) => u.valToPos(value, 'y', true);
+    const columns = this.columns(u),
+      scale = devicePixelRatio || 1,
+      y = (value) => u.valToPos(value, 'y', true);
     const floor = new Float64Array(columns.length);
     for (const {name, values} of this.classes) {
       if (this.shared.hidden.has(name)) continue;
@@ -118,8 +142,11 @@ export class MemoryChart {
 
   paintLimit(u, c, scale) {
     if (!this.showsLimit()) return;
-    const {left, width} = u.bbox, y = u.valToPos(this.memory.usable, 'y', true);
-    const text = this.memory.limited ? `${bytes(this.memory.usable)}, the budget` : `${bytes(this.memory.usable)} usable`;
+    const {left, width} = u.bbox,
+      y = u.valToPos(this.memory.usable, 'y', true);
+    const text = this.memory.limited
+      ? `${bytes(this.memory.usable)}, the budget`
+      : `${bytes(this.memory.usable)} usable`;
     c.strokeStyle = ink().limit;
     c.setLineDash([6 * scale, 4 * scale]);
     c.lineWidth = 1.5 * scale;
@@ -142,10 +169,11 @@ export class MemoryChart {
   // The fullest moment of the pixel under the cursor, or else what holds there.
   momentAt(x, u) {
     const {times} = this.memory;
-    const pixel = (u.scales.x.max - u.scales.x.min) / u.bbox.width * (devicePixelRatio || 1);
+    const pixel = ((u.scales.x.max - u.scales.x.min) / u.bbox.width) * (devicePixelRatio || 1);
     let at = lastAtMost(times, x);
     let most = at;
-    for (let i = at + 1; i < times.length && times[i] <= x + pixel; ++i) if (this.total[i] > (this.total[most] ?? -1)) most = i;
+    for (let i = at + 1; i < times.length && times[i] <= x + pixel; ++i)
+      if (this.total[i] > (this.total[most] ?? -1)) most = i;
     for (let i = at; i >= 0 && times[i] >= x - pixel; --i) if (this.total[i] > this.total[most]) most = i;
     return most;
   }
@@ -163,7 +191,9 @@ export class MemoryChart {
     const {found, count} = aliveAt(stays, this.memory.id, times[i], kLargest);
     if (count > 0) lines.push(`largest of ${count.toLocaleString('en')}${stays.thinned ? ' listed' : ''} alive:`);
     for (const s of found)
-      lines.push(`\u2002${bytes(stays.bytes[s])} ${names[stays.name[s]]}${this.run.microbatches > 1 && stays.microbatch[s] >= 0 ? `, microbatch ${stays.microbatch[s]}` : ''}`);
+      lines.push(
+        `\u2002${bytes(stays.bytes[s])} ${names[stays.name[s]]}${this.run.microbatches > 1 && stays.microbatch[s] >= 0 ? `, microbatch ${stays.microbatch[s]}` : ''}`,
+      );
     return {lines};
   }
 
@@ -191,11 +221,23 @@ export class MemoryChart {
 
 // Buttons that show and hide the classes of all charts of a run.
 export function classLegend(charts, hidden) {
-  const names = Object.keys(kClasses).filter((name) => charts.some((chart) => chart.classes.some((it) => it.name === name)));
-  return el('div', {class: 'legend', role: 'group', 'aria-label': 'classes shown'},
-            names.map((name) => toggle(el('span', {}, swatch(kClasses[name]), words(name)), true, (shown) => {
-              if (shown) hidden.delete(name);
-              else hidden.add(name);
-              for (const chart of charts) chart.refresh();
-            }, {'data-class': name})));
+  const names = Object.keys(kClasses).filter((name) =>
+    charts.some((chart) => chart.classes.some((it) => it.name === name)),
+  );
+  return el(
+    'div',
+    {class: 'legend', role: 'group', 'aria-label': 'classes shown'},
+    names.map((name) =>
+      toggle(
+        el('span', {}, swatch(kClasses[name]), words(name)),
+        true,
+        (shown) => {
+          if (shown) hidden.delete(name);
+          else hidden.add(name);
+          for (const chart of charts) chart.refresh();
+        },
+        {'data-class': name},
+      ),
+    ),
+  );
 }

@@ -24,7 +24,9 @@ export class Group {
     for (const plot of this.plots) plot.u.setScale('x', {min: this.range[0], max: this.range[1]});
     for (const listener of this.listeners) listener(this.range);
   }
-  reset() { this.zoom(...this.full); }
+  reset() {
+    this.zoom(...this.full);
+  }
   by(factor, at = (this.range[0] + this.range[1]) / 2) {
     this.zoom(at - (at - this.range[0]) * factor, at + (this.range[1] - at) * factor);
   }
@@ -35,8 +37,13 @@ export class Group {
 
 export function zoomButtons(group) {
   const button = (label, title, act) => el('button', {type: 'button', title, 'aria-label': title, onclick: act}, label);
-  return el('span', {class: 'zoom'}, button('+', 'zoom in', () => group.by(0.5)), button('\u2212', 'zoom out', () => group.by(2)),
-            button('all', 'show all', () => group.reset()));
+  return el(
+    'span',
+    {class: 'zoom'},
+    button('+', 'zoom in', () => group.by(0.5)),
+    button('\u2212', 'zoom out', () => group.by(2)),
+    button('all', 'show all', () => group.reset()),
+  );
 }
 
 // spec: {name, height, group, axes: {x, y, right?}, right?: room on the right, paint(u, c), read(x, y, u) -> {lines: [text]} or null,
@@ -48,8 +55,15 @@ export class Plot {
     this.group = spec.group;
     this.tip = el('div', {class: 'tip', hidden: true});
     this.live = el('div', {class: 'unseen', 'aria-live': 'polite'});
-    this.frame = el('div', {class: 'plot', tabindex: '0', role: 'application', 'aria-roledescription': 'chart', 'aria-label': spec.name,
-                            onkeydown: (event) => this.key(event), onblur: () => this.leave()});
+    this.frame = el('div', {
+      class: 'plot',
+      tabindex: '0',
+      role: 'application',
+      'aria-roledescription': 'chart',
+      'aria-label': spec.name,
+      onkeydown: (event) => this.key(event),
+      onblur: () => this.leave(),
+    });
     host.append(el('div', {class: 'plot-holder'}, this.frame, this.tip, this.live));
     this.u = new uPlot(this.options(), this.frameData(), this.frame);
     this.group.plots.push(this);
@@ -67,14 +81,26 @@ export class Plot {
   options() {
     const {axes, height} = this.spec;
     const axis = (scale, side, it) => ({
-      scale, side, size: it.size ?? 60, gap: 4, font: '12px system-ui, sans-serif', stroke: () => ink().dim,
-      grid: {show: it.grid ?? true, width: 1, stroke: () => ink().grid}, ticks: {show: it.grid ?? true, width: 1, size: 4, stroke: () => ink().grid},
-      values: (u, splits) => splits.map((value) => (value === null ? '' : it.format(value, u.scales[scale].max - u.scales[scale].min))),
-      ...(it.incrs ? {incrs: it.incrs} : {}), ...(it.splits ? {splits: it.splits} : {}), ...(it.space ? {space: it.space} : {}),
+      scale,
+      side,
+      size: it.size ?? 60,
+      gap: 4,
+      font: '12px system-ui, sans-serif',
+      stroke: () => ink().dim,
+      grid: {show: it.grid ?? true, width: 1, stroke: () => ink().grid},
+      ticks: {show: it.grid ?? true, width: 1, size: 4, stroke: () => ink().grid},
+      values: (u, splits) =>
+        splits.map((value) => (value === null ? '' : it.format(value, u.scales[scale].max - u.scales[scale].min))),
+      ...(it.incrs ? {incrs: it.incrs} : {}),
+      ...(it.splits ? {splits: it.splits} : {}),
+      ...(it.space ? {space: it.space} : {}),
     });
     const nothing = {paths: () => null, points: {show: false}};
     const list = [{...axis('x', 2, axes.x), size: 30}, axis('y', 3, axes.y)];
-    const scales = {x: {time: false, auto: false, min: this.group.range[0], max: this.group.range[1], distr: axes.x.distr ?? 1}, y: {range: () => axes.y.range(), distr: axes.y.distr ?? 1, dir: axes.y.dir ?? 1}};
+    const scales = {
+      x: {time: false, auto: false, min: this.group.range[0], max: this.group.range[1], distr: axes.x.distr ?? 1},
+      y: {range: () => axes.y.range(), distr: axes.y.distr ?? 1, dir: axes.y.dir ?? 1},
+    };
     const series = [{}, {scale: 'y', ...nothing}];
     if (axes.right) {
       list.push({...axis('right', 1, axes.right), grid: {show: false}});
@@ -82,24 +108,46 @@ export class Plot {
       series.push({scale: 'right', ...nothing});
     }
     return {
-      width: Math.max(200, this.frame.clientWidth || 600), height, padding: [8, axes.right ? 0 : this.spec.right ?? 14, 0, 0], legend: {show: false}, axes: list, scales, series,
-      cursor: {y: false, points: {show: false}, drag: {x: true, y: false, setScale: false},
-               bind: {dblclick: () => () => { this.group.reset(); return null; }}},
+      width: Math.max(200, this.frame.clientWidth || 600),
+      height,
+      padding: [8, axes.right ? 0 : (this.spec.right ?? 14), 0, 0],
+      legend: {show: false},
+      axes: list,
+      scales,
+      series,
+      cursor: {
+        y: false,
+        points: {show: false},
+        drag: {x: true, y: false, setScale: false},
+        bind: {
+          dblclick: () => () => {
+            this.group.reset();
+            return null;
+          },
+        },
+      },
       hooks: {draw: [(u) => this.paint(u)], setCursor: [(u) => this.moved(u)], setSelect: [(u) => this.selected(u)]},
     };
   }
 
   // On paper the place is not known before it is laid out: what fits on A4 and Letter with their margins, or half of it.
   fit(always = false, printing = false) {
-    const width = printing ? (this.frame.closest('.grid') ? kPaperWidth / 2 - 10 : kPaperWidth) : this.frame.clientWidth;
+    const width = printing
+      ? this.frame.closest('.grid')
+        ? kPaperWidth / 2 - 10
+        : kPaperWidth
+      : this.frame.clientWidth;
     if (width < 50) return;
     if (always || width !== this.u.width) this.u.setSize({width, height: this.spec.height});
   }
 
-  repaint() { this.u.redraw(false, true); }
+  repaint() {
+    this.u.redraw(false, true);
+  }
 
   paint(u) {
-    const c = u.ctx, {left, top, width, height} = u.bbox;
+    const c = u.ctx,
+      {left, top, width, height} = u.bbox;
     c.save();
     c.beginPath();
     c.rect(left, top, width, height);
@@ -111,7 +159,8 @@ export class Plot {
   selected(u) {
     const {left, width} = u.select;
     if (width < 3) return;
-    const from = u.posToVal(left, 'x'), to = u.posToVal(left + width, 'x');
+    const from = u.posToVal(left, 'x'),
+      to = u.posToVal(left + width, 'x');
     u.setSelect({left: 0, top: 0, width: 0, height: 0}, false);
     this.group.zoom(from, to);
   }
@@ -132,7 +181,9 @@ export class Plot {
     this.tip.hidden = !read;
     if (!read) return null;
     this.tip.replaceChildren(...read.lines.map((line, i) => el('div', {class: i === 0 ? 'first' : undefined}, line)));
-    const room = this.frame.clientWidth, width = this.tip.offsetWidth, offset = this.u.over.offsetLeft;
+    const room = this.frame.clientWidth,
+      width = this.tip.offsetWidth,
+      offset = this.u.over.offsetLeft;
     const beside = left + offset + 14;
     this.tip.style.left = `${beside + width > room ? Math.max(0, left + offset - width - 14) : beside}px`;
     this.tip.style.top = `${Math.max(0, top + 12)}px`;
@@ -157,7 +208,14 @@ export class Plot {
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = event.shiftKey ? 10 : 1;
-    const moves = {ArrowRight: [step, 0], ArrowLeft: [-step, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Home: [-Infinity, 0], End: [Infinity, 0]};
+    const moves = {
+      ArrowRight: [step, 0],
+      ArrowLeft: [-step, 0],
+      ArrowUp: [0, -1],
+      ArrowDown: [0, 1],
+      Home: [-Infinity, 0],
+      End: [Infinity, 0],
+    };
     const [min, max] = this.group.range;
     const middle = this.at?.x >= min && this.at?.x <= max ? this.at.x : undefined;
     if (event.key in moves) this.step(...moves[event.key]);
@@ -176,7 +234,8 @@ export class Plot {
     const span = max - min;
     if (this.at.x < min) this.group.zoom(this.at.x - span * 0.1, this.at.x + span * 0.9);
     if (this.at.x > max) this.group.zoom(this.at.x - span * 0.9, this.at.x + span * 0.1);
-    const left = this.u.valToPos(this.at.x, 'x'), top = this.at.y === undefined ? 20 : this.u.valToPos(this.at.y, 'y');
+    const left = this.u.valToPos(this.at.x, 'x'),
+      top = this.at.y === undefined ? 20 : this.u.valToPos(this.at.y, 'y');
     this.following = true;
     this.u.setCursor({left, top}, true);
     this.following = false;
@@ -188,7 +247,8 @@ export class Plot {
 
 // The last place of `sorted` whose value is at most `value`; -1 before the first.
 export function lastAtMost(sorted, value) {
-  let low = 0, high = sorted.length;
+  let low = 0,
+    high = sorted.length;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (sorted[middle] <= value) low = middle + 1;

@@ -16,13 +16,22 @@ export function runsSection(section) {
   const common = {on: true, longest: 0, most: new Map(), changed: []};
   for (const run of section.runs) {
     common.longest = Math.max(common.longest, run.makespan);
-    for (const {name, peak} of run.memories ?? []) common.most.set(name, Math.max(common.most.get(name) ?? 0, peak.bytes));
+    for (const {name, peak} of run.memories ?? [])
+      common.most.set(name, Math.max(common.most.get(name) ?? 0, peak.bytes));
   }
   if (section.runs.length > 1) element.append(selector(blocks));
-  if (section.runs.filter((run) => run.makespan > 0).length > 1) element.append(toggle('one scale for all runs', true, (one) => {
-    common.on = one;
-    for (const change of common.changed) change();
-  }, {class: 'scale'}));
+  if (section.runs.filter((run) => run.makespan > 0).length > 1)
+    element.append(
+      toggle(
+        'one scale for all runs',
+        true,
+        (one) => {
+          common.on = one;
+          for (const change of common.changed) change();
+        },
+        {class: 'scale'},
+      ),
+    );
   for (const {run, block} of blocks) {
     element.append(block);
     fill(block, run, section, common);
@@ -31,12 +40,22 @@ export function runsSection(section) {
 }
 
 function selector(blocks) {
-  return el('div', {class: 'legend chooser', role: 'group', 'aria-label': 'runs shown'}, el('span', {class: 'dim'}, 'runs shown:'),
-            blocks.map(({run, block}) => toggle(run.label, true, (shown) => { block.hidden = !shown; })));
+  return el(
+    'div',
+    {class: 'legend chooser', role: 'group', 'aria-label': 'runs shown'},
+    el('span', {class: 'dim'}, 'runs shown:'),
+    blocks.map(({run, block}) =>
+      toggle(run.label, true, (shown) => {
+        block.hidden = !shown;
+      }),
+    ),
+  );
 }
 
 function fill(block, run, section, common) {
-  block.append(el('h3', {}, run.label, ' ', el('span', {class: `status ${run.status === 'ok' ? 'ok' : 'bad'}`}, run.status)));
+  block.append(
+    el('h3', {}, run.label, ' ', el('span', {class: `status ${run.status === 'ok' ? 'ok' : 'bad'}`}, run.status)),
+  );
   for (const text of run.notes) block.append(el('p', {class: 'note'}, text));
   if (run.failure) block.append(el('pre', {class: 'words'}, run.failure));
   if (run.makespan > 0) {
@@ -48,13 +67,25 @@ function fill(block, run, section, common) {
 }
 
 function draw(block, run, section, group, common) {
-  const tracks = run.tracks.map(decodeTrack), memories = run.memories.map(decodeMemory);
+  const tracks = run.tracks.map(decodeTrack),
+    memories = run.memories.map(decodeMemory);
   const stacked = memories.length <= kMemoriesInColumn;
   const longestName = Math.max(0, ...tracks.map(({label}) => label.length));
-  const shared = {group, common, hidden: new Set(), stays: decodeStays(run.stays), names: section.names, kinds: section.kinds, causes: section.causes,
-                  gutter: Math.min(170, Math.max(78, 22 + 7 * longestName)), right: run.power && stacked ? kRightGutter : undefined};
+  const shared = {
+    group,
+    common,
+    hidden: new Set(),
+    stays: decodeStays(run.stays),
+    names: section.names,
+    kinds: section.kinds,
+    causes: section.causes,
+    gutter: Math.min(170, Math.max(78, 22 + 7 * longestName)),
+    right: run.power && stacked ? kRightGutter : undefined,
+  };
   if (tracks.length) block.append(kindLegend(tracks, shared), new TimelineChart(tracks, run, shared).element);
-  const charts = memories.length ? drawMemories(block, memories, run, {...shared, ...(stacked ? {} : {gutter: 78, right: undefined})}, stacked) : [];
+  const charts = memories.length
+    ? drawMemories(block, memories, run, {...shared, ...(stacked ? {} : {gutter: 78, right: undefined})}, stacked)
+    : [];
   if (run.power) block.append(new PowerChart(run.power, run, shared).element);
   common.changed.push(() => {
     group.full = [0, common.on ? common.longest : run.makespan];
@@ -74,10 +105,17 @@ function drawMemories(block, memories, run, shared, stacked) {
   block.append(classLegend(charts, shared.hidden), grid);
   const rest = memories.slice(kMemoriesAtOnce);
   if (rest.length) {
-    const button = el('button', {type: 'button', onclick: () => {
-      rest.forEach(add);
-      button.remove();
-    }}, `${rest.length} more memories`);
+    const button = el(
+      'button',
+      {
+        type: 'button',
+        onclick: () => {
+          rest.forEach(add);
+          button.remove();
+        },
+      },
+      `${rest.length} more memories`,
+    );
     block.append(button);
   }
   return charts;

@@ -13,15 +13,30 @@ function shape(c, kind, x, y, r) {
   if (kind === 'circle' || kind === 'ring') c.arc(x, y, r, 0, 7);
   else if (kind === 'square') c.rect(x - r, y - r, 2 * r, 2 * r);
   else if (kind === 'bar') c.rect(x - r * 1.4, y - r * 0.5, r * 2.8, r);
-  else if (kind === 'triangle') { c.moveTo(x, y - r * 1.2); c.lineTo(x + r * 1.2, y + r); c.lineTo(x - r * 1.2, y + r); c.closePath(); }
-  else if (kind === 'diamond') { c.moveTo(x, y - r * 1.3); c.lineTo(x + r * 1.3, y); c.lineTo(x, y + r * 1.3); c.lineTo(x - r * 1.3, y); c.closePath(); }
-  else { c.moveTo(x - r, y - r); c.lineTo(x + r, y + r); c.moveTo(x - r, y + r); c.lineTo(x + r, y - r); }
+  else if (kind === 'triangle') {
+    c.moveTo(x, y - r * 1.2);
+    c.lineTo(x + r * 1.2, y + r);
+    c.lineTo(x - r * 1.2, y + r);
+    c.closePath();
+  } else if (kind === 'diamond') {
+    c.moveTo(x, y - r * 1.3);
+    c.lineTo(x + r * 1.3, y);
+    c.lineTo(x, y + r * 1.3);
+    c.lineTo(x - r * 1.3, y);
+    c.closePath();
+  } else {
+    c.moveTo(x - r, y - r);
+    c.lineTo(x + r, y + r);
+    c.moveTo(x - r, y + r);
+    c.lineTo(x + r, y - r);
+  }
   if (kind === 'ring' || kind === 'cross') c.stroke();
   else c.fill();
 }
 
 function rangeOf(values, log) {
-  const least = Math.min(...values), most = Math.max(...values);
+  const least = Math.min(...values),
+    most = Math.max(...values);
   if (log && least > 0) return [least / 1.3, most * 1.3];
   return [Math.min(0, least), most > 0 ? most * 1.08 : 1];
 }
@@ -31,12 +46,22 @@ export function scatterSection(section) {
   if (!points.length) return el('p', {class: 'dim'}, 'no configuration is feasible');
   const series = [...new Set(points.map((point) => point.series))];
   const element = el('figure', {class: 'chart'}, el('figcaption', {}, `${section.y.label} against ${section.x.label}`));
-  const group = new Group(rangeOf(points.map((point) => point.x), section.x.log));
-  const yRange = rangeOf(points.map((point) => point.y), section.y.log);
+  const group = new Group(
+    rangeOf(
+      points.map((point) => point.x),
+      section.x.log,
+    ),
+  );
+  const yRange = rangeOf(
+    points.map((point) => point.y),
+    section.y.log,
+  );
   const nearest = (x, y, u) => {
-    let best = null, least = 28 * 28;
+    let best = null,
+      least = 28 * 28;
     for (const point of points) {
-      const dx = u.valToPos(point.x, 'x') - u.valToPos(x, 'x'), dy = u.valToPos(point.y, 'y') - u.valToPos(y, 'y');
+      const dx = u.valToPos(point.x, 'x') - u.valToPos(x, 'x'),
+        dy = u.valToPos(point.y, 'y') - u.valToPos(y, 'y');
       if (dx * dx + dy * dy < least) [best, least] = [point, dx * dx + dy * dy];
     }
     return best;
@@ -44,10 +69,13 @@ export function scatterSection(section) {
   let chosen = -1;
   const axis = (it) => ({format: (value) => quantity(value, it.unit), size: 84, distr: it.log ? 3 : 1});
   new Plot(element, {
-    name: `${section.heading}: ${section.y.label} against ${section.x.label}. Left and right move from point to point.`, height: 340, group,
+    name: `${section.heading}: ${section.y.label} against ${section.x.label}. Left and right move from point to point.`,
+    height: 340,
+    group,
     axes: {x: axis(section.x), y: {...axis(section.y), range: () => yRange}},
     paint(u, c) {
-      const scale = devicePixelRatio || 1, at = (point) => [u.valToPos(point.x, 'x', true), u.valToPos(point.y, 'y', true)];
+      const scale = devicePixelRatio || 1,
+        at = (point) => [u.valToPos(point.x, 'x', true), u.valToPos(point.y, 'y', true)];
       c.strokeStyle = ink().line;
       c.lineWidth = 1.5 * scale;
       c.beginPath();
@@ -56,7 +84,8 @@ export function scatterSection(section) {
       c.font = `${12 * scale}px system-ui, sans-serif`;
       c.textBaseline = 'middle';
       for (const point of points) {
-        const k = series.indexOf(point.series) % kShapes.length, [x, y] = at(point);
+        const k = series.indexOf(point.series) % kShapes.length,
+          [x, y] = at(point);
         c.fillStyle = c.strokeStyle = kColours[k];
         c.lineWidth = 2 * scale;
         c.globalAlpha = point.best ? 1 : 0.6;
@@ -72,19 +101,48 @@ export function scatterSection(section) {
     read(x, y, u) {
       const point = points[chosen]?.x === x && points[chosen]?.y === y ? points[chosen] : nearest(x, y, u);
       if (!point) return null;
-      const lines = [point.label, `${section.x.label} ${quantity(point.x, section.x.unit)}`, `${section.y.label} ${quantity(point.y, section.y.unit)}`];
+      const lines = [
+        point.label,
+        `${section.x.label} ${quantity(point.x, section.x.unit)}`,
+        `${section.y.label} ${quantity(point.y, section.y.unit)}`,
+      ];
       if (point.series) lines.splice(1, 0, point.series);
       if (point.best) lines.push('nothing is better in both');
       return {lines};
     },
     stop(at, dx) {
-      chosen = Math.min(points.length - 1, Math.max(0, at === undefined ? 0 : chosen + (Number.isFinite(dx) ? dx : dx > 0 ? points.length : -points.length)));
+      chosen = Math.min(
+        points.length - 1,
+        Math.max(
+          0,
+          at === undefined ? 0 : chosen + (Number.isFinite(dx) ? dx : dx > 0 ? points.length : -points.length),
+        ),
+      );
       return {x: points[chosen].x, y: points[chosen].y};
     },
   });
-  if (series.length > 1 || series[0]) element.append(el('div', {class: 'legend'}, series.map((name, k) => legendOf(name, k % kShapes.length))));
-  element.append(disclosure('as a table', () => dataTable([section.x.label, section.y.label, 'configuration', 'kind', ''],
-    points.map((point) => [quantity(point.x, section.x.unit), quantity(point.y, section.y.unit), point.label, point.series, point.best ? 'on the front' : '']))));
+  if (series.length > 1 || series[0])
+    element.append(
+      el(
+        'div',
+        {class: 'legend'},
+        series.map((name, k) => legendOf(name, k % kShapes.length)),
+      ),
+    );
+  element.append(
+    disclosure('as a table', () =>
+      dataTable(
+        [section.x.label, section.y.label, 'configuration', 'kind', ''],
+        points.map((point) => [
+          quantity(point.x, section.x.unit),
+          quantity(point.y, section.y.unit),
+          point.label,
+          point.series,
+          point.best ? 'on the front' : '',
+        ]),
+      ),
+    ),
+  );
   return element;
 }
 

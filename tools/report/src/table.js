@@ -5,10 +5,23 @@ const kMarks = {best: ['\u2605 ', 'best of its column'], bad: ['\u2715 ', 'did n
 
 // section: {heading, note?, columns: [{header, right?}], rows: [[{text, mark?, bar?, hint?}]]}
 export function comparisonTable({columns, rows}) {
-  const head = el('tr', {}, columns.map(({header, right}) => el('th', {scope: 'col', class: right ? 'right' : undefined}, header)));
-  const body = rows.map((row) => el('tr', {}, row.map((cell, i) => cellOf(cell, columns[i], i === 0))));
-  return el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'table'},
-            el('table', {}, el('thead', {}, head), el('tbody', {}, body)));
+  const head = el(
+    'tr',
+    {},
+    columns.map(({header, right}) => el('th', {scope: 'col', class: right ? 'right' : undefined}, header)),
+  );
+  const body = rows.map((row) =>
+    el(
+      'tr',
+      {},
+      row.map((cell, i) => cellOf(cell, columns[i], i === 0)),
+    ),
+  );
+  return el(
+    'div',
+    {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'table'},
+    el('table', {}, el('thead', {}, head), el('tbody', {}, body)),
+  );
 }
 
 function cellOf(cell, {right}, isHead) {
@@ -22,12 +35,41 @@ function cellOf(cell, {right}, isHead) {
   }
   parts.push(cell.bar === undefined ? cell.text : el('span', {class: 'beside'}, cell.text));
   if (cell.hint) parts.push(el('div', {class: 'hint'}, cell.hint));
-  return el(isHead ? 'th' : 'td', {class: [right ? 'right' : '', cell.mark ?? ''].join(' ').trim() || undefined, scope: isHead ? 'row' : undefined}, parts);
+  return el(
+    isHead ? 'th' : 'td',
+    {class: [right ? 'right' : '', cell.mark ?? ''].join(' ').trim() || undefined, scope: isHead ? 'row' : undefined},
+    parts,
+  );
 }
 
 export function dataTable(headers, rows, note) {
-  return el('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'data as a table'},
-            note ? el('p', {class: 'dim'}, note) : null,
-            el('table', {class: 'plain'}, el('thead', {}, el('tr', {}, headers.map((text) => el('th', {scope: 'col'}, text)))),
-               el('tbody', {}, rows.map((row) => el('tr', {}, row.map((text, i) => el(i === 0 ? 'th' : 'td', i === 0 ? {scope: 'row'} : {}, text)))))));
+  return el(
+    'div',
+    {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'data as a table'},
+    note ? el('p', {class: 'dim'}, note) : null,
+    el(
+      'table',
+      {class: 'plain'},
+      el(
+        'thead',
+        {},
+        el(
+          'tr',
+          {},
+          headers.map((text) => el('th', {scope: 'col'}, text)),
+        ),
+      ),
+      el(
+        'tbody',
+        {},
+        rows.map((row) =>
+          el(
+            'tr',
+            {},
+            row.map((text, i) => el(i === 0 ? 'th' : 'td', i === 0 ? {scope: 'row'} : {}, text)),
+          ),
+        ),
+      ),
+    ),
+  );
 }

@@ -1,8 +1,30 @@
 // Colours and patterns. Every kind has both, so that a page without colour, or a reader without it, tells them apart.
 
 const kInks = {
-  light: {text: '#1c2430', dim: '#5b6675', grid: '#e3e7ec', row: '#f3f5f8', line: '#1c2430', limit: '#b3261e', pattern: 'rgba(255,255,255,0.55)', edge: 'rgba(255,255,255,0.85)', paper: '#ffffff', cursor: '#1c2430'},
-  dark: {text: '#e6eaf0', dim: '#9aa6b5', grid: '#2b333e', row: '#1b222b', line: '#e6eaf0', limit: '#ff8a80', pattern: 'rgba(0,0,0,0.42)', edge: 'rgba(17,22,29,0.9)', paper: '#11161d', cursor: '#e6eaf0'},
+  light: {
+    text: '#1c2430',
+    dim: '#5b6675',
+    grid: '#e3e7ec',
+    row: '#f3f5f8',
+    line: '#1c2430',
+    limit: '#b3261e',
+    pattern: 'rgba(255,255,255,0.55)',
+    edge: 'rgba(255,255,255,0.85)',
+    paper: '#ffffff',
+    cursor: '#1c2430',
+  },
+  dark: {
+    text: '#e6eaf0',
+    dim: '#9aa6b5',
+    grid: '#2b333e',
+    row: '#1b222b',
+    line: '#e6eaf0',
+    limit: '#ff8a80',
+    pattern: 'rgba(0,0,0,0.42)',
+    edge: 'rgba(17,22,29,0.9)',
+    paper: '#11161d',
+    cursor: '#e6eaf0',
+  },
 };
 
 // name: [colour, pattern, ink of a label on it]
@@ -27,7 +49,11 @@ export const kKinds = {
   prefetch: ['#aa5599', 'falling', '#ffffff'],
   message: ['#8794a5', 'level', '#10151b'],
 };
-export const kStalls = {transfer: ['#e0637a', 'falling'], dependency: ['#c9a227', 'dots'], memory: ['#7b4fb5', 'cross']};
+export const kStalls = {
+  transfer: ['#e0637a', 'falling'],
+  dependency: ['#c9a227', 'dots'],
+  memory: ['#7b4fb5', 'cross'],
+};
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
 let printing = false;
@@ -40,14 +66,40 @@ const changed = () => {
   for (const listener of listeners) listener({printing});
 };
 dark.addEventListener('change', changed);
-addEventListener('beforeprint', () => { printing = true; changed(); });
-addEventListener('afterprint', () => { printing = false; changed(); });
+addEventListener('beforeprint', () => {
+  printing = true;
+  changed();
+});
+addEventListener('afterprint', () => {
+  printing = false;
+  changed();
+});
 
 const kStrokes = {
-  rising: (c, n) => { for (let i = -n; i <= n; i += n / 2) { c.moveTo(i, n); c.lineTo(i + n, 0); } },
-  falling: (c, n) => { for (let i = -n; i <= n; i += n / 2) { c.moveTo(i, 0); c.lineTo(i + n, n); } },
-  level: (c, n) => { c.moveTo(0, n / 4); c.lineTo(n, n / 4); c.moveTo(0, 3 * n / 4); c.lineTo(n, 3 * n / 4); },
-  cross: (c, n) => { c.moveTo(0, n); c.lineTo(n, 0); c.moveTo(0, 0); c.lineTo(n, n); },
+  rising: (c, n) => {
+    for (let i = -n; i <= n; i += n / 2) {
+      c.moveTo(i, n);
+      c.lineTo(i + n, 0);
+    }
+  },
+  falling: (c, n) => {
+    for (let i = -n; i <= n; i += n / 2) {
+      c.moveTo(i, 0);
+      c.lineTo(i + n, n);
+    }
+  },
+  level: (c, n) => {
+    c.moveTo(0, n / 4);
+    c.lineTo(n, n / 4);
+    c.moveTo(0, (3 * n) / 4);
+    c.lineTo(n, (3 * n) / 4);
+  },
+  cross: (c, n) => {
+    c.moveTo(0, n);
+    c.lineTo(n, 0);
+    c.moveTo(0, 0);
+    c.lineTo(n, n);
+  },
 };
 const patterns = new Map();
 
@@ -66,7 +118,13 @@ export function fillOf([colour, pattern], scale = 1) {
   c.lineWidth = Math.max(1, scale * 1.2);
   c.beginPath();
   if (pattern === 'dots') {
-    for (const [x, y] of [[0.25, 0.25], [0.75, 0.75]]) { c.moveTo(x * size, y * size); c.arc(x * size, y * size, 1.1 * scale, 0, 7); }
+    for (const [x, y] of [
+      [0.25, 0.25],
+      [0.75, 0.75],
+    ]) {
+      c.moveTo(x * size, y * size);
+      c.arc(x * size, y * size, 1.1 * scale, 0, 7);
+    }
     c.fill();
   } else {
     kStrokes[pattern](c, size);
