@@ -51,16 +51,16 @@ class Repeater {
     return step.kind == StepKind::compute && workload_[step.op].phase == Phase::optimizer;
   }
 
-  /// What is there before the first step and belongs to no microbatch is one for all.
+  [[nodiscard]] bool is_of_all(BufferId id) const {
+    return workload_[plan_[id].tensor].lifetime == Lifetime::resident;
+  }
+
+  /// What is there before the first step and belongs to no microbatch is one for all; what a
+  /// microbatch copies of it is its own.
   void find_shared() {
     is_shared_.resize(plan_.buffers.size(), false);
-    const auto is_of_all = [&](BufferId id) {
-      return workload_[plan_[id].tensor].lifetime == Lifetime::resident;
-    };
     for (const BufferId id : plan_.initial)
       is_shared_[static_cast<std::size_t>(id)] = is_of_all(id);
-    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
-      if (is_of_all(BufferId{b}) && !is_shared_[b]) refuse(plan_, "moves an input, or parameters");
   }
 
   /// Copies need not end in the order in which they start.
@@ -98,7 +98,7 @@ class Repeater {
       if (is_shared_[b] && microbatch_ > 0) continue;
       buffer_[b] = BufferId{static_cast<std::uint32_t>(result_.buffers.size())};
       Buffer buffer = plan_.buffers[b];
-      buffer.microbatch = microbatch_;
+      if (!is_of_all(BufferId{b})) buffer.microbatch = microbatch_;
       result_.buffers.push_back(buffer);
     }
     for (const BufferId id : plan_.initial)

@@ -10,9 +10,8 @@
 namespace plimsoll {
 
 /// The steps of `plan`, `count` times; claims and bounds are left out. Throws
-/// std::invalid_argument, in words, for a plan that is of several microbatches already, moves what
-/// all microbatches share (parameters, the place of their inputs), or does more after the
-/// optimizer. O(count * steps).
+/// std::invalid_argument, in words, for a plan that is of several microbatches already or does more
+/// after the optimizer. O(count * steps).
 [[nodiscard]] Plan repeated(const Plan& plan, const Workload& workload, std::uint32_t count);
 
 }  // namespace plimsoll

@@ -39,6 +39,8 @@ TEST_CASE("three microbatches in turn take three times as long and not a byte mo
                                           "remat/sqrt",
                                           "{name: offload/eager, distance: 2}",
                                           "remat/every-stage",
+                                          "offload/save-on-cpu",
+                                          "{name: remat/two-level, ram_slots: 2}",
                                           "{name: remat/revolve, snapshots: 3}"};
   int played = 0;
   for (int round = 0; round < 60; ++round) {
