@@ -128,4 +128,8 @@ std::vector<BoundCheck> check_bounds(const Expectation& expectation, const RunRe
   return BoundChecker(expectation, result).run();
 }
 
+bool meets(const Expectation& expectation, const RunResult& result) {
+  return std::ranges::all_of(check_bounds(expectation, result), &BoundCheck::holds);
+}
+
 }  // namespace plimsoll

@@ -24,4 +24,7 @@ struct BoundCheck {
 [[nodiscard]] std::vector<BoundCheck> check_bounds(const Expectation& expectation,
                                                    const RunResult& result);
 
+/// Whether all of them hold.
+[[nodiscard]] bool meets(const Expectation& expectation, const RunResult& result);
+
 }  // namespace plimsoll

@@ -1,5 +1,6 @@
 #include "scenario/sweep_run.hpp"
 
+#include "scenario/bounds.hpp"
 #include "scenario/largest.hpp"
 
 #include <new>

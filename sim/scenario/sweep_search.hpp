@@ -27,7 +27,4 @@ struct SweepSearchSpec {
 
 [[nodiscard]] Format<SweepSearchSpec> sweep_search_format();
 
-/// Whether a run is within the limits.
-[[nodiscard]] bool meets(const Expectation& expectation, const RunResult& run);
-
 }  // namespace plimsoll
