@@ -3,10 +3,9 @@
 #include "report/html_report.hpp"
 #include "report/run_scenario.hpp"
 #include "report/thinning.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -156,23 +155,19 @@ TEST_CASE("the comparison marks the best of each column and says why a run did n
 }
 
 TEST_CASE("without a page the program says how to get one") {
-  const auto folder = std::filesystem::temp_directory_path() / "plimsoll-html-test";
-  std::filesystem::create_directories(folder);
-  const Environment path("PLIMSOLL_PATH", folder.string());
-  const auto write = [&](const std::string& text) {
-    std::ofstream(folder / "report.html", std::ios::trunc) << text;
-  };
-  write(kTemplate);
+  const test::TemporaryFolder folder;
+  const Environment path("PLIMSOLL_PATH", folder.path().string());
+  folder.write("report.html", kTemplate);
   CHECK(read_html_template() == kTemplate);
   // That of another form is passed over; what the build made may stand behind it.
-  write("<meta name=\"plimsoll-report\" content=\"0\">@DATA@");
+  folder.write("report.html", "<meta name=\"plimsoll-report\" content=\"0\">@DATA@");
   try {
-    CHECK(read_html_template().find("content=\"1\"") != std::string::npos);
+    const std::string found = read_html_template();
+    CHECK(found.find("content=\"1\"") != std::string::npos);
   } catch (const InputError& error) {
     CHECK(error.diagnostics().front().message.find("of another version") != std::string::npos);
     CHECK(error.diagnostics().front().hint.find("--target report") != std::string::npos);
   }
-  std::filesystem::remove_all(folder);
   CHECK_THROWS_AS(html_of({}, "no place"), std::invalid_argument);
 }
 

@@ -52,12 +52,16 @@ TEST_CASE("several runs are compared") {
       report_of(run_scenario(two_stages("16 MiB", "[none, remat/every-stage]")));
   CHECK(contains(
       text,
-      "  policy             status  peak in sram, of 16 MiB  step time  overhead  samples/s  "
+      "  policy             status  peak in sram, of 16 MiB   step time  overhead  samples/s  "
       "run again\n"));
   CHECK(contains(
       text,
-      "  remat/every-stage  ok      ███        8 MiB   50 %      55 ms      22 %      72.73"
-      "       50 %\n"));
+      "  none               ok      ████▏     11 MiB   69 %      45 ms*      0 %*     88.89*"
+      "        0 %\n"));
+  CHECK(contains(
+      text,
+      "  remat/every-stage  ok      ███        8 MiB   50 %*     55 ms      22 %      72.73"
+      "        50 %\n  * best of those that ended well\n"));
   CHECK(contains(text, "claims: all 6 (times, peaks) equal what was measured"));
 }
 
