@@ -25,7 +25,7 @@ HtmlTable table_of(const CapacityWords& words, const CapacityWorkload& workload,
     std::vector<HtmlTable::Cell> row;
     for (const std::string& text : of.rows[r]) row.push_back({text});
     const Configuration& it = *of.configurations[r];
-    if (it.is_on_front) row.front().mark = HtmlTable::Mark::best;
+    if (it.is_on_front) row.front() = {.text = "front", .mark = HtmlTable::Mark::best};
     if (it.verdict != Verdict::feasible) row.front().mark = HtmlTable::Mark::bad;
     table.rows.push_back(std::move(row));
   }
