@@ -108,14 +108,21 @@ std::vector<std::string> assumptions(const CapacityReport& report) {
   return all;
 }
 
-std::string error_sentence(const CapacityReport& report) {
-  return fmt::format("times ±{}, energy ±{}: {}", percent(as_fraction(report.error.time)),
-                     percent(as_fraction(report.error.energy)),
-                     report.is_error_published
-                         ? report.error.source +
-                               "; how far Plimsoll is off on your machine nobody has measured yet "
-                               "(`error` of the plan)"
-                         : report.error.source);
+std::vector<std::string> foundations(const CapacityReport& report) {
+  std::vector<std::string> all = assumptions(report);
+  Quality worst = Quality::measured;
+  for (const CapacityAnswer& answer : report.answers) worst = std::max(worst, answer.worst_quality);
+  all.push_back(
+      fmt::format("`{}` is the worst quality among the platforms' numbers (`plimsoll "
+                  "list platforms NAME` gives each with its source)",
+                  to_text(worst)));
+  all.push_back(fmt::format(
+      "error band: times ±{}, energy ±{}: {}{}", percent(as_fraction(report.error.time)),
+      percent(as_fraction(report.error.energy)), report.error.source,
+      report.is_error_published ? "; how far Plimsoll is off on your machine nobody has measured "
+                                  "yet (`error` of the plan)"
+                                : ""));
+  return all;
 }
 
 }  // namespace plimsoll

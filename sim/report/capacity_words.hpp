@@ -28,7 +28,7 @@ namespace plimsoll {
 /// What the figures take for granted, a sentence each.
 [[nodiscard]] std::vector<std::string> assumptions(const CapacityReport& report);
 
-/// The error band, in a sentence with its source.
-[[nodiscard]] std::string error_sentence(const CapacityReport& report);
+/// These, the worst quality of the platforms' numbers, and the error band with its source.
+[[nodiscard]] std::vector<std::string> foundations(const CapacityReport& report);
 
 }  // namespace plimsoll

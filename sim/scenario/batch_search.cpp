@@ -1,7 +1,8 @@
 #include "scenario/batch_search.hpp"
 
+#include "scenario/largest.hpp"
+
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -11,6 +12,8 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kMaxIterations = 1'000'000;
+/// Few runs, since every configuration is searched, and again for every change.
+constexpr LastSearch kSearch{.all = 9, .samples = 9, .neighbours = 1, .gap = 8};
 
 /// Parts per billion of `whole`, rounded down.
 Ratio share_of(Bytes part, Bytes whole) {
@@ -107,9 +110,12 @@ class Search {
                               .is_refused = true});
       return std::move(found_);
     }
-    for (std::int64_t k = first; k < last; k = std::min(2 * k, last)) attempt(k * step);
-    attempt(last * step);
-    refine(step);
+    const auto holds = [&](std::size_t candidate) {
+      attempt((first + static_cast<std::int64_t>(candidate)) * step);
+      return found_.tried.back().figures.has_value();
+    };
+    (void)find_last(static_cast<std::size_t>(last - first + 1), holds, kSearch);
+    std::ranges::sort(found_.tried, {}, &TriedBatch::batch);
     const TriedBatch* largest = found_.largest();
     found_.is_limited_by_plan =
         workload_.batch && largest != nullptr && largest->batch == last * step;
@@ -163,18 +169,6 @@ class Search {
     const Wide samples = Wide{workload_.run->samples} * workload_.run->epochs;
     return static_cast<std::int64_t>(
         std::clamp<Wide>((samples + batch - 1) / batch, 1, kMaxIterations));
-  }
-
-  /// Between the largest that holds and the next that was tried.
-  void refine(std::int64_t step) {
-    for (;;) {
-      const TriedBatch* largest = found_.largest();
-      if (largest == nullptr || largest == &found_.tried.back()) return;
-      const std::int64_t low = largest->batch / step, high = (largest + 1)->batch / step;
-      if (high - low < 2) return;
-      attempt((low + high) / 2 * step);
-      std::ranges::sort(found_.tried, {}, &TriedBatch::batch);
-    }
   }
 
   Scenario scenario_;

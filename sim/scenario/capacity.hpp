@@ -4,9 +4,9 @@
 /// A *configuration* is a platform with a policy; a *unit* is one platform as its file describes
 /// it. For each the largest mini-batch that holds is looked for, and the fastest one among those
 /// tried. A batch holds where the run ends well while the headroom that is asked for is reserved in
-/// every memory in which operators run. Batches are tried by doubling, from the least to the most
-/// that the plan allows, whatever the smaller ones gave; then between the largest that holds and
-/// the next, by halving. Batches that do not hold below larger ones that do are told (`holes`).
+/// every memory in which operators run. Batches are tried as scenario/largest.hpp says, of nine
+/// samples between the least and the most that the plan allows. Batches that do not hold below
+/// larger ones that do are told (`holes`).
 ///
 /// Units are data-parallel replicas: n of them carry n x `scaling` times what one does. Their
 /// number is the least that meets throughput and deadline.

@@ -1,8 +1,10 @@
 #include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
+#include "report/capacity_html.hpp"
 #include "report/capacity_json.hpp"
 #include "report/capacity_text.hpp"
+#include "report/html_page.hpp"
 #include "scenario/capacity.hpp"
 
 #include <algorithm>
@@ -18,11 +20,11 @@ constexpr const char* kExamples =
     "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
     "Examples:\n"
     "  plimsoll capacity scenarios/capacity/vision-team.yaml\n"
-    "  plimsoll capacity my-plan.yaml --json plan.json\n"
+    "  plimsoll capacity my-plan.yaml --html plan.html --json plan.json\n"
     "Exit codes: 0 every workload is carried by something; 1 one is not; 2 bad input.";
 
 struct CapacityArguments {
-  std::string plan, json;
+  std::string plan, json, html;
   unsigned jobs = 0;
   bool no_color = false;
 };
@@ -33,12 +35,24 @@ bool is_carried(const CapacityAnswer& answer) {
   });
 }
 
+void check_outputs(const CapacityArguments& arguments) {
+  if (arguments.html == "-")
+    refuse("--html", "found `-`; expected the name of a file, such as `plan.html`");
+  if (!arguments.html.empty() && arguments.html == arguments.json)
+    refuse("--html", "the page and the JSON would be one file; expected two names");
+}
+
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const CapacityArguments& arguments) {
   const std::filesystem::path path = arguments.plan;
+  check_outputs(arguments);
+  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const CapacityReport report =
       plan_capacity(load_capacity_plan(path), path.parent_path(), arguments.jobs);
   const int exit_code = std::ranges::all_of(report.answers, is_carried) ? kExitFine : kExitSaysNo;
+  if (!arguments.html.empty())
+    write_whole_file(arguments.html,
+                     html_of(capacity_html(report, "plimsoll " PLIMSOLL_VERSION), html_template));
   if (arguments.json == "-") {
     print(capacity_json(report));
     return exit_code;
@@ -58,6 +72,8 @@ Command capacity_command(CLI::App& program) {
   command->footer(kExamples);
   command->add_option("PLAN", arguments->plan, "a capacity plan")->required();
   command->add_option("--json", arguments->json, "write the report as JSON; `-` is standard output")
+      ->type_name("FILE");
+  command->add_option("--html", arguments->html, "write the report as one page with pictures")
       ->type_name("FILE");
   command->add_option("--jobs", arguments->jobs, "threads; default: all that the machine has")
       ->check(CLI::Range(1u, 1024u))
