@@ -1,6 +1,7 @@
 #include "base/dense_id.hpp"
 #include "policy/claims_with_room.hpp"
 #include "policy/hybrid/other_policy.hpp"
+#include "policy/judged_claims.hpp"
 #include "policy/left_out.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
@@ -118,8 +119,7 @@ class BestOfAll {
 
   void compare(const Candidate& it, Plan plan) {
     plan.claims.chosen = it.name;
-    if (!plan.claims.makespan) judge(plan);
-    if (!plan.claims.makespan) {
+    if (!claim_by_judge(plan, problem_, home_)) {
       const bool keeps_to_budget = !plan.limits.empty();
       if (keeps_to_budget && !unjudged_) unjudged_ = std::move(plan);
       return;
@@ -131,15 +131,6 @@ class BestOfAll {
     }
     planned_.emplace_back(it.name);
     if (!best_ || *plan.claims.makespan < makespan()) best_ = std::move(plan);
-  }
-
-  /// What a plan cannot tell of itself, as where copies share a link, its execution does.
-  void judge(Plan& plan) const {
-    if (problem_.judge == nullptr) return;
-    const Judgement verdict = problem_.judge(plan, problem_);
-    if (!verdict.is_ok) return;
-    plan.claims.makespan = verdict.makespan;
-    plan.claims.peak = {{home_, verdict.peak[index(home_)]}};
   }
 
   /// What the winner says of its own kind does not hold for all kinds.

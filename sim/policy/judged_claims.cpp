@@ -1,0 +1,17 @@
+#include "policy/judged_claims.hpp"
+
+#include "base/dense_id.hpp"
+
+namespace plimsoll {
+
+bool claim_by_judge(Plan& plan, const Problem& problem, MemoryId memory) {
+  if (plan.claims.makespan) return true;
+  if (problem.judge == nullptr) return false;
+  const Judgement judgement = problem.judge(plan, problem);
+  if (!judgement.is_ok) return false;
+  plan.claims.makespan = judgement.makespan;
+  plan.claims.peak = {{memory, judgement.peak[index(memory)]}};
+  return true;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,13 @@
+/// What a plan cannot tell of itself, its execution does.
+#pragma once
+
+#include "policy/policy.hpp"
+
+namespace plimsoll {
+
+/// Where `plan` claims no makespan (copies share a link, an allocator breaks up) and the problem has
+/// a judge that sees it end: claims the makespan and the peak of `memory` that the judge saw.
+/// Whether it claims a makespan then. O(steps log steps).
+bool claim_by_judge(Plan& plan, const Problem& problem, MemoryId memory);
+
+}  // namespace plimsoll
