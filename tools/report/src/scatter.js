@@ -41,6 +41,22 @@ function rangeOf(values, log) {
   return [Math.min(0, least), most > 0 ? most * 1.08 : 1];
 }
 
+// Points at one place are named together, by the first of them.
+function labelsOf(points) {
+  const firsts = new Map(),
+    labels = new Map();
+  for (const point of points) {
+    const place = `${point.x} ${point.y}`,
+      first = firsts.get(place);
+    if (first) labels.set(first, `${labels.get(first)}; ${point.label}`);
+    else {
+      labels.set(point, point.label);
+      firsts.set(place, point);
+    }
+  }
+  return labels;
+}
+
 export function scatterSection(section) {
   const points = [...section.points].sort((a, b) => a.x - b.x || a.y - b.y);
   if (!points.length) return el('p', {class: 'dim'}, 'no configuration is feasible');
@@ -67,12 +83,14 @@ export function scatterSection(section) {
     return best;
   };
   let chosen = -1;
-  const axis = (it) => ({format: (value) => quantity(value, it.unit), size: 84, distr: it.log ? 3 : 1});
+  const axis = (it) => ({format: (value) => quantity(value, it.unit), distr: it.log ? 3 : 1});
+  const longest = Math.max(...points.map((point) => quantity(point.y, section.y.unit).length));
+  const labels = labelsOf(points.filter((point) => point.best));
   new Plot(element, {
     name: `${section.heading}: ${section.y.label} against ${section.x.label}. Left and right move from point to point.`,
     height: 340,
     group,
-    axes: {x: axis(section.x), y: {...axis(section.y), range: () => yRange}},
+    axes: {x: axis(section.x), y: {...axis(section.y), size: 24 + 7 * longest, range: () => yRange}},
     paint(u, c) {
       const scale = devicePixelRatio || 1,
         at = (point) => [u.valToPos(point.x, 'x', true), u.valToPos(point.y, 'y', true)];
@@ -91,11 +109,12 @@ export function scatterSection(section) {
         c.globalAlpha = point.best ? 1 : 0.6;
         shape(c, kShapes[k], x, y, (point.best ? 6 : 4.5) * scale);
         c.globalAlpha = 1;
-        if (!point.best) continue;
+        const label = labels.get(point);
+        if (!label) continue;
         c.fillStyle = ink().text;
-        const isRight = x + c.measureText(point.label).width + 12 * scale > u.bbox.left + u.bbox.width;
+        const isRight = x + c.measureText(label).width + 12 * scale > u.bbox.left + u.bbox.width;
         c.textAlign = isRight ? 'right' : 'left';
-        c.fillText(point.label, x + (isRight ? -10 : 10) * scale, y - 9 * scale);
+        c.fillText(label, x + (isRight ? -10 : 10) * scale, y - 9 * scale);
       }
     },
     read(x, y, u) {
