@@ -50,14 +50,20 @@ class StagePlay {
     return costs;
   }
 
-  /// What the optimizer's operators allocate, all of it until the end.
+  /// What the optimizer's operators need beyond what is there before them: what they allocate, all
+  /// of it until the end, less the gradients that have gone with their last reader.
+  /// Precondition: all stages have been played.
   Bytes optimizer_peak() {
-    begin(Bytes{});
-    for (std::uint32_t op = workload_.optimizer_begin; op < workload_.operators.size(); ++op) {
-      const Operator& it = workload_.operators[op];
-      allocate(it, it.kept);
+    const auto begins = workload_.optimizer_begin;
+    const auto ends = static_cast<std::uint32_t>(workload_.operators.size());
+    Bytes gradients;
+    for (std::uint32_t op = begins; op < ends; ++op) gradients += gradients_that_go(op);
+    begin(gradients);
+    for (std::uint32_t op = begins; op < ends; ++op) {
+      allocate(workload_.operators[op], workload_.operators[op].kept);
+      live_ -= gradients_that_go(op);
     }
-    return peak_;
+    return beyond(gradients, peak_);
   }
 
  private:
@@ -65,6 +71,14 @@ class StagePlay {
   [[nodiscard]] bool is_saved(TensorId id) const {
     const TensorId inside = workload_[id].inside;
     return is_saved_[index(inside == kNoTensor ? id : inside)];
+  }
+
+  /// Bytes of the parameter gradients that have their last reader in `op`.
+  [[nodiscard]] Bytes gradients_that_go(std::uint32_t op) const {
+    Bytes sum;
+    for (const TensorId id : workload_.list(workload_.operators[op].reads))
+      if (lasts_[index(id)] && last_backward_read_[index(id)] == op) sum += workload_[id].bytes;
+    return sum;
   }
 
   static Bytes beyond(Bytes left, Bytes peak) { return peak > left ? peak - left : Bytes{}; }

@@ -39,7 +39,6 @@ test::OneGpu random_machine(Dice& dice) {
 struct Fastest {
   std::string policy;
   Time makespan = Time::unlimited();
-  bool is_claimed = false;
 };
 
 /// Of all others, those that end and keep to `budget`.
@@ -59,7 +58,7 @@ Fastest fastest_of_others(const Workload& workload, const Platform& platform, st
       if (it.execution.status != RunStatus::ok) continue;
       if (it.peak(platform.processors.front().memory) > budget) continue;
       if (it.execution.makespan < fastest.makespan)
-        fastest = {policy.name, it.execution.makespan, it.plan.claims.makespan.has_value()};
+        fastest = {policy.name, it.execution.makespan};
     } catch (const InputError&) {
       // It refuses the chain or the machine.
     }
@@ -71,7 +70,7 @@ Fastest fastest_of_others(const Workload& workload, const Platform& platform, st
 
 TEST_CASE("hybrid/best is never slower than another policy, with the engine as judge") {
   Dice dice(4242);
-  int found = 0, unclaimed = 0;
+  int found = 0;
   for (int round = 0; round < 320; ++round) {
     const test::Chain chain = in_units(test::random_chain_of(dice, dice(4, 8)));
     test::OneGpu gpu = random_machine(dice);
@@ -98,10 +97,8 @@ TEST_CASE("hybrid/best is never slower than another policy, with the engine as j
     CHECK(best.execution.makespan <= other.makespan);
     CHECK(best.peak(platform.processors.front().memory) <= budget);
     ++found;
-    unclaimed += other.is_claimed ? 0 : 1;
   }
   CHECK(found > 150);
-  CHECK(unclaimed > 8);
 }
 
 }  // namespace plimsoll

@@ -1,4 +1,5 @@
 #include "policy/claims.hpp"
+#include "policy/judged_claims.hpp"
 #include "policy/offload/storage.hpp"
 #include "policy/registry.hpp"
 #include "policy/stage_steps.hpp"
@@ -47,6 +48,7 @@ Planned plan_all(const Problem& problem, const OffloadParameters& parameters) {
   steps.optimize(stream);
   Plan plan = builder.finish();
   plan.claims = claims_of(plan, problem);
+  claim_by_judge(plan, problem, offload_memories(problem, parameters).home);
   return plan;
 }
 

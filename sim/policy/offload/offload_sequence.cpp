@@ -2,6 +2,7 @@
 
 #include "base/dense_id.hpp"
 #include "policy/claims.hpp"
+#include "policy/judged_claims.hpp"
 #include "policy/copy_time.hpp"
 #include "policy/stage_steps.hpp"
 #include "workload/cost_model.hpp"
@@ -150,6 +151,7 @@ Plan plan_of(const Problem& problem, const OffloadMemories& memories,
              const std::string& policy) {
   Plan plan = SequenceBuilder(problem, memories, options, policy).run(sequence);
   plan.claims = claims_of(plan, problem);
+  claim_by_judge(plan, problem, memories.home);
   return plan;
 }
 

@@ -1,7 +1,6 @@
 #include "policy/offload/planner.hpp"
 
 #include "base/quantity_text.hpp"
-#include "policy/judged_claims.hpp"
 #include "policy/offload/fluid_bound.hpp"
 #include "policy/remat/keep_all.hpp"
 #include "policy/smaller_budgets.hpp"
@@ -60,13 +59,13 @@ OffloadSequence leanest(const OffloadModel& model) {
   return fetched_ahead(everything(model), 1);
 }
 
-/// The least budget at which the leanest sequence ends, as its claims or a judge tell, at most
-/// `most`, at which it does as far as the model knows.
+/// The least budget at which the leanest sequence ends, as its claims tell, at most `most`, at
+/// which it does as far as the model knows.
 Bytes smallest_by_claims(const Problem& problem, const OffloadTask& task, Bytes most) {
   const OffloadSequence sequence = leanest(task.model);
   const auto ends_under = [&](Bytes budget) {
-    Plan plan = plan_of(problem, task.memories, sequence, {task.release, budget, true}, "");
-    return claim_by_judge(plan, problem, task.memories.home);
+    return plan_of(problem, task.memories, sequence, {task.release, budget, true}, "")
+        .claims.makespan.has_value();
   };
   if (!ends_under(most)) return most;
   Bytes low = task.model.resident, high = most;
@@ -155,7 +154,6 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
   for (const Timed& run : found) {
     Plan plan = plan_of(problem, task.memories, run.sequence, {task.release, task.budget, true},
                         parameters.name);
-    claim_by_judge(plan, problem, task.memories.home);
     const bool is_better =
         !best || (plan.claims.makespan &&
                   (!best->claims.makespan || *plan.claims.makespan < *best->claims.makespan));

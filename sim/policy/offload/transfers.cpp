@@ -4,6 +4,7 @@
 #include "plan/readers.hpp"
 #include "policy/claims.hpp"
 #include "policy/claims_with_room.hpp"
+#include "policy/judged_claims.hpp"
 #include "policy/smaller_budgets.hpp"
 #include "workload/cost_model.hpp"
 
@@ -205,11 +206,12 @@ Plan TransferSteps::finish(std::optional<Bytes> limit) {
   Plan plan = builder_.finish();
   plan.claims = claims_of(plan, problem_);
   if (plan.claims.makespan) return plan;
-  if (issue_order_peak(plan, problem_, memories_.home) >
-      usable(plan, problem_.platform, memories_.home))
-    return plan;
-  plan.ordered_grants = {memories_.home, memories_.storage};
-  plan.claims = claims_of(plan, problem_);
+  if (issue_order_peak(plan, problem_, memories_.home) <=
+      usable(plan, problem_.platform, memories_.home)) {
+    plan.ordered_grants = {memories_.home, memories_.storage};
+    plan.claims = claims_of(plan, problem_);
+  }
+  claim_by_judge(plan, problem_, memories_.home);
   return plan;
 }
 

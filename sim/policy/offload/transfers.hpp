@@ -114,7 +114,8 @@ class TransferSteps {
 
   /// The plan with its claims, using at most `limit` of the processor's memory. Where a step would
   /// have to wait for room (or nothing certain can be said), and the issue order fits, allocations
-  /// are granted in issue order: then nothing is overtaken and every wait ends.
+  /// are granted in issue order: then nothing is overtaken and every wait ends. Where even then
+  /// nothing certain can be said, a judge is asked.
   [[nodiscard]] Plan finish(std::optional<Bytes> limit = {});
 
  private:
