@@ -31,6 +31,7 @@ PowerMeter make_meter(const Platform& platform) {
   return {std::move(extra), base};
 }
 
+/// By port; then once more by direction of travel, for ChannelRoute::slower.
 std::vector<ByteRate> port_rates(const Platform& platform) {
   std::vector<ByteRate> rates;
   for (const Link& link : platform.links) {
@@ -38,6 +39,8 @@ std::vector<ByteRate> port_rates(const Platform& platform) {
     rates.push_back(half ? std::max(link.bandwidth[0], link.bandwidth[1]) : link.bandwidth[0]);
     rates.push_back(link.bandwidth[1]);
   }
+  for (const Link& link : platform.links)
+    rates.insert(rates.end(), link.bandwidth.begin(), link.bandwidth.end());
   return rates;
 }
 
@@ -75,6 +78,8 @@ Machine::Machine(const Program& program)
     if (!flows_) flows_.emplace(port_rates(platform_));
     std::vector<CapacityId> capacities;
     for (const PortId port : route.shared) capacities.push_back(CapacityId{port});
+    const auto ports = static_cast<PortId>(2 * platform_.links.size());
+    for (const PortId direction : route.slower) capacities.push_back(CapacityId{ports + direction});
     paths_[l] = flows_->add_path(capacities, route.bandwidth);
   }
   if (!program.drains.empty()) drain_of_.assign(plan_.steps.size(), kNone);

@@ -72,10 +72,15 @@ class Lowering {
       const bool half = link.duplex == Duplex::half;
       const PortId port = 2 * index(hop.link) + (half ? 0u : hop.direction);
       (link.sharing == Sharing::fifo ? lowered.exclusive : lowered.shared).push_back(port);
+      if (half && link.sharing == Sharing::fair && link.bandwidth[0] != link.bandwidth[1])
+        lowered.slower.push_back(2 * index(hop.link) + hop.direction);
     }
     lowered.is_fair = lowered.exclusive.empty() && !lowered.shared.empty();
     // What takes no time shares nothing.
-    if (lowered.bandwidth.is_unlimited()) lowered.shared.clear();
+    if (lowered.bandwidth.is_unlimited()) {
+      lowered.shared.clear();
+      lowered.slower.clear();
+    }
     return lowered;
   }
 

@@ -34,6 +34,9 @@ using PortId = std::uint32_t;
 struct ChannelRoute {
   std::vector<PortId> exclusive;  ///< fifo ports, held from start to end
   std::vector<PortId> shared;     ///< fair ports, joined after the latency
+  /// Directions of half-duplex fair links that are slower one way than the other: what all copies
+  /// of that direction share, beside the port of both.
+  std::vector<PortId> slower;
   bool is_fair = false;           ///< its links are: the latency holds nothing
   Time latency;
   ByteRate bandwidth = ByteRate::unlimited();  ///< without sharing

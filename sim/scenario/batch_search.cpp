@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kMaxIterations = 1'000'000;
 /// Few runs, since every configuration is searched, and again for every change.
-constexpr LastSearch kSearch{.all = 9, .samples = 9, .neighbours = 1, .gap = 8};
+constexpr LastSearch kSearch{.all = 9, .samples = 9, .neighbours = 1, .scan = 9};
 
 /// Parts per billion of `whole`, rounded down.
 Ratio share_of(Bytes part, Bytes whole) {

@@ -19,7 +19,7 @@ class Searcher {
       try_all(0, candidates_);
     } else {
       try_evenly(0, candidates_ - 1, search_.samples);
-      if (last()) narrow();
+      narrow();
     }
     return answer();
   }
@@ -61,19 +61,17 @@ class Searcher {
   }
 
   void narrow() {
-    const std::size_t begin = *last(), end = next_tried(begin);
-    if (is_monotone()) {
-      bisect(begin, end);
+    if (last() && is_monotone()) {
+      bisect(*last(), next_tried(*last()));
       try_all(*last() + 1, std::min(*last() + 1 + search_.neighbours, candidates_));
     }
-    if (!is_monotone()) scan(begin, end);
+    if (!last() || !is_monotone()) scan();
   }
 
-  /// The gap behind `begin`, which holds.
-  void scan(std::size_t begin, std::size_t end) {
-    if (end - begin <= search_.gap) return try_all(begin, end);
-    try_evenly(begin, end - 1, search_.gap);
-    bisect(*last(), next_tried(*last()));
+  void scan() {
+    if (candidates_ <= search_.scan) return try_all(0, candidates_);
+    try_evenly(0, candidates_ - 1, search_.scan);
+    if (last()) bisect(*last(), next_tried(*last()));
   }
 
   /// Finds a border between `begin` and `end`, of which one holds and one does not.

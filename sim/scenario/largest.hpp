@@ -6,9 +6,9 @@
 /// - Where those hold up to some candidate and not beyond, the gap behind the last that holds is
 ///   bisected, and the `neighbours` that follow the answer are tried. If none of them holds either,
 ///   the response is taken for monotone, and the answer stands.
-/// - Else it is not monotone. A bisection could end at any of its borders; so all of the gap behind
-///   the last sample that holds is tried (of a gap of more than `gap` candidates that many, evenly
-///   spaced, and then the gap behind the last of those by bisection).
+/// - Else, and where no sample holds, a bisection could end at any of its borders; so all candidates
+///   are tried, and the answer is exact (of more than `scan` that many, evenly spaced, and then the
+///   gap behind the last that holds by bisection).
 /// The holes, runs of candidates before the answer that do not hold, are part of the answer, as far
 /// as they were met: their borders are bisected. Whether the answer is proven is, too.
 #pragma once
@@ -22,7 +22,7 @@
 namespace plimsoll {
 
 struct LastSearch {
-  std::size_t all = 64, samples = 33, neighbours = 4, gap = 256;
+  std::size_t all = 64, samples = 33, neighbours = 4, scan = 1024;
 };
 
 struct LastFound {
@@ -35,7 +35,7 @@ struct LastFound {
 };
 
 /// Searches candidates 0 to `candidates` - 1. `holds` is called once for each that is tried; what
-/// it throws is passed on. O(samples + gap + holes x log candidates) calls.
+/// it throws is passed on. O(samples + scan + holes x log candidates) calls.
 [[nodiscard]] LastFound find_last(std::size_t candidates,
                                   const std::function<bool(std::size_t)>& holds,
                                   const LastSearch& search = {});

@@ -119,7 +119,10 @@ void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
     row.message = sentence_of(error);
   }
   row.message =
-      fmt::format("no value of {} holds; with {}: {}", search.path.value,
+      fmt::format("no value of {} holds{}; with {}: {}", search.path.value,
+                  found.is_proven ? ""
+                                  : fmt::format(" of the {} that were tried of {}", found.tried,
+                                                search.candidates.size()),
                   search.candidates.front().text, row.message.empty() ? row.status : row.message);
   row.status = "unmet";
 }
