@@ -19,7 +19,8 @@ SweptMetric found_by_search(const Database& results, const std::string& path,
                             const std::string& si) {
   const std::string column = "points." + sql_name(si.empty() ? path : path + " [" + si + "]");
   Statement most(results, fmt::format("SELECT max({}) FROM points", column));
-  return {"found " + path, column, shown_unit(si, most.step() ? most.real(0) : 0), SweptMetric::Best::unknown};
+  return {"found " + path, column, shown_unit(si, most.step() ? most.real(0) : 0),
+          SweptMetric::Best::unknown};
 }
 
 bool is_there(const Database& results, const SweptMetric& metric) {

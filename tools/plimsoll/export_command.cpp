@@ -66,7 +66,8 @@ Command export_command(CLI::App& program) {
   command
       ->add_option("--html", arguments->html,
                    "as one page that opens offline: heat maps, front, best points")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(expect_file_name);
   return {command, [arguments] { return run(*arguments); }};
 }
 

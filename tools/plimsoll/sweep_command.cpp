@@ -66,6 +66,8 @@ int run(const SweepArguments& arguments) {
   check_html_name(arguments.html);
   check_distinct_files(
       {{"SWEEP", arguments.sweep}, {"--out", arguments.out}, {"--html", arguments.html}});
+  for (const std::string& part : arguments.merge)
+    check_distinct_files({{"--merge", part}, {"--html", arguments.html}});
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const Sweep sweep = load_sweep(arguments.sweep);
   print_diagnostics(sweep.warnings);
@@ -109,7 +111,8 @@ Command sweep_command(CLI::App& program) {
   command
       ->add_option("--html", arguments->html,
                    "the results as one page that opens offline (docs/sweeps.md)")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->check(expect_file_name);
   command->add_flag("--no-color", arguments->no_color, "no colour on a terminal either");
   return {command, [arguments] { return run(*arguments); }};
 }

@@ -41,6 +41,8 @@ function rangeOf(values, log) {
   return [Math.min(0, least), most > 0 ? most * 1.08 : 1];
 }
 
+const kMostNames = 12;
+
 // Of a logarithmic axis 1, 2, 5, 10, 20, ... have their names.
 const roundOnes = (u, splits) => splits.map((value) => (/^[125]e/.test(value.toExponential()) ? value : null));
 
@@ -109,7 +111,7 @@ export function scatterSection(section) {
         c.globalAlpha = point.best ? 1 : 0.6;
         shape(c, kShapes[k], x, y, (point.best ? 6 : 4.5) * scale);
         c.globalAlpha = 1;
-        if (!point.best) continue;
+        if (!point.best || written.length === kMostNames) continue;
         const width = c.measureText(point.label).width,
           isRight = x + width + 12 * scale > u.bbox.left + u.bbox.width,
           begin = isRight ? x - 10 * scale - width : x + 10 * scale,
