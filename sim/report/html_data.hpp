@@ -97,7 +97,13 @@ struct HtmlHeatmap {
   std::string heading, note;
   std::string what, unit;  ///< what the cells hold
   bool low_is_good = false;
-  bool log = false;  ///< shades by the logarithm
+  bool unranked = false;  ///< no cell is better than another
+  bool log = false;       ///< shades by the logarithm
+  /// What the shades stand for where maps are to be compared; else from the least to the most.
+  struct Range {
+    double least = 0, most = 0;
+  };
+  std::optional<Range> range;
   Side x, y;
   std::vector<std::vector<std::optional<double>>> cells;  ///< [y][x]
   std::vector<std::vector<std::string>> texts;  ///< shown instead of the number, if not empty

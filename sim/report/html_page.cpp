@@ -81,6 +81,8 @@ Json members(const HtmlHeatmap& map) {
   Json object{
       {"kind", "heatmap"}, {"what", map.what}, {"unit", map.unit}, {"low_is_good", map.low_is_good},
       {"log", map.log},    {"x", side(map.x)}, {"y", side(map.y)}, {"cells", std::move(cells)}};
+  if (map.unranked) object["unranked"] = true;
+  if (map.range) object["range"] = {map.range->least, map.range->most};
   if (!map.texts.empty()) object["texts"] = map.texts;
   return object;
 }

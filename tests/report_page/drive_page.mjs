@@ -21,6 +21,14 @@ function report(name, scenario, ...more) {
   return file;
 }
 
+function sweepReport(name, sweep) {
+  const file = join(scratch, `${name}.html`);
+  execFileSync(program, ['sweep', sweep, '--out', join(scratch, `${name}.sqlite`), '--html', file], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  return file;
+}
+
 function written(name, text) {
   const file = join(scratch, name);
   writeFileSync(file, text);
@@ -374,6 +382,43 @@ const tests = {
     await shot(page, 'examples');
     await close();
   },
+
+  async 'a sweep is heat maps that share their shades, and a front'(browser) {
+    const {page, close} = await opened(browser, files.links);
+    assert.equal(await page.locator('.subtitle').textContent(), 'sweep, 81 runs');
+    // Maps of one quantity have one link.
+    assert.deepEqual((await page.locator('nav a').allTextContents()).slice(3), [
+      'Throughput against memory',
+      'Throughput',
+      'Overhead',
+      'Peak of the fullest memory',
+      'Energy per sample',
+    ]);
+    // README: at a batch of 224 `none` does not fit; recomputing costs 33 %, offloading less from 16 GB/s on.
+    const map = page.locator('section', {hasText: 'Overhead: workload.batch 224'});
+    const row = async (name) => {
+      const cells = map.locator('tr', {has: page.locator(`th:text-is("${name}")`)}).locator('td');
+      return cells.allTextContents();
+    };
+    assert.deepEqual(await row('none'), Array(9).fill('oom'));
+    assert.deepEqual(await row('remat/sqrt'), Array(9).fill('33 %'));
+    assert.match((await row('offload/eager')).join(), /,110 %,63 %,31 %,11 %,/);
+    // 33 % is as light as in the other maps: 0 to 282 % for all three.
+    assert.match(await map.locator('caption').textContent(), /0 % \(lightest\) to 282 % \(darkest\)$/);
+    assert.equal(await map.locator('td.shade-1', {hasText: '33 %'}).count(), 9);
+    const front = page.locator('#section-3 figure.chart');
+    await front.locator('.plot').focus();
+    await page.keyboard.press('Home');
+    assert.match(
+      await front.locator('[aria-live]').textContent(),
+      /^bandwidth [\d.]+ GB\/s, batch 64\. offload\/eager\. peak of the fullest memory 4\.704 GiB\. throughput .* samples\/s/,
+    );
+    await shot(page, 'sweep-light');
+    await page.emulateMedia({colorScheme: 'dark'});
+    await settled(page);
+    await shot(page, 'sweep-dark');
+    await close();
+  },
 };
 
 const chainOf = (stages) => `scenario: long
@@ -418,6 +463,7 @@ const files = {
       ),
     ),
   ),
+  links: sweepReport('links', join(root, 'scenarios/sweeps/vgg19-links.yaml')),
   hostile: report('hostile', written('hostile.yaml', kHostile)),
   examples: written(
     'examples.html',

@@ -1,6 +1,8 @@
 #include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
+#include "report/html_page.hpp"
+#include "report/html_sweep.hpp"
 #include "scenario/sweep_export.hpp"
 
 #include <memory>
@@ -16,10 +18,11 @@ constexpr const char* kExamples =
     "A row a run, in the order of the points: how it ended, its metrics, the values of its point.\n"
     "Examples:\n"
     "  plimsoll export links.sqlite --csv links.csv\n"
-    "  plimsoll export links.sqlite --jsonl - | head -1";
+    "  plimsoll export links.sqlite --jsonl - | head -1\n"
+    "  plimsoll export links.sqlite --html links.html";
 
 struct ExportArguments {
-  std::string results, csv, jsonl;
+  std::string results, csv, jsonl, html;
 };
 
 /// `-` is standard output, which gets the rows as they come; a file is written whole or not at all.
@@ -32,11 +35,20 @@ void write(const Database& results, const std::string& target,
 }
 
 int run(const ExportArguments& arguments) {
-  if (arguments.csv.empty() && arguments.jsonl.empty())
-    refuse("plimsoll export", "nothing to write; expected --csv or --jsonl");
+  if (arguments.csv.empty() && arguments.jsonl.empty() && arguments.html.empty())
+    refuse("plimsoll export", "nothing to write; expected --csv, --jsonl or --html");
+  check_html_name(arguments.html);
+  check_distinct_files({{"RESULTS", arguments.results},
+                        {"--csv", arguments.csv},
+                        {"--jsonl", arguments.jsonl},
+                        {"--html", arguments.html}});
+  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const Database results(arguments.results, Database::Mode::read_only);
   if (!arguments.csv.empty()) write(results, arguments.csv, export_sweep_csv);
   if (!arguments.jsonl.empty()) write(results, arguments.jsonl, export_sweep_jsonl);
+  if (!arguments.html.empty())
+    write_whole_file(arguments.html,
+                     html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
   return kExitFine;
 }
 
@@ -51,6 +63,11 @@ Command export_command(CLI::App& program) {
   command->add_option("--csv", arguments->csv, "as CSV; `-` is standard output")->type_name("FILE");
   command->add_option("--jsonl", arguments->jsonl, "as JSON lines; `-` is standard output")
       ->type_name("FILE");
+  command
+      ->add_option("--html", arguments->html,
+                   "as one page that opens offline: heat maps, front, best points")
+      ->type_name("FILE")
+      ->check(expect_file_name);
   return {command, [arguments] { return run(*arguments); }};
 }
 

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <map>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -42,6 +44,23 @@ std::string problem_with_word(const std::string& word, std::span<const std::stri
   const std::string hint = did_you_mean(word, words);
   return fmt::format("found `{}`; expected one of {}{}{}", word, fmt::join(words, ", "),
                      hint.empty() ? "" : "; ", hint);
+}
+
+void check_html_name(const std::string& name) {
+  if (name == "-")
+    refuse("--html", "found `-`; expected the name of a file, such as `report.html`");
+}
+
+void check_distinct_files(std::initializer_list<NamedFile> files) {
+  std::map<std::filesystem::path, const char*> taken;
+  for (const auto& [option, name] : files) {
+    if (name.empty() || name == "-") continue;
+    const auto path = std::filesystem::absolute(name).lexically_normal();
+    const auto [first, is_fresh] = taken.emplace(path, option);
+    if (!is_fresh)
+      refuse(option,
+             fmt::format("`{}` is the file of {}; expected another one", name, first->second));
+  }
 }
 
 }  // namespace plimsoll

@@ -6,6 +6,7 @@
 #include "report/style.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,17 @@ void print_diagnostics(std::span<const Diagnostic> diagnostics);
 [[nodiscard]] inline std::string expect_file_name(const std::string& name) {
   return name.empty() ? "expected the name of a file" : "";
 }
+
+/// Throws an InputError for `-`: a page is for a browser, not for standard output.
+void check_html_name(const std::string& name);
+
+/// A file that a command writes, or reads, by the option that names it.
+struct NamedFile {
+  const char* option;
+  std::string name;  ///< empty: none; `-`: standard output
+};
+/// Throws an InputError where two are the same: what one has written, another would overwrite.
+void check_distinct_files(std::initializer_list<NamedFile> files);
 
 /// Gathers what is wrong with several inputs, so that all is said at once.
 class Complaints {

@@ -10,8 +10,6 @@
 #include "scenario/run.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -69,8 +67,7 @@ Overrides overrides_of(const RunArguments& arguments) {
 }
 
 void check_files(const RunArguments& arguments) {
-  if (arguments.html == "-")
-    refuse("--html", "found `-`; expected the name of a file, such as `report.html`");
+  check_html_name(arguments.html);
   if (!arguments.plan.empty() && !arguments.policies.empty())
     refuse("--plan", "a plan leaves nothing to a policy; expected it without --policy");
   if (!arguments.plan.empty() && arguments.scenarios.size() != 1)
@@ -79,23 +76,6 @@ void check_files(const RunArguments& arguments) {
   if (!arguments.plan_out.empty() && arguments.scenarios.size() != 1)
     refuse("--plan-out", fmt::format("expected one scenario and one policy; found {} scenarios",
                                      arguments.scenarios.size()));
-}
-
-/// What one output has written, another would overwrite.
-void check_outputs(const RunArguments& arguments) {
-  const std::pair<const char*, std::string> outputs[] = {{"--json", arguments.json},
-                                                         {"--html", arguments.html},
-                                                         {"--trace", arguments.trace},
-                                                         {"--plan-out", arguments.plan_out}};
-  std::map<std::filesystem::path, const char*> taken;
-  for (const auto& [option, name] : outputs) {
-    if (name.empty() || name == "-") continue;
-    const auto path = std::filesystem::absolute(name).lexically_normal();
-    const auto [first, is_fresh] = taken.emplace(path, option);
-    if (!is_fresh)
-      refuse(option,
-             fmt::format("`{}` is what {} writes; expected another file", name, first->second));
-  }
 }
 
 std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arguments,
@@ -179,7 +159,10 @@ bool says_no(const Outcome& outcome) {
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
   check_files(arguments);
-  check_outputs(arguments);
+  check_distinct_files({{"--json", arguments.json},
+                        {"--html", arguments.html},
+                        {"--trace", arguments.trace},
+                        {"--plan-out", arguments.plan_out}});
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;

@@ -1,6 +1,9 @@
+#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "progress.hpp"
+#include "report/html_page.hpp"
+#include "report/html_sweep.hpp"
 #include "report/sweep_report.hpp"
 #include "scenario/sweep_jobs.hpp"
 
@@ -21,13 +24,14 @@ constexpr const char* kExamples =
     "Examples:\n"
     "  plimsoll sweep links.yaml --out links.sqlite\n"
     "  plimsoll sweep links.yaml --out links.sqlite --resume --jobs 4\n"
+    "  plimsoll sweep links.yaml --out links.sqlite --html links.html\n"
     "  plimsoll sweep links.yaml --shard 0/2 --out part-0.sqlite        on one machine\n"
     "  plimsoll sweep links.yaml --shard 1/2 --out part-1.sqlite        on another\n"
     "  plimsoll sweep links.yaml --merge part-0.sqlite part-1.sqlite --out links.sqlite\n"
     "Exit codes: 0 every point has its row; 2 bad input.";
 
 struct SweepArguments {
-  std::string sweep, out, shard;
+  std::string sweep, out, shard, html;
   std::vector<std::string> merge;
   unsigned jobs = 0;
   bool resume = false, no_color = false;
@@ -59,6 +63,12 @@ void run_all(const SweepArguments& arguments, const Sweep& sweep) {
 int run(const SweepArguments& arguments) {
   if (!arguments.merge.empty() && (arguments.resume || !arguments.shard.empty()))
     refuse("--merge", "joins what was run; expected it without --resume and --shard");
+  check_html_name(arguments.html);
+  check_distinct_files(
+      {{"SWEEP", arguments.sweep}, {"--out", arguments.out}, {"--html", arguments.html}});
+  for (const std::string& part : arguments.merge)
+    check_distinct_files({{"--merge", part}, {"--html", arguments.html}});
+  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const Sweep sweep = load_sweep(arguments.sweep);
   print_diagnostics(sweep.warnings);
   if (arguments.merge.empty()) {
@@ -68,6 +78,9 @@ int run(const SweepArguments& arguments) {
     merge_sweep_results(sweep, parts, arguments.out);
   }
   const Database results(arguments.out, Database::Mode::read_only);
+  if (!arguments.html.empty())
+    write_whole_file(arguments.html,
+                     html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
   print(sweep_report(results, style_of_output(arguments.no_color)));
   return kExitFine;
 }
@@ -95,6 +108,11 @@ Command sweep_command(CLI::App& program) {
       ->add_option("--merge", arguments->merge,
                    "run nothing; join the results of all shards (*.tmp.* are left out)")
       ->type_name("PART...");
+  command
+      ->add_option("--html", arguments->html,
+                   "the results as one page that opens offline (docs/sweeps.md)")
+      ->type_name("FILE")
+      ->check(expect_file_name);
   command->add_flag("--no-color", arguments->no_color, "no colour on a terminal either");
   return {command, [arguments] { return run(*arguments); }};
 }

@@ -48,6 +48,10 @@ const kByUnit = {bytes, watts, joules, time, seconds: (value) => time(value * 1e
 // `unit` is that of a chart's data: bytes, seconds, joules, watts, share, or any other word, which is printed.
 export const quantity = (value, unit) =>
   kByUnit[unit] ? kByUnit[unit](value) : `${decimal(value)}${unit ? ' ' + unit : ''}`;
+// The same where a caption has the unit, unless it is one that goes with the size of the value.
+export const bare = (value, unit) => (kByUnit[unit] ? quantity(value, unit) : decimal(value));
+// What a caption says of a quantity: "throughput (samples/s)".
+export const captioned = (label, unit) => (unit && !kByUnit[unit] ? `${label} (${unit})` : label);
 
 // A moment on an axis that spans `span`: in the unit of the span, so that ticks read alike.
 export function moment(picoseconds, span) {

@@ -1,27 +1,29 @@
 // A quantity over two paths of a sweep: a table whose cells are shaded, so that it is read by eye, by keys and without colour alike.
 import {el} from './dom.js';
-import {quantity} from './format.js';
+import {bare, captioned, quantity} from './format.js';
 
 const kShades = 9;
-const kManyColumns = 14;
+const kManyColumns = 8;
 
-// section: {x: {label, values}, y: {label, values}, unit, low_is_good, log?, cells: [[number | null]], texts?: [[text]]}
+// section: {x: {label, values}, y: {label, values}, unit, low_is_good, unranked?, log?, range?: [least, most], cells: [[number | null]], texts?: [[text]]}
 export function heatmapSection(section) {
   const known = section.cells.flat().filter((value) => value !== null);
   const scale = section.log && known.every((value) => value > 0) ? Math.log : (value) => value;
-  const least = Math.min(...known),
-    most = Math.max(...known),
-    best = section.low_is_good ? least : most;
+  const [least, most] = section.range ?? [Math.min(...known), Math.max(...known)],
+    best = section.low_is_good ? Math.min(...known) : Math.max(...known);
+  const shades = known.length
+    ? `; ${quantity(least, section.unit)} (lightest) to ${quantity(most, section.unit)} (darkest)`
+    : '';
   const shade = (value) =>
     most === least ? 0 : Math.round(((scale(value) - scale(least)) / (scale(most) - scale(least))) * (kShades - 1));
   const cellOf = (value, text) => {
     if (value === null) return el('td', {class: 'none', tabindex: '-1'}, text || 'none');
-    const isBest = value === best;
+    const isBest = value === best && !section.unranked;
     return el(
       'td',
       {class: `shade-${shade(value)}${isBest ? ' best' : ''}`, tabindex: '-1'},
       isBest ? '\u2605 ' : '',
-      text || quantity(value, section.unit),
+      text || bare(value, section.unit),
     );
   };
   const table = el(
@@ -30,7 +32,7 @@ export function heatmapSection(section) {
     el(
       'caption',
       {},
-      `${section.what}: ${section.x.label} to the right, ${section.y.label} down; ${quantity(least, section.unit)} (lightest) to ${quantity(most, section.unit)} (darkest)`,
+      `${captioned(section.what, section.unit)}: ${section.x.label} to the right, ${section.y.label} down${shades}`,
     ),
     el(
       'thead',

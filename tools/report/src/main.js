@@ -32,6 +32,16 @@ function sectionOf(section, i) {
   return element;
 }
 
+// Maps of one quantity stand together, below one link.
+function linksTo(sections) {
+  const isMapLike = (one, other) => one.kind === 'heatmap' && other?.kind === 'heatmap' && one.what === other.what;
+  return sections.flatMap((section, i) => {
+    if (isMapLike(section, sections[i - 1])) return [];
+    const name = isMapLike(section, sections[i + 1]) ? section.heading.split(':')[0] : section.heading;
+    return [el('a', {href: `#section-${i}`}, name)];
+  });
+}
+
 function main() {
   const data = JSON.parse(document.getElementById('data').textContent);
   const report = document.getElementById('report');
@@ -40,7 +50,7 @@ function main() {
     return;
   }
   document.title = data.title;
-  const links = data.sections.map((section, i) => el('a', {href: `#section-${i}`}, section.heading));
+  const links = linksTo(data.sections);
   report.replaceChildren(
     el(
       'header',

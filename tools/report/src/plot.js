@@ -48,7 +48,7 @@ export function zoomButtons(group) {
 
 // spec: {name, height, group, axes: {x, y, right?}, right?: room on the right, paint(u, c), read(x, y, u) -> {lines: [text]} or null,
 //        stop(at, dx, dy, range) -> {x, y}, from {x, y} or undefined}
-// axis: {format(value, span), size?, distr?, grid?, incrs?, splits?, space?}, and of those that stand upright {range(), dir?}
+// axis: {format(value, span), size?, distr?, grid?, incrs?, splits?, space?, filter?}, and of those that stand upright {range(), dir?}
 export class Plot {
   constructor(host, spec) {
     this.spec = spec;
@@ -94,6 +94,7 @@ export class Plot {
       ...(it.incrs ? {incrs: it.incrs} : {}),
       ...(it.splits ? {splits: it.splits} : {}),
       ...(it.space ? {space: it.space} : {}),
+      ...(it.filter ? {filter: it.filter} : {}),
     });
     const nothing = {paths: () => null, points: {show: false}};
     const list = [{...axis('x', 2, axes.x), size: 30}, axis('y', 3, axes.y)];

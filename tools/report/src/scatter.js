@@ -1,7 +1,7 @@
 // Points in two quantities, those that nothing beats joined by a line: a Pareto front. Each is named, and each is reached by keys.
 import {disclosure, el} from './dom.js';
-import {quantity} from './format.js';
-import {Group, Plot} from './plot.js';
+import {bare, captioned, quantity} from './format.js';
+import {Group, kByteIncrements, Plot} from './plot.js';
 import {dataTable} from './table.js';
 import {ink} from './theme.js';
 
@@ -41,6 +41,11 @@ function rangeOf(values, log) {
   return [Math.min(0, least), most > 0 ? most * 1.08 : 1];
 }
 
+const kMostNames = 12;
+
+// Of a logarithmic axis 1, 2, 5, 10, 20, ... have their names.
+const roundOnes = (u, splits) => splits.map((value) => (/^[125]e/.test(value.toExponential()) ? value : null));
+
 // Points at one place are named together, by the first of them.
 function labelsOf(points) {
   const firsts = new Map(),
@@ -60,8 +65,16 @@ function labelsOf(points) {
 export function scatterSection(section) {
   const points = [...section.points].sort((a, b) => a.x - b.x || a.y - b.y);
   if (!points.length) return el('p', {class: 'dim'}, 'no configuration is feasible');
-  const series = [...new Set(points.map((point) => point.series))];
-  const element = el('figure', {class: 'chart'}, el('figcaption', {}, `${section.y.label} against ${section.x.label}`));
+  const series = [...new Set(points.map((point) => point.series))].sort(); // alike in all charts of a page
+  const element = el(
+    'figure',
+    {class: 'chart'},
+    el(
+      'figcaption',
+      {},
+      `${captioned(section.y.label, section.y.unit)} against ${captioned(section.x.label, section.x.unit)}`,
+    ),
+  );
   const group = new Group(
     rangeOf(
       points.map((point) => point.x),
@@ -83,14 +96,19 @@ export function scatterSection(section) {
     return best;
   };
   let chosen = -1;
-  const axis = (it) => ({format: (value) => quantity(value, it.unit), distr: it.log ? 3 : 1});
-  const longest = Math.max(...points.map((point) => quantity(point.y, section.y.unit).length));
+  const axis = (it) => ({
+    format: (value) => bare(value, it.unit),
+    distr: it.log ? 3 : 1,
+    ...(it.log ? {filter: roundOnes} : {}),
+    ...(it.unit === 'bytes' && !it.log ? {incrs: kByteIncrements} : {}),
+  });
+  const longest = Math.max(...points.map((point) => bare(point.y, section.y.unit).length));
   const labels = labelsOf(points.filter((point) => point.best));
   new Plot(element, {
     name: `${section.heading}: ${section.y.label} against ${section.x.label}. Left and right move from point to point.`,
     height: 340,
     group,
-    axes: {x: axis(section.x), y: {...axis(section.y), size: 24 + 7 * longest, range: () => yRange}},
+    axes: {x: {...axis(section.x), space: () => 90}, y: {...axis(section.y), size: 24 + 7 * longest, range: () => yRange}},
     paint(u, c) {
       const scale = devicePixelRatio || 1,
         at = (point) => [u.valToPos(point.x, 'x', true), u.valToPos(point.y, 'y', true)];
@@ -101,6 +119,7 @@ export function scatterSection(section) {
       c.stroke();
       c.font = `${12 * scale}px system-ui, sans-serif`;
       c.textBaseline = 'middle';
+      const written = []; // a name that would lie over another one is left to the pointer
       for (const point of points) {
         const k = series.indexOf(point.series) % kShapes.length,
           [x, y] = at(point);
@@ -110,9 +129,14 @@ export function scatterSection(section) {
         shape(c, kShapes[k], x, y, (point.best ? 6 : 4.5) * scale);
         c.globalAlpha = 1;
         const label = labels.get(point);
-        if (!label) continue;
+        if (!label || written.length === kMostNames) continue;
+        const width = c.measureText(label).width,
+          isRight = x + width + 12 * scale > u.bbox.left + u.bbox.width,
+          begin = isRight ? x - 10 * scale - width : x + 10 * scale,
+          end = begin + width + 6 * scale;
+        if (written.some((it) => begin < it.end && it.begin < end && Math.abs(it.y - y) < 14 * scale)) continue;
+        written.push({begin, end, y});
         c.fillStyle = ink().text;
-        const isRight = x + c.measureText(label).width + 12 * scale > u.bbox.left + u.bbox.width;
         c.textAlign = isRight ? 'right' : 'left';
         c.fillText(label, x + (isRight ? -10 : 10) * scale, y - 9 * scale);
       }

@@ -1,0 +1,39 @@
+/// What came out of a sweep in a few numbers: how the runs ended, and the best point by each
+/// metric. Internal to this floor.
+#pragma once
+
+#include "scenario/sweep_results.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+struct SweepSummary {
+  struct Ending {
+    std::string status;
+    std::int64_t runs = 0;
+    std::int64_t point = 0;  ///< the first that ended so
+    std::string message;     ///< of that point
+  };
+  struct Best {
+    std::string metric, value;  ///< "peak of hbm", "7.8 GiB"
+    std::int64_t point = 0;     ///< of equally good ones the first
+    std::string policy;
+    std::vector<std::string> values;  ///< of `paths`
+  };
+  SweepIdentity identity;
+  std::vector<std::string> paths;  ///< all variables but the policy
+  std::vector<Ending> endings;     ///< `ok` first, then the most frequent
+  std::vector<Best> bests;         ///< of metrics that any run has
+};
+
+/// Of a file of results, finished or not. Throws InputError for a file that is none. O(runs log
+/// runs).
+[[nodiscard]] SweepSummary summarize_sweep(const Database& results);
+
+/// "24 runs", "3 runs of shard 0/2, 9 to go".
+[[nodiscard]] std::string progress_of(const SweepIdentity& identity);
+
+}  // namespace plimsoll
