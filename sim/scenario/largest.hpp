@@ -6,7 +6,8 @@
 /// - Where those hold up to some candidate and not beyond, the gap behind the last that holds is
 ///   bisected, and the `neighbours` that follow the answer are tried. If none of them holds either,
 ///   the response is taken for monotone, and the answer stands.
-/// - Else, and where no sample holds, a bisection could end at any of its borders; so all candidates
+/// - Else, and where no sample holds, a bisection could end at any of its borders; so all
+/// candidates
 ///   are tried, and the answer is exact (of more than `scan` that many, evenly spaced, and then the
 ///   gap behind the last that holds by bisection).
 /// The holes, runs of candidates before the answer that do not hold, are part of the answer, as far

@@ -35,17 +35,12 @@ bool is_carried(const CapacityAnswer& answer) {
   });
 }
 
-void check_outputs(const CapacityArguments& arguments) {
-  if (arguments.html == "-")
-    refuse("--html", "found `-`; expected the name of a file, such as `plan.html`");
-  if (!arguments.html.empty() && arguments.html == arguments.json)
-    refuse("--html", "the page and the JSON would be one file; expected two names");
-}
-
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const CapacityArguments& arguments) {
   const std::filesystem::path path = arguments.plan;
-  check_outputs(arguments);
+  check_html_name(arguments.html);
+  check_distinct_files({{"--json", arguments.json}, {"--html", arguments.html}},
+                       {{"PLAN", arguments.plan}});
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const CapacityReport report =
       plan_capacity(load_capacity_plan(path), path.parent_path(), arguments.jobs);

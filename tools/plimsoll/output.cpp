@@ -51,15 +51,20 @@ void check_html_name(const std::string& name) {
     refuse("--html", "found `-`; expected the name of a file, such as `report.html`");
 }
 
-void check_distinct_files(std::initializer_list<NamedFile> files) {
+void check_distinct_files(const std::vector<NamedFile>& written,
+                          const std::vector<NamedFile>& read) {
+  const auto path_of = [](const NamedFile& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file.name));
+  };
   std::map<std::filesystem::path, const char*> taken;
-  for (const auto& [option, name] : files) {
-    if (name.empty() || name == "-") continue;
-    const auto path = std::filesystem::absolute(name).lexically_normal();
-    const auto [first, is_fresh] = taken.emplace(path, option);
-    if (!is_fresh)
-      refuse(option,
-             fmt::format("`{}` is the file of {}; expected another one", name, first->second));
+  for (const NamedFile& file : read)
+    if (!file.name.empty()) taken.emplace(path_of(file), file.option);
+  for (const NamedFile& file : written) {
+    if (file.name.empty() || file.name == "-") continue;
+    const auto [first, is_fresh] = taken.emplace(path_of(file), file.option);
+    if (!is_fresh && !std::filesystem::is_character_file(file.name))
+      refuse(file.option,
+             fmt::format("`{}` is the file of {}; expected another one", file.name, first->second));
   }
 }
 

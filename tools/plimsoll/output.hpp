@@ -44,8 +44,10 @@ struct NamedFile {
   const char* option;
   std::string name;  ///< empty: none; `-`: standard output
 };
-/// Throws an InputError where two are the same: what one has written, another would overwrite.
-void check_distinct_files(std::initializer_list<NamedFile> files);
+/// Throws an InputError where two of `written` are the same, or one of them is among `read`: what
+/// one has written, another would overwrite.
+void check_distinct_files(const std::vector<NamedFile>& written,
+                          const std::vector<NamedFile>& read = {});
 
 /// Gathers what is wrong with several inputs, so that all is said at once.
 class Complaints {

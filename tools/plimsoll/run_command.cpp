@@ -159,10 +159,13 @@ bool says_no(const Outcome& outcome) {
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
   check_files(arguments);
+  std::vector<NamedFile> read{{"--plan", arguments.plan}};
+  for (const std::string& scenario : arguments.scenarios) read.push_back({"SCENARIO", scenario});
   check_distinct_files({{"--json", arguments.json},
                         {"--html", arguments.html},
                         {"--trace", arguments.trace},
-                        {"--plan-out", arguments.plan_out}});
+                        {"--plan-out", arguments.plan_out}},
+                       read);
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
