@@ -108,4 +108,22 @@ TEST_CASE("offload oracles: the homogeneous sweep over budgets") {
   }
 }
 
+TEST_CASE(
+    "copies of one direction share it on a half-duplex fair link that is faster the other way") {
+  // Four times 10 MB at 1 GB/s out are 40 ms, however many are under way; back, at 100 GB/s, 0.4
+  // ms.
+  const std::string platform =
+      "platform: p\nmemories: {hbm: {capacity: unlimited}, dram: {capacity: unlimited}}\n"
+      "processors: {gpu: {memory: hbm}}\n"
+      "links: {pcie: {between: [hbm, dram], bandwidth: {to_dram: 1 GB/s, to_hbm: 100 GB/s}, "
+      "duplex: half, sharing: fair}}\n";
+  std::string chain = "workload: w\ninput: 0 B\nchain:\n";
+  for (int s = 1; s <= 6; ++s)
+    chain += "  - {name: s" + std::to_string(s) +
+             ", forward: 0 s, backward: 0 s, output: 0 B, saved: " + (s <= 4 ? "10 MB" : "1 MB") +
+             "}\n";
+  const json run = test::run_scenario(platform, chain, "{name: offload/prefix, stages: 4}");
+  CHECK(run.at("makespan_s") == 0.0404);
+}
+
 }  // namespace plimsoll
