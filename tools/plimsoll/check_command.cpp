@@ -39,23 +39,54 @@ int exit_code_of(const std::vector<CheckedSuite>& suites) {
   return std::ranges::any_of(suites, &CheckedSuite::failed) ? kExitSaysNo : kExitFine;
 }
 
+/// For machines, that read no standard error: a suite with one run that could not be made.
+CheckedSuite unread_suite(const std::filesystem::path& path, const InputError& error) {
+  CheckedRun run;
+  run.scenario = path.filename().string();
+  run.policy = "the suite";
+  run.problems.assign(error.diagnostics().begin(), error.diagnostics().end());
+  run.where = run.problems.front().where;
+  run.verdict = CheckedRun::Verdict::could_not_run;
+  CheckedSuite suite;
+  suite.name = path.stem().string();
+  suite.path = path;
+  suite.runs.push_back(std::move(run));
+  return suite;
+}
+
+void check_files(const CheckArguments& arguments) {
+  std::vector<NamedFile> read;
+  for (const std::string& suite : arguments.suites) read.push_back({"SUITE", suite});
+  check_distinct_files({{"--junit", arguments.junit}}, read);
+}
+
 /// Suites that cannot be read keep none of the others from being checked.
 int run(const CheckArguments& arguments) {
+  check_files(arguments);
   Complaints complaints;
-  std::vector<CheckedSuite> suites;
+  std::vector<CheckedSuite> suites, unread;
   for (const std::string& path : arguments.suites)
-    complaints.gather([&] { suites.push_back(check_suite(path, arguments.options)); });
+    complaints.gather([&] {
+      try {
+        suites.push_back(check_suite(path, arguments.options));
+      } catch (const InputError& error) {
+        unread.push_back(unread_suite(path, error));
+        throw;
+      }
+    });
+  std::vector<CheckedSuite> all = suites;
+  all.insert(all.end(), unread.begin(), unread.end());
   if (!arguments.junit.empty() && arguments.junit != "-")
-    write_whole_file(arguments.junit, junit_report(suites));
+    write_whole_file(arguments.junit, junit_report(all));
   if (arguments.junit == "-") {
-    print(junit_report(suites));
+    print(junit_report(all));
   } else {
     const Style style = style_of_output(arguments.no_color);
     for (std::size_t i = 0; i < suites.size(); ++i)
       print((i > 0 ? "\n" : "") + suite_report(suites[i], style));
   }
   if (!arguments.annotations.empty())
-    for (const CheckedSuite& suite : suites) print(github_annotations(suite));
+    for (const CheckedSuite& suite : all) print(github_annotations(suite));
   complaints.throw_if_any();
   return exit_code_of(suites);
 }
