@@ -47,9 +47,9 @@ TEST_CASE("hybrid/best keeps to its budget on networks and is the fastest of its
   }
 }
 
-TEST_CASE("hybrid/best is judged by execution where nothing that fits can claim its time") {
-  // At 70 % only rules that move single tensors fit, and copies that share a fair link claim
-  // nothing.
+TEST_CASE("hybrid/best is judged by execution where nothing that fits can work out its time") {
+  // At 70 % only rules that move single tensors fit, and of copies that share a fair link only an
+  // execution can tell.
   Platform platform = test::library_platform("v100-pcie-16gb");
   for (Link& link : platform.links) link.sharing = Sharing::fair;
   const Workload workload =
@@ -66,14 +66,11 @@ TEST_CASE("hybrid/best is judged by execution where nothing that fits can claim 
   test::require_claims_hold(it);
   CHECK(it.plan.claims.optimal == false);
   CHECK(it.peak(hbm) <= budget);
-  int unclaimed = 0;
   for (const char* policy : {"offload/autoswap", "offload/capuchin"}) {
     const test::Played other = played(policy);
-    unclaimed += other.plan.claims.makespan ? 0 : 1;
     if (other.execution.status == RunStatus::ok)
       CHECK(it.execution.makespan <= other.execution.makespan);
   }
-  CHECK(unclaimed > 0);
 }
 
 }  // namespace plimsoll
