@@ -4,6 +4,7 @@
 #include "platform/platform_layers.hpp"
 #include "scenario/memo.hpp"
 #include "scenario/search_path.hpp"
+#include "workload/onnx_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -468,7 +469,7 @@ class ScenarioReader {
                                   .trained = fields->trained,
                                   .trained_from = fields->trained_from};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
-    if (fields->model && fields->model->value.ends_with(".onnx"))
+    if (fields->model && is_onnx_path(fields->model->value))
       diagnostics_.error(
           fields->model->where,
           fmt::format("`{}` is an ONNX file, and `model` takes a network of YAML", named->value),

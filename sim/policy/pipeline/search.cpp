@@ -1,3 +1,4 @@
+#include "platform/without_limits.hpp"
 #include "policy/claims.hpp"
 #include "policy/left_out.hpp"
 #include "policy/pipeline/device_limits.hpp"
@@ -124,11 +125,6 @@ class PipelineSearch {
   }
 
  private:
-  static Platform without_limits(Platform platform) {
-    for (Memory& memory : platform.memories) memory.capacity = Bytes::unlimited();
-    return platform;
-  }
-
   MemoryId memory(std::size_t device) const { return problem_.platform[devices_[device]].memory; }
 
   void refuse_too_many_tasks(const PipelineParameters& it) const {
