@@ -1,6 +1,7 @@
 #include "policy/judged_claims.hpp"
 
 #include "base/dense_id.hpp"
+#include "policy/claims.hpp"
 
 namespace plimsoll {
 
@@ -12,6 +13,11 @@ bool claim_by_judge(Plan& plan, const Problem& problem, MemoryId memory) {
   plan.claims.makespan = judgement.makespan;
   plan.claims.peak = {{memory, judgement.peak[index(memory)]}};
   return true;
+}
+
+void claim_or_judge(Plan& plan, const Problem& problem, MemoryId memory) {
+  plan.claims = claims_of(plan, problem);
+  claim_by_judge(plan, problem, memory);
 }
 
 }  // namespace plimsoll

@@ -5,9 +5,12 @@
 
 namespace plimsoll {
 
-/// Where `plan` claims no makespan (copies share a link, an allocator breaks up) and the problem has
-/// a judge that sees it end: claims the makespan and the peak of `memory` that the judge saw.
+/// Where `plan` claims no makespan (copies share a link, an allocator breaks up) and the problem
+/// has a judge that sees it end: claims the makespan and the peak of `memory` that the judge saw.
 /// Whether it claims a makespan then. O(steps log steps).
 bool claim_by_judge(Plan& plan, const Problem& problem, MemoryId memory);
+
+/// What `plan` claims of itself (policy/claims.hpp); where that is no makespan, what the judge saw.
+void claim_or_judge(Plan& plan, const Problem& problem, MemoryId memory);
 
 }  // namespace plimsoll

@@ -1,4 +1,3 @@
-#include "policy/claims.hpp"
 #include "policy/judged_claims.hpp"
 #include "policy/offload/storage.hpp"
 #include "policy/registry.hpp"
@@ -47,8 +46,7 @@ Planned plan_all(const Problem& problem, const OffloadParameters& parameters) {
   }
   steps.optimize(stream);
   Plan plan = builder.finish();
-  plan.claims = claims_of(plan, problem);
-  claim_by_judge(plan, problem, offload_memories(problem, parameters).home);
+  claim_or_judge(plan, problem, offload_memories(problem, parameters).home);
   return plan;
 }
 

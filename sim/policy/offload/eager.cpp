@@ -1,4 +1,3 @@
-#include "policy/claims.hpp"
 #include "policy/judged_claims.hpp"
 #include "policy/offload/storage.hpp"
 #include "policy/registry.hpp"
@@ -75,8 +74,7 @@ class EagerPlanner {
 
 Planned plan_eager(const Problem& problem, const EagerParameters& parameters) {
   Plan plan = EagerPlanner(problem, parameters).run();
-  plan.claims = claims_of(plan, problem);
-  claim_by_judge(plan, problem, offload_memories(problem, parameters).home);
+  claim_or_judge(plan, problem, offload_memories(problem, parameters).home);
   return plan;
 }
 

@@ -1,9 +1,8 @@
 #include "policy/offload/offload_sequence.hpp"
 
 #include "base/dense_id.hpp"
-#include "policy/claims.hpp"
-#include "policy/judged_claims.hpp"
 #include "policy/copy_time.hpp"
+#include "policy/judged_claims.hpp"
 #include "policy/stage_steps.hpp"
 #include "workload/cost_model.hpp"
 
@@ -150,8 +149,7 @@ Plan plan_of(const Problem& problem, const OffloadMemories& memories,
              std::span<const OffloadAction> sequence, const OffloadOptions& options,
              const std::string& policy) {
   Plan plan = SequenceBuilder(problem, memories, options, policy).run(sequence);
-  plan.claims = claims_of(plan, problem);
-  claim_by_judge(plan, problem, memories.home);
+  claim_or_judge(plan, problem, memories.home);
   return plan;
 }
 
