@@ -71,6 +71,6 @@ report_page() {
   phase "building the page of the HTML reports"
   mkdir -p "$logs"
   cmake --build "build/$1" --target report >"$log" 2>&1 </dev/null && return
-  [[ ! -f build/$1/tools/report/work/installed ]] || fail "the page of the HTML reports does not build; the log is ${log#"$root"/}"
+  [[ ! -f build/$1/tools/report/npm/installed ]] || fail "the page of the HTML reports does not build; the log is ${log#"$root"/}"
   skipped "the page of the HTML reports: npm could not install its modules; the log is ${log#"$root"/}"
 }
