@@ -1,5 +1,7 @@
 #include "platform/platform_layers.hpp"
 
+#include "base/gather.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -25,7 +27,7 @@ std::optional<Node> find_extended(const Node& name, const std::vector<Node>& lay
   try {
     if (resolver) found = resolver({name.scalar(), name.where()});
   } catch (const InputError& error) {
-    for (const Diagnostic& d : error.diagnostics()) diagnostics.error(d.where, d.message, d.hint);
+    take_errors(diagnostics, error);
     return std::nullopt;
   }
   if (!found) {

@@ -1,5 +1,6 @@
 #include "scenario/scenario.hpp"
 
+#include "base/gather.hpp"
 #include "platform/platform_file.hpp"
 #include "platform/platform_layers.hpp"
 #include "scenario/memo.hpp"
@@ -187,9 +188,9 @@ class ScenarioReader {
     replace(spec_.platform, Target::platform);
     replace(spec_.workload, Target::workload);
     replace(spec_.policy, Target::policy);
-    if (!spec_.policy.is_null()) guarded([&] { read_policies(); });
-    if (!spec_.platform.is_null()) guarded([&] { read_platform_part(); });
-    if (!spec_.workload.is_null()) guarded([&] { read_workload_part(); });
+    if (!spec_.policy.is_null()) gather(diagnostics_, [&] { read_policies(); });
+    if (!spec_.platform.is_null()) gather(diagnostics_, [&] { read_platform_part(); });
+    if (!spec_.workload.is_null()) gather(diagnostics_, [&] { read_workload_part(); });
     read_expectation();
     diagnostics_.throw_if_errors();
     if (scenario_.expect && !overrides_.is_held_to_expectation)
@@ -220,16 +221,6 @@ class ScenarioReader {
     scenario_.expect = std::move(spec_.expect);
   }
 
-  /// Files that are named have errors of their own: collected with all the others.
-  void guarded(auto part) {
-    try {
-      part();
-    } catch (const InputError& error) {
-      for (const Diagnostic& d : error.diagnostics())
-        if (d.severity == Severity::error) diagnostics_.error(d.where, d.message, d.hint);
-    }
-  }
-
   void gather_assignments() {
     const auto add = [&](const std::string& path, const Location& where, Node value) {
       if (auto assignment = resolve(path, where, std::move(value), diagnostics_))
@@ -240,7 +231,7 @@ class ScenarioReader {
     int number = 0;
     for (const auto& assignment : overrides_.set) {
       const std::string origin = fmt::format("--set #{}", ++number);
-      guarded([&] {
+      gather(diagnostics_, [&] {
         add(assignment.first, Location{origin, 0, 0}, parse_value(assignment.second, origin));
       });
     }
@@ -544,6 +535,14 @@ Scenario load_scenario(const std::filesystem::path& path, const Overrides& overr
 Scenario read_scenario(const Node& document, const std::filesystem::path& folder,
                        const Overrides& overrides, ScenarioMemo* memo) {
   return ScenarioReader(document, folder, overrides, memo).run();
+}
+
+std::optional<std::string> policy_parameter_of(const std::string& path) {
+  Diagnostics told_where_it_is_set;
+  const auto assignment = resolve(path, {}, {}, told_where_it_is_set);
+  if (!assignment || assignment->target != Target::policy || assignment->path.empty())
+    return std::nullopt;
+  return assignment->path.substr(0, assignment->path.find('.'));
 }
 
 std::string scenario_schema() {

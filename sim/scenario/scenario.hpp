@@ -54,6 +54,10 @@ struct Scenario {
 [[nodiscard]] Scenario read_scenario(const Node& document, const std::filesystem::path& folder,
                                      const Overrides& overrides = {}, ScenarioMemo* memo = nullptr);
 
+/// The parameter of policies that a path of `set` is for: `budget` of "policy.budget" and of
+/// "budget". Nothing for a path that sets anything else.
+[[nodiscard]] std::optional<std::string> policy_parameter_of(const std::string& path);
+
 [[nodiscard]] std::string scenario_schema();
 
 }  // namespace plimsoll

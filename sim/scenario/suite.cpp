@@ -1,5 +1,6 @@
 #include "scenario/suite.hpp"
 
+#include "base/gather.hpp"
 #include "scenario/search_path.hpp"
 
 #include <algorithm>
@@ -127,7 +128,7 @@ class SuiteReader {
     suite_.baseline = baseline_of(written);
     usual_.tolerance = with({}, written.tolerance);
     usual_.records_executions = written.plans;
-    for (const Node& item : written.scenarios) guarded([&] { read_item(item); });
+    for (const Node& item : written.scenarios) gather(diagnostics_, [&] { read_item(item); });
     refuse_repeated_names();
     diagnostics_.throw_if_errors();
     suite_.warnings = diagnostics_.warnings();
@@ -146,16 +147,6 @@ class SuiteReader {
     const Node* scenarios = document_.find("scenarios");
     if (scenarios != nullptr) written.scenarios = scenarios->items();
     return written;
-  }
-
-  /// Files that are named have errors of their own: collected with all the others.
-  void guarded(auto part) {
-    try {
-      part();
-    } catch (const InputError& error) {
-      for (const Diagnostic& d : error.diagnostics())
-        if (d.severity == Severity::error) diagnostics_.error(d.where, d.message, d.hint);
-    }
   }
 
   [[nodiscard]] std::optional<fs::path> baseline_of(const WrittenSuite& written) const {
@@ -196,7 +187,7 @@ class SuiteReader {
     std::error_code ignored;
     for (const fs::path& file : matches_of(path_.parent_path(), text)) {
       if (fs::equivalent(file, path_, ignored)) continue;
-      guarded([&] { add_file(item.where(), file); });
+      gather(diagnostics_, [&] { add_file(item.where(), file); });
       ++added;
     }
     if (added == 0) diagnostics_.error(item.where(), fmt::format("no file matches `{}`", text));
