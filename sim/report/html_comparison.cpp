@@ -2,8 +2,7 @@
 
 #include "report/run_comparison.hpp"
 #include "report/run_details.hpp"
-
-#include <fmt/format.h>
+#include "scenario/failure_words.hpp"
 
 namespace plimsoll {
 
@@ -14,14 +13,7 @@ using Cell = HtmlTable::Cell;
 Cell status_of(const RunResult& run) {
   Cell cell{status_text(run)};
   if (!is_ok(run)) cell.mark = HtmlTable::Mark::bad;
-  if (run.infeasible)
-    cell.hint = fmt::format("{}; the smallest budget that it could meet is {}", run.infeasible->why,
-                            to_text(run.infeasible->smallest_budget));
-  else if (run.oom)
-    cell.hint = fmt::format("{} asks for {} of {}, where {} are free", run.oom->step,
-                            to_text(run.oom->asked), run.oom->memory, to_text(run.oom->free));
-  else if (!run.cycle.empty())
-    cell.hint = "steps wait for each other";
+  cell.hint = why_it_failed(run);
   return cell;
 }
 

@@ -2,6 +2,7 @@
 
 #include "report/run_details.hpp"
 #include "report/text_table.hpp"
+#include "scenario/failure_words.hpp"
 
 #include <algorithm>
 
@@ -78,17 +79,14 @@ class Explanation {
 
   void tell_infeasible(const Infeasible& infeasible) {
     headline(fmt::format("no plan: {}", infeasible.why));
+    if (infeasible.smallest_budget.is_unlimited()) return;
     item(fmt::format("the smallest budget that it could meet in {} is {}",
                      scenario_.platform[infeasible.memory].name,
                      to_text(infeasible.smallest_budget)));
   }
 
   static std::string request(const OutOfMemory& oom) {
-    std::string text =
-        fmt::format("{} asks for {} of {}, of whose {} only {} are free", oom.step,
-                    to_text(oom.asked), oom.memory, to_text(oom.capacity), to_text(oom.free));
-    if (oom.largest_free_block != oom.free)
-      text += fmt::format(", the largest block of them {}", to_text(oom.largest_free_block));
+    std::string text = request_in_words(oom);
     if (oom.cache) text += cache_text(*oom.cache);
     if (oom.cache && oom.asked <= oom.largest_free_block)
       text += "; of the device it takes at least 20 MiB for a tensor above 1 MiB, 2 MiB for others";

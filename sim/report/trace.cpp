@@ -5,6 +5,7 @@
 #include "report/json_report.hpp"
 #include "report/series.hpp"
 #include "report/trace_sink.hpp"
+#include "scenario/failure_words.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -87,16 +88,14 @@ class RunTrace {
     const std::string status = status_text(result_);
     sink_.run(run_, fmt::format("{}: {}{}", result_.scenario, result_.policy,
                                 status == "ok" ? "" : fmt::format(" ({})", status)));
-    if (result_.infeasible) return sink_.instant(run_, Time{}, result_.infeasible->why);
+    if (result_.infeasible) return sink_.instant(run_, Time{}, failure_in_words(result_));
     const Topology topology(platform_);
     const Program program = lower(result_.plan, result_.step, platform_, topology);
     write_slices(program);
     write_memories(program);
     write_power(program);
-    if (result_.oom)
-      sink_.instant(run_, result_.execution.makespan,
-                    fmt::format("out of memory: {} asks for {} of {}", result_.oom->step,
-                                to_text(result_.oom->asked), result_.oom->memory));
+    if (const std::string failure = failure_in_words(result_); !failure.empty())
+      sink_.instant(run_, result_.execution.makespan, failure);
   }
 
  private:

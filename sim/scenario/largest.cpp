@@ -70,6 +70,7 @@ class Searcher {
 
   void scan() {
     if (candidates_ <= search_.scan) return try_all(0, candidates_);
+    is_cut_short_ = true;
     try_evenly(0, candidates_ - 1, search_.scan);
     if (last()) bisect(*last(), next_tried(*last()));
   }
@@ -110,6 +111,7 @@ class Searcher {
     const auto tried_behind = std::ranges::count_if(
         tried_, [&](const auto& it) { return !found.last || it.first > *found.last; });
     found.tried = tried_.size();
+    found.is_cut_short = is_cut_short_;
     found.is_proven = static_cast<std::size_t>(tried_behind) == behind;
     return found;
   }
@@ -118,6 +120,7 @@ class Searcher {
   const std::function<bool(std::size_t)>& holds_;
   const LastSearch& search_;
   std::map<std::size_t, bool> tried_;
+  bool is_cut_short_ = false;
 };
 
 }  // namespace

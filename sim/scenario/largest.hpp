@@ -32,6 +32,9 @@ struct LastFound {
   /// may be more between candidates that were not tried.
   std::vector<std::pair<std::size_t, std::size_t>> holes;
   std::size_t tried = 0;
+  /// The response is not monotone, and has more candidates than are scanned: another one, between
+  /// two that were tried, may be the last that holds.
+  bool is_cut_short = false;
   bool is_proven = false;  ///< all candidates behind `last` were tried (all at all, without one)
 };
 

@@ -130,14 +130,6 @@ Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
   return whole;
 }
 
-std::string parameters_as_written(const Node& policy) {
-  std::vector<std::string> parts;
-  for (const auto& [key, value] : policy.entries())
-    if (key.scalar() != "name")
-      parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 RunResult describe_run(const Scenario& scenario, std::string policy) {
   RunResult result;
   result.scenario = scenario.name;
@@ -236,8 +228,7 @@ std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
 
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                     ScenarioMemo* memo) {
-  RunResult result = describe_run(scenario, bound.name);
-  result.policy_parameters = parameters_as_written(policy);
+  RunResult result = run_to_make(scenario, policy);
   check_accumulation(scenario, policy, bound);
   const std::string step_key = step_key_of(scenario, bound);
   auto [workload, chain, saved_bytes] = recall_step(scenario, policy, bound, memo, step_key);
@@ -298,6 +289,25 @@ std::string as_written(const Node& node) {
   for (const auto& [key, value] : node.entries())
     parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
   return fmt::format(fmt::runtime(node.is_mapping() ? "{{{}}}" : "[{}]"), fmt::join(parts, ", "));
+}
+
+std::string policy_name(const Node& policy) {
+  const Node* name = policy.is_mapping() ? policy.find("name") : &policy;
+  return name != nullptr && name->is_scalar() ? name->scalar() : std::string();
+}
+
+std::string parameters_as_written(const Node& policy) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : policy.entries())
+    if (key.scalar() != "name")
+      parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+RunResult run_to_make(const Scenario& scenario, const Node& policy) {
+  RunResult result = describe_run(scenario, policy_name(policy));
+  result.policy_parameters = parameters_as_written(policy);
+  return result;
 }
 
 const char* status_text(const RunResult& result) {

@@ -43,6 +43,15 @@ struct RunResult {
 /// "offload/eager (distance: 2)".
 [[nodiscard]] std::string label_of(const RunResult& result);
 
+/// The name of a policy as it is written, alone or with parameters; empty where there is none.
+[[nodiscard]] std::string policy_name(const Node& policy);
+
+/// Its parameters, as RunResult::policy_parameters has them.
+[[nodiscard]] std::string parameters_as_written(const Node& policy);
+
+/// What is known of a run before it is made: whose it is, and on what.
+[[nodiscard]] RunResult run_to_make(const Scenario& scenario, const Node& policy);
+
 /// The run of one policy of the scenario. Throws InputError for parameters that do not fit. `memo`
 /// is that with which the scenario was read, or nullptr.
 [[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy,

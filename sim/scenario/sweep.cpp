@@ -7,6 +7,12 @@
 namespace plimsoll {
 
 SweepPoint Sweep::point(std::size_t number) const {
+  SweepPoint point = varied(number);
+  derive(point);
+  return point;
+}
+
+SweepPoint Sweep::varied(std::size_t number) const {
   std::size_t place = conditions.empty() ? number : kept[number];
   std::vector<std::size_t> digits(axes.size());
   for (std::size_t a = axes.size(); a-- > 0; place /= axes[a].size())
@@ -20,10 +26,15 @@ SweepPoint Sweep::point(std::size_t number) const {
       point.texts.push_back(value.text);
     }
   }
+  return point;
+}
+
+void Sweep::derive(SweepPoint& point) const {
   for (const SweepFormula& formula : derived) {
     try {
-      point.values.push_back(formula.expression.evaluate(point.values));
-      point.texts.push_back(to_text(point.values.back()));
+      SweepValue value = formula.expression.evaluate(point.values);
+      point.texts.push_back(to_text(value));
+      point.values.push_back(std::move(value));
     } catch (const ExpressionError& problem) {
       throw InputError(
           {{Severity::error, formula.where,
@@ -32,7 +43,6 @@ SweepPoint Sweep::point(std::size_t number) const {
     point.assignments.emplace_back(Located<std::string>{formula.path, formula.where},
                                    node_at(point.texts.back(), formula.where));
   }
-  return point;
 }
 
 Sweep load_sweep(const std::filesystem::path& path) {

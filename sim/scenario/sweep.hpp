@@ -91,6 +91,11 @@ struct Sweep {
   /// Without what is searched. Throws InputError for a derived value that cannot be computed.
   /// O(variables).
   [[nodiscard]] SweepPoint point(std::size_t number) const;
+
+  /// The same in two steps: only what is varied; and what is derived from it, where those that come
+  /// before one that cannot be computed are there when it throws.
+  [[nodiscard]] SweepPoint varied(std::size_t number) const;
+  void derive(SweepPoint& point) const;
 };
 
 /// Reads a sweep, its base and what that names. Throws InputError: all that is wrong with the

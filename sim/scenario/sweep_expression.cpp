@@ -31,11 +31,19 @@ bool is_comparison(const std::string& operation) {
   return std::ranges::find(kAll, operation) != kAll.end();
 }
 
+bool is_unlimited(const SweepValue& value) {
+  return value.measure == Measure::unlimited;
+}
+
 bool compare(const std::string& operation, const SweepValue& a, const SweepValue& b) {
-  const bool are_words = a.measure == Measure::word;
-  if (a.measure != b.measure || (are_words && operation != "==" && operation != "!="))
+  const bool is_of_words = a.measure == Measure::word || b.measure == Measure::word;
+  const bool is_infinite = is_unlimited(a) || is_unlimited(b);
+  const bool go_together = a.measure == b.measure || (is_infinite && !is_of_words);
+  if (!go_together || (is_of_words && operation != "==" && operation != "!="))
     refuse(operation, a, b);
-  const auto order = are_words ? a.word <=> b.word : a.count <=> b.count;
+  const auto order = is_of_words   ? a.word <=> b.word
+                     : is_infinite ? is_unlimited(a) <=> is_unlimited(b)
+                                   : a.count <=> b.count;
   if (operation == "<") return order < 0;
   if (operation == "<=") return order <= 0;
   if (operation == ">") return order > 0;
@@ -43,11 +51,25 @@ bool compare(const std::string& operation, const SweepValue& a, const SweepValue
   return (operation == "==") == (order == 0);
 }
 
+/// One of the two is unlimited, and none a word.
+SweepValue calculate_unlimited(const std::string& operation, const SweepValue& a,
+                               const SweepValue& b) {
+  const auto is_above_0 = [](const SweepValue& it) {
+    return is_unlimited(it) || (it.measure == Measure::number && it.count > Exact(0));
+  };
+  const bool stays = operation == "+" || (operation == "-" && !is_unlimited(b)) ||
+                     (operation == "*" && (is_above_0(a) && is_above_0(b))) ||
+                     (operation == "/" && is_above_0(b) && !is_unlimited(b));
+  if (!stays) refuse(operation, a, b);
+  return {Measure::unlimited, {}, {}};
+}
+
 SweepValue calculate(const std::string& operation, const SweepValue& a, const SweepValue& b) {
   const bool is_of_words = a.measure == Measure::word || b.measure == Measure::word;
   const bool is_same = a.measure == b.measure;
   const bool by_number = b.measure == Measure::number;
   if (is_of_words) refuse(operation, a, b);
+  if (is_unlimited(a) || is_unlimited(b)) return calculate_unlimited(operation, a, b);
   if (operation == "+" && is_same) return {a.measure, a.count + b.count, {}};
   if (operation == "-" && is_same) return {a.measure, a.count - b.count, {}};
   if (operation == "*" && by_number) return {a.measure, a.count * b.count, {}};
@@ -65,8 +87,9 @@ SweepValue apply(const std::string& operation, const SweepValue& a, const SweepV
 }
 
 SweepValue literal_of(const std::string& text) {
-  if (text.front() == '\'' || text.front() == '"') return {Measure::word, {}, text.substr(1)};
-  SweepValue value = parse_sweep_value(text);
+  const bool is_quoted = text.front() == '\'' || text.front() == '"';
+  SweepValue value = parse_sweep_value(is_quoted ? text.substr(1) : text);
+  if (is_quoted && !is_unlimited(value)) return {Measure::word, {}, text.substr(1)};
   if (value.measure == Measure::word)
     throw ExpressionError(
         fmt::format("`{}` is no quantity; expected a number with a unit or without", text));
@@ -84,6 +107,10 @@ SweepExpression::SweepExpression(std::string_view text, std::span<const std::str
       steps_.push_back({{}, kLiteral, literal_of(token.text)});
     } else {
       const auto known = std::ranges::find(variables, token.text);
+      if (known == variables.end() && is_unlimited(parse_sweep_value(token.text))) {
+        steps_.push_back({{}, kLiteral, parse_sweep_value(token.text)});
+        continue;
+      }
       if (known == variables.end()) {
         const std::string hint = did_you_mean(token.text, variables);
         throw ExpressionError(fmt::format("`{}` is not varied by this sweep{}{}", token.text,

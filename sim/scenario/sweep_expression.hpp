@@ -7,6 +7,10 @@
 /// Arithmetic is exact. Sums, differences and comparisons are between values that measure the same;
 /// a product has one quantity at most; a quotient is by a number, or by what measures the same.
 /// Words are compared by == and != only.
+///
+/// `unlimited` is infinite: more than every number and quantity, and equal to itself. It stays so
+/// beside what is added to it or taken from it, and times or divided by a number above 0; any other
+/// arithmetic with it is refused.
 #pragma once
 
 #include "base/expression_parser.hpp"

@@ -60,7 +60,7 @@ class Expansion {
   }
 
   bool ends_are_good() {
-    if (from_.measure == Measure::word) {
+    if (from_.measure != Measure::number && !from_.is_quantity()) {
       error(range_.from.where,
             fmt::format("found `{}`; expected a number or a quantity", range_.from.value));
       return false;

@@ -1,14 +1,13 @@
 #include "scenario/sweep_reader.hpp"
 
 #include "base/expression_parser.hpp"
+#include "base/gather.hpp"
 #include "scenario/run.hpp"
 #include "scenario/search_path.hpp"
 
 #include <algorithm>
 #include <array>
 
-#include <boost/uuid/name_generator_sha1.hpp>
-#include <boost/uuid/uuid_io.hpp>
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -16,8 +15,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kMaxAxes = 100;
-constexpr std::size_t kMostChecked =
-    100;  ///< values of an axis that are tried before anything runs
 
 Format<SweepValues> values_format() {
   return either(
@@ -43,6 +40,14 @@ Format<std::vector<Located<std::string>>> conditions_format() {
                                               located(text()), [](Located<std::string> one) {
                                                 return Conditions{std::move(one)};
                                               }));
+}
+
+bool has_only_known_keys(const Node& document) {
+  const std::vector<Shape::Field> fields = sweep_format().shape.fields;
+  return std::ranges::all_of(document.entries(), [&](const Node::Entry& entry) {
+    return std::ranges::any_of(
+        fields, [&](const Shape::Field& field) { return field.key == entry.key.scalar(); });
+  });
 }
 
 }  // namespace
@@ -78,31 +83,64 @@ Node node_at(const std::string& text, const Location& where) {
 }
 
 Sweep SweepReader::run() {
+  // A part that cannot be read does not keep the others from being looked at.
   auto spec = sweep_format().read(document_, diagnostics_);
-  diagnostics_.throw_if_errors();
-  spec_ = std::move(*spec);
+  const bool is_good = spec && !diagnostics_.has_errors();
+  spec_ = is_good ? std::move(*spec) : parts_that_are_there();
   sweep_.name = spec_.name;
   sweep_.where = spec_.where;
-  find_base();
+  gather(diagnostics_, [&] { find_base(); });
   add_axes();
-  add_formulas();
+  if (are_axes_known_) add_formulas();
   add_search();
-  diagnostics_.throw_if_errors();
-  check_base();
-  for (const SweepAxis& axis : sweep_.axes) check_axis(axis);
-  if (sweep_.search) check_axis({{sweep_.search->path}, {sweep_.search->candidates}});
-  diagnostics_.throw_if_errors();
-  count_points();
+  refuse_set_twice();
+  check_scenarios();
+  if (are_points_known()) count_points();
   diagnostics_.throw_if_errors();
   make_digest();
   sweep_.warnings = diagnostics_.warnings();
   return std::move(sweep_);
 }
 
+/// Of a file with errors: what of it can be read. An axis without values is one whose path is
+/// known.
+SweepSpec SweepReader::parts_that_are_there() {
+  SweepSpec spec;
+  spec.where = document_.where();
+  are_axes_known_ = document_.is_mapping() && has_only_known_keys(document_);
+  if (!document_.is_mapping()) return spec;
+  const auto read = [&](const char* key, const auto& format, auto& part) {
+    const Node* node = document_.find(key);
+    Diagnostics told_already;
+    auto value = node != nullptr ? format.read(*node, told_already) : std::nullopt;
+    const bool is_good = value && !told_already.has_errors();
+    if (is_good) part = std::move(*value);
+    return node == nullptr || is_good;
+  };
+  read("base", raw(), spec.base);
+  read("derive", map_of(located(text())), spec.derive);
+  read("where", conditions_format(), spec.conditions);
+  read("largest", sweep_search_format(), spec.largest);
+  read("smallest", sweep_search_format(), spec.smallest);
+  std::vector<std::pair<Located<std::string>, Node>> grid;
+  are_axes_known_ &= read("platforms", list_of(raw(), 1), spec.platforms);
+  are_axes_known_ &= read("policies", list_of(raw(), 1), spec.policies);
+  are_axes_known_ &= read("zip", zip_format(), spec.zip);
+  are_axes_known_ &= read("grid", map_of(raw()), grid);
+  for (const auto& [path, node] : grid) {
+    Diagnostics told_already;
+    auto values = values_format().read(node, told_already);
+    if (told_already.has_errors()) values.reset();
+    spec.grid.emplace_back(path, values.value_or(SweepValues{}));
+  }
+  return spec;
+}
+
 /// A name is that of a file next to the sweep, or among the scenarios that ship.
 void SweepReader::find_base() {
   sweep_.base = spec_.base;
   sweep_.folder = folder_;
+  has_base_ = spec_.base.is_mapping();
   if (!spec_.base.is_scalar()) return;
   const SearchPath search(folder_);
   const std::string& name = spec_.base.scalar();
@@ -112,6 +150,7 @@ void SweepReader::find_base() {
   const std::string& found = kind != kinds.end() ? *kind : kinds.front();
   sweep_.base = search.read(name, found, spec_.base.where());
   sweep_.folder = search.find(name, found)->parent_path();
+  has_base_ = true;
 }
 
 /// A path has one source only.
@@ -150,6 +189,7 @@ void SweepReader::add_axis(const SweepLists& group, const Location& where) {
     claim(path);
     axis.paths.push_back(path);
     axis.values.push_back(values_of(values, path.where));
+    if (axis.values.back().empty() || axis.values.front().empty()) continue;  // told already
     if (axis.values.back().size() != axis.values.front().size())
       diagnostics_.error(path.where,
                          fmt::format("found {} values; expected {}, as many as `{}` beside it has",
@@ -185,14 +225,18 @@ void SweepReader::add_policies() {
     return;
   }
   std::vector<Node> policies = spec_.policies;
-  const Node* given = sweep_.base.find("policy");
+  const Node* given = has_base_ ? sweep_.base.find("policy") : nullptr;
+  are_policies_of_base_ = policies.empty();
   if (policies.empty() && given != nullptr) {
     if (given->is_sequence())
       policies = given->items();
     else
       policies.push_back(*given);
   }
-  if (policies.empty()) return;  // the base says what it lacks
+  if (policies.empty()) {
+    are_axes_known_ = false;  // the base says what it lacks
+    return;
+  }
   const Location where = policies.front().where();
   add_axis({{{"policy", where}, {std::move(policies), {}}}}, where);
 }
@@ -234,107 +278,6 @@ void SweepReader::add_search() {
   if (!search.is_largest) std::ranges::reverse(search.candidates);
   sweep_.variables.push_back(search.path.value);
   sweep_.search = std::move(search);
-}
-
-void SweepReader::count_points() {
-  std::size_t points = 1;
-  for (const SweepAxis& axis : sweep_.axes) {
-    if (axis.size() > kMaxSweepPoints / points) {
-      diagnostics_.error(spec_.where,
-                         fmt::format("the grid has more than {} points", kMaxSweepPoints),
-                         "sweep fewer values, or in several sweeps");
-      return;
-    }
-    points *= axis.size();
-  }
-  sweep_.grid_points = points;
-  if (!sweep_.conditions.empty()) keep_points();
-  if (sweep_.points() == 0) diagnostics_.error(spec_.where, "no point meets the conditions");
-}
-
-void SweepReader::keep_points() {
-  std::vector<SweepFormula> conditions;
-  std::swap(conditions, sweep_.conditions);  // without them every place of the grid is a point
-  std::vector<std::uint32_t> kept;
-  for (std::size_t place = 0; place < sweep_.grid_points; ++place) {
-    const SweepPoint point = sweep_.point(place);
-    const auto holds = [&](const SweepFormula& condition) {
-      try {
-        return condition.expression.holds(point.values);
-      } catch (const ExpressionError& problem) {
-        throw InputError({{Severity::error, condition.where, problem.what(), ""}});
-      }
-    };
-    if (std::ranges::all_of(conditions, holds)) kept.push_back(static_cast<std::uint32_t>(place));
-  }
-  std::swap(conditions, sweep_.conditions);
-  sweep_.kept = std::move(kept);
-}
-
-Overrides SweepReader::with_all_policies() const {
-  Overrides overrides;
-  if (!spec_.policies.empty())
-    overrides.set_in_file.emplace_back(
-        Located<std::string>{"policy", spec_.policies.front().where()},
-        *document_.find("policies"));
-  return overrides;
-}
-
-/// The base alone, with all policies of the sweep: what is wrong here is wrong at every point.
-void SweepReader::check_base() {
-  const Overrides overrides = with_all_policies();
-  const Scenario base = read_scenario(sweep_.base, sweep_.folder, overrides, memo_.get());
-  if (sweep_.search) check_names(sweep_.search->subject_to, base.platform, diagnostics_);
-  if (base.expect)
-    diagnostics_.warning(base.expect->where, "a sweep is not held to the `expect` of its base");
-}
-
-/// Tries values of an axis, all else as in the base. Where none can be assigned, the path is wrong.
-void SweepReader::check_axis(const SweepAxis& axis) {
-  std::vector<InputError> errors;
-  const std::size_t tried = std::min(axis.size(), kMostChecked);
-  for (std::size_t v = 0; v < tried; ++v) {
-    Overrides overrides = with_all_policies();
-    for (std::size_t p = 0; p < axis.paths.size(); ++p) {
-      overrides.set_in_file.emplace_back(axis.paths[p], axis.values[p][v].node);
-      // A parameter that the base sets need not be one of each of the policies.
-      if (axis.paths[p].value == "policy") overrides.may_lack_parameters = true;
-    }
-    try {
-      (void)read_scenario(sweep_.base, sweep_.folder, overrides, memo_.get());
-    } catch (const InputError& error) {
-      errors.push_back(error);
-    }
-  }
-  for (const InputError& error : errors) {
-    for (const Diagnostic& it : error.diagnostics()) {
-      if (it.severity != Severity::error) continue;
-      if (errors.size() < tried)
-        diagnostics_.warning(it.where, it.message, it.hint);
-      else
-        diagnostics_.error(it.where, it.message, it.hint);
-    }
-    if (errors.size() == tried) return;  // the others say the same
-  }
-}
-
-void SweepReader::make_digest() {
-  std::string all = "plimsoll sweep 1";
-  all += key_text(sweep_.base);
-  for (const SweepAxis& axis : sweep_.axes)
-    for (std::size_t p = 0; p < axis.paths.size(); ++p) {
-      all += key_text(axis.paths[p].value) + std::to_string(axis.size()) + 'x';
-      for (const SweepAxis::Value& value : axis.values[p]) all += key_text(value.node);
-    }
-  for (const auto& [path, text] : spec_.derive) all += key_text(path.value) + key_text(text.value);
-  for (const Located<std::string>& text : spec_.conditions) all += key_text(text.value);
-  for (const char* key : {"largest", "smallest"})
-    if (const Node* search = document_.find(key)) all += key + key_text(*search);
-  for (const auto& [key, document] : memo_->documents.all()) all += key_text(*document);
-  for (const auto& [key, document] : memo_->extended.all())
-    if (document->has_value()) all += key_text(**document);
-  const boost::uuids::name_generator_sha1 digest(boost::uuids::ns::oid());
-  sweep_.digest = to_string(digest(all));
 }
 
 }  // namespace plimsoll

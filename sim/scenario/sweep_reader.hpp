@@ -44,6 +44,7 @@ class SweepReader {
   [[nodiscard]] Sweep run();
 
  private:
+  SweepSpec parts_that_are_there();
   void find_base();
   void add_axes();
   void add_axis(const SweepLists& group, const Location& where);
@@ -53,18 +54,28 @@ class SweepReader {
   void claim(const Located<std::string>& path);
   void add_formulas();
   void add_search();
-  void count_points();
-  void keep_points();
+
+  // What is wrong with what they make together (sweep_checks.cpp).
+  void refuse_set_twice();
+  void refuse_set_twice(const Node& policy);
+  void check_scenarios();
   [[nodiscard]] Overrides with_all_policies() const;
   void check_base();
   void check_axis(const SweepAxis& axis);
+  void check_derived();
+  void tell(const std::vector<InputError>& errors, std::size_t tried);
+  [[nodiscard]] bool are_points_known() const;
+  void count_points();
+  bool keep_points();
+  bool holds(const SweepFormula& condition, const SweepPoint& point);
   void make_digest();
 
   const Node& document_;
   const std::filesystem::path folder_;
   Diagnostics diagnostics_;
   SweepSpec spec_;
-  std::set<std::string> claimed_;  ///< paths that are varied or derived
+  bool has_base_ = false, are_axes_known_ = true, are_policies_of_base_ = false;
+  std::set<std::string> claimed_;  ///< paths that are varied, derived or searched
   std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
   Sweep sweep_;
 };

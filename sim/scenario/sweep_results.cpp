@@ -1,11 +1,14 @@
 #include "scenario/sweep_results.hpp"
 
+#include "base/gather.hpp"
 #include "scenario/sweep_tables.hpp"
 
 #include <algorithm>
+#include <set>
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace plimsoll {
 
@@ -190,47 +193,84 @@ struct Part {
   SweepShard shard;
 };
 
-Part read_part(const fs::path& path, const Sweep& sweep) {
+/// Throws InputError for what is no part at all; one that is not finished is told, and is one.
+Part read_part(const fs::path& path, const Sweep& sweep, Diagnostics& diagnostics) {
   if (!is_there(path)) refuse(path, "is not there; expected the results of a shard");
   const Database database(path, Database::Mode::read_write);
   check_is_of(database, sweep);
   const SweepShard shard = shard_of(database);
+  if (shard.index >= shard.count) refuse(path, "says of no shard that it is its own");
   const std::size_t runs = runs_of(database, sweep, shard), all = shard.size(sweep.points());
   if (runs != all)
-    refuse(path, fmt::format("shard {}/{} has {} of {} runs", shard.index, shard.count, runs, all),
-           "`--resume` goes on with it");
+    diagnostics.error(
+        {path.string(), 0, 0},
+        fmt::format("shard {}/{} has {} of {} runs", shard.index, shard.count, runs, all),
+        "`--resume` goes on with it");
   return {path, shard};
 }
 
-/// In the order of their shards: each once.
-std::vector<Part> parts_of(const Sweep& sweep, std::span<const fs::path> paths) {
-  std::vector<Part> parts;
-  for (const fs::path& path : paths)
-    if (path.filename().string().find(".tmp.") == std::string::npos)
-      parts.push_back(read_part(path, sweep));
-  if (parts.empty()) refuse("--merge", "no part to merge; expected the results of every shard");
-  std::ranges::stable_sort(parts, {}, [](const Part& part) { return part.shard.index; });
+/// "shard 1/4 is missing"; of more than a few only how many. Nothing where none is.
+std::string missing_of(const std::vector<Part>& parts, std::size_t count) {
+  constexpr std::size_t kMostNamed = 8;
+  std::set<std::size_t> there;
+  for (const Part& part : parts) there.insert(part.shard.index);
+  const std::size_t missing = count - there.size();
+  if (missing == 0) return {};
+  std::vector<std::string> names;
+  for (std::size_t index = 0; index < count && names.size() < kMostNamed; ++index)
+    if (!there.contains(index)) names.push_back(fmt::format("{}/{}", index, count));
+  if (missing == 1) return fmt::format("shard {} is missing", names.front());
+  return fmt::format(
+      "shards {}{} are missing", fmt::join(names, ", "),
+      missing > names.size() ? fmt::format(" and {} more", missing - names.size()) : std::string());
+}
+
+/// Each shard once, of one sweep cut into as many.
+void check_shards(const std::vector<Part>& parts, bool are_all_read, Diagnostics& diagnostics) {
   const std::size_t count = parts.front().shard.count;
+  std::vector<Part> of_these;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const auto& [path, shard] = parts[p];
+    if (shard.count == count) of_these.push_back(parts[p]);
     if (shard.count != count)
-      refuse(path, fmt::format("is one of {} shards; `{}` is one of {}", shard.count,
-                               parts.front().path.string(), count));
-    if (p > 0 && shard.index == parts[p - 1].shard.index)
-      refuse(path, fmt::format("shard {}/{} is there twice, in `{}` too", shard.index, count,
-                               parts[p - 1].path.string()));
+      diagnostics.error({path.string(), 0, 0},
+                        fmt::format("is one of {} shards; `{}` is one of {}", shard.count,
+                                    parts.front().path.string(), count));
+    else if (p > 0 && shard == parts[p - 1].shard)
+      diagnostics.error({path.string(), 0, 0},
+                        fmt::format("shard {}/{} is there twice, in `{}` too", shard.index, count,
+                                    parts[p - 1].path.string()));
   }
-  for (std::size_t index = 0; index < count; ++index)
-    if (index >= parts.size() || parts[index].shard.index != index)
-      refuse("--merge", fmt::format("shard {}/{} is missing", index, count));
+  const std::string missing = missing_of(of_these, count);
+  // A file that cannot be read may be the one that is missing.
+  if (!missing.empty() && are_all_read) diagnostics.error({"--merge", 0, 0}, missing);
+}
+
+/// In the order of their shards. Throws InputError with all that is wrong.
+std::vector<Part> parts_of(const Sweep& sweep, std::span<const fs::path> paths,
+                           const fs::path& out) {
+  Diagnostics diagnostics;
+  std::vector<Part> parts;
+  std::size_t files = 0;
+  for (const fs::path& path : paths) {
+    if (path.filename().string().find(".tmp.") != std::string::npos) continue;
+    ++files;
+    gather(diagnostics, [&] { parts.push_back(read_part(path, sweep, diagnostics)); });
+  }
+  if (files == 0)
+    diagnostics.error({"--merge", 0, 0}, "no part to merge; expected the results of every shard");
+  std::ranges::stable_sort(parts, {}, [](const Part& part) { return part.shard.index; });
+  if (!parts.empty()) check_shards(parts, parts.size() == files, diagnostics);
+  if (is_there(out))
+    diagnostics.error({out.string(), 0, 0}, "is there already; expected a new file");
+  diagnostics.throw_if_errors();
   return parts;
 }
 
 }  // namespace
 
 void merge_sweep_results(const Sweep& sweep, std::span<const fs::path> paths, const fs::path& out) {
-  const std::vector<Part> parts = parts_of(sweep, paths);
-  if (is_there(out)) refuse(out, "is there already; expected a new file");
+  const std::vector<Part> parts = parts_of(sweep, paths, out);
   fs::path whole = out;
   whole += fmt::format(".tmp.{}", getpid());
   std::error_code ignored;

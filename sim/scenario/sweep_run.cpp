@@ -1,6 +1,7 @@
 #include "scenario/sweep_run.hpp"
 
 #include "scenario/bounds.hpp"
+#include "scenario/failure_words.hpp"
 #include "scenario/largest.hpp"
 
 #include <new>
@@ -20,28 +21,31 @@ std::string sentence_of(const InputError& error) {
   return text;
 }
 
-std::string message_of(const RunResult& run) {
-  if (run.infeasible)
-    return fmt::format("{}; the smallest budget is {}", run.infeasible->why,
-                       to_text(run.infeasible->smallest_budget));
-  if (run.oom)
-    return fmt::format("{} asked for {} of {}; {} were free, {} in one block", run.oom->step,
-                       to_text(run.oom->asked), run.oom->memory, to_text(run.oom->free),
-                       to_text(run.oom->largest_free_block));
-  return fmt::format("{}", fmt::join(run.cycle, "; "));
-}
-
-RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
+/// `known` is what a run that throws leaves behind.
+RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo, RunResult& known) {
   Overrides overrides;
   overrides.set_in_file = std::move(point.assignments);
   overrides.may_lack_parameters = true;
   const Scenario scenario = read_scenario(sweep.base, sweep.folder, overrides, &memo);
-  RunResult run = run_policy(scenario, scenario.policies.front(), &memo);
+  const Node& policy = scenario.policies.front();
+  known = run_to_make(scenario, policy);
+  RunResult run = run_policy(scenario, policy, &memo);
   // Rows wait for their turn in large numbers.
   run.step = {};
   run.plan = {};
   run.execution = {};
   return run;
+}
+
+/// A policy as the point has it, for a row whose scenario cannot be read.
+void describe(const SweepPoint& point, SweepRow& row) {
+  row.texts = point.texts;
+  row.values = point.values;
+  for (const auto& [path, node] : point.assignments)
+    if (path.value == "policy") {
+      row.run.policy = policy_name(node);
+      row.run.policy_parameters = parameters_as_written(node);
+    }
 }
 
 SweepPoint with_candidate(SweepPoint point, const SweepSearch& search, std::size_t candidate) {
@@ -67,11 +71,10 @@ SweepRow SweepRuns::run(std::size_t number) const {
   SweepRow row;
   row.status = "error";
   try {
-    SweepPoint point = sweep_.point(number);
-    row.texts = point.texts;
-    row.values = point.values;
-    for (std::size_t v = 0; v < row.values.size(); ++v)
-      if (sweep_.variables[v] == "policy") row.run.policy = row.values[v].word;
+    SweepPoint point = sweep_.varied(number);
+    describe(point, row);
+    sweep_.derive(point);
+    describe(point, row);
     if (sweep_.search)
       search_at(point, row);
     else
@@ -87,10 +90,10 @@ SweepRow SweepRuns::run(std::size_t number) const {
 }
 
 void SweepRuns::run_at(SweepPoint point, SweepRow& row) const {
-  row.run = run_point(sweep_, std::move(point), *memo_);
+  row.run = run_point(sweep_, std::move(point), *memo_, row.run);
   row.was_run = true;
   row.status = status_text(row.run);
-  row.message = message_of(row.run);
+  row.message = why_it_failed(row.run);
 }
 
 /// The row of the value that is found; where none is, that of the first candidate, which is the
@@ -98,32 +101,44 @@ void SweepRuns::run_at(SweepPoint point, SweepRow& row) const {
 void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
   const SweepSearch& search = *sweep_.search;
   const auto holds = [&](std::size_t candidate) {
+    RunResult unused;
     try {
       return meets(search.subject_to,
-                   run_point(sweep_, with_candidate(point, search, candidate), *memo_));
+                   run_point(sweep_, with_candidate(point, search, candidate), *memo_, unused));
     } catch (const InputError&) {
       return false;  // a batch that microbatches do not divide, say: a hole
     }
   };
   const LastFound found = find_last(search.candidates.size(), holds);
-  row.found = {found.last.has_value(), found.tried, found.is_proven, holes_of(found, search)};
+  row.found = {.is_found = found.last.has_value(),
+               .tried = found.tried,
+               .candidates = search.candidates.size(),
+               .is_proven = found.is_proven,
+               .is_cut_short = found.is_cut_short,
+               .holes = holes_of(found, search)};
   if (found.last) {
     SweepPoint chosen = with_candidate(point, search, *found.last);
     row.texts = chosen.texts;
     row.values = chosen.values;
-    return run_at(std::move(chosen), row);
+    run_at(std::move(chosen), row);
+    if (found.is_cut_short)
+      row.message = fmt::format(
+          "the response is not monotone, and {} of {} candidates were tried: "
+          "another may be the {}",
+          found.tried, search.candidates.size(), search.is_largest ? "largest" : "smallest");
+    return;
   }
   try {
     run_at(with_candidate(point, search, 0), row);
   } catch (const InputError& error) {
     row.message = sentence_of(error);
   }
-  row.message =
-      fmt::format("no value of {} holds{}; with {}: {}", search.path.value,
-                  found.is_proven ? ""
-                                  : fmt::format(" of the {} that were tried of {}", found.tried,
-                                                search.candidates.size()),
-                  search.candidates.front().text, row.message.empty() ? row.status : row.message);
+  row.message = fmt::format(
+      "no value of {} holds{}; with {}: {}", search.path.value,
+      found.is_proven
+          ? ""
+          : fmt::format(" of the {} that were tried of {}", found.tried, search.candidates.size()),
+      search.candidates.front().text, row.message.empty() ? row.status : row.message);
   row.status = "unmet";
 }
 

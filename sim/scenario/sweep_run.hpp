@@ -15,8 +15,10 @@ namespace plimsoll {
 struct SweepFound {
   bool is_found = false;
   std::size_t tried = 0;
+  std::size_t candidates = 0;
   bool is_proven = false;
-  std::string holes;  ///< "112 to 120, 136": of candidates before it, in their order
+  bool is_cut_short = false;  ///< more candidates to be scanned than are tried
+  std::string holes;          ///< "112 to 120, 136": of candidates before it, in their order
 };
 
 /// What one run leaves behind, whatever became of it.
@@ -27,7 +29,7 @@ struct SweepRow {
   std::vector<std::string> texts;  ///< by variable of the sweep; fewer where not all are known
   std::vector<SweepValue> values;  ///< by variable
   bool was_run = false;
-  RunResult run;  ///< without step, plan and execution
+  RunResult run;  ///< without step, plan and execution; where it was not made: whose it would be
   std::optional<SweepFound> found;
 };
 

@@ -1,5 +1,7 @@
 #include "scenario/sweep_tables.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -29,12 +31,16 @@ CREATE TABLE processors (
   stall_dependency_s REAL, stall_memory_s REAL, recomputed_ops INTEGER, recomputed_flops INTEGER,
   PRIMARY KEY (point, processor)) WITHOUT ROWID;
 CREATE TABLE searches (
-  point INTEGER PRIMARY KEY, found INTEGER, tried INTEGER, proven INTEGER, holes TEXT);
+  point INTEGER PRIMARY KEY, found INTEGER, tried INTEGER, candidates INTEGER, proven INTEGER,
+  cut_short INTEGER, holes TEXT);
 CREATE TABLE planning (point INTEGER PRIMARY KEY, planning_s REAL);
 )";
 
+/// Points at most whose derived values are looked at for what they measure.
+constexpr std::size_t kMostJudged = 100;
+
 constexpr std::size_t kRunColumns = 21, kMemoryColumns = 11, kLinkColumns = 6,
-                      kProcessorColumns = 10, kSearchColumns = 5, kPlanningColumns = 2;
+                      kProcessorColumns = 10, kSearchColumns = 7, kPlanningColumns = 2;
 
 std::string insertion(const std::string& table, std::size_t columns) {
   std::string sql = "INSERT INTO " + table + " VALUES (?";
@@ -62,23 +68,42 @@ void bind_energy(Statement& statement, const std::optional<EnergyMetrics>& energ
       .bind(energy->peak ? std::optional(in_watts(*energy->peak)) : std::nullopt);
 }
 
+/// By variable.
+std::vector<Measure> measures_of(const Sweep& sweep) {
+  std::vector<Measure> measures;
+  for (const SweepAxis& axis : sweep.axes)
+    for (const std::vector<SweepAxis::Value>& values : axis.values) {
+      const auto limited = std::ranges::find_if(values, [](const SweepAxis::Value& it) {
+        return it.value.measure != Measure::unlimited;
+      });
+      measures.push_back(limited != values.end() ? limited->value.measure : Measure::unlimited);
+    }
+  const std::size_t varied = measures.size();
+  measures.resize(sweep.variables.size());
+  for (std::size_t p = 0; p < std::min(sweep.points(), kMostJudged); ++p) {
+    SweepPoint point = sweep.varied(p);
+    try {
+      sweep.derive(point);
+    } catch (const InputError&) {
+      // What comes before it is known; of the others another point may tell.
+    }
+    for (std::size_t v = varied; v < point.values.size(); ++v)
+      if (measures[v] <= Measure::unlimited) measures[v] = point.values[v].measure;
+  }
+  if (sweep.search) measures.back() = sweep.search->candidates.front().value.measure;
+  return measures;
+}
+
 }  // namespace
 
 std::vector<PointColumn> point_columns(const Sweep& sweep) {
-  std::vector<SweepValue> first;
-  try {
-    first = sweep.point(0).values;
-  } catch (const InputError&) {
-    // What cannot be derived there is taken for a word.
-  }
-  first.resize(sweep.variables.size());
-  if (sweep.search) first.back() = sweep.search->candidates.front().value;
+  const std::vector<Measure> measures = measures_of(sweep);
   std::vector<PointColumn> columns;
   for (std::size_t v = 0; v < sweep.variables.size(); ++v) {
     const std::string& path = sweep.variables[v];
     columns.push_back({v, path, false});
-    if (first[v].is_quantity())
-      columns.push_back({v, fmt::format("{} [{}]", path, si_unit(first[v].measure)), true});
+    if (measures[v] > Measure::number)
+      columns.push_back({v, fmt::format("{} [{}]", path, si_unit(measures[v])), true});
   }
   return columns;
 }
@@ -122,7 +147,9 @@ void SweepRowWriter::add(std::int64_t point, const SweepRow& row) {
     search_.bind(point)
         .bind(std::int64_t{row.found->is_found})
         .bind(static_cast<std::int64_t>(row.found->tried))
+        .bind(static_cast<std::int64_t>(row.found->candidates))
         .bind(std::int64_t{row.found->is_proven})
+        .bind(std::int64_t{row.found->is_cut_short})
         .bind(std::string_view(row.found->holes))
         .run();
   if (row.was_run && !row.run.infeasible) add_parts(point, row.run.metrics);

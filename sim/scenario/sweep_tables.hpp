@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 /// The number of the layout of the tables, `PRAGMA user_version`.
-inline constexpr int kSweepLayout = 1;
+inline constexpr int kSweepLayout = 2;
 
 /// A column of the table `points`.
 struct PointColumn {
@@ -20,7 +20,7 @@ struct PointColumn {
 };
 
 /// A quantity has a column as it is written, and one with its number. What a variable measures is
-/// judged by its first value.
+/// judged by its first value that is not unlimited.
 [[nodiscard]] std::vector<PointColumn> point_columns(const Sweep& sweep);
 
 /// Statements that make all tables, and the view `results` of all runs with their points.

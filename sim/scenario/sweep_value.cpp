@@ -13,6 +13,8 @@ namespace {
 
 using Wide = Exact::Wide;
 
+constexpr const char* kUnlimited = "unlimited";
+
 Wide magnitude(Wide a) {
   return a < 0 ? -a : a;
 }
@@ -59,6 +61,7 @@ struct MeasureInfo {
 const MeasureInfo& info_of(Measure measure) {
   static const std::vector<MeasureInfo> kAll{
       {"a word", "", 1, {}},
+      {"`unlimited`", "", 1, {}},
       {"a number", "", 1, {}},
       {"a size", "B", 1, {"TiB", "GiB", "MiB", "TB", "GB", "MB", "KiB", "kB", "B"}},
       {"a time", "s", 1e12, {"s", "ms", "us", "ns", "ps"}},
@@ -191,6 +194,7 @@ double SweepValue::in_si() const {
 SweepValue parse_sweep_value(std::string_view text) {
   text = trimmed(text);
   SweepValue value;
+  if (text == kUnlimited) return {Measure::unlimited, {}, {}};
   if (const auto number = read_number(text)) return {Measure::number, *number, {}};
   const bool is_one = read_as<Bytes>(text, Measure::size, value) ||
                       read_as<Time>(text, Measure::time, value) ||
@@ -206,6 +210,7 @@ SweepValue parse_sweep_value(std::string_view text) {
 
 std::string to_text(const SweepValue& value) {
   if (value.measure == Measure::word) return value.word;
+  if (value.measure == Measure::unlimited) return kUnlimited;
   if (value.measure == Measure::number) {
     if (const auto text = value.count.decimal()) return *text;
     throw ExpressionError("a number of more than nine decimals");

@@ -44,7 +44,8 @@ class Exact {
 
 /// What a value measures.
 enum class Measure : std::uint8_t {
-  word,  ///< no number: a name, a mapping
+  word,       ///< no number: a name, a mapping
+  unlimited,  ///< of whatever: a capacity, a bandwidth, a rate
   number,
   size,
   time,
@@ -56,10 +57,10 @@ enum class Measure : std::uint8_t {
   energy_per_flop,
 };
 
-/// "a size", for messages.
+/// "a size", for messages; "`unlimited`".
 [[nodiscard]] const char* to_text(Measure measure);
 
-/// The unit in which results give it: "B", "s", "B/s", ...; empty for words and numbers.
+/// The unit in which results give it: "B", "s", "B/s", ...; empty for what is no quantity.
 [[nodiscard]] const char* si_unit(Measure measure);
 
 struct SweepValue {
@@ -68,10 +69,10 @@ struct SweepValue {
   std::string word;  ///< of Measure::word
 
   [[nodiscard]] bool is_quantity() const { return measure > Measure::number; }
-  [[nodiscard]] double in_si() const;  ///< precondition: not a word
+  [[nodiscard]] double in_si() const;  ///< precondition: a number or a quantity
 };
 
-/// "12", "0.5", "10 %", "16 GiB"; whatever is none of these is a word. O(text).
+/// "12", "0.5", "10 %", "16 GiB", "unlimited"; whatever is none of these is a word. O(text).
 [[nodiscard]] SweepValue parse_sweep_value(std::string_view text);
 
 /// As a file would have it: in the largest common unit in which the count has at most six digits

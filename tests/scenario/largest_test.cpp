@@ -97,6 +97,18 @@ TEST_CASE("largest: nothing holds") {
   CHECK(found.tried >= 1024);
   CHECK(found.tried <= 1024 + 33);
   CHECK(!found.is_proven);
+  CHECK(found.is_cut_short);
+}
+
+TEST_CASE("largest: a scan that leaves candidates out says so") {
+  // Odd candidates hold up to 3,001: of 1,000 all are tried, of 5,000 some 1,024.
+  const auto odd = [](std::size_t c) { return c % 2 == 1 && c <= 3001; };
+  CHECK_FALSE(find(1000, odd).is_cut_short);
+  const LastFound found = find(5000, odd);
+  CHECK(found.is_cut_short);
+  CHECK_FALSE(found.is_proven);
+  // A monotone response is bisected, not scanned.
+  CHECK_FALSE(find(5000, [](std::size_t c) { return c <= 3001; }).is_cut_short);
 }
 
 }  // namespace plimsoll

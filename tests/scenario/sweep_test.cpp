@@ -134,6 +134,112 @@ TEST_CASE("sweep: what is wrong is told at its place, with the nearest name") {
         "sweeps");
 }
 
+TEST_CASE("sweep: all that is wrong with a file is told at once, each once") {
+  CHECK(error_of("grid: {links.pice.bandwidth: [1 GB/s], batch: {from: 4, to: 2, step: 1}}\n"
+                 "derive: {policy.budget: bacth * 1 MiB}\n"
+                 "where: batch * 2\n"
+                 "largest: {path: chain.0.saved, from: 2, to: 1}\n") ==
+        "s.yaml:10:8: error: the platform's `links` have no `pice`; did you mean `pcie`?\n"
+        "s.yaml:10:61: error: `to` is less than `from`: the range is empty\n"
+        "s.yaml:11:25: error: `bacth` is not varied by this sweep; did you mean `batch`?\n"
+        "s.yaml:12:8: error: found `batch * 2`; expected a condition, such as "
+        "`workload.batch <= 64`\n"
+        "s.yaml:13:45: error: `to` is less than `from`: the range is empty");
+  // What follows from an error is none: `batch` would be varied, were its key another.
+  CHECK(
+      error_of("gird: {batch: [8]}\ngrid: {links.pice.bandwidth: [1 GB/s]}\nwhere: batch > 4\n") ==
+      "s.yaml:10:1: error: unknown key `gird` in the sweep; did you mean `grid`?\n"
+      "s.yaml:11:8: error: the platform's `links` have no `pice`; did you mean `pcie`?");
+  try {
+    (void)read_sweep(parse_document("sweep: s\nbase: nowhere\nwhere: batch > 4\n"
+                                    "grid: {batch: {from: 4, to: 2, step: 1}}\n",
+                                    "s.yaml"),
+                     ".");
+    FAIL("there is no such base");
+  } catch (const InputError& error) {
+    CHECK(error.diagnostics().size() == 2);
+    CHECK_THAT(error.what(), Catch::Contains("s.yaml:2:7: error: ") &&
+                                 Catch::Contains("s.yaml:4:29: error: `to` is less"));
+  }
+}
+
+TEST_CASE("sweep: what its policies state is not set besides; what the base states gives way") {
+  const std::string stated = "policies: [{name: offload/greedy, budget: 4 MiB}]\n";
+  const std::string refusal =
+      "s.yaml:10:43: error: the sweep sets `policy.budget`, which would replace this `budget`; "
+      "expected one of the two";
+  CHECK(error_of(stated + "derive: {policy.budget: 8 MiB * 2}\n") == refusal);
+  CHECK(error_of(stated + "grid: {policy.budget: [8 MiB]}\n") == refusal);
+  CHECK(
+      error_of(stated + "smallest: {path: policy.budget, from: 1 MiB, to: 4 MiB, step: 1 MiB}\n") ==
+      refusal);
+  CHECK(error_of("grid: {policy.segments: [1, 2]}\n") == "none, 6 points");
+}
+
+TEST_CASE("sweep: where a value cannot be derived, the row has the rest of the point") {
+  const std::string derived =
+      "policies: [{name: remat/sqrt, segments: 2}]\n"
+      "derive: {chain.0.saved: 8 MiB / (workload.batch - 8)}\n";
+  const Sweep sweep = sweep_of(derived + "grid: {workload.batch: [8, 10, 16]}\n");
+  REQUIRE(sweep.warnings.size() == 1);
+  CHECK_THAT(sweep.warnings[0].message,
+             Catch::Equals("`chain.0.saved` cannot be derived: a division by 0"));
+  const SweepRuns runs(sweep);
+  const SweepRow row = runs.run(0);
+  CHECK(row.status == "error");
+  CHECK(row.texts == Texts{"8", "{name: remat/sqrt, segments: 2}"});
+  CHECK(row.run.policy == "remat/sqrt");
+  CHECK(row.run.policy_parameters == "segments: 2");
+  CHECK(runs.run(1).status == "ok");
+  // What it measures is judged where it can be derived: 8 MiB / 2 and 8 MiB / 8.
+  const test::TemporaryFolder folder;
+  run_to(sweep, folder / "s.sqlite", 1);
+  const Database database(folder / "s.sqlite", Database::Mode::read_only);
+  Statement points(database, "SELECT \"workload.batch\", \"chain.0.saved [B]\" FROM points");
+  Texts rows;
+  while (points.step()) rows.push_back(points.text(0) + ' ' + points.text(1));
+  CHECK(rows == Texts{"8 ", "10 4194304.0", "16 1048576.0"});
+  // A condition on it leaves out what does not meet it, not what cannot be judged.
+  const Sweep some =
+      sweep_of(derived + "grid: {workload.batch: [8, 10, 16]}\nwhere: chain.0.saved > 2 MiB\n");
+  REQUIRE(some.points() == 2);
+  CHECK(some.varied(0).texts.front() == "8");
+  CHECK(some.varied(1).texts.front() == "10");
+  // Where it never can, nothing runs.
+  CHECK(error_of(derived + "grid: {workload.batch: [8]}\n") ==
+        "s.yaml:11:25: error: `chain.0.saved` cannot be derived: a division by 0");
+}
+
+TEST_CASE("sweep: a run that was not made has its policy with its parameters") {
+  const Sweep sweep = sweep_of(
+      "policies: [{name: pipeline/gpipe, microbatches: 3, devices: [gpu], partition: balanced}]\n"
+      "largest: {path: chain.0.forward, from: 1 ms, to: 2 ms, step: 1 ms}\n");
+  const SweepRow row = SweepRuns(sweep).run(0);
+  CHECK(row.status == "unmet");
+  CHECK_FALSE(row.was_run);
+  CHECK(row.run.policy == "pipeline/gpipe");
+  CHECK(row.run.policy_parameters == "microbatches: 3, devices: [gpu], partition: balanced");
+  CHECK(row.run.platform == "p");
+}
+
+TEST_CASE("sweep: unlimited is a value like others") {
+  const Sweep sweep = sweep_of(
+      "policies: [none]\n"
+      "grid: {memories.hbm.capacity: [unlimited, 64 MiB, 8 MiB]}\n"
+      "where: memories.hbm.capacity > 16 MiB\n");
+  REQUIRE(sweep.points() == 2);
+  const test::TemporaryFolder folder;
+  run_to(sweep, folder / "s.sqlite", 1);
+  const Database database(folder / "s.sqlite", Database::Mode::read_only);
+  Statement points(database,
+                   "SELECT status, \"memories.hbm.capacity\", \"memories.hbm.capacity [B]\" FROM "
+                   "results");
+  Texts rows;
+  while (points.step())
+    rows.push_back(points.text(0) + ' ' + points.text(1) + ' ' + points.text(2));
+  CHECK(rows == Texts{"ok unlimited ", "ok 64 MiB 67108864.0"});
+}
+
 TEST_CASE("sweep: a value that is wrong beside right ones is a warning, and a row") {
   const Sweep sweep = sweep_of("grid: {links.pcie.bandwidth: [1 GB/s, 2 GB]}\npolicies: [none]\n");
   REQUIRE(sweep.warnings.size() == 1);
@@ -256,14 +362,23 @@ TEST_CASE("sweep results: the files of all shards make one, and nothing else doe
         "part-1.sqlite: error: shard 1/4 is there twice, in `part-1.sqlite` too");
   CHECK(refusal({}, sweep) ==
         "--merge: error: no part to merge; expected the results of every shard");
-  CHECK(refusal(parts, sweep_of("grid: {workload.batch: [8]}\n")) ==
-        "part-0.sqlite: error: holds results of sweep `s` as it was before its files changed");
+  CHECK(refusal({parts[0], parts[3]}, sweep_of("grid: {workload.batch: [8]}\n")) ==
+        "part-0.sqlite: error: holds results of sweep `s` as it was before its files changed\n"
+        "part-3.sqlite: error: holds results of sweep `s` as it was before its files changed");
   {
     SweepResults begun = SweepResults::create(folder / "begun.sqlite", sweep, {0, 4});
     begun.add(0, SweepRuns(sweep).run(0));
   }
   CHECK(refusal({folder / "begun.sqlite", parts[1], parts[2], parts[3]}, sweep) ==
         "begun.sqlite: error: shard 0/4 has 1 of 27 runs; `--resume` goes on with it");
+  // All at once; a file that cannot be read may be one of those that are missing.
+  CHECK(refusal({folder / "begun.sqlite", parts[1], parts[1]}, sweep) ==
+        "begun.sqlite: error: shard 0/4 has 1 of 27 runs; `--resume` goes on with it\n"
+        "part-1.sqlite: error: shard 1/4 is there twice, in `part-1.sqlite` too\n"
+        "--merge: error: shards 2/4, 3/4 are missing");
+  CHECK(refusal({parts[1], parts[1], folder / "none.sqlite"}, sweep) ==
+        "none.sqlite: error: is not there; expected the results of a shard\n"
+        "part-1.sqlite: error: shard 1/4 is there twice, in `part-1.sqlite` too");
 }
 
 TEST_CASE("sweep results: a file that is another's is left alone") {
@@ -346,6 +461,24 @@ TEST_CASE("sweep: microbatches that do not divide a batch are holes of the large
       unmet.message ==
       "no value of workload.batch holds; with 1: s.yaml:10:12: error: 4 microbatches do not divide "
       "a batch of 1");
+}
+
+TEST_CASE("sweep: a search that leaves candidates out says so in its row") {
+  // Batches of four microbatches hold, others do not: the response is not monotone, and of 5,000
+  // candidates some 1,024 are tried.
+  const SweepRow row =
+      SweepRuns(sweep_of("policies: [{name: pipeline/gpipe, microbatches: 4, devices: [gpu], "
+                         "partition: balanced}]\n"
+                         "grid: {memories.hbm.capacity: [1 GiB]}\n"
+                         "largest: {path: workload.batch, from: 1, to: 5000}\n"))
+          .run(0);
+  REQUIRE((row.found && row.found->is_found));
+  CHECK(row.status == "ok");
+  CHECK(row.found->is_cut_short);
+  CHECK(row.found->candidates == 5000);
+  CHECK(row.message == fmt::format("the response is not monotone, and {} of 5000 candidates were "
+                                   "tried: another may be the largest",
+                                   row.found->tried));
 }
 
 TEST_CASE("sweep: the smallest budget that meets a limit") {

@@ -27,11 +27,11 @@ std::string error_of(const std::string& range) {
   }
 }
 
-const Texts kVariables{"batch", "hbm.capacity", "policy", "pcie.bandwidth"};
+const Texts kVariables{"batch", "hbm.capacity", "policy", "pcie.bandwidth", "room"};
 
 std::vector<SweepValue> values() {
   return {parse_sweep_value("64"), parse_sweep_value("16 GiB"), parse_sweep_value("offload/eager"),
-          parse_sweep_value("12.5 GB/s")};
+          parse_sweep_value("12.5 GB/s"), parse_sweep_value("unlimited")};
 }
 
 std::string value_of(const std::string& expression) {
@@ -54,7 +54,7 @@ TEST_CASE("sweep values: a text is a number, a quantity, or a word") {
   CHECK(parse_sweep_value("25 GB/s").measure == Measure::byte_rate);
   CHECK(parse_sweep_value("3.3 pJ/B").measure == Measure::energy_per_byte);
   CHECK(parse_sweep_value("fp16").measure == Measure::word);
-  CHECK(parse_sweep_value("unlimited").measure == Measure::word);
+  CHECK(parse_sweep_value("unlimited").measure == Measure::unlimited);
   CHECK(parse_sweep_value("1.2.3").measure == Measure::word);
   CHECK(parse_sweep_value("25 GB/s").in_si() == 25e9);
   CHECK(parse_sweep_value("1 us").in_si() == 1e-6);
@@ -156,6 +156,20 @@ TEST_CASE("sweep expressions: exact arithmetic on what measures the same") {
   CHECK(value_of("policy == 'offload/eager' and batch >= 64") == "1");
   CHECK(value_of("not (policy == 'none') and batch > 64") == "0");
   CHECK(value_of("pcie.bandwidth * 2") == "25 GB/s");
+}
+
+TEST_CASE("sweep expressions: unlimited is infinite") {
+  CHECK(value_of("room > hbm.capacity and room > 5 and room >= room and room == unlimited") == "1");
+  CHECK(value_of("room <= hbm.capacity or room < room or room != 'unlimited'") == "0");
+  CHECK(value_of("hbm.capacity < unlimited") == "1");
+  CHECK(value_of("room - 2 GiB") == "unlimited");
+  CHECK(value_of("0.5 * room + room / 2") == "unlimited");
+  CHECK(value_of("room - room") == "`-` of `unlimited` and `unlimited`");
+  CHECK(value_of("2 GiB - room") == "`-` of a size and `unlimited`");
+  CHECK(value_of("room * 0") == "`*` of `unlimited` and a number");
+  CHECK(value_of("1 / room") == "`/` of a number and `unlimited`");
+  CHECK(value_of("room < policy") == "`<` of `unlimited` and a word");
+  CHECK(value_of("room and room") == "found `unlimited`; expected a condition");
 }
 
 TEST_CASE("sweep expressions: what does not go together is refused in words") {
