@@ -50,11 +50,17 @@ WholeFile::~WholeFile() {
   fs::remove(beside_, ignored);
 }
 
-void WholeFile::done() {
+void WholeFile::ready() {
+  if (!out_.is_open()) return;
   if (out_) errno = 0;  // else it is that of the piece that failed
   out_.close();
-  std::error_code problem = out_ ? std::error_code{} : last_error();
-  if (!problem && !beside_.empty()) fs::rename(beside_, target_, problem);
+  if (!out_) refuse(last_error());
+}
+
+void WholeFile::done() {
+  ready();
+  std::error_code problem;
+  if (!beside_.empty()) fs::rename(beside_, target_, problem);
   if (problem) refuse(problem);
   beside_.clear();
 }

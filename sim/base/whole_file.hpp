@@ -25,9 +25,11 @@ class WholeFile {
   WholeFile(const WholeFile&) = delete;
   WholeFile& operator=(const WholeFile&) = delete;
 
-  /// What cannot be written is told by done().
+  /// What cannot be written is told by ready(), or by done() where that was not called.
   [[nodiscard]] std::ostream& stream() { return out_; }
-  /// Throws InputError. To be called once, at the end.
+  /// Ends the writing, so that only the move is left. Throws InputError.
+  void ready();
+  /// Brings the file to its place. Throws InputError. To be called once, at the end.
   void done();
 
  private:

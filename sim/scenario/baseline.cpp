@@ -117,6 +117,10 @@ std::string to_text(const Baseline& baseline) {
   return text;
 }
 
+std::filesystem::path executions_folder(const std::filesystem::path& lock) {
+  return std::filesystem::path(lock).replace_extension(".executions");
+}
+
 std::filesystem::path execution_path(const std::filesystem::path& lock, const RecordedRun& run) {
   constexpr std::size_t kLongest = 120;
   constexpr std::string_view kKept =
@@ -125,9 +129,7 @@ std::filesystem::path execution_path(const std::filesystem::path& lock, const Re
   std::string name = whole.substr(0, kLongest);
   for (char& c : name)
     if (kKept.find(c) == std::string_view::npos) c = '-';
-  std::filesystem::path folder = lock;
-  folder.replace_extension(".executions");
-  return folder / fmt::format("{}-{}.txt", name, digest_of(whole).substr(0, 8));
+  return executions_folder(lock) / fmt::format("{}-{}.txt", name, digest_of(whole).substr(0, 8));
 }
 
 }  // namespace plimsoll

@@ -57,7 +57,10 @@ struct Baseline {
 /// What read_baseline() reads; the same bytes for the same runs.
 [[nodiscard]] std::string to_text(const Baseline& baseline);
 
-/// Where the execution of a run is recorded, in a folder beside the lock file. The name keeps what
+/// The folder beside the lock file in which executions are recorded.
+[[nodiscard]] std::filesystem::path executions_folder(const std::filesystem::path& lock);
+
+/// Where that of a run is, in this folder. The name keeps what
 /// may stand in one, and ends in a digest of what it was.
 [[nodiscard]] std::filesystem::path execution_path(const std::filesystem::path& lock,
                                                    const RecordedRun& run);

@@ -141,10 +141,32 @@ std::vector<MetricValue> values_of(const RunResult& result) {
   return values;
 }
 
+namespace {
+
+/// A bare number of 1 and more is a percentage as often as not, so it is asked which.
+Format<Ratio> share_format() {
+  const Format<Ratio> any = fraction();
+  Shape shape = any.shape;
+  shape.title = "a percentage such as `0.5 %`, or a share below 1 such as `0.005`";
+  auto read = [any](const Node& node, Diagnostics& diagnostics) -> std::optional<Ratio> {
+    const auto share = any.read(node, diagnostics);
+    if (!share || *share < kWhole || node.scalar().ends_with('%')) return share;
+    diagnostics.error(node.where(),
+                      fmt::format("found `{}`; expected a percentage, or a share below 1 such as "
+                                  "`0.005`",
+                                  node.scalar()),
+                      fmt::format("did you mean `{} %`?", node.scalar()));
+    return std::nullopt;
+  };
+  return {std::move(read), std::move(shape)};
+}
+
+}  // namespace
+
 Format<std::vector<std::pair<Metric, Ratio>>> tolerance_format() {
   using Written = std::vector<std::pair<Located<std::string>, Located<Ratio>>>;
   using Read = std::vector<std::pair<Metric, Ratio>>;
-  const Format<Written> written = map_of(located(fraction()));
+  const Format<Written> written = map_of(located(share_format()));
   Shape shape = written.shape;
   shape.title = "a mapping of metrics to shares, such as `{makespan: 1 %}`";
   auto read = [written](const Node& node, Diagnostics& diagnostics) -> std::optional<Read> {

@@ -65,7 +65,8 @@ struct Tolerances {
 /// The largest that can be asked for: 10, or 1000 %.
 inline constexpr Ratio kMostTolerance{10'000'000'000};
 
-/// `{makespan: 1 %, energy: 0.001}`; metrics that are not named keep what `outer` has.
+/// `{makespan: 1 %, energy: 0.001}`: percentages, or shares below 1; metrics that are not named
+/// keep what `outer` has.
 [[nodiscard]] Format<std::vector<std::pair<Metric, Ratio>>> tolerance_format();
 [[nodiscard]] Tolerances with(Tolerances outer,
                               const std::vector<std::pair<Metric, Ratio>>& changed);

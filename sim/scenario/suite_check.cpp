@@ -3,11 +3,12 @@
 #include "base/whole_file.hpp"
 #include "scenario/bounds.hpp"
 #include "scenario/execution_difference.hpp"
+#include "scenario/failure_words.hpp"
 #include "scenario/parallel.hpp"
-#include "scenario/suite_update.hpp"
 
 #include <algorithm>
 #include <exception>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -29,16 +30,6 @@ std::vector<Job> jobs_of(const Suite& suite) {
   for (const SuiteScenario& it : suite.scenarios)
     for (const Node& policy : it.scenario.policies) jobs.push_back({&it, &policy});
   return jobs;
-}
-
-/// Why a run did not end well, in words; empty where it did.
-std::string why_it_failed(const RunResult& result) {
-  if (result.infeasible) return "no plan: " + result.infeasible->why;
-  if (result.oom)
-    return fmt::format("{} asks for {} of {}, of which {} are free", result.oom->step,
-                       to_text(result.oom->asked), result.oom->memory, to_text(result.oom->free));
-  if (!result.cycle.empty()) return "first in the cycle of waits: " + result.cycle.front();
-  return {};
 }
 
 /// How the run that is recorded went; nothing, and why, where that is not known.
@@ -137,8 +128,7 @@ class Check {
     Played played;
     played.checked.scenario = job.of->scenario.name;
     played.checked.where = job.of->where;
-    const Node* name = job.policy->find("name");
-    played.checked.policy = (name != nullptr ? *name : *job.policy).scalar();
+    played.checked.policy = label_of(run_to_make(job.of->scenario, *job.policy));
     std::vector<Diagnostic>& problems = played.checked.problems;
     try {
       judge(job, run_policy(job.of->scenario, *job.policy), played);
@@ -156,7 +146,6 @@ class Check {
   void judge(const Job& job, const RunResult& result, Played& played) const {
     const Scenario& scenario = job.of->scenario;
     CheckedRun& checked = played.checked;
-    checked.policy = label_of(result);
     if (scenario.expect) hold_to_bounds(*scenario.expect, result, checked);
     if (!suite_.baseline) return;
     played.record = {record_of(result, scenario.platform), job.of->tolerance, {}};
@@ -225,7 +214,8 @@ class Check {
   }
 
   void update(const std::vector<RunToRecord>& records) {
-    checked_.changes = update_baseline(*suite_.baseline, baseline_, records);
+    checked_.update = std::make_shared<BaselineUpdate>(*suite_.baseline, baseline_, records);
+    checked_.changes = checked_.update->changes();
     checked_.is_updated = true;
   }
 
@@ -239,6 +229,23 @@ class Check {
 
 std::size_t CheckedSuite::count(CheckedRun::Verdict verdict) const {
   return static_cast<std::size_t>(std::ranges::count(runs, verdict, &CheckedRun::verdict));
+}
+
+void record(std::span<const CheckedSuite> suites) {
+  Diagnostics diagnostics;
+  std::map<fs::path, const CheckedSuite*> by_lock;
+  for (const CheckedSuite& suite : suites) {
+    if (!suite.update) continue;
+    const auto [first, is_new] = by_lock.emplace(fs::weakly_canonical(*suite.baseline), &suite);
+    if (!is_new)
+      diagnostics.error(
+          {suite.path.string(), 0, 0},
+          fmt::format("its lock file is also that of {}", first->second->path.string()),
+          "a lock file belongs to one suite");
+  }
+  diagnostics.throw_if_errors();
+  for (const CheckedSuite& suite : suites)
+    if (suite.update) suite.update->commit();
 }
 
 CheckedSuite check_suite(const fs::path& path, const CheckOptions& options) {

@@ -4,8 +4,11 @@
 
 #include "scenario/comparison.hpp"
 #include "scenario/suite.hpp"
+#include "scenario/suite_update.hpp"
 
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,8 +40,9 @@ struct CheckedSuite {
   std::vector<CheckedRun> runs;  ///< in the order of the suite
   std::vector<Finding> stale;    ///< recorded runs that the suite no longer has
   std::vector<Diagnostic> warnings;
-  bool is_updated = false;           ///< the record, by this check; never where a run could not run
-  std::vector<std::string> changes;  ///< of an update, in words
+  bool is_updated = false;                 ///< there is an update; never where a run could not run
+  std::vector<std::string> changes;        ///< of an update, in words
+  std::shared_ptr<BaselineUpdate> update;  ///< written, and not in its place; see record()
 
   [[nodiscard]] std::size_t count(CheckedRun::Verdict verdict) const;
   [[nodiscard]] bool failed() const {
@@ -47,10 +51,16 @@ struct CheckedSuite {
   [[nodiscard]] bool could_not_run() const { return count(CheckedRun::Verdict::could_not_run) > 0; }
 };
 
+/// An update is left to record(), so that what else is to be written can be before.
+///
 /// The same for any number of threads. A run that throws is one that could not run, and not the end
 /// of the suite. Throws InputError where the suite or its lock file cannot be read or written. Of
 /// runs only what is said here is kept, so that memory is flat.
 [[nodiscard]] CheckedSuite check_suite(const std::filesystem::path& suite,
                                        const CheckOptions& options);
+
+/// Brings the updates of suites to their places. Throws InputError where two of them share a lock
+/// file, before anything is, or where a file cannot be written.
+void record(std::span<const CheckedSuite> suites);
 
 }  // namespace plimsoll

@@ -1,6 +1,5 @@
 #include "scenario/suite_update.hpp"
 
-#include "base/whole_file.hpp"
 #include "scenario/comparison.hpp"
 #include "scenario/recorded_execution.hpp"
 
@@ -56,31 +55,8 @@ bool has_text(const fs::path& path, const std::string& text) {
   return read_whole_file(path, text.size(), "recorded executions") == text;
 }
 
-void write_executions(const fs::path& lock, const std::vector<RunToRecord>& runs) {
-  for (const RunToRecord& it : runs) {
-    const fs::path path = execution_path(lock, it.run);
-    if (!it.execution || has_text(path, *it.execution)) continue;
-    std::error_code told_when_writing;
-    fs::create_directories(path.parent_path(), told_when_writing);
-    write_whole_file(path, *it.execution);
-  }
-}
-
-/// Of runs that are gone, and of those whose execution is no longer to be recorded.
-void remove_executions(const fs::path& lock, const Baseline& baseline,
-                       const std::vector<RunToRecord>& runs) {
-  std::error_code ignored;
-  for (const RecordedRun& was : baseline.runs) {
-    const auto it = std::ranges::find_if(
-        runs, [&](const RunToRecord& record) { return record.run.is_of(was); });
-    if (it == runs.end() || !it->execution) fs::remove(execution_path(lock, was), ignored);
-  }
-}
-
-}  // namespace
-
-std::vector<std::string> update_baseline(const fs::path& lock, const Baseline& baseline,
-                                         const std::vector<RunToRecord>& runs) {
+std::vector<std::string> changes_of(const Baseline& baseline,
+                                    const std::vector<RunToRecord>& runs) {
   std::vector<std::string> changes;
   for (const RunToRecord& it : runs) {
     const RecordedRun* was = baseline.find(it.run);
@@ -92,12 +68,56 @@ std::vector<std::string> update_baseline(const fs::path& lock, const Baseline& b
   for (const RecordedRun& was : baseline.runs)
     if (std::ranges::none_of(runs, [&](const RunToRecord& it) { return it.run.is_of(was); }))
       changes.push_back(fmt::format("removed: {}, policy {}", was.scenario, was.policy));
-  write_executions(lock, runs);
+  return changes;
+}
+
+}  // namespace
+
+BaselineUpdate::BaselineUpdate(const fs::path& lock, const Baseline& baseline,
+                               const std::vector<RunToRecord>& runs)
+    : lock_(lock), changes_(changes_of(baseline, runs)) {
+  prepare_executions(runs);
   const std::string text = to_text(merged(baseline, runs));
   std::error_code ignored;
-  if (!fs::exists(lock, ignored) || text != to_text(baseline)) write_whole_file(lock, text);
-  remove_executions(lock, baseline, runs);
-  return changes;
+  if (!fs::exists(lock, ignored) || text != to_text(baseline)) prepare(lock, text);
+  find_gone(baseline, runs);
+}
+
+BaselineUpdate::~BaselineUpdate() {
+  files_.clear();
+  std::error_code is_not_empty;
+  fs::remove(executions_folder(lock_), is_not_empty);
+}
+
+void BaselineUpdate::prepare(const fs::path& path, std::string_view text) {
+  auto& file = files_.emplace_back(std::make_unique<WholeFile>(path));
+  file->stream().write(text.data(), static_cast<std::streamsize>(text.size()));
+  file->ready();
+}
+
+void BaselineUpdate::prepare_executions(const std::vector<RunToRecord>& runs) {
+  for (const RunToRecord& it : runs) {
+    const fs::path path = execution_path(lock_, it.run);
+    if (!it.execution || has_text(path, *it.execution)) continue;
+    std::error_code told_when_writing;
+    fs::create_directories(path.parent_path(), told_when_writing);
+    prepare(path, *it.execution);
+  }
+}
+
+/// Of runs that are gone, and of those whose execution is no longer to be recorded.
+void BaselineUpdate::find_gone(const Baseline& baseline, const std::vector<RunToRecord>& runs) {
+  for (const RecordedRun& was : baseline.runs) {
+    const auto it = std::ranges::find_if(
+        runs, [&](const RunToRecord& record) { return record.run.is_of(was); });
+    if (it == runs.end() || !it->execution) gone_.push_back(execution_path(lock_, was));
+  }
+}
+
+void BaselineUpdate::commit() {
+  for (const auto& file : files_) file->done();
+  std::error_code ignored;
+  for (const fs::path& path : gone_) fs::remove(path, ignored);
 }
 
 }  // namespace plimsoll

@@ -56,6 +56,21 @@ TEST_CASE("what cannot be written is told, and nothing is left behind") {
   CHECK(folder.names().size() == 1);
 }
 
+TEST_CASE("what is ready waits for its move") {
+  const test::TemporaryFolder folder;
+  write_whole_file(folder / "a", "old");
+  WholeFile file(folder / "a");
+  file.stream() << "new";
+  file.ready();
+  CHECK(text_of(folder / "a") == "old");
+  file.done();
+  CHECK(text_of(folder / "a") == "new");
+  // A device that takes nothing says so before anything else is done.
+  WholeFile full("/dev/full");
+  full.stream() << "text";
+  CHECK_THROWS_AS(full.ready(), InputError);
+}
+
 TEST_CASE("what is written piece by piece comes to its place when it is done") {
   const test::TemporaryFolder folder;
   write_whole_file(folder / "a", "old");

@@ -107,6 +107,13 @@ TEST_CASE("tolerances are read by metric") {
   CHECK(error_of_tolerance("{makespan: 1001 %}") ==
         "t:1:12: error: a tolerance of 1001 %; expected at most 1000 %");
   CHECK(error_of_tolerance("{makespan: -1 %}") != "");
+  // 500 % or 5 %? A share is below 1.
+  CHECK(error_of_tolerance("{period: 5}") ==
+        "t:1:10: error: found `5`; expected a percentage, or a share below 1 such as `0.005`; did "
+        "you mean `5 %`?");
+  CHECK(error_of_tolerance("{period: 1}").find("did you mean `1 %`?") != std::string::npos);
+  CHECK(error_of_tolerance("{period: 0.999}").empty());
+  CHECK(error_of_tolerance("{period: 500 %}").empty());
   CHECK(error_of_tolerance("[makespan]") != "");
 }
 

@@ -40,7 +40,9 @@ class Checked {
     return check_suite(folder_ / "s.yaml", {.jobs = jobs, .update = false});
   }
   CheckedSuite update() const {
-    return check_suite(folder_ / "s.yaml", {.jobs = 1, .update = true});
+    CheckedSuite checked = check_suite(folder_ / "s.yaml", {.jobs = 1, .update = true});
+    record({&checked, 1});
+    return checked;
   }
 
   [[nodiscard]] std::string lock() const { return folder_.read("s.lock"); }
@@ -184,8 +186,9 @@ TEST_CASE("another status is all there is to say") {
   const CheckedSuite checked = it.check();
   CHECK(words_of(checked.runs[0]) == Words{"status oom, was ok"});
   // 1 MiB input, 4 + 3 MiB saved; the backward of s2 asks for the gradients of 2 and 1 MiB.
-  CHECK(checked.runs[0].explanation.starts_with(
-      "s2.backward asks for 3 MiB of sram, of which 0 B are free; the plan is the recorded one"));
+  CHECK(
+      checked.runs[0].explanation.starts_with("s2.backward asks for 3 MiB of sram, of whose 8 MiB "
+                                              "only 0 B are free; the plan is the recorded one"));
   it.update();
   CHECK_FALSE(it.check().failed());
   it.change("capacity: 8 MiB", "capacity: 16 MiB");
@@ -286,7 +289,7 @@ TEST_CASE("a run that cannot run is one, and nothing is recorded until it can") 
   CHECK(checked.runs[0].verdict != Verdict::could_not_run);
   REQUIRE(checked.runs[1].problems.size() == 1);
   CHECK(checked.runs[1].problems[0].message == "3 microbatches do not divide a batch of 4");
-  CHECK(checked.runs[1].policy == "pipeline/1f1b");
+  CHECK(checked.runs[1].policy == "pipeline/1f1b (microbatches: 3)");
 }
 
 TEST_CASE("what is recorded of a run that cannot run is not stale") {
@@ -296,6 +299,37 @@ TEST_CASE("what is recorded of a run that cannot run is not stale") {
   const CheckedSuite checked = it.check();
   CHECK(checked.could_not_run());
   CHECK(checked.stale.empty());
+}
+
+TEST_CASE("an update changes nothing before it is recorded, and leaves nothing without") {
+  const Checked it("plans: true\n");
+  const auto prepare = [&] {
+    return check_suite(it.folder() / "s.yaml", {.jobs = 1, .update = true});
+  };
+  CHECK(prepare().is_updated);
+  CHECK(it.folder().names().size() == 2);  // the suite and its scenario
+  it.update();
+  const std::string before = it.lock();
+  it.change("forward: 10 ms", "forward: 12 ms");
+  const std::size_t files = it.folder().names().size();
+  {
+    const CheckedSuite prepared = prepare();
+    CHECK(prepared.changes.size() >= 2);
+    CHECK(it.lock() == before);
+  }
+  CHECK(it.lock() == before);
+  CHECK(it.folder().names().size() == files);
+}
+
+TEST_CASE("two suites that share a lock file record neither") {
+  const Checked it;
+  it.folder().write("t.yaml", "suite: t\nscenarios: [two.yaml]\nbaseline: s.lock\n");
+  std::vector<CheckedSuite> both;
+  for (const char* name : {"s.yaml", "t.yaml"})
+    both.push_back(check_suite(it.folder() / name, {.jobs = 1, .update = true}));
+  CHECK_THROWS_WITH(record(both), Catch::Contains("its lock file is also that of") &&
+                                      Catch::Contains("belongs to one suite"));
+  CHECK_FALSE(fs::exists(it.folder() / "s.lock"));
 }
 
 TEST_CASE("a policy that is there twice cannot be recorded") {

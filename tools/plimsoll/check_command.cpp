@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -60,7 +61,21 @@ void check_files(const CheckArguments& arguments) {
   check_distinct_files({{"--junit", arguments.junit}}, read);
 }
 
-/// Suites that cannot be read keep none of the others from being checked.
+void tell(const CheckArguments& arguments, const std::vector<CheckedSuite>& suites,
+          const std::vector<CheckedSuite>& all) {
+  if (arguments.junit == "-") {
+    print(junit_report(all));
+  } else {
+    const Style style = style_of_output(arguments.no_color);
+    for (std::size_t i = 0; i < suites.size(); ++i)
+      print((i > 0 ? "\n" : "") + suite_report(suites[i], style));
+  }
+  if (!arguments.annotations.empty())
+    for (const CheckedSuite& suite : all) print(github_annotations(suite));
+}
+
+/// Nothing is recorded before all that is to be told has been written. Suites that cannot be read
+/// keep none of the others from being checked.
 int run(const CheckArguments& arguments) {
   check_files(arguments);
   Complaints complaints;
@@ -76,17 +91,15 @@ int run(const CheckArguments& arguments) {
     });
   std::vector<CheckedSuite> all = suites;
   all.insert(all.end(), unread.begin(), unread.end());
-  if (!arguments.junit.empty() && arguments.junit != "-")
-    write_whole_file(arguments.junit, junit_report(all));
-  if (arguments.junit == "-") {
-    print(junit_report(all));
-  } else {
-    const Style style = style_of_output(arguments.no_color);
-    for (std::size_t i = 0; i < suites.size(); ++i)
-      print((i > 0 ? "\n" : "") + suite_report(suites[i], style));
+  std::optional<WholeFile> junit;
+  if (!arguments.junit.empty() && arguments.junit != "-") {
+    junit.emplace(arguments.junit);
+    junit->stream() << junit_report(all);
+    junit->ready();
   }
-  if (!arguments.annotations.empty())
-    for (const CheckedSuite& suite : all) print(github_annotations(suite));
+  tell(arguments, suites, all);
+  complaints.gather([&] { record(suites); });
+  if (junit) junit->done();
   complaints.throw_if_any();
   return exit_code_of(suites);
 }

@@ -27,11 +27,15 @@ void print(std::string_view text) {
 }
 
 void print_diagnostics(std::span<const Diagnostic> diagnostics) {
-  for (const Diagnostic& diagnostic : diagnostics) fmt::print(stderr, "{}\n", to_text(diagnostic));
+  // Where standard error takes no more there is nobody to tell.
+  const auto tell = [](const std::string& line) {
+    (void)std::fputs((line + '\n').c_str(), stderr);
+  };
+  for (const Diagnostic& diagnostic : diagnostics) tell(to_text(diagnostic));
   // Where not all are listed, a note has said how many there are.
   const bool are_all = std::ranges::count(diagnostics, Severity::note, &Diagnostic::severity) == 0;
   const auto errors = std::ranges::count(diagnostics, Severity::error, &Diagnostic::severity);
-  if (are_all && errors > 1) fmt::print(stderr, "{} errors\n", errors);
+  if (are_all && errors > 1) tell(fmt::format("{} errors", errors));
 }
 
 void refuse(const std::string& origin, std::string message, std::string hint) {
