@@ -1,6 +1,8 @@
 #include "scenario/batch_search.hpp"
 
+#include "scenario/failure_words.hpp"
 #include "scenario/largest.hpp"
+#include "scenario/memo.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -81,19 +83,15 @@ UnitFigures figures_of(const RunResult& result, const Platform& platform, std::i
   return figures;
 }
 
-std::string why_not(const RunResult& result) {
-  if (result.infeasible) return result.infeasible->why;
-  if (result.oom)
-    return fmt::format("out of memory: {} asks for {} of {}, of which {} are free",
-                       result.oom->step, to_text(result.oom->asked), result.oom->memory,
-                       to_text(result.oom->free));
-  return "its steps wait for each other";
-}
-
 class Search {
  public:
-  Search(const Scenario& scenario, const Node& policy, const CapacityWorkload& workload)
-      : scenario_(scenario), policy_(policy), workload_(workload) {
+  Search(const Scenario& scenario, const Node& policy, const CapacityWorkload& workload,
+         ScenarioMemo& memo)
+      : scenario_(scenario),
+        policy_(policy),
+        workload_(workload),
+        memo_(memo),
+        workload_key_(scenario.workload_key) {
     keep_free(scenario_.platform, workload.targets.headroom);
   }
 
@@ -140,6 +138,7 @@ class Search {
   void attempt(std::int64_t batch) {
     TriedBatch tried{.batch = batch};
     if (workload_.batch) scenario_.workload_options.batch = batch;
+    scenario_.workload_key = fmt::format("{} x {}", workload_key_, batch);
     scenario_.iterations = iterations(batch);
     try {
       measure(tried);
@@ -151,12 +150,10 @@ class Search {
   }
 
   void measure(TriedBatch& tried) {
-    const RunResult result = run_policy(scenario_, policy_);
+    const RunResult result = run_policy(scenario_, policy_, &memo_);
     found_.parameters = result.policy_parameters;
-    if (result.infeasible || result.metrics.status != RunStatus::ok) {
-      tried.why = why_not(result);
-      return;
-    }
+    tried.why = failure_in_words(result);
+    if (!tried.why.empty()) return;
     tried.figures = figures_of(result, scenario_.platform, tried.batch, workload_.targets.headroom);
     tried.processors = std::ranges::count_if(
         result.metrics.processors, [](const ProcessorMetrics& it) { return it.busy > Time{}; });
@@ -174,6 +171,8 @@ class Search {
   Scenario scenario_;
   const Node& policy_;
   const CapacityWorkload& workload_;
+  ScenarioMemo& memo_;
+  const std::string workload_key_;
   BatchSearch found_;
 };
 
@@ -187,8 +186,8 @@ const TriedBatch* BatchSearch::largest() const {
 }
 
 BatchSearch search_batches(const Scenario& scenario, const Node& policy,
-                           const CapacityWorkload& workload) {
-  return Search(scenario, policy, workload).run();
+                           const CapacityWorkload& workload, ScenarioMemo& memo) {
+  return Search(scenario, policy, workload, memo).run();
 }
 
 }  // namespace plimsoll

@@ -2,12 +2,14 @@
 
 #include "scenario/batch_search.hpp"
 #include "scenario/deployment.hpp"
+#include "scenario/memo.hpp"
 #include "scenario/parallel.hpp"
 #include "scenario/platform_change.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,7 +35,7 @@ constexpr double kNoticeable = 0.01;
 struct Trial {
   std::size_t pairing = 0;
   std::size_t policy = 0;
-  Scenario scenario;
+  std::shared_ptr<const Scenario> scenario;  ///< shared by its policies
 };
 
 /// A change to be tried for an insight.
@@ -70,11 +72,11 @@ Part part_of(const WhatIf& what_if, const Platform& platform) {
 
 class Planning {
  public:
-  Planning(const CapacityPlan& plan, const std::filesystem::path& folder, unsigned jobs)
-      : folder_(folder), options_{.jobs = jobs} {
-    report_.plan = plan;
+  Planning(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress)
+      : options_{.jobs = jobs}, progress_(progress) {
     report_.is_error_published = !plan.error;
     report_.error = plan.error.value_or(published_error());
+    report_.plan = std::move(plan);
   }
 
   CapacityReport run() {
@@ -94,11 +96,10 @@ class Planning {
   }
 
   void load() {
-    pairings_ = pairings_of(report_.plan, folder_);
     report_.energy_boundaries.resize(report_.plan.platforms.size());
     for (std::size_t w = 0; w < report_.plan.workloads.size(); ++w)
       report_.answers.push_back({.workload = w});
-    for (const CapacityPairing& it : pairings_) {
+    for (const CapacityPairing& it : report_.plan.pairings) {
       CapacityAnswer& answer = report_.answers[it.workload];
       answer.title = it.scenario.workload_name;
       answer.worst_quality = std::max(answer.worst_quality, it.scenario.platform.worst_quality());
@@ -106,24 +107,43 @@ class Planning {
     }
   }
 
+  [[nodiscard]] const CapacityPairing& pairing_of(const Trial& trial) const {
+    return report_.plan.pairings[trial.pairing];
+  }
+
   [[nodiscard]] BatchSearch search(const Trial& trial) const {
-    return search_batches(trial.scenario, trial.scenario.policies[trial.policy],
-                          report_.plan.workloads[pairings_[trial.pairing].workload]);
+    return search_batches(*trial.scenario, trial.scenario->policies[trial.policy],
+                          report_.plan.workloads[pairing_of(trial).workload], *memo_);
+  }
+
+  /// Searches all trials, and hands what they find over in their order.
+  void search_all(CapacityStage stage, const std::vector<Trial>& trials,
+                  const std::function<void(std::size_t, BatchSearch)>& take) const {
+    progress_(stage, 0, trials.size());
+    in_order<BatchSearch>(
+        trials.size(), options_, [&](std::size_t i) { return search(trials[i]); },
+        [&](std::size_t i, BatchSearch found) {
+          take(i, std::move(found));
+          progress_(stage, i + 1, trials.size());
+        });
   }
 
   void measure() {
     std::vector<Trial> trials;
-    for (std::size_t p = 0; p < pairings_.size(); ++p)
-      for (std::size_t policy = 0; policy < pairings_[p].scenario.policies.size(); ++policy)
-        trials.push_back({p, policy, pairings_[p].scenario});
-    in_order<BatchSearch>(
-        trials.size(), options_, [&](std::size_t i) { return search(trials[i]); },
-        [&](std::size_t i, BatchSearch found) {
-          const CapacityPairing& pairing = pairings_[trials[i].pairing];
-          report_.answers[pairing.workload].configurations.push_back(
-              configuration_of(pairing, trials[i].policy, found));
-          origin_[pairing.workload].push_back(trials[i]);
-        });
+    const std::vector<CapacityPairing>& pairings = report_.plan.pairings;
+    for (std::size_t p = 0; p < pairings.size(); ++p) {
+      Scenario scenario = pairings[p].scenario;
+      scenario.workload_key = scenario.platform_key = fmt::format("{}", p);
+      const auto shared = std::make_shared<const Scenario>(std::move(scenario));
+      for (std::size_t policy = 0; policy < shared->policies.size(); ++policy)
+        trials.push_back({p, policy, shared});
+    }
+    search_all(CapacityStage::configurations, trials, [&](std::size_t i, const BatchSearch& found) {
+      const CapacityPairing& pairing = pairing_of(trials[i]);
+      report_.answers[pairing.workload].configurations.push_back(
+          configuration_of(pairing, trials[i].policy, found));
+      origin_[pairing.workload].push_back(trials[i]);
+    });
   }
 
   [[nodiscard]] Configuration configuration_of(const CapacityPairing& pairing, std::size_t policy,
@@ -131,8 +151,7 @@ class Planning {
     const CapacityWorkload& workload = report_.plan.workloads[pairing.workload];
     const CapacityCandidate& candidate = report_.plan.platforms[pairing.candidate];
     Configuration it{.candidate = pairing.candidate};
-    const Node& node = pairing.scenario.policies[policy];
-    it.policy = node.is_scalar() ? node.scalar() : node.find("name")->scalar();
+    it.policy = policy_name(pairing.scenario.policies[policy]);
     it.parameters = found.parameters;
     it.is_limited_by_plan = found.is_limited_by_plan;
     const TriedBatch* best = best_of(found, workload.targets);
@@ -245,16 +264,17 @@ class Planning {
 
   void add_probes(std::size_t a, const Trial& trial) {
     for (const PlatformChange change : platform_changes()) {
-      Scenario changed = trial.scenario;
+      Scenario changed = *trial.scenario;
       if (const auto how = apply(change, changed.platform))
         add_probe(a, *how, plimsoll::part_of(change), trial, std::move(changed));
     }
-    const CapacityPairing& pairing = pairings_[trial.pairing];
     for (const WhatIf& what_if : report_.plan.what_if) {
-      const Part part = part_of(what_if, trial.scenario.platform);
+      const Part part = part_of(what_if, trial.scenario->platform);
       try {
-        add_probe(a, what_if.name, part, trial,
-                  changed_scenario(report_.plan, pairing, folder_, what_if));
+        Scenario changed = changed_scenario(report_.plan, pairing_of(trial), what_if);
+        // It may set a part of the workload as well.
+        changed.workload_key = fmt::format("{} {}", trial.pairing, probes_.size());
+        add_probe(a, what_if.name, part, trial, std::move(changed));
       } catch (const InputError&) {
         // This candidate has nothing of the kind; another one has (pairings_of).
       }
@@ -269,27 +289,25 @@ class Planning {
     probe.insight = report_.answers[a].insights.size() - 1;
     probe.sensitivity.change = change;
     probe.sensitivity.part = part;
-    probe.trial = {trial.pairing, trial.policy, std::move(scenario)};
+    scenario.platform_key = fmt::format("{} {}", trial.pairing, probes_.size());
+    probe.trial = {trial.pairing, trial.policy,
+                   std::make_shared<const Scenario>(std::move(scenario))};
   }
 
   void measure_probes() {
     for (const Probe& it : probes_)
       report_.answers[it.answer].insights[it.insight].sensitivities.push_back(it.sensitivity);
+    std::vector<Trial> trials;
     std::vector<std::size_t> probe_of;  // by trial
-    std::vector<std::size_t> policy_of;
     for (std::size_t p = 0; p < probes_.size(); ++p)
-      for (std::size_t policy = 0; policy < probes_[p].trial.scenario.policies.size(); ++policy) {
+      for (std::size_t policy = 0; policy < probes_[p].trial.scenario->policies.size(); ++policy) {
+        trials.push_back(probes_[p].trial);
+        trials.back().policy = policy;
         probe_of.push_back(p);
-        policy_of.push_back(policy);
       }
-    const auto trial_of = [&](std::size_t i) {
-      Trial trial = probes_[probe_of[i]].trial;
-      trial.policy = policy_of[i];
-      return trial;
-    };
-    in_order<BatchSearch>(
-        probe_of.size(), options_, [&](std::size_t i) { return search(trial_of(i)); },
-        [&](std::size_t i, BatchSearch found) { take(probe_of[i], trial_of(i), found); });
+    search_all(CapacityStage::changes, trials, [&](std::size_t i, const BatchSearch& found) {
+      take(probe_of[i], trials[i], found);
+    });
   }
 
   /// Keeps what a policy does on a changed platform where no other did better there.
@@ -300,8 +318,7 @@ class Planning {
     const CapacityTargets& targets = workload_of(answer).targets;
     const TriedBatch* best = best_of(found, targets);
     if (best == nullptr || (it.figures && !is_better(*best->figures, *it.figures, targets))) return;
-    const Node& policy = trial.scenario.policies[trial.policy];
-    it.policy = policy.is_scalar() ? policy.scalar() : policy.find("name")->scalar();
+    it.policy = policy_name(trial.scenario->policies[trial.policy]);
     it.figures = best->figures;
     it.largest_batch = found.largest()->batch;
     if (const auto& base = answer.configurations[insight.configuration].figures)
@@ -329,10 +346,10 @@ class Planning {
       }
   }
 
-  const std::filesystem::path folder_;
   const ParallelOptions options_;
+  const CapacityProgress& progress_;
+  const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
   CapacityReport report_;
-  std::vector<CapacityPairing> pairings_;
   std::map<std::size_t, std::vector<Trial>> origin_;  ///< by answer, as its configurations
   std::vector<Probe> probes_;
 };
@@ -354,9 +371,8 @@ const char* to_text(Axis axis) {
   return names[static_cast<std::size_t>(axis)];
 }
 
-CapacityReport plan_capacity(const CapacityPlan& plan, const std::filesystem::path& folder,
-                             unsigned jobs) {
-  return Planning(plan, folder, jobs).run();
+CapacityReport plan_capacity(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress) {
+  return Planning(std::move(plan), jobs, progress).run();
 }
 
 }  // namespace plimsoll

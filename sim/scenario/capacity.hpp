@@ -19,7 +19,7 @@
 #include "scenario/run.hpp"
 
 #include <cstdint>
-#include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -112,9 +112,15 @@ struct CapacityReport {
   std::vector<CapacityAnswer> answers;
 };
 
-/// Throws InputError: the plan, or something that it names, cannot be read. `jobs`: threads, 0 for
-/// as many as the machine has.
-[[nodiscard]] CapacityReport plan_capacity(const CapacityPlan& plan,
-                                           const std::filesystem::path& folder, unsigned jobs);
+/// What is being measured: the configurations, then what would move them. Called with how many
+/// searches are done of how many, 0 included.
+enum class CapacityStage : std::uint8_t { configurations, changes };
+using CapacityProgress =
+    std::function<void(CapacityStage stage, std::size_t done, std::size_t total)>;
+
+/// `jobs`: threads, 0 for as many as the machine has.
+[[nodiscard]] CapacityReport plan_capacity(
+    CapacityPlan plan, unsigned jobs,
+    const CapacityProgress& progress = [](CapacityStage, std::size_t, std::size_t) {});
 
 }  // namespace plimsoll

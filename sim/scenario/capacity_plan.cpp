@@ -1,6 +1,9 @@
 #include "scenario/capacity_plan.hpp"
 
+#include "base/gather.hpp"
+
 #include <algorithm>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -163,7 +166,6 @@ std::string name_of_platform(const Node& platform) {
 void check_candidates(CapacityPlan& plan, Diagnostics& diagnostics) {
   std::vector<std::string> names;
   for (CapacityCandidate& it : plan.platforms) {
-    if (it.name.empty()) it.name = name_of_platform(it.platform);
     if (std::ranges::find(names, it.name) != names.end())
       diagnostics.error(it.where, fmt::format("there is a candidate `{}` already; expected a "
                                               "`name` that tells them apart",
@@ -192,33 +194,8 @@ void check_workload_names(const CapacityPlan& plan, Diagnostics& diagnostics) {
       diagnostics.error(it->where, fmt::format("there is a workload `{}` already", it->name));
 }
 
-}  // namespace
-
-CapacityPlan read_capacity_plan(const Node& document) {
-  Diagnostics diagnostics;
-  auto plan = plan_format().read(document, diagnostics);
-  if (plan) {
-    check_candidates(*plan, diagnostics);
-    check_workload_names(*plan, diagnostics);
-  }
-  diagnostics.throw_if_errors();
-  if (plan->policies.is_null()) plan->policies = parse_value("none", document.where().origin);
-  return std::move(*plan);
-}
-
-CapacityPlan load_capacity_plan(const std::filesystem::path& path) {
-  return read_capacity_plan(read_document(path));
-}
-
-std::string capacity_plan_schema() {
-  return json_schema(plan_format().shape, "Plimsoll capacity plan");
-}
-
-namespace {
-
 Scenario scenario_of(const CapacityPlan& plan, const CapacityWorkload& workload,
-                     const CapacityCandidate& candidate, const std::filesystem::path& folder,
-                     const Overrides& overrides) {
+                     const CapacityCandidate& candidate, const Overrides& overrides) {
   Diagnostics diagnostics;
   Node document = parse_value("{scenario: capacity}", candidate.where.origin);
   document.set("platform", candidate.platform, diagnostics);
@@ -229,7 +206,7 @@ Scenario scenario_of(const CapacityPlan& plan, const CapacityWorkload& workload,
   document.set("policy", *policies, diagnostics);
   if (!candidate.set.is_null()) document.set("set", candidate.set, diagnostics);
   diagnostics.throw_if_errors();
-  return read_scenario(document, folder, overrides);
+  return read_scenario(document, plan.folder, overrides);
 }
 
 /// The sizes of a chain, a graph or a profile are those of one batch.
@@ -251,58 +228,109 @@ bool is_wanted(const CapacityWorkload& workload, const CapacityCandidate& candid
          });
 }
 
-/// A change that no candidate knows is a mistake.
-std::optional<Diagnostic> problem_with(const WhatIf& what_if, const CapacityPlan& plan,
-                                       const std::vector<CapacityPairing>& pairings,
-                                       const std::filesystem::path& folder) {
+void add_pairings(CapacityPlan& plan, Diagnostics& diagnostics) {
+  for (std::size_t w = 0; w < plan.workloads.size(); ++w)
+    for (std::size_t c = 0; c < plan.platforms.size(); ++c) {
+      if (!is_wanted(plan.workloads[w], plan.platforms[c])) continue;
+      if (plan.workloads[w].workload.is_null() || plan.platforms[c].platform.is_null()) continue;
+      gather(diagnostics, [&] {
+        Scenario scenario = scenario_of(plan, plan.workloads[w], plan.platforms[c], {});
+        check_batch(plan.workloads[w], scenario);
+        plan.pairings.push_back({w, c, std::move(scenario)});
+      });
+    }
+}
+
+/// A change that no candidate knows is a mistake; of those that can be read.
+void check_change(const WhatIf& what_if, const CapacityPlan& plan, Diagnostics& diagnostics) {
   std::optional<Diagnostic> first;
-  for (const CapacityPairing& pairing : pairings) {
+  for (const CapacityPairing& pairing : plan.pairings) {
     try {
-      (void)changed_scenario(plan, pairing, folder, what_if);
-      return std::nullopt;
+      (void)changed_scenario(plan, pairing, what_if);
+      return;
     } catch (const InputError& error) {
       if (!first) first = error.diagnostics().front();
     }
   }
-  if (!first) return std::nullopt;
-  first->where = what_if.where;
-  first->message =
-      fmt::format("the change `{}` applies to no candidate: {}", what_if.name, first->message);
-  return first;
+  if (first)
+    diagnostics.error(
+        what_if.where,
+        fmt::format("the change `{}` applies to no candidate: {}", what_if.name, first->message),
+        first->hint);
+}
+
+template <class T>
+std::vector<T> items_that_are_there(const Node& document, const char* key, const Format<T>& item,
+                                    const std::function<void(const Node&, T&)>& take_parts) {
+  std::vector<T> items;
+  Diagnostics told_already;
+  const Node* list = document.is_mapping() ? document.find(key) : nullptr;
+  if (list == nullptr || !list->is_sequence()) return items;
+  for (const Node& node : list->items()) {
+    auto it = item.read(node, told_already);
+    if (!it && node.is_mapping()) take_parts(node, it.emplace());
+    if (it) items.push_back(std::move(*it));
+  }
+  return items;
+}
+
+void take_part(const Node& item, const char* key, Node& part) {
+  if (const Node* found = item.find(key)) part = *found;
+}
+
+/// Of a file with errors: what of it can be read.
+CapacityPlan parts_that_are_there(const Node& document) {
+  CapacityPlan plan;
+  plan.workloads = items_that_are_there<CapacityWorkload>(
+      document, "workloads", workload_format(), [](const Node& item, CapacityWorkload& it) {
+        it.where = item.where();
+        take_part(item, "workload", it.workload);
+      });
+  plan.platforms = items_that_are_there<CapacityCandidate>(
+      document, "platforms", candidate_format(), [](const Node& item, CapacityCandidate& it) {
+        it.where = item.where();
+        take_part(item, "platform", it.platform);
+      });
+  plan.what_if = items_that_are_there<WhatIf>(document, "what_if", what_if_format(),
+                                              [](const Node&, WhatIf&) {});
+  if (document.is_mapping()) take_part(document, "policies", plan.policies);
+  return plan;
 }
 
 }  // namespace
 
-std::vector<CapacityPairing> pairings_of(const CapacityPlan& plan,
-                                         const std::filesystem::path& folder) {
-  std::vector<CapacityPairing> pairings;
-  std::vector<Diagnostic> errors;
-  for (std::size_t w = 0; w < plan.workloads.size(); ++w)
-    for (std::size_t c = 0; c < plan.platforms.size(); ++c) {
-      if (!is_wanted(plan.workloads[w], plan.platforms[c])) continue;
-      try {
-        pairings.push_back(
-            {w, c, scenario_of(plan, plan.workloads[w], plan.platforms[c], folder, {})});
-        check_batch(plan.workloads[w], pairings.back().scenario);
-      } catch (const InputError& error) {
-        for (const Diagnostic& it : error.diagnostics())
-          if (std::ranges::find(errors, it) == errors.end()) errors.push_back(it);
-      }
-    }
-  if (errors.empty())
-    for (const WhatIf& what_if : plan.what_if)
-      if (auto problem = problem_with(what_if, plan, pairings, folder))
-        errors.push_back(std::move(*problem));
-  if (!errors.empty()) throw InputError(std::move(errors));
-  return pairings;
+CapacityPlan read_capacity_plan(const Node& document, const std::filesystem::path& folder) {
+  Diagnostics diagnostics;
+  auto whole = plan_format().read(document, diagnostics);
+  CapacityPlan plan = whole ? std::move(*whole) : parts_that_are_there(document);
+  plan.folder = folder;
+  if (plan.policies.is_null()) plan.policies = parse_value("none", document.where().origin);
+  for (CapacityCandidate& it : plan.platforms)
+    if (it.name.empty()) it.name = name_of_platform(it.platform);
+  if (whole) {
+    check_candidates(plan, diagnostics);
+    check_workload_names(plan, diagnostics);
+  }
+  add_pairings(plan, diagnostics);
+  for (const WhatIf& what_if : plan.what_if) check_change(what_if, plan, diagnostics);
+  diagnostics.throw_if_errors();
+  return plan;
+}
+
+CapacityPlan load_capacity_plan(const std::filesystem::path& path) {
+  return read_capacity_plan(read_document(path), path.parent_path());
+}
+
+std::string capacity_plan_schema() {
+  return json_schema(plan_format().shape, "Plimsoll capacity plan");
 }
 
 Scenario changed_scenario(const CapacityPlan& plan, const CapacityPairing& pairing,
-                          const std::filesystem::path& folder, const WhatIf& what_if) {
+                          const WhatIf& what_if) {
   Overrides overrides;
   for (const auto& [path, value] : what_if.set) overrides.set.emplace_back(path.value, value);
   return scenario_of(plan, plan.workloads[pairing.workload], plan.platforms[pairing.candidate],
-                     folder, overrides);
+                     overrides);
 }
 
 }  // namespace plimsoll

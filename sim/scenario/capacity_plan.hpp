@@ -96,7 +96,14 @@ struct ErrorBand {
   std::string source;
 };
 
+/// A workload on a candidate, with all its policies.
+struct CapacityPairing {
+  std::size_t workload = 0, candidate = 0;  ///< of the plan
+  Scenario scenario;
+};
+
 struct CapacityPlan {
+  std::filesystem::path folder;  ///< next to which names are looked up
   std::string name, about;
   std::vector<CapacityWorkload> workloads;
   std::vector<CapacityCandidate> platforms;
@@ -104,28 +111,21 @@ struct CapacityPlan {
   std::vector<WhatIf> what_if;
   Scaling scaling;
   std::optional<ErrorBand> error;
-  std::string currency;  ///< of all prices; empty without any
+  std::string currency;                   ///< of all prices; empty without any
+  std::vector<CapacityPairing> pairings;  ///< every workload on every candidate that it may have
 };
 
-/// Reads a plan; what it names is read by scenario_of(). Throws InputError with all that is wrong.
+/// Reads a plan and all that it names. Throws InputError with all that is wrong.
 [[nodiscard]] CapacityPlan load_capacity_plan(const std::filesystem::path& path);
-[[nodiscard]] CapacityPlan read_capacity_plan(const Node& document);
+
+/// The same from a document; names are looked up next to `folder`.
+[[nodiscard]] CapacityPlan read_capacity_plan(const Node& document,
+                                              const std::filesystem::path& folder);
 
 [[nodiscard]] std::string capacity_plan_schema();
 
-/// A workload on a candidate, with all its policies.
-struct CapacityPairing {
-  std::size_t workload = 0, candidate = 0;  ///< of the plan
-  Scenario scenario;
-};
-
-/// Every workload on every candidate that it may have; names are looked up next to `folder`. Throws
-/// InputError with all that is wrong with what the plan names.
-[[nodiscard]] std::vector<CapacityPairing> pairings_of(const CapacityPlan& plan,
-                                                       const std::filesystem::path& folder);
-
-/// One of them with what `what_if` sets. Throws InputError.
+/// A pairing with what `what_if` sets. Throws InputError.
 [[nodiscard]] Scenario changed_scenario(const CapacityPlan& plan, const CapacityPairing& pairing,
-                                        const std::filesystem::path& folder, const WhatIf& what_if);
+                                        const WhatIf& what_if);
 
 }  // namespace plimsoll

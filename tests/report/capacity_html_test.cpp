@@ -1,6 +1,6 @@
 #include "report/capacity_html.hpp"
 
-#include "base/document.hpp"
+#include "support/capacity_plans.hpp"
 
 #include <algorithm>
 
@@ -12,28 +12,12 @@ namespace {
 
 /// One chain on two boards; in 10 MiB `none`, whose peak is 11 MiB, does not fit.
 CapacityReport two_boards() {
-  const std::string board = "processors: {cpu: {memory: sram, power: {idle: 1 W, active: 3 W}}}}";
-  const std::string plan =
-      "capacity: boards\n"
-      "about: which one?\n"
-      "workloads:\n"
-      "  - name: pair\n"
-      "    workload:\n"
-      "      workload: pair\n"
-      "      input: 1 MiB\n"
-      "      batch: 4\n"
-      "      chain:\n"
-      "        - {name: s1, forward: 10 ms, backward: 20 ms, output: 1 MiB, saved: 4 MiB}\n"
-      "        - {name: s2, forward: 5 ms, backward: 10 ms, output: 2 MiB, saved: 3 MiB}\n"
-      "platforms:\n"
-      "  - platform: {platform: large, memories: {sram: {capacity: 16 MiB}}, " +
-      board +
-      "\n"
-      "  - platform: {platform: small, memories: {sram: {capacity: 10 MiB}}, " +
-      board +
-      "\n"
-      "policies: [none, remat/every-stage]\n";
-  return plan_capacity(read_capacity_plan(parse_document(plan, "plan.yaml")), ".", 1);
+  const std::string board = "processors: {cpu: {memory: sram, " + test::kBoardPower + "}}}";
+  return test::capacity_report_of(
+      test::kPair +
+      "platforms:\n  - platform: {platform: large, memories: {sram: {capacity: 16 MiB}}, " + board +
+      "\n  - platform: {platform: small, memories: {sram: {capacity: 10 MiB}}, " + board +
+      "\nabout: which one?\npolicies: [none, remat/every-stage]\n");
 }
 
 template <class Section>
@@ -53,7 +37,7 @@ const Section& only(const HtmlPage& page) {
 TEST_CASE("the page of a capacity plan has the table, the front and the changes") {
   const CapacityReport report = two_boards();
   const HtmlPage page = capacity_html(report, "plimsoll");
-  CHECK(page.title == "boards");
+  CHECK(page.title == "test");
   CHECK(page.subtitle == "which one?");
 
   const auto& table = only<HtmlTable>(page);

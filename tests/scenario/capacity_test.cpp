@@ -1,6 +1,7 @@
 #include "scenario/capacity.hpp"
 
 #include "report/capacity_json.hpp"
+#include "support/capacity_plans.hpp"
 #include "support/library.hpp"
 
 #include <algorithm>
@@ -15,29 +16,17 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 CapacityReport report_of(const std::string& plan, unsigned jobs = 1) {
-  return plan_capacity(read_capacity_plan(parse_document(plan, "plan.yaml")),
-                       test::kSource + "/scenarios", jobs);
+  return test::capacity_report_of(plan, test::kSource + "/scenarios", jobs);
 }
 
 Json json_of(const std::string& plan, unsigned jobs = 1) {
   return Json::parse(capacity_json(report_of(plan, jobs)));
 }
 
-/// A processor of 1 W idle and 3 W active with 16 MiB, and a chain of two stages: 45 ms a step of
-/// four samples, a peak of 11 MiB (input 1, saved_1 4, saved_2 3, delta_2 2, delta_1 1).
+/// On a processor with 16 MiB.
 std::string two_stages(const std::string& of_workload, const std::string& of_candidate,
                        const std::string& rest = "") {
-  return "capacity: test\n"
-         "workloads:\n"
-         "  - name: pair\n"
-         "    workload:\n"
-         "      workload: pair\n"
-         "      input: 1 MiB\n"
-         "      batch: 4\n"
-         "      chain:\n"
-         "        - {name: s1, forward: 10 ms, backward: 20 ms, output: 1 MiB, saved: 4 MiB}\n"
-         "        - {name: s2, forward: 5 ms, backward: 10 ms, output: 2 MiB, saved: 3 MiB}\n" +
-         of_workload +
+  return test::kPair + of_workload +
          "platforms:\n"
          "  - platform:\n"
          "      platform: bench\n"
@@ -45,7 +34,9 @@ std::string two_stages(const std::string& of_workload, const std::string& of_can
          "        sram: {capacity: 16 MiB}\n"
          "        sd: {capacity: unlimited}\n"
          "      processors:\n"
-         "        cpu: {memory: sram, power: {idle: 1 W, active: 3 W}}\n"
+         "        cpu: {memory: sram, " +
+         test::kBoardPower +
+         "}\n"
          "      links:\n"
          "        spi: {between: [sram, sd], bandwidth: 400 MiB/s}\n"
          "      battery: {energy: 135 J}\n" +
@@ -167,7 +158,7 @@ TEST_CASE("a policy that does not apply is told, and does not end the plan") {
 TEST_CASE("the largest batch is that of a scan of all, the fastest that of those tried") {
   const CapacityReport report =
       report_of(lenet("{at_least: 1, at_most: 200}", "[none, remat/sqrt]"));
-  const auto pairings = pairings_of(report.plan, test::kSource + "/scenarios");
+  const auto& pairings = report.plan.pairings;
   for (std::size_t p = 0; p < 2; ++p) {
     const Configuration& found = report.answers[0].configurations[p];
     Scenario scenario = pairings[0].scenario;
@@ -207,7 +198,7 @@ TEST_CASE("batches are multiples of what the plan and the microbatches ask for")
 TEST_CASE("a sensitivity is the run on the changed platform") {
   const CapacityReport report = report_of(lenet("4", "none"));
   const Insight& insight = report.answers[0].insights.at(0);
-  const auto scenario = pairings_of(report.plan, test::kSource + "/scenarios")[0].scenario;
+  const auto scenario = report.plan.pairings[0].scenario;
   const auto throughput_with = [&](auto change) {
     Scenario changed = scenario;
     changed.workload_options.batch = 4;
@@ -322,6 +313,49 @@ TEST_CASE("the front holds exactly what nothing else dominates") {
   }
   CHECK(on_front > 0);
   CHECK(on_front < costs.size());
+}
+
+TEST_CASE("all that is wrong with a plan and with what it names is told at once") {
+  try {
+    (void)report_of(
+        "capacity: test\n"
+        "workloads:\n"
+        "  - {name: a, workload: {model: lenet}, bacth: 4}\n"
+        "  - {name: b, workload: {model: lenett}}\n"
+        "platforms:\n"
+        "  - {platform: v100-sxm2-host, count: 0}\n"
+        "  - {platform: v100-sxm2-hots}\n"
+        "  - {platform: v100-sxm2-host, name: fine}\n"
+        "what_if:\n"
+        "  - {name: faster, set: {links.pice.bandwidth: 1 GB/s}}\n"
+        "policies: [noen]\n");
+    FAIL("it is wrong in many ways");
+  } catch (const InputError& error) {
+    std::vector<int> lines;
+    for (const Diagnostic& it : error.diagnostics()) lines.push_back(it.where.line);
+    INFO(error.what());
+    CHECK(lines == std::vector<int>{3, 4, 6, 7, 11});
+  }
+  // A change is judged by the candidates that can be read.
+  CHECK_THROWS_WITH(report_of(lenet("4", "none") +
+                              "what_if:\n  - {name: faster, set: {links.pice.bandwidth: 1 GB/s}}\n"
+                              "eror: {}\n"),
+                    Catch::Contains("unknown key `eror`") &&
+                        Catch::Contains("the change `faster` applies to no candidate"));
+}
+
+TEST_CASE("progress is told from nothing to all, of the configurations and then of the changes") {
+  std::vector<std::pair<std::size_t, std::size_t>> configurations, changes;
+  const auto keep = [&](CapacityStage stage, std::size_t done, std::size_t total) {
+    (stage == CapacityStage::configurations ? configurations : changes).emplace_back(done, total);
+  };
+  const std::string plan = lenet("4", "[none, remat/sqrt]");
+  (void)plan_capacity(
+      read_capacity_plan(parse_document(plan, "plan.yaml"), test::kSource + "/scenarios"), 2, keep);
+  CHECK(configurations == std::vector<std::pair<std::size_t, std::size_t>>{{0, 2}, {1, 2}, {2, 2}});
+  REQUIRE(changes.size() > 1);
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    CHECK(changes[i] == std::pair(i, changes.size() - 1));
 }
 
 TEST_CASE("a plan gives the same bytes, whatever the number of threads") {

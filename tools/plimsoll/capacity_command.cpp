@@ -1,6 +1,7 @@
 #include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
+#include "progress.hpp"
 #include "report/capacity_html.hpp"
 #include "report/capacity_json.hpp"
 #include "report/capacity_text.hpp"
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 
@@ -35,6 +37,20 @@ bool is_carried(const CapacityAnswer& answer) {
   });
 }
 
+CapacityReport report_of(const std::filesystem::path& path, unsigned jobs) {
+  std::optional<Progress> progress;
+  std::optional<CapacityStage> shown;
+  return plan_capacity(
+      load_capacity_plan(path), jobs,
+      [&](CapacityStage stage, std::size_t done, std::size_t total) {
+        if (shown != stage)
+          progress.emplace(total, 0,
+                           stage == CapacityStage::configurations ? "configurations" : "changes");
+        shown = stage;
+        progress->update(done);
+      });
+}
+
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const CapacityArguments& arguments) {
   const std::filesystem::path path = arguments.plan;
@@ -42,8 +58,7 @@ int run(const CapacityArguments& arguments) {
   check_distinct_files({{"--json", arguments.json}, {"--html", arguments.html}},
                        {{"PLAN", arguments.plan}});
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
-  const CapacityReport report =
-      plan_capacity(load_capacity_plan(path), path.parent_path(), arguments.jobs);
+  const CapacityReport report = report_of(path, arguments.jobs);
   const int exit_code = std::ranges::all_of(report.answers, is_carried) ? kExitFine : kExitSaysNo;
   if (!arguments.html.empty())
     write_whole_file(arguments.html,

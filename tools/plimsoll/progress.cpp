@@ -25,8 +25,12 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::size_t total, std::size_t before)
-    : is_shown_(isatty(STDERR_FILENO) != 0), total_(total), before_(before), start_(Clock::now()) {}
+Progress::Progress(std::size_t total, std::size_t before, std::string what)
+    : is_shown_(isatty(STDERR_FILENO) != 0),
+      total_(total),
+      before_(before),
+      what_(std::move(what)),
+      start_(Clock::now()) {}
 
 Progress::~Progress() {
   if (is_shown_) std::fputs(kClearLine, stderr);
@@ -41,13 +45,13 @@ void Progress::update(std::size_t done) {
 void Progress::draw(std::size_t done, Clock::time_point now) {
   drawn_ = now;
   const double passed = std::chrono::duration<double>(now - start_).count();
-  const double rate = static_cast<double>(done - before_) / passed;
-  const double share = static_cast<double>(done) / static_cast<double>(total_);
+  const double rate = passed > 0 ? static_cast<double>(done - before_) / passed : 0;
+  const double share = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 1.0;
   std::string filled = bar(share, kBarWidth);
   filled.append(kBarWidth - width_of(filled), ' ');
-  fmt::print(stderr, "{}{} {} of {}   {} runs/s   {} left", kClearLine, filled,
+  fmt::print(stderr, "{}{} {} of {} {}   {}/s   {} left", kClearLine, filled,
              thousands(static_cast<std::int64_t>(done)),
-             thousands(static_cast<std::int64_t>(total_)), decimal(rate),
+             thousands(static_cast<std::int64_t>(total_)), what_, decimal(rate),
              rate > 0 ? time_text(static_cast<double>(total_ - done) / rate) : "?");
   std::fflush(stderr);
 }

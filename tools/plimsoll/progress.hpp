@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string>
 
 namespace plimsoll {
 
@@ -10,8 +11,8 @@ namespace plimsoll {
 /// standard error is no terminal.
 class Progress {
  public:
-  /// `before` of `total` were done by another process.
-  Progress(std::size_t total, std::size_t before);
+  /// `before` of `total` were done by another process; of `what`, "runs".
+  Progress(std::size_t total, std::size_t before, std::string what);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -24,6 +25,7 @@ class Progress {
 
   const bool is_shown_;
   const std::size_t total_, before_;
+  const std::string what_;
   const Clock::time_point start_;
   Clock::time_point drawn_;
 };

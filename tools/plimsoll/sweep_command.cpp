@@ -55,7 +55,7 @@ void run_all(const SweepArguments& arguments, const Sweep& sweep) {
   const SweepShard shard = shard_of(arguments.shard);
   SweepResults results = arguments.resume ? SweepResults::resume(arguments.out, sweep, shard)
                                           : SweepResults::create(arguments.out, sweep, shard);
-  Progress progress(shard.size(sweep.points()), results.done());
+  Progress progress(shard.size(sweep.points()), results.done(), "runs");
   run_sweep(sweep, shard, arguments.jobs, results,
             [&](std::size_t done) { progress.update(done); });
 }
