@@ -49,6 +49,8 @@ std::vector<std::string> shortfalls_of(const Configuration& it) {
   if (!it.holes.empty())
     all.push_back(fmt::format("batches of {} do not hold, although larger ones do",
                               fmt::join(it.holes, ", ")));
+  if (it.is_search_cut_short)
+    all.emplace_back("not all batches were tried: one of the others may be the largest that holds");
   return all;
 }
 

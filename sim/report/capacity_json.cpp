@@ -93,6 +93,7 @@ class Writer {
       object["largest_batch_limited_by_plan"] = it.is_limited_by_plan;
     }
     if (!it.holes.empty()) object["batches_that_do_not_hold"] = it.holes;
+    if (it.is_search_cut_short) object["search_cut_short"] = true;
     if (it.figures) add_figures(*it.figures, workload, object["unit"]);
     if (it.deployment) object["deployment"] = deployment_json(*it.deployment, plan_.currency);
     object["on_front"] = it.is_on_front;

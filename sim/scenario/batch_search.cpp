@@ -112,7 +112,8 @@ class Search {
       attempt((first + static_cast<std::int64_t>(candidate)) * step);
       return found_.tried.back().figures.has_value();
     };
-    (void)find_last(static_cast<std::size_t>(last - first + 1), holds, kSearch);
+    const auto candidates = static_cast<std::size_t>(last - first + 1);
+    found_.is_cut_short = find_last(candidates, holds, kSearch).is_cut_short;
     std::ranges::sort(found_.tried, {}, &TriedBatch::batch);
     const TriedBatch* largest = found_.largest();
     found_.is_limited_by_plan =

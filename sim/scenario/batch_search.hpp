@@ -21,6 +21,7 @@ struct BatchSearch {
   std::vector<TriedBatch> tried;  ///< by batch
   std::string parameters;         ///< of the policy, as written; empty where it always refuses
   bool is_limited_by_plan = false;
+  bool is_cut_short = false;  ///< as LastFound::is_cut_short
 
   /// nullptr where no batch holds.
   [[nodiscard]] const TriedBatch* largest() const;

@@ -157,6 +157,7 @@ class Planning {
     const TriedBatch* best = best_of(found, workload.targets);
     if (best == nullptr) return refuse(std::move(it), found);
     it.largest_batch = found.largest()->batch;
+    it.is_search_cut_short = found.is_cut_short;
     for (const TriedBatch& tried : found.tried)
       if (!tried.figures && tried.batch < *it.largest_batch) it.holes.push_back(tried.batch);
     it.figures = best->figures;

@@ -52,7 +52,7 @@ struct Deployment {
 enum class Verdict : std::uint8_t {
   feasible,
   misses_targets,  ///< it runs, but
-  does_not_fit,    ///< at no batch that the plan allows
+  does_not_fit,    ///< at no batch that was tried
   does_not_apply   ///< the policy refuses the workload or the platform
 };
 [[nodiscard]] const char* to_text(Verdict);
@@ -63,8 +63,9 @@ struct Configuration {
   Verdict verdict = Verdict::feasible;
   std::vector<std::string> reasons;  ///< one for each target missed; or why it does not run
   std::optional<std::int64_t> largest_batch;
-  bool is_limited_by_plan = false;  ///< larger batches than the plan allows may hold
-  std::vector<std::int64_t> holes;  ///< batches tried that do not hold below the largest that does
+  bool is_limited_by_plan = false;   ///< larger batches than the plan allows may hold
+  bool is_search_cut_short = false;  ///< not monotone, so that one not tried may be the largest
+  std::vector<std::int64_t> holes;   ///< batches tried that do not hold below the largest that does
   std::optional<UnitFigures> figures;  ///< at the fastest batch that meets the most targets
   std::optional<Deployment> deployment;
   bool is_on_front = false;

@@ -1,11 +1,13 @@
 #include "scenario/capacity.hpp"
 
 #include "report/capacity_json.hpp"
+#include "report/capacity_text.hpp"
 #include "support/capacity_plans.hpp"
 #include "support/library.hpp"
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -193,6 +195,26 @@ TEST_CASE("batches are multiples of what the plan and the microbatches ask for")
   CHECK(*it.largest_batch == 36);
   CHECK(it.is_limited_by_plan);
   CHECK(it.deployment->processors == 2);
+}
+
+TEST_CASE("a search that left batches out says so in every report") {
+  CapacityReport report = report_of(lenet("{at_least: 1, at_most: 200}", "none"));
+  Configuration& it = report.answers[0].configurations[0];
+  // The response of LeNet is monotone: nine samples and a bisection are enough.
+  CHECK_FALSE(it.is_search_cut_short);
+  // Lines are wrapped wherever they are full.
+  const auto tells_it = [&] {
+    std::istringstream text(capacity_text(report, Style{false}));
+    std::string joined, word;
+    while (text >> word) joined += word + ' ';
+    return joined.find("not all batches were tried") != std::string::npos;
+  };
+  CHECK_FALSE(tells_it());
+  it.is_search_cut_short = true;
+  it.holes = {3};
+  CHECK(Json::parse(capacity_json(
+            report))["workloads"][0]["configurations"][0]["search_cut_short"] == true);
+  CHECK(tells_it());
 }
 
 TEST_CASE("a sensitivity is the run on the changed platform") {
