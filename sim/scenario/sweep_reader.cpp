@@ -140,7 +140,7 @@ SweepSpec SweepReader::parts_that_are_there() {
 void SweepReader::find_base() {
   sweep_.base = spec_.base;
   sweep_.folder = folder_;
-  has_base_ = spec_.base.is_mapping();
+  has_base_ = document_.find("base") != nullptr && !spec_.base.is_scalar();
   if (!spec_.base.is_scalar()) return;
   const SearchPath search(folder_);
   const std::string& name = spec_.base.scalar();

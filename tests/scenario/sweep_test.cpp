@@ -163,6 +163,15 @@ TEST_CASE("sweep: all that is wrong with a file is told at once, each once") {
   }
 }
 
+TEST_CASE("sweep: a base that is no scenario is refused") {
+  for (const char* base : {"[1]", "", "{}", "{scenario: x}", "nowhere"}) {
+    INFO(base);
+    CHECK_THROWS_AS(
+        read_sweep(parse_document(fmt::format("sweep: s\nbase: {}\n", base), "s.yaml"), "."),
+        InputError);
+  }
+}
+
 TEST_CASE("sweep: what its policies state is not set besides; what the base states gives way") {
   const std::string stated = "policies: [{name: offload/greedy, budget: 4 MiB}]\n";
   const std::string refusal =
