@@ -28,8 +28,9 @@ std::error_code last_error() {
 WholeFile::WholeFile(const fs::path& path) : named_(path), target_(path) {
   std::error_code unknown;
   const fs::file_status there = fs::status(path, unknown);
-  const bool is_other =
-      fs::exists(there) && !fs::is_regular_file(there) && !fs::is_directory(there);
+  // Else only the move would tell, when others have been made.
+  if (fs::is_directory(there)) refuse(std::make_error_code(std::errc::is_a_directory));
+  const bool is_other = fs::exists(there) && !fs::is_regular_file(there);
   if (fs::is_regular_file(there)) {
     fs::path canonical = fs::canonical(path, unknown);
     if (!unknown) target_ = std::move(canonical);

@@ -69,6 +69,7 @@ TEST_CASE("what is ready waits for its move") {
   WholeFile full("/dev/full");
   full.stream() << "text";
   CHECK_THROWS_AS(full.ready(), InputError);
+  CHECK_THROWS_AS(WholeFile(folder.path()), InputError);
 }
 
 TEST_CASE("what is written piece by piece comes to its place when it is done") {
