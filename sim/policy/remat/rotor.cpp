@@ -19,7 +19,8 @@ constexpr std::int64_t kMostPoints = std::int64_t{1} << 26;
 constexpr std::size_t kMostStages = 4096;
 
 /// With the limit that few checkpoints give a table has more points than with that of all.
-constexpr std::int64_t kFarTooMany = 4;
+constexpr std::int64_t kFarTooMany = 2 * kMostPoints;
+constexpr std::size_t kSparse = 16;
 
 constexpr const char* kNumber = "give a number of slots instead";
 
@@ -112,9 +113,8 @@ class RotorPlanner {
   void foresee(Bytes budget, const RotorChain& unrounded) const {
     const auto limit =
         guarded("values", fewer_slots(), [&] { return budgets_.quick_limit(budget); });
-    if (limit)
-      guarded("points", kNumber,
-              [&] { foresee_points(unrounded, *limit, kMostPoints, kFarTooMany); });
+    if (limit && tells_of_too_many(unrounded, *limit, kFarTooMany, kSparse))
+      refuse_too_large({kMostPoints}, "points", kNumber);
   }
 
   [[nodiscard]] const char* fewer_slots() const {
@@ -126,12 +126,17 @@ class RotorPlanner {
     try {
       return solve();
     } catch (const TableTooLarge& table) {
-      const std::string expected =
-          table.about > 0 ? fmt::format(", about {}", table.about) : std::string{};
-      refuse_parameter(parameters_.slots ? parameters_.slots->where : parameters_.where,
-                       fmt::format("the table of {} stages has more than {} {}{}; {}",
-                                   costs_.stages.size(), table.most, what, expected, instead));
+      refuse_too_large(table, what, instead);
     }
+  }
+
+  [[noreturn]] void refuse_too_large(const TableTooLarge& table, const char* what,
+                                     const char* instead) const {
+    const std::string expected =
+        table.about > 0 ? fmt::format(", about {}", table.about) : std::string{};
+    refuse_parameter(parameters_.slots ? parameters_.slots->where : parameters_.where,
+                     fmt::format("the table of {} stages has more than {} {}{}; {}",
+                                 costs_.stages.size(), table.most, what, expected, instead));
   }
 
   const Problem& problem_;

@@ -112,35 +112,37 @@ void RotorFrontiers::store(std::size_t s, std::size_t t) {
   frontiers_[place(s, t)] = {points, best_.size()};
 }
 
+bool tells_of_too_many(const RotorChain& chain, std::int64_t limit, std::int64_t most_points,
+                       std::size_t distance) {
+  if (limit < chain.forward.back() / 3) return false;
+  const std::vector<bool> checkpoints = sparse_checkpoints(chain, distance);
+  try {
+    const RotorFrontiers sparse(chain, limit, checkpoints,
+                                most_points / 2 * 3 / static_cast<std::int64_t>(distance));
+  } catch (const TableTooLarge&) {
+    return true;
+  }
+  return false;
+}
+
 namespace {
 
-/// Of the checkpoints of the tables that tell how large the whole one will be.
-constexpr std::size_t kDistances[] = {16, 8, 4};
-
-/// Where budgets are ample the whole table may have half as many a checkpoint.
-constexpr std::int64_t kClearly = 2;
+void foresee_points(const RotorChain& chain, std::int64_t limit, std::int64_t most_points) {
+  constexpr std::size_t kDistances[] = {16, 8, 4};
+  constexpr std::size_t kStagesADistance = 20;
+  for (const std::size_t distance : kDistances)
+    if (chain.stages() >= kStagesADistance * distance &&
+        tells_of_too_many(chain, limit, most_points, distance))
+      throw TableTooLarge{most_points};
+}
 
 }  // namespace
-
-void foresee_points(const RotorChain& chain, std::int64_t limit, std::int64_t most_points,
-                    std::int64_t times) {
-  for (const std::size_t distance : kDistances) {
-    if (chain.stages() < 20 * distance) continue;
-    const std::vector<bool> checkpoints = sparse_checkpoints(chain, distance);
-    try {
-      const RotorFrontiers sparse(chain, limit, checkpoints,
-                                  most_points * times / static_cast<std::int64_t>(distance));
-    } catch (const TableTooLarge&) {
-      throw TableTooLarge{most_points};
-    }
-  }
-}
 
 std::optional<RotorSchedule> rotor_exact(const RotorChain& chain,
                                          const std::optional<RotorSchedule>& known,
                                          std::int64_t most_points) {
   const std::int64_t limit = known ? known->recomputed : kNever - 1;
-  if (known) foresee_points(chain, limit, most_points, kClearly);
+  if (known) foresee_points(chain, limit, most_points);
   const std::vector<bool> everywhere(chain.stages(), true);
   const RotorFrontiers table(chain, limit, everywhere, most_points);
   const auto recomputed = [&](std::size_t s, std::size_t t, std::int64_t units) {

@@ -1,7 +1,6 @@
 #include "policy/remat/rotor_table.hpp"
 
 #include <algorithm>
-#include <span>
 
 namespace plimsoll {
 
@@ -147,8 +146,7 @@ void RotorTable::store(std::size_t s, std::size_t t, std::int64_t limit) {
 namespace {
 
 /// Of the checkpoints of the tables, the sparsest twice: the second time it has a limit.
-constexpr std::size_t kSparsest[] = {64, 64, 16};
-constexpr std::size_t kThen[] = {4};
+constexpr std::size_t kDistances[] = {64, 64, 16, 4};
 
 /// A table within a limit has about as many values a checkpoint as the next one, which may have
 /// more, but hardly fewer: where so many times the most are expected it is not begun.
@@ -162,9 +160,9 @@ struct Sparse {
   std::size_t bytes = 0;
 };
 
-void narrow(const RotorChain& chain, std::span<const std::size_t> distances,
-            std::int64_t most_values, Sparse& known) {
-  for (const std::size_t distance : distances) {
+Sparse narrow(const RotorChain& chain, std::int64_t most_values) {
+  Sparse known;
+  for (const std::size_t distance : kDistances) {
     if (chain.stages() < 8 * distance) continue;
     const std::vector<bool> checkpoints = sparse_checkpoints(chain, distance);
     const RotorTable table(chain, known.limit, checkpoints, most_values);
@@ -174,6 +172,7 @@ void narrow(const RotorChain& chain, std::span<const std::size_t> distances,
     known.bytes = std::max(known.bytes, table.bytes());
     if (table.best() < kNever) known.limit = table.best();
   }
+  return known;
 }
 
 }  // namespace
@@ -190,15 +189,12 @@ std::vector<bool> sparse_checkpoints(const RotorChain& chain, std::size_t distan
 }
 
 std::optional<std::int64_t> sparse_limit(const RotorChain& chain, std::int64_t most_values) {
-  Sparse known;
-  narrow(chain, kSparsest, most_values, known);
+  const Sparse known = narrow(chain, most_values);
   return known.limit < kNoLimit ? std::optional(known.limit) : std::nullopt;
 }
 
 std::optional<RotorSchedule> rotor_in_slots(const RotorChain& chain, std::int64_t most_values) {
-  Sparse known;
-  narrow(chain, kSparsest, most_values, known);
-  narrow(chain, kThen, most_values, known);
+  const Sparse known = narrow(chain, most_values);
   const std::vector<bool> everywhere(chain.stages(), true);
   const RotorTable table(chain, known.limit, everywhere, most_values);
   if (table.best() == kNever) return std::nullopt;

@@ -82,8 +82,8 @@ class RotorTable {
 /// In each run of `distance` stages the one with the smallest input.
 [[nodiscard]] std::vector<bool> sparse_checkpoints(const RotorChain& chain, std::size_t distance);
 
-/// R of a schedule with few checkpoints, in 1/256 of the time; nothing where none was found, or the
-/// chain is short. Throws TableTooLarge. Precondition: units < 2^30.
+/// R of a schedule with few checkpoints, in about 1/16 of the time; nothing where none was found,
+/// or the chain is short. Throws TableTooLarge. Precondition: units < 2^30.
 [[nodiscard]] std::optional<std::int64_t> sparse_limit(const RotorChain& chain,
                                                        std::int64_t most_values);
 
