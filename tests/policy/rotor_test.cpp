@@ -297,6 +297,32 @@ TEST_CASE("rotor tells from sparse tables how large the whole one would be") {
   }
 }
 
+TEST_CASE("rotor tells from sparse frontiers how many points all would have") {
+  Dice dice(7);
+  ChainCosts costs;
+  for (int stage = 0; stage < 170; ++stage) {
+    const Bytes output{dice(1000, 10'000)};
+    costs.stages.push_back({.forward = Time{dice(100, 2000)},
+                            .backward = Time{dice(100, 2000)},
+                            .output = output,
+                            .saved = output + Bytes{dice(0, 30'000)},
+                            .gradient = output});
+  }
+  for (const std::int64_t percent : {15, 30, 50, 90}) {
+    CAPTURE(percent);
+    const Bytes budget{keep_all_need(costs) * percent / 100};
+    const RotorChain chain = rotor_chain(costs, 1, budget, budget.count());
+    const auto known = rotor_in_slots(rotor_chain(costs, 1, budget, 500), 100 * kPlenty);
+    REQUIRE(known);
+    const auto whole = rotor_exact(chain, known, 100 * kPlenty);
+    REQUIRE(whole);
+    CHECK(rotor_exact(chain, known, whole->values));  // what has room is not refused
+    CHECK_FALSE(tells_of_too_many(chain, known->recomputed, whole->values, 4));
+    // Little is run again at 90 %, and then nothing is told.
+    CHECK(tells_of_too_many(chain, known->recomputed, whole->values / 8, 4) == (percent < 90));
+  }
+}
+
 namespace {
 
 std::string chain_yaml(const ChainCosts& costs) {

@@ -75,7 +75,7 @@ std::int64_t draw(std::mt19937_64& random, std::int64_t low, std::int64_t high) 
 Stages random_stages(std::mt19937_64& random, std::int64_t most, bool workspaces) {
   Stages it;
   const std::int64_t high = draw(random, 1, 4) == 1 ? 2 : 9, extra = draw(random, 0, 6);
-  const std::int64_t spread = workspaces ? draw(random, 0, 30) : 0;
+  const std::int64_t spread = workspaces ? draw(random, 0, draw(random, 1, 4) == 1 ? 300 : 30) : 0;
   const std::int64_t weights = draw(random, 0, 1) * 5;
   const std::int64_t stages = draw(random, 1, most);
   for (std::int64_t k = 0; k <= stages; ++k) {
@@ -236,6 +236,38 @@ TEST_CASE("both algorithms select the same checkpoints of long chains") {
     REQUIRE(select_near_linear(traced_chain(d)) == select_quadratic(traced_chain(d)));
     const Workload workload = test::workload_of(yaml_of(random_stages(random, 80, round % 2 == 0)));
     const SelectionChain chain = engine_chain_of(workload);
+    const Selection selection = select_quadratic(chain);
+    REQUIRE(select_near_linear(chain) == selection);
+    REQUIRE(value_of(chain, selection.checkpoints) == selection.value);
+    REQUIRE_FALSE(select_within(chain, selection.value - 1));
+  }
+}
+
+TEST_CASE("both algorithms select the same where forwards need more than backwards") {
+  // Workspaces of nothing, a little or far more than all else, alike or rising or falling along
+  // the chain, beside sizes with many zeros and ties.
+  std::mt19937_64 random(20261127);
+  for (int round = 0; round < 6000; ++round) {
+    const std::int64_t stages = draw(random, 1, round % 8 == 0 ? 300 : 20);
+    const std::int64_t most = draw(random, 0, 2) * draw(random, 0, 2) * 10 + draw(random, 0, 1);
+    const std::int64_t spread = std::int64_t{1} << draw(random, 0, 12);
+    const std::int64_t rising = draw(random, -1, 1) * draw(random, 0, 40);
+    ChainCosts costs;
+    costs.input = costs.input_gradient = Bytes{draw(random, 0, most)};
+    for (std::int64_t s = 0; s < stages; ++s) {
+      StageCosts stage;
+      stage.output = Bytes{draw(random, 0, most)};
+      stage.saved = stage.output + Bytes{draw(random, 0, most)};
+      stage.gradient = Bytes{draw(random, 0, most)};
+      stage.backward_workspace = Bytes{draw(random, 0, 3) == 0 ? draw(random, 0, spread) : 0};
+      const std::int64_t trend = rising * (rising < 0 ? s - stages : s);
+      stage.keep_workspace = Bytes{draw(random, 0, 2) == 0 ? 0 : trend + draw(random, 0, spread)};
+      stage.bare_workspace = Bytes{draw(random, 0, stage.keep_workspace.count())};
+      stage.lasting = Bytes{draw(random, 0, 3) == 0 ? most : 0};
+      costs.stages.push_back(stage);
+    }
+    CAPTURE(round, stages, most, spread, rising);
+    const SelectionChain chain = engine_chain(costs);
     const Selection selection = select_quadratic(chain);
     REQUIRE(select_near_linear(chain) == selection);
     REQUIRE(value_of(chain, selection.checkpoints) == selection.value);

@@ -125,6 +125,19 @@ TEST_CASE("stages that contradict themselves are refused with their place") {
              Contains("add up to more than can be counted"));
 }
 
+TEST_CASE("repeats make a million stages, which is the most") {
+  const auto repeated = [](const char* times) {
+    return std::string("workload: w\nchain:\n- repeat: ") + times +
+           "\n  items:\n  - {name: 's{i}', forward: 1 ms, backward: 2 ms, output: 1 MB, "
+           "saved: 2 MB, gradient: 1 MB}\n";
+  };
+  const WorkloadSource source = read_workload(parse_document(repeated("1000000"), "workload.yaml"));
+  const auto& stages = std::get<ChainSpec>(source).stages;
+  REQUIRE(stages.size() == 1'000'000);
+  CHECK(stages.back().name == "s1000000");
+  CHECK_THAT(error_of(repeated("1000001")), Contains("at most 1000000"));
+}
+
 TEST_CASE("repeated stages get their own names") {
   const Workload chain = build_text(
       "workload: w\nchain:\n  - repeat: 1000\n    items:\n"

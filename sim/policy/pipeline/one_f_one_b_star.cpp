@@ -35,19 +35,36 @@ bool has_free_cuts(const StarParameters& parameters) {
   return name != nullptr && *name == "1f1b-star";
 }
 
+/// What does not depend on the cuts.
+struct StarDevices {
+  StarDevices(const Problem& problem, const StarParameters& parameters)
+      : devices(pipeline_devices(problem, parameters)),
+        microbatches(std::max(parameters.microbatches, microbatches_for_period(devices.size()))),
+        costs(problem, devices, microbatches, parameters.where),
+        limits(device_limits(problem, devices, parameters.memory_limit)) {
+    costs.require_links_apart(parameters.where);
+  }
+  StarDevices(const StarDevices&) = delete;  // the costs refer to `devices`
+  StarDevices& operator=(const StarDevices&) = delete;
+
+  const std::vector<ProcessorId> devices;
+  const std::int64_t microbatches;
+  const PeriodicCosts costs;
+  const std::vector<Bytes> limits;
+};
+
 class StarPlanner {
  public:
-  StarPlanner(const Problem& problem, const StarParameters& parameters)
+  /// Refers to all three.
+  StarPlanner(const Problem& problem, const StarParameters& parameters, const StarDevices& star)
       : problem_(problem),
         parameters_(parameters),
-        devices_(pipeline_devices(problem, parameters)),
-        partition_(first_partition()),
-        microbatches_(std::max(parameters.microbatches, microbatches_for_period(devices_.size()))),
-        costs_(problem, devices_, microbatches_, parameters.where),
-        limits_(device_limits(problem, devices_, parameters.memory_limit)),
-        search_(costs_, limits_, is_free() ? std::vector<std::size_t>{} : partition_.cuts) {
-    costs_.require_links_apart(parameters.where);
-  }
+        devices_(star.devices),
+        partition_(first_partition(star)),
+        microbatches_(star.microbatches),
+        costs_(star.costs),
+        limits_(star.limits),
+        search_(costs_, limits_, is_free() ? std::vector<std::size_t>{} : partition_.cuts) {}
 
   Planned run() {
     PipelineParameters played = parameters_;
@@ -64,10 +81,9 @@ class StarPlanner {
  private:
   bool is_free() const { return has_free_cuts(parameters_); }
 
-  Partition first_partition() const {
+  Partition first_partition(const StarDevices& star) const {
     PipelineParameters parameters = parameters_;
-    parameters.microbatches =
-        std::max(parameters.microbatches, microbatches_for_period(devices_.size()));
+    parameters.microbatches = star.microbatches;
     if (!is_free()) return partition_for(problem_, parameters, devices_);
     const std::size_t stages = problem_.chain.stages.size();
     if (devices_.size() > kMostRuns / stages / stages)
@@ -119,21 +135,22 @@ class StarPlanner {
 
   const Problem& problem_;
   const StarParameters& parameters_;
-  const std::vector<ProcessorId> devices_;
+  const std::vector<ProcessorId>& devices_;
   const Partition partition_;
   const std::int64_t microbatches_;
-  const PeriodicCosts costs_;
-  const std::vector<Bytes> limits_;
+  const PeriodicCosts& costs_;
+  const std::vector<Bytes>& limits_;
   const NextFit search_;
 };
 
 /// The rule takes both messages of a half-duplex link for one item, so a plan may be played in less
 /// than the period that it was made for: of free cuts, too, where those of another partition are.
-void prefer_other_cuts(const Problem& problem, const StarParameters& parameters, Plan& best) {
+void prefer_other_cuts(const Problem& problem, const StarParameters& parameters,
+                       const StarDevices& star, Plan& best) {
   for (const char* partition : {"balanced", "balanced-memory", "pipedream"}) {
     StarParameters other = parameters;
     other.partition->value = partition;
-    Planned planned = StarPlanner(problem, other).run();
+    Planned planned = StarPlanner(problem, other, star).run();
     Plan* plan = std::get_if<Plan>(&planned);
     if (plan == nullptr || !plan->claims.period || !best.claims.period ||
         *plan->claims.period >= *best.claims.period)
@@ -146,10 +163,11 @@ void prefer_other_cuts(const Problem& problem, const StarParameters& parameters,
 
 Planned plan_star(const Problem& problem, const StarParameters& parameters) {
   require_one_virtual_stage(parameters);
-  Planned planned = StarPlanner(problem, parameters).run();
+  const StarDevices star(problem, parameters);
+  Planned planned = StarPlanner(problem, parameters, star).run();
   if (Plan* plan = std::get_if<Plan>(&planned);
       plan != nullptr && has_free_cuts(parameters) && !parameters.period)
-    prefer_other_cuts(problem, parameters, *plan);
+    prefer_other_cuts(problem, parameters, star, *plan);
   return planned;
 }
 

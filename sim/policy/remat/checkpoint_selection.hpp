@@ -41,9 +41,9 @@
 
 namespace plimsoll {
 
-/// Invariants: n >= 2 values in each array, `forward_need` and `waiting` empty or n; `need` and
-/// `forward_need` at 0 are not used; `end` and `before` do not fall, so that without `forward_need`
-/// U(i,j) grows with j and as i falls. All sums of all values fit 62 bits.
+/// Invariants: n >= 2 values in each array, `forward_need` and `waiting` empty or n, and with them
+/// `end` is 0; `need` and `forward_need` at 0 are not used; `end` and `before` do not fall, so that
+/// U(i,j) grows as i falls and, without `forward_need`, with j. All sums of all values fit 62 bits.
 struct SelectionChain {
   std::vector<std::int64_t> own, need, end, before;
   std::vector<std::int64_t> forward_need, waiting;
@@ -71,9 +71,8 @@ struct Selection {
 
 /// The same selection in O(n) time and space where there is no `forward_need`: candidates j in a
 /// queue, M falling with j, of which only the farthest can be the best (remat/select-linear says
-/// whose reconstruction). With it U need not grow with j: the O(n) answer without it is a lower
-/// bound, and where its K needs more, a bisection between the two asks for each peak whether any K
-/// keeps to it: O(n log n log bytes) at worst.
+/// whose reconstruction). With it U need not grow with j, and the time is O(n log n)
+/// (checkpoint_selection_forwards.hpp).
 [[nodiscard]] Selection select_near_linear(const SelectionChain& chain);
 
 /// The K that needs at most `peak`, or nothing if none does. O(n), or O(n log n) with

@@ -38,8 +38,9 @@ struct Split {
 
 class Table {
  public:
-  Table(const ChainModel& model, std::int64_t unit, ChainClass of)
-      : model_(model), unit_(unit), relays_(of == ChainClass::relay) {
+  /// With moves to each `distance`-th stage only (and to the first of a row, which every row has).
+  Table(const ChainModel& model, std::int64_t unit, ChainClass of, std::uint32_t distance = 1)
+      : model_(model), unit_(unit), relays_(of == ChainClass::relay), distance_(distance) {
     const std::size_t n = model.stages + 2;
     for (auto& rows : rows_) rows.resize(n * n);
   }
@@ -49,8 +50,9 @@ class Table {
     for_rows([&](Part what, std::uint32_t s, std::uint32_t t) { fill_ends(what, s, t); });
   }
 
-  /// The values between, up to `most`. Precondition: fill_ends().
-  void fill_cells(std::int64_t most) {
+  /// How many values there are between, up to `most`. Fewer moves make it no more, since a row then
+  /// needs no less and saturates where it did. Precondition: fill_ends(). Throws std::length_error.
+  std::size_t place_cells(std::int64_t most) {
     std::size_t count = 0;
     for_rows([&](Part what, std::uint32_t s, std::uint32_t t) {
       Row& it = row(what, s, t);
@@ -59,7 +61,12 @@ class Table {
         count += static_cast<std::size_t>(end_of(it, most) - it.least);
       if (count > kMostCells) throw std::length_error("the table of schedules passes 1 GiB");
     });
-    cells_.assign(count, kNever);
+    return count;
+  }
+
+  /// The values between, up to `most`. Precondition: fill_ends(). Throws std::length_error.
+  void fill_cells(std::int64_t most) {
+    cells_.assign(place_cells(most), kNever);
     has_cells_ = true;
     for_rows([&](Part what, std::uint32_t s, std::uint32_t t) {
       const Row& it = row(what, s, t);
@@ -120,6 +127,7 @@ class Table {
       if (k > s) {
         const std::int64_t before = k - 1 > s ? model_.output[k - 2] : 0;
         bare = std::max(bare, around + before + input + model_.bare_workspace[k - 1]);
+        if (k % distance_ != 0) continue;
         visit(Move{true, k}, Split{units(bare), units(input), time, &row(what, k, t),
                                    &row(Part::whole, s, k - 1)});
       }
@@ -208,6 +216,7 @@ class Table {
   const ChainModel& model_;
   std::int64_t unit_;
   bool relays_, has_cells_ = false;
+  std::uint32_t distance_;
   std::vector<Row> rows_[2];
   std::vector<std::int64_t> cells_;
 };
@@ -220,6 +229,16 @@ std::int64_t common_unit(const ChainModel& model) {
         &model.backward_workspace, &model.lasting, &model.gone_in_backward})
     for (const std::int64_t size : *sizes) unit = std::gcd(unit, size);
   return std::max<std::int64_t>(unit, 1);
+}
+
+/// Throws std::length_error where a fraction of the moves tells that the table will be too large,
+/// at a fraction of the time of its ends.
+void foresee_size(const ChainModel& model, std::int64_t unit, std::int64_t most, ChainClass of) {
+  constexpr std::uint32_t kDistance = 16;
+  if (model.stages < 8 * kDistance) return;
+  Table sparse(model, unit, of, kDistance);
+  sparse.fill_ends();
+  if (sparse.whole().least <= most) sparse.place_cells(most);
 }
 
 /// Some schedule within `room` bytes: any move that fits does.
@@ -235,11 +254,12 @@ ChainSequence any_schedule(const ChainModel& model, std::int64_t room, ChainClas
 
 std::optional<ClassOptimum> class_optimum(const ChainModel& model, std::int64_t budget,
                                           std::int64_t slots, ChainClass of) {
-  if (budget < least_budget(model, of)) return std::nullopt;
   const std::int64_t room = std::min(budget, model.store_all) - model.resident;
   const std::int64_t common = common_unit(model);
   const std::int64_t unit = std::max(common, (room + slots - 1) / std::max<std::int64_t>(slots, 1));
   const std::int64_t most = room / unit;
+  if (budget >= model.after_need) foresee_size(model, unit, most, of);
+  if (budget < least_budget(model, of)) return std::nullopt;
 
   Table table(model, unit, of);
   table.fill_ends();

@@ -6,6 +6,7 @@
 #include "policy/remat/rotor_frontier.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,12 @@ namespace {
 // What bounds memory: 1 GiB of points, as of values in slots, and 128 MiB of rows.
 constexpr std::int64_t kMostPoints = std::int64_t{1} << 26;
 constexpr std::size_t kMostStages = 4096;
+
+/// With the limit that few checkpoints give a table has more points than with that of all.
+constexpr std::int64_t kFarTooMany = 2 * kMostPoints;
+constexpr std::size_t kSparse = 16;
+
+constexpr const char* kNumber = "give a number of slots instead";
 
 struct RotorParameters : BudgetParameters {
   std::optional<Located<std::int64_t>> slots;
@@ -75,7 +82,7 @@ class RotorPlanner {
   }
 
   [[nodiscard]] std::optional<RotorSchedule> schedule_in_slots(Bytes budget) const {
-    return guarded("values", "give fewer slots", [&] { return budgets_.schedule(budget); });
+    return guarded("values", fewer_slots(), [&] { return budgets_.schedule(budget); });
   }
 
   /// Without rounding only where rounding leaves none.
@@ -88,28 +95,48 @@ class RotorPlanner {
   [[nodiscard]] ChainSequence best_sequence(Bytes budget) const {
     if (!budgets_.can_end(budget)) return {};
     RotorChain chain = budgets_.in_slots(budget);
-    auto schedule = schedule_in_slots(budget);
-    if (is_exact_ && chain.units == RotorBudgets::kDefaultSlots) {
+    const bool rounds = is_exact_ && chain.units == RotorBudgets::kDefaultSlots;
+    if (rounds) {
       chain = budgets_.unrounded(budget);
-      schedule = guarded("points", "give a number of slots instead",
-                         [&] { return rotor_exact(chain, schedule, kMostPoints); });
+      foresee(budget, chain);
     }
+    auto schedule = schedule_in_slots(budget);
+    if (rounds)
+      schedule =
+          guarded("points", kNumber, [&] { return rotor_exact(chain, schedule, kMostPoints); });
     // The tables leave out schedules of more than 26 days.
     if (!schedule && least_units(chain) <= chain.units) detail::throw_quantity_overflow();
     return schedule ? std::move(schedule->sequence) : ChainSequence{};
   }
 
+  /// Refuses what will have far too many points before it is looked at in slots.
+  void foresee(Bytes budget, const RotorChain& unrounded) const {
+    const auto limit =
+        guarded("values", fewer_slots(), [&] { return budgets_.quick_limit(budget); });
+    if (limit && tells_of_too_many(unrounded, *limit, kFarTooMany, kSparse))
+      refuse_too_large({kMostPoints}, "points", kNumber);
+  }
+
+  [[nodiscard]] const char* fewer_slots() const {
+    return is_exact_ ? "give a number of slots below 500 instead" : "give fewer slots";
+  }
+
   template <class Solve>
-  std::optional<RotorSchedule> guarded(const char* what, const char* instead, Solve solve) const {
+  std::invoke_result_t<Solve> guarded(const char* what, const char* instead, Solve solve) const {
     try {
       return solve();
     } catch (const TableTooLarge& table) {
-      const std::string expected =
-          table.about > 0 ? fmt::format(", about {}", table.about) : std::string{};
-      refuse_parameter(parameters_.slots ? parameters_.slots->where : parameters_.where,
-                       fmt::format("the table of {} stages has more than {} {}{}; {}",
-                                   costs_.stages.size(), table.most, what, expected, instead));
+      refuse_too_large(table, what, instead);
     }
+  }
+
+  [[noreturn]] void refuse_too_large(const TableTooLarge& table, const char* what,
+                                     const char* instead) const {
+    const std::string expected =
+        table.about > 0 ? fmt::format(", about {}", table.about) : std::string{};
+    refuse_parameter(parameters_.slots ? parameters_.slots->where : parameters_.where,
+                     fmt::format("the table of {} stages has more than {} {}{}; {}",
+                                 costs_.stages.size(), table.most, what, expected, instead));
   }
 
   const Problem& problem_;

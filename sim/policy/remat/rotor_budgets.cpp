@@ -33,6 +33,10 @@ std::optional<RotorSchedule> RotorBudgets::schedule(Bytes budget) const {
   return rotor_in_slots(in_slots(budget), kMostValues);
 }
 
+std::optional<std::int64_t> RotorBudgets::quick_limit(Bytes budget) const {
+  return sparse_limit(in_slots(budget), kMostValues);
+}
+
 bool RotorBudgets::fits(std::int64_t units) const {
   const RotorChain chain = rotor_chain(costs_, unit_, Bytes{units * unit_}, slots_);
   return least_units(chain) <= chain.units;

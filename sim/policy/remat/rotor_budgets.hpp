@@ -28,6 +28,9 @@ class RotorBudgets {
   /// The best schedule in_slots(), nothing where none fits. Throws TableTooLarge beyond 1 GiB.
   [[nodiscard]] std::optional<RotorSchedule> schedule(Bytes budget) const;
 
+  /// The time of a schedule in_slots() as sparse_limit() finds one. Throws TableTooLarge.
+  [[nodiscard]] std::optional<std::int64_t> quick_limit(Bytes budget) const;
+
   /// The least budget with a schedule in these slots. `all_needs` is where the search ends: there
   /// everything is kept. O(L^3 log all_needs).
   [[nodiscard]] Bytes smallest(Bytes all_needs) const;

@@ -5,14 +5,17 @@
 namespace plimsoll {
 
 RotorFrontiers::RotorFrontiers(const RotorChain& chain, std::int64_t limit,
-                               std::int64_t most_points)
+                               const std::vector<bool>& checkpoints, std::int64_t most_points)
     : chain_(chain),
       limit_(std::min(limit, kNever - 1)),
       most_points_(most_points),
+      checkpoints_(checkpoints),
       frontiers_(place(0, chain.stages())),
       stored_(most_stored(chain)) {
-  for (std::size_t s = chain.stages(); s-- > 0;)
-    for (std::size_t t = s; t < chain.stages(); ++t) fill(s, t);
+  const std::size_t last = chain.stages() - 1;
+  for (std::size_t s = last + 1; s-- > 0;)
+    for (std::size_t t = s; t <= last; ++t)
+      if (t == last || checkpoints[t + 1]) fill(s, t);
 }
 
 std::int64_t RotorFrontiers::recomputed(std::size_t s, std::size_t t, std::int64_t units) const {
@@ -63,6 +66,7 @@ void RotorFrontiers::checkpoint(std::size_t s, std::size_t t) {
     while (final_ < best_.size() && best_[final_].time <= add) ++final_;
     const std::int64_t end = final_ > 0 ? best_[final_ - 1].units : chain_.units + 1;
     if (need >= end || add > its_limit_) return;
+    if (!checkpoints_[k]) continue;
     merge(frontiers_[place(s, k - 1)], frontiers_[place(k, t)], chain_.output[k - 1], add, need);
   }
 }
@@ -108,10 +112,39 @@ void RotorFrontiers::store(std::size_t s, std::size_t t) {
   frontiers_[place(s, t)] = {points, best_.size()};
 }
 
+bool tells_of_too_many(const RotorChain& chain, std::int64_t limit, std::int64_t most_points,
+                       std::size_t distance) {
+  if (limit < chain.forward.back() / 3) return false;
+  const std::vector<bool> checkpoints = sparse_checkpoints(chain, distance);
+  try {
+    const RotorFrontiers sparse(chain, limit, checkpoints,
+                                most_points / 2 * 3 / static_cast<std::int64_t>(distance));
+  } catch (const TableTooLarge&) {
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
+void foresee_points(const RotorChain& chain, std::int64_t limit, std::int64_t most_points) {
+  constexpr std::size_t kDistances[] = {16, 8, 4};
+  constexpr std::size_t kStagesADistance = 20;
+  for (const std::size_t distance : kDistances)
+    if (chain.stages() >= kStagesADistance * distance &&
+        tells_of_too_many(chain, limit, most_points, distance))
+      throw TableTooLarge{most_points};
+}
+
+}  // namespace
+
 std::optional<RotorSchedule> rotor_exact(const RotorChain& chain,
                                          const std::optional<RotorSchedule>& known,
                                          std::int64_t most_points) {
-  const RotorFrontiers table(chain, known ? known->recomputed : kNever - 1, most_points);
+  const std::int64_t limit = known ? known->recomputed : kNever - 1;
+  if (known) foresee_points(chain, limit, most_points);
+  const std::vector<bool> everywhere(chain.stages(), true);
+  const RotorFrontiers table(chain, limit, everywhere, most_points);
   const auto recomputed = [&](std::size_t s, std::size_t t, std::int64_t units) {
     return table.recomputed(s, t, units);
   };

@@ -25,9 +25,11 @@ struct FrontierPoint {
 
 class RotorFrontiers {
  public:
-  /// Fills the table. A schedule whose R is at most `limit` is found if the chain has one. Throws
+  /// Fills the table. A schedule whose R is at most `limit` is found if the chain has one with
+  /// checkpoints a_{k-1} at `checkpoints` only (by k; k = 0 is not looked at). Throws
   /// TableTooLarge.
-  RotorFrontiers(const RotorChain& chain, std::int64_t limit, std::int64_t most_points);
+  RotorFrontiers(const RotorChain& chain, std::int64_t limit, const std::vector<bool>& checkpoints,
+                 std::int64_t most_points);
 
   [[nodiscard]] std::int64_t recomputed(std::size_t s, std::size_t t, std::int64_t units) const;
   [[nodiscard]] std::int64_t points() const { return points_; }
@@ -48,6 +50,7 @@ class RotorFrontiers {
 
   const RotorChain& chain_;
   const std::int64_t limit_, most_points_;
+  const std::vector<bool>& checkpoints_;
   std::int64_t points_ = 0;
   std::vector<Frontier> frontiers_;
   RowStore<FrontierPoint> store_;
@@ -57,6 +60,14 @@ class RotorFrontiers {
   std::size_t final_ = 0;  ///< points of it that stay
   std::int64_t low_ = 0, its_limit_ = 0;
 };
+
+/// Whether the table with checkpoints at every `distance`-th stage tells that the whole one within
+/// `limit` has more than the most points: it has more than 1.5 times as many, times the distance.
+/// Where the limit is a third of all forwards and more, the whole table had 0.8 to 10 times that on
+/// 400 chains of 20 distances and more; with a smaller one it may have much less, so that nothing
+/// is told. O(1 / distance^2) of the time of the whole table.
+[[nodiscard]] bool tells_of_too_many(const RotorChain& chain, std::int64_t limit,
+                                     std::int64_t most_points, std::size_t distance);
 
 /// Nothing where no schedule fits. `known` is a schedule that does, where one is known: a limit
 /// spares most of the points. Throws TableTooLarge.

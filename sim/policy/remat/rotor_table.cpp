@@ -146,13 +146,37 @@ void RotorTable::store(std::size_t s, std::size_t t, std::int64_t limit) {
 namespace {
 
 /// Of the checkpoints of the tables, the sparsest twice: the second time it has a limit.
-constexpr std::size_t kDistances[] = {64, 64, 16, 4, 1};
+constexpr std::size_t kDistances[] = {64, 64, 16, 4};
 
 /// A table within a limit has about as many values a checkpoint as the next one, which may have
 /// more, but hardly fewer: where so many times the most are expected it is not begun.
 constexpr std::int64_t kClearly = 2;
 
-/// In each run of `distance` stages the one with the smallest input.
+constexpr std::int64_t kNoLimit = kNever - 1;
+
+/// What tables with few checkpoints tell of the next one.
+struct Sparse {
+  std::int64_t limit = kNoLimit;
+  std::size_t bytes = 0;
+};
+
+Sparse narrow(const RotorChain& chain, std::int64_t most_values) {
+  Sparse known;
+  for (const std::size_t distance : kDistances) {
+    if (chain.stages() < 8 * distance) continue;
+    const std::vector<bool> checkpoints = sparse_checkpoints(chain, distance);
+    const RotorTable table(chain, known.limit, checkpoints, most_values);
+    const std::int64_t about = table.values() * static_cast<std::int64_t>(distance);
+    if (known.limit < kNoLimit && about / kClearly > most_values)
+      throw TableTooLarge{most_values, about};
+    known.bytes = std::max(known.bytes, table.bytes());
+    if (table.best() < kNever) known.limit = table.best();
+  }
+  return known;
+}
+
+}  // namespace
+
 std::vector<bool> sparse_checkpoints(const RotorChain& chain, std::size_t distance) {
   std::vector<bool> checkpoints(chain.stages(), false);
   for (std::size_t begin = 1; begin < chain.stages(); begin += distance) {
@@ -164,28 +188,21 @@ std::vector<bool> sparse_checkpoints(const RotorChain& chain, std::size_t distan
   return checkpoints;
 }
 
-}  // namespace
+std::optional<std::int64_t> sparse_limit(const RotorChain& chain, std::int64_t most_values) {
+  const Sparse known = narrow(chain, most_values);
+  return known.limit < kNoLimit ? std::optional(known.limit) : std::nullopt;
+}
 
 std::optional<RotorSchedule> rotor_in_slots(const RotorChain& chain, std::int64_t most_values) {
-  std::int64_t limit = kNever - 1;
-  std::size_t bytes = 0;
-  for (const std::size_t distance : kDistances) {
-    if (distance > 1 && chain.stages() < 8 * distance) continue;
-    const std::vector<bool> checkpoints = sparse_checkpoints(chain, distance);
-    const RotorTable table(chain, limit, checkpoints, most_values);
-    const std::int64_t about = table.values() * static_cast<std::int64_t>(distance);
-    if (limit < kNever - 1 && about / kClearly > most_values)
-      throw TableTooLarge{most_values, about};
-    bytes = std::max(bytes, table.bytes());
-    if (table.best() < kNever) limit = table.best();
-    if (distance > 1) continue;
-    if (table.best() == kNever) return std::nullopt;
-    const auto recomputed = [&](std::size_t s, std::size_t t, std::int64_t units) {
-      return table.recomputed(s, t, units);
-    };
-    return RotorSchedule{persistent_sequence(chain, recomputed), limit, table.values(), bytes};
-  }
-  return std::nullopt;
+  const Sparse known = narrow(chain, most_values);
+  const std::vector<bool> everywhere(chain.stages(), true);
+  const RotorTable table(chain, known.limit, everywhere, most_values);
+  if (table.best() == kNever) return std::nullopt;
+  const auto recomputed = [&](std::size_t s, std::size_t t, std::int64_t units) {
+    return table.recomputed(s, t, units);
+  };
+  return RotorSchedule{persistent_sequence(chain, recomputed), table.best(), table.values(),
+                       std::max(known.bytes, table.bytes())};
 }
 
 }  // namespace plimsoll

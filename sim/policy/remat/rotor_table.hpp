@@ -79,6 +79,14 @@ class RotorTable {
   std::vector<std::int64_t> stored_;  ///< most_stored
 };
 
+/// In each run of `distance` stages the one with the smallest input.
+[[nodiscard]] std::vector<bool> sparse_checkpoints(const RotorChain& chain, std::size_t distance);
+
+/// R of a schedule with few checkpoints, in about 1/16 of the time; nothing where none was found,
+/// or the chain is short. Throws TableTooLarge. Precondition: units < 2^30.
+[[nodiscard]] std::optional<std::int64_t> sparse_limit(const RotorChain& chain,
+                                                       std::int64_t most_values);
+
 /// Nothing where no schedule fits. Tables with ever more checkpoints, each within the limit that
 /// the one before has found. Throws TableTooLarge, at once where a sparse table tells.
 /// Precondition: units < 2^30.

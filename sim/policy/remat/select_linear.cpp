@@ -34,8 +34,8 @@ PolicyInfo remat_select_linear_policy() {
        .assumes = "as remat/select-dp; no `static`",
        .guarantees = "the same plan as remat/select-dp for the same objective, on every chain: "
                      "exact among all sets of checkpoints, of equals the least recomputation",
-       .complexity = "O(n); O(n log n log bytes) at worst for `engine` where forwards have "
-                     "workspaces, since a longer segment may then need less"},
+       .complexity = "O(n); O(n log n) for `engine` where forwards have workspaces, since a longer "
+                     "segment may then need less"},
       select_record("remat/select-linear"), plan_select_linear);
 }
 
