@@ -113,19 +113,35 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string nearest(std::string_view found, std::span<const std::string> candidates) {
+namespace {
+
+/// The candidate of which `part` is nearest, or "".
+template <class Part>
+std::string nearest_by(std::string_view found, std::span<const std::string> candidates, Part part) {
   std::string best;
   std::size_t best_distance = kLongestCompared + 1;
-  if (found.empty() || found.size() > kLongestCompared) return best;
   for (const std::string& candidate : candidates) {
-    if (candidate.size() > kLongestCompared) continue;
-    const std::size_t distance = edit_distance(found, candidate);
-    if (distance <= std::max(found.size(), candidate.size()) / 3 && distance < best_distance) {
+    const std::string_view compared = part(candidate);
+    if (compared.size() > kLongestCompared) continue;
+    const std::size_t distance = edit_distance(found, compared);
+    if (distance <= std::max(found.size(), compared.size()) / 3 && distance < best_distance) {
       best_distance = distance;
       best = candidate;
     }
   }
   return best;
+}
+
+}  // namespace
+
+std::string nearest(std::string_view found, std::span<const std::string> candidates) {
+  if (found.empty() || found.size() > kLongestCompared) return "";
+  std::string best =
+      nearest_by(found, candidates, [](std::string_view candidate) { return candidate; });
+  if (!best.empty() || found.find('/') != std::string_view::npos) return best;
+  return nearest_by(found, candidates, [](std::string_view candidate) {
+    return candidate.substr(candidate.rfind('/') + 1);
+  });
 }
 
 std::string did_you_mean(std::string_view found, std::span<const std::string> candidates) {

@@ -69,10 +69,10 @@ class Diagnostics {
   std::size_t warnings_ = 0;
 };
 
-/// The candidate nearest to `found` by edit distance (without regard to case; two neighbours
-/// exchanged count as one edit), or "" where none is near (distance greater than a third of the
-/// longer length). Ties go to the first. O(candidates x length^2); texts above 64 bytes are near
-/// nothing.
+/// The candidate nearest to `found` by edit distance (any case; two neighbours exchanged are one
+/// edit), or "" where none is near (distance above a third of the longer length). Where none is,
+/// and `found` has no slash, by what stands behind the last slash of each. Ties go to the first.
+/// O(candidates x length^2); texts above 64 bytes are near nothing.
 [[nodiscard]] std::string nearest(std::string_view found, std::span<const std::string> candidates);
 
 /// "did you mean `X`?" for nearest(), or "".

@@ -1,16 +1,14 @@
 #include "policy/claims_with_room.hpp"
 
-#include "base/dense_id.hpp"
 #include "policy/claims.hpp"
+#include "policy/roomy_problem.hpp"
 
 #include <algorithm>
 
 namespace plimsoll {
 
 Claims claims_with_room(const Plan& plan, const Problem& problem, MemoryId memory) {
-  Platform roomy = problem.platform;
-  roomy.memories[index(memory)].capacity = Bytes::unlimited();
-  return claims_of(plan, {problem.workload, problem.chain, roomy, problem.topology});
+  return claims_of(plan, RoomyProblem(problem, memory).problem());
 }
 
 std::optional<Bytes> claimed_peak(const Claims& claims, MemoryId memory) {

@@ -66,6 +66,14 @@ TEST_CASE("the nearest name is within a third of the length") {
   CHECK(nearest(std::string(100'000, 'b'), keys).empty());
   CHECK(did_you_mean("bandwith", keys) == "did you mean `bandwidth`?");
   CHECK(did_you_mean("power", keys).empty());
+  // A name behind a slash, where nothing else is near and no slash was written.
+  const std::vector<std::string> policies = {"offload/exact", "remat/exact", "remat/rotor"};
+  CHECK(nearest("rotor", policies) == "remat/rotor");
+  CHECK(nearest("rotr", policies) == "remat/rotor");
+  CHECK(nearest("exact", policies) == "offload/exact");
+  CHECK(nearest("remat/rotr", policies) == "remat/rotor");
+  CHECK(nearest("rotor/x", policies).empty());
+  CHECK(nearest("rotor", std::vector<std::string>{"a/rotor", "roter"}) == "roter");
   // Ties go to the first.
   CHECK(nearest("abx", std::vector<std::string>{"abc", "abd"}) == "abc");
 }

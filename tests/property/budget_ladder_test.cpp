@@ -56,6 +56,33 @@ int climb(const std::string& policy, const std::string& parameter, std::int64_t 
   return faster;
 }
 
+/// Where plans are judged by playing them, the hybrid policies take longer than all others.
+std::int64_t parts_for(const std::string& policy) {
+  return policy.starts_with("hybrid/") ? 16 : 64;
+}
+
+/// Whether `budget` is too little; then the smallest that is stated runs, and a byte less does not.
+bool states_what_runs(const std::string& policy, std::int64_t budget, const Workload& workload,
+                      const Platform& platform) {
+  const auto within = [&](std::int64_t bytes) {
+    return test::answer(test::with_parameters(policy, fmt::format(", budget: {} B", bytes)),
+                        workload, platform);
+  };
+  const Planned planned = within(budget);
+  const auto* no = std::get_if<Infeasible>(&planned);
+  if (no == nullptr) return false;
+  const std::int64_t smallest = no->smallest_budget.count();
+  CAPTURE(policy, budget, smallest);
+  REQUIRE(smallest > budget);
+  REQUIRE(time_of(policy, fmt::format(", budget: {} B", smallest), workload, platform));
+  // hybrid/pofo looks for it in parts of 1/256.
+  if (policy.starts_with("hybrid/")) return true;
+  const Planned less = within(smallest - 1);
+  REQUIRE(std::holds_alternative<Infeasible>(less));
+  CHECK(std::get<Infeasible>(less).smallest_budget.count() == smallest);
+  return true;
+}
+
 }  // namespace
 
 TEST_CASE("more memory is never slower on chains") {
@@ -75,6 +102,77 @@ TEST_CASE("more memory is never slower on chains") {
       faster += climb(policy, "budget", all, 64, workload, platform);
   }
   CHECK(faster > 1000);
+}
+
+TEST_CASE("more memory is never slower where the storage is small, and what is stated runs") {
+  Dice dice(2029);
+  int faster = 0, stated = 0;
+  for (int round = 0; round < 20; ++round) {
+    test::OffloadInstance it = test::random_offload_instance(dice, dice(4, 7));
+    it.gpu.bandwidth_out = dice(1, 3);
+    it.gpu.bandwidth_in = dice(1, 3);
+    it.gpu.capacity.reset();
+    const Workload workload = test::chain_workload(it.chain);
+    Platform platform = test::one_gpu(it.gpu);
+    std::int64_t movable = 0;
+    for (std::size_t s = 0; s + 2 < it.chain.stages(); ++s) movable += it.chain.saved[s];
+    const std::int64_t storage = dice(1, movable - 1);
+    platform.memories[index(*platform.find_memory("dram"))].capacity = Bytes{storage};
+    const std::int64_t all =
+        test::play_policy("none", workload, platform).peak(*platform.find_memory("hbm"));
+    CAPTURE(round, test::chain_yaml(it.chain), test::platform_yaml(it.gpu), storage);
+    for (const std::string& policy : policies_with_budget()) {
+      faster += climb(policy, "budget", all, parts_for(policy), workload, platform);
+      stated += states_what_runs(policy, all / 2, workload, platform) ? 1 : 0;
+    }
+  }
+  CHECK(faster > 300);
+  CHECK(stated > 80);
+}
+
+TEST_CASE("more memory is never slower for autoswap, byte by byte") {
+  Dice dice(2031);
+  int faster = 0;
+  for (int round = 0; round < 8; ++round) {
+    const test::Chain chain = test::random_chain_of(dice, 14);
+    const test::OneGpu gpu{std::nullopt, dice(1, 3), dice(1, 3)};
+    const Workload workload = test::chain_workload(chain);
+    const Platform platform = test::one_gpu(gpu);
+    const std::int64_t all =
+        test::play_policy("none", workload, platform).peak(*platform.find_memory("hbm"));
+    CAPTURE(round, test::chain_yaml(chain), test::platform_yaml(gpu));
+    faster += climb("offload/autoswap", "budget", all, all, workload, platform);
+  }
+  CHECK(faster > 50);
+}
+
+TEST_CASE("more memory is never slower in an arena, and what is stated runs") {
+  Dice dice(2030);
+  int faster = 0, stated = 0;
+  for (int round = 0; round < 10; ++round) {
+    test::Chain chain = test::random_chain_of(dice, dice(3, 9));
+    // Units of 700 B in blocks of 512 B.
+    for (auto* sizes :
+         {&chain.output, &chain.saved, &chain.forward_workspace, &chain.backward_workspace})
+      for (std::int64_t& size : *sizes) size *= 700;
+    test::OneGpu gpu;
+    gpu.bandwidth_out = 700 * dice(1, 3);
+    gpu.bandwidth_in = 700 * dice(1, 3);
+    gpu.allocator = "best-fit, alignment: 512 B";
+    if (dice(0, 2) == 0) gpu.link = ", sharing: fair";
+    const Workload workload = test::chain_workload(chain);
+    const Platform platform = test::one_gpu(gpu);
+    const std::int64_t all =
+        test::play_policy("none", workload, platform).peak(*platform.find_memory("hbm"));
+    CAPTURE(round, test::chain_yaml(chain), test::platform_yaml(gpu));
+    for (const std::string& policy : policies_with_budget()) {
+      if (policy.starts_with("remat/")) continue;
+      faster += climb(policy, "budget", all, parts_for(policy), workload, platform);
+      stated += states_what_runs(policy, all / 2, workload, platform) ? 1 : 0;
+    }
+  }
+  CHECK(faster > 100);
+  CHECK(stated > 30);
 }
 
 TEST_CASE("more memory is never slower on networks") {

@@ -88,7 +88,7 @@ class BestOfAll {
         compare(it, std::move(std::get<Plan>(answer)));
       if (best_ && makespan() == least_time_) break;
     }
-    if (!best_ && (smallest_ <= budget_ || smallest_.is_unlimited())) best_ = std::move(unjudged_);
+    if (!best_) best_ = std::move(unjudged_);
     if (best_) return finished();
     Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
     no.why += left_out_text(left_out_);
@@ -121,7 +121,7 @@ class BestOfAll {
     plan.claims.chosen = it.name;
     if (!claim_by_judge(plan, problem_, home_)) {
       const bool keeps_to_budget = !plan.limits.empty();
-      if (keeps_to_budget && !unjudged_) unjudged_ = std::move(plan);
+      if (problem_.judge == nullptr && keeps_to_budget && !unjudged_) unjudged_ = std::move(plan);
       return;
     }
     const Bytes needs = claimed_peak(plan.claims, home_).value_or(Bytes{});
@@ -156,7 +156,7 @@ class BestOfAll {
   const Time least_time_;  ///< of any plan: no operator can be left out
   std::optional<Time> recomputation_bound_;
   std::optional<Plan> best_;      ///< claims its makespan
-  std::optional<Plan> unjudged_;  ///< does not, and no judge saw it end
+  std::optional<Plan> unjudged_;  ///< does not, and nobody judges
   std::vector<std::string> planned_;
   std::vector<LeftOut> left_out_;
   Bytes smallest_ = Bytes::unlimited();

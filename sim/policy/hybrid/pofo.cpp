@@ -1,10 +1,12 @@
 #include "policy/claims_with_room.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/hybrid/pofo_runs.hpp"
+#include "policy/judged_claims.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/chain_sequence.hpp"
 #include "policy/remat/keep_all.hpp"
+#include "policy/roomy_problem.hpp"
 #include "policy/smaller_budgets.hpp"
 
 #include <algorithm>
@@ -61,7 +63,7 @@ class PofoSearch {
   /// knows of.
   std::optional<Plan> best_plan(Bytes budget, Effort effort) {
     std::optional<Plan> best;
-    const std::int64_t rungs = task_.is_model_exact ? 0 : kRungs;
+    const std::int64_t rungs = problem_.workload.is_chain ? 0 : kRungs;
     for (std::int64_t rung = 0; rung <= rungs; ++rung) {
       const Bytes told = budget + Bytes{budget.count() / kRungs * rung};
       std::vector<Timed> runs = search(told, effort);
@@ -91,8 +93,10 @@ class PofoSearch {
     return most;
   }
 
-  /// Whether the model's times are the engine's; elsewhere plans take many times as long.
-  [[nodiscard]] bool is_exact() const { return task_.is_model_exact; }
+  /// Whether the model's times are the engine's.
+  [[nodiscard]] bool is_exact() const {
+    return task_.is_model_exact && task_.model.storage.is_unlimited();
+  }
 
   /// Of the best cut for the budget itself.
   [[nodiscard]] std::optional<Time> model_makespan() const { return model_makespan_; }
@@ -113,14 +117,22 @@ class PofoSearch {
       const auto cuts = best_cuts(costs_, link, inner, parameters_.slots, kCuts);
       if (budget == task_.budget && quarters == kQuarters[0] && !cuts.empty())
         model_makespan_ = cuts.front().makespan;
-      for (const PofoCut& cut : cuts)
-        run_score(model, score_of(cut, inner, costs_, copies_), found);
+      for (const PofoCut& cut : cuts) {
+        const PofoScore score = score_of(cut, inner, costs_, copies_);
+        if (moved_by(score) <= model.storage) run_score(model, score, found);
+      }
       if (effort == Effort::any) break;
     }
     std::ranges::stable_sort(found, {}, &Timed::makespan);
-    const std::size_t most = task_.is_model_exact ? 1 : kPlans;
+    const std::size_t most = is_exact() ? 1 : kPlans;
     if (found.size() > most) found.resize(most);
     return found;
+  }
+
+  static Bytes moved_by(const PofoScore& score) {
+    Bytes sum;
+    for (const PofoTrip& trip : score.trips) sum += trip.copy.bytes;
+    return sum;
   }
 
   const Problem& problem_;
@@ -153,7 +165,7 @@ class PofoPlanner {
   Planned run() {
     auto search = in_range([&] { return PofoSearch(problem_, parameters_); });
     KeepAll all = keep_all(problem_, memories_.processor, parameters_.name);
-    if (budget_ >= all.needs) return finished(std::move(all.plan), {});
+    if (budget_ >= all.needs && runs(all.plan)) return finished(std::move(all.plan), {});
     const std::int64_t stages = std::ssize(problem_.chain.stages);
     if (stages > kMostStages)
       refuse_parameter(parameters_.where,
@@ -163,13 +175,24 @@ class PofoPlanner {
     if (search) ask_search(*search, all.needs);
     if (!best_) best_ = std::move(unclaimed_);
     if (best_) return finished(std::move(*best_), search ? search->model_makespan() : std::nullopt);
-    const Bytes most = std::min(smallest_, all.needs);
-    const auto smallest =
-        search ? in_range([&] { return search->smallest_budget(most); }) : std::nullopt;
-    return infeasible(problem_, memories_.processor, budget_, smallest.value_or(most));
+    return infeasible(problem_, memories_.processor, budget_,
+                      smallest_budget(std::min(smallest_, all.needs)));
   }
 
  private:
+  /// Whether it does, as far as anybody can tell.
+  [[nodiscard]] bool runs(Plan& plan) const {
+    return claim_by_judge(plan, problem_, memories_.home) || problem_.judge == nullptr;
+  }
+
+  /// The least budget tried that is met, at most `most`, which one of the families meets.
+  [[nodiscard]] Bytes smallest_budget(Bytes most) const {
+    const RoomyProblem roomy(problem_, memories_.home);
+    const PofoParameters asked = within(parameters_, budget_);
+    return in_range([&] { return PofoSearch(roomy.problem(), asked).smallest_budget(most); })
+        .value_or(most);
+  }
+
   /// Who is left out, for too large a table, say, is a plan less to compare with.
   void ask_families() {
     for (const char* family : kFamilies) {
@@ -182,25 +205,28 @@ class PofoPlanner {
   }
 
   void ask_search(PofoSearch& search, Bytes all) {
-    const Time least = chain_costs(problem_, memories_.processor).compute_time();
-    const BudgetPlanner planner{.plan = [&](Bytes budget) -> Planned {
-                                  auto plan = search.best_plan(budget, Effort::best);
-                                  if (!plan)
-                                    return infeasible(problem_, memories_.processor, budget, all);
-                                  return std::move(*plan);
-                                },
-                                .bound = [&](Bytes) { return least; },
+    const Time shortest = chain_costs(problem_, memories_.processor).compute_time();
+    const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
+      auto found = search.best_plan(budget, Effort::best);
+      if (!found) found = search.best_plan(budget, Effort::any);
+      // Elsewhere a plan that does not run says nothing of smaller ones.
+      const Bytes least = search.is_exact() ? all : Bytes{};
+      if (!found) return infeasible(of, memories_.processor, budget, least);
+      return std::move(*found);
+    };
+    const BudgetPlanner planner{.plan = plan,
+                                .bound = [&](Bytes) { return shortest; },
                                 .most = all,
-                                .rungs = search.is_exact()
+                                .rungs = problem_.workload.is_chain
                                              ? rungs_for(problem_, PlanningTime::quadratic)
                                              : kRungsOnNetworks};
-    auto planned = in_range([&] { return not_slower_with_more(budget_, planner); });
-    if (auto* plan = planned ? std::get_if<Plan>(&*planned) : nullptr) compare(std::move(*plan));
+    auto planned = in_range([&] { return fastest_of_rungs(problem_, budget_, planner); });
+    if (auto* best = planned ? std::get_if<Plan>(&*planned) : nullptr) compare(std::move(*best));
   }
 
   void compare(Plan plan) {
     if (!plan.claims.makespan) {
-      unclaimed_ = std::move(plan);
+      if (problem_.judge == nullptr) unclaimed_ = std::move(plan);
       return;
     }
     if (claimed_peak(plan.claims, memories_.home) > budget_) return;
@@ -221,7 +247,7 @@ class PofoPlanner {
   const OffloadMemories memories_;
   const Bytes budget_;
   std::optional<Plan> best_;
-  std::optional<Plan> unclaimed_;  ///< of offload, where the link leaves its time uncertain
+  std::optional<Plan> unclaimed_;  ///< of offload, where its time is uncertain and nobody judges
   Bytes smallest_ = Bytes::unlimited();
 };
 

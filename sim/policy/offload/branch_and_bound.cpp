@@ -11,8 +11,8 @@ using Kind = OffloadAction::Kind;
 enum class Place : std::uint8_t { home, out, back };
 
 /// What copies out may stand here: none, the one of the forward just issued, or, since that one has
-/// been, those of stages before it.
-enum class Batch : std::uint8_t { closed, own, earlier };
+/// been, those of stages before it; behind a copy back any, where storage is short.
+enum class Batch : std::uint8_t { closed, own, earlier, any };
 
 struct Beginning {
   OffloadPlay play;
@@ -30,6 +30,7 @@ class Search {
         must_move_(set.has_value()),
         bound_(bound),
         limits_(limits),
+        storage_is_short_(!model.storage.is_unlimited()),
         left_(2 * model.stages.size() + 1) {
     const std::size_t stages = model.stages.size();
     left_.back() = model.optimizer;
@@ -73,6 +74,7 @@ class Search {
   }
 
   void finish(const Beginning& it) {
+    if (must_move_ && has_left_one_behind(it)) return;
     OffloadPlay play = it.play;
     if (const auto end = play.end(); end && (!best_ || *end < best_->makespan))
       best_ = Timed{sequence_, *end};
@@ -88,13 +90,13 @@ class Search {
     if (it.batch == Batch::closed) return;
     const std::size_t own = it.play.forwards() - 1;
     const std::size_t from = it.batch == Batch::own ? own : 0;
-    const std::size_t to = it.batch == Batch::own ? own + 1 : own;
+    const std::size_t to = it.batch == Batch::earlier ? own : own + 1;
     for (std::size_t s = from; s < std::min(to, model_.candidates); ++s) {
-      if (it.places[s] != Place::home || !may_move_[s]) continue;
+      if (it.places[s] != Place::home || !may_move_[s] || is_read_back(it, s)) continue;
       Beginning next = it;
-      next.play.out(s);
+      if (!next.play.out(s)) continue;
       next.places[s] = Place::out;
-      next.batch = Batch::earlier;
+      if (it.batch != Batch::any) next.batch = Batch::earlier;
       descend(next, Kind::out, s);
     }
   }
@@ -104,7 +106,9 @@ class Search {
     const std::size_t s = is_forward ? it.operations : 2 * stages() - 1 - it.operations;
     if (!is_forward && (is_away(it, s) || (s > 0 && is_away(it, s - 1)))) return;
     // The last chance to send what must move has passed.
-    if (is_forward && s >= model_.candidates && must_move_ && has_left_one_behind(it)) return;
+    if (is_forward && s >= model_.candidates && must_move_ && !storage_is_short_ &&
+        has_left_one_behind(it))
+      return;
     Beginning next = it;
     if (!(is_forward ? next.play.forward() : next.play.backward())) return;
     ++next.operations;
@@ -118,13 +122,18 @@ class Search {
       Beginning next = it;
       if (!next.play.in(s)) continue;
       next.places[s] = Place::back;
-      next.batch = Batch::closed;
+      next.batch = storage_is_short_ ? Batch::any : Batch::closed;
       descend(next, Kind::in, s);
     }
   }
 
   [[nodiscard]] bool is_away(const Beginning& it, std::size_t s) const {
     return s < model_.candidates && it.places[s] == Place::out;
+  }
+
+  /// Whether the backward behind `s`, which reads it, has been issued.
+  [[nodiscard]] bool is_read_back(const Beginning& it, std::size_t s) const {
+    return it.operations > 2 * stages() - 2 - s;
   }
 
   [[nodiscard]] bool has_left_one_behind(const Beginning& it) const {
@@ -148,7 +157,7 @@ class Search {
 
   [[nodiscard]] std::uint64_t actions_of(const Beginning& it) const {
     std::uint64_t key = it.operations;
-    key = key * 3 + static_cast<std::uint64_t>(it.batch);
+    key = key * 4 + static_cast<std::uint64_t>(it.batch);
     for (const Place place : it.places) key = key * 3 + static_cast<std::uint64_t>(place);
     return key;
   }
@@ -184,6 +193,7 @@ class Search {
   const bool must_move_;
   const Time bound_;
   const SearchLimits limits_;
+  const bool storage_is_short_;
   std::vector<Time> left_;  ///< by operation: from its start, if nothing waits
   bool comparable_ = true;
   OffloadSequence sequence_;

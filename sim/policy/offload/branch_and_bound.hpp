@@ -5,7 +5,9 @@
 /// the sequence, each at the earliest moment; delaying a copy out never helps. So the search builds
 /// sequences action by action. A copy out stands as early as its order allows: behind its own
 /// forward or, where it lets a later stage go first, behind the copy out of that stage. That leaves
-/// every order and no two sequences with the same meaning.
+/// every order and no two sequences with the same meaning. Where the storage cannot hold all that
+/// may move, a copy out may have to wait for the room that a copy back makes: then it may also
+/// stand behind a copy back. A stage moves once.
 ///
 /// All times are maxima of sums of what is before them. So of two beginnings that have done the
 /// same actions, one that is no later in any time (stream, channels, last grant, tensors under way)

@@ -1,4 +1,5 @@
 #include "engine/wide.hpp"
+#include "policy/offload/storage_room.hpp"
 #include "policy/offload/swap_or_recompute.hpp"
 #include "policy/offload/swap_timing.hpp"
 #include "policy/registry.hpp"
@@ -28,6 +29,10 @@ class CapuchinPlanner {
     for (const SavedTensor& it : saved)
       if (it.bytes > Bytes{} && timing_.idle(it) > Time{}) decide(it, can[it.made]);
     rank();
+    StorageRoom storage(needs.problem(), needs.memories().storage);
+    std::erase_if(decisions_, [&](const Decision& it) {
+      return !it.recomputes && !storage.take(it.tensor.bytes);
+    });
   }
 
   /// The fewest decisions that fit; nullopt where none do.
@@ -105,7 +110,8 @@ PolicyInfo offload_capuchin_policy() {
                 "and one more run of the maker, by bytes per second. Choices: the measured "
                 "iteration is policy none's; copies back start as late as the link allows, which "
                 "stands for triggers moved earlier by feedback, or on demand where that does not "
-                "fit. Ours: up to 64 smaller budgets are tried as well, so that none of "
+                "fit; what the storage has no room left for is not swapped. Ours: up to 64 smaller "
+                "budgets are tried as well, so that none of "
                 "them has a faster plan",
        .assumes = "any workload; a tensor's idle time is that from its last forward to its first "
                   "backward use; a maker that changes something in place does not run again",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -45,54 +46,109 @@ std::optional<OffloadSet> set_of(const Problem& problem, const ExactParameters& 
                                  const OffloadModel& model) {
   if (!parameters.set) return std::nullopt;
   OffloadSet set(model.stages.size(), false);
+  std::vector<bool> named(model.stages.size(), false);
   for (const auto& name : *parameters.set) {
     const std::size_t stage = stage_named(problem, name, model.candidates);
+    if (named[stage])
+      refuse_parameter(name.where, fmt::format("stage {} is in the set twice", stage + 1),
+                       "name each stage once");
+    named[stage] = true;
     set[stage] = model.stages[stage].moved > Bytes{};
   }
   return set;
 }
 
-std::vector<Timed> schedules_to_start_from(const OffloadTask& task,
-                                           const std::optional<OffloadSet>& set) {
-  if (!set) return dynamic_runs(task).runs;
-  std::vector<Timed> known;
-  run_set(task.model, *set, known);
-  return known;
-}
+/// Beginnings to look at when only some schedule is wanted.
+constexpr std::size_t kNodesForAny = 20'000;
 
-Planned plan_within(const Problem& problem, const ExactParameters& parameters) {
-  const OffloadTask task = offload_task(problem, parameters);
-  const auto set = set_of(problem, parameters, task.model);
-  const Bytes smallest = set ? smallest_budget(task.model, *set) : task.smallest;
-  const auto refuse = [&] {
-    return infeasible(problem, task.memories.processor, task.budget, smallest);
-  };
-  if (!task.budget.is_unlimited() && task.budget < smallest) return refuse();
+/// The task, and the schedules that answer it.
+class ExactSearch {
+ public:
+  ExactSearch(const Problem& problem, const ExactParameters& parameters)
+      : problem_(problem),
+        parameters_(parameters),
+        task_(offload_task(problem, parameters)),
+        set_(set_of(problem, parameters, task_.model)),
+        smallest_(set_ ? smallest_budget(task_.model, *set_) : task_.smallest) {}
 
-  std::vector<Timed> found = schedules_to_start_from(task, set);
-  bool is_proven = false;
-  if (task.is_model_exact && task.model.candidates <= kSearchLimits.candidates) {
-    SearchLimits limits = kSearchLimits;
-    limits.nodes = static_cast<std::size_t>(parameters.nodes);
-    const Time bound = fluid_bound(task.model).value_or(Time{});
-    BestSchedule best = best_schedule(task.model, set, std::move(found), bound, limits);
-    is_proven = best.is_proven;
-    found.clear();
-    if (best.schedule) found.push_back(std::move(*best.schedule));
+  Planned best() const {
+    if (is_hopeless()) return none();
+    std::vector<Timed> found = known();
+    bool is_proven = false;
+    if (is_searched()) {
+      const Time bound = fluid_bound(task_.model).value_or(Time{});
+      BestSchedule best = best_schedule(task_.model, set_, std::move(found), bound,
+                                        limits(static_cast<std::size_t>(parameters_.nodes)));
+      is_proven = best.is_proven;
+      found.clear();
+      if (best.schedule) found.push_back(std::move(*best.schedule));
+    }
+    // Not even memory without end helps where the storage never holds the set: the engine shows it.
+    if (found.empty() && set_ && task_.budget.is_unlimited())
+      found.push_back({fetched_ahead(*set_, 1), Time::unlimited()});
+    if (found.empty()) return none();
+    Plan plan = best_plan(problem_, task_, std::move(found), parameters_);
+    is_proven |= plan.claims.makespan && plan.bounds.makespan == plan.claims.makespan;
+    plan.claims.optimal = is_proven;
+    if (is_proven && plan.claims.makespan) plan.bounds.makespan = plan.claims.makespan;
+    return plan;
   }
-  if (found.empty()) return refuse();
-  Plan plan = best_plan(problem, task, std::move(found), parameters);
-  is_proven |= plan.claims.makespan && plan.bounds.makespan == plan.claims.makespan;
-  plan.claims.optimal = is_proven;
-  return plan;
-}
+
+  [[nodiscard]] bool has_plan() const {
+    if (is_hopeless()) return false;
+    std::vector<Timed> found = known();
+    if (found.empty() && is_searched()) {
+      BestSchedule any =
+          best_schedule(task_.model, set_, {}, Time::unlimited(), limits(kNodesForAny));
+      if (any.schedule) found.push_back(std::move(*any.schedule));
+    }
+    return !found.empty() &&
+           best_plan(problem_, task_, std::move(found), parameters_).claims.makespan;
+  }
+
+ private:
+  [[nodiscard]] bool is_hopeless() const {
+    return !task_.budget.is_unlimited() && task_.budget < smallest_;
+  }
+  [[nodiscard]] bool is_searched() const {
+    return task_.is_model_exact && task_.model.candidates <= kSearchLimits.candidates;
+  }
+  [[nodiscard]] Infeasible none() const {
+    return infeasible(problem_, task_.memories.processor, task_.budget, smallest_);
+  }
+
+  static SearchLimits limits(std::size_t nodes) {
+    SearchLimits limits = kSearchLimits;
+    limits.nodes = nodes;
+    return limits;
+  }
+
+  /// Schedules to start from.
+  [[nodiscard]] std::vector<Timed> known() const {
+    if (!set_) return dynamic_runs(task_).runs;
+    std::vector<Timed> runs;
+    run_set(task_.model, *set_, runs);
+    return runs;
+  }
+
+  const Problem& problem_;
+  const ExactParameters& parameters_;
+  const OffloadTask task_;
+  const std::optional<OffloadSet> set_;
+  const Bytes smallest_;
+};
 
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
-  return offload_not_slower_with_more(problem, parameters, [&](const Located<Bytes>& budget) {
-    ExactParameters within = parameters;
-    within.budget = budget;
-    return plan_within(problem, within);
-  });
+  return offload_not_slower_with_more(
+      problem, parameters,
+      [&](const Problem& of, Bytes budget) {
+        const ExactParameters asked = within(parameters, budget);
+        return ExactSearch(of, asked).best();
+      },
+      [&](const Problem& of, Bytes budget) {
+        const ExactParameters asked = within(parameters, budget);
+        return ExactSearch(of, asked).has_plan();
+      });
 }
 
 }  // namespace
@@ -112,10 +168,12 @@ PolicyInfo offload_exact_policy() {
                 "problem is that of Beaumont, Eyraud-Dubois, Shilova 2020, Euro-Par 2020, "
                 "doi:10.1007/978-3-030-57675-2_10",
        .assumes = "a chain whose backwards are not split, full-duplex `fifo` links, `ideal` "
-                  "allocators, storage with room for all; stages 1..L-2 may move. Elsewhere, and "
-                  "beyond 24 such stages, it is the best of offload/greedy and offload/dynamic",
-       .guarantees = "the optimum where claims.optimal says so; otherwise the best schedule found, "
-                     "and the gap to a proven lower bound of every offload without recomputation",
+                  "allocators; stages 1..L-2 may move, each once. Elsewhere, and beyond 24 such "
+                  "stages, it is the best of offload/greedy and offload/dynamic",
+       .guarantees = "the optimum where claims.optimal says so, and then the bound is its time "
+                     "(with `set`, of what moves that set); otherwise the best schedule found, "
+                     "and the gap to a proven lower bound of every offload without recomputation. "
+                     "Small storage is part of the problem: what may have to wait for it, waits",
        .complexity =
            "exponential in L; stops after `nodes`. Where it proves nothing, smaller budgets are "
            "tried as by offload/dynamic"},

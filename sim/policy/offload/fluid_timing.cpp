@@ -18,23 +18,28 @@ Time time_of(FluidAmount amount, ByteRate rate) {
 
 struct State {
   FluidAmount kept = 0, out = 0, in = 0;
+  FluidAmount stored = 0;  ///< all that moves, where the storage has no room for everything
   Time cost;
   std::uint32_t parent = kNone;  ///< in the states before the stage before
   bool moves = false;            ///< the stage before
 };
 
 bool is_no_worse(const State& a, const State& b) {
-  return a.kept <= b.kept && a.out <= b.out && a.in <= b.in && a.cost <= b.cost;
+  return a.kept <= b.kept && a.out <= b.out && a.in <= b.in && a.stored <= b.stored &&
+         a.cost <= b.cost;
 }
 
 auto order_of(const State& s) {
-  return std::tie(s.cost, s.kept, s.out, s.in, s.moves, s.parent);
+  return std::tie(s.cost, s.kept, s.out, s.in, s.stored, s.moves, s.parent);
 }
 
 class TimingProgram {
  public:
   TimingProgram(const OffloadModel& model, std::size_t count)
-      : model_(model), count_(count), budget_(fluid(model.budget)) {}
+      : model_(model),
+        count_(count),
+        budget_(fluid(model.budget)),
+        storage_(fluid(model.storage)) {}
 
   std::vector<TimedSet> run() {
     const std::size_t stages = model_.stages.size();
@@ -77,6 +82,7 @@ class TimingProgram {
       State moved = after;
       moved.out = std::max<FluidAmount>(0, state.out + input - sent);
       moved.in += input;
+      if (!model_.storage.is_unlimited()) moved.stored += input;
       moved.moves = true;
       keep_if_finite(moved, next);
     }
@@ -87,7 +93,8 @@ class TimingProgram {
   }
 
   void keep_if_finite(const State& state, std::vector<State>& next) const {
-    if (state.kept + std::max(state.out, state.in) <= budget_) next.push_back(state);
+    if (state.kept + std::max(state.out, state.in) <= budget_ && state.stored <= storage_)
+      next.push_back(state);
   }
 
   void thin_out(std::vector<State>& states) const {
@@ -153,7 +160,7 @@ class TimingProgram {
 
   const OffloadModel& model_;
   const std::size_t count_;
-  const FluidAmount budget_;
+  const FluidAmount budget_, storage_;
   Bytes lasting_;                           ///< of this stage and those behind it
   std::vector<std::vector<State>> layers_;  ///< before each stage
 };

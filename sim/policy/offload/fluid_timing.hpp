@@ -11,7 +11,8 @@
 ///
 /// At the loss the backlogs are cleared one after the other. A model of time, not of an execution:
 /// memory is free byte by byte, the two directions never overlap at the turn-around. Waits are
-/// rounded up to 1 ps. The input of the chain stays.
+/// rounded up to 1 ps. The input of the chain stays. All of a set is in storage at the loss, and is
+/// no more than the storage holds.
 ///
 /// Which of the open choices this is: the recursion is that of a program, and that it is the
 /// paper's (Beaumont, Eyraud-Dubois, Shilova 2020, "a dynamic program on the relaxed memory and

@@ -47,9 +47,13 @@ void run_prefixes(const OffloadModel& model, std::vector<Timed>& runs) {
   }
 }
 
-/// Everything is moved when nothing else ends: what fits in the budget at all ends so.
-void add_last_resort(const OffloadModel& model, std::vector<Timed>& runs) {
-  if (runs.empty()) run_set(model, everything(model), runs);
+/// Where nothing else ends: everything is moved, with which what fits in the budget at all ends,
+/// or, where the storage has no room for that, the best set of the model.
+void add_last_resort(const OffloadModel& model, const std::vector<TimedSet>& sets,
+                     std::vector<Timed>& runs) {
+  if (!runs.empty()) return;
+  run_set(model, everything(model), runs);
+  if (runs.empty() && !sets.empty()) run_set(model, sets.front().set, runs);
 }
 
 }  // namespace
@@ -61,7 +65,7 @@ Heuristic dynamic_offload(const OffloadModel& model) {
   for (const TimedSet& it : sets) run_set(model, it.set, found.runs);
   run_prefixes(model, found.runs);
   if (!sets.empty()) found.model_makespan = sets.front().makespan;
-  add_last_resort(model, found.runs);
+  add_last_resort(model, sets, found.runs);
   if (!found.runs.empty()) {
     Timed best = *std::ranges::min_element(found.runs, {}, &Timed::makespan);
     polish(model, best, fluid_bound(model).value_or(Time{}), kPolishedActions);
@@ -74,9 +78,9 @@ Heuristic greedy_offload(const OffloadModel& model) {
   Heuristic found;
   if (!is_within(model, everything(model))) return found;
   run_prefixes(model, found.runs);
-  if (const auto sets = best_sets(model, 1); !sets.empty())
-    found.model_makespan = sets.front().makespan;
-  add_last_resort(model, found.runs);
+  const std::vector<TimedSet> sets = best_sets(model, 1);
+  if (!sets.empty()) found.model_makespan = sets.front().makespan;
+  add_last_resort(model, sets, found.runs);
   return found;
 }
 

@@ -19,7 +19,8 @@ struct Heuristic {
 [[nodiscard]] Heuristic dynamic_offload(const OffloadModel& model);
 
 /// The shortest prefix of stages with which the budget can be met, and longer ones, each in the
-/// ways of run_set().
+/// ways of run_set(). Where the storage has no room for such a prefix, the best set of the fluid
+/// model that it holds.
 [[nodiscard]] Heuristic greedy_offload(const OffloadModel& model);
 
 }  // namespace plimsoll

@@ -50,6 +50,12 @@ Time OffloadModel::compute_time() const {
   return sum;
 }
 
+Bytes OffloadModel::may_move() const {
+  Bytes sum;
+  for (std::size_t s = 0; s < candidates; ++s) sum += stages[s].moved;
+  return sum;
+}
+
 Bytes OffloadModel::beside_forward(std::size_t s) const {
   const Bytes before = s > 0 ? stages[s - 1].passing : Bytes{};
   return resident + before + stages[s].passing + stages[s].forward_workspace;
@@ -74,6 +80,8 @@ OffloadModel offload_model(const Problem& problem, const OffloadMemories& memori
   model.optimizer_workspace = costs.optimizer_workspace;
   model.optimizer = costs.optimizer;
   model.budget = budget;
+  if (const Bytes room = problem.platform[memories.storage].usable(); room < model.may_move())
+    model.storage = room;
   model.out_rate = problem.topology.route(memories.home, memories.storage)->bandwidth;
   model.in_rate = problem.topology.route(memories.storage, memories.home)->bandwidth;
   model.progressive = release == SourceRelease::progressive;
@@ -115,7 +123,7 @@ Bytes smallest_budget(const OffloadModel& model, const OffloadSet& set) {
 }
 
 OffloadPlay::OffloadPlay(const OffloadModel& model)
-    : model_(&model), ledger_(model.budget), stages_(model.stages.size()) {
+    : model_(&model), ledger_(model.budget), storage_(model.storage), stages_(model.stages.size()) {
   ledger_.place(model.resident);
 }
 
@@ -154,15 +162,18 @@ bool OffloadPlay::backward() {
   return true;
 }
 
-void OffloadPlay::out(std::size_t s) {
+bool OffloadPlay::out(std::size_t s) {
   const OffloadStage& stage = model_->stages[s];
   Stage& it = stages_[s];
-  const Moment start = std::max({out_free_, it.forward_end, model_->one_way ? in_free_ : Moment{}});
-  it.out_end = out_free_ = after(start, stage.out);
+  const Moment ready = std::max({out_free_, it.forward_end, model_->one_way ? in_free_ : Moment{}});
+  const auto start = storage_.grant(stage.moved, ready);
+  if (!start) return false;
+  it.out_end = out_free_ = after(*start, stage.out);
   it.is_out = true;
   if (model_->progressive)
     it.drain = ledger_.drain(it.out_end.time - stage.moving, it.out_end, stage.moved);
   if (has_next_forward(s)) free_source(s);
+  return true;
 }
 
 /// The copy out has been issued, and so has the forward that reads the stage.
@@ -185,6 +196,7 @@ bool OffloadPlay::in(std::size_t s) {
   const auto start = ledger_.grant(stage.moved, ready);
   if (!start) return false;
   stages_[s].in_end = in_free_ = after(*start, stage.in);
+  if (!model_->storage.is_unlimited()) storage_.free_at(in_free_, stage.moved);
   return true;
 }
 
@@ -197,16 +209,16 @@ bool OffloadPlay::add(const OffloadAction& action) {
     case OffloadAction::Kind::in:
       return in(action.stage);
     case OffloadAction::Kind::out:
-      out(action.stage);
-      break;
+      return out(action.stage);
     case OffloadAction::Kind::bare:
-      return false;
+      break;
   }
-  return true;
+  return false;
 }
 
 void OffloadPlay::back_to(Mark mark) {
   ledger_ = std::move(mark.ledger);
+  storage_ = std::move(mark.storage);
   backwards_ = mark.backwards;
   stream_free_ = mark.stream_free;
   in_free_ = mark.in_free;

@@ -35,11 +35,14 @@ struct OffloadModel {
   Bytes optimizer_workspace;
   Time optimizer;
   Bytes budget;
+  /// What the storage holds at once; unlimited where it has room for all that may move.
+  Bytes storage = Bytes::unlimited();
   ByteRate out_rate, in_rate;
   bool progressive = false;
   bool one_way = false;  ///< both channels share a link that serves one copy at a time
 
   [[nodiscard]] Time compute_time() const;
+  [[nodiscard]] Bytes may_move() const;  ///< all that may move, in bytes
   /// What forward or backward `stage` needs beyond the saved tensors of stages 0..stage.
   [[nodiscard]] Bytes beside_forward(std::size_t stage) const;
   [[nodiscard]] Bytes beside_backward(std::size_t stage) const;  ///< O(stages - stage)
@@ -63,26 +66,29 @@ using OffloadSet = std::vector<bool>;
 [[nodiscard]] Bytes smallest_budget(const OffloadModel& model, const OffloadSet& set);
 
 /// A sequence as it unfolds; a value that a search can branch on. Actions in issue order, as
-/// plan_of() wants them; each returns false where it would wait for room for ever. Bare forwards
-/// are none of this model's: they return false.
+/// plan_of() wants them; each returns false where it would wait for ever for room that no action
+/// before it makes, a copy out for that in the storage. Bare forwards are none of this model's:
+/// they return false.
 class OffloadPlay {
  public:
   explicit OffloadPlay(const OffloadModel& model);
 
   bool forward();   ///< of the next stage
   bool backward();  ///< of the stage behind
-  void out(std::size_t stage);
+  bool out(std::size_t stage);
   bool in(std::size_t stage);
   bool add(const OffloadAction& action);
 
   /// What backward() and in() change, so that one may try them and go back without a copy of every
   /// stage. A stage that came back in between must do so again before it is used.
   struct Mark {
-    GrantLedger ledger;
+    GrantLedger ledger, storage;
     std::size_t backwards;
     Moment stream_free, in_free;
   };
-  [[nodiscard]] Mark mark() const { return {ledger_, backwards_, stream_free_, in_free_}; }
+  [[nodiscard]] Mark mark() const {
+    return {ledger_, storage_, backwards_, stream_free_, in_free_};
+  }
   void back_to(Mark mark);
 
   [[nodiscard]] Moment stream_free() const { return stream_free_; }
@@ -109,7 +115,7 @@ class OffloadPlay {
   [[nodiscard]] bool has_next_forward(std::size_t stage) const { return stage + 1 < forwards_; }
 
   const OffloadModel* model_;
-  GrantLedger ledger_;
+  GrantLedger ledger_, storage_;
   std::vector<Stage> stages_;
   std::size_t forwards_ = 0, backwards_ = 0;
   Moment stream_free_, out_free_, in_free_;

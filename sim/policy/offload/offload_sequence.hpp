@@ -5,7 +5,8 @@
 /// back over another, each serving in the order of the sequence. What allocates in the processor's
 /// memory (operators, copies back) does so in the order of the sequence, each at the first moment
 /// at which its bytes are free. A copy out starts as soon as its forward has ended and its channel
-/// is free, so it belongs right behind that forward, or behind the copy out that goes before it.
+/// is free, so it belongs right behind that forward, or behind the copy out that goes before it,
+/// or, where the storage had no room for it, behind the copy back that makes some.
 ///
 /// Forwards may run again, and be bare: then a_i is what leaves and comes back. A value goes after
 /// the last use of this stay of it, as in remat/chain_sequence.hpp.

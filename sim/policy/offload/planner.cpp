@@ -22,13 +22,9 @@ bool has_only_fifo_links(const Problem& problem, MemoryId from, MemoryId to) {
   });
 }
 
-bool has_room_for_all(const Problem& problem, const OffloadMemories& memories,
-                      const OffloadModel& model) {
-  const Memory& storage = problem.platform[memories.storage];
-  Bytes all;
-  for (std::size_t s = 0; s < model.candidates; ++s) all += model.stages[s].moved;
-  return storage.usable().is_unlimited() ||
-         (storage.allocator == AllocatorKind::ideal && all <= storage.usable());
+/// Whether what is in `memory` takes as many bytes there as it has.
+bool counts_bytes(const Memory& memory) {
+  return memory.allocator == AllocatorKind::ideal || memory.usable().is_unlimited();
 }
 
 void refuse_progressive(const Problem& problem, const OffloadMemories& memories,
@@ -43,16 +39,6 @@ void refuse_progressive(const Problem& problem, const OffloadMemories& memories,
   if (!has_only_fifo_links(problem, memories.home, memories.storage))
     refuse_parameter(where, "progressive release needs `fifo` links on the way to storage",
                      "leave `release` out, or say `release: whole`");
-}
-
-[[noreturn]] void refuse_storage(const Problem& problem, const OffloadMemories& memories,
-                                 const OffloadPlannerParameters& parameters) {
-  const Memory& storage = problem.platform[memories.storage];
-  refuse_parameter(
-      parameters.to ? parameters.to->where : parameters.where,
-      fmt::format("`{}` has {}, too little for what has to leave `{}` under this budget",
-                  storage.name, to_text(storage.usable()), problem.platform[memories.home].name),
-      "raise `budget`, or choose another memory with `to`");
 }
 
 OffloadSequence leanest(const OffloadModel& model) {
@@ -117,7 +103,7 @@ OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters&
                         problem.platform[task.memories.home].allocator == AllocatorKind::ideal &&
                         has_only_fifo_links(problem, task.memories.home, task.memories.storage) &&
                         has_only_fifo_links(problem, task.memories.storage, task.memories.home) &&
-                        has_room_for_all(problem, task.memories, task.model);
+                        counts_bytes(problem.platform[task.memories.storage]);
   task.smallest = smallest_budget(task.model, everything(task.model));
   const Bytes unmoved = smallest_budget(task.model, OffloadSet(task.model.stages.size(), false));
   if (!problem.workload.is_chain && task.budget < unmoved) {
@@ -159,8 +145,6 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
                   (!best->claims.makespan || *plan.claims.makespan < *best->claims.makespan));
     if (is_better) best = std::move(plan);
   }
-  if (!best->claims.makespan && !has_room_for_all(problem, task.memories, task.model))
-    refuse_storage(problem, task.memories, parameters);
   best->bounds.makespan = offload_lower_bound(problem, task.memories, task.budget);
   return std::move(*best);
 }
@@ -173,6 +157,8 @@ Planned plan_within(const Problem& problem, const OffloadPlannerParameters& para
   if (!task.budget.is_unlimited() && task.budget < task.smallest)
     return infeasible(problem, task.memories.processor, task.budget, task.smallest);
   Heuristic found = runs(task);
+  if (found.runs.empty())
+    return infeasible(problem, task.memories.processor, task.budget, task.smallest);
   Plan plan = best_plan(problem, task, std::move(found.runs), parameters);
   plan.claims.model_makespan = found.model_makespan;
   return plan;
@@ -182,29 +168,25 @@ Planned plan_within(const Problem& problem, const OffloadPlannerParameters& para
 
 Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
                 Heuristic (*runs)(const OffloadTask&)) {
-  return offload_not_slower_with_more(problem, parameters, [&](const Located<Bytes>& budget) {
-    OffloadPlannerParameters within = parameters;
-    within.budget = budget;
-    return plan_within(problem, within, runs);
+  return offload_not_slower_with_more(problem, parameters, [&](const Problem& of, Bytes budget) {
+    return plan_within(of, within(parameters, budget), runs);
   });
 }
 
-Planned offload_not_slower_with_more(const Problem& problem,
-                                     const OffloadPlannerParameters& parameters,
-                                     const std::function<Planned(const Located<Bytes>&)>& plan) {
+Planned offload_not_slower_with_more(
+    const Problem& problem, const OffloadPlannerParameters& parameters, BudgetPlan plan,
+    std::function<bool(const Problem& problem, Bytes budget)> has_plan) {
   const OffloadMemories memories = checked_memories(problem, parameters);
-  const Location& where = parameters.budget ? parameters.budget->where : parameters.where;
   const auto bound = [&](Bytes budget) {
     return offload_lower_bound(problem, memories, budget).value_or(Time::unlimited());
   };
-  return not_slower_with_more(budget_for(problem, memories.processor, parameters),
-                              {.plan =
-                                   [&](Bytes budget) {
-                                     return plan({budget, where});
-                                   },
+  return not_slower_with_more(problem, memories.processor,
+                              budget_for(problem, memories.processor, parameters),
+                              {.plan = std::move(plan),
                                .bound = bound,
                                .most = keep_all(problem, memories.processor, "").needs,
-                               .rungs = rungs_for(problem, PlanningTime::linear)});
+                               .rungs = rungs_for(problem, PlanningTime::linear),
+                               .has_plan = std::move(has_plan)});
 }
 
 }  // namespace plimsoll

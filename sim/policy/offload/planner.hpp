@@ -3,6 +3,7 @@
 #pragma once
 
 #include "policy/offload/heuristics.hpp"
+#include "policy/smaller_budgets.hpp"
 
 #include <functional>
 #include <optional>
@@ -35,10 +36,11 @@ struct OffloadTask {
   SourceRelease release = SourceRelease::whole;
   OffloadModel model;
   /// The model's times are those of the engine: an abstract chain, one copy at a time each way,
-  /// memories without addresses, storage with room for all.
+  /// memories without addresses. Storage may be small.
   bool is_model_exact = false;
   /// The least budget that can be met: by the model where it is exact; otherwise by the claims of
-  /// the plan that moves everything and brings it back one backward ahead.
+  /// the plan that moves everything and brings it back one backward ahead. Where the storage
+  /// cannot hold everything it may take more.
   Bytes smallest;
   /// By how much the model overstates that: some of its need is freed early in a network.
   Bytes overstated;
@@ -64,8 +66,7 @@ struct OffloadTask {
 [[nodiscard]] Heuristic dynamic_runs(const OffloadTask& task);
 
 /// The best of `found` as a plan with its claims and the lower bound: by the model where that is
-/// exact, otherwise by the claims of each. Precondition: `found` is not empty. Throws InputError
-/// where the storage is too small for any of them.
+/// exact, otherwise by the claims of each. Precondition: `found` is not empty.
 [[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
                              std::vector<Timed> found, const OffloadPlannerParameters& parameters);
 
@@ -73,9 +74,16 @@ struct OffloadTask {
 [[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
                               Heuristic (*runs)(const OffloadTask&));
 
-/// The same of any `plan` that recomputes nothing, by the budget.
+/// The same of any `plan` that recomputes nothing.
 [[nodiscard]] Planned offload_not_slower_with_more(
-    const Problem& problem, const OffloadPlannerParameters& parameters,
-    const std::function<Planned(const Located<Bytes>&)>& plan);
+    const Problem& problem, const OffloadPlannerParameters& parameters, BudgetPlan plan,
+    std::function<bool(const Problem& problem, Bytes budget)> has_plan = {});
+
+/// `parameters`, of a planner, with another budget.
+template <class Parameters>
+[[nodiscard]] Parameters within(Parameters parameters, Bytes budget) {
+  parameters.budget = {budget, parameters.budget ? parameters.budget->where : parameters.where};
+  return parameters;
+}
 
 }  // namespace plimsoll

@@ -92,28 +92,37 @@ class PrefixPlanner {
   std::vector<SavedTensor> saved_;  ///< by tensor
 };
 
+/// The number that is asked for. Throws InputError where these are more than `most`.
+std::size_t stages_asked_for(const Located<std::int64_t>& stages, const Problem& problem,
+                             std::size_t most) {
+  const auto count = static_cast<std::size_t>(stages.value);
+  if (count > most)
+    refuse_parameter(stages.where,
+                     fmt::format("stages is {}, but of {} stages only the first {} are worth "
+                                 "moving; expected 0 to {}",
+                                 count, problem.chain.stages.size(), most, most));
+  return count;
+}
+
 Planned plan_prefix(const Problem& problem, const PrefixParameters& parameters) {
   const OffloadMemories memories = offload_memories(problem, parameters);
-  const Bytes budget = budget_for(problem, memories.processor, parameters);
-  const PrefixPlanner planner(problem, memories);
   const std::size_t most = offloaded_stages(problem);
-  std::size_t count = most + 1;
-  if (parameters.stages) {
-    count = static_cast<std::size_t>(parameters.stages->value);
-    if (count > most)
-      refuse_parameter(parameters.stages->where,
-                       fmt::format("stages is {}, but of {} stages only the first {} are worth "
-                                   "moving; expected 0 to {}",
-                                   count, problem.chain.stages.size(), most, most));
-  } else {
+  std::optional<std::size_t> asked;
+  if (parameters.stages) asked = stages_asked_for(*parameters.stages, problem, most);
+  const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
+    const PrefixPlanner planner(of, memories);
+    std::size_t count = asked.value_or(most + 1);
+    if (!asked)
+      for (const std::size_t distance : kDistances)
+        count = std::min(count, planner.least_that_fits(most, distance, budget));
+    Bytes smallest = Bytes::unlimited();
     for (const std::size_t distance : kDistances)
-      count = std::min(count, planner.least_that_fits(most, distance, budget));
-  }
-  Bytes smallest = Bytes::unlimited();
-  for (const std::size_t distance : kDistances)
-    smallest = std::min(smallest, planner.peak(std::min(count, most), distance));
-  if (smallest > budget) return infeasible(problem, memories.processor, budget, smallest);
-  return planner.fastest(count, budget, parameters.name);
+      smallest = std::min(smallest, planner.peak(std::min(count, most), distance));
+    if (smallest > budget) return infeasible(of, memories.processor, budget, smallest);
+    return planner.fastest(count, budget, parameters.name);
+  };
+  return rule_not_slower_with_more(problem, memories,
+                                   budget_for(problem, memories.processor, parameters), plan);
 }
 
 }  // namespace
@@ -129,8 +138,9 @@ PolicyInfo offload_prefix_policy() {
        .assumes = "a chain (networks are cut at articulation points); whole copies; stages 1..L-2; "
                   "copies out in production order, the last out comes back first",
        .guarantees = "the fewest stages for which this rule fits the budget; of the prefetch "
-                     "distances 1 to 3 the fastest",
-       .complexity = "O(operators x log stages)"},
+                     "distances 1 to 3 the fastest. Up to 64 smaller budgets are tried as well, so "
+                     "that none of them has a faster plan",
+       .complexity = "O(operators x log stages), for 2 to 64 budgets"},
       record, plan_prefix);
 }
 

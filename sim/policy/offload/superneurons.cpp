@@ -1,4 +1,5 @@
 #include "base/dense_id.hpp"
+#include "policy/offload/storage_room.hpp"
 #include "policy/offload/swap_or_recompute.hpp"
 #include "policy/registry.hpp"
 
@@ -67,6 +68,8 @@ class SuperNeuronsPlanner {
       outputs_.push_back({it.tensor, it.bytes, it.last_forward_use, it.last_forward_use, behind});
     }
     std::ranges::stable_sort(outputs_, {}, &Excursion::last_use);
+    StorageRoom storage(needs_.problem(), needs_.memories().storage);
+    std::erase_if(outputs_, [&](const Excursion& it) { return !storage.take(it.bytes); });
   }
 
   /// Cheap layers that follow each other are a segment. It runs again once, and what it makes
@@ -130,7 +133,8 @@ PolicyInfo offload_superneurons_policy() {
                 "them once where that is no more than the largest layer needs, otherwise for each "
                 "backward; only outputs of convolutions move, as few as fit. Choices: the tensor "
                 "cache is planned, not found out: its least recently used leave after their last "
-                "use and come back one convolution ahead; a convolution's algorithm is not chosen, "
+                "use and come back one convolution ahead, those that the storage has no room left "
+                "for stay; a convolution's algorithm is not chosen, "
                 "since an operator here has one time and one workspace. Ours: up to 64 smaller "
                 "budgets are tried "
                 "as well, so that none of "

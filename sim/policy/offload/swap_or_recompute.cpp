@@ -157,11 +157,11 @@ Bytes ChoiceNeeds::of(const SwapOrRecompute& choice) {
 Planned plan_by_choice(const Problem& problem, const BudgetedOffloadParameters& parameters,
                        Chooser choose) {
   const OffloadMemories memories = offload_memories(problem, parameters);
-  const auto plan = [&](Bytes budget) -> Planned {
-    ChoiceNeeds needs(problem, memories);
+  const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
+    ChoiceNeeds needs(of, memories);
     const auto choice = choose(needs, budget);
-    if (!choice) return infeasible(problem, memories.processor, budget, needs.smallest());
-    return plan_of(problem, memories, *choice, budget, parameters.name);
+    if (!choice) return infeasible(of, memories.processor, budget, needs.smallest());
+    return plan_of(of, memories, *choice, budget, parameters.name);
   };
   return rule_not_slower_with_more(problem, memories,
                                    budget_for(problem, memories.processor, parameters), plan);

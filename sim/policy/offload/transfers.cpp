@@ -5,7 +5,6 @@
 #include "policy/claims.hpp"
 #include "policy/claims_with_room.hpp"
 #include "policy/judged_claims.hpp"
-#include "policy/smaller_budgets.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -134,15 +133,21 @@ Bytes LoadProfile::peak(std::span<const Excursion> excursions) const {
   return loads.empty() ? Bytes{} : *std::ranges::max_element(loads);
 }
 
-Planned rule_not_slower_with_more(const Problem& problem, const OffloadMemories& memories,
-                                  Bytes budget, std::function<Planned(Bytes budget)> plan) {
+BudgetPlanner rule_planner(const Problem& problem, const OffloadMemories& memories,
+                           BudgetPlan plan) {
   Time least;
   for (const Time time : durations(problem.workload, problem.platform, memories.processor))
     least += time;
-  return not_slower_with_more(budget, {.plan = std::move(plan),
-                                       .bound = [&](Bytes) { return least; },
-                                       .most = LoadProfile(problem, memories).peak({}),
-                                       .rungs = rungs_for(problem, PlanningTime::linear)});
+  return {.plan = std::move(plan),
+          .bound = [least](Bytes) { return least; },
+          .most = LoadProfile(problem, memories).peak({}),
+          .rungs = rungs_for(problem, PlanningTime::linear)};
+}
+
+Planned rule_not_slower_with_more(const Problem& problem, const OffloadMemories& memories,
+                                  Bytes budget, BudgetPlan plan) {
+  return not_slower_with_more(problem, memories.processor, budget,
+                              rule_planner(problem, memories, std::move(plan)));
 }
 
 Plan plan_of(const Problem& problem, const OffloadMemories& memories,

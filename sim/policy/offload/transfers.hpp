@@ -9,9 +9,9 @@
 #include "plan/plan_builder.hpp"
 #include "policy/offload/storage.hpp"
 #include "policy/policy.hpp"
+#include "policy/smaller_budgets.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,6 +61,7 @@ struct Excursion {
   std::uint32_t out_after = 0;
   std::uint32_t last_use = 0;  ///< the last operator that reads it before it is away
   std::uint32_t in_after = 0;  ///< not before either
+  bool operator==(const Excursion&) const = default;
 };
 
 /// What `excursions` leave at each operator of the loads of policy `none`: their issue-order peak,
@@ -84,10 +85,14 @@ class LoadProfile {
                            std::span<const Excursion> excursions, Bytes limit,
                            const std::string& policy);
 
-/// `plan`, a rule for single tensors, not slower with more memory (policy/smaller_budgets.hpp).
+/// A rule for single tensors as a planner with a budget.
+[[nodiscard]] BudgetPlanner rule_planner(const Problem& problem, const OffloadMemories& memories,
+                                         BudgetPlan plan);
+
+/// Its plans, not slower with more memory (policy/smaller_budgets.hpp).
 [[nodiscard]] Planned rule_not_slower_with_more(const Problem& problem,
                                                 const OffloadMemories& memories, Bytes budget,
-                                                std::function<Planned(Bytes budget)> plan);
+                                                BudgetPlan plan);
 
 /// Plays operators on one stream, with copies out and back over two channels. Where both ways share
 /// a link direction (half duplex), copies start in issue order across the two.

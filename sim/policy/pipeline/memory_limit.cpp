@@ -38,12 +38,13 @@ class LimitedPlanner {
     Plan free = *plan(chunks(kept_chunks));
     if (!parameters_.memory_limit) return on_platform(std::move(free));
     const BudgetPlanner planner{
-        .plan = [&](Bytes limit) { return plan_within(limit, kept_chunks); },
+        .plan = [&](const Problem&, Bytes limit) { return plan_within(limit, kept_chunks); },
         .bound = [](Bytes) { return Time{}; },
         .most = largest_peak(free),
         .rungs = kRungs};
-    return not_slower_with_more(
-        std::ranges::min(device_limits(problem_, devices_, parameters_.memory_limit)), planner);
+    return fastest_of_rungs(
+        problem_, std::ranges::min(device_limits(problem_, devices_, parameters_.memory_limit)),
+        planner);
   }
 
  private:
