@@ -148,7 +148,8 @@ class PofoPlanner {
       : problem_(problem),
         parameters_(parameters),
         memories_(checked_memories(problem, parameters)),
-        budget_(budget_for(problem, memories_.processor, parameters)) {}
+        budget_(budget_for(problem, memories_.processor, parameters)),
+        least_time_(chain_costs(problem, memories_.processor).compute_time()) {}
 
   Planned run() {
     auto search = in_range([&] { return PofoSearch(problem_, parameters_); });
@@ -182,14 +183,13 @@ class PofoPlanner {
   }
 
   void ask_search(PofoSearch& search, Bytes all) {
-    const Time least = chain_costs(problem_, memories_.processor).compute_time();
     const BudgetPlanner planner{.plan = [&](Bytes budget) -> Planned {
                                   auto plan = search.best_plan(budget, Effort::best);
                                   if (!plan)
                                     return infeasible(problem_, memories_.processor, budget, all);
                                   return std::move(*plan);
                                 },
-                                .bound = [&](Bytes) { return least; },
+                                .bound = [&](Bytes) { return least_time_; },
                                 .most = all,
                                 .rungs = search.is_exact()
                                              ? rungs_for(problem_, PlanningTime::quadratic)
@@ -212,7 +212,7 @@ class PofoPlanner {
     plan.claims.model_makespan = model_makespan;
     plan.claims.optimal.reset();
     plan.bounds = {};
-    plan.bounds.makespan = chain_costs(problem_, memories_.processor).compute_time();
+    plan.bounds.makespan = least_time_;
     return plan;
   }
 
@@ -220,6 +220,7 @@ class PofoPlanner {
   const PofoParameters& parameters_;
   const OffloadMemories memories_;
   const Bytes budget_;
+  const Time least_time_;  ///< of any plan: no operator can be left out
   std::optional<Plan> best_;
   std::optional<Plan> unclaimed_;  ///< of offload, where the link leaves its time uncertain
   Bytes smallest_ = Bytes::unlimited();
