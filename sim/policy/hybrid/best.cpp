@@ -18,8 +18,8 @@ namespace {
 
 /// Chains of at most so many stages are also searched exactly: seconds at most.
 constexpr std::size_t kSmall = 12;
-constexpr std::size_t kCuts =
-    2;  ///< of the bound on recomputation: more take longer than they save
+/// Of the bound on recomputation: more take longer than they save.
+constexpr std::size_t kCuts = 2;
 
 struct Candidate {
   const char* name;

@@ -160,7 +160,8 @@ class PofoPlanner {
       : problem_(problem),
         parameters_(parameters),
         memories_(checked_memories(problem, parameters)),
-        budget_(budget_for(problem, memories_.processor, parameters)) {}
+        budget_(budget_for(problem, memories_.processor, parameters)),
+        least_time_(chain_costs(problem, memories_.processor).compute_time()) {}
 
   Planned run() {
     auto search = in_range([&] { return PofoSearch(problem_, parameters_); });
@@ -205,7 +206,6 @@ class PofoPlanner {
   }
 
   void ask_search(PofoSearch& search, Bytes all) {
-    const Time shortest = chain_costs(problem_, memories_.processor).compute_time();
     const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
       auto found = search.best_plan(budget, Effort::best);
       if (!found) found = search.best_plan(budget, Effort::any);
@@ -215,7 +215,7 @@ class PofoPlanner {
       return std::move(*found);
     };
     const BudgetPlanner planner{.plan = plan,
-                                .bound = [&](Bytes) { return shortest; },
+                                .bound = [&](Bytes) { return least_time_; },
                                 .most = all,
                                 .rungs = problem_.workload.is_chain
                                              ? rungs_for(problem_, PlanningTime::quadratic)
@@ -238,7 +238,7 @@ class PofoPlanner {
     plan.claims.model_makespan = model_makespan;
     plan.claims.optimal.reset();
     plan.bounds = {};
-    plan.bounds.makespan = chain_costs(problem_, memories_.processor).compute_time();
+    plan.bounds.makespan = least_time_;
     return plan;
   }
 
@@ -246,6 +246,7 @@ class PofoPlanner {
   const PofoParameters& parameters_;
   const OffloadMemories memories_;
   const Bytes budget_;
+  const Time least_time_;  ///< of any plan: no operator can be left out
   std::optional<Plan> best_;
   std::optional<Plan> unclaimed_;  ///< of offload, where its time is uncertain and nobody judges
   Bytes smallest_ = Bytes::unlimited();

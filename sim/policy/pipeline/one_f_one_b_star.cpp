@@ -187,10 +187,10 @@ PolicyInfo pipeline_1f1b_star_policy() {
            "no schedule of these stages at that period has fewer in flight on any of them; the "
            "period is the least for its bound on memory (what is kept, two gradients on their way "
            "at a cut, the largest operator) by this rule, with `partition: 1f1b-star` over all "
-           "cuts, "
-           "and never longer than with the cuts of another partition; peaks keep to the limit. "
-           "Played, "
-           "it may be shorter where links are half-duplex. A given period that is longer than its "
+           "cuts, and never longer than with the cuts of another partition; peaks keep to the "
+           "limit. "
+           "Played, it may be shorter where links are half-duplex. A given period that is longer "
+           "than its "
            "counts need is not waited for",
        .complexity = "O(log(time) x stages + microbatches x operators); free cuts "
                      "O(log(time) x devices x stages^2)"},

@@ -179,8 +179,8 @@ PolicyInfo remat_rotor_policy() {
            "infeasible names the smallest budget, for the same slots. On networks the fastest that "
            "fits of about 20 schedules for different budgets and of those of remat/chen-greedy, "
            "remat/sqrt (by default), remat/every-stage and remat/revolve (up to 64 snapshots and "
-           "64 "
-           "forwards a stage): never slower than one of these, and feasible where one of them is",
+           "64 forwards a stage): never slower than one of these, and feasible where one of them "
+           "is",
        .complexity =
            "O(slots L^3) time, O(slots L^2) memory at most; `exact`: points of frontiers instead "
            "of slots, refused beyond 67108864 of them in all. At most 4096 stages"},
