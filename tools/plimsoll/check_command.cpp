@@ -1,4 +1,3 @@
-#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "report/annotations.hpp"
@@ -54,15 +53,18 @@ CheckedSuite unread_suite(const std::filesystem::path& path, const InputError& e
   return suite;
 }
 
-void check_files(const CheckArguments& arguments) {
+void check_arguments(const CheckArguments& arguments) {
   std::vector<NamedFile> read;
   for (const std::string& suite : arguments.suites) read.push_back({"SUITE", suite});
-  check_distinct_files({{"--junit", arguments.junit}}, read);
+  check_files({{"--junit", arguments.junit}}, read);
+  if (arguments.junit == "-" && !arguments.annotations.empty())
+    refuse("--annotations",
+           "standard output is taken by `--junit -`; expected --junit with the name of a file");
 }
 
 /// Suites that cannot be read keep none of the others from being checked.
 int run(const CheckArguments& arguments) {
-  check_files(arguments);
+  check_arguments(arguments);
   Complaints complaints;
   std::vector<CheckedSuite> suites, unread;
   for (const std::string& path : arguments.suites)
@@ -76,11 +78,8 @@ int run(const CheckArguments& arguments) {
     });
   std::vector<CheckedSuite> all = suites;
   all.insert(all.end(), unread.begin(), unread.end());
-  if (!arguments.junit.empty() && arguments.junit != "-")
-    write_whole_file(arguments.junit, junit_report(all));
-  if (arguments.junit == "-") {
-    print(junit_report(all));
-  } else {
+  if (!arguments.junit.empty()) write_text(arguments.junit, junit_report(all));
+  if (arguments.junit != "-") {
     const Style style = style_of_output(arguments.no_color);
     for (std::size_t i = 0; i < suites.size(); ++i)
       print((i > 0 ? "\n" : "") + suite_report(suites[i], style));
@@ -112,11 +111,8 @@ Command check_command(CLI::App& program) {
         return problem_with_word(word, std::vector<std::string>{"github"});
       })
       ->type_name("github");
-  command->add_option("--jobs", arguments->options.jobs, "runs at a time; default: all cores")
-      ->check(CLI::Range(1u, 1024u))
-      ->type_name("N");
-  command->add_flag("--no-color", arguments->no_color,
-                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  add_jobs(*command, arguments->options.jobs);
+  add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
 
