@@ -102,31 +102,31 @@ std::string CapacityWords::amount(const std::optional<std::int64_t>& micros) con
 
 std::vector<CapacityWords::Extra> CapacityWords::extras() const {
   std::vector<Extra> all;
-  const auto add = [&](const char* header, int dispensable, auto value_of, auto text_of) {
+  const auto add = [&](const char* header, auto value_of, auto text_of) {
     const bool any = std::ranges::any_of(answer_.configurations, [&](const Configuration& it) {
       return it.figures && value_of(it);
     });
     if (!any) return;
-    all.push_back({Column{header, Column::Align::right, dispensable},
-                   [value_of, text_of](const Configuration& it) {
-                     const auto value = value_of(it);
-                     return value ? text_of(*value) : std::string("-");
-                   }});
+    all.push_back(
+        {Column{header, Column::Align::right}, [value_of, text_of](const Configuration& it) {
+           const auto value = value_of(it);
+           return value ? text_of(*value) : std::string("-");
+         }});
   };
   const auto priced = [this](std::int64_t micros) { return money_text(micros, plan_.currency); };
   add(
-      "time", 0, [](const auto& it) { return it.deployment->seconds; }, long_time);
+      "time", [](const auto& it) { return it.deployment->seconds; }, long_time);
   add(
-      "energy", 2, [](const auto& it) { return it.deployment->energy; }, hours_text);
-  add(
-      "a sample", 0, [](const auto& it) { return it.figures->energy_per_sample; },
+      "a sample", [](const auto& it) { return it.figures->energy_per_sample; },
       [](Energy energy) { return to_text(energy); });
   add(
-      "a charge", 0, [](const auto& it) { return it.figures->samples_per_charge; }, thousands);
+      "a charge", [](const auto& it) { return it.figures->samples_per_charge; }, thousands);
   add(
-      "cost", 0, [](const auto& it) { return it.deployment->run_cost; }, priced);
+      "cost", [](const auto& it) { return it.deployment->run_cost; }, priced);
   add(
-      "to buy", 1, [](const auto& it) { return it.deployment->purchase; }, priced);
+      "energy", [](const auto& it) { return it.deployment->energy; }, hours_text);
+  add(
+      "to buy", [](const auto& it) { return it.deployment->purchase; }, priced);
   return all;
 }
 

@@ -13,6 +13,7 @@ namespace plimsoll {
 
 /// One row a configuration that the policy does not refuse, one text a column.
 struct CapacityTable {
+  static constexpr std::size_t kKeys = 3;  ///< columns that name a row: mark, platform, policy
   std::vector<Column> columns;
   std::vector<std::vector<std::string>> rows;
   std::vector<const Configuration*> configurations;  ///< by row

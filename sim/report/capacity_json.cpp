@@ -105,10 +105,10 @@ class Writer {
     const Configuration& base = answer.configurations[insight.configuration];
     Json object{{"platform", plan_.platforms[base.candidate].name}, {"policy", base.policy}};
     if (!base.parameters.empty()) object["policy_parameters"] = base.parameters;
-    if (insight.bottleneck) object["bottleneck"] = to_text(*insight.bottleneck);
+    if (insight.bottleneck) object["bottleneck"] = as_key(to_text(*insight.bottleneck));
     Json& changes = object["sensitivities"] = Json::array();
     for (const Sensitivity& it : insight.sensitivities) {
-      Json change{{"change", it.change}, {"part", to_text(it.part)}};
+      Json change{{"change", it.change}, {"part", as_key(to_text(it.part))}};
       if (it.figures) change["policy"] = it.policy;
       if (it.gain) change["throughput_gain"] = *it.gain;
       if (it.largest_batch) change["largest_batch"] = *it.largest_batch;

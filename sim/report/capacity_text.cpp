@@ -20,7 +20,7 @@ std::string listed(const std::vector<std::string>& lines, const char* mark) {
 }
 
 std::string table_text(const CapacityTable& of, const Style& style) {
-  TextTable table(of.columns);
+  TextTable table(of.columns, CapacityTable::kKeys);
   for (std::size_t r = 0; r < of.rows.size(); ++r) {
     std::vector<Cell> row;
     for (const std::string& text : of.rows[r]) row.push_back({text});

@@ -51,7 +51,9 @@ std::string header_of(const ComparedColumn& column) {
 HtmlTable html_comparison(const Scenario& scenario, std::span<const RunResult> results) {
   HtmlTable table;
   table.columns = {{"policy"}, {"status"}};
-  for (const RunResult& run : results) table.rows.push_back({{label_of(run)}, status_of(run)});
+  const std::vector<std::string> labels = short_labels(results);
+  for (std::size_t r = 0; r < results.size(); ++r)
+    table.rows.push_back({{labels[r]}, status_of(results[r])});
   for (const ComparedColumn& column : compare_runs(scenario, results)) {
     table.columns.push_back({header_of(column), column.what != ComparedColumn::What::fullest_name});
     for (std::size_t r = 0; r < results.size(); ++r) {

@@ -115,6 +115,8 @@ class RunEncoder {
     const Bytes most = usable(run_.plan, platform_, series.memory);
     if (!most.is_unlimited()) object["usable"] = most.count();
     object["limited"] = most < memory.usable();
+    if (const auto budget = budget_of(run_, series.memory); budget && *budget < memory.usable())
+      object["budget"] = budget->count();
     if (record.peak.reserved != record.peak.allocated)
       object["reserved"] = record.peak.reserved.count();
     object["peak"] = {{"bytes", record.peak.requested.count()}, {"time", record.peak_time.count()}};

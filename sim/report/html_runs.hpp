@@ -7,9 +7,10 @@
 /// tensors, `kinds` and `causes` what slices do and stalls wait for; elsewhere stand their numbers.
 /// Columns marked with a * are written as differences, each to the one before.
 ///
-///   memories  [{"id", "name", "usable", "limited", "reserved", "peak": {"bytes", "time"},
-///              "thinned", "time"*: [...], "alive": {CLASS*: [...]}}]; usable is absent where
-///              unlimited, limited says that it is the plan's budget
+///   memories  [{"id", "name", "usable", "limited", "budget", "reserved", "peak": {"bytes",
+///              "time"}, "thinned", "time"*: [...], "alive": {CLASS*: [...]}}]; usable is absent
+///              where unlimited, limited says that the plan keeps to less than all of it, budget
+///              is what the policy was given, where that is less
 ///   tracks    [{"type": "stream" | "link", "label", "start"*, "length", "kind", "microbatch" (-1
 ///              where all share it), "name", "stalls": {"cause", "start"*, "length"}}], and where
 ///              it tells something: "rows" and "row" (several copies at a time), "chunk" (a device

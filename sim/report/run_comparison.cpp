@@ -1,11 +1,16 @@
 #include "report/run_comparison.hpp"
 
+#include "execution/find_metrics.hpp"
 #include "report/run_details.hpp"
 #include "report/style.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace plimsoll {
 
@@ -65,9 +70,22 @@ std::optional<double> recomputed(const RunResult& run) {
          (static_cast<double>(run.step.forwards) * run.plan.microbatches);
 }
 
-const MemoryMetrics* find_memory(const RunResult& run, const std::string& name) {
-  const auto found = std::ranges::find(run.metrics.memories, name, &MemoryMetrics::name);
-  return found == run.metrics.memories.end() ? nullptr : &*found;
+/// Parameters as written, one by one: commas within a list or a mapping end none.
+std::vector<std::string> parts_of(const std::string& parameters) {
+  std::vector<std::string> parts;
+  int depth = 0;
+  std::string part;
+  for (const char c : parameters) {
+    depth += c == '{' || c == '[' ? 1 : c == '}' || c == ']' ? -1 : 0;
+    if (c == ',' && depth == 0) {
+      parts.push_back(std::move(part));
+      part.clear();
+    } else if (c != ' ' || !part.empty()) {
+      part += c;
+    }
+  }
+  if (!part.empty()) parts.push_back(std::move(part));
+  return parts;
 }
 
 class Comparison {
@@ -120,7 +138,7 @@ class Comparison {
     std::vector<std::string> names;
     for (const Memory& memory : scenario_.platform.memories)
       if (any([&](const RunResult& run) {
-            const MemoryMetrics* it = find_memory(run, memory.name);
+            const MemoryMetrics* it = find_memory(run.metrics, memory.name);
             return it != nullptr && it->peak_allocated > Bytes{};
           }))
         names.push_back(memory.name);
@@ -133,7 +151,7 @@ class Comparison {
       if (names.size() <= kMostMemoryColumns)
         add(
             is_home(name) ? What::peak : What::stored,
-            [&](const RunResult& run) { return peak_entry(find_memory(run, name)); }, name);
+            [&](const RunResult& run) { return peak_entry(find_memory(run.metrics, name)); }, name);
     if (names.size() <= kMostMemoryColumns) return;
     add(What::fullest_name, [&](const RunResult& run) -> Entry {
       const MemoryMetrics* memory = fullest_memory(scenario_, run);
@@ -169,6 +187,20 @@ class Comparison {
 std::vector<ComparedColumn> compare_runs(const Scenario& scenario,
                                          std::span<const RunResult> results) {
   return Comparison(scenario, results).run();
+}
+
+std::vector<std::string> short_labels(std::span<const RunResult> results) {
+  std::map<std::string, std::size_t> runs_with;
+  for (const RunResult& run : results)
+    for (std::string& part : parts_of(run.policy_parameters)) ++runs_with[std::move(part)];
+  std::vector<std::string> labels;
+  for (const RunResult& run : results) {
+    std::vector<std::string> parts = parts_of(run.policy_parameters);
+    std::erase_if(parts, [&](const auto& part) { return runs_with[part] == results.size(); });
+    labels.push_back(parts.empty() ? run.policy
+                                   : fmt::format("{} ({})", run.policy, fmt::join(parts, ", ")));
+  }
+  return labels;
 }
 
 const MemoryMetrics* fullest_memory(const Scenario& scenario, const RunResult& result) {

@@ -44,6 +44,10 @@ struct ComparedColumn {
 [[nodiscard]] std::vector<ComparedColumn> compare_runs(const Scenario& scenario,
                                                        std::span<const RunResult> results);
 
+/// What a run is called among the others: its policy, with those of its parameters that not all
+/// runs have alike: "remat/rotor (budget: 6 GiB)". O(length of all parameters).
+[[nodiscard]] std::vector<std::string> short_labels(std::span<const RunResult> results);
+
 /// The memory that a run fills most; nullptr where nothing ran.
 [[nodiscard]] const MemoryMetrics* fullest_memory(const Scenario& scenario,
                                                   const RunResult& result);

@@ -1,5 +1,7 @@
 #include "report/run_details.hpp"
 
+#include "execution/find_metrics.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -200,8 +202,7 @@ ClaimCheck check_claims(const RunResult& result) {
   if (claims.period) compare("period", *claims.period, *result.metrics.period);
   for (const auto& [id, bytes] : claims.peak) {
     const std::string& name = result.memory_names[static_cast<std::size_t>(id)];
-    const auto memory = std::ranges::find(result.metrics.memories, name, &MemoryMetrics::name);
-    if (memory != result.metrics.memories.end())
+    if (const MemoryMetrics* memory = find_memory(result.metrics, name))
       compare("peak of " + name, bytes, memory->peak_requested);
   }
   if (claims.energy && result.metrics.energy)

@@ -23,9 +23,7 @@ TextTable endings_of(const SweepSummary& summary) {
 TextTable bests_of(const SweepSummary& summary) {
   using enum Column::Align;
   std::vector<Column> columns{{"best"}, {"", right}, {"point", right}, {"policy"}};
-  // Where not all fit, the later ones are left out first.
-  int dispensable = 0;
-  for (const std::string& path : summary.paths) columns.push_back({path, left, ++dispensable});
+  for (const std::string& path : summary.paths) columns.push_back({path});
   TextTable table(columns);
   for (const SweepSummary::Best& best : summary.bests) {
     std::vector<Cell> row{

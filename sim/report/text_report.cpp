@@ -1,5 +1,6 @@
 #include "report/text_report.hpp"
 
+#include "execution/find_metrics.hpp"
 #include "platform/break_even.hpp"
 #include "policy/left_out.hpp"
 #include "report/json_report.hpp"
@@ -24,7 +25,11 @@ constexpr const char* kNothing = "-";
 class Report {
  public:
   Report(const Scenario& scenario, std::span<const RunResult> results, const TextOptions& options)
-      : scenario_(scenario), results_(results), options_(options), style_(options.style) {}
+      : scenario_(scenario),
+        results_(results),
+        labels_(short_labels(results)),
+        options_(options),
+        style_(options.style) {}
 
   std::string run() {
     heading();
@@ -57,15 +62,9 @@ class Report {
     return {status, status == "ok" ? Paint::good : Paint::bad};
   }
 
-  static const MemoryMetrics* find(const RunResult& result, const std::string& name) {
-    const auto found = std::ranges::find(result.metrics.memories, name, &MemoryMetrics::name);
-    return found == result.metrics.memories.end() ? nullptr : &*found;
-  }
-
-  /// Parameters are told in a table only where they tell two runs of a policy apart.
-  std::string short_label(const RunResult& result) const {
-    const auto same = std::ranges::count(results_, result.policy, &RunResult::policy);
-    return same > 1 ? label_of(result) : result.policy;
+  /// Of one of `results_`.
+  const std::string& short_label(const RunResult& result) const {
+    return labels_[static_cast<std::size_t>(&result - results_.data())];
   }
 
   bool any(auto predicate) const { return std::ranges::any_of(results_, predicate); }
@@ -106,17 +105,17 @@ class Report {
       case What::step_time:
         return {"step time", right};
       case What::period:
-        return {"period", right, 4};
+        return {"period", right};
       case What::overhead:
         return {"overhead", right};
       case What::throughput:
-        return {"samples/s", right, 1};
+        return {"samples/s", right};
       case What::energy_per_sample:
-        return {"per sample", right, 3};
+        return {"per sample", right};
       case What::gap:
-        return {"above bound", right, 2};
+        return {"above bound", right};
       case What::recomputed:
-        return {"run again", right, 5};
+        return {"run again", right};
     }
     return {""};
   }
@@ -145,14 +144,14 @@ class Report {
         classes.push_back(c);
     if (classes.empty()) return;
     using enum Column::Align;
-    std::vector<Column> columns{{"alive at the peak"}, {"of"}, {"after", right, 1}};
+    std::vector<Column> columns{{"alive at the peak"}, {"of"}, {"after", right}};
     for (const std::size_t c : classes)
       columns.push_back({to_text(static_cast<TensorClass>(c)), right});
     const bool held = any([&](const RunResult& result) {
       const MemoryMetrics* memory = fullest_memory(scenario_, result);
       return memory && memory->peak_held != memory->peak_allocated;
     });
-    if (held) columns.insert(columns.end(), {{"reserved", right}, {"device in use", right, 2}});
+    if (held) columns.insert(columns.end(), {{"reserved", right}, {"device in use", right}});
     TextTable table(std::move(columns));
     for (const RunResult& result : results_) {
       const MemoryMetrics* memory = fullest_memory(scenario_, result);
@@ -205,7 +204,7 @@ class Report {
       columns.push_back({to_text(static_cast<StallCause>(c)), right});
     columns.push_back({"idle", right});
     const bool copies = any([](const RunResult& result) { return copied(result) > Bytes{}; });
-    if (copies) columns.insert(columns.end(), {{"copied", right, 1}, {"busiest link", left, 2}});
+    if (copies) columns.insert(columns.end(), {{"copied", right}, {"busiest link"}});
     TextTable table(std::move(columns));
     for (const RunResult& result : results_) {
       std::vector<Cell> row{{short_label(result)}};
@@ -235,10 +234,10 @@ class Report {
     if (!any([](const RunResult& result) { return result.metrics.energy.has_value(); })) return;
     using enum Column::Align;
     std::vector<Column> columns{
-        {"energy of a step"}, {"in all", right}, {"average", right, 1}, {"highest", right, 2}};
+        {"energy of a step"}, {"in all", right}, {"average", right}, {"highest", right}};
     const bool battery = scenario_.platform.battery.has_value();
     if (battery) columns.push_back({"steps per battery", right});
-    columns.push_back({"most of it in", left, 3});
+    columns.push_back({"most of it in"});
     TextTable table(std::move(columns));
     for (const RunResult& result : results_) {
       if (!result.metrics.energy) continue;
@@ -383,7 +382,7 @@ class Report {
         const auto link = std::ranges::find(metrics.links, name, &LinkMetrics::name);
         return link == metrics.links.end() || link->bytes[0] + link->bytes[1] > Bytes{};
       }
-      const MemoryMetrics* memory = find(result, name);
+      const MemoryMetrics* memory = find_memory(result.metrics, name);
       return !memory || memory->peak_requested > Bytes{};
     });
   }
@@ -405,6 +404,7 @@ class Report {
 
   const Scenario& scenario_;
   const std::span<const RunResult> results_;
+  const std::vector<std::string> labels_;
   const TextOptions& options_;
   const Style& style_;
   std::string out_;

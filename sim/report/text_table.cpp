@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 
+/// A column of words is wrapped where it has as much room at least.
+constexpr std::size_t kLeastWords = 20;
+
 std::string repeated(std::string_view text, std::size_t count) {
   std::string all;
   for (std::size_t i = 0; i < count; ++i) all += text;
@@ -43,33 +46,39 @@ std::vector<std::size_t> TextTable::widths() const {
   return widths;
 }
 
-std::vector<std::size_t> TextTable::shown_columns(const std::vector<std::size_t>& widths,
-                                                  std::size_t room) const {
-  std::vector<std::size_t> shown(columns_.size());
-  for (std::size_t c = 0; c < shown.size(); ++c) shown[c] = c;
-  const auto total = [&] {
-    std::size_t sum = 0;
-    for (const std::size_t c : shown) sum += widths[c] + kGap;
-    return sum - kGap;
-  };
-  while (total() > room) {
-    const auto least =
-        std::ranges::max_element(shown, {}, [&](std::size_t c) { return columns_[c].dispensable; });
-    if (columns_[*least].dispensable == 0) break;
-    shown.erase(least);
+std::vector<std::vector<std::size_t>> TextTable::blocks(const std::vector<std::size_t>& widths,
+                                                        std::size_t room) const {
+  std::vector<std::size_t> names(keys_);
+  std::size_t width_of_names = 0;
+  for (std::size_t c = 0; c < keys_; ++c) {
+    names[c] = c;
+    width_of_names += widths[c] + kGap;
   }
-  return shown;
+  std::vector<std::vector<std::size_t>> blocks{names};
+  std::size_t used = width_of_names;
+  for (std::size_t c = keys_; c < columns_.size(); ++c) {
+    const bool wraps = c + 1 == columns_.size() && columns_[c].align == Column::Align::left;
+    const std::size_t least = std::max(kLeastWords, width_of(columns_[c].header));
+    const std::size_t needed = wraps ? std::min(widths[c], least) : widths[c];
+    if (used + needed > room && blocks.back().size() > keys_) {
+      blocks.push_back(names);
+      used = width_of_names;
+    }
+    blocks.back().push_back(c);
+    used += widths[c] + kGap;
+  }
+  return blocks;
 }
 
-std::string TextTable::text(const Style& style, std::size_t indent) const {
-  std::vector<std::size_t> width = widths();
-  const std::size_t room = kReportWidth - indent;
-  const std::vector<std::size_t> shown = shown_columns(width, room);
+std::string TextTable::block_text(const std::vector<std::size_t>& shown,
+                                  std::vector<std::size_t> width, const Style& style,
+                                  std::size_t indent) const {
   std::size_t before_last = indent;
   for (std::size_t i = 0; i + 1 < shown.size(); ++i) before_last += width[shown[i]] + kGap;
   const std::size_t last = shown.back();
   const std::size_t left = kReportWidth - std::min(kReportWidth, before_last);
-  const std::size_t room_of_last = std::max<std::size_t>(left, 20);
+  const bool wraps = columns_[last].align == Column::Align::left;
+  const std::size_t room_of_last = wraps ? std::max(left, kLeastWords) : width[last];
   width[last] = std::min(width[last], room_of_last);
 
   const std::string margin(indent, ' ');
@@ -91,6 +100,14 @@ std::string TextTable::text(const Style& style, std::size_t indent) const {
         return style(cell.paint, wrapped(cell.text, before_last + room_of_last, before_last));
       return padded(cell.text, width[c], columns_[c].align, style(cell.paint, cell.text));
     });
+  return out;
+}
+
+std::string TextTable::text(const Style& style, std::size_t indent) const {
+  const std::vector<std::size_t> width = widths();
+  std::string out;
+  for (const auto& shown : blocks(width, kReportWidth - indent))
+    out += (out.empty() ? "" : "\n") + block_text(shown, width, style, indent);
   return out;
 }
 

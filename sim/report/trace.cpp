@@ -86,7 +86,7 @@ class RunTrace {
   void write() {
     run_ = next_track_++;
     const std::string status = status_text(result_);
-    sink_.run(run_, fmt::format("{}: {}{}", result_.scenario, result_.policy,
+    sink_.run(run_, fmt::format("{}: {}{}", result_.scenario, label_of(result_),
                                 status == "ok" ? "" : fmt::format(" ({})", status)));
     if (result_.infeasible) return sink_.instant(run_, Time{}, failure_in_words(result_));
     const Topology topology(platform_);
@@ -214,7 +214,7 @@ class RunTrace {
     };
     limit("capacity", platform_[id].capacity);
     limit("usable", platform_[id].usable());
-    limit("budget", usable(result_.plan, platform_, id));
+    limit("budget", budget_of(result_, id).value_or(usable(result_.plan, platform_, id)));
   }
 
   /// From 0 on, at every change, and at the end.

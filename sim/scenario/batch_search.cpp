@@ -1,5 +1,6 @@
 #include "scenario/batch_search.hpp"
 
+#include "execution/find_metrics.hpp"
 #include "scenario/failure_words.hpp"
 #include "scenario/largest.hpp"
 #include "scenario/memo.hpp"
@@ -53,8 +54,8 @@ Ratio headroom_of(const Metrics& metrics, const Platform& platform, Ratio asked)
   for (const std::size_t m : working_memories(platform)) {
     const Memory& memory = platform.memories[m];
     if (memory.capacity.is_unlimited() || memory.capacity == Bytes{}) continue;
-    const auto its = std::ranges::find(metrics.memories, memory.name, &MemoryMetrics::name);
-    const Bytes used = its->peak_reserved - part_of(asked, memory.capacity);
+    const Bytes used =
+        find_memory(metrics, memory.name)->peak_reserved - part_of(asked, memory.capacity);
     least = std::min(least, share_of(memory.capacity - used, memory.capacity));
   }
   return least;

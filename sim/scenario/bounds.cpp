@@ -1,5 +1,7 @@
 #include "scenario/bounds.hpp"
 
+#include "execution/find_metrics.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -105,8 +107,8 @@ class BoundChecker {
   }
 
   [[nodiscard]] std::optional<Bytes> peak_of(const std::string& memory) const {
-    const auto found = std::ranges::find(metrics_.memories, memory, &MemoryMetrics::name);
-    if (found == metrics_.memories.end()) return std::nullopt;
+    const MemoryMetrics* found = find_memory(metrics_, memory);
+    if (found == nullptr) return std::nullopt;
     return found->peak_allocated;
   }
 

@@ -63,7 +63,8 @@ Part part_of(const WhatIf& what_if, const Platform& platform) {
       const bool computes = memory && std::ranges::any_of(platform.processors, [&](const auto& it) {
                               return it.memory == *memory;
                             });
-      its = computes ? Part::memory : Part::storage;
+      const Part of_memory = rest.ends_with(".bandwidth") ? Part::memory_bandwidth : Part::memory;
+      its = computes ? of_memory : Part::storage;
     }
     part = part && *part != its ? Part::several : its;
   }
@@ -363,7 +364,7 @@ const char* to_text(Verdict verdict) {
 }
 
 const char* to_text(Part part) {
-  constexpr std::array names{"compute", "memory", "link", "storage", "several"};
+  constexpr std::array names{"compute", "memory", "memory bandwidth", "link", "storage", "several"};
   return names[static_cast<std::size_t>(part)];
 }
 

@@ -72,7 +72,14 @@ struct Configuration {
 };
 
 /// What holds a configuration back.
-enum class Part : std::uint8_t { compute, memory, link, storage, several };
+enum class Part : std::uint8_t {
+  compute,
+  memory,            ///< its capacity, where operators run
+  memory_bandwidth,  ///< where operators run
+  link,
+  storage,
+  several
+};
 [[nodiscard]] const char* to_text(Part);
 
 /// A change of the platform, and what the best of the policies then does.

@@ -93,8 +93,9 @@ Part part_of(PlatformChange change) {
     case PlatformChange::compute:
       return Part::compute;
     case PlatformChange::capacity:
-    case PlatformChange::memory_bandwidth:
       return Part::memory;
+    case PlatformChange::memory_bandwidth:
+      return Part::memory_bandwidth;
     case PlatformChange::links:
       return Part::link;
     case PlatformChange::storage:

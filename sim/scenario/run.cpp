@@ -6,6 +6,7 @@
 #include "plan/repeated_plan.hpp"
 #include "platform/without_limits.hpp"
 #include "policy/claims.hpp"
+#include "scenario/given_budget.hpp"
 #include "scenario/memo.hpp"
 #include "workload/convolution_workspace.hpp"
 #include "workload/cost_model.hpp"
@@ -245,6 +246,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   }
   if (scenario.workload_options.accumulate) take_turns(result.step);
   result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
+  result.budgets = given_budgets(policy, result.plan, scenario.platform);
   execute_plan(result, scenario, topology);
   compare_with_reference(result, scenario, policy, step_key, memo);
   return result;
@@ -321,6 +323,12 @@ const char* status_text(const RunResult& result) {
       return "deadlock";
   }
   return "";
+}
+
+std::optional<Bytes> budget_of(const RunResult& result, MemoryId memory) {
+  for (const auto& [its, bytes] : result.budgets)
+    if (its == memory) return bytes;
+  return std::nullopt;
 }
 
 std::string label_of(const RunResult& result) {

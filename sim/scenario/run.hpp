@@ -30,12 +30,17 @@ struct RunResult {
   std::vector<std::string> cycle;
 
   Workload step;  ///< the workload as this policy ran it
+  /// What the policy was told to keep to, of the memories that its plan works in.
+  std::vector<std::pair<MemoryId, Bytes>> budgets;
   Plan plan;
   Execution execution;
 };
 
 /// "ok", "oom", "deadlock" or "infeasible".
 [[nodiscard]] const char* status_text(const RunResult& result);
+
+/// What the policy was told to keep to of a memory.
+[[nodiscard]] std::optional<Bytes> budget_of(const RunResult& result, MemoryId memory);
 
 /// A value as flow YAML, without quotes: "{name: offload/eager, distance: 2}".
 [[nodiscard]] std::string as_written(const Node& node);

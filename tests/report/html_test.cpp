@@ -127,6 +127,42 @@ TEST_CASE("a run is written as it was played") {
   CHECK_FALSE(run.contains("power"));
 }
 
+TEST_CASE("the budget of a page is the one that was given, whatever the planner") {
+  // In 12 MiB all 11 fit; 20 MiB are more than there are.
+  const RanScenario ran = run_scenario(two_stages(
+      "16 MiB",
+      "[none, {name: remat/rotor, budget: 12 MiB}, {name: offload/greedy, budget: 12 "
+      "MiB}, {name: hybrid/pofo, budget: 12 MiB}, {name: remat/rotor, budget: 20 MiB}]"));
+  const HtmlOutcome outcome{&ran.scenario, ran.results};
+  const json page = data_of(html_report(std::span(&outcome, 1), "plimsoll"));
+  const json& runs = page.at("sections").at(1).at("runs");
+  REQUIRE(runs.size() == 5);
+  const auto sram = [&](std::size_t run) { return runs.at(run).at("memories").at(0); };
+  CHECK_FALSE(sram(0).contains("budget"));
+  for (std::size_t run = 1; run <= 3; ++run) CHECK(sram(run).at("budget") == 12 << 20);
+  CHECK_FALSE(sram(4).contains("budget"));
+}
+
+TEST_CASE("the memory limit of a pipeline is the budget of each of its devices") {
+  const RanScenario ran = run_scenario(
+      "scenario: pipeline\n"
+      "platform:\n"
+      "  platform: pair\n"
+      "  memories: {hbm: {capacity: 1 GiB}}\n"
+      "  processors: {gpu: {memory: hbm}}\n"
+      "  cluster: {count: 2, topology: chain, link: {name: nvlink, bandwidth: 20 GB/s}}\n"
+      "workload:\n"
+      "  workload: even\n"
+      "  batch: 4\n"
+      "  chain:\n"
+      "    - repeat: 2\n"
+      "      items: [{name: \"s{i}\", forward: 10 ms, backward: 20 ms, output: 1 MiB, saved: 2 "
+      "MiB}]\n"
+      "policy: {name: pipeline/1f1b-star, microbatches: 4, memory_limit: 100 MiB}\n");
+  REQUIRE(ran.results[0].budgets.size() == 2);
+  for (const auto& [memory, bytes] : ran.results[0].budgets) CHECK(bytes == Bytes{100 << 20});
+}
+
 TEST_CASE("the same runs give the same page") {
   const std::string text = two_stages("16 MiB", "[none, remat/every-stage, offload/eager]");
   CHECK(page_of(run_scenario(text)) == page_of(run_scenario(text)));

@@ -1,5 +1,6 @@
 #include "report/text_report.hpp"
 
+#include "report/run_comparison.hpp"
 #include "report/run_scenario.hpp"
 
 #include <catch2/catch.hpp>
@@ -63,6 +64,26 @@ TEST_CASE("several runs are compared") {
       "  remat/every-stage  ok      ███        8 MiB   50 %*     55 ms      22 %      72.73"
       "        50 %\n  * best of those that ended well\n"));
   CHECK(contains(text, "claims: all 6 (times, peaks) equal what was measured"));
+}
+
+TEST_CASE("runs are called by what tells them apart") {
+  const auto labels = [](const std::vector<std::pair<std::string, std::string>>& runs) {
+    std::vector<RunResult> results;
+    for (const auto& [policy, parameters] : runs) {
+      results.emplace_back().policy = policy;
+      results.back().policy_parameters = parameters;
+    }
+    return short_labels(results);
+  };
+  using Labels = std::vector<std::string>;
+  CHECK(labels({{"a", "budget: 6 GiB, to: dram"}, {"b", "budget: 8 GiB, to: dram"}}) ==
+        Labels{"a (budget: 6 GiB)", "b (budget: 8 GiB)"});
+  CHECK(labels({{"a", "budget: 6 GiB"}, {"b", ""}}) == Labels{"a (budget: 6 GiB)", "b"});
+  CHECK(labels({{"a", "microbatches: 4"}, {"b", "microbatches: 4"}}) == Labels{"a", "b"});
+  // The commas of a list end no parameter.
+  CHECK(labels({{"a", "devices: [g0, g1], microbatches: 4"},
+                {"a", "devices: [g0, g2], microbatches: 4"}}) ==
+        Labels{"a (devices: [g0, g1])", "a (devices: [g0, g2])"});
 }
 
 TEST_CASE("out of memory says who asked, what fills the memory and what to try") {

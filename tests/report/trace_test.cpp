@@ -111,6 +111,21 @@ TEST_CASE("a trace of two stages has their slices, bytes and power") {
   CHECK(it.power.at("power").front().second == 3'000'000'000);
 }
 
+TEST_CASE("the budget in a trace is the one that was given, whatever the planner") {
+  for (const char* policy : {"remat/rotor", "offload/greedy", "hybrid/pofo"}) {
+    CAPTURE(policy);
+    const std::string budgeted = std::string("{name: ") + policy + ", budget: 12 MiB}";
+    const Recorder it = traced(two_stages("16 MiB", budgeted));
+    CHECK(it.names.at(1) == std::string("two-stages: ") + policy + " (budget: 12 MiB)");
+    REQUIRE(it.bytes.count("sram: budget") == 1);
+    CHECK(it.bytes.at("sram: budget").front() ==
+          std::pair<std::int64_t, std::int64_t>{0, 12 * kMiB});
+    // More than there is limits nothing.
+    const std::string roomy = std::string("{name: ") + policy + ", budget: 20 MiB}";
+    CHECK(traced(two_stages("16 MiB", roomy)).bytes.count("sram: budget") == 0);
+  }
+}
+
 TEST_CASE("a flow leads from each offload to its prefetch, and ids are not used twice") {
   const Recorder it = traced(four_stages("[offload/all, offload/all]"));
   std::map<std::uint64_t, std::string> begun, ended;

@@ -137,6 +137,17 @@ const tests = {
     await close();
   },
 
+  async 'a page goes to standard output, and nothing else does'() {
+    let page;
+    try {
+      page = execFileSync(program, ['run', what('vgg19-offload'), '--html', '-'], {maxBuffer: 1 << 26, encoding: 'utf8'});
+    } catch (error) {
+      assert.equal(error.status, 1); // none of VGG-19 fits, which is shown
+      page = error.stdout;
+    }
+    assert.equal(page, readFileSync(files.vgg, 'utf8'));
+  },
+
   async 'a class is hidden and shown again'(browser) {
     const {page, close} = await opened(browser, files.vgg);
     const figure = chart(page, 'remat/sqrt', 'hbm'),
@@ -289,6 +300,32 @@ const tests = {
     await close();
   },
 
+  async 'eight policies fit a window and a sheet of paper, with their budgets'(browser) {
+    const {page, close} = await opened(browser, files.eight);
+    const hidden = () =>
+      page.locator('#section-0 .scroll').evaluate((region) => region.scrollWidth - region.clientWidth);
+    assert.equal(await page.locator('#section-0 tbody tr').count(), 8);
+    assert.equal(await hidden(), 0);
+    const names = await page.locator('#section-0 tbody th').allTextContents();
+    assert.deepEqual(names.slice(4, 7), [
+      'remat/rotor (budget:\u00a06\u00a0GiB)',
+      'remat/rotor (budget:\u00a08\u00a0GiB)',
+      'hybrid/pofo (budget:\u00a06\u00a0GiB)',
+    ]);
+    for (const policy of ['remat/rotor', 'hybrid/pofo']) {
+      const figure = chart(page, `${policy} (budget: 6 GiB)`, 'hbm');
+      assert.match(await figure.locator('figcaption').textContent(), / % of a budget of 6 GiB$/);
+    }
+    // A4 upright with margins of 12 mm is 703 pixels wide.
+    await page.setViewportSize({width: 703, height: 1000});
+    await page.emulateMedia({media: 'print'});
+    assert.equal(await hidden(), 0);
+    const widths = await page.locator('.plot canvas').evaluateAll((all) => all.map((it) => it.offsetWidth));
+    assert.deepEqual(new Set(widths), new Set([703]));
+    await shot(page, 'eight');
+    await close();
+  },
+
   async 'dark, narrow and printed'(browser) {
     const light = await opened(browser, files.pi);
     const picture = await pixels(light.page.locator('figure.chart').first());
@@ -311,7 +348,7 @@ const tests = {
       light.page.locator('.uplot').evaluateAll((plots) => Math.max(...plots.map((plot) => plot.offsetWidth)));
     const onScreen = await widest();
     await light.page.evaluate(() => dispatchEvent(new Event('beforeprint')));
-    assert.equal(await widest(), 690);
+    assert.equal(await widest(), 900);
     await light.page.evaluate(() => dispatchEvent(new Event('afterprint')));
     assert.equal(await widest(), onScreen);
     await light.page.emulateMedia({media: 'print', colorScheme: 'dark'});
@@ -447,6 +484,15 @@ policy: none
 `;
 
 const what = (name) => join(root, 'scenarios/what-if', `${name}.yaml`);
+const kEight = `
+scenario: eight
+platform: v100-sxm2-host
+workload: {model: resnet50, batch: 96}
+policy:
+  [none, offload/all, offload/eager, remat/sqrt, {name: remat/rotor, budget: 6 GiB}, {name: remat/rotor, budget: 8 GiB},
+   {name: hybrid/pofo, budget: 6 GiB}, {name: offload/greedy, budget: 8 GiB}]
+`;
+
 const files = {
   vgg: report('vgg', what('vgg19-offload')),
   gpt: report('gpt', what('gpt2-4gpus')),
@@ -463,6 +509,7 @@ const files = {
       ),
     ),
   ),
+  eight: report('eight', written('eight.yaml', kEight)),
   links: sweepReport('links', join(root, 'scenarios/sweeps/vgg19-links.yaml')),
   hostile: report('hostile', written('hostile.yaml', kHostile)),
   examples: written(

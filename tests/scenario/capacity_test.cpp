@@ -250,7 +250,7 @@ TEST_CASE("a sensitivity is the run on the changed platform") {
   REQUIRE(insight.bottleneck);
   const bool by_compute =
       gain_of("twice the compute of cpu") > gain_of("twice the bandwidth of sram");
-  CHECK(*insight.bottleneck == (by_compute ? Part::compute : Part::memory));
+  CHECK(*insight.bottleneck == (by_compute ? Part::compute : Part::memory_bandwidth));
 }
 
 TEST_CASE("more memory is answered with another policy where that is better") {

@@ -1,4 +1,3 @@
-#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -54,21 +53,16 @@ CapacityReport report_of(const std::filesystem::path& path, unsigned jobs) {
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const CapacityArguments& arguments) {
   const std::filesystem::path path = arguments.plan;
-  check_html_name(arguments.html);
-  check_distinct_files({{"--json", arguments.json}, {"--html", arguments.html}},
-                       {{"PLAN", arguments.plan}});
+  check_files({{"--json", arguments.json}, {"--html", arguments.html}}, {{"PLAN", arguments.plan}});
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const CapacityReport report = report_of(path, arguments.jobs);
   const int exit_code = std::ranges::all_of(report.answers, is_carried) ? kExitFine : kExitSaysNo;
   if (!arguments.html.empty())
-    write_whole_file(arguments.html,
-                     html_of(capacity_html(report, "plimsoll " PLIMSOLL_VERSION), html_template));
-  if (arguments.json == "-") {
-    print(capacity_json(report));
-    return exit_code;
-  }
-  if (!arguments.json.empty()) write_whole_file(arguments.json, capacity_json(report));
-  print(capacity_text(report, style_of_output(arguments.no_color)));
+    write_text(arguments.html,
+               html_of(capacity_html(report, "plimsoll " PLIMSOLL_VERSION), html_template));
+  if (!arguments.json.empty()) write_text(arguments.json, capacity_json(report));
+  if (arguments.json != "-" && arguments.html != "-")
+    print(capacity_text(report, style_of_output(arguments.no_color)));
   return exit_code;
 }
 
@@ -83,13 +77,12 @@ Command capacity_command(CLI::App& program) {
   command->add_option("PLAN", arguments->plan, "a capacity plan")->required();
   command->add_option("--json", arguments->json, "write the report as JSON; `-` is standard output")
       ->type_name("FILE");
-  command->add_option("--html", arguments->html, "write the report as one page with pictures")
+  command
+      ->add_option("--html", arguments->html,
+                   "write the report as one page with pictures; `-` is standard output")
       ->type_name("FILE");
-  command->add_option("--jobs", arguments->jobs, "threads; default: all that the machine has")
-      ->check(CLI::Range(1u, 1024u))
-      ->type_name("N");
-  command->add_flag("--no-color", arguments->no_color,
-                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  add_jobs(*command, arguments->jobs);
+  add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
 

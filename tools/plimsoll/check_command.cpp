@@ -1,4 +1,3 @@
-#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "report/annotations.hpp"
@@ -55,10 +54,13 @@ CheckedSuite unread_suite(const std::filesystem::path& path, const InputError& e
   return suite;
 }
 
-void check_files(const CheckArguments& arguments) {
+void check_arguments(const CheckArguments& arguments) {
   std::vector<NamedFile> read;
   for (const std::string& suite : arguments.suites) read.push_back({"SUITE", suite});
-  check_distinct_files({{"--junit", arguments.junit}}, read);
+  check_files({{"--junit", arguments.junit}}, read);
+  if (arguments.junit == "-" && !arguments.annotations.empty())
+    refuse("--annotations",
+           "standard output is taken by `--junit -`; expected --junit with the name of a file");
 }
 
 void tell(const CheckArguments& arguments, const std::vector<CheckedSuite>& suites,
@@ -77,7 +79,7 @@ void tell(const CheckArguments& arguments, const std::vector<CheckedSuite>& suit
 /// Nothing is recorded before all that is to be told has been written. Suites that cannot be read
 /// keep none of the others from being checked.
 int run(const CheckArguments& arguments) {
-  check_files(arguments);
+  check_arguments(arguments);
   Complaints complaints;
   std::vector<CheckedSuite> suites, unread;
   for (const std::string& path : arguments.suites)
@@ -125,11 +127,8 @@ Command check_command(CLI::App& program) {
         return problem_with_word(word, std::vector<std::string>{"github"});
       })
       ->type_name("github");
-  command->add_option("--jobs", arguments->options.jobs, "runs at a time; default: all cores")
-      ->check(CLI::Range(1u, 1024u))
-      ->type_name("N");
-  command->add_flag("--no-color", arguments->no_color,
-                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  add_jobs(*command, arguments->options.jobs);
+  add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
 

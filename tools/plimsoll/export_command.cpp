@@ -37,18 +37,15 @@ void write(const Database& results, const std::string& target,
 int run(const ExportArguments& arguments) {
   if (arguments.csv.empty() && arguments.jsonl.empty() && arguments.html.empty())
     refuse("plimsoll export", "nothing to write; expected --csv, --jsonl or --html");
-  check_html_name(arguments.html);
-  check_distinct_files({{"RESULTS", arguments.results},
-                        {"--csv", arguments.csv},
-                        {"--jsonl", arguments.jsonl},
-                        {"--html", arguments.html}});
+  check_files({{"--csv", arguments.csv}, {"--jsonl", arguments.jsonl}, {"--html", arguments.html}},
+              {{"RESULTS", arguments.results}});
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const Database results(arguments.results, Database::Mode::read_only);
   if (!arguments.csv.empty()) write(results, arguments.csv, export_sweep_csv);
   if (!arguments.jsonl.empty()) write(results, arguments.jsonl, export_sweep_jsonl);
   if (!arguments.html.empty())
-    write_whole_file(arguments.html,
-                     html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
+    write_text(arguments.html,
+               html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
   return kExitFine;
 }
 
@@ -65,7 +62,8 @@ Command export_command(CLI::App& program) {
       ->type_name("FILE");
   command
       ->add_option("--html", arguments->html,
-                   "as one page that opens offline: heat maps, front, best points")
+                   "as one page that opens offline: heat maps, front, best points; `-` is standard "
+                   "output")
       ->type_name("FILE")
       ->check(expect_file_name);
   return {command, [arguments] { return run(*arguments); }};

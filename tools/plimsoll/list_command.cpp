@@ -51,7 +51,7 @@ Command list_command(CLI::App& program) {
       })
       ->type_name("platforms|workloads|policies");
   command->add_option("NAME", arguments->name, "one of them, in full")->type_name(" ");
-  command->add_flag("--no-color", arguments->no_color, "no colour on a terminal either");
+  add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
 

@@ -1,5 +1,7 @@
 #include "output.hpp"
 
+#include "base/whole_file.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -9,6 +11,7 @@
 #include <map>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -50,13 +53,34 @@ std::string problem_with_word(const std::string& word, std::span<const std::stri
                      hint.empty() ? "" : "; ", hint);
 }
 
-void check_html_name(const std::string& name) {
-  if (name == "-")
-    refuse("--html", "found `-`; expected the name of a file, such as `report.html`");
+namespace {
+
+constexpr const char* kStandardStream = "-";
+
+void check_standard_streams(const std::vector<NamedFile>& written,
+                            const std::vector<NamedFile>& read) {
+  for (const NamedFile& file : read)
+    if (file.name == kStandardStream)
+      refuse(file.option, "found `-`; expected the name of a file: standard input is not read");
+  const NamedFile* first = nullptr;
+  for (const NamedFile& file : written) {
+    if (file.name != kStandardStream) continue;
+    if (file.kind == NamedFile::Kind::other)
+      refuse(file.option,
+             "found `-`; expected the name of a file: only text goes to standard output");
+    if (first != nullptr)
+      refuse(file.option,
+             fmt::format("`-` is standard output, which {} takes already; expected the name of a "
+                         "file",
+                         first->option));
+    first = &file;
+  }
 }
 
-void check_distinct_files(const std::vector<NamedFile>& written,
-                          const std::vector<NamedFile>& read) {
+}  // namespace
+
+void check_files(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read) {
+  check_standard_streams(written, read);
   const auto path_of = [](const NamedFile& file) {
     return std::filesystem::weakly_canonical(std::filesystem::absolute(file.name));
   };
@@ -64,12 +88,30 @@ void check_distinct_files(const std::vector<NamedFile>& written,
   for (const NamedFile& file : read)
     if (!file.name.empty()) taken.emplace(path_of(file), file.option);
   for (const NamedFile& file : written) {
-    if (file.name.empty() || file.name == "-") continue;
+    if (file.name.empty() || file.name == kStandardStream) continue;
     const auto [first, is_fresh] = taken.emplace(path_of(file), file.option);
     if (!is_fresh && !std::filesystem::is_character_file(file.name))
       refuse(file.option,
              fmt::format("`{}` is the file of {}; expected another one", file.name, first->second));
   }
+}
+
+void write_text(const std::string& name, std::string_view text) {
+  if (name == kStandardStream)
+    print(text);
+  else
+    write_whole_file(name, text);
+}
+
+void add_jobs(CLI::App& command, unsigned& jobs) {
+  command.add_option("--jobs", jobs, "runs at a time; default: as many as there are cores")
+      ->check(CLI::Range(1u, 1024u))
+      ->type_name("N");
+}
+
+void add_no_color(CLI::App& command, bool& no_color) {
+  command.add_flag("--no-color", no_color,
+                   "no colour on a terminal either (so does the variable NO_COLOR)");
 }
 
 }  // namespace plimsoll

@@ -12,6 +12,10 @@
 #include <string_view>
 #include <vector>
 
+namespace CLI {
+class App;
+}
+
 namespace plimsoll {
 
 /// Colour on a terminal, unless it was declined or NO_COLOR is set to anything.
@@ -36,18 +40,27 @@ void print_diagnostics(std::span<const Diagnostic> diagnostics);
   return name.empty() ? "expected the name of a file" : "";
 }
 
-/// Throws an InputError for `-`: a page is for a browser, not for standard output.
-void check_html_name(const std::string& name);
-
 /// A file that a command writes, or reads, by the option that names it.
 struct NamedFile {
+  enum class Kind : std::uint8_t {
+    text,  ///< `-` is standard output
+    other  ///< databases, and what its ending says the format of: `-` is refused
+  };
   const char* option;
-  std::string name;  ///< empty: none; `-`: standard output
+  std::string name;  ///< empty: none
+  Kind kind = Kind::text;
 };
 /// Throws an InputError where two of `written` are the same, or one of them is among `read`: what
-/// one has written, another would overwrite.
-void check_distinct_files(const std::vector<NamedFile>& written,
-                          const std::vector<NamedFile>& read = {});
+/// one has written, another would overwrite. `-` is standard output for one of the texts that are
+/// written, and the name of no file.
+void check_files(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read = {});
+
+/// To standard output for `-`, else to a file, whole or not at all. Throws InputError.
+void write_text(const std::string& name, std::string_view text);
+
+/// Adds `--jobs N` and `--no-color` to a command.
+void add_jobs(CLI::App& command, unsigned& jobs);
+void add_no_color(CLI::App& command, bool& no_color);
 
 /// Gathers what is wrong with several inputs, so that all is said at once.
 class Complaints {

@@ -1,4 +1,3 @@
-#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "plan/plan_file.hpp"
@@ -66,8 +65,7 @@ Overrides overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
-void check_files(const RunArguments& arguments) {
-  check_html_name(arguments.html);
+void check_arguments(const RunArguments& arguments) {
   if (!arguments.plan.empty() && !arguments.policies.empty())
     refuse("--plan", "a plan leaves nothing to a policy; expected it without --policy");
   if (!arguments.plan.empty() && arguments.scenarios.size() != 1)
@@ -76,6 +74,13 @@ void check_files(const RunArguments& arguments) {
   if (!arguments.plan_out.empty() && arguments.scenarios.size() != 1)
     refuse("--plan-out", fmt::format("expected one scenario and one policy; found {} scenarios",
                                      arguments.scenarios.size()));
+  std::vector<NamedFile> read{{"--plan", arguments.plan}};
+  for (const std::string& scenario : arguments.scenarios) read.push_back({"SCENARIO", scenario});
+  check_files({{"--json", arguments.json},
+               {"--html", arguments.html},
+               {"--trace", arguments.trace, NamedFile::Kind::other},
+               {"--plan-out", arguments.plan_out, NamedFile::Kind::other}},
+              read);
 }
 
 std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arguments,
@@ -129,8 +134,8 @@ void write_html_of(const RunArguments& arguments, const std::vector<Outcome>& ou
                    const std::string& html_template) {
   std::vector<HtmlOutcome> all;
   for (const Outcome& outcome : outcomes) all.push_back({&outcome.scenario, outcome.results});
-  write_whole_file(arguments.html,
-                   html_of(html_report(all, "plimsoll " PLIMSOLL_VERSION), html_template));
+  write_text(arguments.html,
+             html_of(html_report(all, "plimsoll " PLIMSOLL_VERSION), html_template));
 }
 
 void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
@@ -158,27 +163,18 @@ bool says_no(const Outcome& outcome) {
 
 /// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
-  check_files(arguments);
-  std::vector<NamedFile> read{{"--plan", arguments.plan}};
-  for (const std::string& scenario : arguments.scenarios) read.push_back({"SCENARIO", scenario});
-  check_distinct_files({{"--json", arguments.json},
-                        {"--html", arguments.html},
-                        {"--trace", arguments.trace},
-                        {"--plan-out", arguments.plan_out}},
-                       read);
+  check_arguments(arguments);
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
   if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
   if (!arguments.trace.empty()) write_trace_of(arguments, outcomes);
   if (!arguments.html.empty()) write_html_of(arguments, outcomes, html_template);
-  if (arguments.json == "-") {
+  const bool tells = arguments.json != "-" && arguments.html != "-";
+  const std::string text = tells ? text_of(arguments, outcomes) : "";
+  if (!tells)
     for (const Outcome& outcome : outcomes) print_diagnostics(outcome.scenario.warnings);
-    print(json_of(std::move(outcomes)));
-    return exit_code;
-  }
-  const std::string text = text_of(arguments, outcomes);
-  if (!arguments.json.empty()) write_whole_file(arguments.json, json_of(std::move(outcomes)));
+  if (!arguments.json.empty()) write_text(arguments.json, json_of(std::move(outcomes)));
   print(text);
   return exit_code;
 }
@@ -205,8 +201,10 @@ Command run_command(CLI::App& program) {
       ->type_name("FILE")
       ->check(expect_file_name);
   command
-      ->add_option("--html", arguments->html,
-                   "write the results as a page with pictures that opens in a browser, offline")
+      ->add_option(
+          "--html", arguments->html,
+          "write the results as a page with pictures that opens in a browser, offline; `-` is "
+          "standard output")
       ->type_name("FILE")
       ->check(expect_file_name);
   command
@@ -223,8 +221,7 @@ Command run_command(CLI::App& program) {
       ->type_name("FILE")
       ->check(expect_file_name);
   command->add_flag("--verbose", arguments->verbose, "tell every run in full");
-  command->add_flag("--no-color", arguments->no_color,
-                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
 

@@ -1,4 +1,3 @@
-#include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "progress.hpp"
@@ -63,11 +62,9 @@ void run_all(const SweepArguments& arguments, const Sweep& sweep) {
 int run(const SweepArguments& arguments) {
   if (!arguments.merge.empty() && (arguments.resume || !arguments.shard.empty()))
     refuse("--merge", "joins what was run; expected it without --resume and --shard");
-  check_html_name(arguments.html);
-  check_distinct_files(
-      {{"SWEEP", arguments.sweep}, {"--out", arguments.out}, {"--html", arguments.html}});
-  for (const std::string& part : arguments.merge)
-    check_distinct_files({{"--merge", part}, {"--html", arguments.html}});
+  std::vector<NamedFile> read{{"SWEEP", arguments.sweep}};
+  for (const std::string& part : arguments.merge) read.push_back({"--merge", part});
+  check_files({{"--out", arguments.out, NamedFile::Kind::other}, {"--html", arguments.html}}, read);
   const std::string html_template = arguments.html.empty() ? "" : read_html_template();
   const Sweep sweep = load_sweep(arguments.sweep);
   print_diagnostics(sweep.warnings);
@@ -79,9 +76,9 @@ int run(const SweepArguments& arguments) {
   }
   const Database results(arguments.out, Database::Mode::read_only);
   if (!arguments.html.empty())
-    write_whole_file(arguments.html,
-                     html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
-  print(sweep_report(results, style_of_output(arguments.no_color)));
+    write_text(arguments.html,
+               html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
+  if (arguments.html != "-") print(sweep_report(results, style_of_output(arguments.no_color)));
   return kExitFine;
 }
 
@@ -96,10 +93,7 @@ Command sweep_command(CLI::App& program) {
   command->add_option("--out", arguments->out, "the file of the results")
       ->required()
       ->type_name("FILE");
-  command
-      ->add_option("--jobs", arguments->jobs, "runs at a time; default: as many as there are cores")
-      ->check(CLI::Range(1, 1024))
-      ->type_name("N");
+  add_jobs(*command, arguments->jobs);
   command->add_option("--shard", arguments->shard, "only every N-th point, from point I on")
       ->type_name("I/N");
   command->add_flag("--resume", arguments->resume,
@@ -110,10 +104,10 @@ Command sweep_command(CLI::App& program) {
       ->type_name("PART...");
   command
       ->add_option("--html", arguments->html,
-                   "the results as one page that opens offline (docs/sweeps.md)")
+                   "the results as one page that opens offline; `-` is standard output")
       ->type_name("FILE")
       ->check(expect_file_name);
-  command->add_flag("--no-color", arguments->no_color, "no colour on a terminal either");
+  add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
 

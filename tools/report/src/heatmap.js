@@ -28,7 +28,7 @@ export function heatmapSection(section) {
   };
   const table = el(
     'table',
-    {class: section.x.values.length > kManyColumns ? 'heat dense' : 'heat', onkeydown: move},
+    {class: section.x.values.length > kManyColumns ? 'heat small' : 'heat', onkeydown: move},
     el(
       'caption',
       {},

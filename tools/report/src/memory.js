@@ -48,9 +48,10 @@ export class MemoryChart {
   }
 
   caption() {
-    const {name, peak, usable, reserved, thinned} = this.memory;
+    const {name, peak, reserved, thinned} = this.memory,
+      {most, of} = this.limit();
     let text = `${name}: peak ${bytes(peak.bytes)} after ${time(peak.time)}`;
-    if (usable !== undefined) text += `, ${percent(peak.bytes / usable)} of ${bytes(usable)}`;
+    if (most !== undefined) text += `, ${percent(peak.bytes / most)} of ${of}`;
     if (reserved !== undefined) text += `; ${bytes(reserved)} reserved by the allocator`;
     if (thinned) text += '; drawn from fewer moments than there were, each with its peaks';
     return text;
@@ -63,16 +64,27 @@ export class MemoryChart {
     this.most = this.total.reduce((a, b) => Math.max(a, b), 0);
   }
 
+  // The budget that the policy was given; of a plan alone, what it keeps to; else what plans may use.
+  limit() {
+    const {usable, limited, budget} = this.memory;
+    if (budget !== undefined) return {most: budget, words: `${bytes(budget)}, the budget`, of: `a budget of ${bytes(budget)}`};
+    if (usable === undefined) return {};
+    const size = bytes(usable);
+    return limited
+      ? {most: usable, words: `${size}, the limit of the plan`, of: `the ${size} that the plan keeps to`}
+      : {most: usable, words: `${size} usable`, of: size};
+  }
   // The limit is in the picture unless that would flatten the rest. On one scale for all runs the fullest of them counts.
   highest() {
     return this.shared.common.on ? this.shared.common.most.get(this.memory.name) : this.memory.peak.bytes;
   }
   showsLimit() {
-    return this.memory.usable !== undefined && this.memory.usable <= 4 * this.highest();
+    const {most} = this.limit();
+    return most !== undefined && most <= 4 * this.highest();
   }
   range() {
     const drawn = this.shared.hidden.size > 0 ? this.most : this.highest();
-    const most = Math.max(drawn, this.showsLimit() && this.shared.hidden.size === 0 ? this.memory.usable : 0);
+    const most = Math.max(drawn, this.showsLimit() && this.shared.hidden.size === 0 ? this.limit().most : 0);
     return [0, most > 0 ? most * 1.06 : 1];
   }
 
@@ -142,11 +154,9 @@ export class MemoryChart {
 
   paintLimit(u, c, scale) {
     if (!this.showsLimit()) return;
-    const {left, width} = u.bbox,
-      y = u.valToPos(this.memory.usable, 'y', true);
-    const text = this.memory.limited
-      ? `${bytes(this.memory.usable)}, the budget`
-      : `${bytes(this.memory.usable)} usable`;
+    const {most, words: text} = this.limit(),
+      {left, width} = u.bbox,
+      y = u.valToPos(most, 'y', true);
     c.strokeStyle = ink().limit;
     c.setLineDash([6 * scale, 4 * scale]);
     c.lineWidth = 1.5 * scale;

@@ -3,11 +3,13 @@
 //
 // Pointer: move to read, drag to zoom, double click to see all. Keys: arrows move the cursor from stop to stop, with Shift ten at
 // once; + and - zoom about it; Home, End, 0 and Escape as one expects.
+import './paper.js';
 import uPlot from 'uplot';
 import {el} from './dom.js';
 import {ink, onThemeChange} from './theme.js';
 
-const kPaperWidth = 690;
+// In which charts are drawn for paper; the style stretches them to whatever the page has.
+const kPaperWidth = 900;
 
 export class Group {
   constructor(full) {
@@ -131,7 +133,7 @@ export class Plot {
     };
   }
 
-  // On paper the place is not known before it is laid out: what fits on A4 and Letter with their margins, or half of it.
+  // On paper the place is not known before it is laid out.
   fit(always = false, printing = false) {
     const width = printing
       ? this.frame.closest('.grid')

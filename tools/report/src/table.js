@@ -3,6 +3,8 @@ import {el} from './dom.js';
 
 const kMarks = {best: ['\u2605 ', 'best of its column'], bad: ['\u2715 ', 'did not end well']};
 
+const kManyColumns = 8;
+
 // section: {heading, note?, columns: [{header, right?}], rows: [[{text, mark?, bar?, hint?}]]}
 export function comparisonTable({columns, rows}) {
   const head = el(
@@ -20,9 +22,13 @@ export function comparisonTable({columns, rows}) {
   return el(
     'div',
     {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'table'},
-    el('table', {}, el('thead', {}, head), el('tbody', {}, body)),
+    el('table', {class: columns.length > kManyColumns ? 'compared dense' : 'compared'}, el('thead', {}, head), el('tbody', {}, body)),
   );
 }
+
+// "remat/rotor (budget: 6 GiB)" is broken between its parameters, not within one.
+const unbrokenParameters = (label) =>
+  label.replace(/\(.*\)$/, (parameters) => parameters.replace(/(?<!,) /g, '\u00a0'));
 
 function cellOf(cell, {right}, isHead) {
   const [sign, title] = kMarks[cell.mark] ?? ['', undefined];
@@ -33,7 +39,8 @@ function cellOf(cell, {right}, isHead) {
     fill.style.width = `${Math.min(1, Math.max(0, cell.bar)) * 100}%`;
     parts.push(el('span', {class: 'bar', 'aria-hidden': 'true'}, fill));
   }
-  parts.push(cell.bar === undefined ? cell.text : el('span', {class: 'beside'}, cell.text));
+  const text = isHead ? unbrokenParameters(cell.text) : cell.text;
+  parts.push(cell.bar === undefined ? text : el('span', {class: 'beside'}, text));
   if (cell.hint) parts.push(el('div', {class: 'hint'}, cell.hint));
   return el(
     isHead ? 'th' : 'td',

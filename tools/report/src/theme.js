@@ -1,4 +1,5 @@
-// Colours and patterns. Every kind has both, so that a page without colour, or a reader without it, tells them apart.
+// Colours and patterns. Kinds differ in lightness or pattern, so that a page without colour, or a reader without it, tells them apart.
+import {drawForPaper} from './paper.js';
 
 const kInks = {
   light: {
@@ -29,20 +30,20 @@ const kInks = {
 
 // name: [colour, pattern, ink of a label on it]
 export const kClasses = {
-  parameter: ['#4477aa', 'solid'],
+  parameter: ['#2d5c9a', 'solid'],
   optimizer_state: ['#aa5599', 'dots'],
   gradient: ['#d9a93a', 'rising'],
   activation: ['#5bb8d6', 'level'],
-  saved: ['#3d9a50', 'solid'],
+  saved: ['#6cbf85', 'solid'],
   workspace: ['#98a2ae', 'cross'],
   in_flight: ['#e0637a', 'falling'],
 };
 export const kKinds = {
-  forward: ['#4477aa', 'solid', '#ffffff'],
+  forward: ['#2d5c9a', 'solid', '#ffffff'],
   recomputation: ['#7fa6d0', 'rising', '#10202f'],
-  backward: ['#2f8f4e', 'solid', '#ffffff'],
-  backward_input: ['#66c6d9', 'solid', '#10202f'],
-  backward_weight: ['#a9c65a', 'dots', '#18200a'],
+  backward: ['#6cbf85', 'solid', '#0b2413'],
+  backward_input: ['#a5e3ee', 'solid', '#10202f'],
+  backward_weight: ['#c3d96b', 'dots', '#18200a'],
   optimizer: ['#98a2ae', 'cross', '#14181d'],
   pair: ['#b48ac9', 'level', '#1d1023'],
   offload: ['#e39a3b', 'rising', '#241503'],
@@ -66,14 +67,13 @@ const changed = () => {
   for (const listener of listeners) listener({printing});
 };
 dark.addEventListener('change', changed);
-addEventListener('beforeprint', () => {
-  printing = true;
+const print = (isPaper) => {
+  printing = isPaper;
+  drawForPaper(isPaper);
   changed();
-});
-addEventListener('afterprint', () => {
-  printing = false;
-  changed();
-});
+};
+addEventListener('beforeprint', () => print(true));
+addEventListener('afterprint', () => print(false));
 
 const kStrokes = {
   rising: (c, n) => {
