@@ -9,21 +9,29 @@
 
 namespace plimsoll {
 
+namespace {
+
+/// How far `measured` is from the least that it can be, in words with places for the bound and
+/// the gap.
+std::string gap_note(Time bound, Time measured, const char* at_bound, const char* words) {
+  if (bound == measured) return at_bound;
+  const double least = in_seconds(bound);
+  const double gap = least > 0 ? in_seconds(measured) / least - 1 : 0.0;
+  return fmt::format(fmt::runtime(words), to_text(bound), percent(gap));
+}
+
+}  // namespace
+
 std::vector<std::string> bound_notes(const RunResult& result) {
   std::vector<std::string> parts;
-  if (result.bounds.makespan && result.metrics.makespan) {
-    const double bound = in_seconds(*result.bounds.makespan);
-    const double gap = bound > 0 ? in_seconds(*result.metrics.makespan) / bound - 1 : 0.0;
-    parts.push_back(
-        fmt::format("no schedule of its kind takes less than {}; this one takes {} more",
-                    to_text(*result.bounds.makespan), percent(gap)));
-  }
-  if (result.bounds.period && result.metrics.period) {
-    const double bound = in_seconds(*result.bounds.period);
-    const double gap = bound > 0 ? in_seconds(*result.metrics.period) / bound - 1 : 0.0;
-    parts.push_back(fmt::format("no period of its kind is shorter than {}; this one is {} longer",
-                                to_text(*result.bounds.period), percent(gap)));
-  }
+  if (result.bounds.makespan && result.metrics.makespan)
+    parts.push_back(gap_note(*result.bounds.makespan, *result.metrics.makespan,
+                             "no schedule of its kind takes less time",
+                             "no schedule of its kind takes less than {}; this one takes {} more"));
+  if (result.bounds.period && result.metrics.period)
+    parts.push_back(gap_note(*result.bounds.period, *result.metrics.period,
+                             "no period of its kind is shorter",
+                             "no period of its kind is shorter than {}; this one is {} longer"));
   if (const auto optimal = result.claims.optimal)
     parts.push_back(*optimal ? "proven to be the best of its kind" : "not proven to be the best");
   if (const auto model = result.claims.model_makespan)

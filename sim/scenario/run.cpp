@@ -6,6 +6,7 @@
 #include "plan/repeated_plan.hpp"
 #include "platform/without_limits.hpp"
 #include "policy/claims.hpp"
+#include "policy/work_bound.hpp"
 #include "scenario/given_budget.hpp"
 #include "scenario/memo.hpp"
 #include "workload/convolution_workspace.hpp"
@@ -246,6 +247,8 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   }
   if (scenario.workload_options.accumulate) take_turns(result.step);
   result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
+  if (!result.plan.bounds.makespan && !result.plan.bounds.period)
+    result.plan.bounds.makespan = work_bound(result.plan, problem);
   result.budgets = given_budgets(policy, result.plan, scenario.platform);
   execute_plan(result, scenario, topology);
   compare_with_reference(result, scenario, policy, step_key, memo);

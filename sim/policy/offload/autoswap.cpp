@@ -1,4 +1,5 @@
 #include "engine/wide.hpp"
+#include "policy/offload/fluid_bound.hpp"
 #include "policy/offload/storage_room.hpp"
 #include "policy/offload/swap_timing.hpp"
 #include "policy/registry.hpp"
@@ -204,8 +205,9 @@ Planned plan_autoswap(const Problem& problem, const AutoSwapParameters& paramete
   rule.plan = [&](const Problem& of, Bytes budget) {
     return planner.run(of, rung_below(rule, budget), budget);
   };
-  return not_slower_with_more(problem, memories.processor,
-                              budget_for(problem, memories.processor, parameters), rule);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
+  return with_offload_bound(not_slower_with_more(problem, memories.processor, budget, rule),
+                            problem, memories, budget);
 }
 
 }  // namespace

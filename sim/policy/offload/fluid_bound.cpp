@@ -178,4 +178,11 @@ std::optional<Time> offload_lower_bound(const Problem& problem, const OffloadMem
   return has_simple_stages(problem) ? fluid_bound(model) : NetworkBound(problem, model).run();
 }
 
+Planned with_offload_bound(Planned planned, const Problem& problem, const OffloadMemories& memories,
+                           Bytes budget) {
+  if (auto* plan = std::get_if<Plan>(&planned))
+    plan->bounds.makespan = offload_lower_bound(problem, memories, budget);
+  return planned;
+}
+
 }  // namespace plimsoll

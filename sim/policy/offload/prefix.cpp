@@ -1,4 +1,5 @@
 #include "base/dense_id.hpp"
+#include "policy/offload/fluid_bound.hpp"
 #include "policy/offload/transfers.hpp"
 #include "policy/registry.hpp"
 
@@ -121,8 +122,9 @@ Planned plan_prefix(const Problem& problem, const PrefixParameters& parameters) 
     if (smallest > budget) return infeasible(of, memories.processor, budget, smallest);
     return planner.fastest(count, budget, parameters.name);
   };
-  return rule_not_slower_with_more(problem, memories,
-                                   budget_for(problem, memories.processor, parameters), plan);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
+  return with_offload_bound(rule_not_slower_with_more(problem, memories, budget, plan), problem,
+                            memories, budget);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "policy/offload/fluid_bound.hpp"
 #include "policy/offload/transfers.hpp"
 #include "policy/offload/vdnn.hpp"
 #include "policy/registry.hpp"
@@ -31,8 +32,9 @@ Planned plan_vdnn_dyn(const Problem& problem, const BudgetedOffloadParameters& p
     if (first) return std::move(*first);
     return infeasible(of, memories.processor, budget, smallest);
   };
-  return rule_not_slower_with_more(problem, memories,
-                                   budget_for(problem, memories.processor, parameters), plan);
+  const Bytes budget = budget_for(problem, memories.processor, parameters);
+  return with_offload_bound(rule_not_slower_with_more(problem, memories, budget, plan), problem,
+                            memories, budget);
 }
 
 }  // namespace

@@ -1,0 +1,13 @@
+/// The lower bound that every plan has: somebody must do the work.
+#pragma once
+
+#include "policy/policy.hpp"
+
+namespace plimsoll {
+
+/// No plan that runs the same operators on the same processors is shorter: each operator once, one
+/// after the other on each stream of its processor, and the processor with most to do;
+/// recomputation does not count. O(steps).
+[[nodiscard]] Time work_bound(const Plan& plan, const Problem& problem);
+
+}  // namespace plimsoll
