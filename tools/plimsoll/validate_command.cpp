@@ -2,6 +2,7 @@
 #include "output.hpp"
 #include "platform/platform_file.hpp"
 #include "scenario/baseline.hpp"
+#include "scenario/calibration_rows.hpp"
 #include "scenario/capacity_plan.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
@@ -63,6 +64,12 @@ Warnings validate_capacity(const std::string& file, const Node& document) {
   return {};
 }
 
+Warnings validate_calibration(const std::string& file, const Node& document) {
+  const CalibrationSpec spec = read_calibration(document);
+  (void)read_measurements(spec, std::filesystem::path(file).parent_path());
+  return {};
+}
+
 Warnings validate_platform(const std::string&, const Node& document) {
   Diagnostics diagnostics;
   (void)read_platform(document, diagnostics, resolver_of_extends());
@@ -90,6 +97,7 @@ constexpr FileKind kKinds[] = {
     {"suite", "suite", validate_suite, suite_schema},
     {"lock", "lock file", validate_lock, nullptr},
     {"capacity", "capacity plan", validate_capacity, capacity_plan_schema},
+    {"calibration", "calibration", validate_calibration, calibration_schema},
     {"platform", "platform", validate_platform, platform_json_schema},
     {"workload", "workload", validate_workload, workload_schema},
 };
