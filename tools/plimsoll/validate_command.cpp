@@ -9,6 +9,7 @@
 #include "scenario/suite.hpp"
 #include "scenario/sweep.hpp"
 #include "workload/onnx_file.hpp"
+#include "workload/pipedream_profile.hpp"
 #include "workload/workload_file.hpp"
 
 #include <algorithm>
@@ -131,6 +132,10 @@ std::string validate(const std::string& file, Warnings& warnings) {
     (void)build(WorkloadSource{read_onnx_workload(file)});
     return "ONNX file";
   }
+  if (is_pipedream_path(file)) {
+    (void)build(WorkloadSource{read_pipedream(file)});
+    return "profile of PipeDream";
+  }
   const Node document = read_document(file);
   const auto kind = std::ranges::find_if(
       kKinds, [&](const FileKind& it) { return document.find(it.key) != nullptr; });
@@ -173,9 +178,10 @@ Command validate_command(CLI::App& program) {
   const auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* command = program.add_subcommand(
       "validate",
-      "Checks files of any of the formats, and ONNX; tells every error with its place.");
+      "Checks files of any of the formats, ONNX and graph.txt; tells every error with its place.");
   command->footer(
-      fmt::format("What a file is follows from its key: {}; NAME.onnx is an ONNX file.\n{}",
+      fmt::format("What a file is follows from its key: {}; NAME.onnx is an ONNX file, NAME.txt a "
+                  "profile of PipeDream.\n{}",
                   fmt::join(keys(), ", "), kExamples));
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")
