@@ -67,14 +67,14 @@ class Fit {
   Fit(const MeasurementSet& set, const Processor& processor) : set_(set), processor_(processor) {
     problem_.at_least.assign(kFirstClass + kOperatorClasses, 1);
     problem_.at_least[kOverhead] = 0;
+    now_.push_back(in_picoseconds(processor.launch_overhead));
+    for (const Ratio efficiency : processor.efficiency) now_.push_back(1 / as_fraction(efficiency));
     for (const Measurement& it : set.measurements)
       if (!it.is_test) add(it);
-    pull(kOverhead, in_picoseconds(processor.launch_overhead),
-         in_picoseconds(std::max(processor.launch_overhead, kLeastOverhead)));
-    for (std::size_t i = 0; i < kOperatorClasses; ++i) {
-      const double now = 1 / as_fraction(processor.efficiency[i]);
-      pull(kFirstClass + i, now, now);
-    }
+    for (std::size_t i = 0; i < kOperatorClasses; ++i)
+      if (!is_fitted_[i]) hold(kFirstClass + i);
+    pull(kOverhead, std::max(now_[kOverhead], in_picoseconds(kLeastOverhead)));
+    for (std::size_t i = 0; i < kOperatorClasses; ++i) pull(kFirstClass + i, now_[kFirstClass + i]);
   }
 
   [[nodiscard]] Coefficients run() const {
@@ -83,7 +83,7 @@ class Fit {
     fitted.launch_overhead =
         Time{std::llround(x[kOverhead] / kPicosecondsPerNanosecond) * kPicosecondsPerNanosecond};
     for (std::size_t i = 0; i < kOperatorClasses; ++i) {
-      if (!has_class_[i]) continue;
+      if (!is_fitted_[i]) continue;
       const auto steps = std::llround(kEfficiencySteps / x[kFirstClass + i]);
       fitted.efficiency[i] =
           Ratio{std::max<std::int64_t>(steps, 1) * (kWhole.count() / kEfficiencySteps)};
@@ -102,18 +102,36 @@ class Fit {
       LeastSquares::Row row{std::vector<double>(problem_.at_least.size()), weight};
       for (const OperatorId op : part.operators) {
         const auto of_class = static_cast<std::size_t>(it.workload[op].operator_class);
-        has_class_[of_class] = true;
         row.of[kOverhead] += weight / measured;
         row.of[kFirstClass + of_class] +=
             weight * in_picoseconds(roofline[static_cast<std::size_t>(op)]) / measured;
       }
+      note_classes(row);
       problem_.rows.push_back(std::move(row));
     }
   }
 
-  void pull(std::size_t unknown, double to, double scale) {
+  /// Which classes are a share of this time that can be told from its error.
+  void note_classes(const LeastSquares::Row& row) {
+    double all = 0;
+    for (std::size_t j = 0; j < now_.size(); ++j) all += row.of[j] * now_[j];
+    for (std::size_t i = 0; i < kOperatorClasses; ++i)
+      if (row.of[kFirstClass + i] * now_[kFirstClass + i] >= kLeastShare * all &&
+          row.of[kFirstClass + i] > 0)
+        is_fitted_[i] = true;
+  }
+
+  /// Takes what an unknown is to the right side.
+  void hold(std::size_t unknown) {
+    for (LeastSquares::Row& row : problem_.rows) {
+      row.equals -= row.of[unknown] * now_[unknown];
+      row.of[unknown] = 0;
+    }
+  }
+
+  void pull(std::size_t unknown, double scale) {
     const double weight = std::sqrt(kPull) / scale;
-    LeastSquares::Row row{std::vector<double>(problem_.at_least.size()), weight * to};
+    LeastSquares::Row row{std::vector<double>(now_.size()), weight * now_[unknown]};
     row.of[unknown] = weight;
     problem_.rows.push_back(std::move(row));
   }
@@ -121,7 +139,8 @@ class Fit {
   const MeasurementSet& set_;
   const Processor& processor_;
   LeastSquares problem_;
-  std::array<bool, kOperatorClasses> has_class_{};
+  std::vector<double> now_;  ///< the unknowns of the platform as it is
+  std::array<bool, kOperatorClasses> is_fitted_{};
 };
 
 Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {

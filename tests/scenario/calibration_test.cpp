@@ -111,6 +111,23 @@ TEST_CASE("a calibration leaves a platform that is right as it is") {
   CHECK_THAT(calibration_text(it, {}), Contains("Nothing judges the fit"));
 }
 
+TEST_CASE("a class that takes less than a hundredth of every fitted time is not touched") {
+  // 6,400 FLOP of a product and 8 of a ReLU a sample, each way; with 64 and 8 it is a ninth.
+  const Files files;
+  for (const auto& [inputs, coefficients] : {std::pair(400, 2), std::pair(4, 3)}) {
+    const std::string workload = fmt::format(
+        "{{workload: net, batch: 1000, input: [{}], loss: none, layers: [{{linear: {{features: 8, "
+        "bias: false}}}}, relu]}}",
+        inputs);
+    const Calibration it = files.calibrated(document(measured("step: 400 s", workload)));
+    CAPTURE(inputs);
+    CHECK(json::parse(calibration_json(it)).at("coefficients").size() ==
+          static_cast<std::size_t>(coefficients));
+    CHECK(it.fitted.efficiency[static_cast<std::size_t>(OperatorClass::elementwise)].has_value() ==
+          (coefficients == 3));
+  }
+}
+
 TEST_CASE("a throughput is that of steps in a row, and layers can be left out") {
   const Files files;
   // 4,000 samples at 2,000 samples/s are 2 s; 64 FLOP a sample each way take 8 s before.
