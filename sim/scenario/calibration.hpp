@@ -12,7 +12,7 @@
 ///             + kPull * sum over coefficients of ((x - x_of_the_platform) / x_of_the_platform)^2
 ///
 /// Errors are relative; a measurement counts once, its parts by their share of its time. The last
-/// term, which costs as much for a coefficient that doubles as a measurement that is 3 % off,
+/// term, which costs as much for a coefficient that doubles as a measurement that is 0.3 % off,
 /// leaves where it is what the measurements say little of. Classes that take less than kLeastShare
 /// of every fitted time, as the platform is, are not touched.
 ///
@@ -28,7 +28,7 @@
 
 namespace plimsoll {
 
-inline constexpr double kPull = 1e-3;
+inline constexpr double kPull = 1e-5;
 inline constexpr double kLeastShare = 0.01;
 
 /// A measured time and what it is of.

@@ -51,6 +51,7 @@ class Reader {
       : spec_(spec), folder_(folder), search_(folder) {}
 
   MeasurementSet run() {
+    platform_ = search_.read(spec_.platform.value, "platforms", spec_.platform.where);
     for (const auto* list : {&spec_.fit, &spec_.test})
       for (const MeasurementSpec& it : *list) guarded([&] { add(it, list == &spec_.test); });
     if (!errors_.empty()) throw InputError(std::move(errors_));
@@ -100,8 +101,7 @@ class Reader {
   [[nodiscard]] Scenario scenario_of(const MeasurementSpec& it) const {
     Diagnostics diagnostics;
     Node document = parse_value("{scenario: calibration, policy: none}", it.where.origin);
-    document.set("platform", parse_value(spec_.platform.value, spec_.platform.where.origin),
-                 diagnostics);
+    document.set("platform", platform_, diagnostics);
     document.set("workload", it.workload, diagnostics);
     diagnostics.throw_if_errors();
     return read_scenario(document, folder_);
@@ -228,6 +228,7 @@ class Reader {
   const CalibrationSpec& spec_;
   const std::filesystem::path folder_;
   const SearchPath search_;
+  Node platform_;
   std::vector<Diagnostic> errors_;
   MeasurementSet set_;
 };

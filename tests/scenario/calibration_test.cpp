@@ -65,37 +65,43 @@ std::string measured(const std::string& what, const std::string& workload = kWor
 
 }  // namespace
 
-TEST_CASE("a calibration finds the efficiency that a measured time has") {
-  // 2 s instead of 1 s at full efficiency. With x = 1 / efficiency and k = 1/1000 the least of
-  // (x / 2 - 1)^2 + k (x - 1)^2 is at x = (1 + 2 k) / (0.5 + 2 k) = 1.99602: 50.1 %. The overhead
-  // of one operator would have to be seconds to matter.
+TEST_CASE("a calibration finds the efficiency between two measured times") {
+  // 2 s and 1.5 s instead of 1 s at full efficiency. With x = 1 / efficiency the least of
+  // (x / 2 - 1)^2 + (x / 1.5 - 1)^2 is at (1 / 2 + 1 / 1.5) / (1 / 4 + 1 / 2.25) = 1.68; the pull
+  // to x = 1 takes 1e-5 of it. 1 / 1.68 is 59.52 %, and 59.52 % of 64 kFLOP/s are 38,092 FLOP/s:
+  // 64,000 FLOP take 1.680143 s. The overhead of one operator would have to be seconds to matter.
   const Files files;
-  const Calibration it =
-      files.calibrated(document(measured("forward: {matmul: 2 s}"), measured("step: 4 s")));
+  const Calibration it = files.calibrated(
+      document(measured("forward: {matmul: 2 s}") + measured("forward: {matmul: 1500 ms}"),
+               measured("step: 4 s")));
   const json result = json::parse(calibration_json(it));
   REQUIRE(result.at("coefficients").size() == 2);
   CHECK(result.at("coefficients").at(0) ==
-        json({{"name", "efficiency.matmul"}, {"before", 1.0}, {"fitted", 0.501}}));
+        json({{"name", "efficiency.matmul"}, {"before", 1.0}, {"fitted", 0.5952}}));
   CHECK(result.at("coefficients").at(1).at("fitted") == 0.0);
-  // 1 s / 0.501 = 1.996008 s. The step is a forward and a backward alike.
-  REQUIRE(result.at("rows").size() == 2);
+  REQUIRE(result.at("rows").size() == 3);
   const json& fit = result.at("rows").at(0);
   CHECK(fit.at("use") == "fit");
   CHECK(fit.at("part") == "forward matmul");
   CHECK(fit.at("before_s") == 1.0);
   CHECK(fit.at("error_before") == -0.5);
-  CHECK(fit.at("fitted_s").get<double>() == Approx(1.996008).epsilon(1e-6));
-  CHECK(fit.at("error") == -0.001996);
-  const json& step = result.at("rows").at(1);
+  CHECK(fit.at("fitted_s").get<double>() == Approx(1.680143).epsilon(1e-6));
+  CHECK(fit.at("error") == -0.159929);
+  CHECK(result.at("rows").at(1).at("error") == 0.120095);
+  // The step is a forward and a backward alike.
+  const json& step = result.at("rows").at(2);
   CHECK(step.at("use") == "test");
   CHECK_FALSE(step.contains("part"));
   CHECK(step.at("before_s") == 2.0);
-  CHECK(step.at("error") == -0.001996);
-  CHECK(result.at("errors").at("test") == json({{"rows", 1},
-                                                {"mean_before", 0.5},
-                                                {"p95_before", 0.5},
-                                                {"mean", 0.001996},
-                                                {"p95", 0.001996}}));
+  CHECK(step.at("error") == -0.159929);
+  // Of the errors 0.5 and 0.333333, and 0.159929 and 0.120095; the 95th percentile of two is the
+  // greater.
+  CHECK(result.at("errors").at("fit") == json({{"rows", 2},
+                                               {"mean_before", 0.416667},
+                                               {"p95_before", 0.5},
+                                               {"mean", 0.140012},
+                                               {"p95", 0.159929}}));
+  CHECK(result.at("errors").at("test").at("rows") == 1);
 }
 
 TEST_CASE("a calibration leaves a platform that is right as it is") {
@@ -183,7 +189,7 @@ TEST_CASE("a profile is a row for each class of its forward, and of its backward
 TEST_CASE("the platform of a calibration has what was fitted, with its residual") {
   const Files files;
   const Calibration it =
-      files.calibrated(document(measured("forward: {matmul: 2 s}"), measured("step: 4 s")));
+      files.calibrated(document(measured("forward: {matmul: 2 s}"), measured("step: 5 s")));
   const auto target = files.path() / "new.yaml";
   const std::string text = calibrated_platform(it, files.path(), target);
   Diagnostics diagnostics;
@@ -191,14 +197,14 @@ TEST_CASE("the platform of a calibration has what was fitted, with its residual"
       read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
   diagnostics.throw_if_errors();
   CHECK(platform.name == "fitted");
-  CHECK(platform.processors[0].efficiency[0] == Ratio{501'000'000});
+  CHECK(platform.processors[0].efficiency[0] == Ratio{500'000'000});
   CHECK(platform.processors[0].efficiency[1] == kWhole);
   REQUIRE(platform.provenance.size() == 2);
   for (const Provenance& entry : platform.provenance) {
     CHECK(entry.quality == Quality::measured);
     CHECK(entry.source ==
-          "plimsoll calibrate, fitted: least squares over 1 row, mean error 0.2 %, 95th percentile "
-          "0.2 %; judged by 1 row, mean error 0.2 %, 95th percentile 0.2 %");
+          "plimsoll calibrate, fitted: least squares over 1 row, mean error 0.0 %, 95th percentile "
+          "0.0 %; judged by 1 row, mean error 20.0 %, 95th percentile 20.0 %");
   }
   // From another folder the name leads nowhere, and the path does.
   const auto elsewhere = files.path() / "sub" / "new.yaml";
@@ -221,7 +227,7 @@ TEST_CASE("what a calibration cannot fit it refuses, and says where") {
   CHECK_THAT(files.error_of(document(measured("profile: none.yaml"))),
              Contains("there is no file"));
   CHECK_THAT(files.error_of(document(measured("step: 1 s"), "", "bord")),
-             Contains("there is no platform `bord`"));
+             Contains("fit.yaml:2:11: error: there is no platform `bord`; did you mean `board`?"));
   CHECK_THAT(files.error_of(document(measured(
                  "step: 1 s",
                  "{workload: c, chain: [{name: s, forward: 1 s, backward: 1 s, saved: 1 B}]}"))),
