@@ -1,12 +1,12 @@
 #include "scenario/baseline.hpp"
 
+#include "scenario/quoted_text.hpp"
 #include "scenario/recorded_execution.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace plimsoll {
 
@@ -74,11 +74,6 @@ void refuse_repeated(const Baseline& baseline, Diagnostics& diagnostics) {
                                                "{} already",
                                                run.policy, run.scenario, first->second.line));
   }
-}
-
-/// As YAML and JSON both have it.
-std::string quoted(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace

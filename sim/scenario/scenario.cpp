@@ -6,6 +6,7 @@
 #include "scenario/memo.hpp"
 #include "scenario/search_path.hpp"
 #include "workload/onnx_file.hpp"
+#include "workload/pipedream_profile.hpp"
 
 #include <algorithm>
 #include <array>
@@ -75,7 +76,7 @@ Format<WorkloadReference> reference_format() {
                 "name or path of a workload file")
       .optional("onnx", &WorkloadReference::onnx, located(text()), "path of an ONNX file")
       .optional("profile", &WorkloadReference::profile, located(text()),
-                "path of a measured profile")
+                "path of a measured profile, or of a graph.txt of PipeDream")
       .optional("batch", &WorkloadReference::batch, batch_format(),
                 "samples of the whole mini-batch; default 1 (an ONNX file: its own)")
       .optional("dtype", &WorkloadReference::dtype, dtype_format(),
@@ -466,7 +467,9 @@ class ScenarioReader {
           fmt::format("`{}` is an ONNX file, and `model` takes a network of YAML", named->value),
           fmt::format("name it under `onnx`: `{{onnx: {}}}`", named->value));
     else if (fields->onnx)
-      read_onnx_reference(*fields->onnx);
+      read_file_reference(*fields->onnx, "ONNX file", read_onnx_workload);
+    else if (fields->profile && is_pipedream_path(fields->profile->value))
+      return read_file_reference(*fields->profile, "profile of PipeDream", read_pipedream);
     else
       read_workload_document(*document_of(named->value, "workloads", named->where));
     if (fields->profile && !std::holds_alternative<ProfileSpec>(scenario_.workload))
@@ -483,20 +486,22 @@ class ScenarioReader {
   }
 
   /// A path relative to the scenario; nothing in the file itself can be set.
-  void read_onnx_reference(const Located<std::string>& onnx) {
+  void read_file_reference(const Located<std::string>& named, const std::string& kind,
+                           auto(&read)(const std::filesystem::path&)) {
     for (const Assignment& assignment : assignments_)
       if (assignment.target == Target::workload && !assignment.path.empty() &&
           !is_reference_path(assignment.path))
         diagnostics_.error(assignment.where,
-                           "`workload." + assignment.path + "` cannot be set in an ONNX file",
+                           fmt::format("`workload.{}` cannot be set in a file of this kind: {}",
+                                       assignment.path, kind),
                            did_you_mean(assignment.path, keys_of_references()));
-    const std::filesystem::path path = (folder_ / onnx.value).lexically_normal();
+    const std::filesystem::path path = (folder_ / named.value).lexically_normal();
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) {
-      diagnostics_.error(onnx.where, "there is no ONNX file `" + path.string() + "`");
+      diagnostics_.error(named.where, fmt::format("there is no {} `{}`", kind, path.string()));
       return;
     }
-    scenario_.workload = read_onnx_workload(path);
+    scenario_.workload = read(path);
     scenario_.workload_name = name_of(scenario_.workload);
   }
 

@@ -22,8 +22,9 @@ std::string kind_of(const fs::path& path) {
   constexpr DocumentLimits kLimits{.bytes = 4 << 20};
   try {
     const Node document = read_document(path, kLimits);
-    // A scenario has the other keys, too.
+    // A scenario has the other keys, too; a calibration, which nothing names, has one of them.
     if (document.find("scenario") != nullptr) return "scenarios";
+    if (document.find("calibration") != nullptr) return {};
     if (document.find("platform") != nullptr) return "platforms";
     if (document.find("workload") != nullptr) return "workloads";
   } catch (const InputError&) {

@@ -77,8 +77,8 @@ int run_program(int argc, const char* const* argv) {
   program.require_subcommand(1);
   const std::vector<Command> commands{run_command(program),      sweep_command(program),
                                       check_command(program),    export_command(program),
-                                      capacity_command(program), list_command(program),
-                                      validate_command(program)};
+                                      capacity_command(program), calibrate_command(program),
+                                      list_command(program),     validate_command(program)};
   if (const int refused = check_first_word(argc, argv, commands)) return refused;
   try {
     program.parse(argc, argv);

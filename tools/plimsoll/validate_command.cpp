@@ -2,12 +2,14 @@
 #include "output.hpp"
 #include "platform/platform_file.hpp"
 #include "scenario/baseline.hpp"
+#include "scenario/calibration_rows.hpp"
 #include "scenario/capacity_plan.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
 #include "scenario/suite.hpp"
 #include "scenario/sweep.hpp"
 #include "workload/onnx_file.hpp"
+#include "workload/pipedream_profile.hpp"
 #include "workload/workload_file.hpp"
 
 #include <algorithm>
@@ -63,6 +65,12 @@ Warnings validate_capacity(const std::string& file, const Node& document) {
   return {};
 }
 
+Warnings validate_calibration(const std::string& file, const Node& document) {
+  const CalibrationSpec spec = read_calibration(document);
+  (void)read_measurements(spec, std::filesystem::path(file).parent_path());
+  return {};
+}
+
 Warnings validate_platform(const std::string&, const Node& document) {
   Diagnostics diagnostics;
   (void)read_platform(document, diagnostics, resolver_of_extends());
@@ -90,6 +98,7 @@ constexpr FileKind kKinds[] = {
     {"suite", "suite", validate_suite, suite_schema},
     {"lock", "lock file", validate_lock, nullptr},
     {"capacity", "capacity plan", validate_capacity, capacity_plan_schema},
+    {"calibration", "calibration", validate_calibration, calibration_schema},
     {"platform", "platform", validate_platform, platform_json_schema},
     {"workload", "workload", validate_workload, workload_schema},
 };
@@ -122,6 +131,10 @@ std::string validate(const std::string& file, Warnings& warnings) {
   if (is_onnx_path(file)) {
     (void)build(WorkloadSource{read_onnx_workload(file)});
     return "ONNX file";
+  }
+  if (is_pipedream_path(file)) {
+    (void)build(WorkloadSource{read_pipedream(file)});
+    return "profile of PipeDream";
   }
   const Node document = read_document(file);
   const auto kind = std::ranges::find_if(
@@ -165,9 +178,10 @@ Command validate_command(CLI::App& program) {
   const auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* command = program.add_subcommand(
       "validate",
-      "Checks files of any of the formats, and ONNX; tells every error with its place.");
+      "Checks files of any of the formats, ONNX and graph.txt; tells every error with its place.");
   command->footer(
-      fmt::format("What a file is follows from its key: {}; NAME.onnx is an ONNX file.\n{}",
+      fmt::format("What a file is follows from its key: {}; NAME.onnx is an ONNX file, NAME.txt a "
+                  "profile of PipeDream.\n{}",
                   fmt::join(keys(), ", "), kExamples));
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")

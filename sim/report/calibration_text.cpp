@@ -1,0 +1,95 @@
+#include "report/calibration_text.hpp"
+
+#include "report/text_table.hpp"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+using Align = Column::Align;
+
+constexpr double kMillion = 1e6;
+
+std::string percent_of(std::int64_t millionths) {
+  return percent(static_cast<double>(millionths) / kMillion);
+}
+
+/// With its sign: too slow is above zero.
+std::string error_text(const MeasuredRow& row, Moment moment) {
+  const std::int64_t error = error_of(row, moment);
+  return (error > 0 ? "+" : "") + percent_of(error);
+}
+
+std::string coefficients_text(const Calibration& it, const Style& style) {
+  TextTable table({{"coefficient"}, {"before", Align::right}, {"fitted", Align::right}});
+  for (std::size_t i = 0; i < kOperatorClasses; ++i)
+    if (it.fitted.efficiency[i])
+      table.add({{"efficiency of " + to_text(static_cast<OperatorClass>(i))},
+                 {to_text(it.before.efficiency[i])},
+                 {to_text(it.after.efficiency[i])}});
+  table.add({{"launch overhead"},
+             {to_text(it.before.launch_overhead)},
+             {to_text(it.after.launch_overhead)}});
+  return table.text(style);
+}
+
+std::string rows_text(const Calibration& it, bool of_tests, const Style& style) {
+  TextTable table({{of_tests ? "judged by, not fitted to" : "fitted to"},
+                   {"part"},
+                   {"measured", Align::right},
+                   {"before", Align::right, 1},
+                   {"error", Align::right},
+                   {"fitted", Align::right},
+                   {"error", Align::right}});
+  for (const MeasuredRow& row : it.rows)
+    if (row.is_test == of_tests)
+      table.add({{row.name},
+                 {row.part.empty() ? "step" : row.part},
+                 {to_text(row.measured)},
+                 {to_text(row.before)},
+                 {error_text(row, Moment::before)},
+                 {to_text(row.after)},
+                 {error_text(row, Moment::after)}});
+  return table.is_empty() ? "" : "\n" + table.text(style);
+}
+
+std::string errors_text(const Calibration& it, const Style& style) {
+  TextTable table({{"size of the errors"},
+                   {"rows", Align::right},
+                   {"mean before", Align::right},
+                   {"95th percentile", Align::right},
+                   {"mean fitted", Align::right},
+                   {"95th percentile", Align::right}});
+  for (const bool of_tests : {false, true}) {
+    const ErrorSummary before = summary_of(it, of_tests, Moment::before);
+    const ErrorSummary after = summary_of(it, of_tests, Moment::after);
+    if (before.rows > 0)
+      table.add({{of_tests ? "judged by" : "fitted to"},
+                 {fmt::format("{}", before.rows)},
+                 {percent_of(before.mean)},
+                 {percent_of(before.p95)},
+                 {percent_of(after.mean)},
+                 {percent_of(after.p95)}});
+  }
+  return table.text(style);
+}
+
+}  // namespace
+
+std::string calibration_text(const Calibration& calibration, const Style& style) {
+  const CalibrationSpec& spec = calibration.spec;
+  std::string text =
+      style(Paint::bold, spec.name) +
+      fmt::format("   processor {} of {}\n", calibration.before.name, spec.platform.value);
+  if (!spec.about.empty()) text += wrapped(spec.about, kReportWidth, 0) + "\n";
+  text += "\n" + coefficients_text(calibration, style);
+  text += rows_text(calibration, false, style) + rows_text(calibration, true, style);
+  text += "\n" + errors_text(calibration, style);
+  if (summary_of(calibration, true, Moment::after).rows == 0)
+    text += style(Paint::warning, "  Nothing judges the fit: the file has no `test`.") + "\n";
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,118 @@
+#include "scenario/calibrated_platform.hpp"
+
+#include "platform/platform_file.hpp"
+#include "scenario/quoted_text.hpp"
+#include "scenario/search_path.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kPicosecondsPerNanosecond = 1'000;
+constexpr std::int64_t kNanosecondsPerMicrosecond = 1'000;
+
+/// Four decimals, without zeros at their end.
+std::string efficiency_text(Ratio efficiency) {
+  std::string text = fmt::format("{:.4f}", as_fraction(efficiency));
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::string overhead_text(Time overhead) {
+  const std::int64_t nanoseconds = overhead.count() / kPicosecondsPerNanosecond;
+  return fmt::format("{}.{:03} us", nanoseconds / kNanosecondsPerMicrosecond,
+                     nanoseconds % kNanosecondsPerMicrosecond);
+}
+
+std::string percent_text(std::int64_t millionths) {
+  constexpr std::int64_t kPerTenthOfAPercent = 1'000, kTenths = 10;
+  const std::int64_t tenths = (millionths + kPerTenthOfAPercent / 2) / kPerTenthOfAPercent;
+  return fmt::format("{}.{} %", tenths / kTenths, tenths % kTenths);
+}
+
+std::string summary_text(const ErrorSummary& errors) {
+  return fmt::format("{} {}, mean error {}, 95th percentile {}", errors.rows,
+                     errors.rows == 1 ? "row" : "rows", percent_text(errors.mean),
+                     percent_text(errors.p95));
+}
+
+std::string source_text(const Calibration& calibration) {
+  std::string text =
+      fmt::format("plimsoll calibrate, {}: least squares over {}", calibration.spec.name,
+                  summary_text(summary_of(calibration, false, Moment::after)));
+  const ErrorSummary tests = summary_of(calibration, true, Moment::after);
+  return text + (tests.rows == 0 ? "; judged by no others" : "; judged by " + summary_text(tests));
+}
+
+/// As the new file has to name it: by its name where that leads to the same file from there.
+std::string extended_name(const Calibration& calibration, const fs::path& folder,
+                          const fs::path& target) {
+  const std::string& name = calibration.spec.platform.value;
+  const auto here = SearchPath(folder).find(name, "platforms");
+  const auto there = SearchPath(target.parent_path()).find(name, "platforms");
+  std::error_code ignored;
+  if (!here || (there && fs::equivalent(*here, *there, ignored))) return name;
+  const fs::path absolute = fs::absolute(target).parent_path();
+  const fs::path path = fs::proximate(fs::absolute(*here), absolute, ignored);
+  return (path.has_parent_path() ? path : "." / path).string();
+}
+
+/// Checks that the text means what it should.
+void check(const std::string& text, const Calibration& calibration, const fs::path& target) {
+  Diagnostics diagnostics;
+  const Platform platform =
+      read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
+  const auto processor = platform.find_processor(calibration.after.name);
+  if (!diagnostics.has_errors() && processor &&
+      platform[*processor].efficiency == calibration.after.efficiency &&
+      platform[*processor].launch_overhead == calibration.after.launch_overhead)
+    return;
+  const Located<std::string>& named = calibration.spec.platform;
+  throw InputError({{Severity::error, named.where,
+                     fmt::format("processor `{}` does not stand in `{}` itself, whose numbers a "
+                                 "file that extends it could replace; expected the platform of a "
+                                 "single processor",
+                                 calibration.after.name, named.value),
+                     ""}});
+}
+
+}  // namespace
+
+std::string calibrated_platform(const Calibration& calibration, const fs::path& folder,
+                                const fs::path& target) {
+  std::vector<std::string> shares;
+  for (std::size_t i = 0; i < kOperatorClasses; ++i)
+    if (const auto& share = calibration.fitted.efficiency[i])
+      shares.push_back(
+          fmt::format("{}: {}", to_text(static_cast<OperatorClass>(i)), efficiency_text(*share)));
+  const CalibrationSpec& spec = calibration.spec;
+  const std::string& processor = calibration.after.name;
+  std::string text = fmt::format("platform: {}\n", spec.name);
+  if (!spec.about.empty()) text += fmt::format("about: {}\n", quoted(spec.about));
+  text += fmt::format("extends: {}\nprocessors:\n  {}:\n",
+                      quoted(extended_name(calibration, folder, target)), processor);
+  text += fmt::format("    efficiency:\n      {{{}}}\n", fmt::join(shares, ",\n       "));
+  text += fmt::format("    launch_overhead: {}\nprovenance:\n",
+                      overhead_text(calibration.fitted.launch_overhead));
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < kOperatorClasses; ++i)
+    if (calibration.fitted.efficiency[i])
+      paths.push_back("efficiency." + to_text(static_cast<OperatorClass>(i)));
+  paths.emplace_back("launch_overhead");
+  // Written once, then by its anchor.
+  std::string source = "&fit " + quoted(source_text(calibration));
+  for (const std::string& path : paths) {
+    text += fmt::format("  processors.{}.{}: {{quality: measured, source: {}}}\n", processor, path,
+                        source);
+    source = "*fit";
+  }
+  check(text, calibration, target);
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,108 @@
+#include "scenario/calibration_file.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+/// Each is built and timed.
+constexpr std::size_t kMaxMeasurements = 1000;
+
+/// By name, for the reader; ClassTimes is by class.
+struct NamedTimes {
+  std::optional<Time> matmul, convolution, attention, normalization, pooling, elementwise,
+      embedding, loss, optimizer, other;
+};
+
+Format<ClassTimes> class_times_format(const std::string& title) {
+  using T = NamedTimes;
+  static constexpr std::array<std::optional<Time> T::*, kOperatorClasses> kFields{
+      &T::matmul,      &T::convolution, &T::attention, &T::normalization, &T::pooling,
+      &T::elementwise, &T::embedding,   &T::loss,      &T::optimizer,     &T::other};
+  Record<T> record(title, "Times of classes of operators, each summed over its operators.");
+  for (std::size_t i = 0; i < kOperatorClasses; ++i)
+    record.optional(to_text(static_cast<OperatorClass>(i)), kFields[i], quantity<Time>(),
+                    "all operators of the class together");
+  return mapped<T, ClassTimes>(record.format(), [](const T& named) {
+    ClassTimes times;
+    for (std::size_t i = 0; i < kOperatorClasses; ++i) times[i] = named.*kFields[i];
+    return times;
+  });
+}
+
+bool is_zero(const std::optional<Time>& time) {
+  return time && *time == Time{};
+}
+
+bool gives_classes(const MeasurementSpec& it) {
+  const auto given = [](const ClassTimes& times) {
+    return std::ranges::any_of(times, [](const auto& time) { return time.has_value(); });
+  };
+  return given(it.forward) || given(it.backward);
+}
+
+void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnostics) {
+  const int ways = (it.step ? 1 : 0) + (it.throughput ? 1 : 0) + (it.profile ? 1 : 0) +
+                   (gives_classes(it) ? 1 : 0);
+  if (ways != 1)
+    diagnostics.error(node.where(),
+                      ways == 0
+                          ? "nothing was measured; expected `step`, `throughput`, `profile`, or "
+                            "times of classes in `forward` and `backward`"
+                          : "measured in several ways; expected one of `step`, `throughput`, "
+                            "`profile`, and times of classes in `forward` and `backward`");
+  if (is_zero(it.step) || std::ranges::any_of(it.forward, is_zero) ||
+      std::ranges::any_of(it.backward, is_zero))
+    diagnostics.error(node.where(), "a measured time of 0 s; an error against it has no size");
+  if (it.throughput && *it.throughput == SampleRate{})
+    diagnostics.error(node.where(), "a throughput of no samples/s is none");
+}
+
+Format<MeasurementSpec> measurement_format() {
+  using M = MeasurementSpec;
+  return Record<M>("measurement", "What was measured of a training step, or of parts of it.")
+      .where(&M::where)
+      .required("name", &M::name, text(), "for the report")
+      .required("workload", &M::workload, raw(), "a network, as in a scenario")
+      .optional("step", &M::step, quantity<Time>(), "of the whole step")
+      .optional("throughput", &M::throughput, quantity<SampleRate>(), "of whole steps in a row")
+      .optional("forward", &M::forward, class_times_format("forward"), "times by class")
+      .optional("backward", &M::backward, class_times_format("backward"), "times by class")
+      .optional("profile", &M::profile, located(text()),
+                "a profile of this network: its times, summed by class")
+      .optional("without", &M::without, list_of(located(text()), 0, kMaxMeasurements),
+                "layers that the times leave out")
+      .required("source", &M::source, text(), "who measured it, and how")
+      .check({"step", "throughput", "forward", "backward", "profile"}, check_measured)
+      .format();
+}
+
+Format<CalibrationSpec> calibration_format() {
+  using C = CalibrationSpec;
+  return Record<C>("calibration", "Measurements that a platform is fitted to and judged by.")
+      .where(&C::where)
+      .required("calibration", &C::name, name(), "its name, and that of the platform that it makes")
+      .optional("about", &C::about, text(), "what people should know")
+      .required("platform", &C::platform, located(text()), "a name or a path; the start of the fit")
+      .optional("on", &C::on, located(text()), "the processor; default: the only one")
+      .required("fit", &C::fit, list_of(measurement_format(), 1, kMaxMeasurements),
+                "what the coefficients are fitted to")
+      .optional("test", &C::test, list_of(measurement_format(), 0, kMaxMeasurements),
+                "what only judges them")
+      .format();
+}
+
+}  // namespace
+
+CalibrationSpec read_calibration(const Node& document) {
+  Diagnostics diagnostics;
+  auto spec = calibration_format().read(document, diagnostics);
+  diagnostics.throw_if_errors();
+  return std::move(*spec);
+}
+
+std::string calibration_schema() {
+  return json_schema(calibration_format().shape, "Plimsoll calibration");
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,61 @@
+/// The file of a calibration: what was measured, and which of it a platform is fitted to.
+///
+///   calibration: my-v100
+///   platform: v100-sxm2-16gb
+///   fit:
+///     - name: VGG-16
+///       workload: {model: vgg16, batch: 128}
+///       forward: {convolution: 198 ms, matmul: 3.6 ms}
+///       backward: {convolution: 399 ms, matmul: 5.9 ms}
+///       source: "layer by layer, with ..."
+///   test:
+///     - {name: ResNet-50, workload: {model: resnet50, batch: 256}, throughput: 367 samples/s,
+///     source: ...}
+///     - {name: mine, workload: {onnx: mine.onnx, batch: 8}, profile: mine.yaml, source: ...}
+///
+/// Which measurements are fitted and which only judge stands in the file, before anything is
+/// fitted. docs/accuracy.md tells the rest.
+#pragma once
+
+#include "base/format.hpp"
+#include "platform/platform.hpp"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// Summed over the operators of each class.
+using ClassTimes = std::array<std::optional<Time>, kOperatorClasses>;
+
+/// Either the step or parts of it: of classes, or as a profile has them.
+struct MeasurementSpec {
+  Location where;
+  std::string name;
+  Node workload;  ///< as in a scenario
+  std::optional<Time> step;
+  std::optional<SampleRate> throughput;
+  ClassTimes forward, backward;
+  std::optional<Located<std::string>> profile;
+  std::vector<Located<std::string>> without;  ///< layers that the times leave out
+  std::string source;
+};
+
+struct CalibrationSpec {
+  Location where;
+  std::string name;
+  std::string about;
+  Located<std::string> platform;
+  std::optional<Located<std::string>> on;  ///< default: the only processor
+  std::vector<MeasurementSpec> fit, test;
+};
+
+/// Reads one; what it names is read when it is fitted. Throws InputError with all that is wrong.
+[[nodiscard]] CalibrationSpec read_calibration(const Node& document);
+
+[[nodiscard]] std::string calibration_schema();
+
+}  // namespace plimsoll

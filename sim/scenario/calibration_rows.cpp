@@ -1,0 +1,242 @@
+#include "scenario/calibration_rows.hpp"
+
+#include "engine/wide.hpp"
+#include "scenario/scenario.hpp"
+#include "scenario/search_path.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+constexpr Signed128 kPicosecondsPerSecond = 1'000'000'000'000;
+constexpr Signed128 kNanosamples = 1'000'000'000;
+
+[[noreturn]] void refuse(const Location& where, const std::string& message,
+                         const std::string& hint = {}) {
+  throw InputError({{Severity::error, where, message, hint}});
+}
+
+/// Of a mini-batch at that rate, rounded down.
+Time step_time(const MeasurementSpec& spec, std::int64_t batch) {
+  const Signed128 time =
+      Signed128{batch} * kNanosamples * kPicosecondsPerSecond / spec.throughput->count();
+  if (time >= Time::unlimited().count()) throw QuantityOverflow();
+  return Time{static_cast<std::int64_t>(time)};
+}
+
+enum class Half : std::uint8_t { forward, backward };
+
+bool is_in(const Operator& op, Half half) {
+  if (op.phase == Phase::optimizer) return false;
+  return (op.phase == Phase::forward) == (half == Half::forward);
+}
+
+/// Sums the times of a profile by class.
+ClassTimes times_of(const ProfileSpec& profile, Half half) {
+  ClassTimes times;
+  for (const RecordedOperator& op : profile.operators) {
+    if (half == Half::backward && !op.backward) continue;
+    std::optional<Time>& sum = times[static_cast<std::size_t>(op.operator_class)];
+    sum = sum.value_or(Time{}) + (half == Half::forward ? op.forward : *op.backward).time;
+  }
+  return times;
+}
+
+class Reader {
+ public:
+  Reader(const CalibrationSpec& spec, const std::filesystem::path& folder)
+      : spec_(spec), folder_(folder), search_(folder) {}
+
+  MeasurementSet run() {
+    platform_ = search_.read(spec_.platform.value, "platforms", spec_.platform.where);
+    for (const auto* list : {&spec_.fit, &spec_.test})
+      for (const MeasurementSpec& it : *list) guarded([&] { add(it, list == &spec_.test); });
+    if (!errors_.empty()) throw InputError(std::move(errors_));
+    note_read(spec_.platform.value, "platforms");
+    return std::move(set_);
+  }
+
+ private:
+  /// What several measurements find wrong with the platform is said once.
+  void guarded(auto part) {
+    try {
+      part();
+    } catch (const InputError& error) {
+      for (const Diagnostic& it : error.diagnostics())
+        if (std::ranges::find(errors_, it) == errors_.end()) errors_.push_back(it);
+    }
+  }
+
+  void add(const MeasurementSpec& it, bool is_test) {
+    Scenario scenario = scenario_of(it);
+    check(it, scenario);
+    set_.platform = std::move(scenario.platform);
+    set_.processor = processor();
+    note_workload(it.workload);
+    Measurement measurement{&it, is_test, {}, {}};
+    try {
+      measurement.workload = build(scenario.workload, scenario.workload_options);
+      check_left_out(measurement);
+      add_parts(measurement);
+    } catch (const QuantityOverflow&) {
+      refuse(it.where,
+             fmt::format("the numbers of measurement `{}` leave the range of 106 days", it.name));
+    }
+    set_.measurements.push_back(std::move(measurement));
+  }
+
+  void note_read(const std::string& name, const std::string& kind) {
+    if (auto path = search_.find(name, kind)) set_.read.push_back(std::move(*path));
+  }
+
+  void note_workload(const Node& workload) {
+    if (workload.is_scalar()) note_read(workload.scalar(), "workloads");
+    if (const Node* model = workload.find("model")) note_read(model->scalar(), "workloads");
+    if (const Node* onnx = workload.find("onnx")) set_.read.push_back(folder_ / onnx->scalar());
+  }
+
+  [[nodiscard]] Scenario scenario_of(const MeasurementSpec& it) const {
+    Diagnostics diagnostics;
+    Node document = parse_value("{scenario: calibration, policy: none}", it.where.origin);
+    document.set("platform", platform_, diagnostics);
+    document.set("workload", it.workload, diagnostics);
+    diagnostics.throw_if_errors();
+    return read_scenario(document, folder_);
+  }
+
+  /// Times that are given have no coefficients.
+  static void check(const MeasurementSpec& it, const Scenario& scenario) {
+    if (!std::holds_alternative<LayersSpec>(scenario.workload) &&
+        !std::holds_alternative<OnnxSpec>(scenario.workload))
+      refuse(it.workload.where(),
+             fmt::format("workload `{}` has times of its own, which no coefficient changes; "
+                         "expected a network of layers, or an ONNX file",
+                         scenario.workload_name));
+    if (scenario.workload_options.accumulate)
+      refuse(it.workload.where(), "expected no `accumulate`: measured is one microbatch");
+  }
+
+  [[nodiscard]] ProcessorId processor() const {
+    const auto& processors = set_.platform.processors;
+    if (spec_.on) {
+      if (const auto found = set_.platform.find_processor(spec_.on->value)) return *found;
+      std::vector<std::string> names;
+      for (const Processor& it : processors) names.push_back(it.name);
+      refuse(spec_.on->where, fmt::format("the platform has no processor `{}`", spec_.on->value),
+             did_you_mean(spec_.on->value, names));
+    }
+    if (processors.size() != 1)
+      refuse(spec_.platform.where,
+             fmt::format("platform `{}` has {} processors; expected `on`, which names one",
+                         spec_.platform.value, processors.size()));
+    return ProcessorId{0};
+  }
+
+  /// Operators are named after their layer: "conv2d_1.forward".
+  static bool is_of_layer(const Operator& op, const std::string& layer) {
+    return op.name.starts_with(layer) && op.name.substr(layer.size()).starts_with('.');
+  }
+
+  static bool is_left_out(const Measurement& measurement, const Operator& op) {
+    return std::ranges::any_of(measurement.spec->without, [&](const Located<std::string>& layer) {
+      return is_of_layer(op, layer.value);
+    });
+  }
+
+  static void check_left_out(const Measurement& measurement) {
+    const Workload& workload = measurement.workload;
+    for (const Located<std::string>& layer : measurement.spec->without) {
+      if (std::ranges::any_of(workload.operators,
+                              [&](const Operator& op) { return is_of_layer(op, layer.value); }))
+        continue;
+      std::vector<std::string> layers;
+      for (std::size_t op = 0; op < workload.forwards; ++op)
+        layers.push_back(
+            workload.operators[op].name.substr(0, workload.operators[op].name.rfind('.')));
+      refuse(layer.where,
+             fmt::format("workload `{}` has no layer `{}`", workload.name, layer.value),
+             did_you_mean(layer.value, layers));
+    }
+  }
+
+  /// Those of which `wanted` is true, without the layers that the times leave out.
+  static std::vector<OperatorId> operators_of(const Measurement& measurement, auto wanted) {
+    std::vector<OperatorId> operators;
+    for (std::size_t i = 0; i < measurement.workload.operators.size(); ++i) {
+      const Operator& op = measurement.workload.operators[i];
+      if (wanted(op) && !is_left_out(measurement, op))
+        operators.push_back(static_cast<OperatorId>(i));
+    }
+    return operators;
+  }
+
+  void add_parts(Measurement& measurement) {
+    const MeasurementSpec& it = *measurement.spec;
+    if (it.profile) return add_profile(measurement, *it.profile);
+    if (it.step || it.throughput) {
+      measurement.parts.push_back(
+          {"", it.step ? *it.step : step_time(it, measurement.workload.batch),
+           operators_of(measurement, [](const Operator&) { return true; })});
+      return;
+    }
+    add_half(measurement, Half::forward, it.forward, true);
+    add_half(measurement, Half::backward, it.backward, true);
+  }
+
+  void add_profile(Measurement& measurement, const Located<std::string>& named) {
+    const Node document = search_.read(named.value, "workloads", named.where);
+    const WorkloadSource source = read_workload(document);
+    const auto* profile = std::get_if<ProfileSpec>(&source);
+    if (profile == nullptr) refuse(named.where, fmt::format("`{}` is no profile", named.value));
+    if (profile->batch.value_or(1) != measurement.workload.batch)
+      refuse(named.where,
+             fmt::format("profile `{}` was recorded with {} samples, and the workload "
+                         "beside it has {}",
+                         named.value, profile->batch.value_or(1), measurement.workload.batch));
+    note_read(named.value, "workloads");
+    for (const Half half : {Half::forward, Half::backward})
+      add_half(measurement, half, times_of(*profile, half), false);
+    if (measurement.parts.empty())
+      refuse(named.where, fmt::format("profile `{}` times no class of operators that the workload "
+                                      "beside it has",
+                                      named.value));
+  }
+
+  static void add_half(Measurement& measurement, Half half, const ClassTimes& times,
+                       bool must_exist) {
+    for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+      if (!times[i] || *times[i] == Time{}) continue;
+      const auto of_class = static_cast<OperatorClass>(i);
+      MeasuredPart part{(half == Half::forward ? "forward " : "backward ") + to_text(of_class),
+                        *times[i], operators_of(measurement, [&](const Operator& op) {
+                          return op.operator_class == of_class && is_in(op, half);
+                        })};
+      if (!part.operators.empty()) {
+        measurement.parts.push_back(std::move(part));
+      } else if (must_exist) {
+        refuse(measurement.spec->where,
+               fmt::format("the {} of workload `{}` has no operator of the class `{}`",
+                           half == Half::forward ? "forward" : "backward",
+                           measurement.workload.name, to_text(of_class)));
+      }
+    }
+  }
+
+  const CalibrationSpec& spec_;
+  const std::filesystem::path folder_;
+  const SearchPath search_;
+  Node platform_;
+  std::vector<Diagnostic> errors_;
+  MeasurementSet set_;
+};
+
+}  // namespace
+
+MeasurementSet read_measurements(const CalibrationSpec& spec, const std::filesystem::path& folder) {
+  return Reader(spec, folder).run();
+}
+
+}  // namespace plimsoll

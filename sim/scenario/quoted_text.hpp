@@ -1,0 +1,11 @@
+/// Texts of others in files that the program writes.
+#pragma once
+
+#include <string>
+
+namespace plimsoll {
+
+/// In double quotes, as YAML and JSON both have it; bytes that are no UTF-8 are replaced.
+[[nodiscard]] std::string quoted(const std::string& text);
+
+}  // namespace plimsoll

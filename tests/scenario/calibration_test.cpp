@@ -1,0 +1,250 @@
+// Calibration through its file: what is fitted, what judges, what is refused, what is written.
+#include "report/calibration_json.hpp"
+#include "report/calibration_text.hpp"
+#include "scenario/calibrated_platform.hpp"
+#include "scenario/search_path.hpp"
+#include "support/oracles.hpp"
+#include "support/temporary_folder.hpp"
+
+#include <map>
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+using Catch::Matchers::Contains;
+using test::json;
+
+/// One linear layer of 4 x 8 without bias, 1,000 samples, on a platform with 64 kFLOP/s: 2 * 4 * 8
+/// FLOP a sample are 1 s at full efficiency, the gradient of the weight (the input has none)
+/// another.
+constexpr const char* kPlatform =
+    "platform: board\nmemories: {ram: {capacity: 1 GiB}}\n"
+    "processors: {cpu: {memory: ram, compute: {fp32: 64 kFLOP/s}}}\n";
+constexpr const char* kWorkload =
+    "{workload: one, batch: 1000, input: [4], loss: none, layers: [{linear: {features: 8, bias: "
+    "false}}]}";
+
+class Files {
+ public:
+  Files() { write("board.yaml", kPlatform); }
+
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_.path() / name) << text;
+  }
+
+  [[nodiscard]] Calibration calibrated(const std::string& text) const {
+    return calibrate(read_calibration(parse_document(text, "fit.yaml")), folder_.path());
+  }
+
+  [[nodiscard]] std::string error_of(const std::string& text) const {
+    try {
+      (void)calibrated(text);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return {};
+  }
+
+  [[nodiscard]] const std::filesystem::path& path() const { return folder_.path(); }
+
+ private:
+  test::TemporaryFolder folder_;
+};
+
+std::string document(const std::string& fit, const std::string& test = "",
+                     const std::string& platform = "board") {
+  return "calibration: fitted\nplatform: " + platform + "\nfit:\n" + fit +
+         (test.empty() ? "" : "test:\n" + test);
+}
+
+std::string measured(const std::string& what, const std::string& workload = kWorkload) {
+  return "  - {name: it, source: a clock, workload: " + workload + ", " + what + "}\n";
+}
+
+}  // namespace
+
+TEST_CASE("a calibration finds the efficiency between two measured times") {
+  // 2 s and 1.5 s instead of 1 s at full efficiency. With x = 1 / efficiency the least of
+  // (x / 2 - 1)^2 + (x / 1.5 - 1)^2 is at (1 / 2 + 1 / 1.5) / (1 / 4 + 1 / 2.25) = 1.68; the pull
+  // to x = 1 takes 1e-5 of it. 1 / 1.68 is 59.52 %, and 59.52 % of 64 kFLOP/s are 38,092 FLOP/s:
+  // 64,000 FLOP take 1.680143 s. The overhead of one operator would have to be seconds to matter.
+  const Files files;
+  const Calibration it = files.calibrated(
+      document(measured("forward: {matmul: 2 s}") + measured("forward: {matmul: 1500 ms}"),
+               measured("step: 4 s")));
+  const json result = json::parse(calibration_json(it));
+  REQUIRE(result.at("coefficients").size() == 2);
+  CHECK(result.at("coefficients").at(0) ==
+        json({{"name", "efficiency.matmul"}, {"before", 1.0}, {"fitted", 0.5952}}));
+  CHECK(result.at("coefficients").at(1).at("fitted") == 0.0);
+  REQUIRE(result.at("rows").size() == 3);
+  const json& fit = result.at("rows").at(0);
+  CHECK(fit.at("use") == "fit");
+  CHECK(fit.at("part") == "forward matmul");
+  CHECK(fit.at("before_s") == 1.0);
+  CHECK(fit.at("error_before") == -0.5);
+  CHECK(fit.at("fitted_s").get<double>() == Approx(1.680143).epsilon(1e-6));
+  CHECK(fit.at("error") == -0.159929);
+  CHECK(result.at("rows").at(1).at("error") == 0.120095);
+  // The step is a forward and a backward alike.
+  const json& step = result.at("rows").at(2);
+  CHECK(step.at("use") == "test");
+  CHECK_FALSE(step.contains("part"));
+  CHECK(step.at("before_s") == 2.0);
+  CHECK(step.at("error") == -0.159929);
+  // Of the errors 0.5 and 0.333333, and 0.159929 and 0.120095; the 95th percentile of two is the
+  // greater.
+  CHECK(result.at("errors").at("fit") == json({{"rows", 2},
+                                               {"mean_before", 0.416667},
+                                               {"p95_before", 0.5},
+                                               {"mean", 0.140012},
+                                               {"p95", 0.159929}}));
+  CHECK(result.at("errors").at("test").at("rows") == 1);
+}
+
+TEST_CASE("a calibration leaves a platform that is right as it is") {
+  // Measured is what the platform says: nothing pulls, and every error is 0.
+  Files files;
+  files.write("right.yaml",
+              "extends: board\nplatform: right\nprocessors: {cpu: {efficiency: {matmul: 0.25}, "
+              "launch_overhead: 3 us}}\n");
+  const Calibration it = files.calibrated(document(measured("step: 8000006 us"), "", "right"));
+  CHECK(it.fitted.efficiency[0] == Ratio{250'000'000});
+  CHECK(it.fitted.launch_overhead == Time{3'000'000});
+  CHECK(summary_of(it, false, Moment::after).p95 == 0);
+  CHECK_THAT(calibration_text(it, {}), Contains("Nothing judges the fit"));
+}
+
+TEST_CASE("a class that takes less than a hundredth of every fitted time is not touched") {
+  // 6,400 FLOP of a product and 8 of a ReLU a sample, each way; with 64 and 8 it is a ninth.
+  const Files files;
+  for (const auto& [inputs, coefficients] : {std::pair(400, 2), std::pair(4, 3)}) {
+    const std::string workload = fmt::format(
+        "{{workload: net, batch: 1000, input: [{}], loss: none, layers: [{{linear: {{features: 8, "
+        "bias: false}}}}, relu]}}",
+        inputs);
+    const Calibration it = files.calibrated(document(measured("step: 400 s", workload)));
+    CAPTURE(inputs);
+    CHECK(json::parse(calibration_json(it)).at("coefficients").size() ==
+          static_cast<std::size_t>(coefficients));
+    CHECK(it.fitted.efficiency[static_cast<std::size_t>(OperatorClass::elementwise)].has_value() ==
+          (coefficients == 3));
+  }
+}
+
+TEST_CASE("a throughput is that of steps in a row, and layers can be left out") {
+  const Files files;
+  // 4,000 samples at 2,000 samples/s are 2 s; 64 FLOP a sample each way take 8 s before.
+  const std::string four =
+      "{workload: two, input: [4], loss: none, batch: 4000, layers: [{linear: {features: 8, bias: "
+      "false, name: first}}, {linear: {features: 8, bias: false, name: last}}]}";
+  const Calibration it = files.calibrated(document(measured("throughput: 2000 samples/s", four) +
+                                                   measured("step: 1 s, without: [last]", four)));
+  REQUIRE(it.rows.size() == 2);
+  CHECK(it.rows[0].measured == Time{2'000'000'000'000});
+  CHECK(it.rows[1].before == Time{8'000'000'000'000});
+  // The other: forward 2 x 8 x 8 FLOP a sample are 8 s, and as much for each of its two gradients.
+  CHECK(it.rows[0].before - it.rows[1].before == Time{24'000'000'000'000});
+}
+
+TEST_CASE("a profile is a row for each class of its forward, and of its backward") {
+  Files files;
+  const std::string folder = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/";
+  files.write("cpu.yaml",
+              "platform: cpu\nmemories: {ram: {capacity: 1 GiB, bandwidth: 10 GB/s}}\n"
+              "processors: {cpu: {memory: ram, compute: {fp32: 100 GFLOP/s}}}\n");
+  const std::string fit =
+      "  - {name: r, source: own, workload: {model: resnet18, batch: 8}, "
+      "profile: " +
+      folder + "resnet18_profile.yaml}\n";
+  const Calibration it = files.calibrated(document(fit, "", "cpu"));
+  // By hand of the file: "time: N ns" after "forward: {" and "backward: {", by class.
+  std::map<std::string, std::int64_t> sums;
+  std::ifstream file(folder + "resnet18_profile.yaml");
+  std::string of_class;
+  for (std::string line; std::getline(file, line);) {
+    if (const auto at = line.find("class: "); at != std::string::npos)
+      of_class = line.substr(at + 7);
+    for (const char* half : {"forward", "backward"})
+      if (const auto at = line.find(std::string(half) + ": {time: "); at != std::string::npos)
+        sums[std::string(half) + " " + of_class] +=
+            std::stoll(line.substr(at + std::string(half).size() + 9));
+  }
+  REQUIRE(it.rows.size() == sums.size());
+  for (const MeasuredRow& row : it.rows) {
+    CAPTURE(row.part);
+    CHECK(row.measured == Time{1000} * sums.at(row.part));
+  }
+  // A one-core machine: convolutions are most of the step, and come out near what was measured.
+  CHECK(summary_of(it, false, Moment::after).mean < summary_of(it, false, Moment::before).mean);
+  CHECK_THAT(files.error_of(document("  - {name: r, source: own, workload: {model: resnet18, "
+                                     "batch: 4}, profile: " +
+                                         folder + "resnet18_profile.yaml}\n",
+                                     "", "cpu")),
+             Contains("was recorded with 8 samples, and the workload beside it has 4"));
+}
+
+TEST_CASE("the platform of a calibration has what was fitted, with its residual") {
+  const Files files;
+  const Calibration it =
+      files.calibrated(document(measured("forward: {matmul: 2 s}"), measured("step: 5 s")));
+  const auto target = files.path() / "new.yaml";
+  const std::string text = calibrated_platform(it, files.path(), target);
+  Diagnostics diagnostics;
+  const Platform platform =
+      read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
+  diagnostics.throw_if_errors();
+  CHECK(platform.name == "fitted");
+  CHECK(platform.processors[0].efficiency[0] == Ratio{500'000'000});
+  CHECK(platform.processors[0].efficiency[1] == kWhole);
+  REQUIRE(platform.provenance.size() == 2);
+  for (const Provenance& entry : platform.provenance) {
+    CHECK(entry.quality == Quality::measured);
+    CHECK(entry.source ==
+          "plimsoll calibrate, fitted: least squares over 1 row, mean error 0.0 %, 95th percentile "
+          "0.0 %; judged by 1 row, mean error 20.0 %, 95th percentile 20.0 %");
+  }
+  // From another folder the name leads nowhere, and the path does.
+  const auto elsewhere = files.path() / "sub" / "new.yaml";
+  CHECK_THAT(calibrated_platform(it, files.path(), elsewhere),
+             Contains("extends: \"../board.yaml\""));
+}
+
+TEST_CASE("what a calibration cannot fit it refuses, and says where") {
+  Files files;
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, throughput: 1 samples/s"))),
+             Contains("fit.yaml:4:5: error: measured in several ways"));
+  CHECK_THAT(files.error_of(document(measured("forward: {}"))), Contains("nothing was measured"));
+  CHECK_THAT(files.error_of(document(measured("step: 0 s"))), Contains("a measured time of 0 s"));
+  CHECK_THAT(files.error_of(document(measured("forward: {convolutoin: 1 s}"))),
+             Contains("did you mean `convolution`?"));
+  CHECK_THAT(files.error_of(document(measured("forward: {convolution: 1 s}"))),
+             Contains("the forward of workload `one` has no operator of the class `convolution`"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, without: [linaer_1]"))),
+             Contains("has no layer `linaer_1`; did you mean `linear_1`?"));
+  CHECK_THAT(files.error_of(document(measured("profile: none.yaml"))),
+             Contains("there is no file"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s"), "", "bord")),
+             Contains("fit.yaml:2:11: error: there is no platform `bord`; did you mean `board`?"));
+  CHECK_THAT(files.error_of(document(measured(
+                 "step: 1 s",
+                 "{workload: c, chain: [{name: s, forward: 1 s, backward: 1 s, saved: 1 B}]}"))),
+             Contains("workload `c` has times of its own"));
+  CHECK_THAT(files.error_of("calibration: c\nplatform: board\nfit: []\n"), Contains("fit"));
+  CHECK_THAT(files.error_of(document(measured(
+                 "step: 1 s",
+                 "{workload: big, batch: 1000000000, input: [1000], loss: none, layers: [{linear: "
+                 "{features: 1000, bias: false}}]}"))),
+             Contains("takes longer on processor `cpu`"));
+  files.write("two.yaml", "extends: board\nplatform: two\ncluster: {count: 2}\n");
+  CHECK_THAT(files.error_of(document(measured("step: 1 s"), "", "two")),
+             Contains("has 2 processors; expected `on`"));
+  const std::string on = "on: cpu1\n" + document(measured("step: 1 s"), "", "two");
+  CHECK_THROWS_WITH(
+      calibrated_platform(files.calibrated(on), files.path(), files.path() / "x.yaml"),
+      Contains("processor `cpu1` does not stand in `two` itself"));
+}
+
+}  // namespace plimsoll

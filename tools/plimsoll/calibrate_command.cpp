@@ -1,0 +1,80 @@
+#include "base/whole_file.hpp"
+#include "commands.hpp"
+#include "output.hpp"
+#include "report/calibration_json.hpp"
+#include "report/calibration_text.hpp"
+#include "scenario/calibrated_platform.hpp"
+#include "scenario/calibration.hpp"
+
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr const char* kExamples =
+    "What is fitted and what only judges stands in the file, under `fit` and `test`.\n"
+    "Examples:\n"
+    "  plimsoll calibrate scenarios/calibration/v100-sxm2-16gb-fp32.yaml\n"
+    "  plimsoll calibrate my-gpu.yaml --out my-gpu-calibrated.yaml --json -\n"
+    "Exit codes: 0 it was fitted; 2 bad input.";
+
+struct CalibrateArguments {
+  std::string calibration, out, json;
+  bool no_color = false;
+};
+
+void check_files(const CalibrateArguments& arguments, const Calibration& calibration) {
+  std::vector<NamedFile> read{{"CALIBRATION", arguments.calibration}};
+  for (const std::filesystem::path& path : calibration.read)
+    read.push_back({"what CALIBRATION names", path.string()});
+  check_distinct_files({{"--out", arguments.out}, {"--json", arguments.json}}, read);
+}
+
+int run(const CalibrateArguments& arguments) {
+  if (arguments.out == "-")
+    refuse("--out", "found `-`; expected the name of a file, such as `my-gpu-calibrated.yaml`");
+  const std::filesystem::path path = arguments.calibration;
+  const Calibration calibration =
+      calibrate(read_calibration(read_document(path)), path.parent_path());
+  check_files(arguments, calibration);
+  if (!arguments.out.empty())
+    write_whole_file(arguments.out,
+                     calibrated_platform(calibration, path.parent_path(), arguments.out));
+  if (arguments.json == "-") {
+    print(calibration_json(calibration));
+    return kExitFine;
+  }
+  if (!arguments.json.empty()) write_whole_file(arguments.json, calibration_json(calibration));
+  print(calibration_text(calibration, style_of_output(arguments.no_color)));
+  return kExitFine;
+}
+
+}  // namespace
+
+Command calibrate_command(CLI::App& program) {
+  const auto arguments = std::make_shared<CalibrateArguments>();
+  CLI::App* command = program.add_subcommand(
+      "calibrate", "Fits a platform to measured times, and judges it by others.");
+  command->footer(kExamples);
+  command
+      ->add_option("CALIBRATION", arguments->calibration,
+                   "a platform, what was measured, and which of it judges")
+      ->required();
+  command
+      ->add_option("--out", arguments->out,
+                   "write the platform that extends it with what was fitted")
+      ->type_name("FILE")
+      ->check(expect_file_name);
+  command
+      ->add_option("--json", arguments->json,
+                   "write coefficients, rows and errors as JSON; `-` is standard output")
+      ->type_name("FILE");
+  command->add_flag("--no-color", arguments->no_color,
+                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  return {command, [arguments] { return run(*arguments); }};
+}
+
+}  // namespace plimsoll
