@@ -18,7 +18,8 @@ constexpr std::uint32_t kTick = 0xFFFFFFFF;
 /// With kWakeBit and without kJoinBit: a memory in which a waiting allocation fits now.
 constexpr std::uint32_t kWakeBit = 0x40000000;
 
-PowerMeter make_meter(const Platform& platform) {
+/// Components that mirrors do not play draw their extra power with the ones that are played.
+PowerMeter make_meter(const Plan& plan, const Platform& platform) {
   std::vector<Power> extra;
   Power base;
   const auto add = [&](const std::optional<PowerStates>& power) {
@@ -28,6 +29,13 @@ PowerMeter make_meter(const Platform& platform) {
   for (const Processor& processor : platform.processors) add(processor.power);
   for (const Memory& memory : platform.memories) add(memory.power);
   for (const Link& link : platform.links) add(link.power);
+  const auto memory_of = [&](ProcessorId processor) {
+    return platform.processors.size() + index(platform[processor].memory);
+  };
+  for (const Mirror& mirror : plan.mirrors) {
+    extra[index(mirror.like)] += extra[index(mirror.processor)];
+    extra[memory_of(mirror.like)] += extra[memory_of(mirror.processor)];
+  }
   return {std::move(extra), base};
 }
 
@@ -70,7 +78,7 @@ Machine::Machine(const Program& program)
     blocks_.resize(plan_.buffers.size());
     workspaces_.resize(program.lanes.size());
   }
-  if (platform_.has_energy()) meter_.emplace(make_meter(platform_));
+  if (platform_.has_energy()) meter_.emplace(make_meter(plan_, platform_));
   paths_.resize(program.lanes.size());
   for (std::size_t l = 0; l < program.lanes.size(); ++l) {
     const ChannelRoute& route = program.lanes[l].route;
@@ -195,19 +203,19 @@ void Machine::wake(std::vector<std::uint32_t>& waiting) {
 
 void Machine::try_start(std::uint32_t step) {
   const ProgramStep& it = program_.steps[step];
-  const bool is_copy = it.kind == StepKind::copy;
-  if (is_copy && !ports_free(step)) return;
+  const bool moves = is_move(it.kind);
+  if (moves && !ports_free(step)) return;
   if (!allocate(step)) {
     execution_.waited_for_memory = true;
     memories_[program_.memory(step)].waiting.push_back(step);
     // The ports that it did not take may serve another copy.
-    if (is_copy)
+    if (moves)
       for (const PortId port : program_.lanes[it.lane].route.exclusive) wake(ports_[port].waiting);
     return;
   }
   execution_.start[step] = now_;
-  if (is_copy)
-    begin_copy(step);
+  if (moves)
+    begin_move(step);
   else
     begin_compute(step);
   for (std::uint32_t e = it.start_edges; e < it.end_edges; ++e) clear(program_.edges[e], step);
@@ -241,7 +249,7 @@ bool Machine::allocate(std::uint32_t step) {
 bool Machine::allocate_blocks(std::uint32_t step, MemoryState& memory) {
   const ProgramStep& it = program_.steps[step];
   if (!memory.is_within_limit(program_.demand(step))) return false;
-  const bool works = it.kind != StepKind::copy;
+  const bool works = !is_move(it.kind);
   const std::span written = program_.writes(step);
   asked_.clear();
   for (const BufferId buffer : written) asked_.push_back({.requested = program_.bytes(buffer)});
@@ -299,10 +307,10 @@ void Machine::charge_stall(const LaneState& lane, ProcessorRecord& record) const
   const Time cleared = std::max(lane.cleared_at, lane.idle_since);
   Time existed = cleared;
   const ProgramStep& last = program_.steps[lane.cleared_by];
-  if (last.kind == StepKind::copy) {
+  if (is_move(last.kind)) {
     // What another copy brought to the source existed all along.
     const std::uint32_t maker = last.source_maker;
-    const bool by_operator = maker != kNone && program_.steps[maker].kind != StepKind::copy;
+    const bool by_operator = maker != kNone && !is_move(program_.steps[maker].kind);
     existed =
         by_operator ? std::clamp(execution_.end[maker], lane.idle_since, cleared) : lane.idle_since;
   }
@@ -325,13 +333,13 @@ void Machine::charge_last_waits(const std::vector<LastWait>& waits) {
   }
 }
 
-void Machine::begin_copy(std::uint32_t step) {
+void Machine::begin_move(std::uint32_t step) {
   const ProgramStep& it = program_.steps[step];
   const ProgramLane& lane = program_.lanes[it.lane];
   for (const PortId port : lane.route.exclusive) ports_[port].busy = true;
   if (meter_) {
     meter_->begin(memory_component(index(lane.from)), now_);
-    meter_->begin(memory_component(index(lane.to)), now_);
+    meter_->begin(memory_component(index(lane.written)), now_);
   }
   if (!lane.route.is_fair) begin_carrying(lane);
   if (!drains_.empty()) begin_drain(step);
@@ -366,8 +374,8 @@ void Machine::complete(std::uint32_t step) {
   const ProgramStep& it = program_.steps[step];
   execution_.end[step] = now_;
   --unfinished_;
-  if (it.kind == StepKind::copy)
-    end_copy(step);
+  if (is_move(it.kind))
+    end_move(step);
   else
     end_compute(step);
   const std::uint32_t last = program_.steps[step + 1].start_edges;
@@ -400,7 +408,7 @@ void Machine::end_compute(std::uint32_t step) {
   if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
 }
 
-void Machine::end_copy(std::uint32_t step) {
+void Machine::end_move(std::uint32_t step) {
   const ProgramStep& it = program_.steps[step];
   const ProgramLane& lane = program_.lanes[it.lane];
   for (const PortId port : lane.route.exclusive) {
@@ -413,11 +421,12 @@ void Machine::end_copy(std::uint32_t step) {
   const bool flowed = !lane.route.shared.empty() && moved > Bytes{};
   if (!lane.route.is_fair || flowed) end_carrying(lane);
   memories_[index(lane.from)].record.bytes_read += moved;
-  memories_[index(lane.to)].record.bytes_written += moved;
+  memories_[index(lane.written)].record.bytes_written += moved;
   if (meter_) {
     meter_->end(memory_component(index(lane.from)), now_);
-    meter_->end(memory_component(index(lane.to)), now_);
+    meter_->end(memory_component(index(lane.written)), now_);
   }
+  if (it.kind == StepKind::reduce) return;
   // What was in flight has arrived.
   const Tensor& tensor = program_.tensor(program_.writes(step).front());
   auto& live = memories_[lane.memory].live;
@@ -559,6 +568,13 @@ Execution Machine::finish(RunStatus status) {
     for (std::size_t l = 0; l < platform_.links.size(); ++l)
       execution_.link_busy[l] = meter_->busy(link_component(l), now_);
     execution_.peak_power = meter_->peak();
+  }
+  for (const Mirror& mirror : plan_.mirrors) {
+    const std::uint32_t p = index(mirror.processor), like = index(mirror.like);
+    execution_.processors[p] = execution_.processors[like];
+    execution_.processor_operator_energy[p] = execution_.processor_operator_energy[like];
+    execution_.memories[index(platform_.processors[p].memory)] =
+        execution_.memories[index(platform_.processors[like].memory)];
   }
   if (status == RunStatus::ok) execution_.period = period_of(program_, execution_);
   return std::move(execution_);

@@ -53,11 +53,13 @@ class Lowering {
       if (lowered.is_channel) {
         lowered.from = lane.from;
         lowered.to = lane.to;
-        lowered.memory = index(lane.to);
+        lowered.written = lane.image ? lane.from : lane.to;
+        lowered.memory = index(lowered.written);
         lowered.block = std::max(platform_[lane.from].block, platform_[lane.to].block);
         const Route& route = *topology_.route(lane.from, lane.to);
         lowered.hops = route.hops;
         lowered.route = lower_route(route);
+        if (lane.image) add_way_in(*topology_.route(*lane.image, lane.from), lowered);
       }
       program_.lanes.push_back(std::move(lowered));
     }
@@ -82,6 +84,13 @@ class Lowering {
       lowered.slower.clear();
     }
     return lowered;
+  }
+
+  /// What comes in from the image moves at the same times as what goes out.
+  void add_way_in(const Route& route, ProgramLane& lowered) const {
+    lowered.hops.insert(lowered.hops.end(), route.hops.begin(), route.hops.end());
+    const std::vector<PortId> held = lower_route(route).exclusive;
+    lowered.route.exclusive.insert(lowered.route.exclusive.end(), held.begin(), held.end());
   }
 
   const std::vector<Time>& times_on(ProcessorId processor) {
@@ -112,8 +121,8 @@ class Lowering {
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
       ProgramStep lowered{.lane = index(step.lane), .kind = step.kind};
-      if (step.kind == StepKind::copy)
-        lower_copy(s, lowered);
+      if (is_move(step.kind))
+        lower_move(s, lowered);
       else
         lowered.duration =
             step.duration ? *step.duration : times_on(plan_[step.lane].processor)[index(step.op)];
@@ -126,14 +135,15 @@ class Lowering {
     program_.steps.emplace_back();
   }
 
-  void lower_copy(std::uint32_t s, ProgramStep& lowered) const {
+  void lower_move(std::uint32_t s, ProgramStep& lowered) const {
     const Step& step = plan_.steps[s];
     const ChannelRoute& route = program_.lanes[lowered.lane].route;
     const Lane& lane = plan_[step.lane];
-    lowered.source_maker = index(readers_.producer(plan_.list(step.reads).front()));
+    if (step.kind == StepKind::copy)
+      lowered.source_maker = index(readers_.producer(plan_.list(step.reads).front()));
     if (lane.from == lane.to) return;  // a hand-over costs nothing
     lowered.duration = route.latency;
-    const Bytes bytes = program_.bytes(plan_.list(step.writes).front());
+    const Bytes bytes = moved_bytes(plan_, step, workload_);
     if (const Bytes erase = platform_[lane.to].erase_block; erase > Bytes{})
       lowered.duration += platform_[lane.to].erase_time * blocks(bytes, erase);
     if (route.shared.empty())
@@ -283,7 +293,7 @@ class Lowering {
 Bytes Program::transferred(std::uint32_t step) const {
   const ProgramLane& lane = lanes[steps[step].lane];
   if (lane.from == lane.to) return Bytes{};
-  return plimsoll::transferred(bytes(writes(step).front()), lane.block);
+  return plimsoll::transferred(moved_bytes(*plan, plan->steps[step], *workload), lane.block);
 }
 
 Energy Program::energy(std::uint32_t step) const {

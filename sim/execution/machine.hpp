@@ -69,7 +69,7 @@ class Machine {
   void begin_compute(std::uint32_t step);
   void charge_stall(const LaneState& lane, ProcessorRecord& record) const;
   void charge_last_waits(const std::vector<LastWait>& waits);
-  void begin_copy(std::uint32_t step);
+  void begin_move(std::uint32_t step);
   void begin_carrying(const ProgramLane& lane);
   void end_carrying(const ProgramLane& lane);
   void take_peak(MemoryState& memory);
@@ -77,7 +77,7 @@ class Machine {
   // --- ends
   void complete(std::uint32_t step);
   void end_compute(std::uint32_t step);
-  void end_copy(std::uint32_t step);
+  void end_move(std::uint32_t step);
   void follow(std::uint32_t edge, std::uint32_t cause_step);
   void clear(std::uint32_t step, std::uint32_t cause_step);
   void free_buffer(std::uint32_t buffer);

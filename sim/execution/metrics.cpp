@@ -53,9 +53,14 @@ void count_recomputation(const Program& program, const Execution& execution,
   };
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    if (step.kind == StepKind::copy || execution.end[s].is_unlimited()) continue;
+    if (is_move(step.kind) || execution.end[s].is_unlimited()) continue;
     count(s, step.op, step.microbatch);
     if (step.kind == StepKind::pair) count(s, step.second, step.second_microbatch);
+  }
+  for (const Mirror& mirror : plan.mirrors) {
+    const ProcessorMetrics& like = processors[index(mirror.like)];
+    processors[index(mirror.processor)].recomputed_ops = like.recomputed_ops;
+    processors[index(mirror.processor)].recomputed_flops = like.recomputed_flops;
   }
 }
 

@@ -30,14 +30,14 @@ namespace plimsoll {
 /// or shares (fair). Ports are numbered 2 * link + direction; a half-duplex link uses the even one.
 using PortId = std::uint32_t;
 
-/// What every copy of a channel crosses.
+/// What every copy or reduction of a channel crosses.
 struct ChannelRoute {
   std::vector<PortId> exclusive;  ///< fifo ports, held from start to end
   std::vector<PortId> shared;     ///< fair ports, joined after the latency
   /// Directions of half-duplex fair links that are slower one way than the other: what all copies
   /// of that direction share, beside the port of both.
   std::vector<PortId> slower;
-  bool is_fair = false;           ///< its links are: the latency holds nothing
+  bool is_fair = false;  ///< its links are: the latency holds nothing
   Time latency;
   ByteRate bandwidth = ByteRate::unlimited();  ///< without sharing
 };
@@ -58,7 +58,8 @@ struct ProgramLane {
   ChannelRoute route;           ///< of a channel
   std::vector<Hop> hops;        ///< of a channel
   MemoryId from{}, to{};
-  Bytes block{1};  ///< of a channel: what it moves is a multiple
+  MemoryId written{};  ///< of a channel: `to`, or where what comes in from its image arrives
+  Bytes block{1};      ///< of a channel: what it moves is a multiple
 };
 
 /// Edges point to steps, or, with this bit set, to releases.
@@ -108,15 +109,15 @@ struct Program {
   [[nodiscard]] Bytes workspace(std::uint32_t step) const;
   /// Allocated at the start: outputs and workspace.
   [[nodiscard]] Bytes demand(std::uint32_t step) const;
-  /// Of a copy: bytes on the link, blocks rounded up.
+  /// Of a copy or reduction: bytes on the link, blocks rounded up.
   [[nodiscard]] Bytes transferred(std::uint32_t step) const;
-  /// Precondition: operator_energy is not empty, and the step no copy.
+  /// Precondition: operator_energy is not empty, and the step is on a stream.
   [[nodiscard]] Energy energy(std::uint32_t step) const;
 };
 
 inline Bytes Program::workspace(std::uint32_t step) const {
   const Step& it = plan->steps[step];
-  if (it.kind == StepKind::copy) return Bytes{};
+  if (is_move(it.kind)) return Bytes{};
   const Bytes first = (*workload)[it.op].workspace;
   return it.kind == StepKind::pair ? first + (*workload)[it.second].workspace : first;
 }

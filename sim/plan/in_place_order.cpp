@@ -13,6 +13,8 @@ constexpr std::uint32_t kUnplaced = 0xFFFFFFFF;
 /// Conditions of a step that are looked through before its order is searched for.
 constexpr std::size_t kPlain = 8;
 constexpr std::size_t kTargets = 64;  ///< bits of a mask
+/// Users of parts of buffers that are looked at in one plan; some seconds.
+constexpr std::size_t kMostLooks = std::size_t{1} << 27;
 
 std::size_t index(auto id) {
   return static_cast<std::size_t>(id);
@@ -132,7 +134,12 @@ Changes changes_of(const Plan& plan, const Workload& workload, const Platform& p
   };
   for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    if (step.kind == StepKind::copy) continue;
+    if (step.kind == StepKind::reduce) {
+      const auto reads = plan.list(step.reads);
+      for (const BufferId b : reads.subspan(plan[step.lane].image ? 0 : reads.size() / 2))
+        changes.emplace_back(b, StepId{s});
+    }
+    if (is_move(step.kind)) continue;
     add(s, step.op, step.microbatch, step.form);
     if (step.kind == StepKind::pair) add(s, step.second, step.second_microbatch, step.second_form);
   }
@@ -149,42 +156,102 @@ struct Demand {
   bool first_changes = false, second_changes = false;
 };
 
-/// All demands that are not plain. In the order of the precedence every change comes after the
-/// change before it and after the reads since, every read after the change before it: the rest
-/// follows from these.
-std::vector<Demand> open_demands(const Changes& changes, const Readers& readers,
-                                 const Precedence& precedence) {
-  std::vector<Demand> demands;
-  std::vector<StepId> users, reads_since;
-  for (std::size_t c = 0; c < changes.size();) {
-    const BufferId buffer = changes[c].first;
-    for (; c < changes.size() && changes[c].first == buffer; ++c) {
+/// Finds all demands that are not plain. In the order of the precedence every change of a part
+/// comes after the change before it and after the reads since, every read after the change before
+/// it: the rest follows from these.
+class OpenDemands {
+ public:
+  OpenDemands(const Plan& plan, const Changes& changes, const Readers& readers,
+              const Precedence& precedence)
+      : plan_(plan), changes_(changes), readers_(readers), precedence_(precedence) {}
+
+  std::vector<Demand> run() {
+    for (std::size_t c = 0; c < changes_.size();) {
+      const BufferId buffer = changes_[c].first;
+      for (; c < changes_.size() && changes_[c].first == buffer; ++c) {
+      }
+      look_at(buffer);
     }
-    users.clear();
-    for (const StepId user : readers.of(buffer))
-      if (precedence.place(user) != kUnplaced) users.push_back(user);
-    std::ranges::sort(users, {}, [&](StepId s) { return precedence.place(s); });
-    users.erase(std::unique(users.begin(), users.end()), users.end());
-    reads_since.clear();
+    return std::move(demands_);
+  }
+
+ private:
+  bool is_reduction(StepId step) const { return plan_[step].kind == StepKind::reduce; }
+
+  void look_at(BufferId buffer) {
+    users_.clear();
+    for (const StepId user : readers_.of(buffer))
+      if (precedence_.place(user) != kUnplaced) users_.push_back(user);
+    std::ranges::sort(users_, {}, [&](StepId s) { return precedence_.place(s); });
+    users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
+    const auto parts = parts_of_users();
+    if (parts <= 1) return follow(buffer, users_, false);
+    std::vector<StepId> others;
+    std::vector<std::vector<StepId>> by_part(parts);
+    for (const StepId user : users_) {
+      std::uint32_t first = 0, end = parts;
+      if (is_reduction(user)) {
+        const Reduction& it = plan_.reductions[plan_[user].reduction];
+        first = it.first;
+        end = it.first + it.count;
+      } else {
+        others.push_back(user);
+      }
+      for (std::uint32_t p = first; p < end; ++p) by_part[p].push_back(user);
+    }
+    follow(buffer, others, false);
+    for (const auto& users : by_part) follow(buffer, users, true);
+  }
+
+  /// In how many parts the reductions among the users divide the buffer; 1 where not in the same.
+  std::uint32_t parts_of_users() {
+    std::uint32_t parts = 1;
+    std::size_t reductions = 0;
+    for (const StepId user : users_) {
+      if (!is_reduction(user)) continue;
+      const std::uint32_t of = plan_.reductions[plan_[user].reduction].of;
+      if (reductions++ > 0 && of != parts) return 1;
+      parts = of;
+    }
+    std::size_t looks = std::size_t{parts} * (users_.size() - reductions + 1);
+    for (const StepId user : users_)
+      if (is_reduction(user)) looks += plan_.reductions[plan_[user].reduction].count;
+    if (looks > looks_left_) return 1;
+    looks_left_ -= looks;
+    return parts;
+  }
+
+  /// Demands of the users of a buffer, or of one part of it; there between two of which at least
+  /// one is a reduction.
+  void follow(BufferId buffer, const std::vector<StepId>& users, bool of_part) {
+    reads_since_.clear();
     StepId last_change = kNoStep;
     const auto demand = [&](StepId first, StepId second, bool second_changes) {
-      if (!precedence.is_plain(first, second))
-        demands.push_back({first, second, buffer, first == last_change, second_changes});
+      if (of_part && !is_reduction(first) && !is_reduction(second)) return;
+      if (!precedence_.is_plain(first, second))
+        demands_.push_back({first, second, buffer, first == last_change, second_changes});
     };
     for (const StepId user : users) {
-      const bool change = std::ranges::binary_search(changes, std::pair{buffer, user});
+      const bool change = std::ranges::binary_search(changes_, std::pair{buffer, user});
       if (last_change != kNoStep) demand(last_change, user, change);
       if (!change) {
-        reads_since.push_back(user);
+        reads_since_.push_back(user);
         continue;
       }
-      for (const StepId reader : reads_since) demand(reader, user, true);
-      reads_since.clear();
+      for (const StepId reader : reads_since_) demand(reader, user, true);
+      reads_since_.clear();
       last_change = user;
     }
   }
-  return demands;
-}
+
+  const Plan& plan_;
+  const Changes& changes_;
+  const Readers& readers_;
+  const Precedence& precedence_;
+  std::size_t looks_left_ = kMostLooks;
+  std::vector<Demand> demands_;
+  std::vector<StepId> users_, reads_since_;
+};
 
 /// Answers up to kTargets demands at a time: walks the steps in order and notes for each, in a
 /// mask, which of the targets have ended before it starts.
@@ -240,7 +307,7 @@ std::vector<Unordered> unordered_changes(const Plan& plan, const Workload& workl
   if (changes.empty()) return {};
   const Readers readers(plan);
   const Precedence precedence(plan, readers);
-  std::vector<Demand> demands = open_demands(changes, readers, precedence);
+  std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
   std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
 
   std::vector<Demand> broken;

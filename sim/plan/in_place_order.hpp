@@ -6,6 +6,10 @@
 /// the plan says must: that a step reads what another one makes, or an explicit dependency. That a
 /// memory happens to be full, or grants in order, does not count.
 ///
+/// A reduction changes a part of its targets and reads the same part of its sources; what other
+/// reductions do to other parts does not disturb it. Where the parts of a buffer's reductions are
+/// not all of one division, or are very many, each counts as the whole buffer.
+///
 /// Example: B1 and B2 on two streams add to one gradient. Nothing orders their ends and starts, so
 /// one addition may be lost; with "B2 after the end of B1" all is well.
 #pragma once

@@ -16,7 +16,34 @@ std::string describe_part(const Plan& plan, OperatorId op, std::uint32_t microba
   return text;
 }
 
+std::string describe_reduction(const Plan& plan, const Step& step, const Workload& workload,
+                               const Platform& platform) {
+  const auto reads = plan.list(step.reads);
+  const Lane& lane = plan[step.lane];
+  const Reduction& it = plan.reductions[step.reduction];
+  const std::size_t gradients = lane.image ? reads.size() : reads.size() / 2;
+  if (gradients == 0) return "a reduction of nothing";
+  const std::string what = gradients == 1 ? workload[plan[reads.front()].tensor].name
+                                          : fmt::format("{} gradients", gradients);
+  const std::string parts = it.count == 1
+                                ? fmt::format("part {}", it.first + 1)
+                                : fmt::format("parts {} to {}", it.first + 1, it.first + it.count);
+  return fmt::format("{} of {} of {} from {} {} {}", parts, it.of, what, platform[lane.from].name,
+                     it.adds ? "added in" : "to", platform[lane.to].name);
+}
+
 }  // namespace
+
+Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
+  if (step.kind == StepKind::copy)
+    return workload[plan[plan.list(step.writes).front()].tensor].bytes;
+  const auto reads = plan.list(step.reads);
+  const std::size_t sources = plan[step.lane].image ? reads.size() : reads.size() / 2;
+  Bytes whole;
+  for (const BufferId buffer : reads.first(sources)) whole += workload[plan[buffer].tensor].bytes;
+  const Reduction& it = plan.reductions[step.reduction];
+  return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)} * it.count;
+}
 
 Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {
   Bytes bytes = platform[memory].usable();
@@ -32,7 +59,7 @@ Time steady_interval(const Plan& plan, std::span<const Time> ends) {
   };
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    if (step.kind != StepKind::copy) note(step.microbatch, ends[s]);
+    if (!is_move(step.kind)) note(step.microbatch, ends[s]);
     if (step.kind == StepKind::pair) note(step.second_microbatch, ends[s]);
   }
   const std::uint32_t from = *plan.steady_from_microbatch;
@@ -66,6 +93,8 @@ std::string describe(const Plan& plan, StepId id, const Workload& workload,
       if (plan.microbatches > 1) text += fmt::format(" of microbatch {}", to.microbatch);
       return text;
     }
+    case StepKind::reduce:
+      return describe_reduction(plan, step, workload, platform);
   }
   return {};
 }

@@ -1,13 +1,14 @@
 /// The plan: what every policy produces and the engine executes.
 ///
 /// A plan is a list of steps in issue order, spread over lanes. A lane is a compute stream, whose
-/// steps run one after the other, or a copy channel, whose copies *start* one after the other (a
-/// fifo link then also makes them end so). A step starts when
+/// steps run one after the other, or a channel, whose copies and reductions *start* one after the
+/// other (a fifo link then also makes them end so). A step starts when
 ///
 ///   - its lane has reached it,
 ///   - every buffer that it reads is valid,
 ///   - its explicit dependencies (after the end or the start of another step) are done,
-///   - for copies: its link directions are free, and its copy out has freed the source: where an
+///   - for copies and reductions: its link directions are free,
+///   - for copies: its copy out has freed the source: where an
 ///     earlier-issued copy takes a stay of the same run of the tensor out of the destination (the
 ///     latest such copy counts), that stay is gone; a stay that copies keep holds nothing up,
 ///   - its outputs and workspace could be allocated.
@@ -16,6 +17,13 @@
 /// the one that its operator made, the one in storage, the one that the copy back made. Since reads
 /// name buffers, nothing is left to guess: the plan says which instance of a recomputed tensor is
 /// read.
+///
+/// A reduction moves a part of gradients into the buffers of the same gradients in another memory,
+/// where it is added or takes their place: what all-reduces are made of (plan/collective.hpp). It
+/// allocates nothing, and adding takes no time beside the transfer.
+///
+/// Of replicas that all do the same, a plan may play one (`mirrors`, Lane::image): what leaves it
+/// for the next replica then stands for what comes in from the one before as well.
 ///
 /// Releases are explicit. One waits for the end of a set of steps that must include, in every lane,
 /// the last reader of the buffer there. Buffers of the `initial` list are in place before the first
@@ -47,8 +55,14 @@ enum class LaneId : std::uint32_t {};
 enum class StepKind : std::uint8_t {
   compute,  ///< one operator
   pair,     ///< two operators of one processor that start together and last `duration`
-  copy      ///< reads one buffer, writes one
+  copy,     ///< reads one buffer, writes one
+  reduce    ///< moves a part of some buffers into others
 };
+
+/// Whether such steps move bytes over a channel, instead of running on a stream.
+[[nodiscard]] constexpr bool is_move(StepKind kind) {
+  return kind == StepKind::copy || kind == StepKind::reduce;
+}
 
 /// What a forward operator leaves; backwards and optimizers use `keep`.
 enum class Form : std::uint8_t { keep, bare };
@@ -60,6 +74,13 @@ enum class SourceRelease : std::uint8_t {
   progressive  ///< byte by byte as it leaves; only with the `ideal` allocator and on fifo links
 };
 
+/// Which part of its buffers a reduction moves: `count` of `of` equal parts, from `first` on.
+struct Reduction {
+  std::uint32_t first = 0, count = 1, of = 1;
+  bool adds = false;  ///< to what is there; else takes its place
+  friend bool operator==(const Reduction&, const Reduction&) = default;
+};
+
 /// A compute stream of a processor, or a channel between two memories.
 struct Lane {
   enum class Kind : std::uint8_t { stream, channel };
@@ -67,6 +88,9 @@ struct Lane {
   ProcessorId processor{};
   std::uint32_t stream = 0;
   MemoryId from{}, to{};
+  /// Where one of several replicas is played: the memory whose reductions into `from` happen at the
+  /// same times as those of this channel. They take the way from there as well.
+  std::optional<MemoryId> image;
 };
 
 struct Dependency {
@@ -91,9 +115,12 @@ struct Step {
   std::uint32_t microbatch = 0;
   std::uint32_t second_microbatch = 0;  ///< pair
   std::uint32_t instance = 0;           ///< 0 for the first run of an operator
+  std::uint32_t reduction = 0;          ///< reduce: in Plan::reductions
   std::optional<Time> duration;         ///< pair; an operator's own time otherwise
-  Slice reads, writes;                  ///< in Plan::buffer_lists
-  Slice after;                          ///< in Plan::dependencies
+  /// In Plan::buffer_lists. A reduction reads its sources, then, in the same order, what it changes
+  /// in the other memory; on a channel with an image both are the same buffers, named once.
+  Slice reads, writes;
+  Slice after;  ///< in Plan::dependencies
 };
 
 struct Buffer {
@@ -144,6 +171,12 @@ struct Bounds {
   std::vector<std::pair<MemoryId, Bytes>> peak;
 };
 
+/// `processor` and its memory do at all times what `like` and its memory do: one of several
+/// replicas that do the same is played.
+struct Mirror {
+  ProcessorId processor{}, like{};
+};
+
 struct Plan {
   std::string policy;
   std::uint32_t microbatches = 1;
@@ -152,6 +185,7 @@ struct Plan {
   std::vector<BufferId> initial;  ///< in place before the first step
   std::vector<Step> steps;        ///< in issue order
   std::vector<Release> releases;
+  std::vector<Mirror> mirrors;
   /// Memories that grant allocations strictly in issue order.
   std::vector<MemoryId> ordered_grants;
   /// Memories of which the plan uses at most so many bytes, whatever their capacity: the budget
@@ -166,6 +200,7 @@ struct Plan {
   std::vector<BufferId> buffer_lists;
   std::vector<Dependency> dependencies;
   std::vector<StepId> release_steps;
+  std::vector<Reduction> reductions;
 
   Claims claims;
   Bounds bounds;
@@ -193,6 +228,10 @@ struct Plan {
 
 /// What `plan` may use of `memory`: what the platform has for plans, or the plan's own limit.
 [[nodiscard]] Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory);
+
+/// What a copy or a reduction moves: of a reduction every part is rounded up to whole bytes of all
+/// its buffers together.
+[[nodiscard]] Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload);
 
 /// The steady interval of a plan that has one: the time between the ends of the first and the last
 /// steady microbatch over their distance. A microbatch ends with the last of its steps in streams;

@@ -1,6 +1,7 @@
 #include "plan/plan_builder.hpp"
 
 #include "plan/latest_stays.hpp"
+#include "plan/open_reductions.hpp"
 #include "plan/readers.hpp"
 
 #include <algorithm>
@@ -68,6 +69,8 @@ struct PlanBuilder::State {
     std::uint32_t previous = 0;  ///< of the same buffer, as a place in `read_log`, or kNoRead
   };
   std::vector<Read> read_log;
+  OpenReductions reductions;
+  std::uint32_t groups = 0;                       ///< of reductions, so far
   std::vector<BufferId> reads, writes, changing;  ///< by the step that is being added
   std::vector<std::pair<StepId, Dependency>> dependencies;
   std::vector<std::pair<BufferId, StepId>> holds;  ///< further steps that a release waits for
@@ -173,6 +176,17 @@ struct PlanBuilder::State {
     return id;
   }
 
+  /// Adds a reduction that uses what `reads` says, and empties it.
+  StepId add_reduction(Step step, std::uint32_t group, std::span<const StepId> after) {
+    step.reads = pool(reads);
+    step.writes = pool({});
+    plan.steps.push_back(step);
+    const auto id = StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
+    wait_for_users(id, group, after);
+    reads.clear();
+    return id;
+  }
+
   /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too,
   /// and a change for the readers before it.
   void wait_for_changes(StepId id) {
@@ -181,11 +195,14 @@ struct PlanBuilder::State {
         dependencies.push_back({id, {on, Dependency::Edge::after_end}});
     };
     for (const BufferId buffer : changing) {
+      for (const StepId reduction : reductions.of(buffer)) wait_for(reduction);
+      reductions.close(buffer);
       std::uint32_t& last = last_read[static_cast<std::size_t>(buffer)];
       for (; last != kNoRead; last = read_log[last].previous) wait_for(read_log[last].by);
     }
     for (const BufferId buffer : reads) {
       const auto b = static_cast<std::size_t>(buffer);
+      for (const StepId reduction : reductions.of(buffer)) wait_for(reduction);
       if (changed_by[b] != kNoStep) wait_for(changed_by[b]);
       if (!changes[index(plan.buffers[b].tensor)]) continue;
       read_log.push_back(
@@ -198,10 +215,38 @@ struct PlanBuilder::State {
     changing.clear();
   }
 
+  /// Who has used the buffer since it was made, but those that others of them come after.
+  std::vector<StepId> users_so_far(BufferId buffer) const {
+    const auto b = static_cast<std::size_t>(buffer);
+    const auto open = reductions.of(buffer);
+    std::vector<StepId> users(open.begin(), open.end());
+    if (changed_by[b] != kNoStep) users.push_back(changed_by[b]);
+    for (std::uint32_t read = last_read[b]; read != kNoRead; read = read_log[read].previous)
+      users.push_back(read_log[read].by);
+    std::ranges::sort(users);
+    return last_in_each_lane(plan, users);
+  }
+
+  /// Orders a reduction that was just added after what it does not know itself.
+  void wait_for_users(StepId id, std::uint32_t group, std::span<const StepId> after) {
+    std::vector<StepId> all(after.begin(), after.end());
+    for (const BufferId buffer : plan.list(plan[id].reads)) {
+      if (!reductions.has_begun(buffer, group))
+        reductions.begin(buffer, group, users_so_far(buffer));
+      const auto before = reductions.add(buffer, id, after);
+      all.insert(all.end(), before.begin(), before.end());
+    }
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    for (const StepId on : last_in_each_lane(plan, all))
+      dependencies.push_back({id, {on, Dependency::Edge::after_end}});
+  }
+
   LaneId lane(const Lane& wanted) {
     const auto same = [&](const Lane& l) {
       return l.kind == wanted.kind && l.processor == wanted.processor &&
-             l.stream == wanted.stream && l.from == wanted.from && l.to == wanted.to;
+             l.stream == wanted.stream && l.from == wanted.from && l.to == wanted.to &&
+             l.image == wanted.image;
     };
     const auto found = std::ranges::find_if(plan.lanes, same);
     const auto index = static_cast<std::uint32_t>(found - plan.lanes.begin());
@@ -292,11 +337,15 @@ PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std
 PlanBuilder::~PlanBuilder() = default;
 
 LaneId PlanBuilder::stream(ProcessorId processor, std::uint32_t stream) {
-  return state_->lane({Lane::Kind::stream, processor, stream, {}, {}});
+  return state_->lane({Lane::Kind::stream, processor, stream, {}, {}, {}});
 }
 
 LaneId PlanBuilder::channel(MemoryId from, MemoryId to) {
-  return state_->lane({Lane::Kind::channel, {}, 0, from, to});
+  return state_->lane({Lane::Kind::channel, {}, 0, from, to, {}});
+}
+
+LaneId PlanBuilder::channel(MemoryId from, MemoryId to, MemoryId image) {
+  return state_->lane({Lane::Kind::channel, {}, 0, from, to, image});
 }
 
 StepId PlanBuilder::compute(LaneId lane, OperatorId op, std::uint32_t microbatch, Form form) {
@@ -337,6 +386,29 @@ StepId PlanBuilder::copy(LaneId channel, TensorId tensor, std::uint32_t microbat
                            .lane = channel,
                            .microbatch = made.microbatch,
                            .instance = made.instance});
+}
+
+StepId PlanBuilder::reduce(LaneId channel, std::span<const TensorId> gradients,
+                           const Reduction& part, std::uint32_t group,
+                           std::span<const StepId> after) {
+  const Lane lane = state_->plan[channel];
+  for (const TensorId gradient : gradients)
+    state_->reads.push_back(state_->source(gradient, 0, lane.from));
+  if (!lane.image)
+    for (const TensorId gradient : gradients)
+      state_->reads.push_back(state_->source(gradient, 0, lane.to));
+  Step step{.kind = StepKind::reduce, .lane = channel};
+  step.reduction = static_cast<std::uint32_t>(state_->plan.reductions.size());
+  state_->plan.reductions.push_back(part);
+  return state_->add_reduction(step, group, after);
+}
+
+std::uint32_t PlanBuilder::new_group() {
+  return state_->groups++;
+}
+
+void PlanBuilder::mirror(ProcessorId processor, ProcessorId like) {
+  state_->plan.mirrors.push_back({processor, like});
 }
 
 void PlanBuilder::after_end(StepId step, StepId on) {

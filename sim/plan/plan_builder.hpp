@@ -33,6 +33,8 @@ class PlanBuilder {
   /// The lane of a stream or channel, made at its first use.
   LaneId stream(ProcessorId processor, std::uint32_t stream = 0);
   LaneId channel(MemoryId from, MemoryId to);
+  /// Of one of several replicas, for its reductions: see Lane::image.
+  LaneId channel(MemoryId from, MemoryId to, MemoryId image);
 
   /// Runs `op` for `microbatch` on a stream. Throws PlanError if a value that it reads is not
   /// there.
@@ -49,6 +51,14 @@ class PlanBuilder {
   /// Copies the value of `tensor` over a channel. The source is the latest stay of the tensor, or
   /// of the tensor that it lies inside, in the channel's `from`.
   StepId copy(LaneId channel, TensorId tensor, std::uint32_t microbatch, SourceRelease source);
+
+  /// Moves a part of `gradients` over a channel, see StepKind::reduce: of each, from its stay in
+  /// the channel's `from` into the one in `to`. Waits for the steps of `after`, and for all that
+  /// has used the stays but other reductions of `group`. Throws PlanError if one is not there.
+  StepId reduce(LaneId channel, std::span<const TensorId> gradients, const Reduction& part,
+                std::uint32_t group, std::span<const StepId> after);
+  /// A number for reductions that know their order among each other.
+  [[nodiscard]] std::uint32_t new_group();
 
   void after_end(StepId step, StepId on);
   void after_start(StepId step, StepId on);
@@ -72,6 +82,9 @@ class PlanBuilder {
   /// read_latest() makes them read the latest version again.
   void read_version(BufferId version, std::uint32_t microbatch);
   void read_latest(TensorId tensor, std::uint32_t microbatch, MemoryId memory);
+
+  /// `processor` does what `like` does, and no step is added for it.
+  void mirror(ProcessorId processor, ProcessorId like);
 
   /// Makes `memory` grant allocations strictly in issue order.
   void order_grants(MemoryId memory);

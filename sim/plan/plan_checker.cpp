@@ -1,6 +1,7 @@
 #include "plan/plan_checker.hpp"
 
 #include "plan/in_place_order.hpp"
+#include "plan/mirror_problems.hpp"
 #include "plan/plan_ranges.hpp"
 #include "plan/readers.hpp"
 
@@ -24,6 +25,7 @@ class Checker {
     problems_ = check_ranges(plan_, workload_, platform_);
     if (problems_.empty()) check_lanes();
     if (problems_.empty()) check_steps();
+    if (problems_.empty()) problems_ = mirror_problems(plan_, platform_, topology_, kMostProblems);
     if (problems_.empty()) check_initial();
     if (problems_.empty()) check_buffers_and_releases();
     if (problems_.empty()) check_completeness();
@@ -59,10 +61,12 @@ class Checker {
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
       const bool on_stream = plan_[step.lane].kind == Lane::Kind::stream;
-      if (on_stream == (step.kind == StepKind::copy))
+      if (on_stream == is_move(step.kind))
         refuse("step {} is in a lane of the wrong kind", s);
       else if (step.kind == StepKind::copy)
         check_copy(StepId{s});
+      else if (step.kind == StepKind::reduce)
+        check_reduction(StepId{s});
       else
         check_compute(StepId{s});
     }
@@ -75,6 +79,7 @@ class Checker {
     if (reads.size() != 1 || writes.size() != 1)
       return refuse("a copy reads {} buffers and writes {}; expected one of each", reads.size(),
                     writes.size());
+    if (lane.image) return refuse("{}: a channel with an image carries reductions only", name(id));
     const Buffer &from = plan_[reads[0]], &to = plan_[writes[0]];
     if (from.memory != lane.from || to.memory != lane.to)
       refuse("{}: its buffers are not in the memories of its channel", name(id));
@@ -91,6 +96,27 @@ class Checker {
              platform_[lane.from].name);
     if (step.source == SourceRelease::progressive && crosses_fair_link(lane))
       refuse("{}: progressive release needs `fifo` links", name(id));
+  }
+
+  void check_reduction(StepId id) {
+    const Step& step = plan_[id];
+    const Lane& lane = plan_[step.lane];
+    const auto reads = plan_.list(step.reads);
+    if (step.writes.begin != step.writes.end) refuse("{} writes a buffer", name(id));
+    if (reads.empty() || (!lane.image && reads.size() % 2 != 0))
+      return refuse("{}: it reads {} buffers; expected sources and, of each, what it changes",
+                    name(id), reads.size());
+    if (lane.from == lane.to) refuse("{} leads nowhere", name(id));
+    const std::size_t sources = lane.image ? reads.size() : reads.size() / 2;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      const Buffer& buffer = plan_[reads[i]];
+      if (buffer.memory != (i < sources ? lane.from : lane.to))
+        refuse("{}: {} is not in the memories of its channel", name(id), name(reads[i]));
+      if (workload_[buffer.tensor].lifetime != Lifetime::accumulated)
+        refuse("{}: {} is no gradient of a parameter", name(id), name(reads[i]));
+      if (i >= sources && buffer.tensor != plan_[reads[i - sources]].tensor)
+        refuse("{}: it changes {}, which is none of what it reads", name(id), name(reads[i]));
+    }
   }
 
   /// Whether a buffer may ever be released.
@@ -218,16 +244,19 @@ class Checker {
     if (lifetime == Lifetime::stays)
       refuse("{} is released, but it stays to the end", name(release.buffer));
     const auto after = plan_.after(release);
+    sorted_after_.assign(after.begin(), after.end());
+    std::ranges::sort(sorted_after_);
     if (after.empty()) refuse("{} is released without waiting for anything", name(release.buffer));
     const StepId producer = readers.producer(release.buffer);
     std::span<const StepId> users = readers.of(release.buffer);
     if (users.empty() && producer != kNoStep) users = std::span(&producer, 1);
     last_in_each_lane(plan_, users, last_users_);
     for (const StepId user : last_users_) {
-      const bool waits = std::ranges::any_of(after, [&](StepId s) {
-        return s == user || (plan_[s].lane == plan_[user].lane && s > user &&
-                             plan_[plan_[s].lane].kind == Lane::Kind::stream);
-      });
+      const bool on_stream = plan_[plan_[user].lane].kind == Lane::Kind::stream;
+      const bool waits = std::ranges::binary_search(sorted_after_, user) ||
+                         (on_stream && std::ranges::any_of(after, [&](StepId s) {
+                            return plan_[s].lane == plan_[user].lane && s > user;
+                          }));
       if (!waits) refuse("{} is released before {} has read it", name(release.buffer), name(user));
     }
   }
@@ -240,7 +269,7 @@ class Checker {
         ++runs[microbatch * operators + static_cast<std::size_t>(op)];
     };
     for (const Step& step : plan_.steps) {
-      if (step.kind == StepKind::copy) continue;
+      if (is_move(step.kind)) continue;
       count(step.op, step.microbatch);
       if (step.kind == StepKind::pair) count(step.second, step.second_microbatch);
     }
@@ -283,7 +312,8 @@ class Checker {
   const Platform& platform_;
   const Topology& topology_;
   std::vector<std::string> problems_;
-  std::vector<StepId> last_users_;  ///< of the buffer whose release is looked at
+  /// Of the release that is looked at.
+  std::vector<StepId> last_users_, sorted_after_;
 };
 
 }  // namespace

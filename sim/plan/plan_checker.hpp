@@ -9,6 +9,7 @@
 ///   4. a step writes exactly the tensors of its form, but for gradients that it adds to; buffers
 ///   are
 ///      written once; a copy reads one buffer and writes one of the same value in the other memory;
+///      a reduction moves gradients of parameters into buffers of the same ones;
 ///   5. every buffer that is read is written by some step or in place from the start;
 ///   6. a release waits, in every lane, for the last reader there; nothing is released twice,
 ///   nothing that
@@ -17,6 +18,7 @@
 ///   7. every forward and backward operator runs for every microbatch, backwards exactly once;
 ///   8. what an operator changes in place nobody else reads at the same time: see
 ///   plan/in_place_order.hpp.
+///   9. one of several replicas stands for the others: see plan/mirror_problems.hpp.
 /// Orders that wait for each other are not found here: they end the run as `deadlock`, with the
 /// cycle.
 #pragma once

@@ -62,6 +62,9 @@ class Decoder {
       plan_.initial.push_back(buffer(id, {"initial_buffers"}));
     decode_each("steps", in_.steps(), &Decoder::decode_step);
     decode_each("releases", in_.releases(), &Decoder::decode_release);
+    for (const v1::Mirror& mirror : in_.mirrors())
+      plan_.mirrors.push_back(
+          {processor(mirror.processor(), {"mirrors"}), processor(mirror.like(), {"mirrors"})});
     for (const std::string& name : in_.ordered_grants())
       plan_.ordered_grants.push_back(memory(name, {"ordered_grants"}));
     for (const v1::Limit& limit : in_.limits())
@@ -151,6 +154,10 @@ class Decoder {
     return MemoryId{named(memories_, "memory", name, 0, place)};
   }
 
+  ProcessorId processor(const std::string& name, const Place& place) {
+    return ProcessorId{named(processors_, "processor", name, 0, place)};
+  }
+
   // --- indices -----------------------------------------------------------------------------
 
   template <class Id>
@@ -187,13 +194,15 @@ class Decoder {
   void decode_lane(const v1::Lane& in, const Place& place) {
     Lane lane;
     if (in.has_stream()) {
-      lane.processor = ProcessorId{
-          named(processors_, "processor", in.stream().processor(), 0, place.of("stream"))};
+      lane.processor = processor(in.stream().processor(), place.of("stream"));
       lane.stream = in.stream().index();
     } else if (in.has_channel()) {
       lane.kind = Lane::Kind::channel;
       lane.from = memory(in.channel().from_memory(), place.of("channel.from_memory"));
       lane.to = memory(in.channel().to_memory(), place.of("channel.to_memory"));
+      if (in.channel().has_image_from_memory())
+        lane.image =
+            memory(in.channel().image_from_memory(), place.of("channel.image_from_memory"));
     } else {
       error(place, "is neither a stream nor a channel");
     }
@@ -273,6 +282,19 @@ class Decoder {
     out.instance = plan_.buffers[written].instance;
   }
 
+  void decode_reduce(const v1::Step& in, const Place& place, Step& out) {
+    out.kind = StepKind::reduce;
+    const v1::Reduce& it = in.reduce();
+    if (it.parts() == 0 || it.parts() > it.of_parts() ||
+        it.first_part() > it.of_parts() - it.parts())
+      error(place.of("reduce"),
+            fmt::format("there are no {} parts from part {} on among {}, counted from 0",
+                        it.parts(), it.first_part(), it.of_parts()));
+    if (in.instance() != 0) error(place, "a reduction has no instance");
+    out.reduction = static_cast<std::uint32_t>(plan_.reductions.size());
+    plan_.reductions.push_back({it.first_part(), it.parts(), it.of_parts(), it.adds()});
+  }
+
   template <class Ids>
   Slice decode_buffers(const Ids& ids, const Place& place) {
     const auto begin = static_cast<std::uint32_t>(plan_.buffer_lists.size());
@@ -310,8 +332,11 @@ class Decoder {
       case v1::Step::kCopy:
         decode_copy(in, place, out);
         break;
+      case v1::Step::kReduce:
+        decode_reduce(in, place, out);
+        break;
       case v1::Step::WORK_NOT_SET:
-        error(place, "is neither compute nor pair nor copy");
+        error(place, "is neither compute nor pair nor copy nor reduce");
         break;
     }
     out.reads = decode_buffers(in.reads(), place.of("reads"));

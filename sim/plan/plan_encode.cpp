@@ -42,6 +42,11 @@ class Encoder {
       message_.add_initial_buffers(static_cast<std::uint32_t>(id));
     for (const Step& step : plan_.steps) encode(step, *message_.add_steps());
     for (const Release& release : plan_.releases) encode(release, *message_.add_releases());
+    for (const Mirror& mirror : plan_.mirrors) {
+      v1::Mirror& out = *message_.add_mirrors();
+      out.set_processor(platform_[mirror.processor].name);
+      out.set_like(platform_[mirror.like].name);
+    }
     for (const MemoryId id : plan_.ordered_grants) message_.add_ordered_grants(platform_[id].name);
     for (const auto& [memory, bytes] : plan_.limits) {
       v1::Limit& limit = *message_.add_limits();
@@ -64,6 +69,7 @@ class Encoder {
     } else {
       out.mutable_channel()->set_from_memory(platform_[lane.from].name);
       out.mutable_channel()->set_to_memory(platform_[lane.to].name);
+      if (lane.image) out.mutable_channel()->set_image_from_memory(platform_[*lane.image].name);
     }
   }
 
@@ -99,7 +105,16 @@ class Encoder {
         return out.set_instance(step.instance);
       case StepKind::copy:
         return out.mutable_copy()->set_source(release_of(step.source));
+      case StepKind::reduce:
+        return encode(plan_.reductions[step.reduction], *out.mutable_reduce());
     }
+  }
+
+  static void encode(const Reduction& reduction, v1::Reduce& out) {
+    out.set_first_part(reduction.first);
+    out.set_parts(reduction.count);
+    out.set_of_parts(reduction.of);
+    out.set_adds(reduction.adds);
   }
 
   static v1::SourceRelease release_of(SourceRelease release) {

@@ -18,7 +18,8 @@ bool fits(Slice slice, std::size_t size) {
 
 bool lane_holds(const Lane& lane, const Platform& platform) {
   if (lane.kind == Lane::Kind::stream) return within(lane.processor, platform.processors.size());
-  return within(lane.from, platform.memories.size()) && within(lane.to, platform.memories.size());
+  return within(lane.from, platform.memories.size()) && within(lane.to, platform.memories.size()) &&
+         (!lane.image || within(*lane.image, platform.memories.size()));
 }
 
 bool buffer_holds(const Buffer& buffer, const Plan& plan, const Workload& workload,
@@ -33,11 +34,24 @@ bool step_holds(const Step& step, const Plan& plan, const Workload& workload) {
       within(step.lane, plan.lanes.size()) && fits(step.reads, plan.buffer_lists.size()) &&
       fits(step.writes, plan.buffer_lists.size()) && fits(step.after, plan.dependencies.size());
   if (!lists || !within(step.microbatch, plan.microbatches)) return false;
+  if (step.kind == StepKind::reduce) return within(step.reduction, plan.reductions.size());
   if (step.kind == StepKind::copy) return true;
   const std::size_t operators = workload.operators.size();
   return within(step.op, operators) &&
          (step.kind == StepKind::compute ||
           (within(step.second, operators) && within(step.second_microbatch, plan.microbatches)));
+}
+
+/// Parts are few enough to be looked at one by one.
+constexpr std::uint32_t kMostParts = 65'536;
+
+bool reduction_holds(const Reduction& it) {
+  return it.of <= kMostParts && it.count >= 1 && it.count <= it.of && it.first <= it.of - it.count;
+}
+
+bool mirror_holds(const Mirror& mirror, const Platform& platform) {
+  return within(mirror.processor, platform.processors.size()) &&
+         within(mirror.like, platform.processors.size());
 }
 
 bool release_holds(const Release& release, const Plan& plan) {
@@ -92,6 +106,13 @@ std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload
   require(
       std::ranges::all_of(plan.steps, [&](const Step& s) { return step_holds(s, plan, workload); }),
       "a step names a lane, operator, microbatch or list that does not exist");
+  require(std::ranges::all_of(plan.reductions, reduction_holds),
+          fmt::format("a reduction moves parts that there are not; expected 1 to {} parts of as "
+                      "many",
+                      kMostParts));
+  require(
+      std::ranges::all_of(plan.mirrors, [&](const Mirror& m) { return mirror_holds(m, platform); }),
+      "a mirror names a processor that the platform does not have");
   require(std::ranges::all_of(plan.dependencies,
                               [&](const Dependency& d) { return within(d.on, plan.steps.size()); }),
           "a step depends on a step that does not exist");

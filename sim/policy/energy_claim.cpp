@@ -25,6 +25,7 @@ bool only_processors_draw(const Platform& platform) {
 std::optional<Energy> energy_claim(const Plan& plan, const Problem& problem, Time makespan) {
   const Platform& platform = problem.platform;
   if (!platform.has_energy() || !only_processors_draw(platform)) return std::nullopt;
+  if (!plan.mirrors.empty()) return std::nullopt;
   const std::size_t processors = platform.processors.size();
   std::vector<std::vector<Time>> times(processors);
   std::vector<std::vector<Energy>> energies(processors);

@@ -44,7 +44,9 @@ template <class Parameters>
     // A policy given by its name alone is in a mapping that nobody wrote.
     if (const Node* chosen_by = node.find("name")) parameters->where = chosen_by->where();
     BoundPolicy bound{parameters->name, 1, splits, {}};
-    if constexpr (requires { parameters->microbatches; })
+    if constexpr (requires { parameters->of_mini_batch(); })
+      bound.microbatches = parameters->of_mini_batch();
+    else if constexpr (requires { parameters->microbatches; })
       bound.microbatches = parameters->microbatches;
     bound.plan = [plan, p = std::move(*parameters)](const Problem& problem) {
       return plan(problem, p);

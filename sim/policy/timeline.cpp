@@ -79,11 +79,16 @@ class Recurrence {
     for (std::size_t l = 0; l < plan_.lanes.size(); ++l) {
       const Lane& lane = plan_.lanes[l];
       if (lane.kind == Lane::Kind::stream || lane.from == lane.to) continue;
-      for (const Hop& hop : problem_.topology.route(lane.from, lane.to)->hops) {
-        const Link& link = problem_.platform[hop.link];
-        const std::uint32_t direction = link.duplex == Duplex::half ? 0u : hop.direction;
-        lane_ports_[l].push_back({2 * index(hop.link) + direction, link.sharing == Sharing::fifo});
-      }
+      find_ports(lane.from, lane.to, lane_ports_[l]);
+      if (lane.image) find_ports(*lane.image, lane.from, lane_ports_[l]);
+    }
+  }
+
+  void find_ports(MemoryId from, MemoryId to, std::vector<LanePort>& ports) const {
+    for (const Hop& hop : problem_.topology.route(from, to)->hops) {
+      const Link& link = problem_.platform[hop.link];
+      const std::uint32_t direction = link.duplex == Duplex::half ? 0u : hop.direction;
+      ports.push_back({2 * index(hop.link) + direction, link.sharing == Sharing::fifo});
     }
   }
 
@@ -137,7 +142,7 @@ class Recurrence {
     const Lane& lane = plan_[step.lane];
     if (step.duration) return *step.duration;
     if (step.kind == StepKind::compute) return times_on(lane.processor)[index(step.op)];
-    const Bytes copied = bytes(plan_.list(step.writes).front());
+    const Bytes copied = moved_bytes(plan_, step, problem_.workload);
     CopyTime& last = copy_times_[index(step.lane)];
     if (last.bytes != copied) last = {copied, copy_time(problem_, lane.from, lane.to, copied)};
     return last.time;
@@ -174,13 +179,13 @@ class Recurrence {
     if (!certain_) return;
 
     const Time time = duration(s);
-    if (step.kind == StepKind::copy) ready = after_ports(step, ready);
+    if (is_move(step.kind)) ready = after_ports(step, ready);
     starts_.set(s, allocate(s, ready));
     ends_.set(s, after(starts_[s], time));
     evaluated_[s] = true;
-    if (step.kind == StepKind::copy) hold_ports(step, s, ready);
+    if (is_move(step.kind)) hold_ports(step, s, ready);
     if (step.source == SourceRelease::progressive) begin_parting(s);
-    lane_free_[index(step.lane)] = step.kind == StepKind::copy ? starts_[s] : ends_[s];
+    lane_free_[index(step.lane)] = is_move(step.kind) ? starts_[s] : ends_[s];
     note_end(s);
   }
 
@@ -224,7 +229,7 @@ class Recurrence {
     const Bytes scratch = workspace_of(step, problem_.workload);
     Bytes demand = scratch;
     for (const BufferId buffer : plan_.list(step.writes)) demand += bytes(buffer);
-    in_use_[memory] = true;
+    if (step.kind != StepKind::reduce) in_use_[memory] = true;
 
     Moment start = ready;
     if (ordered_[memory]) {

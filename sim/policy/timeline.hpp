@@ -36,12 +36,12 @@ struct Timeline {
 [[nodiscard]] inline std::uint32_t memory_of(const Step& step, const Plan& plan,
                                              const Platform& platform) {
   const Lane& lane = plan[step.lane];
-  return index(step.kind == StepKind::copy ? lane.to : platform[lane.processor].memory);
+  return index(is_move(step.kind) ? lane.to : platform[lane.processor].memory);
 }
 
 /// What a step holds while it runs, beside its outputs.
 [[nodiscard]] inline Bytes workspace_of(const Step& step, const Workload& workload) {
-  if (step.kind == StepKind::copy) return Bytes{};
+  if (is_move(step.kind)) return Bytes{};
   Bytes sum = workload[step.op].workspace;
   if (step.kind == StepKind::pair) sum += workload[step.second].workspace;
   return sum;

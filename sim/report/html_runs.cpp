@@ -76,7 +76,7 @@ class Chunks {
  private:
   [[nodiscard]] OperatorId forward_of(const TrackSlice& slice) const {
     const Step& step = run_.plan[slice.step];
-    if (step.kind == StepKind::copy) return kNoOperator;
+    if (is_move(step.kind)) return kNoOperator;
     const Operator& op = run_.step[step.op];
     return op.phase == Phase::forward ? step.op : op.forward;
   }
@@ -214,6 +214,7 @@ class RunEncoder {
 
   std::size_t name_of(StepId id) {
     const Step& step = run_.plan[id];
+    if (step.kind == StepKind::reduce) return names_("gradients");
     if (step.kind == StepKind::copy)
       return names_(run_.step[run_.plan[run_.plan.list(step.writes).front()].tensor].name);
     const std::string& first = run_.step[step.op].name;

@@ -1,3 +1,4 @@
+#include "plan/mirror_problems.hpp"
 #include "report/series.hpp"
 
 #include <algorithm>
@@ -34,12 +35,17 @@ class PowerCurve {
     for (const Processor& processor : platform_.processors) add(processor.power);
     for (const Memory& memory : platform_.memories) add(memory.power);
     for (const Link& link : platform_.links) add(link.power);
+    for (const Mirror& mirror : program_.plan->mirrors) {
+      const MemoryId memory = platform_[mirror.processor].memory;
+      extra(index(mirror.like)) += extra(index(mirror.processor));
+      extra(memory_component(platform_[mirror.like].memory)) += extra(memory_component(memory));
+    }
   }
 
   std::vector<PowerPoint> run() {
     for (std::uint32_t s = 0; s < program_.plan->steps.size(); ++s) {
       if (execution_.start[s].is_unlimited()) continue;
-      if (program_.steps[s].kind == StepKind::copy)
+      if (is_move(program_.steps[s].kind))
         add_copy(s);
       else
         add_operator(s);
@@ -69,6 +75,8 @@ class PowerCurve {
     return std::min(execution_.end[s], execution_.makespan);
   }
 
+  Power& extra(std::size_t component) { return components_[component].extra; }
+
   void work(std::size_t component, Time from, Time to) {
     if (components_[component].extra == Power{} || from >= to) return;
     const auto id = static_cast<std::uint32_t>(component);
@@ -76,9 +84,10 @@ class PowerCurve {
     changes_.push_back({.time = to, .component = id, .sign = -1});
   }
 
-  /// `energy` is charged to an action of a step that ended.
+  /// `energy` is charged to an action of a step that ended, in every replica.
   void act(std::uint32_t s, Energy energy) {
     if (energy == Energy{} || execution_.end[s].is_unlimited()) return;
+    energy = Energy{energy.count() * replicas_of(*program_.plan)};
     const Time length = end(s) - execution_.start[s];
     const Power power = length == Time{}
                             ? Power{}
@@ -97,7 +106,7 @@ class PowerCurve {
   void add_copy(std::uint32_t s) {
     const ProgramLane& lane = program_.lanes[program_.steps[s].lane];
     const Time start = execution_.start[s];
-    for (const MemoryId memory : {lane.from, lane.to})
+    for (const MemoryId memory : {lane.from, lane.written})
       work(memory_component(memory), start, end(s));
     // A fair link carries nothing while the latency elapses.
     const Time carries = lane.route.is_fair ? start + program_.steps[s].duration : start;
@@ -106,7 +115,7 @@ class PowerCurve {
     const Bytes moved = program_.transferred(s);
     Energy energy;
     if (const auto cost = platform_[lane.from].read.energy) energy += *cost * moved;
-    if (const auto cost = platform_[lane.to].write.energy) energy += *cost * moved;
+    if (const auto cost = platform_[lane.written].write.energy) energy += *cost * moved;
     for (const Hop& hop : lane.hops)
       if (const auto cost = platform_[hop.link].energy) energy += *cost * moved;
     act(s, energy);

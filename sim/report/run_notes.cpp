@@ -1,5 +1,6 @@
 #include "report/run_notes.hpp"
 
+#include "plan/mirror_problems.hpp"
 #include "policy/left_out.hpp"
 #include "report/run_details.hpp"
 #include "report/style.hpp"
@@ -52,6 +53,10 @@ std::vector<std::string> notes_of(const RunResult& result) {
   if (!result.claims.in_flight.empty())
     notes.push_back(fmt::format("Its stages keep {} microbatches in flight.",
                                 fmt::join(result.claims.in_flight, ", ")));
+  if (!result.plan.mirrors.empty())
+    notes.push_back(fmt::format(
+        "One replica is played for all {}; links show what it moves, and what comes into it.",
+        replicas_of(result.plan)));
   if (const auto bounds = bound_notes(result); !bounds.empty())
     notes.push_back(fmt::format("Bound: {}.", fmt::join(bounds, "; ")));
   if (!result.claims.chosen.empty())

@@ -63,7 +63,7 @@ class Flows {
   /// Whether a step is a copy over a link that began.
   static bool is_drawn(const Program& program, const Execution& execution, std::uint32_t step) {
     const ProgramStep& it = program.steps[step];
-    return it.kind == StepKind::copy && !program.lanes[it.lane].hops.empty() &&
+    return is_move(it.kind) && !program.lanes[it.lane].hops.empty() &&
            !execution.start[step].is_unlimited();
   }
 
@@ -148,7 +148,7 @@ class RunTrace {
     TraceSlice slice{.category = to_text(it.kind), .start = it.start, .end = it.end};
     if (part == Moment::Part::end) return sink_.end(track, slice);
     slice.name = name_of(it);
-    if (program.steps[step].kind == StepKind::copy) slice.moved = program.transferred(step);
+    if (is_move(program.steps[step].kind)) slice.moved = program.transferred(step);
     std::uint64_t flow_in = 0;
     if (flows != nullptr) {
       slice.flows_out = flows->out_of(step);

@@ -98,7 +98,7 @@ class Tracks {
 
   [[nodiscard]] SliceKind kind_of_step(std::uint32_t s) const {
     const Step& step = plan_.steps[s];
-    if (step.kind == StepKind::copy) return kind_of_copy(plan_[step.lane]);
+    if (is_move(step.kind)) return kind_of_copy(plan_[step.lane]);
     if (step.kind == StepKind::pair) return SliceKind::pair;
     return ran_before_[s] ? SliceKind::recomputation : kind_of((*program_.workload)[step.op].phase);
   }
@@ -143,9 +143,9 @@ class Tracks {
 
   [[nodiscard]] Time existed_at(const Clearing& clearing, Time idle_since, Time cleared) const {
     const ProgramStep& last = program_.steps[clearing.by];
-    if (last.kind != StepKind::copy) return cleared;
+    if (!is_move(last.kind)) return cleared;
     const std::uint32_t maker = last.source_maker;
-    const bool by_operator = maker != kNone && program_.steps[maker].kind != StepKind::copy;
+    const bool by_operator = maker != kNone && !is_move(program_.steps[maker].kind);
     return by_operator ? std::clamp(execution_.end[maker], idle_since, cleared) : idle_since;
   }
 

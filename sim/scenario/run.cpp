@@ -1,6 +1,7 @@
 #include "scenario/run.hpp"
 
 #include "execution/judge.hpp"
+#include "plan/mirror_problems.hpp"
 #include "plan/plan_checker.hpp"
 #include "plan/plan_file.hpp"
 #include "plan/repeated_plan.hpp"
@@ -364,7 +365,8 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
                                    "`accumulate: {}`",
                                    result.plan.microbatches, *scenario.workload_options.accumulate),
                        ""}});
-  result.step = build_for(scenario, result.plan.microbatches, split_backward, place);
+  const auto of_mini_batch = std::int64_t{result.plan.microbatches} * replicas_of(result.plan);
+  result.step = build_for(scenario, of_mini_batch, split_backward, place);
   if (scenario.workload_options.accumulate) take_turns(result.step);
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
   if (!problems.empty()) {

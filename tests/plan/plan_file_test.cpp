@@ -258,7 +258,7 @@ TEST_CASE("indices beyond their lists are refused", "[plan_file]") {
 TEST_CASE("what is left out or makes no sense is refused", "[plan_file]") {
   CHECK(refusal_of(R"("lane": 0,)", "") == "a.plan: error: steps[0]: names no lane");
   CHECK(refusal_of(R"("compute": {"op": "s2.forward"},)", "") ==
-        "a.plan: error: steps[1]: is neither compute nor pair nor copy");
+        "a.plan: error: steps[1]: is neither compute nor pair nor copy nor reduce");
   CHECK(refusal_of(R"({"stream": {"processor": "gpu"}})", "{}") ==
         "a.plan: error: lanes[0]: is neither a stream nor a channel");
   CHECK(refusal_of(R"("buffer": 1,)", "") == "a.plan: error: releases[0]: names no buffer");

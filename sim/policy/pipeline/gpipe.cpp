@@ -1,3 +1,4 @@
+#include "policy/pipeline/replication.hpp"
 #include "policy/pipeline/schedule.hpp"
 #include "policy/registry.hpp"
 
@@ -17,8 +18,17 @@ Schedule gpipe(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t)
   return schedule;
 }
 
+std::vector<Task> order_of_replica(const Replicas&, std::uint32_t stage,
+                                   const std::vector<std::uint32_t>& microbatches) {
+  std::vector<Task> order;
+  for (const Task::Kind kind : {Task::Kind::forward, Task::Kind::backward})
+    for (const std::uint32_t k : microbatches) order.push_back({kind, stage, k});
+  return order;
+}
+
 Planned plan_gpipe(const Problem& problem, const PipelineParameters& parameters) {
   require_one_virtual_stage(parameters);
+  if (!parameters.equal_replicas()) return plan_in_turn(problem, parameters, order_of_replica);
   return plan_pipeline(problem, parameters, gpipe);
 }
 

@@ -1,8 +1,9 @@
 #include "policy/pipeline/partition.hpp"
 
 #include "policy/copy_time.hpp"
+#include "policy/pipeline/pipedream_replicas.hpp"
 #include "policy/pipeline/stage_bytes.hpp"
-#include "workload/cost_model.hpp"
+#include "policy/pipeline/stage_times.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -26,19 +27,6 @@ std::optional<Partition> fill(const std::vector<Time>& times, std::size_t slots,
   }
   if (next < times.size()) return std::nullopt;
   return partition;
-}
-
-/// Forward and backward of every chain stage on one processor.
-std::vector<Time> stage_times(const Problem& problem, ProcessorId processor) {
-  const std::vector<Time> times = durations(problem.workload, problem.platform, processor);
-  std::vector<Time> sums(problem.chain.stages.size());
-  for (std::size_t s = 0; s < sums.size(); ++s) {
-    const ChainStage& stage = problem.chain.stages[s];
-    for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op) sums[s] += times[op];
-    for (const OperatorId op : problem.chain.backward(s))
-      sums[s] += times[static_cast<std::size_t>(op)];
-  }
-  return sums;
 }
 
 /// Sums over the first stages, 0 first; in a quantity's arithmetic, which tells an overflow.
@@ -148,6 +136,17 @@ Partition pipedream(const Problem& problem, const std::vector<ProcessorId>& devi
   return least_greatest(weights, stages, devices.size());
 }
 
+Partition pipedream_replicated(const Problem& problem, const PipelineParameters& parameters,
+                               const Location& where) {
+  std::vector<ProcessorId> all;
+  for (const auto& group : replica_groups(problem, parameters))
+    all.insert(all.end(), group.begin(), group.end());
+  Partition partition{{0}};
+  for (const ReplicatedStage& stage : pipedream_replicas(problem, all, where))
+    partition.cuts.push_back(stage.end);
+  return partition;
+}
+
 /// The most slots x stages that a search over cuts looks at.
 constexpr std::size_t kMostCuts = 100'000'000;
 
@@ -163,6 +162,8 @@ Partition named_partition(const Problem& problem, const PipelineParameters& para
     refuse_parameter(where, fmt::format("`madpipe` finds cuts and placement for "
                                         "`pipeline/periodic`; `{}` has another schedule",
                                         parameters.name));
+  if (name == "balanced-memory" && !parameters.equal_replicas())
+    refuse_parameter(where, "`balanced-memory` cuts for stages with as many replicas each");
   if (parameters.virtual_stages != 1)
     refuse_parameter(where, fmt::format("`{}` cuts for one stage a device; virtual_stages is {}",
                                         name, parameters.virtual_stages));
@@ -170,6 +171,7 @@ Partition named_partition(const Problem& problem, const PipelineParameters& para
     refuse_parameter(where, fmt::format("`{}` looks at every cut of {} stages for {} devices; it "
                                         "does so for at most {} pairs",
                                         name, stages, devices.size(), kMostCuts));
+  if (name == "pipedream-replicated") return pipedream_replicated(problem, parameters, where);
   return name == "pipedream" ? pipedream(problem, devices)
                              : balanced_memory(problem, parameters, devices.size());
 }

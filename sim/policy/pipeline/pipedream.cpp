@@ -96,11 +96,12 @@ PolicyInfo pipeline_pipedream_policy() {
        .guarantees = "device i keeps at most p-i microbatches and p-i versions of its parameters; "
                      "on equal stages without message latency no device idles in the steady state",
        .complexity = "O(microbatches x operators)"},
-      pipeline_record("pipeline/pipedream"), plan_pipedream);
+      pipeline_record("pipeline/pipedream", 1, Replicable::no), plan_pipedream);
 }
 
 PolicyInfo pipeline_pipedream_2bw_policy() {
-  auto record = pipeline_record<AccumulatingParameters>("pipeline/pipedream-2bw");
+  auto record =
+      pipeline_record<AccumulatingParameters>("pipeline/pipedream-2bw", 1, Replicable::no);
   record.optional("accumulate", &AccumulatingParameters::accumulate, located(integer(1, 1'000'000)),
                   "microbatches whose gradients one update takes, at least one a device; default: "
                   "one a device");

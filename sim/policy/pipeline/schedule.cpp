@@ -3,6 +3,7 @@
 #include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
 #include "policy/pipeline/optimizer_steps.hpp"
+#include "policy/pipeline/replication.hpp"
 #include "policy/pipeline/task_runs.hpp"
 #include "workload/cost_model.hpp"
 
@@ -35,6 +36,11 @@ class PipelinePlanner {
         moves_(devices.size()),
         channels_(devices.size()) {
     require_links(schedule.placement);
+    dealt_.reserve(schedule.dealt.size());
+    for (const auto& placement : schedule.dealt) {
+      dealt_.emplace_back(problem, partition, devices, placement);
+      require_links(placement);
+    }
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
       require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
     if (schedule.updates.every > 0) versions_.emplace(problem, slots_, schedule.updates, builder_);
@@ -74,7 +80,11 @@ class PipelinePlanner {
   }
 
  private:
-  std::size_t microbatches() const { return static_cast<std::size_t>(parameters_.microbatches); }
+  /// Those that are played: all of the mini-batch, or those of the replica that stands for all.
+  std::size_t microbatches() const {
+    return static_cast<std::size_t>(dealt_.empty() ? parameters_.microbatches
+                                                   : parameters_.of_mini_batch());
+  }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
 
   /// Makes room for the whole plan, but for the optimizer.
@@ -98,6 +108,7 @@ class PipelinePlanner {
 
   /// The slots as placed for a microbatch.
   const Slots& slots_of(const Task& task) const {
+    if (!dealt_.empty()) return dealt_[task.microbatch % dealt_.size()];
     return turned_ && task.microbatch >= schedule_.turned_from ? *turned_ : slots_;
   }
 
@@ -248,7 +259,7 @@ class PipelinePlanner {
     const bool forward = task.kind == Task::Kind::send_output;
     Moves& moves = moves_[device];
     std::vector<StepId>& sent = sent_[Sent{task.slot, task.microbatch, forward}];
-    for (const Message& message : slots_.messages(task.slot, forward)) {
+    for (const Message& message : slots_of(task).messages(task.slot, forward)) {
       sent.push_back(builder_.copy(channel(device, message.to_device), message.tensor,
                                    task.microbatch, SourceRelease::keep));
       builder_.after_end(sent.back(), moves.last_run);
@@ -289,6 +300,11 @@ class PipelinePlanner {
   void optimize() {
     std::vector<const Slots*> directions{&slots_};
     if (turned_) directions.push_back(&*turned_);
+    for (const Slots& slots : dealt_) directions.push_back(&slots);
+    if (!dealt_.empty())
+      add_all_reduces(builder_, problem_, parameters_, dealt_);
+    else if (parameters_.data_parallel && parameters_.data_parallel->value > 1)
+      add_folded_all_reduces(builder_, problem_, parameters_, slots_, schedule_.partners);
     add_optimizer_steps(builder_, problem_, directions, streams_);
   }
 
@@ -297,6 +313,7 @@ class PipelinePlanner {
   const Schedule& schedule_;
   const std::vector<ProcessorId>& devices_;
   Slots slots_;
+  std::vector<Slots> dealt_;     ///< by turn, where microbatches are dealt out to replicas
   std::optional<Slots> turned_;  ///< for the second direction, where there is one
   TaskRuns runs_;
   PlanBuilder builder_;
@@ -315,6 +332,8 @@ class PipelinePlanner {
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
 
+}  // namespace
+
 Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
                       const Schedule& schedule, const Partition& partition,
                       const std::vector<ProcessorId>& devices) {
@@ -322,8 +341,6 @@ Planned plan_schedule(const Problem& problem, const PipelineParameters& paramete
   plan.claims = claims_of(plan, problem);
   return plan;
 }
-
-}  // namespace
 
 Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from) {
   Schedule schedule{loop_placement(devices, 1), {}, {}, turned_from};
@@ -339,7 +356,13 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
   const Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
                                  static_cast<std::uint32_t>(parameters.microbatches),
                                  static_cast<std::uint32_t>(parameters.virtual_stages));
-  return plan_schedule(problem, parameters, schedule, partition, devices);
+  if (!parameters.equal_replicas())
+    refuse_parameter(where_replicated(parameters),
+                     fmt::format("`{}` takes as many replicas of every stage", parameters.name));
+  if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
+  const Replicas replicas(problem, parameters);
+  return plan_schedule(problem, parameters, dealt_out(schedule, replicas), partition,
+                       replicas.devices());
 }
 
 SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,

@@ -58,6 +58,9 @@ struct Schedule {
   /// which hold a second copy of the parameters for them.
   std::vector<std::uint32_t> turned;
   std::uint32_t turned_from = 0;
+  /// Where not empty: by turn, the placement of the microbatches k for which k mod turns is it.
+  /// `placement` is the first.
+  std::vector<std::vector<std::uint32_t>> dealt;
   WeightUpdates updates;
   /// Whether orders hold sends and awaits; else a value is sent when it is made.
   bool messages_in_orders = false;
@@ -71,6 +74,12 @@ struct Schedule {
 /// A generator: devices p, microbatches m, virtual stages v.
 using ScheduleRule = std::function<Schedule(std::uint32_t devices, std::uint32_t microbatches,
                                             std::uint32_t virtual_stages)>;
+
+/// Runs orders: sends over the platform's links every tensor that one device makes and another
+/// reads, reduces the gradients of replicas, and runs the optimizer where the gradients are.
+[[nodiscard]] Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
+                                    const Schedule& schedule, const Partition& partition,
+                                    const std::vector<ProcessorId>& devices);
 
 /// Builds the plan: cuts the workload, runs the orders, sends over the platform's links every
 /// tensor that one device makes and another reads, and runs the optimizer where the gradients are.

@@ -1,0 +1,315 @@
+// Replicas of stages: microbatches dealt out, gradients reduced, one replica played for all.
+#include "plan/mirror_problems.hpp"
+#include "support/policies.hpp"
+
+#include <memory>
+#include <random>
+#include <vector>
+
+using namespace plimsoll;
+using namespace plimsoll::test;
+
+namespace {
+
+struct Stage {
+  std::int64_t forward = 2, input = 2, weight = 1;  ///< s
+  std::int64_t output = 4, parameters = 12;         ///< B
+};
+
+std::string chain_of(const std::vector<Stage>& stages) {
+  std::string text = "workload: chain\ninput: 4 B\noptimizer: sgd\nchain:\n";
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    text += fmt::format(
+        "  - {{name: s{}, forward: {} s, backward_input: {} s, backward_weight: {} s, output: {} B,"
+        " saved: {} B, parameters: {} B}}\n",
+        s, stages[s].forward, stages[s].input, stages[s].weight, stages[s].output,
+        stages[s].output + 4, stages[s].parameters);
+  return text;
+}
+
+std::string cluster(std::int64_t devices, const std::string& topology, const std::string& link) {
+  return fmt::format(
+      "platform: c\nmemories: {{hbm: {{capacity: unlimited}}}}\nprocessors: {{gpu: {{memory: hbm, "
+      "power: {{idle: 10 W, active: 30 W}}}}}}\ncluster: {{count: {}, topology: {}, link: {{name: "
+      "l, {}}}}}\n",
+      devices, topology, link);
+}
+
+Workload workload_for(const std::string& policy, const std::string& chain) {
+  WorkloadOptions options;
+  options.split_backward = bound_policy(policy).splits_backward;
+  return workload_of(chain, options);
+}
+
+Played played(const std::string& policy, const std::string& chain, const std::string& platform) {
+  static std::vector<std::unique_ptr<std::pair<Workload, Platform>>> kept;  // Played refers to them
+  const auto& [workload, machine] =
+      *kept.emplace_back(std::make_unique<std::pair<Workload, Platform>>(
+          workload_for(policy, chain), platform_of(platform)));
+  Played it = play_policy(policy, workload, machine);
+  require_claims_hold(it);
+  return it;
+}
+
+std::string refusal(const std::string& policy, const std::string& chain,
+                    const std::string& platform) {
+  try {
+    (void)played(policy, chain, platform);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+/// Every figure that a mirror stands for.
+void require_same(const Played& folded, const Played& all) {
+  REQUIRE(folded.execution.status == RunStatus::ok);
+  REQUIRE(all.execution.status == RunStatus::ok);
+  CHECK(folded.execution.makespan == all.execution.makespan);
+  CHECK(folded.execution.period == all.execution.period);
+  CHECK(folded.metrics.energy->total.count() == all.metrics.energy->total.count());
+  for (std::size_t p = 0; p < all.execution.processors.size(); ++p) {
+    const ProcessorRecord &a = folded.execution.processors[p], &b = all.execution.processors[p];
+    CHECK(a.busy == b.busy);
+    CHECK(a.first_start == b.first_start);
+    CHECK(a.last_end == b.last_end);
+    CHECK(a.stall == b.stall);
+    CHECK(a.operators == b.operators);
+    const MemoryRecord &c = folded.execution.memories[p], &d = all.execution.memories[p];
+    CHECK(c.peak.requested == d.peak.requested);
+    CHECK(c.bytes_read == d.bytes_read);
+    CHECK(c.bytes_written == d.bytes_written);
+  }
+}
+
+void require_fold(const std::string& name, std::int64_t microbatches, std::int64_t n,
+                  const std::string& more, const std::string& chain, const std::string& platform) {
+  const auto policy = [&](const char* how) {
+    return fmt::format("{{name: {}, microbatches: {}, {}: {}{}}}", name, microbatches, how, n,
+                       more);
+  };
+  CAPTURE(policy("data_parallel"), chain, platform);
+  const Played folded = played(policy("data_parallel"), chain, platform);
+  CHECK(replicas_of(folded.plan) == n);
+  require_same(folded, played(policy("replicas"), chain, platform));
+}
+
+}  // namespace
+
+// One stage: every replica runs m/N forwards and backwards of 5 s, then the ring of N reduces
+// gradients of 12 B at 2 B/s: 2(N-1) rounds of 1 s + 12/N / 2 s.
+TEST_CASE("replicas of one stage are data parallelism") {
+  for (const std::int64_t n : {2, 3, 6}) {
+    const std::string platform =
+        cluster(n, n == 2 ? "chain" : "ring", "bandwidth: 2 B/s, latency: 1 s");
+    for (const char* how : {"data_parallel", "replicas"}) {
+      const Played it =
+          played(fmt::format("{{name: pipeline/gpipe, microbatches: 12, {}: {}}}", how, n),
+                 chain_of({{}}), platform);
+      CHECK(it.execution.makespan == seconds(12 / n * 5 + 2 * (n - 1) * (1 + 12 / n / 2)));
+      for (std::size_t d = 0; d < static_cast<std::size_t>(n); ++d)
+        CHECK(it.execution.processors[d].busy == seconds(12 / n * 5));
+    }
+  }
+}
+
+TEST_CASE("one replica stands for all: every schedule that flushes") {
+  struct Schedule {
+    const char* name;
+    const char* more = "";
+    std::size_t slots = 4;
+  };
+  for (const Schedule& it : {Schedule{"pipeline/gpipe"},
+                             {"pipeline/1f1b"},
+                             {"pipeline/interleaved-1f1b", ", virtual_stages: 2", 8},
+                             {"pipeline/looped-bfs", ", virtual_stages: 2", 8},
+                             {"pipeline/zb-h1"},
+                             {"pipeline/zb-h2"},
+                             {"pipeline/zb-1p"},
+                             {"pipeline/zb-2p"},
+                             {"pipeline/zb-v", "", 8},
+                             {"pipeline/v-half", "", 8},
+                             {"pipeline/v-min", "", 8},
+                             {"pipeline/1f1b-v", "", 8},
+                             {"pipeline/interleaved-zb", "", 8},
+                             {"pipeline/dualpipe-v", "", 8},
+                             {"pipeline/hanayo", "", 8},
+                             {"pipeline/bpipe"}})
+    for (const char* topology : {"switch", "mesh"})
+      require_fold(it.name, 16, 2, it.more, chain_of(std::vector<Stage>(it.slots)),
+                   cluster(8, topology, "bandwidth: 4 B/s, latency: 1 s"));
+}
+
+// Uneven stages and any number of replicas; on a switch messages and reductions take the same
+// links.
+TEST_CASE("one replica stands for all: random pipelines") {
+  std::mt19937_64 random(3);
+  const auto draw = [&](std::int64_t low, std::int64_t high) {
+    return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < 120; ++i) {
+    std::vector<Stage> stages;
+    const std::int64_t p = draw(1, 4);
+    for (std::int64_t s = 0; s < p; ++s)
+      stages.push_back({draw(1, 9), draw(1, 9), draw(1, 9), draw(1, 40), draw(0, 60)});
+    const bool tree = draw(0, 2) == 0;
+    const std::int64_t n = tree ? std::int64_t{1} << draw(1, 3) : draw(2, 6);
+    const std::string link =
+        fmt::format("bandwidth: {} B/s, latency: {} s", draw(1, 9), draw(0, 3));
+    require_fold(draw(0, 1) == 0 ? "pipeline/gpipe" : "pipeline/1f1b", n * draw(1, 5), n,
+                 tree ? ", all_reduce: tree" : "", chain_of(stages),
+                 cluster(p * n, draw(0, 1) == 0 ? "switch" : "mesh", link));
+  }
+}
+
+// Two cards of a node share its way to the others, so that their reductions contend there.
+TEST_CASE("one replica stands for all: nodes of two devices behind one link") {
+  const auto nodes = [](int n) {
+    return fmt::format(
+        "platform: c\nmemories: {{a: {{capacity: unlimited}}, b: {{capacity: unlimited}}, nic: "
+        "{{capacity: unlimited}}}}\nprocessors: {{x: {{memory: a, power: {{idle: 1 W, active: 2 "
+        "W}}}}, y: {{memory: b}}}}\nlinks:\n  ab: {{between: [a, b], bandwidth: 5 B/s}}\n"
+        "  an: {{between: [a, nic], bandwidth: 3 B/s}}\n  bn: {{between: [b, nic], bandwidth: 3 "
+        "B/s}}\ncluster: {{count: {}, topology: switch, link: {{name: l, joins: nic, bandwidth: 2 "
+        "B/s, latency: 1 s}}}}\n",
+        n);
+  };
+  for (const char* algorithm : {", all_reduce: ring", ", all_reduce: tree"})
+    for (const int n : {2, 4, 8})
+      require_fold("pipeline/1f1b", 4 * n, n, algorithm, chain_of({{}, {3, 1, 1, 4, 20}}),
+                   nodes(n));
+}
+
+// Every replica adds two steps of its ring to each stage's, and nothing else.
+TEST_CASE("a thousand replicas make a plan as small as one of eight") {
+  const auto steps = [](int n) {
+    return std::ssize(played(fmt::format("{{name: pipeline/1f1b, microbatches: {}, data_parallel: "
+                                         "{}}}",
+                                         8 * n, n),
+                             chain_of({{}, {}}), cluster(2 * n, "switch", "bandwidth: 4 B/s"))
+                          .plan.steps);
+  };
+  CHECK(steps(512) - steps(4) == 2 * 2 * (512 - 4));
+}
+
+// The first stage has two replicas, which take turns; forwards of 2 s and 1 s, backwards of 4 s and
+// 2 s, messages of no time. A replica of the first stage keeps ceil(3/2) = 2 in flight.
+//
+//   first, 1   F(0) 0-2   F(2) 2-4   B(0) 5-9    B(2) 11-15
+//   first, 2   F(1) 0-2   F(3) 2-4   B(1) 8-12   B(3) 14-18
+//   second     F(0) 2-3  B(0) 3-5  F(1) 5-6  B(1) 6-8  F(2) 8-9  B(2) 9-11  F(3) 11-12  B(3) 12-14
+TEST_CASE("microbatches go to the replicas of a stage in turn") {
+  const std::string chain = chain_of({{2, 3, 1, 0, 0}, {1, 1, 1, 0, 0}});
+  const Played it = played("{name: pipeline/1f1b, microbatches: 4, replicas: [2, 1]}", chain,
+                           cluster(3, "mesh", "bandwidth: unlimited"));
+  CHECK(it.execution.makespan == seconds(18));
+  CHECK(it.execution.processors[0].last_end == seconds(15));
+  CHECK(it.execution.processors[1].last_end == seconds(18));
+  CHECK(it.execution.processors[2].last_end == seconds(14));
+  CHECK(it.execution.processors[2].busy == seconds(12));
+}
+
+// GPipe on the same stages: all forwards first, the second stage's backwards from 6 s on, in order.
+//
+//   first, 1   F(0) 0-2   F(2) 2-4   B(0) 8-12    B(2) 12-16
+//   first, 2   F(1) 0-2   F(3) 2-4   B(1) 10-14   B(3) 14-18
+//   second     F(0) 2-3   F(1) 3-4   F(2) 4-5     F(3) 5-6    B(0) 6-8  B(1) 8-10  B(2)  B(3) 12-14
+//
+// Then the two replicas reduce 12 B over a link of 3 B/s: each half once there and once back.
+TEST_CASE("the replicas of a stage reduce their gradients when the last of them is made") {
+  const std::string chain = chain_of({{2, 3, 1, 0, 12}, {1, 1, 1, 0, 12}});
+  const Played it = played("{name: pipeline/gpipe, microbatches: 4, replicas: [2, 1]}", chain,
+                           cluster(3, "mesh", "bandwidth: 3 B/s"));
+  CHECK(it.execution.processors[2].last_end == seconds(14));
+  CHECK(it.execution.makespan == seconds(18 + 2 * 2));
+}
+
+// Stages of 6 s and 3 s on three machines whose links carry 1 B/s. All three on both stages: (9 +
+// 4 x 2 x 30 / (1 x 3)) / 3 s, as the second has parameters of 30 B to reduce. Two on the first:
+// max(6 / 2, 3) s, and nothing to reduce. So it is two and one, and runs as in the example above.
+TEST_CASE("PipeDream's partition gives stages their replicas") {
+  const std::string chain = chain_of({{2, 3, 1, 0, 0}, {1, 1, 1, 0, 30}});
+  const std::string platform = cluster(3, "mesh", "bandwidth: 1 B/s");
+  const Played it = played(
+      "{name: pipeline/1f1b, microbatches: 4, partition: pipedream-replicated}", chain, platform);
+  CHECK(it.execution.makespan == seconds(18));
+  CHECK(it.execution.processors[2].busy == seconds(12));
+  // With parameters in the first stage only, one stage of two machines and one of one reduce more
+  // than they save: (6 + 4 x 300 / (1 x 2)) / 2 s. The second stage alone is replicated, for (3 +
+  // 0) / 2 s, beside the first, which takes 6 s.
+  const Played other =
+      played("{name: pipeline/gpipe, microbatches: 4, partition: pipedream-replicated}",
+             chain_of({{2, 3, 1, 0, 300}, {1, 1, 1, 0, 0}}), platform);
+  CHECK(other.execution.processors[0].busy == seconds(24));
+  CHECK(other.execution.processors[1].busy == seconds(6));
+  CHECK(other.execution.processors[2].busy == seconds(6));
+  CHECK(refusal("{name: pipeline/zb-h1, microbatches: 4, partition: pipedream-replicated}", chain,
+                platform)
+            .find("as many replicas of every stage") != std::string::npos);
+}
+
+TEST_CASE("replicas that cannot be are refused") {
+  const std::string two = chain_of({{}, {}});
+  const auto say = [&](const std::string& more, const std::string& platform) {
+    return refusal("{name: pipeline/1f1b, microbatches: 12" + more + "}", two, platform);
+  };
+  const std::string mesh = cluster(6, "mesh", "bandwidth: 1 B/s");
+  const auto has = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(say(", data_parallel: 3", mesh) == "(accepted)");
+  CHECK(has(say(", data_parallel: 3, replicas: 3", mesh), "expected one of the two"));
+  CHECK(has(say(", data_parallel: 5", mesh), "5 replicas do not divide 12 microbatches"));
+  CHECK(has(say(", data_parallel: 4", mesh),
+            "6 devices are not 4 replicas of the same number of stages"));
+  CHECK(has(say(", replicas: [3, 2]", mesh), "5 replicas for 6 devices"));
+  CHECK(has(say(", replicas: 3, all_reduce: tree", mesh), "found 3"));
+  CHECK(
+      has(say(", replicas: [5, 1], devices: [gpu0, gpu1, gpu2, gpu3, gpu4, gpu5], all_reduce: tree",
+              mesh),
+          "found 5"));
+  CHECK(has(refusal("{name: pipeline/zb-h1, microbatches: 12, replicas: [4, 2]}", two, mesh),
+            "as many replicas of every stage"));
+  CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, replicas: [5, 1]}", two, mesh),
+            "4 microbatches leave replica 5 of stage 1 without one"));
+  CHECK(has(refusal("{name: pipeline/chimera, microbatches: 4, data_parallel: 2}", two, mesh),
+            "data_parallel"));
+}
+
+TEST_CASE("replicas that something tells apart are not folded") {
+  const std::string two = chain_of({{}, {}});
+  const auto why = [&](const std::string& platform,
+                       const std::string& more = ", data_parallel: 2") {
+    return refusal("{name: pipeline/1f1b, microbatches: 4" + more + "}", two, platform);
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    CAPTURE(text);
+    return text.find("one replica cannot be played for all: ") != std::string::npos &&
+           text.find(part) != std::string::npos;
+  };
+  const auto platform = [](const std::string& last, const std::string& links) {
+    return "platform: p\nmemories: {a: {capacity: unlimited}, b: {capacity: unlimited}, c: "
+           "{capacity: unlimited}, d: {capacity: unlimited}}\nprocessors: {w: {memory: a}, x: "
+           "{memory: b}, y: {memory: c}, z: {memory: d" +
+           last + "}}\nlinks:\n" + links;
+  };
+  // Stages on (w, x) and (y, z): messages between a and c, b and d; reductions a-b and c-d.
+  const std::string links =
+      "  ac: {between: [a, c], bandwidth: 1 B/s}\n  bd: {between: [b, d], bandwidth: 1 B/s}\n"
+      "  ab: {between: [a, b], bandwidth: 1 B/s}\n";
+  const std::string cd = "  cd: {between: [c, d], bandwidth: 1 B/s}\n";
+  CHECK(why(platform("", links + cd)) == "(accepted)");
+  CHECK(has(why(platform(", launch_overhead: 1 us", links + cd)),
+            "`y` and `z`, or their memories, are not alike"));
+  CHECK(has(why(platform("", links + "  cd: {between: [c, d], bandwidth: {to_d: 1 B/s, to_c: 2 "
+                                     "B/s}}\n")),
+            "links `cd` and `cd` are not alike"));
+  CHECK(has(why(platform("", links + "  cd: {between: [c, d], duplex: half}\n")),
+            "the same way of two replicas"));
+  CHECK(has(why(platform("", links + "  cd: {between: [c, d], sharing: fair}\n")),
+            "link `cd` is shared as `fair`"));
+  CHECK(has(why(cluster(4, "chain", "bandwidth: 1 B/s")), "link"));
+  CHECK(has(why(cluster(4, "mesh", "bandwidth: 1 B/s, power: {idle: 1 W, active: 2 W}")),
+            "draws power"));
+}
