@@ -39,7 +39,7 @@ std::string rows_text(const Calibration& it, bool of_tests, const Style& style) 
   TextTable table({{of_tests ? "judged by, not fitted to" : "fitted to"},
                    {"part"},
                    {"measured", Align::right},
-                   {"before", Align::right, 1},
+                   {"before", Align::right},
                    {"error", Align::right},
                    {"fitted", Align::right},
                    {"error", Align::right}});

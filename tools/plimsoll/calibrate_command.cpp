@@ -26,29 +26,24 @@ struct CalibrateArguments {
   bool no_color = false;
 };
 
-void check_files(const CalibrateArguments& arguments, const Calibration& calibration) {
+void check_outputs(const CalibrateArguments& arguments, const Calibration& calibration) {
   std::vector<NamedFile> read{{"CALIBRATION", arguments.calibration}};
   for (const std::filesystem::path& path : calibration.read)
     read.push_back({"what CALIBRATION names", path.string()});
-  check_distinct_files({{"--out", arguments.out}, {"--json", arguments.json}}, read);
+  check_files({{"--out", arguments.out, NamedFile::Kind::other}, {"--json", arguments.json}}, read);
 }
 
 int run(const CalibrateArguments& arguments) {
-  if (arguments.out == "-")
-    refuse("--out", "found `-`; expected the name of a file, such as `my-gpu-calibrated.yaml`");
   const std::filesystem::path path = arguments.calibration;
   const Calibration calibration =
       calibrate(read_calibration(read_document(path)), path.parent_path());
-  check_files(arguments, calibration);
+  check_outputs(arguments, calibration);
   if (!arguments.out.empty())
     write_whole_file(arguments.out,
                      calibrated_platform(calibration, path.parent_path(), arguments.out));
-  if (arguments.json == "-") {
-    print(calibration_json(calibration));
-    return kExitFine;
-  }
-  if (!arguments.json.empty()) write_whole_file(arguments.json, calibration_json(calibration));
-  print(calibration_text(calibration, style_of_output(arguments.no_color)));
+  if (!arguments.json.empty()) write_text(arguments.json, calibration_json(calibration));
+  if (arguments.json != "-")
+    print(calibration_text(calibration, style_of_output(arguments.no_color)));
   return kExitFine;
 }
 
@@ -72,8 +67,7 @@ Command calibrate_command(CLI::App& program) {
       ->add_option("--json", arguments->json,
                    "write coefficients, rows and errors as JSON; `-` is standard output")
       ->type_name("FILE");
-  command->add_flag("--no-color", arguments->no_color,
-                    "no colour on a terminal either (so does the variable NO_COLOR)");
+  add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
 
