@@ -462,10 +462,9 @@ class ScenarioReader {
                                   .trained_from = fields->trained_from};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
     if (fields->model && is_onnx_path(fields->model->value))
-      diagnostics_.error(
-          fields->model->where,
-          fmt::format("`{}` is an ONNX file, and `model` takes a network of YAML", named->value),
-          fmt::format("name it under `onnx`: `{{onnx: {}}}`", named->value));
+      refuse_model(*fields->model, "an ONNX file", "onnx");
+    else if (fields->model && is_pipedream_path(fields->model->value))
+      refuse_model(*fields->model, "a profile of PipeDream", "profile");
     else if (fields->onnx)
       read_file_reference(*fields->onnx, "ONNX file", read_onnx_workload);
     else if (fields->profile && is_pipedream_path(fields->profile->value))
@@ -475,6 +474,14 @@ class ScenarioReader {
     if (fields->profile && !std::holds_alternative<ProfileSpec>(scenario_.workload))
       diagnostics_.error(fields->profile->where,
                          fmt::format("`{}` is no profile; name it under `model`", named->value));
+  }
+
+  /// A file that has a key of its own.
+  void refuse_model(const Located<std::string>& model, const char* kind, const char* key) {
+    diagnostics_.error(
+        model.where,
+        fmt::format("`{}` is {}, and `model` takes a network of YAML", model.value, kind),
+        fmt::format("name it under `{0}`: `{{{0}: {1}}}`", key, model.value));
   }
 
   void use_master_weights(const Located<bool>& wanted) {

@@ -127,6 +127,9 @@ TEST_CASE("a profile of PipeDream that is not there, or that something is set in
                "activation_size=1, parameter_size=1\n");
   CHECK_THROWS_WITH(scenario_with(folder.path(), "{profile: none.txt}", "none"),
                     Catch::Matchers::Contains("there is no profile of PipeDream `"));
+  CHECK_THROWS_WITH(scenario_with(folder.path(), "graph.txt", "none"),
+                    Catch::Matchers::Contains("`graph.txt` is a profile of PipeDream, and `model` "
+                                              "takes a network of YAML; name it under `profile`"));
   CHECK_THROWS_WITH(scenario_with(folder.path(),
                                   "{profile: graph.txt, dtype: fp16, loss: sum}, set: "
                                   "{graph.0.forward: 2 s}",
