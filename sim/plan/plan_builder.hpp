@@ -50,6 +50,9 @@ class PlanBuilder {
   /// of the tensor that it lies inside, in the channel's `from`.
   StepId copy(LaneId channel, TensorId tensor, std::uint32_t microbatch, SourceRelease source);
 
+  /// Copies on what the copy `made` wrote, whatever other stays of the tensor are there.
+  StepId copy_on(StepId made, LaneId channel, SourceRelease source);
+
   void after_end(StepId step, StepId on);
   void after_start(StepId step, StepId on);
 
