@@ -187,6 +187,20 @@ struct PlanBuilder::State {
     return id;
   }
 
+  /// Copies the value of `tensor` from `from`.
+  StepId add_copy(LaneId channel, BufferId from, TensorId tensor, SourceRelease source) {
+    if (source != SourceRelease::keep) taken[static_cast<std::size_t>(from)] = true;
+    const Buffer made = plan[from];
+    const BufferId to = add_buffer({tensor, made.microbatch, made.instance, plan[channel].to});
+    reads.push_back(from);
+    writes.push_back(to);
+    return add_step({.kind = StepKind::copy,
+                     .source = source,
+                     .lane = channel,
+                     .microbatch = made.microbatch,
+                     .instance = made.instance});
+  }
+
   /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too,
   /// and a change for the readers before it.
   void wait_for_changes(StepId id) {
@@ -374,18 +388,13 @@ StepId PlanBuilder::pair(LaneId lane, Part first, Part second, Time duration) {
 
 StepId PlanBuilder::copy(LaneId channel, TensorId tensor, std::uint32_t microbatch,
                          SourceRelease source) {
-  const Lane lane = state_->plan[channel];
-  const BufferId from = state_->source(tensor, microbatch, lane.from);
-  if (source != SourceRelease::keep) state_->taken[static_cast<std::size_t>(from)] = true;
-  const Buffer made = state_->plan[from];
-  const BufferId to = state_->add_buffer({tensor, made.microbatch, made.instance, lane.to});
-  state_->reads.push_back(from);
-  state_->writes.push_back(to);
-  return state_->add_step({.kind = StepKind::copy,
-                           .source = source,
-                           .lane = channel,
-                           .microbatch = made.microbatch,
-                           .instance = made.instance});
+  const BufferId from = state_->source(tensor, microbatch, state_->plan[channel].from);
+  return state_->add_copy(channel, from, tensor, source);
+}
+
+StepId PlanBuilder::copy_on(StepId made, LaneId channel, SourceRelease source) {
+  const BufferId from = state_->plan.list(state_->plan[made].writes).front();
+  return state_->add_copy(channel, from, state_->plan[from].tensor, source);
 }
 
 StepId PlanBuilder::reduce(LaneId channel, std::span<const TensorId> gradients,

@@ -59,6 +59,8 @@ class PlanBuilder {
                 std::uint32_t group, std::span<const StepId> after);
   /// A number for reductions that know their order among each other.
   [[nodiscard]] std::uint32_t new_group();
+  /// Copies on what the copy `made` wrote, whatever other stays of the tensor are there.
+  StepId copy_on(StepId made, LaneId channel, SourceRelease source);
 
   void after_end(StepId step, StepId on);
   void after_start(StepId step, StepId on);

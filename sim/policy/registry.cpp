@@ -37,6 +37,8 @@ std::span<const PolicyInfo> policies() {
       pipeline_csv_policy(),                //
       pipeline_dualpipe_policy(),           //
       pipeline_dualpipe_v_policy(),         //
+      pipeline_gis_policy(),                //
+      pipeline_gis_h_policy(),              //
       pipeline_gpipe_policy(),              //
       pipeline_hanayo_policy(),             //
       pipeline_interleaved_1f1b_policy(),   //
@@ -45,6 +47,7 @@ std::span<const PolicyInfo> policies() {
       pipeline_periodic_policy(),           //
       pipeline_pipedream_policy(),          //
       pipeline_pipedream_2bw_policy(),      //
+      pipeline_pipeoffload_policy(),        //
       pipeline_search_policy(),             //
       pipeline_v_half_policy(),             //
       pipeline_v_min_policy(),              //

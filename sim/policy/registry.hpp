@@ -32,6 +32,8 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_csv_policy();
 [[nodiscard]] PolicyInfo pipeline_dualpipe_policy();
 [[nodiscard]] PolicyInfo pipeline_dualpipe_v_policy();
+[[nodiscard]] PolicyInfo pipeline_gis_policy();
+[[nodiscard]] PolicyInfo pipeline_gis_h_policy();
 [[nodiscard]] PolicyInfo pipeline_gpipe_policy();
 [[nodiscard]] PolicyInfo pipeline_hanayo_policy();
 [[nodiscard]] PolicyInfo pipeline_interleaved_1f1b_policy();
@@ -40,6 +42,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_periodic_policy();
 [[nodiscard]] PolicyInfo pipeline_pipedream_policy();
 [[nodiscard]] PolicyInfo pipeline_pipedream_2bw_policy();
+[[nodiscard]] PolicyInfo pipeline_pipeoffload_policy();
 [[nodiscard]] PolicyInfo pipeline_search_policy();
 [[nodiscard]] PolicyInfo pipeline_v_half_policy();
 [[nodiscard]] PolicyInfo pipeline_v_min_policy();

@@ -155,19 +155,51 @@ Time reference_makespan(const Workload& step, const Scenario& scenario, const No
   return makespan_without_limits(reference, step, scenario.platform);
 }
 
-/// Against `none` on unlimited memory; for pipelines against the same schedule on unlimited memory,
-/// as none of them offloads or recomputes: the same run where none of it waited for memory.
+/// A pipeline's schedule without offload and recomputation; nothing where it has neither.
+std::optional<BoundPolicy> schedule_alone(const Node& policy, const std::string& name) {
+  const bool always_offloads = name == "pipeline/pipeoffload";
+  if (!always_offloads && !policy.is_mapping()) return std::nullopt;
+  Diagnostics diagnostics;
+  Node alone =
+      policy.is_mapping() ? policy : parse_value("{name: " + name + "}", policy.where().origin);
+  bool changed = false;
+  for (const char* key : {"recompute", "offload"}) {
+    if (alone.find(key) == nullptr && !(always_offloads && key == std::string("offload"))) continue;
+    alone.set(key, parse_value("none", policy.where().origin), diagnostics);
+    changed = true;
+  }
+  if (!changed) return std::nullopt;
+  auto bound = bind_policy(alone, diagnostics);
+  diagnostics.throw_if_errors();
+  return bound;
+}
+
+/// Against the same schedule without offload and recomputation, on unlimited memory; nothing where
+/// that does not keep to a limit that the parameters give.
+std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
+                                           const Node& policy) {
+  const Platform& platform = scenario.platform;
+  const auto alone = schedule_alone(policy, result.policy);
+  if (!alone && !result.execution.waited_for_memory) return 0.0;
+  if (!alone)
+    return relative(*result.metrics.makespan,
+                    makespan_without_limits(result.plan, result.step, platform));
+  const Platform roomy = without_limits(platform);
+  const Topology topology(roomy);
+  const ChainView chain = chain_view(result.step);
+  const Planned reference =
+      alone->plan(Problem{result.step, chain, roomy, topology, judge_by_execution});
+  const Plan* plan = std::get_if<Plan>(&reference);
+  if (plan == nullptr) return std::nullopt;
+  return relative(*result.metrics.makespan, makespan_without_limits(*plan, result.step, platform));
+}
+
+/// Against `none` on unlimited memory, but for pipelines.
 void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy,
                             const std::string& step_key, ScenarioMemo* memo) {
   if (!result.metrics.makespan) return;
-  const Platform& platform = scenario.platform;
   if (result.policy.starts_with("pipeline/")) {
-    if (!result.execution.waited_for_memory) {
-      result.overhead = 0.0;
-      return;
-    }
-    result.overhead = relative(*result.metrics.makespan,
-                               makespan_without_limits(result.plan, result.step, platform));
+    result.overhead = overhead_of_pipeline(result, scenario, policy);
     return;
   }
   const auto run_reference = [&] {

@@ -1,6 +1,8 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "plan/plan_file.hpp"
+#include "policy/pipeline/plan_tasks.hpp"
+#include "policy/pipeline/schedule_csv_writer.hpp"
 #include "report/html_page.hpp"
 #include "report/html_report.hpp"
 #include "report/json_report.hpp"
@@ -35,7 +37,7 @@ constexpr const char* kExamples =
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
-  std::string json, html, trace, plan_out, plan;
+  std::string json, html, trace, plan_out, plan, schedule_csv, communication_csv;
   bool verbose = false, no_color = false;
 };
 
@@ -65,21 +67,31 @@ Overrides overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
+/// What is written of the plan of the only policy.
+std::vector<NamedFile> of_one_policy(const RunArguments& arguments) {
+  return {{"--plan-out", arguments.plan_out, NamedFile::Kind::other},
+          {"--schedule-csv", arguments.schedule_csv, NamedFile::Kind::other},
+          {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other}};
+}
+
 void check_arguments(const RunArguments& arguments) {
   if (!arguments.plan.empty() && !arguments.policies.empty())
     refuse("--plan", "a plan leaves nothing to a policy; expected it without --policy");
   if (!arguments.plan.empty() && arguments.scenarios.size() != 1)
     refuse("--plan",
            fmt::format("a plan is for one scenario; found {}", arguments.scenarios.size()));
-  if (!arguments.plan_out.empty() && arguments.scenarios.size() != 1)
-    refuse("--plan-out", fmt::format("expected one scenario and one policy; found {} scenarios",
-                                     arguments.scenarios.size()));
+  for (const NamedFile& it : of_one_policy(arguments))
+    if (!it.name.empty() && arguments.scenarios.size() != 1)
+      refuse(it.option, fmt::format("expected one scenario and one policy; found {} scenarios",
+                                    arguments.scenarios.size()));
   std::vector<NamedFile> read{{"--plan", arguments.plan}};
   for (const std::string& scenario : arguments.scenarios) read.push_back({"SCENARIO", scenario});
   check_files({{"--json", arguments.json},
                {"--html", arguments.html},
                {"--trace", arguments.trace, NamedFile::Kind::other},
-               {"--plan-out", arguments.plan_out, NamedFile::Kind::other}},
+               {"--plan-out", arguments.plan_out, NamedFile::Kind::other},
+               {"--schedule-csv", arguments.schedule_csv, NamedFile::Kind::other},
+               {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other}},
               read);
 }
 
@@ -90,11 +102,12 @@ std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arg
     complaints.gather([&] { results.push_back(run_plan_file(scenario, arguments.plan)); });
     return results;
   }
-  if (!arguments.plan_out.empty() && scenario.policies.size() != 1)
-    refuse("--plan-out",
-           fmt::format("expected one scenario and one policy; found {} policies",
-                       scenario.policies.size()),
-           "choose one with --policy");
+  for (const NamedFile& it : of_one_policy(arguments))
+    if (!it.name.empty() && scenario.policies.size() != 1)
+      refuse(it.option,
+             fmt::format("expected one scenario and one policy; found {} policies",
+                         scenario.policies.size()),
+             "choose one with --policy");
   for (const Node& policy : scenario.policies)
     complaints.gather([&] { results.push_back(run_policy(scenario, policy)); });
   return results;
@@ -147,6 +160,22 @@ void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
     write_plan(result.plan, result.step, outcome.scenario.platform, arguments.plan_out);
 }
 
+/// In the forms of PyTorch that are asked for.
+void write_schedule_of(const RunArguments& arguments, const RunResult& result) {
+  const auto write = [&](const char* option, const std::string& file, auto text_of_schedule) {
+    if (file.empty()) return;
+    if (result.infeasible) {
+      fmt::print(stderr, "{}: not written: policy `{}` found no plan\n", file, result.policy);
+      return;
+    }
+    const Location where{option, 0, 0};
+    write_text(
+        file, text_of_schedule(tasks_of(result.plan, result.step, chain_view(result.step), where)));
+  };
+  write("--schedule-csv", arguments.schedule_csv, compute_csv);
+  write("--communication-csv", arguments.communication_csv, communication_csv);
+}
+
 void write_trace_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes) {
   std::vector<TracedRun> runs;
   for (const Outcome& outcome : outcomes)
@@ -168,6 +197,7 @@ int run(const RunArguments& arguments) {
   std::vector<Outcome> outcomes = run_all(arguments);
   const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
   if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
+  if (outcomes.size() == 1) write_schedule_of(arguments, outcomes.front().results.front());
   if (!arguments.trace.empty()) write_trace_of(arguments, outcomes);
   if (!arguments.html.empty()) write_html_of(arguments, outcomes, html_template);
   const bool tells = arguments.json != "-" && arguments.html != "-";
@@ -215,6 +245,16 @@ Command run_command(CLI::App& program) {
   command
       ->add_option("--plan-out", arguments->plan_out,
                    "write the plan of the only policy (*.json, *.pb or *.bin)")
+      ->type_name("FILE")
+      ->check(expect_file_name);
+  command
+      ->add_option("--schedule-csv", arguments->schedule_csv,
+                   "write the schedule of the only policy, a pipeline, as PyTorch's CSV")
+      ->type_name("FILE")
+      ->check(expect_file_name);
+  command
+      ->add_option("--communication-csv", arguments->communication_csv,
+                   "the same with the sends and receives")
       ->type_name("FILE")
       ->check(expect_file_name);
   command->add_option("--plan", arguments->plan, "play this plan instead of a policy's")

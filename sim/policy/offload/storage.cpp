@@ -62,14 +62,18 @@ MemoryId named_storage(const Problem& problem, MemoryId home, const Located<std:
 
 }  // namespace
 
+MemoryId storage_for(const Problem& problem, MemoryId home,
+                     const std::optional<Located<std::string>>& to, const Location& where) {
+  return to ? named_storage(problem, home, *to) : fastest_storage(problem, home, where);
+}
+
 OffloadMemories offload_memories(const Problem& problem,
                                  const SingleProcessorParameters& parameters,
                                  const std::optional<Located<std::string>>& to) {
   OffloadMemories memories;
   memories.processor = processor_for(problem, parameters);
   memories.home = problem.platform[memories.processor].memory;
-  memories.storage = to ? named_storage(problem, memories.home, *to)
-                        : fastest_storage(problem, memories.home, parameters.where);
+  memories.storage = storage_for(problem, memories.home, to, parameters.where);
   return memories;
 }
 

@@ -41,9 +41,13 @@ template <class Parameters>
   return record;
 }
 
-/// Resolves `on` and the name of the storage. The default storage is the memory in which 1 MiB is
-/// out and back first; ties go to the first in the platform file. Throws InputError where nothing
-/// is linked to the processor's memory.
+/// The memory that `to` names; by default the one in which 1 MiB is out of `home` and back first,
+/// ties to the first in the platform file. Throws InputError where there is none, at `where`.
+[[nodiscard]] MemoryId storage_for(const Problem& problem, MemoryId home,
+                                   const std::optional<Located<std::string>>& to,
+                                   const Location& where);
+
+/// Resolves `on` and the storage. Throws InputError.
 [[nodiscard]] OffloadMemories offload_memories(const Problem& problem,
                                                const SingleProcessorParameters& parameters,
                                                const std::optional<Located<std::string>>& to);

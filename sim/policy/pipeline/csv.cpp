@@ -20,6 +20,7 @@ Record<CsvParameters> csv_record() {
                 "the schedule; relative to the file that names it")
       .optional("devices", devices, list_of(located(plimsoll::name()), 1, 65'536),
                 "processors, one a row; default: all of the platform");
+  add_savings(record);
   return record;
 }
 

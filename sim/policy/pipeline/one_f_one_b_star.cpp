@@ -19,7 +19,7 @@ struct StarParameters : PipelineParameters {
 };
 
 Record<StarParameters> star_record() {
-  auto record = pipeline_record<StarParameters>("pipeline/1f1b-star", 1, Replicable::no);
+  auto record = cut_record<StarParameters>("pipeline/1f1b-star", 1);
   record
       .optional("period", &StarParameters::period, located(quantity<Time>()),
                 "time from microbatch to microbatch that the counts in flight are made for; "

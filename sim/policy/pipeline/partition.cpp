@@ -1,6 +1,7 @@
 #include "policy/pipeline/partition.hpp"
 
 #include "policy/copy_time.hpp"
+#include "policy/pipeline/layout.hpp"
 #include "policy/pipeline/pipedream_replicas.hpp"
 #include "policy/pipeline/stage_bytes.hpp"
 #include "policy/pipeline/stage_times.hpp"
@@ -240,6 +241,12 @@ Partition partition_for(const Problem& problem, const PipelineParameters& parame
                            "into {} stages at most",
                            devices.size(), parameters.virtual_stages, slots, problem.workload.name,
                            stages));
+  if (parameters.layout) {
+    if (parameters.partition)
+      refuse_parameter(parameters.layout->where,
+                       "`layout` and `partition` both say where to cut; give one of the two");
+    return layout_partition(problem, *parameters.layout, slots);
+  }
   if (parameters.partition) {
     const PartitionChoice& choice = parameters.partition->value;
     if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&choice))

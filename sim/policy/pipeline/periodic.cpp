@@ -21,7 +21,7 @@ struct PeriodicParameters : PipelineParameters {
 constexpr std::int64_t kMostSlots = 24;
 
 Record<PeriodicParameters> periodic_record() {
-  auto record = pipeline_record<PeriodicParameters>("pipeline/periodic", 1, Replicable::no);
+  auto record = cut_record<PeriodicParameters>("pipeline/periodic", 1);
   record
       .optional("placement", &PeriodicParameters::placement,
                 located(list_of(integer(0, 65'535), 1, kMostSlots)),

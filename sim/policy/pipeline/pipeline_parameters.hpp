@@ -3,6 +3,7 @@
 
 #include "plan/collective.hpp"
 #include "policy/entry.hpp"
+#include "policy/pipeline/slot_choice.hpp"
 
 #include <optional>
 #include <string>
@@ -22,6 +23,11 @@ struct PipelineParameters : CommonParameters {
   std::optional<std::vector<Located<std::string>>> devices;
   std::int64_t virtual_stages = 1;
   std::optional<Located<PartitionChoice>> partition;
+  std::optional<Located<std::string>> layout;
+  /// What slots keep less of (policy/pipeline/slot_savings.hpp).
+  std::optional<Located<SlotChoice>> recompute, offload;
+  std::int64_t distance = 2;
+  std::optional<Located<std::string>> to;
   std::optional<Located<std::int64_t>> data_parallel;
   std::optional<Located<ReplicaChoice>> replicas;
   AllReduce all_reduce = AllReduce::ring;
@@ -70,17 +76,47 @@ void add_replicas(Record<Parameters>& record) {
 /// Whether stages may have replicas.
 enum class Replicable : std::uint8_t { yes, no };
 
-/// A Record that has all of PipelineParameters; `virtual_stages` is what the policy takes where the
-/// parameters do not say.
+/// Adds `recompute`, `offload`, `distance` and `to` to a record of parameters that derive from
+/// PipelineParameters.
+template <class Parameters>
+void add_savings(Record<Parameters>& record) {
+  std::optional<Located<SlotChoice>> Parameters::*recompute = &Parameters::recompute;
+  std::optional<Located<SlotChoice>> Parameters::*offload = &Parameters::offload;
+  std::int64_t Parameters::*distance = &Parameters::distance;
+  std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
+  record
+      .optional("recompute", recompute, located(recompute_format()),
+                "`full`: every slot keeps only its input and runs its forward once more before its "
+                "backward; or the numbers of the slots that do, from 0 along the network; default "
+                "none")
+      .optional("offload", offload, located(offload_format()),
+                "what leaves its device after a forward and comes back for the backward: `all` "
+                "that slots keep, that of the slots listed, or of a share of the microbatches "
+                "(`50 %`); default none")
+      .optional("distance", distance, integer(1, 1'000'000),
+                "how many tasks of its device ahead what was offloaded is sent for; default 2")
+      .optional("to", to, located(plimsoll::name()),
+                "the memory to offload to; default: for each device the one with the fastest way "
+                "out and back")
+      .check({"offload"}, [](Parameters&, const Node& node, Diagnostics& diagnostics) {
+        for (const char* key : {"distance", "to"})
+          if (const Node* given = node.find(key); given && node.find("offload") == nullptr)
+            diagnostics.error(given->where(), std::string("`") + key +
+                                                  "` belongs to `offload`, which is not given");
+      });
+}
+
+/// A Record that has `microbatches`, `devices`, `virtual_stages`, `partition` and `layout`, for
+/// schedules that neither recompute nor offload; `virtual_stages` is what the policy takes where
+/// the parameters do not say.
 template <class Parameters = PipelineParameters>
-[[nodiscard]] Record<Parameters> pipeline_record(const std::string& name,
-                                                 std::int64_t virtual_stages = 1,
-                                                 Replicable replicable = Replicable::yes) {
+[[nodiscard]] Record<Parameters> cut_record(const std::string& name, std::int64_t virtual_stages) {
   Record<Parameters> record("policy " + name, "Parameters of " + name + ".");
   std::int64_t Parameters::*microbatches = &Parameters::microbatches;
   std::optional<std::vector<Located<std::string>>> Parameters::*devices = &Parameters::devices;
   std::int64_t Parameters::*stages = &Parameters::virtual_stages;
   std::optional<Located<PartitionChoice>> Parameters::*partition = &Parameters::partition;
+  std::optional<Located<std::string>> Parameters::*layout = &Parameters::layout;
   record
       .optional("microbatches", microbatches, integer(1, 1'000'000),
                 "microbatches of one mini-batch; default 1")
@@ -98,11 +134,25 @@ template <class Parameters = PipelineParameters>
           "`madpipe` (only pipeline/periodic: cuts and placement for a short one), or the numbers "
           "of chain stages before each cut; default: one chain stage a slot where the "
           "counts are equal, else balanced")
+      .optional("layout", layout, located(text()),
+                "the cuts as Megatron-LM writes them: `Et*2|(tt|)*2tL`, in place of `partition` "
+                "(E embedding, t layer, m multi-token prediction, L head and loss, | cut, *n "
+                "repeats)")
       .check({"virtual_stages"},
              [virtual_stages](Parameters& parameters, const Node& node, Diagnostics&) {
                if (node.find("virtual_stages") == nullptr)
                  parameters.virtual_stages = virtual_stages;
              });
+  return record;
+}
+
+/// A Record that has all of PipelineParameters, as far as stages may have replicas.
+template <class Parameters = PipelineParameters>
+[[nodiscard]] Record<Parameters> pipeline_record(const std::string& name,
+                                                 std::int64_t virtual_stages = 1,
+                                                 Replicable replicable = Replicable::yes) {
+  Record<Parameters> record = cut_record<Parameters>(name, virtual_stages);
+  add_savings(record);
   if (replicable == Replicable::yes) add_replicas(record);
   return record;
 }

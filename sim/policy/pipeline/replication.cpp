@@ -1,6 +1,7 @@
 #include "policy/pipeline/replication.hpp"
 
 #include "policy/pipeline/replica_symmetry.hpp"
+#include "policy/pipeline/slot_savings.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -158,6 +159,11 @@ void add_folded_all_reduces(PlanBuilder& builder, const Problem& problem,
                             const std::vector<std::uint32_t>& partners) {
   const auto groups = replica_groups(problem, parameters);
   const std::size_t n = groups.front().size();
+  if (n > 1 && parameters.offload)
+    refuse_parameter(parameters.offload->where,
+                     "with `data_parallel` one replica is played for all, whose copies to the host "
+                     "would meet",
+                     fmt::format("`replicas: {}` plays every one", n));
   refuse_tree_of(n, parameters);
   const auto ways = ways_of(problem, slots, partners,
                             sends_of(parameters.all_reduce, static_cast<std::uint32_t>(n), 0));
@@ -183,8 +189,9 @@ Planned plan_in_turn(const Problem& problem, const PipelineParameters& parameter
   const Partition partition =
       partition_for(problem, parameters, pipeline_devices(problem, parameters));
   const Replicas replicas(problem, parameters);
-  return plan_schedule(problem, parameters, dealt_in_turn(replicas, parameters, order), partition,
-                       replicas.devices());
+  Schedule schedule = dealt_in_turn(replicas, parameters, order);
+  save_memory(schedule, problem, parameters, replicas.devices());
+  return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
 }
 
 }  // namespace plimsoll

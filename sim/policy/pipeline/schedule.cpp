@@ -4,6 +4,8 @@
 #include "policy/claims.hpp"
 #include "policy/pipeline/optimizer_steps.hpp"
 #include "policy/pipeline/replication.hpp"
+#include "policy/pipeline/slot_moves.hpp"
+#include "policy/pipeline/slot_savings.hpp"
 #include "policy/pipeline/task_runs.hpp"
 #include "workload/cost_model.hpp"
 
@@ -30,10 +32,12 @@ class PipelinePlanner {
         schedule_(schedule),
         devices_(devices),
         slots_(problem, partition, devices, schedule.placement),
-        runs_(problem.workload, slots_),
+        runs_(problem.workload, slots_, schedule.recomputed),
         builder_(problem.workload, problem.platform, parameters.name),
+        moves_(schedule, builder_),
         times_(devices.size()),
-        moves_(devices.size()),
+        runs_before_(devices.size()),
+        awaited_(devices.size()),
         channels_(devices.size()) {
     require_links(schedule.placement);
     dealt_.reserve(schedule.dealt.size());
@@ -130,8 +134,12 @@ class PipelinePlanner {
         return task.slot == 0 || done(forward_done_, task.slot - 1);
       case Task::Kind::backward_weight:
         return done(backward_done_, task.slot);
+      case Task::Kind::recompute:
       case Task::Kind::evict:
       case Task::Kind::fetch:
+      case Task::Kind::offload:
+      case Task::Kind::await_offload:
+      case Task::Kind::reload:
       case Task::Kind::send_output:
         return done(forward_done_, task.slot);
       case Task::Kind::send_gradient:
@@ -156,42 +164,26 @@ class PipelinePlanner {
 
   /// Runs the operators of one task, one after the other.
   void emit_runs(const Task& task, std::uint32_t device) {
-    std::vector<StepId> room;
-    if (task.kind == Task::Kind::forward) room.swap(moves_[device].evictions);
+    StepRange& steps = runs_before_[device];
+    bool is_first = true;
     for (const TaskRuns::Run& run : runs_.of(task)) {
+      const Part& part = run.first;
       if (run.second.op == kNoOperator)
-        last_ = builder_.compute(streams_[device], run.first.op, task.microbatch);
+        steps.last = builder_.compute(streams_[device], part.op, part.microbatch, part.form);
       else
-        last_ = builder_.pair(streams_[device], run.first, run.second,
-                              time(device, run.first.op) + time(device, run.second.op));
-      for (const StepId eviction : std::exchange(room, {})) builder_.after_end(last_, eviction);
+        steps.last = builder_.pair(streams_[device], part, run.second,
+                                   time(device, part.op) + time(device, run.second.op));
+      if (!std::exchange(is_first, false)) continue;
+      steps.first = steps.last;
+      if (task.kind == Task::Kind::forward) moves_.wait_for_room(device, steps.first);
       wait_for_awaited(device);
     }
-    moves_[device].last_run = last_;
   }
 
-  /// The step that was emitted last starts when what the device awaited is there.
+  /// What the device runs next starts when what it awaited is there.
   void wait_for_awaited(std::uint32_t device) {
-    for (const StepId awaited : std::exchange(moves_[device].awaited, {}))
-      builder_.after_end(last_, awaited);
-  }
-
-  void emit_move(const Task& task, std::uint32_t device) {
-    Moves& moves = moves_[device];
-    const MemoryId here = memory(device), there = memory(schedule_.partners[device]);
-    const bool leaves = task.kind == Task::Kind::evict;
-    const LaneId channel = leaves ? builder_.channel(here, there) : builder_.channel(there, here);
-    std::vector<StepId> copies;
-    for (const TensorId kept : slots_.kept(task.slot)) {
-      copies.push_back(builder_.copy(channel, kept, task.microbatch, SourceRelease::whole));
-      for (const StepId before : leaves ? moves.fetches : moves.evictions)
-        builder_.after_end(copies.back(), before);
-      if (!leaves) builder_.after_end(copies.back(), moves.last_run);
-    }
-    if (leaves)
-      moves.evictions.insert(moves.evictions.end(), copies.begin(), copies.end());
-    else
-      moves.fetches = std::move(copies);
+    for (const StepId awaited : std::exchange(awaited_[device], {}))
+      builder_.after_end(runs_before_[device].first, awaited);
   }
 
   /// The second half of what is neither filling nor draining.
@@ -204,13 +196,17 @@ class PipelinePlanner {
     switch (tasks.front().kind) {
       case Task::Kind::evict:
       case Task::Kind::fetch:
-        return emit_move(tasks.front(), device);
+      case Task::Kind::offload:
+      case Task::Kind::reload:
+        return moves_.emit(tasks.front(), device, slots_of(tasks.front()), runs_before_[device]);
       case Task::Kind::send_output:
       case Task::Kind::send_gradient:
         return emit_send(tasks.front(), device);
       case Task::Kind::await_input:
       case Task::Kind::await_gradient:
         return emit_await(tasks.front(), device);
+      case Task::Kind::await_offload:
+        return await(moves_.offload(tasks.front()), device);
       default:
         return emit_computing(tasks, device);
     }
@@ -223,15 +219,16 @@ class PipelinePlanner {
       emit_runs(tasks.front(), device);
     else
       emit_overlapped(tasks, device);
+    const StepId last = runs_before_[device].last;
     for (const Task& task : tasks) {
       const bool forward = task.kind == Task::Kind::forward;
-      if (task.kind == Task::Kind::backward_weight) continue;
+      if (task.kind == Task::Kind::backward_weight || task.kind == Task::Kind::recompute) continue;
       if (!schedule_.messages_in_orders) send(task, device, tasks.size() == 2);
       (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
           true;
-      if (versions_ && forward) versions_->after_forward(device, task.microbatch, last_);
+      if (versions_ && forward) versions_->after_forward(device, task.microbatch, last);
       if (versions_ && !forward)
-        versions_->after_backward(device, task.microbatch, last_, streams_[device]);
+        versions_->after_backward(device, task.microbatch, last, streams_[device]);
     }
   }
 
@@ -244,35 +241,37 @@ class PipelinePlanner {
       for (const Task& task : tasks) emit_runs(task, device);
       return;
     }
-    last_ = builder_.pair(streams_[device], first.front(), second.front(),
-                          time(device, first.front().op) + time(device, second.front().op));
+    StepRange& steps = runs_before_[device];
+    steps.first = steps.last =
+        builder_.pair(streams_[device], first.front(), second.front(),
+                      time(device, first.front().op) + time(device, second.front().op));
     wait_for_awaited(device);
     for (const auto* parts : {&first, &second})
       for (const Part& part : std::span(*parts).subspan(1))
-        last_ = builder_.compute(streams_[device], part.op, part.microbatch);
-    moves_[device].last_run = last_;
+        steps.last = builder_.compute(streams_[device], part.op, part.microbatch, part.form);
   }
 
   using Sent = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< slot, microbatch, forward
 
   void emit_send(const Task& task, std::uint32_t device) {
     const bool forward = task.kind == Task::Kind::send_output;
-    Moves& moves = moves_[device];
     std::vector<StepId>& sent = sent_[Sent{task.slot, task.microbatch, forward}];
     for (const Message& message : slots_of(task).messages(task.slot, forward)) {
       sent.push_back(builder_.copy(channel(device, message.to_device), message.tensor,
                                    task.microbatch, SourceRelease::keep));
-      builder_.after_end(sent.back(), moves.last_run);
-      for (const StepId awaited : moves.awaited) builder_.after_end(sent.back(), awaited);
+      builder_.after_end(sent.back(), runs_before_[device].last);
+      for (const StepId awaited : awaited_[device]) builder_.after_end(sent.back(), awaited);
     }
   }
 
   void emit_await(const Task& task, std::uint32_t device) {
     const bool forward = task.kind == Task::Kind::await_input;
     const std::uint32_t from = forward ? task.slot - 1 : task.slot + 1;
-    const std::vector<StepId>& sent = sent_.at({from, task.microbatch, forward});
-    std::vector<StepId>& awaited = moves_[device].awaited;
-    awaited.insert(awaited.end(), sent.begin(), sent.end());
+    await(sent_.at({from, task.microbatch, forward}), device);
+  }
+
+  void await(const std::vector<StepId>& copies, std::uint32_t device) {
+    awaited_[device].insert(awaited_[device].end(), copies.begin(), copies.end());
   }
 
   /// A device sends to few others, of all that there are.
@@ -293,7 +292,7 @@ class PipelinePlanner {
          slots_of(task).messages(task.slot, task.kind == Task::Kind::forward)) {
       const StepId copy = builder_.copy(channel(device, message.to_device), message.tensor,
                                         task.microbatch, SourceRelease::keep);
-      if (at_the_end) builder_.after_end(copy, last_);
+      if (at_the_end) builder_.after_end(copy, runs_before_[device].last);
     }
   }
 
@@ -317,18 +316,14 @@ class PipelinePlanner {
   std::optional<Slots> turned_;  ///< for the second direction, where there is one
   TaskRuns runs_;
   PlanBuilder builder_;
+  SlotMoves moves_;
   std::optional<WeightVersions> versions_;  ///< where parameters are updated on the way
   std::vector<std::vector<Time>> times_;    ///< by device: durations of operators, where asked for
   std::vector<LaneId> streams_;
-  /// What later steps of a device wait for where it evicts.
-  struct Moves {
-    std::vector<StepId> evictions, fetches, awaited;
-    StepId last_run{};
-  };
+  std::vector<StepRange> runs_before_;              ///< by device: what it ran last
   std::map<Sent, std::vector<StepId>> sent_;        ///< copies
-  std::vector<Moves> moves_;                        ///< by device
+  std::vector<std::vector<StepId>> awaited_;        ///< by device: what holds up what it runs next
   std::vector<std::vector<Channel>> channels_;      ///< by device from, those used so far
-  StepId last_{};                                   ///< of what was emitted last
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
 };
 
@@ -353,16 +348,20 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
   refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices);
-  const Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
-                                 static_cast<std::uint32_t>(parameters.microbatches),
-                                 static_cast<std::uint32_t>(parameters.virtual_stages));
+  Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
+                           static_cast<std::uint32_t>(parameters.microbatches),
+                           static_cast<std::uint32_t>(parameters.virtual_stages));
   if (!parameters.equal_replicas())
     refuse_parameter(where_replicated(parameters),
                      fmt::format("`{}` takes as many replicas of every stage", parameters.name));
-  if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
+  if (!parameters.replicas) {
+    save_memory(schedule, problem, parameters, devices);
+    return plan_schedule(problem, parameters, schedule, partition, devices);
+  }
   const Replicas replicas(problem, parameters);
-  return plan_schedule(problem, parameters, dealt_out(schedule, replicas), partition,
-                       replicas.devices());
+  schedule = dealt_out(schedule, replicas);
+  save_memory(schedule, problem, parameters, replicas.devices());
+  return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
 }
 
 SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
@@ -370,10 +369,12 @@ SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameter
   refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices);
-  return Slots(problem, partition, devices,
-               placement(static_cast<std::uint32_t>(devices.size()),
-                         static_cast<std::uint32_t>(parameters.virtual_stages)))
-      .costs();
+  SlotCosts costs = Slots(problem, partition, devices,
+                          placement(static_cast<std::uint32_t>(devices.size()),
+                                    static_cast<std::uint32_t>(parameters.virtual_stages)))
+                        .costs();
+  add_recomputation(costs, parameters);
+  return costs;
 }
 
 Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,

@@ -11,10 +11,7 @@
 /// A send starts once the tasks before it in its order are done, the awaited among them, and sends
 /// of one device to another go in their order; an await holds up the next task that computes or
 /// sends.
-///
-/// What a device evicts frees room for the forwards and fetches that follow in its order: they wait
-/// for the end of it, and a fetch for the task before it, too. An eviction waits for the fetches
-/// before it, so that the partner holds no more than the orders say.
+/// Where they evict or offload: policy/pipeline/slot_moves.hpp.
 #pragma once
 
 #include "policy/pipeline/partition.hpp"
@@ -39,7 +36,11 @@ struct Task {
     await_input,     ///< the device stands still until what the forward reads is there
     await_gradient,  ///< or what the backward reads
     evict,  ///< what the slot keeps for a microbatch leaves for the memory of the device's partner
-    fetch   ///< and comes back
+    fetch,  ///< and comes back
+    recompute,      ///< the forward once more, which now keeps what the backward reads
+    offload,        ///< what the slot keeps for a microbatch leaves for the store of the device
+    await_offload,  ///< the device stands still until it has left
+    reload          ///< and it comes back, beside the task before this one
   };
   Kind kind = Kind::forward;
   std::uint32_t slot = 0;
@@ -65,6 +66,8 @@ struct Schedule {
   /// Whether orders hold sends and awaits; else a value is sent when it is made.
   bool messages_in_orders = false;
   std::vector<std::uint32_t> partners;  ///< by device; empty where none evicts
+  std::vector<bool> recomputed;  ///< by slot: forwards keep only its input; empty where none do
+  std::vector<MemoryId> stores;  ///< by device; empty where nothing is offloaded
 };
 
 /// One slot a device, from the first device to the last; from the last to the first for

@@ -18,14 +18,14 @@ Slots::Slots(const Problem& problem, const Partition& partition,
       partition_(partition),
       devices_(devices),
       placement_(std::move(placement)),
+      maker_(problem.workload.tensors.size(), kNobody),
       gradient_makers_(problem.workload.tensors.size()),
       messages_(2 * partition.slots()) {
-  std::vector<std::uint32_t> maker(problem.workload.tensors.size(), kNobody);
   for (std::size_t slot = 0; slot < count(); ++slot)
-    for_forwards(slot, [&](OperatorId op) { visit(slot, true, op, maker); });
+    for_forwards(slot, [&](OperatorId op) { visit(slot, true, op); });
   for (std::size_t slot = count(); slot-- > 0;)
     for_backwards(slot, [&](StageBackward operators) {
-      for (const OperatorId op : operators) visit(slot, false, op, maker);
+      for (const OperatorId op : operators) visit(slot, false, op);
     });
 }
 
@@ -33,23 +33,21 @@ MemoryId Slots::memory(std::uint32_t device) const {
   return problem_.platform[devices_[device]].memory;
 }
 
-void Slots::visit(std::size_t slot, bool forward, OperatorId op,
-                  std::vector<std::uint32_t>& maker) {
+void Slots::visit(std::size_t slot, bool forward, OperatorId op) {
   const Workload& workload = problem_.workload;
-  for (const TensorId value : workload.list(workload[op].reads))
-    request(maker, value, placement_[slot]);
+  for (const TensorId value : workload.list(workload[op].reads)) request(value, placement_[slot]);
   for (const TensorList slice : {workload[op].kept, workload[op].bare})
     for (const TensorId made : workload.list(slice)) {
       const auto tensor = static_cast<std::size_t>(made);
       if (workload[made].lifetime == Lifetime::accumulated)
         gradient_makers_[tensor].push_back(placement_[slot]);
-      else if (maker[tensor] == kNobody && workload[made].lifetime == Lifetime::step)
-        maker[tensor] = static_cast<std::uint32_t>(2 * slot + (forward ? 0 : 1));
+      else if (maker_[tensor] == kNobody && workload[made].lifetime == Lifetime::step)
+        maker_[tensor] = static_cast<std::uint32_t>(2 * slot + (forward ? 0 : 1));
     }
 }
 
-void Slots::request(const std::vector<std::uint32_t>& maker, TensorId value, std::uint32_t device) {
-  const std::uint32_t from = maker[static_cast<std::size_t>(value)];
+void Slots::request(TensorId value, std::uint32_t device) {
+  const std::uint32_t from = maker_[static_cast<std::size_t>(value)];
   if (from == kNobody || memory(placement_[from / 2]) == memory(device)) return;
   auto& list = messages_[from];
   const auto same = [&](const Message& m) {
@@ -71,16 +69,25 @@ Time Slots::message_time(std::size_t slot, bool forward) const {
   return time;
 }
 
-std::vector<TensorId> Slots::kept(std::size_t slot) const {
+bool Slots::is_kept(std::size_t slot, TensorId value, bool recomputed) const {
+  const Tensor& tensor = problem_.workload[value];
+  const std::uint32_t from = maker_[static_cast<std::size_t>(value)];
+  if (tensor.lifetime != Lifetime::step || tensor.tensor_class == TensorClass::gradient ||
+      from == kNobody || from % 2 == 1)
+    return false;
+  if (from / 2 == slot) return !recomputed;
+  return memory(placement_[from / 2]) != memory(placement_[slot]);
+}
+
+std::vector<TensorId> Slots::kept(std::size_t slot, bool recomputed) const {
   const Workload& workload = problem_.workload;
   std::vector<TensorId> kept;
-  for_backwards(slot, [&](StageBackward operators) {
-    for (const OperatorId op : operators)
-      for (const TensorId read : workload.list(workload[op].reads))
-        if (workload[read].lifetime == Lifetime::step &&
-            workload[read].tensor_class != TensorClass::gradient)
-          kept.push_back(read);
-  });
+  const auto add = [&](OperatorId op) {
+    for (const TensorId read : workload.list(workload[op].reads))
+      if (is_kept(slot, read, recomputed)) kept.push_back(read);
+  };
+  if (recomputed) for_forwards(slot, add);
+  for_backwards(slot, [&](StageBackward operators) { std::ranges::for_each(operators, add); });
   std::ranges::sort(kept);
   kept.erase(std::ranges::unique(kept).begin(), kept.end());
   // A part of another of them goes with it.

@@ -69,21 +69,25 @@ class Slots {
     return gradient_makers_[static_cast<std::size_t>(gradient)];
   }
 
-  /// What backwards of the slot read of what forwards made, here or in other slots.
-  [[nodiscard]] std::vector<TensorId> kept(std::size_t slot) const;
+  /// What backwards of the slot read of what forwards made here, or sent here from another memory;
+  /// of a recomputed slot what was sent here, for its forwards, too.
+  [[nodiscard]] std::vector<TensorId> kept(std::size_t slot, bool recomputed) const;
 
   [[nodiscard]] SlotCosts costs() const;
 
  private:
   [[nodiscard]] Bytes held(std::size_t slot) const;
-  void visit(std::size_t slot, bool forward, OperatorId op, std::vector<std::uint32_t>& maker);
-  void request(const std::vector<std::uint32_t>& maker, TensorId value, std::uint32_t device);
+  [[nodiscard]] bool is_kept(std::size_t slot, TensorId value, bool recomputed) const;
+  void visit(std::size_t slot, bool forward, OperatorId op);
+  void request(TensorId value, std::uint32_t device);
   [[nodiscard]] Time message_time(std::size_t slot, bool forward) const;
 
   const Problem& problem_;
   const Partition& partition_;
   const std::vector<ProcessorId>& devices_;
   std::vector<std::uint32_t> placement_;
+  /// By tensor of the step: 2 * slot, + 1 for the backward, of what makes it first.
+  std::vector<std::uint32_t> maker_;
   std::vector<std::vector<std::uint32_t>> gradient_makers_;  ///< by tensor
   std::vector<std::vector<Message>> messages_;               ///< by 2 * slot, + 1 for the backward
 };

@@ -18,11 +18,19 @@ bool TaskRuns::begins_halves(Slots::StageBackward operators, std::size_t i) cons
          first.forward == second.forward;
 }
 
+/// A forward that is run once more leaves its output alone.
+Form TaskRuns::form_of(const Task& task) const {
+  const bool again = !recomputed_.empty() && recomputed_[task.slot];
+  return again && task.kind == Task::Kind::forward ? Form::bare : Form::keep;
+}
+
 std::vector<TaskRuns::Run> TaskRuns::of(const Task& task) const {
   std::vector<Run> runs;
-  const auto add = [&](OperatorId op) { runs.push_back({{op, task.microbatch}, {}}); };
-  if (task.kind == Task::Kind::forward) slots_.for_forwards(task.slot, add);
-  if (task.kind != Task::Kind::forward)
+  const Form form = form_of(task);
+  const auto add = [&](OperatorId op) { runs.push_back({{op, task.microbatch, form}, {}}); };
+  if (task.kind == Task::Kind::forward || task.kind == Task::Kind::recompute)
+    slots_.for_forwards(task.slot, add);
+  else
     slots_.for_backwards(task.slot, [&](Slots::StageBackward operators) {
       for (std::size_t i = 0; i < operators.size(); ++i) {
         if (task.kind == Task::Kind::backward && begins_halves(operators, i)) {
@@ -61,6 +69,7 @@ TaskRuns::StepCounts TaskRuns::count(std::size_t slot) const {
 std::size_t TaskRuns::steps_of(const Task& task, const StepCounts& count, bool overlaps) {
   switch (task.kind) {
     case Task::Kind::forward:
+    case Task::Kind::recompute:
       return count.forwards;
     case Task::Kind::backward:
       return count.inputs + count.weights - (overlaps ? 0 : count.halves);

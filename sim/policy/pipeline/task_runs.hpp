@@ -17,8 +17,9 @@ class TaskRuns {
  public:
   using Part = PlanBuilder::Part;
 
-  /// Both must outlive it.
-  TaskRuns(const Workload& workload, const Slots& slots) : workload_(workload), slots_(slots) {}
+  /// `recomputed` is as in Schedule. The arguments must outlive it.
+  TaskRuns(const Workload& workload, const Slots& slots, const std::vector<bool>& recomputed)
+      : workload_(workload), slots_(slots), recomputed_(recomputed) {}
 
   /// An operator, or the two halves of a whole backward together.
   struct Run {
@@ -43,11 +44,13 @@ class TaskRuns {
   [[nodiscard]] StepCounts count(std::size_t slot) const;
   [[nodiscard]] static std::size_t steps_of(const Task& task, const StepCounts& count,
                                             bool overlaps);
+  [[nodiscard]] Form form_of(const Task& task) const;
   [[nodiscard]] bool is_weight_half(OperatorId op) const;
   [[nodiscard]] bool begins_halves(Slots::StageBackward operators, std::size_t i) const;
 
   const Workload& workload_;
   const Slots& slots_;
+  const std::vector<bool>& recomputed_;
 };
 
 }  // namespace plimsoll

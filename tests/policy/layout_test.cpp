@@ -1,0 +1,113 @@
+// Megatron-LM's layout strings as cuts of a pipeline.
+#include "policy/pipeline/layout.hpp"
+
+#include "support/library.hpp"
+#include "support/policies.hpp"
+#include "support/split_pipelines.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+using Stages = std::vector<std::string>;
+
+Stages parsed(const std::string& text) {
+  return parse_layout({text, {"scenario.yaml", 3, 7}});
+}
+
+std::string error_of(const std::string& text) {
+  try {
+    (void)parsed(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+std::string chain_of(std::int64_t stages) {
+  return test::split_chain_yaml(stages, {"1 s", "1 s", "1 s"});
+}
+
+/// Forward operators by device.
+std::vector<std::int64_t> forwards(const std::string& policy, const Workload& workload,
+                                   const Platform& platform) {
+  const Plan plan = test::planned(policy, workload, platform);
+  std::vector<std::int64_t> counts(platform.processors.size());
+  for (const Step& step : plan.steps)
+    if (step.kind == StepKind::compute && workload[step.op].phase == Phase::forward)
+      ++counts[static_cast<std::size_t>(plan[step.lane].processor)];
+  return counts;
+}
+
+std::string refusal(const std::string& layout, const std::string& more = "") {
+  try {
+    (void)forwards("{name: pipeline/1f1b, layout: \"" + layout + "\"" + more + "}",
+                   test::workload_of(chain_of(6)), test::platform_of(test::row_yaml(3, "0 s")));
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a layout's repeats are written out, commas left out") {
+  CHECK(parsed("Et|tt|tL") == Stages{"Et", "tt", "tL"});
+  CHECK(parsed("E t*3 | t,t | L") == Stages{"Ettt", "tt", "L"});
+  // The example of Megatron's documentation: 3 + 58 layers, one m, 32 stages.
+  Stages expected{"Ettt"};
+  for (int i = 0; i < 29; ++i) expected.emplace_back("tt");
+  expected.insert(expected.end(), {"m", "L"});
+  CHECK(parsed("Et*3|(tt|)*29,m|L") == expected);
+  CHECK(parsed("((t|)*2tt|)*2L") == Stages{"t", "t", "tt", "t", "t", "tt", "L"});
+  CHECK(parsed("E||L") == Stages{"E", "", "L"});
+}
+
+TEST_CASE("a layout that cannot be read says where") {
+  CHECK_THAT(error_of("Et|x"),
+             Catch::Contains("scenario.yaml:3:7") &&
+                 Catch::Contains("`x` at character 4 of the layout is no symbol"));
+  CHECK_THAT(error_of("(tt"), Catch::Contains("the end at character 4 of the layout comes before"));
+  CHECK_THAT(error_of("tt)"), Catch::Contains("`)` at character 3 of the layout closes no `(`"));
+  CHECK_THAT(error_of("t*"), Catch::Contains("follows a `*`; expected a number from 1"));
+  CHECK_THAT(error_of("t*0"), Catch::Contains("follows a `*`; expected a number from 1"));
+  CHECK_THAT(error_of("t*99999999999999999999"), Catch::Contains("longer than 1000000 symbols"));
+  CHECK_THAT(error_of("(((tt)*1000)*1000)*1000"), Catch::Contains("longer than 1000000 symbols"));
+  CHECK_THAT(error_of(std::string(40, '(')), Catch::Contains("is nested deeper than 16"));
+}
+
+TEST_CASE("a layout cuts a chain, with or without a stage for the loss") {
+  const Platform platform = test::platform_of(test::row_yaml(3, "0 s"));
+  const Workload six = test::workload_of(chain_of(6));
+  CHECK(forwards("{name: pipeline/1f1b, layout: \"Ettt|t|L\"}", six, platform) ==
+        std::vector<std::int64_t>{4, 1, 1});
+  CHECK(forwards("{name: pipeline/1f1b, layout: \"Et|tt|ttL\"}", six, platform) ==
+        std::vector<std::int64_t>{2, 2, 2});
+}
+
+TEST_CASE("a layout cuts a network at its blocks") {
+  // gpt2-small: three operators before the first of twelve blocks of 18, four after the last, the
+  // loss's among them.
+  const Workload workload = build(test::library_network("gpt2-small"), WorkloadOptions{.batch = 1});
+  const Platform platform = test::library_platform("dgx-1-v100");
+  const auto counts = forwards(
+      "{name: pipeline/1f1b, devices: [gpu0, gpu1, gpu2, gpu3], layout: \"Et*2|(t*4|)*2t*2L\"}",
+      workload, platform);
+  CHECK(std::vector(counts.begin(), counts.begin() + 4) ==
+        std::vector<std::int64_t>{3 + 2 * 18, 4 * 18, 4 * 18, 2 * 18 + 4});
+}
+
+TEST_CASE("a layout that does not suit the pipeline says so") {
+  CHECK_THAT(refusal("Et|ttttL"), Catch::Contains("the layout has 2 stages; expected 3"));
+  CHECK_THAT(refusal("Et|t|tL"), Catch::Contains("the layout has 5 symbols; `equal` has 6 stages"));
+  CHECK_THAT(refusal("Ett||ttL"), Catch::Contains("stage 1 of the layout, ``, holds nothing"));
+  CHECK_THAT(refusal("Ettt|tt|L"), Catch::Contains("stage 2 of the layout, `L`, holds nothing"));
+  CHECK_THAT(refusal("tE|tt|tL"), Catch::Contains("`E` elsewhere than once at its beginning"));
+  CHECK_THAT(refusal("Et|tL|tL"), Catch::Contains("`L` elsewhere than once at its end"));
+  CHECK_THAT(refusal("||"), Catch::Contains("names no layer"));
+  CHECK_THAT(refusal("Et|tt|tL", ", partition: balanced"),
+             Catch::Contains("`layout` and `partition` both say where to cut"));
+}
+
+}  // namespace plimsoll
