@@ -140,6 +140,43 @@ TEST_CASE("one replica stands for all: every schedule that flushes") {
                    cluster(8, topology, "bandwidth: 4 B/s, latency: 1 s"));
 }
 
+TEST_CASE("replicas recompute inside their stages") {
+  for (const char* name : {"pipeline/gpipe", "pipeline/1f1b", "pipeline/zb-h1"})
+    for (const char* recompute : {", recompute: full", ", recompute: [1, 2]"})
+      require_fold(name, 16, 2, recompute, chain_of(std::vector<Stage>(4)),
+                   cluster(8, "mesh", "bandwidth: 4 B/s, latency: 1 s"));
+}
+
+// Each device has a link of its own to the host, so a replica offloads as fast as one alone: with
+// one microbatch for each, all that replicas add is the reduction.
+TEST_CASE("replicas offload where all of them are played") {
+  const auto platform = [](std::int64_t devices) {
+    std::string memories, processors, links;
+    for (std::int64_t d = 0; d < devices; ++d) {
+      memories += fmt::format(", hbm{}: {{capacity: unlimited}}", d);
+      processors += fmt::format("{}gpu{}: {{memory: hbm{}}}", d > 0 ? ", " : "", d, d);
+      links += fmt::format("{}h{}: {{between: [hbm{}, host], bandwidth: 2 B/s}}", d > 0 ? ", " : "",
+                           d, d);
+    }
+    return "platform: p\nmemories: {host: {capacity: unlimited}" + memories + "}\nprocessors: {" +
+           processors + "}\nlinks: {" + links + "}\n";
+  };
+  const std::string chain = chain_of({{.parameters = 0}});
+  const auto run = [&](std::int64_t n) {
+    return played(fmt::format("{{name: pipeline/gpipe, microbatches: {}, replicas: {}, offload: "
+                              "all, distance: 1}}",
+                              3 * n, n),
+                  chain, platform(n));
+  };
+  const Played one = run(1), three = run(3);
+  REQUIRE(three.execution.status == RunStatus::ok);
+  CHECK(three.execution.makespan == one.execution.makespan);
+  for (std::size_t d = 1; d <= 3; ++d)
+    CHECK(three.peak(MemoryId{static_cast<std::uint32_t>(d)}) == one.peak(MemoryId{1}));
+  CHECK(three.peak(MemoryId{0}) == 3 * one.peak(MemoryId{0}));
+  CHECK(one.peak(MemoryId{0}) > 0);
+}
+
 // Uneven stages and any number of replicas; on a switch messages and reductions take the same
 // links.
 TEST_CASE("one replica stands for all: random pipelines") {
@@ -275,6 +312,15 @@ TEST_CASE("replicas that cannot be are refused") {
             "4 microbatches leave replica 5 of stage 1 without one"));
   CHECK(has(refusal("{name: pipeline/chimera, microbatches: 4, data_parallel: 2}", two, mesh),
             "data_parallel"));
+  const std::string beside_host =
+      "platform: p\nmemories: {host: {capacity: unlimited}, a: {capacity: unlimited}, b: "
+      "{capacity: "
+      "unlimited}}\nprocessors: {x: {memory: a}, y: {memory: b}}\nlinks: {l: {between: [a, b], "
+      "bandwidth: 1 B/s}, g: {between: [a, host], bandwidth: 1 B/s}, h: {between: [b, host], "
+      "bandwidth: 1 B/s}}\n";
+  CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, data_parallel: 2, offload: all}",
+                    chain_of({{}}), beside_host),
+            "one replica is played for all, whose copies to the host would meet"));
 }
 
 TEST_CASE("replicas that something tells apart are not folded") {

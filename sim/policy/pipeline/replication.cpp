@@ -88,6 +88,7 @@ Schedule dealt_out(const Schedule& of_one, const Replicas& replicas) {
   const std::uint32_t n = replicas.count(0);
   Schedule schedule;
   schedule.messages_in_orders = of_one.messages_in_orders;
+  schedule.recomputed = of_one.recomputed;
   for (std::uint32_t replica = 0; replica < n; ++replica) {
     auto& placement = schedule.dealt.emplace_back();
     for (const std::uint32_t stage : of_one.placement)

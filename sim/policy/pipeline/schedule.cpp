@@ -354,13 +354,12 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
   if (!parameters.equal_replicas())
     refuse_parameter(where_replicated(parameters),
                      fmt::format("`{}` takes as many replicas of every stage", parameters.name));
-  if (!parameters.replicas) {
-    save_memory(schedule, problem, parameters, devices);
-    return plan_schedule(problem, parameters, schedule, partition, devices);
-  }
+  save_memory(schedule, problem, parameters, devices);
+  if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
   const Replicas replicas(problem, parameters);
+  const bool offloads = !schedule.stores.empty();
   schedule = dealt_out(schedule, replicas);
-  save_memory(schedule, problem, parameters, replicas.devices());
+  if (offloads) schedule.stores = stores_of(problem, parameters, replicas.devices());
   return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
 }
 
