@@ -28,8 +28,8 @@ struct Drain {
 
   /// Bytes that are free at `now`. Precondition: under_way.
   [[nodiscard]] Bytes free_by(Time now) const {
-    if (!open || now <= begin) return Bytes{};
-    if (now >= end) return bytes;
+    if (!open || now < begin) return Bytes{};
+    if (now >= end) return bytes;  // at `begin`, too, where the copy takes no time
     const auto left =
         static_cast<Unsigned128>(bytes.count()) * static_cast<Unsigned128>((now - begin).count());
     return Bytes{static_cast<std::int64_t>(left / static_cast<Unsigned128>((end - begin).count()))};

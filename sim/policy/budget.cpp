@@ -17,7 +17,9 @@ Bytes budget_for(const Problem& problem, ProcessorId processor,
 
 Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budget, Bytes smallest) {
   const MemoryId memory = problem.platform[processor].memory;
-  return {fmt::format("no schedule of this policy fits {} of {}", to_text(budget),
+  const bool round_alike = to_text(budget) == to_text(smallest);
+  return {fmt::format("no schedule of this policy fits {} of {}",
+                      round_alike ? fmt::format("{} B", budget.count()) : to_text(budget),
                       problem.platform[memory].name),
           memory, smallest};
 }

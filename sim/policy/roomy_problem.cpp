@@ -4,10 +4,11 @@
 
 namespace plimsoll {
 
-RoomyProblem::RoomyProblem(const Problem& problem, MemoryId memory)
+RoomyProblem::RoomyProblem(const Problem& problem, MemoryId memory, Bytes usable)
     : platform_(problem.platform),
       problem_{problem.workload, problem.chain, platform_, problem.topology, problem.judge} {
-  platform_.memories[index(memory)].capacity = Bytes::unlimited();
+  Memory& it = platform_.memories[index(memory)];
+  it.capacity = usable.is_unlimited() ? usable : usable + it.reserved;
 }
 
 }  // namespace plimsoll

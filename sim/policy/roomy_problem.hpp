@@ -5,11 +5,11 @@
 
 namespace plimsoll {
 
-/// A problem like another one, in which nothing limits one memory. Not to be copied: what it hands
-/// out refers to it.
+/// A problem like another one, in which one memory has another capacity, or none. Not to be copied:
+/// what it hands out refers to it.
 class RoomyProblem {
  public:
-  RoomyProblem(const Problem& problem, MemoryId memory);
+  RoomyProblem(const Problem& problem, MemoryId memory, Bytes usable = Bytes::unlimited());
   RoomyProblem(const RoomyProblem&) = delete;
   RoomyProblem& operator=(const RoomyProblem&) = delete;
 

@@ -148,9 +148,10 @@ std::optional<Bytes> least_budget(const Problem& problem, ProcessorId processor,
                                   const BudgetPlanner& planner) {
   const MemoryId memory = problem.platform[processor].memory;
   const Bytes usable = problem.platform[memory].usable();
-  const RoomyProblem roomy(problem, memory);
+  // An allocator may need more than the budget that its plan keeps to: room is what is asked about.
   const auto has_plan = [&](Bytes budget) {
-    return finds_plan(planner, budget > usable ? roomy.problem() : problem, budget);
+    if (budget <= usable) return finds_plan(planner, problem, budget);
+    return finds_plan(planner, RoomyProblem(problem, memory, budget).problem(), budget);
   };
   if (has_plan(from)) return from;
   if (!has_plan(Bytes::unlimited())) return std::nullopt;

@@ -82,7 +82,7 @@ class Explanation {
     if (infeasible.smallest_budget.is_unlimited()) return;
     item(fmt::format("the smallest budget that it could meet in {} is {}",
                      scenario_.platform[infeasible.memory].name,
-                     to_text(infeasible.smallest_budget)));
+                     smallest_budget_in_words(infeasible.smallest_budget)));
   }
 
   static std::string request(const OutOfMemory& oom) {

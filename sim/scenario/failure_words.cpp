@@ -1,5 +1,7 @@
 #include "scenario/failure_words.hpp"
 
+#include "base/quantity_text.hpp"
+
 #include <algorithm>
 #include <span>
 
@@ -32,12 +34,19 @@ std::string request_in_words(const OutOfMemory& oom) {
   return text;
 }
 
+std::string smallest_budget_in_words(Bytes budget) {
+  const std::string text = to_text(budget);
+  const auto read = parse_quantity<Bytes>(text);
+  if (read.value == budget) return text;
+  return fmt::format("{} ({} B)", text, budget.count());
+}
+
 std::string why_it_failed(const RunResult& result) {
   if (result.infeasible) {
     const auto& [why, memory, smallest_budget] = *result.infeasible;
     if (smallest_budget.is_unlimited()) return why;
     return fmt::format("{}; the smallest budget that it could meet is {}", why,
-                       to_text(smallest_budget));
+                       smallest_budget_in_words(smallest_budget));
   }
   // A cycle may wait for memory, too: then both are known.
   if (!result.cycle.empty()) return waits_in_words(result.cycle);

@@ -12,6 +12,10 @@ namespace plimsoll {
 /// MiB".
 [[nodiscard]] std::string request_in_words(const OutOfMemory& oom);
 
+/// A smallest budget: "4.31 GiB (4627795968 B)"; the bytes where the words before them are rounded,
+/// so that less or more would be asked for with them.
+[[nodiscard]] std::string smallest_budget_in_words(Bytes budget);
+
 /// One line, to stand beside the status; empty for a run that ended well. Of a cycle of waits the
 /// first ones.
 [[nodiscard]] std::string why_it_failed(const RunResult& result);

@@ -5,10 +5,12 @@
 #include "policy/left_out.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
+#include "policy/remat/any_schedule.hpp"
 #include "policy/remat/chain_sequence.hpp"
 #include "policy/remat/cut_bound.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,17 +18,16 @@ namespace plimsoll {
 
 namespace {
 
-/// Chains of at most so many stages are also searched exactly: seconds at most.
-constexpr std::size_t kSmall = 12;
 /// Of the bound on recomputation: more take longer than they save.
 constexpr std::size_t kCuts = 2;
 
 struct Candidate {
   const char* name;
-  bool is_search = false;
   /// It only runs stages again, and may take seconds: nobody to ask where that cannot be faster.
   bool recomputes = false;
   const char* contained_in = "";  ///< no slower than that one's plan
+  /// Of chains with more stages its plans are those of an earlier one.
+  std::size_t most_stages = std::numeric_limits<std::size_t>::max();
 };
 
 /// In this order where they tie: the quick ones first.
@@ -58,8 +59,8 @@ constexpr Candidate kCandidates[] = {
     {.name = "hybrid/pofo"},
     {.name = "remat/nonpersistent", .recomputes = true},
     {.name = "remat/rotor", .recomputes = true, .contained_in = "remat/nonpersistent"},
-    {.name = "remat/exact", .is_search = true, .recomputes = true},
-    {.name = "offload/exact", .is_search = true},
+    {.name = "offload/exact"},
+    {.name = "remat/exact", .recomputes = true, .most_stages = kMostSearchedStages},
 };
 
 class BestOfAll {
@@ -99,7 +100,7 @@ class BestOfAll {
   [[nodiscard]] Time makespan() const { return *best_->claims.makespan; }
 
   bool is_needless(const Candidate& it) {
-    if (it.is_search && problem_.chain.stages.size() > kSmall) return true;
+    if (problem_.chain.stages.size() > it.most_stages) return true;
     if (std::ranges::find(planned_, it.contained_in) != planned_.end()) return true;
     return it.recomputes && best_ && makespan() <= recomputation_bound();
   }
@@ -173,8 +174,7 @@ PolicyInfo hybrid_best_policy() {
       {.name = "hybrid/best",
        .summary = "The fastest plan that any planner has for the budget.",
        .paper = "none: the fastest plan of every other policy of one processor, each with its own "
-                "defaults; of the exact searches up to 12 stages. The quickest planner of those "
-                "that tie",
+                "defaults. The quickest planner of those that tie",
        .assumes = "a chain (networks are cut at articulation points). Policies that refuse the "
                   "chain or platform are left out; without storage only recomputation is left",
        .guarantees =
