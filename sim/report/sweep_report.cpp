@@ -34,6 +34,22 @@ TextTable bests_of(const SweepSummary& summary) {
   return table;
 }
 
+/// As many of "1 to 3, 5" as are read at a glance.
+std::string first_of(const std::string& holes) {
+  constexpr std::size_t kMostShown = 56;
+  if (holes.size() <= kMostShown) return holes;
+  return holes.substr(0, holes.rfind(", ", kMostShown)) + ", and more";
+}
+
+/// What the search of a point found is not all that holds up to there.
+TextTable holes_of(const SweepSummary& summary) {
+  using enum Column::Align;
+  TextTable table({{"point", right}, {"policy"}, {"found", right}, {"holes before it"}});
+  for (const SweepSummary::Holes& it : summary.holes)
+    table.add({{thousands(it.point)}, {it.policy}, {it.found}, {first_of(it.holes)}});
+  return table;
+}
+
 }  // namespace
 
 std::string sweep_report(const Database& results, const Style& style) {
@@ -42,6 +58,10 @@ std::string sweep_report(const Database& results, const Style& style) {
                      progress_of(summary.identity) + "\n\n" + endings_of(summary).text(style);
   if (const TextTable bests = bests_of(summary); !bests.is_empty())
     text += '\n' + bests.text(style);
+  if (const TextTable holes = holes_of(summary); !holes.is_empty())
+    text += '\n' + holes.text(style);
+  if (const std::size_t more = summary.with_holes - summary.holes.size(); more > 0)
+    text += fmt::format("  and holes at {} more; table `searches`\n", counted(more, "point"));
   return text;
 }
 

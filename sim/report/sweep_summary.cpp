@@ -46,6 +46,7 @@ class Summary {
     for (const Criterion& criterion : kCriteria) add_best(criterion);
     Statement memories(results_, "SELECT DISTINCT memory FROM memories ORDER BY memory");
     while (memories.step()) add_least_peak(memories.text(0));
+    gather_holes();
     return std::move(summary_);
   }
 
@@ -57,6 +58,19 @@ class Summary {
                    "ORDER BY status = 'ok' DESC, count(*) DESC, status");
     while (rows.step())
       summary_.endings.push_back({rows.text(0), rows.integer(1), rows.integer(2), rows.text(3)});
+  }
+
+  void gather_holes() {
+    Statement searched(results_, "SELECT path FROM variables WHERE kind = 'searched'");
+    if (!searched.step()) return;
+    Statement rows(results_,
+                   fmt::format("SELECT point, runs.policy, {}, holes FROM searches JOIN runs "
+                               "USING (point) JOIN points USING (point) WHERE found AND "
+                               "holes <> '' ORDER BY point",
+                               "points." + sql_name(searched.text(0))));
+    for (; rows.step(); ++summary_.with_holes)
+      if (summary_.holes.size() < kMostHoles)
+        summary_.holes.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.text(3)});
   }
 
   void add_best(const Criterion& criterion) {

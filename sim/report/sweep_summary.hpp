@@ -10,6 +10,8 @@
 
 namespace plimsoll {
 
+inline constexpr std::size_t kMostHoles = 4;
+
 struct SweepSummary {
   struct Ending {
     std::string status;
@@ -23,10 +25,18 @@ struct SweepSummary {
     std::string policy;
     std::vector<std::string> values;  ///< of `paths`
   };
+  /// A search whose answer is not all of it: candidates before it do not hold.
+  struct Holes {
+    std::int64_t point = 0;
+    std::string policy, found;  ///< "none", "184"
+    std::string holes;          ///< "112 to 120, 136"
+  };
   SweepIdentity identity;
   std::vector<std::string> paths;  ///< all variables but the policy
   std::vector<Ending> endings;     ///< `ok` first, then the most frequent
   std::vector<Best> bests;         ///< of metrics that any run has
+  std::vector<Holes> holes;        ///< of the first kMostHoles points that have any
+  std::size_t with_holes = 0;      ///< how many points have
 };
 
 /// Of a file of results, finished or not. Throws InputError for a file that is none. O(runs log

@@ -59,11 +59,18 @@ class PartRows {
   bool has_row_ = false;
 };
 
+/// A search has its columns beside those of the run that it found.
+std::string runs_sql(const Database& results) {
+  const bool has_searches = Statement(results, "SELECT 1 FROM searches LIMIT 1").step();
+  return fmt::format("SELECT * FROM results{}",
+                     has_searches ? " LEFT JOIN searches USING (point) ORDER BY point" : "");
+}
+
 /// Every run with all of its cells, from left to right.
 template <class Begin, class Take, class Lack, class End>
 void for_rows(const Database& results, Begin begin, Take take, Lack lack, End end) {
   (void)identify_sweep_results(results);  // refuses what is none
-  Statement runs(results, "SELECT * FROM results");
+  Statement runs(results, runs_sql(results));
   std::array<PartRows, 3> parts{PartRows(results, "memories", "memory"),
                                 PartRows(results, "links", "link"),
                                 PartRows(results, "processors", "processor")};
@@ -127,14 +134,14 @@ void export_sweep_jsonl(const Database& results, const TextSink& write) {
   std::size_t next = 0;
   Json object = Json::object();
   const auto take = [&](const Statement& row, int column) {
-    const std::string& name = names[next++];
-    if (row.kind(column) == Statement::Kind::integer) object[name] = row.integer(column);
-    if (row.kind(column) == Statement::Kind::real) object[name] = row.real(column);
-    if (row.kind(column) == Statement::Kind::text) object[name] = row.text(column);
+    Json& cell = object[names[next++]];
+    if (row.kind(column) == Statement::Kind::integer) cell = row.integer(column);
+    if (row.kind(column) == Statement::Kind::real) cell = row.real(column);
+    if (row.kind(column) == Statement::Kind::text) cell = row.text(column);
   };
   for_rows(
       results, [&](std::vector<std::string> columns) { names = std::move(columns); }, take,
-      [&] { ++next; },
+      [&] { object[names[next++]] = nullptr; },
       [&] {
         write(object.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n');
         object = Json::object();

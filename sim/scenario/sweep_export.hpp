@@ -1,8 +1,9 @@
 /// Results of a sweep for other programs: one row a run, in the order of the points.
 ///
-/// Columns are those of the view `results`, then the numbers of every memory, link and processor
-/// that any run has, under their path in the JSON of a run: "memories.hbm.peak_allocated_bytes".
-/// A value that there is not is empty in CSV, and left out in JSON.
+/// Columns are those of the view `results`, with a search those of `searches`, then the numbers of
+/// every memory, link and processor that any run has, under their path in the JSON of a run:
+/// "memories.hbm.peak_allocated_bytes". A value that there is not is empty in CSV, and null in
+/// JSON.
 #pragma once
 
 #include "scenario/database.hpp"

@@ -7,12 +7,11 @@ namespace plimsoll {
 void run_sweep(const Sweep& sweep, const SweepShard& shard, unsigned jobs, SweepResults& results,
                const SweepProgress& progress) {
   const SweepRuns runs(sweep);
-  const std::size_t before = results.done();
-  in_order<SweepRow>(
-      shard.size(sweep.points()) - before, {.jobs = jobs},
-      [&](std::size_t i) { return runs.run(shard.point(before + i)); },
+  as_they_end<SweepRow>(
+      shard.size(sweep.points()) - results.done(), {.jobs = jobs},
+      [&](std::size_t i) { return runs.run(results.missing_point(i)); },
       [&](std::size_t i, const SweepRow& row) {
-        results.add(shard.point(before + i), row);
+        results.add(results.missing_point(i), row);
         progress(results.done());
       });
   results.finish();

@@ -72,15 +72,14 @@ SweepShard shard_of(const Database& database) {
   return {number("shard"), number("shards")};
 }
 
-/// How many runs there are; they must be the first of the shard.
+/// How many runs there are; all must be of the shard.
 std::size_t runs_of(const Database& database, const Sweep& sweep, const SweepShard& shard) {
-  const auto runs = static_cast<std::size_t>(number_of(database, "SELECT count(*) FROM runs"));
-  const std::int64_t last = number_of(database, "SELECT max(point) FROM runs");
-  const bool are_first = runs == 0 || (runs <= shard.size(sweep.points()) &&
-                                       static_cast<std::size_t>(last) == shard.point(runs - 1));
-  if (!are_first)
-    refuse(database.path(), "holds runs that this sweep does not have, or lacks some between");
-  return runs;
+  const std::int64_t strangers = number_of(
+      database, fmt::format("SELECT count(*) FROM runs WHERE point NOT BETWEEN {} AND {} OR "
+                            "(point - {}) % {} != 0",
+                            shard.index, sweep.points() - 1, shard.index, shard.count));
+  if (strangers > 0) refuse(database.path(), "holds runs that this sweep or shard does not have");
+  return static_cast<std::size_t>(number_of(database, "SELECT count(*) FROM runs"));
 }
 
 }  // namespace
@@ -123,6 +122,7 @@ SweepResults::SweepResults(Database database, const Sweep& sweep, const SweepSha
     check_tables();
   else
     make_tables();
+  find_gaps();
   writer_->rows = std::make_unique<SweepRowWriter>(file, point_columns(sweep_));
 }
 
@@ -165,6 +165,24 @@ void SweepResults::check_tables() {
     refuse(file.path(), fmt::format("holds shard {}/{}; expected shard {}/{}", shard.index,
                                     shard.count, shard_.index, shard_.count));
   done_ = runs_of(file, sweep_, shard_);
+}
+
+void SweepResults::find_gaps() {
+  Statement points(writer_->database, "SELECT point FROM runs ORDER BY point");
+  std::size_t next = 0, missing = 0;
+  while (points.step()) {
+    const std::size_t number =
+        (static_cast<std::size_t>(points.integer(0)) - shard_.index) / shard_.count;
+    if (number > next) gaps_.push_back({next, missing});
+    missing += number - next;
+    next = number + 1;
+  }
+  gaps_.push_back({next, missing});
+}
+
+std::size_t SweepResults::missing_point(std::size_t i) const {
+  const Gap& gap = *std::prev(std::ranges::upper_bound(gaps_, i, {}, &Gap::before));
+  return shard_.point(gap.number + i - gap.before);
 }
 
 void SweepResults::add(std::size_t point, const SweepRow& row) {

@@ -1,9 +1,10 @@
 /// The results of a sweep: one SQLite file, whose tables docs/sweeps.md describes.
 ///
 /// A run is written whole, in one transaction of a write-ahead log, so that whenever the process or
-/// the machine ends, the file holds the first runs of the shard, each once and whole; at most those
-/// that were in flight are lost. Only one process writes at a time. The content is the same
-/// whatever the number of threads and of interruptions, but for the table `planning`.
+/// the machine ends, the file holds runs of the shard, each once and whole; at most those that were
+/// in flight are lost. They may come in any order: every table goes by the point. Only one process
+/// has the file open at a time. The content is the same whatever the number of threads and of
+/// interruptions, but for the table `planning`.
 #pragma once
 
 #include "scenario/database.hpp"
@@ -42,10 +43,14 @@ class SweepResults {
   SweepResults& operator=(SweepResults&&) = delete;
   ~SweepResults();
 
-  /// How many runs of the shard are there: the first ones.
+  /// How many runs of the shard are there.
   [[nodiscard]] std::size_t done() const { return done_; }
 
-  /// The next run of the shard.
+  /// The i-th point of the shard without a run when the file was opened, whatever was added since:
+  /// safe for several threads. O(log gaps).
+  [[nodiscard]] std::size_t missing_point(std::size_t i) const;
+
+  /// A run of the shard that is not there yet.
   void add(std::size_t point, const SweepRow& row);
 
   /// All runs of another file of this sweep, none of which is here.
@@ -59,11 +64,19 @@ class SweepResults {
   SweepResults(Database database, const Sweep& sweep, const SweepShard& shard);
   void make_tables();
   void check_tables();
+  void find_gaps();
+
+  /// Runs that follow each other in the shard, none of which was there.
+  struct Gap {
+    std::size_t number;  ///< of the shard: its first
+    std::size_t before;  ///< how many are missing before it
+  };
 
   const Sweep& sweep_;
   SweepShard shard_;
   std::unique_ptr<Writer> writer_;
   std::size_t done_ = 0;
+  std::vector<Gap> gaps_;
 };
 
 /// How a file of results came about, whatever sweep it is of.

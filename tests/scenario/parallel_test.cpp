@@ -36,6 +36,54 @@ TEST_CASE("parallel: results come in order, each once, whatever the number of th
   }
 }
 
+TEST_CASE("parallel: as they end, each result once, and a slow job holds up no others") {
+  for (const unsigned jobs : {1U, 2U, 5U}) {
+    for (const std::size_t window : {std::size_t{2}, std::size_t{0}}) {
+      INFO(jobs << " jobs, window " << window);
+      std::atomic<std::size_t> consumed = 0;
+      std::vector<std::size_t> seen, expected;
+      const auto work = [&](std::size_t i) {
+        // The first ends when all others are handed over; alone on its thread there are none.
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+        while (i == 0 && jobs > 1 && consumed < 199 && std::chrono::steady_clock::now() < deadline)
+          std::this_thread::yield();
+        return slow_square(i);
+      };
+      as_they_end<std::size_t>(200, {.jobs = jobs, .window = window}, work,
+                               [&](std::size_t i, std::size_t square) {
+                                 CHECK(square == i * i);
+                                 seen.push_back(i);
+                                 ++consumed;
+                               });
+      CHECK((jobs == 1 ? seen.front() : seen.back()) == 0);
+      std::ranges::sort(seen);
+      for (std::size_t i = 0; i < 200; ++i) expected.push_back(i);
+      CHECK(seen == expected);
+    }
+  }
+}
+
+TEST_CASE("parallel: as they end, an exception of a job or of the consumer ends the run") {
+  for (const unsigned jobs : {1U, 4U}) {
+    std::atomic<std::size_t> started = 0;
+    const auto run = [&](std::size_t thrower, std::size_t refused) {
+      as_they_end<std::size_t>(
+          10'000, {.jobs = jobs},
+          [&](std::size_t i) {
+            ++started;
+            if (i == thrower) throw std::runtime_error("job " + std::to_string(i));
+            return slow_square(i);
+          },
+          [&](std::size_t i, std::size_t) {
+            if (i == refused) throw std::runtime_error("disk full");
+          });
+    };
+    CHECK_THROWS_WITH(run(40, 10'000), "job 40");
+    CHECK_THROWS_WITH(run(10'000, 25), "disk full");
+    CHECK(started < 10'000);
+  }
+}
+
 TEST_CASE("parallel: no jobs at all") {
   in_order<int>(
       0, {.jobs = 4}, [](std::size_t) -> int { throw std::logic_error("never called"); },
@@ -45,18 +93,18 @@ TEST_CASE("parallel: no jobs at all") {
 TEST_CASE("parallel: never more results at a time than the window") {
   // Started and not yet consumed: at most the window; the consumer is slower than the jobs.
   std::atomic<int> alive = 0, most = 0;
-  in_order<int>(
-      100, {.jobs = 4, .window = 6},
-      [&](std::size_t) {
-        const int now = ++alive;
-        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
-        }
-        return 0;
-      },
-      [&](std::size_t, int) {
-        std::this_thread::sleep_for(std::chrono::microseconds(200));
-        --alive;
-      });
+  const auto work = [&](std::size_t) {
+    const int now = ++alive;
+    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+    }
+    return 0;
+  };
+  const auto consume = [&](std::size_t, int) {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+    --alive;
+  };
+  in_order<int>(100, {.jobs = 4, .window = 6}, work, consume);
+  as_they_end<int>(100, {.jobs = 4, .window = 6}, work, consume);
   CHECK(most <= 6);
   CHECK(alive == 0);
 }

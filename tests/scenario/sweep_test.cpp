@@ -337,6 +337,32 @@ TEST_CASE("sweep results: the same content whatever the number of threads and in
   CHECK(content_of(folder / "often.sqlite") == content);
 }
 
+TEST_CASE("sweep results: rows come in any order, and what is missing between them is run") {
+  const test::TemporaryFolder folder;
+  const Sweep sweep = sweep_of(kGrid);
+  const SweepShard shard{1, 4};  // the points 1, 5, ..., 105
+  run_to(sweep, folder / "whole.sqlite", 1, shard);
+  {
+    const SweepRuns runs(sweep);
+    SweepResults results = SweepResults::create(folder / "gaps.sqlite", sweep, shard);
+    for (const std::size_t point : {105U, 5U, 17U, 13U}) results.add(point, runs.run(point));
+  }
+  {
+    const SweepResults results = SweepResults::resume(folder / "gaps.sqlite", sweep, shard);
+    CHECK(results.done() == 4);
+    CHECK(results.missing_point(0) == 1);
+    CHECK(results.missing_point(1) == 9);
+    CHECK(results.missing_point(2) == 21);
+    CHECK(results.missing_point(22) == 101);
+  }
+  run_to(sweep, folder / "gaps.sqlite", 2, shard);
+  CHECK(content_of(folder / "gaps.sqlite") == content_of(folder / "whole.sqlite"));
+  Database(folder / "gaps.sqlite", Database::Mode::read_write)
+      .execute("UPDATE runs SET point = 6 WHERE point = 5");
+  CHECK_THROWS_WITH(SweepResults::resume(folder / "gaps.sqlite", sweep, shard),
+                    Catch::Contains("holds runs that this sweep or shard does not have"));
+}
+
 TEST_CASE("sweep results: the files of all shards make one, and nothing else does") {
   const test::TemporaryFolder folder;
   const Sweep sweep = sweep_of(kGrid);

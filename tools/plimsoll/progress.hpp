@@ -1,14 +1,16 @@
 /// How far a long command is, on a terminal.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <thread>
 
 namespace plimsoll {
 
-/// One line on standard error, drawn anew a few times a second and gone at the end; nothing where
-/// standard error is no terminal.
+/// One line on standard error, there at once, drawn anew a few times a second however long nothing
+/// ends, and gone at the end; nothing where standard error is no terminal.
 class Progress {
  public:
   /// `before` of `total` were done by another process; of `what`, "runs".
@@ -17,17 +19,18 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void update(std::size_t done);
+  void update(std::size_t done) { done_ = done; }
 
  private:
   using Clock = std::chrono::steady_clock;
-  void draw(std::size_t done, Clock::time_point now);
+  void draw() const;
+  void draw_until(const std::stop_token& end) const;
 
-  const bool is_shown_;
   const std::size_t total_, before_;
   const std::string what_;
   const Clock::time_point start_;
-  Clock::time_point drawn_;
+  std::atomic<std::size_t> done_;
+  std::jthread drawer_;  // the last: it ends before what it reads
 };
 
 }  // namespace plimsoll

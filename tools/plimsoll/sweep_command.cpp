@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kExamples =
     "The results are one SQLite file: `plimsoll export` writes them as CSV or JSON lines. A run "
     "that\n"
-    "fails is a row with its status. After an interruption, --resume goes on where the file ends.\n"
+    "fails is a row with its status. After an interruption, --resume runs what is missing.\n"
     "Examples:\n"
     "  plimsoll sweep links.yaml --out links.sqlite\n"
     "  plimsoll sweep links.yaml --out links.sqlite --resume --jobs 4\n"
