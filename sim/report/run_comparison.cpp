@@ -1,6 +1,7 @@
 #include "report/run_comparison.hpp"
 
 #include "execution/find_metrics.hpp"
+#include "plan/mirror_problems.hpp"
 #include "report/run_details.hpp"
 #include "report/style.hpp"
 
@@ -67,7 +68,7 @@ std::optional<double> recomputed(const RunResult& run) {
     again += processor.recomputed_ops;
   if (again == 0) return 0.0;
   return static_cast<double>(again) /
-         (static_cast<double>(run.step.forwards) * run.plan.microbatches);
+         (static_cast<double>(run.step.forwards) * run.plan.microbatches * replicas_of(run.plan));
 }
 
 /// Parameters as written, one by one: commas within a list or a mapping end none.

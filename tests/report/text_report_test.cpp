@@ -68,6 +68,20 @@ TEST_CASE("several runs are compared") {
   CHECK(contains(text, "claims: all 6 (times, peaks) equal what was measured"));
 }
 
+TEST_CASE("what is run again is a share of all replicas' forwards, one played for all or not") {
+  const std::string text = report_of(run_scenario(
+      "scenario: replicas\nplatform:\n  platform: four\n  memories: {hbm: {capacity: unlimited}}\n"
+      "  processors: {gpu: {memory: hbm}}\n  cluster: {count: 4, topology: mesh, link: {name: l, "
+      "bandwidth: 1 GB/s}}\nworkload:\n  workload: pair\n  chain:\n"
+      "    - {name: a, forward: 1 ms, backward: 2 ms, saved: 1 kB}\n"
+      "    - {name: b, forward: 1 ms, backward: 2 ms, saved: 1 kB}\n"
+      "policy: [{name: pipeline/1f1b, microbatches: 4, data_parallel: 2, recompute: full},\n"
+      "  {name: pipeline/1f1b, microbatches: 4, replicas: 2, recompute: full}]\n"));
+  INFO(text);
+  CHECK(text.find("100 %") != text.rfind("100 %"));
+  CHECK_FALSE(contains(text, "200 %"));
+}
+
 TEST_CASE("runs are called by what tells them apart") {
   const auto labels = [](const std::vector<std::pair<std::string, std::string>>& runs) {
     std::vector<RunResult> results;
