@@ -25,10 +25,18 @@ std::string units_text(const Deployment& it) {
   return fmt::format("{} to {}", thousands(it.units), thousands(*it.units_at_worst));
 }
 
+/// "50.00 EUR", or "50.00 to 75.00 EUR" where the error band asks for more.
+std::string purchase_text(const Deployment& it, const std::string& currency) {
+  const std::string least = money_text(*it.purchase, currency);
+  if (!it.purchase_at_worst || *it.purchase_at_worst == *it.purchase) return least;
+  return fmt::format("{} to {}", amount_text(*it.purchase),
+                     money_text(*it.purchase_at_worst, currency));
+}
+
 bool is_better(Axis axis, const Configuration& a, const Configuration& b) {
   switch (axis) {
     case Axis::throughput:
-      return a.deployment->throughput > b.deployment->throughput;
+      return a.figures->throughput > b.figures->throughput;
     case Axis::cost:
       return a.deployment->run_cost < b.deployment->run_cost;
     case Axis::energy:
@@ -54,18 +62,11 @@ std::vector<std::string> shortfalls_of(const Configuration& it) {
   return all;
 }
 
-std::string bound_text(const Insight& insight, const Configuration& base) {
-  if (!base.figures) return "does not fit";
-  if (insight.bottleneck) return fmt::format("held back by {}", to_text(*insight.bottleneck));
-  return "held back by nothing that was tried";
-}
-
 std::string insight_text(const Insight& insight, const Configuration& base) {
-  constexpr double kWorthTelling = 0.005;
   std::vector<const Sensitivity*> shown;
   std::vector<std::string> others;
   for (const Sensitivity& it : insight.sensitivities) {
-    if (it.gain ? std::fabs(*it.gain) >= kWorthTelling : it.figures || base.figures)
+    if (CapacityWords::is_noticeable(it, base))
       shown.push_back(&it);
     else
       others.push_back(it.change);
@@ -77,7 +78,7 @@ std::string insight_text(const Insight& insight, const Configuration& base) {
   for (const Sensitivity* it : shown)
     parts.push_back(fmt::format("{}: {}", it->change, CapacityWords::effect_of(*it, base)));
   if (!others.empty()) parts.push_back(fmt::format("no difference: {}", fmt::join(others, ", ")));
-  return fmt::format("{}. {}", bound_text(insight, base), fmt::join(parts, "; "));
+  return fmt::format("{}. {}", CapacityWords::bound_of(insight, base), fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -94,10 +95,6 @@ std::string CapacityWords::policy_of(const Configuration& it) const {
 
 std::string CapacityWords::name_of(const Configuration& it) const {
   return fmt::format("{} with {}", platform_of(it), policy_of(it));
-}
-
-std::string CapacityWords::amount(const std::optional<std::int64_t>& micros) const {
-  return micros ? money_text(*micros, plan_.currency) : "-";
 }
 
 std::vector<CapacityWords::Extra> CapacityWords::extras() const {
@@ -126,7 +123,9 @@ std::vector<CapacityWords::Extra> CapacityWords::extras() const {
   add(
       "energy", [](const auto& it) { return it.deployment->energy; }, hours_text);
   add(
-      "to buy", [](const auto& it) { return it.deployment->purchase; }, priced);
+      "to buy",
+      [](const auto& it) { return it.deployment->purchase ? it.deployment : std::nullopt; },
+      [this](const Deployment& it) { return purchase_text(it, plan_.currency); });
   return all;
 }
 
@@ -165,10 +164,11 @@ std::vector<std::string> CapacityWords::common_cells(const Configuration& it) co
 std::vector<std::string> CapacityWords::legend() const {
   std::vector<std::string> lines{
       "batch: the fastest of the largest that holds (+: the plan allows no larger); rate of one "
-      "unit; units for the targets (to: where each is as slow as the error band allows); free: of "
-      "memory, at the peak; the rest: of the whole run on all units, a sample, a charge"};
+      "unit; units for the targets, and what they cost to buy (to: where each is as slow as the "
+      "error band allows); free: of memory, at the peak; the rest: of the whole run on the fewer "
+      "units, a sample, a charge"};
   std::vector<std::string> axes;
-  for (const Axis axis : answer_.axes) axes.emplace_back(to_text(axis));
+  for (const Axis axis : answer_.axes) axes.emplace_back(axis_text(axis));
   if (!axes.empty())
     lines.push_back(fmt::format("*: on the front: none is better in one of {} and as good in all",
                                 fmt::join(axes, ", ")));
@@ -181,11 +181,10 @@ std::vector<std::string> CapacityWords::legend() const {
 std::string CapacityWords::figure(Axis axis, const Configuration& it) const {
   switch (axis) {
     case Axis::throughput:
-      return fmt::format("{} samples/s with {}",
-                         decimal(samples_per_second(it.deployment->throughput)),
-                         counted(static_cast<std::size_t>(it.deployment->units), "unit"));
+      return decimal(samples_per_second(it.figures->throughput)) + " samples/s a unit";
     case Axis::cost:
-      return amount(it.deployment->run_cost) + " for the run";
+      return money_text(*it.deployment->run_cost, plan_.currency) + " for the run" +
+             (it.deployment->is_electricity_unknown ? " without electricity" : "");
     case Axis::energy:
       return to_text(*it.figures->energy_per_sample) + " a sample";
     case Axis::headroom:
@@ -235,7 +234,24 @@ std::vector<std::string> CapacityWords::insights() const {
   return lines;
 }
 
+std::string CapacityWords::how_it_was_measured() {
+  return fmt::format(
+      "each change was run, policy and batch chosen anew; under {:.0f} % is no difference",
+      100 * kNoticeableGain);
+}
+
+std::string CapacityWords::bound_of(const Insight& insight, const Configuration& base) {
+  if (!base.figures) return "does not fit";
+  if (insight.bottleneck) return fmt::format("held back by {}", to_text(*insight.bottleneck));
+  return "held back by nothing that was tried";
+}
+
+bool CapacityWords::is_noticeable(const Sensitivity& it, const Configuration& base) {
+  return it.gain ? std::fabs(*it.gain) >= kNoticeableGain : it.figures || base.figures;
+}
+
 std::string CapacityWords::effect_of(const Sensitivity& it, const Configuration& base) {
+  if (!is_noticeable(it, base)) return "no difference";
   if (!it.figures) return "does not fit";
   const std::string batch = fmt::format("batch {}", thousands(it.figures->batch));
   if (!it.gain)

@@ -37,7 +37,13 @@ class CapacityWords {
   [[nodiscard]] std::vector<std::string> shortfalls() const;
   /// What would move the best configuration of each platform.
   [[nodiscard]] std::vector<std::string> insights() const;
-  /// "+31 % throughput (batch 160)".
+  /// "each change was run, ...": what is said above these.
+  [[nodiscard]] static std::string how_it_was_measured();
+  /// "held back by memory", "does not fit".
+  [[nodiscard]] static std::string bound_of(const Insight& insight, const Configuration& base);
+  /// Else it is "no difference".
+  [[nodiscard]] static bool is_noticeable(const Sensitivity& it, const Configuration& base);
+  /// "+31 % throughput (batch 160)", "no difference".
   [[nodiscard]] static std::string effect_of(const Sensitivity& it, const Configuration& base);
 
  private:
@@ -53,7 +59,6 @@ class CapacityWords {
   [[nodiscard]] std::string policy_of(const Configuration& it) const;
   [[nodiscard]] std::vector<Extra> extras() const;
   [[nodiscard]] std::vector<std::string> common_cells(const Configuration& it) const;
-  [[nodiscard]] std::string amount(const std::optional<std::int64_t>& micros) const;
   [[nodiscard]] std::string figure(Axis axis, const Configuration& it) const;
 
   const CapacityPlan& plan_;

@@ -39,7 +39,7 @@ HtmlText lines_of(const std::string& heading, std::vector<std::string> lines) {
 double value_on(Axis axis, const Configuration& it) {
   switch (axis) {
     case Axis::throughput:
-      return samples_per_second(it.deployment->throughput);
+      return samples_per_second(it.figures->throughput);
     case Axis::cost:
       return static_cast<double>(*it.deployment->run_cost) / kMicros;
     case Axis::energy:
@@ -53,7 +53,7 @@ double value_on(Axis axis, const Configuration& it) {
 HtmlAxis axis_of(Axis axis, const std::string& currency) {
   switch (axis) {
     case Axis::throughput:
-      return {.label = "throughput of all units", .unit = "samples/s"};
+      return {.label = "throughput of a unit", .unit = "samples/s"};
     case Axis::cost:
       return {.label = "cost of the run", .unit = currency};
     case Axis::energy:
@@ -71,9 +71,14 @@ HtmlScatter front_of(const CapacityWords& words, const CapacityAnswer& answer,
   scatter.heading = fmt::format("{}: the front", plan.workloads[answer.workload].name);
   const Axis other = answer.axes.at(1);
   std::vector<std::string> names;
-  for (const Axis axis : answer.axes) names.emplace_back(to_text(axis));
-  scatter.note = fmt::format("Feasible configurations. Joined: those that no other beats in {}.",
-                             fmt::join(names, ", "));
+  for (const Axis axis : answer.axes) names.emplace_back(axis_text(axis));
+  // A front of more than the two quantities shown is no curve among them.
+  scatter.joined = false;
+  scatter.note = fmt::format(
+      "Feasible configurations. Filled: on the front, where none is better in one of {} and as "
+      "good "
+      "in all. Hollow: the others.",
+      fmt::join(names, ", "));
   scatter.x = axis_of(other, plan.currency);
   scatter.y = axis_of(Axis::throughput, plan.currency);
   for (const Configuration& it : answer.configurations)
@@ -90,17 +95,18 @@ HtmlBars bars_of(const CapacityWords& words, const CapacityAnswer& answer,
                  const std::string& workload) {
   HtmlBars bars;
   bars.heading = fmt::format("{}: what would move it", workload);
-  bars.note = "Each change was run, policy and batch chosen anew.";
+  bars.note = "Throughput: " + CapacityWords::how_it_was_measured() + ".";
   bars.baseline = "the platform as it is";
   for (const Insight& insight : answer.insights) {
     const Configuration& base = answer.configurations[insight.configuration];
-    std::string group = words.name_of(base);
-    if (insight.bottleneck) group += fmt::format(", held back by {}", to_text(*insight.bottleneck));
+    const std::string group =
+        fmt::format("{}, {}", words.name_of(base), CapacityWords::bound_of(insight, base));
     for (const Sensitivity& it : insight.sensitivities)
-      bars.items.push_back({.label = it.change,
-                            .group = group,
-                            .value = it.gain.value_or(0),
-                            .text = CapacityWords::effect_of(it, base)});
+      bars.items.push_back(
+          {.label = it.change,
+           .group = group,
+           .value = CapacityWords::is_noticeable(it, base) ? it.gain.value_or(0) : 0,
+           .text = CapacityWords::effect_of(it, base)});
   }
   return bars;
 }

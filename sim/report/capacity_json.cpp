@@ -29,6 +29,7 @@ void add_figures(const UnitFigures& it, const CapacityWorkload& workload, Json& 
   object["headroom"] = as_fraction(it.headroom);
   if (it.energy_per_sample) object["energy_per_sample_j"] = in_joules(*it.energy_per_sample);
   if (it.average_power) object["average_w"] = in_watts(*it.average_power);
+  if (it.power_limit) object["power_limit_w"] = in_watts(*it.power_limit);
   if (it.samples_per_charge) object["samples_per_charge"] = *it.samples_per_charge;
 }
 
@@ -44,7 +45,9 @@ Json deployment_json(const Deployment& it, const std::string& currency) {
       object[key] = {{"amount", static_cast<double>(*micros) / kMicros}, {"currency", currency}};
   };
   money("run_cost", it.run_cost);
+  if (it.is_electricity_unknown) object["electricity_unknown"] = true;
   money("purchase", it.purchase);
+  money("purchase_at_worst", it.purchase_at_worst);
   return object;
 }
 
@@ -55,6 +58,8 @@ class Writer {
   Json run() const {
     Json object{{"capacity", plan_.name}};
     if (!plan_.about.empty()) object["about"] = plan_.about;
+    Json& platforms = object["platforms"] = Json::array();
+    for (std::size_t c = 0; c < plan_.platforms.size(); ++c) platforms.push_back(platform_json(c));
     Json& answers = object["workloads"] = Json::array();
     for (const CapacityAnswer& answer : report_.answers) answers.push_back(answer_json(answer));
     object["assumptions"] = assumptions(report_);
@@ -66,6 +71,18 @@ class Writer {
   }
 
  private:
+  [[nodiscard]] Json platform_json(std::size_t candidate) const {
+    const CapacityCandidate& it = plan_.platforms[candidate];
+    Json object{{"name", it.name}};
+    if (const auto origin = origin_of(it)) object["from"] = *origin;
+    if (it.set.is_mapping())
+      for (const auto& [path, value] : it.set.entries())
+        object["set"][path.scalar()] = as_written(value);
+    if (const Platform* platform = platform_of(plan_, candidate))
+      object["worst_quality"] = to_text(worst_quality(it, *platform));
+    return object;
+  }
+
   [[nodiscard]] Json answer_json(const CapacityAnswer& answer) const {
     const CapacityWorkload& workload = plan_.workloads[answer.workload];
     Json object{

@@ -45,8 +45,10 @@ std::string answer_text(const CapacityReport& report, const CapacityAnswer& answ
   if (const auto lines = words.shortfalls(); !lines.empty())
     text += "\n  What is in the way:\n" + listed(lines, "  - ");
   if (const auto lines = words.insights(); !lines.empty())
-    text += "\n  What would move it (each change was run, policy and batch chosen anew):\n" +
-            listed(lines, "  - ");
+    text += "\n  " +
+            wrapped(fmt::format("What would move it ({}):", CapacityWords::how_it_was_measured()),
+                    kReportWidth, 2) +
+            "\n" + listed(lines, "  - ");
   return text;
 }
 

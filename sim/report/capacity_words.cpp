@@ -3,18 +3,23 @@
 #include "report/style.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 namespace plimsoll {
 
-std::string money_text(std::int64_t micros, const std::string& currency) {
+std::string amount_text(std::int64_t micros) {
   constexpr std::int64_t kMicros = 1'000'000, kHundredth = kMicros / 100;
-  if (micros > 0 && micros < kMicros) return fmt::format("0.{:06} {}", micros, currency);
+  if (micros > 0 && micros < kMicros) return fmt::format("0.{:06}", micros);
   const std::int64_t hundredths =
       micros / kHundredth + (micros % kHundredth >= kHundredth / 2 ? 1 : 0);
-  return fmt::format("{}.{:02} {}", thousands(hundredths / 100), hundredths % 100, currency);
+  return fmt::format("{}.{:02}", thousands(hundredths / 100), hundredths % 100);
+}
+
+std::string money_text(std::int64_t micros, const std::string& currency) {
+  return fmt::format("{} {}", amount_text(micros), currency);
 }
 
 std::string long_time(std::int64_t seconds) {
@@ -41,6 +46,19 @@ std::string hours_text(Energy energy) {
   if (kwh >= 1) return decimal(kwh) + " kWh";
   if (kwh * kThousand >= 1) return decimal(kwh * kThousand) + " Wh";
   return decimal(kwh * kThousand * kThousand) + " mWh";
+}
+
+const char* axis_text(Axis axis) {
+  return axis == Axis::throughput ? "throughput of a unit" : to_text(axis);
+}
+
+std::optional<std::string> origin_of(const CapacityCandidate& candidate) {
+  return candidate.platform.is_scalar() ? std::optional(candidate.platform.scalar()) : std::nullopt;
+}
+
+const Platform* platform_of(const CapacityPlan& plan, std::size_t candidate) {
+  const auto found = std::ranges::find(plan.pairings, candidate, &CapacityPairing::candidate);
+  return found == plan.pairings.end() ? nullptr : &found->scenario.platform;
 }
 
 std::vector<std::string> target_phrases(const CapacityWorkload& workload) {
@@ -75,12 +93,40 @@ std::string scaling_sentence(const Scaling& scaling) {
                      percent(as_fraction(scaling.efficiency)), scaling.source);
 }
 
-std::string energy_sentence(const CapacityReport& report) {
+/// "`memories.vram.capacity: 48 GiB`, ...".
+std::string set_text(const CapacityCandidate& candidate) {
   std::vector<std::string> parts;
-  for (std::size_t c = 0; c < report.plan.platforms.size(); ++c) {
-    const std::string& boundary = report.energy_boundaries[c];
-    parts.push_back(fmt::format("{}: {}", report.plan.platforms[c].name,
-                                boundary.empty() ? "not said" : boundary));
+  for (const auto& [path, value] : candidate.set.entries())
+    parts.push_back(fmt::format("`{}: {}`", path.scalar(), as_written(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// For each that is not simply the platform of its name: which one it is, and what the plan sets.
+std::vector<std::string> platform_sentences(const CapacityPlan& plan) {
+  std::vector<std::string> sentences;
+  for (const CapacityCandidate& it : plan.platforms) {
+    const std::string origin = origin_of(it).value_or(it.name);
+    std::string text = origin == it.name ? it.name : fmt::format("{} is {}", it.name, origin);
+    if (it.set.is_mapping() && !it.set.entries().empty())
+      text += fmt::format(": the plan sets {}, which counts as `{}`", set_text(it),
+                          to_text(Quality::estimate));
+    if (text != it.name) sentences.push_back(std::move(text));
+  }
+  return sentences;
+}
+
+bool has_energy(const CapacityPlan& plan, std::size_t candidate) {
+  const Platform* platform = platform_of(plan, candidate);
+  return platform != nullptr && platform->has_energy();
+}
+
+std::string energy_sentence(const CapacityPlan& plan) {
+  std::vector<std::string> parts;
+  for (std::size_t c = 0; c < plan.platforms.size(); ++c) {
+    if (!has_energy(plan, c)) continue;
+    const std::string& boundary = platform_of(plan, c)->energy_boundary;
+    parts.push_back(
+        fmt::format("{}: {}", plan.platforms[c].name, boundary.empty() ? "not said" : boundary));
   }
   return fmt::format(
       "energy is that of a unit up to a boundary ({}); what lies beyond it, cooling "
@@ -88,20 +134,52 @@ std::string energy_sentence(const CapacityReport& report) {
       fmt::join(parts, ", "));
 }
 
+/// Of a platform without power: why its energy is missing, and what that means.
+std::string no_power_sentence(const CapacityCandidate& candidate, const Platform& platform,
+                              bool is_power_asked_for) {
+  std::string text =
+      fmt::format("{} states no power (set `processors.{}.power`): its energy is not known",
+                  candidate.name, platform.processors.front().name);
+  if (candidate.price.kwh) text += "; electricity is not counted";
+  if (is_power_asked_for && platform.power_limit)
+    text += fmt::format("; its power limit of {} stands for its average power",
+                        to_text(*platform.power_limit));
+  return text;
+}
+
+/// For each platform without power where another has it, or where electricity or power matter.
+std::vector<std::string> no_power_sentences(const CapacityPlan& plan, bool any_energy) {
+  const bool is_power_asked_for = std::ranges::any_of(
+      plan.workloads,
+      [](const CapacityWorkload& workload) { return workload.targets.average_power.has_value(); });
+  std::vector<std::string> sentences;
+  for (std::size_t c = 0; c < plan.platforms.size(); ++c) {
+    const Platform* platform = platform_of(plan, c);
+    if (platform == nullptr || platform->has_energy()) continue;
+    if (any_energy || is_power_asked_for || plan.platforms[c].price.kwh)
+      sentences.push_back(no_power_sentence(plan.platforms[c], *platform, is_power_asked_for));
+  }
+  return sentences;
+}
+
 }  // namespace
 
 std::vector<std::string> assumptions(const CapacityReport& report) {
-  std::vector<std::string> all{
-      "a unit is one platform as its file describes it", scaling_sentence(report.plan.scaling),
+  const CapacityPlan& plan = report.plan;
+  std::vector<std::string> all{"a unit is one platform as its file describes it"};
+  std::ranges::copy(platform_sentences(plan), std::back_inserter(all));
+  all.push_back(scaling_sentence(plan.scaling));
+  all.emplace_back(
       "one training step is simulated and repeated: loading data, validation and checkpoints take "
-      "no time"};
+      "no time");
   const bool any_energy = std::ranges::any_of(report.answers, [](const CapacityAnswer& answer) {
     return std::ranges::any_of(answer.configurations, [](const Configuration& it) {
       return it.figures && it.figures->energy_per_sample;
     });
   });
-  if (any_energy) all.push_back(energy_sentence(report));
-  if (!report.plan.currency.empty())
+  if (any_energy) all.push_back(energy_sentence(plan));
+  std::ranges::copy(no_power_sentences(plan, any_energy), std::back_inserter(all));
+  if (!plan.currency.empty())
     all.emplace_back(
         "prices are those of the plan, as they stand there; rent is by the second, and "
         "buying is not written off over the run");

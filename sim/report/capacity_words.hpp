@@ -10,7 +10,8 @@
 
 namespace plimsoll {
 
-/// "1,800.00 EUR"; six decimals where it is less than one.
+/// "1,800.00"; six decimals where it is less than one.
+[[nodiscard]] std::string amount_text(std::int64_t micros);
 [[nodiscard]] std::string money_text(std::int64_t micros, const std::string& currency);
 
 /// "9.4 h", "3.2 d": for times beyond the range of Time, too.
@@ -21,6 +22,15 @@ namespace plimsoll {
 
 /// "4.075 kWh", "2.35 Wh", "82.5 mWh".
 [[nodiscard]] std::string hours_text(Energy energy);
+
+/// "throughput of a unit".
+[[nodiscard]] const char* axis_text(Axis axis);
+
+/// The file of a candidate as the plan names it; nothing where the platform stands in the plan.
+[[nodiscard]] std::optional<std::string> origin_of(const CapacityCandidate& candidate);
+
+/// On which one workload or another is tried; nullptr where none may have it.
+[[nodiscard]] const Platform* platform_of(const CapacityPlan& plan, std::size_t candidate);
 
 /// What a workload must reach, a phrase each: "at least 400 samples/s".
 [[nodiscard]] std::vector<std::string> target_phrases(const CapacityWorkload& workload);

@@ -62,7 +62,8 @@ struct HtmlAxis {
   bool log = false;
 };
 
-/// Points in two quantities; those that are `best` are joined by a line: a Pareto front.
+/// Points in two quantities; those that are `best` are joined by a line, a Pareto front, or filled
+/// among hollow ones.
 struct HtmlScatter {
   struct Point {
     double x = 0, y = 0;
@@ -72,6 +73,7 @@ struct HtmlScatter {
   };
   std::string heading, note;
   HtmlAxis x, y;
+  bool joined = true;
   std::vector<Point> points;
 };
 

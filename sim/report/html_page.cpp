@@ -58,6 +58,7 @@ Json members(const HtmlScatter& scatter) {
   return {{"kind", "scatter"},
           {"x", axis_json(scatter.x)},
           {"y", axis_json(scatter.y)},
+          {"joined", scatter.joined},
           {"points", std::move(points)}};
 }
 

@@ -72,7 +72,8 @@ UnitFigures figures_of(const RunResult& result, const Platform& platform, std::i
   const Metrics& metrics = result.metrics;
   UnitFigures figures{.batch = batch,
                       .throughput = rate_of(metrics.throughput.value_or(0)),
-                      .headroom = headroom_of(metrics, platform, asked)};
+                      .headroom = headroom_of(metrics, platform, asked),
+                      .power_limit = platform.power_limit};
   if (!metrics.energy) return figures;
   figures.energy_per_sample = metrics.energy->per_sample;
   figures.average_power = metrics.energy->average;

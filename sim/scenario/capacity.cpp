@@ -28,9 +28,6 @@ ErrorBand published_error() {
               "(Newkirk et al. 2025)"};
 }
 
-/// A gain that counts as one.
-constexpr double kNoticeable = 0.01;
-
 /// One configuration to be tried, on a platform as it is or changed.
 struct Trial {
   std::size_t pairing = 0;
@@ -97,14 +94,14 @@ class Planning {
   }
 
   void load() {
-    report_.energy_boundaries.resize(report_.plan.platforms.size());
     for (std::size_t w = 0; w < report_.plan.workloads.size(); ++w)
       report_.answers.push_back({.workload = w});
     for (const CapacityPairing& it : report_.plan.pairings) {
       CapacityAnswer& answer = report_.answers[it.workload];
       answer.title = it.scenario.workload_name;
-      answer.worst_quality = std::max(answer.worst_quality, it.scenario.platform.worst_quality());
-      report_.energy_boundaries[it.candidate] = it.scenario.platform.energy_boundary;
+      answer.worst_quality =
+          std::max(answer.worst_quality,
+                   worst_quality(report_.plan.platforms[it.candidate], it.scenario.platform));
     }
   }
 
@@ -208,7 +205,7 @@ class Planning {
     };
     switch (axis) {
       case Axis::throughput:
-        return order(b.deployment->throughput, a.deployment->throughput);
+        return order(b.figures->throughput, a.figures->throughput);
       case Axis::cost:
         return order(a.deployment->run_cost, b.deployment->run_cost);
       case Axis::energy:
@@ -219,6 +216,12 @@ class Planning {
     return 0;
   }
 
+  /// Rent without electricity does not compare with rent and electricity.
+  static bool has_cost_like(const Configuration& a, const Configuration& b) {
+    return a.deployment->run_cost &&
+           a.deployment->is_electricity_unknown == b.deployment->is_electricity_unknown;
+  }
+
   static void find_front(CapacityAnswer& answer) {
     std::vector<Configuration*> feasible;
     for (Configuration& it : answer.configurations)
@@ -226,7 +229,7 @@ class Planning {
     if (feasible.empty()) return;
     const auto all = [&](auto has) { return std::ranges::all_of(feasible, has); };
     answer.axes = {Axis::throughput};
-    if (all([](const auto* it) { return it->deployment->run_cost.has_value(); }))
+    if (all([&](const auto* it) { return has_cost_like(*it, *feasible.front()); }))
       answer.axes.push_back(Axis::cost);
     if (all([](const auto* it) { return it->figures->energy_per_sample.has_value(); }))
       answer.axes.push_back(Axis::energy);
@@ -339,7 +342,7 @@ class Planning {
   }
 
   static void find_bottleneck(Insight& insight) {
-    double most = kNoticeable;
+    double most = kNoticeableGain;
     for (const Sensitivity& it : insight.sensitivities)
       if (it.gain && *it.gain >= most) {
         if (insight.bottleneck && *it.gain == most) continue;
@@ -371,6 +374,11 @@ const char* to_text(Part part) {
 const char* to_text(Axis axis) {
   constexpr std::array names{"throughput", "cost", "energy", "headroom"};
   return names[static_cast<std::size_t>(axis)];
+}
+
+Quality worst_quality(const CapacityCandidate& candidate, const Platform& platform) {
+  const Quality stated = platform.worst_quality();
+  return candidate.set.is_null() ? stated : std::max(stated, Quality::estimate);
 }
 
 CapacityReport plan_capacity(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress) {

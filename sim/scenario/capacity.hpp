@@ -34,6 +34,7 @@ struct UnitFigures {
       kWhole;  ///< the least free share of a memory in which operators run, at its peak
   std::optional<Energy> energy_per_sample;  ///< absent without any power
   std::optional<Power> average_power;
+  std::optional<Power> power_limit;                ///< of the platform
   std::optional<std::int64_t> samples_per_charge;  ///< absent without a battery
 };
 
@@ -46,7 +47,9 @@ struct Deployment {
   std::optional<std::int64_t> seconds;   ///< of the whole run, rounded up
   std::optional<Energy> energy;          ///< of the whole run
   std::optional<std::int64_t> run_cost;  ///< millionths: rent and electricity of the whole run
+  bool is_electricity_unknown = false;   ///< it has a price, but the platform states no power
   std::optional<std::int64_t> purchase;  ///< millionths: of all units
+  std::optional<std::int64_t> purchase_at_worst;  ///< of `units_at_worst`
 };
 
 enum class Verdict : std::uint8_t {
@@ -82,6 +85,9 @@ enum class Part : std::uint8_t {
 };
 [[nodiscard]] const char* to_text(Part);
 
+/// A gain or loss that counts as one.
+inline constexpr double kNoticeableGain = 0.01;
+
 /// A change of the platform, and what the best of the policies then does.
 struct Sensitivity {
   std::string change;  ///< "+12 GiB of hbm"
@@ -100,6 +106,8 @@ struct Insight {
   std::optional<Part> bottleneck;  ///< of the greatest gain; absent where none is 1 % or more
 };
 
+/// Throughput is that of one unit: units are for the targets, so that a slower policy must not win
+/// because it needs more of them.
 enum class Axis : std::uint8_t { throughput, cost, energy, headroom };
 [[nodiscard]] const char* to_text(Axis);
 
@@ -116,7 +124,6 @@ struct CapacityReport {
   CapacityPlan plan;
   ErrorBand error;  ///< the plan's, or the published one
   bool is_error_published = false;
-  std::vector<std::string> energy_boundaries;  ///< by candidate: chip, board, wall; empty: unknown
   std::vector<CapacityAnswer> answers;
 };
 
@@ -125,6 +132,9 @@ struct CapacityReport {
 enum class CapacityStage : std::uint8_t { configurations, changes };
 using CapacityProgress =
     std::function<void(CapacityStage stage, std::size_t done, std::size_t total)>;
+
+/// What the plan sets on a platform is the plan's word, which no source supports: `estimate`.
+[[nodiscard]] Quality worst_quality(const CapacityCandidate& candidate, const Platform& platform);
 
 /// `jobs`: threads, 0 for as many as the machine has.
 [[nodiscard]] CapacityReport plan_capacity(

@@ -53,10 +53,11 @@ Wide samples_of(const TrainingRun& run) {
   return Wide{run.samples} * run.epochs;
 }
 
-/// Rent by the second and electricity, in millionths; nothing without a price or where one of them
-/// cannot be said.
+/// Rent by the second and electricity, in millionths; without electricity where that is not known;
+/// nothing without a price of what is, or where a sum leaves the range of numbers.
 std::optional<std::int64_t> cost_of_run(const Deployment& it, const UnitPrice& price) {
-  if ((!price.hour && !price.kwh) || !it.seconds) return std::nullopt;
+  const bool has_electricity = price.kwh && !it.is_electricity_unknown;
+  if ((!price.hour && !has_electricity) || !it.seconds) return std::nullopt;
   Wide micros = 0;
   if (price.hour) {
     const auto unit_seconds = product(it.units, *it.seconds);
@@ -64,7 +65,7 @@ std::optional<std::int64_t> cost_of_run(const Deployment& it, const UnitPrice& p
     if (!rent) return std::nullopt;
     micros += ceil_div(*rent, kSecondsInHour);
   }
-  if (price.kwh) {
+  if (has_electricity) {
     if (!it.energy) return std::nullopt;
     const auto electricity =
         product(it.energy->count() / kNano, price.kwh->micros);  // in nanojoule-millionths
@@ -75,12 +76,33 @@ std::optional<std::int64_t> cost_of_run(const Deployment& it, const UnitPrice& p
   return static_cast<std::int64_t>(micros);
 }
 
+/// Nothing where it leaves the range of numbers.
+std::optional<std::int64_t> price_of(std::int64_t units, const Money& each) {
+  const auto all = product(each.micros, units);
+  return all ? std::optional(narrowed(*all)) : std::nullopt;
+}
+
 void add_run(Deployment& it, const UnitFigures& figures, const TrainingRun& run) {
   const Wide samples = samples_of(run);
   it.seconds = narrowed(ceil_div(samples * kNano, it.throughput.count()));
   if (!figures.energy_per_sample) return;
   if (const auto all = product(figures.energy_per_sample->count(), samples))
     it.energy = Energy{*all};
+}
+
+/// A limit of the platform proves the target where no power is stated.
+std::optional<std::string> missed_power(const UnitFigures& figures, Power target) {
+  if (figures.average_power)
+    return *figures.average_power <= target
+               ? std::nullopt
+               : std::optional(fmt::format("the average power of a unit is {}, the limit {}",
+                                           to_text(*figures.average_power), to_text(target)));
+  if (!figures.power_limit)
+    return "the platform states no power, so the average power of a unit is not known";
+  if (*figures.power_limit <= target) return std::nullopt;
+  return fmt::format(
+      "the platform states no power, and its power limit of {} does not prove the {} of the target",
+      to_text(*figures.power_limit), to_text(target));
 }
 
 }  // namespace
@@ -102,16 +124,14 @@ std::optional<SampleRate> target_rate(const CapacityWorkload& workload) {
 std::vector<std::string> missed_by_unit(const UnitFigures& figures,
                                         const CapacityTargets& targets) {
   std::vector<std::string> missed;
-  const auto at_most = [&](const auto& value, const auto& limit, const char* what) {
-    if (!limit) return;
-    if (!value)
-      missed.push_back(fmt::format("the platform states no power, so {} is not known", what));
-    else if (*value > *limit)
-      missed.push_back(
-          fmt::format("{} is {}, the limit {}", what, to_text(*value), to_text(*limit)));
-  };
-  at_most(figures.energy_per_sample, targets.energy_per_sample, "the energy of a sample");
-  at_most(figures.average_power, targets.average_power, "the average power of a unit");
+  if (targets.energy_per_sample && !figures.energy_per_sample)
+    missed.emplace_back("the platform states no power, so the energy of a sample is not known");
+  else if (targets.energy_per_sample && *figures.energy_per_sample > *targets.energy_per_sample)
+    missed.push_back(fmt::format("the energy of a sample is {}, the limit {}",
+                                 to_text(*figures.energy_per_sample),
+                                 to_text(*targets.energy_per_sample)));
+  if (targets.average_power)
+    if (auto why = missed_power(figures, *targets.average_power)) missed.push_back(std::move(*why));
   if (targets.samples_per_charge) {
     if (!figures.samples_per_charge)
       missed.emplace_back("the platform has no battery, or states no power");
@@ -136,10 +156,13 @@ Deployment deploy(const UnitFigures& figures, std::int64_t processors,
   it.processors = narrowed(product(processors, it.units).value_or(0));
   it.throughput = rate_of_units(figures.throughput, it.units, scaling);
   if (workload.run) add_run(it, figures, *workload.run);
+  it.is_electricity_unknown = candidate.price.kwh && !figures.energy_per_sample;
   it.run_cost = cost_of_run(it, candidate.price);
-  if (candidate.price.device)
-    if (const auto all = product(candidate.price.device->micros, it.units))
-      it.purchase = narrowed(*all);
+  if (candidate.price.device) {
+    it.purchase = price_of(it.units, *candidate.price.device);
+    if (it.units_at_worst)
+      it.purchase_at_worst = price_of(*it.units_at_worst, *candidate.price.device);
+  }
   return it;
 }
 

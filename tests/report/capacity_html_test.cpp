@@ -57,6 +57,8 @@ TEST_CASE("the page of a capacity plan has the table, the front and the changes"
   CHECK(front.points[0].best);
   CHECK(front.points[2].label == "small with remat/every-stage");
   CHECK(front.points[2].x == 0.04125);
+  // Of three axes: in the two that are shown the front is no line.
+  CHECK_FALSE(front.joined);
 
   const auto& bars = only<HtmlBars>(page);
   const auto more = std::ranges::find(bars.items, "+5 MiB of sram", &HtmlBars::Item::label);
@@ -64,4 +66,7 @@ TEST_CASE("the page of a capacity plan has the table, the front and the changes"
   CHECK(more->group == "small with remat/every-stage, held back by memory");
   CHECK(more->value == Approx(55.0 / 45.0 - 1));
   CHECK(more->text == "+22 % throughput (with `none`)");
+  // As the text says it.
+  CHECK(bars.items.front().label == "+8 MiB of sram");
+  CHECK(bars.items.front().text == "no difference");
 }

@@ -62,7 +62,7 @@ TEST_CASE("text of users never becomes markup") {
   page.sections.emplace_back(HtmlText{hostile, hostile, {hostile}});
   page.sections.emplace_back(
       HtmlTable{hostile, hostile, {{hostile}}, {{{.text = hostile, .hint = hostile}}}});
-  page.sections.emplace_back(HtmlScatter{hostile, "", {}, {}, {{1, 2, hostile, hostile}}});
+  page.sections.emplace_back(HtmlScatter{hostile, "", {}, {}, true, {{1, 2, hostile, hostile}}});
   page.sections.emplace_back(HtmlBars{hostile, "", hostile, {{hostile, hostile, 1, hostile}}});
   page.sections.emplace_back(HtmlHeatmap{
       .heading = hostile, .what = hostile, .x = {hostile, {hostile}}, .cells = {{1.0}}});
@@ -95,6 +95,7 @@ TEST_CASE("sections of sweeps and capacity plans are written in the form that is
   CHECK(sections.at(0) == json::parse(R"({"kind": "scatter", "heading": "Front", "note": "",
     "x": {"label": "price", "unit": "EUR", "log": true},
     "y": {"label": "step", "unit": "seconds", "log": false},
+    "joined": true,
     "points": [{"x": 100.0, "y": 2.5, "label": "a10 x 1", "series": "a10", "best": true}]})"));
   CHECK(sections.at(1).at("cells") == json::parse("[[1.5, null]]"));
   CHECK(sections.at(1).at("texts") == json::parse(R"([["", "oom"]])"));

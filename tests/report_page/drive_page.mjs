@@ -416,6 +416,10 @@ const tests = {
     await page.keyboard.press('ArrowRight');
     await page.keyboard.press('ArrowDown');
     assert.equal(await page.evaluate(() => document.activeElement.textContent), '2.5 s');
+    const marks = page.locator('#section-4 figure.chart');
+    await marks.locator('.plot').focus();
+    await page.keyboard.press('Home');
+    assert.match(await marks.locator('[aria-live]').textContent(), /^a10\. .*on the front/);
     await shot(page, 'examples');
     await close();
   },

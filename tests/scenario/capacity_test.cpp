@@ -25,6 +25,19 @@ Json json_of(const std::string& plan, unsigned jobs = 1) {
   return Json::parse(capacity_json(report_of(plan, jobs)));
 }
 
+/// The text, whose lines are wrapped wherever they are full, as one line.
+std::string words_of(const CapacityReport& report) {
+  std::istringstream text(capacity_text(report, Style{false}));
+  std::string joined, word;
+  while (text >> word) joined += word + ' ';
+  return joined;
+}
+
+std::string without_power(std::string plan) {
+  const std::string power = ", " + test::kBoardPower;
+  return plan.erase(plan.find(power), power.size());
+}
+
 /// On a processor with 16 MiB.
 std::string two_stages(const std::string& of_workload, const std::string& of_candidate,
                        const std::string& rest = "") {
@@ -100,13 +113,16 @@ TEST_CASE("units, time, energy and cost follow from one step and the targets") {
 }
 
 TEST_CASE("the number of units counts scaling and the error band") {
-  const Json all = json_of(two_stages("    targets: {throughput: 150 samples/s}\n", "",
+  const Json all = json_of(two_stages("    targets: {throughput: 150 samples/s}\n",
+                                      "    price: {device: 25 EUR}\n",
                                       "scaling: {efficiency: 80 %, source: measured}\n"
                                       "error: {time: 50 %, energy: 10 %, source: a guess}\n"));
   const Json& units = all["workloads"][0]["configurations"][0]["deployment"];
   // 150 / (88.9 x 0.8) = 2.1; at half the speed 4.2.
   CHECK(units["units"] == 3);
   CHECK(units["units_at_worst"] == 5);
+  CHECK(units["purchase"]["amount"] == 75.0);
+  CHECK(units["purchase_at_worst"]["amount"] == 125.0);
   CHECK(units["throughput_samples_per_s"].get<double>() == Approx(3 * 0.8 * 4 / 0.045));
   CHECK(all["error"]["of_the_plan"] == true);
 }
@@ -136,6 +152,81 @@ TEST_CASE("each target that is missed is told") {
                               "one charge carries 4000 samples of 4001",
                               "the targets ask for 12 units; there are 11"});
   CHECK(all["workloads"][0]["front_axes"].empty());
+}
+
+TEST_CASE("a slower policy is not ahead because it needs more units") {
+  // One unit carries 88.9 a second with `none` and 72.7 where F1 is run again.
+  const CapacityReport report = report_of(two_stages("    targets: {throughput: 80 samples/s}\n",
+                                                     "", "policies: [none, remat/every-stage]\n"));
+  const auto& configurations = report.answers[0].configurations;
+  CHECK(configurations[0].deployment->units == 1);
+  CHECK(configurations[1].deployment->units == 2);
+  CHECK(configurations[1].deployment->throughput > configurations[0].deployment->throughput);
+  CHECK(configurations[0].is_on_front);
+  CHECK_THAT(words_of(report), Catch::Contains("fastest: bench with none, 88.89 samples/s a unit"));
+}
+
+TEST_CASE("rent is told where the platform states no power, and what is missing") {
+  const std::string plan = without_power(two_stages(
+      "    run: {samples: 35990}\n", "    price: {hour: 3.6 EUR/h, kwh: 0.3 EUR/kWh}\n"));
+  const CapacityReport report = report_of(plan);
+  const Json it = Json::parse(capacity_json(report))["workloads"][0]["configurations"][0];
+  // 404.9 s, by the second, at 0.001 EUR.
+  CHECK(it["deployment"]["run_cost"]["amount"] == 0.405);
+  CHECK(it["deployment"]["electricity_unknown"] == true);
+  CHECK_THAT(words_of(report),
+             Catch::Contains("for the run without electricity") &&
+                 Catch::Contains("bench states no power (set `processors.cpu.power`): its energy "
+                                 "is not known; electricity is not counted"));
+  // Beside a cost with electricity it is no axis.
+  const Json both = json_of(
+      "capacity: test\n"
+      "workloads: [{name: a, workload: {model: lenet}, batch: 8, run: {samples: 800}}]\n"
+      "platforms:\n"
+      "  - {platform: t4, price: {hour: 1 EUR/h, kwh: 0.3 EUR/kWh}}\n"
+      "  - {platform: v100-sxm2-host, price: {hour: 1 EUR/h, kwh: 0.3 EUR/kWh}}\n");
+  CHECK(both["workloads"][0]["front_axes"] == Json{"throughput", "headroom"});
+}
+
+TEST_CASE("a power limit proves a target of average power, and no more") {
+  const auto answer = [](const std::string& limit) {
+    std::string plan = without_power(two_stages("    targets: {average_power: 300 W}\n", ""));
+    const std::string battery = "      battery: {energy: 135 J}\n";
+    plan.replace(plan.find(battery), battery.size(), limit);
+    return json_of(plan)["workloads"][0]["configurations"][0];
+  };
+  const Json proven = answer("      power_limit: 70 W\n");
+  CHECK(proven["verdict"] == "feasible");
+  CHECK(proven["unit"]["power_limit_w"] == 70.0);
+  CHECK(answer("      power_limit: 350 W\n")["reasons"] ==
+        Json{"the platform states no power, and its power limit of 350 W does not prove the 300 W "
+             "of the target"});
+  CHECK(answer("")["reasons"] ==
+        Json{"the platform states no power, so the average power of a unit is not known"});
+}
+
+TEST_CASE("what the plan sets on a platform is told, and is no better than an estimate") {
+  const CapacityReport report = report_of(
+      "capacity: test\n"
+      "workloads: [{name: a, workload: {model: lenet}, batch: 8}]\n"
+      "platforms: [{platform: t4, name: our-card, set: {memories.vram.capacity: 48 GiB, "
+      "processors.gpu.power: {idle: 1 W, active: 2 W}}}, {platform: t4}]\n");
+  CHECK_THAT(words_of(report),
+             Catch::Contains("our-card is t4: the plan sets `memories.vram.capacity: 48 GiB`, "
+                             "`processors.gpu.power: {idle: 1 W, active: 2 W}`, which counts as "
+                             "`estimate`") &&
+                 Catch::Contains("t4 states no power (set `processors.gpu.power`)"));
+  const Json platforms = Json::parse(capacity_json(report))["platforms"];
+  CHECK(platforms[0]["from"] == "t4");
+  CHECK(platforms[0]["set"]["memories.vram.capacity"] == "48 GiB");
+  CHECK_FALSE(platforms[1].contains("set"));
+
+  Platform measured;
+  measured.provenance = {{"memories.hbm.capacity", Quality::measured, "a test"}};
+  CapacityCandidate candidate;
+  CHECK(worst_quality(candidate, measured) == Quality::measured);
+  candidate.set = parse_value("{memories.hbm.capacity: 1 GiB}", "plan");
+  CHECK(worst_quality(candidate, measured) == Quality::estimate);
 }
 
 TEST_CASE("headroom is kept free, whatever the policy") {
@@ -202,12 +293,8 @@ TEST_CASE("a search that left batches out says so in every report") {
   Configuration& it = report.answers[0].configurations[0];
   // The response of LeNet is monotone: nine samples and a bisection are enough.
   CHECK_FALSE(it.is_search_cut_short);
-  // Lines are wrapped wherever they are full.
   const auto tells_it = [&] {
-    std::istringstream text(capacity_text(report, Style{false}));
-    std::string joined, word;
-    while (text >> word) joined += word + ' ';
-    return joined.find("not all batches were tried") != std::string::npos;
+    return words_of(report).find("not all batches were tried") != std::string::npos;
   };
   CHECK_FALSE(tells_it());
   it.is_search_cut_short = true;
@@ -315,7 +402,7 @@ TEST_CASE("the front holds exactly what nothing else dominates") {
   std::vector<std::array<double, 4>> costs;
   for (const Json& it : answer["configurations"]) {
     REQUIRE(it["verdict"] == "feasible");
-    costs.push_back({-it["deployment"]["throughput_samples_per_s"].get<double>(),
+    costs.push_back({-it["unit"]["throughput_samples_per_s"].get<double>(),
                      it["deployment"]["run_cost"]["amount"].get<double>(),
                      it["unit"]["energy_per_sample_j"].get<double>(),
                      -it["unit"]["headroom"].get<double>()});

@@ -1,4 +1,4 @@
-// Points in two quantities, those that nothing beats joined by a line: a Pareto front. Each is named, and each is reached by keys.
+// Points in two quantities, those that nothing beats joined by a line (a Pareto front) or filled. Each is reached by keys.
 import {disclosure, el} from './dom.js';
 import {bare, captioned, quantity} from './format.js';
 import {Group, kByteIncrements, Plot} from './plot.js';
@@ -7,8 +7,9 @@ import {ink} from './theme.js';
 
 const kColours = ['#4477aa', '#e0637a', '#3d9a50', '#d9a93a', '#aa5599', '#5bb8d6', '#98a2ae'];
 const kShapes = ['circle', 'square', 'triangle', 'diamond', 'cross', 'ring', 'bar'];
+const kFillable = kShapes.filter((kind) => kind !== 'cross' && kind !== 'ring');
 
-function shape(c, kind, x, y, r) {
+function shape(c, kind, x, y, r, hollow = false) {
   c.beginPath();
   if (kind === 'circle' || kind === 'ring') c.arc(x, y, r, 0, 7);
   else if (kind === 'square') c.rect(x - r, y - r, 2 * r, 2 * r);
@@ -30,7 +31,7 @@ function shape(c, kind, x, y, r) {
     c.moveTo(x - r, y + r);
     c.lineTo(x + r, y - r);
   }
-  if (kind === 'ring' || kind === 'cross') c.stroke();
+  if (hollow || kind === 'ring' || kind === 'cross') c.stroke();
   else c.fill();
 }
 
@@ -95,6 +96,7 @@ export function scatterSection(section) {
     }
     return best;
   };
+  const shapes = section.joined ? kShapes : kFillable; // others would look alike on and off the front
   let chosen = -1;
   const axis = (it) => ({
     format: (value) => bare(value, it.unit),
@@ -112,21 +114,23 @@ export function scatterSection(section) {
     paint(u, c) {
       const scale = devicePixelRatio || 1,
         at = (point) => [u.valToPos(point.x, 'x', true), u.valToPos(point.y, 'y', true)];
-      c.strokeStyle = ink().line;
-      c.lineWidth = 1.5 * scale;
-      c.beginPath();
-      for (const point of points) if (point.best) c.lineTo(...at(point));
-      c.stroke();
+      if (section.joined) {
+        c.strokeStyle = ink().line;
+        c.lineWidth = 1.5 * scale;
+        c.beginPath();
+        for (const point of points) if (point.best) c.lineTo(...at(point));
+        c.stroke();
+      }
       c.font = `${12 * scale}px system-ui, sans-serif`;
       c.textBaseline = 'middle';
       const written = []; // a name that would lie over another one is left to the pointer
       for (const point of points) {
-        const k = series.indexOf(point.series) % kShapes.length,
+        const k = series.indexOf(point.series),
           [x, y] = at(point);
-        c.fillStyle = c.strokeStyle = kColours[k];
+        c.fillStyle = c.strokeStyle = kColours[k % kColours.length];
         c.lineWidth = 2 * scale;
-        c.globalAlpha = point.best ? 1 : 0.6;
-        shape(c, kShapes[k], x, y, (point.best ? 6 : 4.5) * scale);
+        c.globalAlpha = point.best || !section.joined ? 1 : 0.6;
+        shape(c, shapes[k % shapes.length], x, y, (point.best ? 6 : 4.5) * scale, !section.joined && !point.best);
         c.globalAlpha = 1;
         const label = labels.get(point);
         if (!label || written.length === kMostNames) continue;
@@ -150,7 +154,7 @@ export function scatterSection(section) {
         `${section.y.label} ${quantity(point.y, section.y.unit)}`,
       ];
       if (point.series) lines.splice(1, 0, point.series);
-      if (point.best) lines.push('nothing is better in both');
+      if (point.best) lines.push(section.joined ? 'nothing is better in both' : 'on the front');
       return {lines};
     },
     stop(at, dx) {
@@ -169,7 +173,7 @@ export function scatterSection(section) {
       el(
         'div',
         {class: 'legend'},
-        series.map((name, k) => legendOf(name, k % kShapes.length)),
+        series.map((name, k) => legendOf(name, kColours[k % kColours.length], shapes[k % shapes.length])),
       ),
     );
   element.append(
@@ -189,11 +193,11 @@ export function scatterSection(section) {
   return element;
 }
 
-function legendOf(name, k) {
+function legendOf(name, colour, kind) {
   const canvas = el('canvas', {width: '24', height: '20', class: 'swatch', 'aria-hidden': 'true'});
   const c = canvas.getContext('2d');
-  c.fillStyle = c.strokeStyle = kColours[k];
+  c.fillStyle = c.strokeStyle = colour;
   c.lineWidth = 3;
-  shape(c, kShapes[k], 12, 10, 6);
+  shape(c, kind, 12, 10, 6);
   return el('span', {class: 'key'}, canvas, name);
 }
