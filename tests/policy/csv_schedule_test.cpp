@@ -1,5 +1,5 @@
 // Schedules in PyTorch's CSV: the known ones, and what is wrong with others.
-#include "policy/pipeline/schedule_csv.hpp"
+#include "policy/pipeline/orders/schedule_csv.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"
 #include "support/temporary_folder.hpp"

@@ -1,5 +1,5 @@
 // Megatron-LM's layout strings as cuts of a pipeline.
-#include "policy/pipeline/layout.hpp"
+#include "policy/pipeline/partition/layout.hpp"
 
 #include "support/library.hpp"
 #include "support/policies.hpp"

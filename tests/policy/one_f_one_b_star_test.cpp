@@ -1,5 +1,5 @@
 // 1F1B*: against all patterns of small instances, over all cuts, and played.
-#include "policy/pipeline/next_fit.hpp"
+#include "policy/pipeline/periodic/next_fit.hpp"
 #include "property/random_chains.hpp"
 #include "support/policies.hpp"
 

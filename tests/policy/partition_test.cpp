@@ -1,7 +1,7 @@
 // Partitions against brute force, and their plans played.
-#include "policy/pipeline/partition.hpp"
+#include "policy/pipeline/partition/partition.hpp"
 
-#include "policy/pipeline/pipedream_partition.hpp"
+#include "policy/pipeline/partition/pipedream_partition.hpp"
 #include "property/random_chains.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"

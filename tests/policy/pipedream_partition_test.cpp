@@ -1,5 +1,5 @@
 // PipeDream's partition against the recorded runs of its program and against all partitions.
-#include "policy/pipeline/pipedream_partition.hpp"
+#include "policy/pipeline/partition/pipedream_partition.hpp"
 
 #include "property/random_chains.hpp"
 #include "support/oracles.hpp"

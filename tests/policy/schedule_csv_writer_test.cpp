@@ -1,8 +1,8 @@
 // Plans of pipelines written as PyTorch's CSV, and read again.
-#include "policy/pipeline/schedule_csv_writer.hpp"
+#include "policy/pipeline/orders/schedule_csv_writer.hpp"
 
-#include "policy/pipeline/plan_tasks.hpp"
-#include "policy/pipeline/schedule_csv.hpp"
+#include "policy/pipeline/orders/schedule_csv.hpp"
+#include "policy/pipeline/schedule/plan_tasks.hpp"
 #include "property/random_chains.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"

@@ -1,5 +1,5 @@
 // PipeDream's profiles as scenarios name them, cut as its program cut them.
-#include "policy/pipeline/pipedream_partition.hpp"
+#include "policy/pipeline/partition/pipedream_partition.hpp"
 #include "support/oracles.hpp"
 #include "support/temporary_folder.hpp"
 #include "workload/chain_view.hpp"

@@ -1,0 +1,83 @@
+#include "policy/pipeline/orders/schedule_csv.hpp"
+#include "policy/registry.hpp"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+struct CsvParameters : PipelineParameters {
+  Located<std::string> file;
+};
+
+Record<CsvParameters> csv_record() {
+  Record<CsvParameters> record("policy pipeline/csv", "Parameters of pipeline/csv.");
+  std::optional<std::vector<Located<std::string>>> CsvParameters::*devices =
+      &CsvParameters::devices;
+  record
+      .required("file", &CsvParameters::file, located(text()),
+                "the schedule; relative to the file that names it")
+      .optional("devices", devices, list_of(located(plimsoll::name()), 1, 65'536),
+                "processors, one a row; default: all of the platform");
+  add_savings(record);
+  return record;
+}
+
+CsvSchedule read_file(const std::string& file, const Location& where) {
+  return read_schedule_csv(std::filesystem::path(where.origin).parent_path() / file);
+}
+
+Planned plan_csv(const Problem& problem, const CsvParameters& parameters) {
+  CsvSchedule csv = read_file(parameters.file.value, parameters.file.where);
+  const std::size_t rows = csv.schedule.orders.size();
+  const std::size_t devices = pipeline_devices(problem, parameters).size();
+  if (rows != devices)
+    refuse_parameter(parameters.file.where, fmt::format("the schedule has {} rows for {} devices; "
+                                                        "expected one a device",
+                                                        rows, devices));
+  PipelineParameters pipeline = parameters;
+  pipeline.microbatches = csv.microbatches;
+  pipeline.virtual_stages = static_cast<std::int64_t>(csv.schedule.placement.size() / rows);
+  return plan_pipeline(problem, pipeline,
+                       [&](std::uint32_t, std::uint32_t, std::uint32_t) { return csv.schedule; });
+}
+
+}  // namespace
+
+PolicyInfo pipeline_csv_policy() {
+  PolicyInfo info = make_policy<CsvParameters>(
+      {.name = "pipeline/csv",
+       .summary = "A schedule of your own, in PyTorch's CSV.",
+       .paper = "PyTorch, torch/distributed/pipelining/schedules.py (forms compute_only and "
+                "compute_comms)",
+       .assumes = "one row a device, every stage on one of them; where a backward is in halves, a "
+                  "chain whose stages give both, or a network; an overlapped pair lasts as long as "
+                  "its parts "
+                  "together",
+       .guarantees =
+           "none: runs what the file says, in its order of sends, each receive holding its rank up "
+           "until the value is there; a schedule that hangs is refused with the cycle",
+       .complexity = "O(cells x operators of a stage)"},
+      csv_record(), plan_csv);
+  // How the workload is built depends on the file.
+  info.bind = [bind = info.bind](const Node& node,
+                                 Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
+    auto bound = bind(node, diagnostics);
+    if (!bound) return std::nullopt;
+    const Node& file = *node.find("file");
+    try {
+      const CsvSchedule csv = read_file(file.scalar(), file.where());
+      bound->microbatches = csv.microbatches;
+      bound->splits_backward = csv.splits_backward;
+    } catch (const InputError& error) {
+      for (const Diagnostic& it : error.diagnostics())
+        diagnostics.error(it.where, it.message, it.hint);
+      return std::nullopt;
+    }
+    return bound;
+  };
+  return info;
+}
+
+}  // namespace plimsoll

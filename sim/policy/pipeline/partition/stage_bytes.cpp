@@ -1,0 +1,108 @@
+#include "policy/pipeline/partition/stage_bytes.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+class Accountant {
+ public:
+  explicit Accountant(const Problem& problem)
+      : workload_(problem.workload),
+        chain_(problem.chain),
+        saved_(workload_.tensors.size(), false),
+        counted_in_(workload_.tensors.size(), kNone),
+        passing_(passing_by_operator()) {}
+
+  std::vector<StageBytes> run() {
+    std::vector<StageBytes> all(chain_.stages.size());
+    for (std::uint32_t s = 0; s < all.size(); ++s) {
+      const ChainStage& stage = chain_.stages[s];
+      for_operators(s, [&](OperatorId op) {
+        count(all[s], s, op);
+        all[s].passing = std::max(all[s].passing, passing_[index(op)]);
+      });
+      all[s].saved = stage.saved_bytes;
+      if (s > 0) all[s].received = chain_.stages[s - 1].output_bytes;
+      if (s + 1 == all.size()) continue;
+      all[s].received_gradient = stage.gradient_bytes;
+      if (stage.output != kNoTensor && !is_saved(stage.output))
+        all[s].unsaved_output = stage.output_bytes;
+    }
+    return all;
+  }
+
+ private:
+  void for_operators(std::uint32_t s, auto visit) const {
+    const ChainStage& stage = chain_.stages[s];
+    for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op)
+      visit(OperatorId{op});
+    std::ranges::for_each(chain_.backward(s), visit);
+  }
+
+  bool is_saved(TensorId id) const {
+    const TensorId whole = workload_[id].inside;
+    return saved_[index(id)] || (whole != kNoTensor && saved_[index(whole)]);
+  }
+
+  void count(StageBytes& stage, std::uint32_t s, OperatorId op) {
+    for (const TensorList slice : {workload_[op].reads, workload_[op].kept})
+      for (const TensorId id : workload_.list(slice)) {
+        const Tensor& tensor = workload_[id];
+        if (tensor.lifetime == Lifetime::step || counted_in_[index(id)] == s) continue;
+        counted_in_[index(id)] = s;
+        const bool of_all =
+            tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::accumulated;
+        (of_all ? stage.resident : stage.each) += tensor.bytes;
+        if (tensor.lifetime == Lifetime::accumulated) count_optimizer(stage, s, id);
+      }
+  }
+
+  /// What the optimizer keeps for a gradient that the stage makes.
+  void count_optimizer(StageBytes& stage, std::uint32_t s, TensorId gradient) {
+    for (std::uint32_t op = workload_.optimizer_begin; op < workload_.operators.size(); ++op) {
+      const auto reads = workload_.list(workload_.operators[op].reads);
+      if (std::ranges::find(reads, gradient) != reads.end()) count(stage, s, OperatorId{op});
+    }
+  }
+
+  /// Runs forwards and backwards one after the other and adds up, at each, what is alive of the
+  /// values that no stage saves, and its workspace.
+  std::vector<Bytes> passing_by_operator() {
+    for (const TensorId id : chain_.saved_tensors) saved_[index(id)] = true;
+    std::vector<std::uint32_t> made(workload_.tensors.size(), kNone), last(made);
+    for (std::uint32_t op = 0; op < workload_.optimizer_begin; ++op) {
+      for (const TensorId id : workload_.list(workload_.operators[op].kept)) {
+        if (made[index(id)] == kNone) made[index(id)] = op;
+        last[index(id)] = op;
+      }
+      for (const TensorId id : workload_.list(workload_.operators[op].reads)) last[index(id)] = op;
+    }
+    std::vector<Bytes> alive(workload_.optimizer_begin + std::size_t{1});
+    for (std::size_t t = 0; t < made.size(); ++t) {
+      const Tensor& tensor = workload_.tensors[t];
+      if (made[t] == kNone || saved_[t] || tensor.lifetime != Lifetime::step) continue;
+      alive[made[t]] += tensor.bytes;
+      alive[last[t] + 1] -= tensor.bytes;
+    }
+    for (std::size_t op = 1; op < alive.size(); ++op) alive[op] += alive[op - 1];
+    for (std::uint32_t op = 0; op < workload_.optimizer_begin; ++op)
+      alive[op] += workload_.operators[op].workspace;
+    return alive;
+  }
+
+  const Workload& workload_;
+  const ChainView& chain_;
+  std::vector<bool> saved_;                ///< by tensor
+  std::vector<std::uint32_t> counted_in_;  ///< by tensor: the last stage that counted it
+  std::vector<Bytes> passing_;             ///< by operator
+};
+
+}  // namespace
+
+std::vector<StageBytes> stage_bytes(const Problem& problem) {
+  return Accountant(problem).run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,197 @@
+#include "policy/pipeline/partition/partition.hpp"
+#include "policy/pipeline/partition/placement.hpp"
+#include "policy/pipeline/periodic/madpipe_search.hpp"
+#include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/registry.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+struct PeriodicParameters : PipelineParameters {
+  std::optional<Located<std::vector<std::int64_t>>> placement;
+  std::optional<Located<Bytes>> memory_limit;
+  std::int64_t nodes = 2000;
+};
+
+constexpr std::int64_t kMostSlots = 24;
+
+Record<PeriodicParameters> periodic_record() {
+  auto record = cut_record<PeriodicParameters>("pipeline/periodic", 1);
+  record
+      .optional("placement", &PeriodicParameters::placement,
+                located(list_of(integer(0, 65'535), 1, kMostSlots)),
+                "by slot, along the network: its device, counted from 0 in `devices`; default: one "
+                "slot a device")
+      .optional("memory_limit", &PeriodicParameters::memory_limit, located(quantity<Bytes>()),
+                "bytes of each device's memory for all that is there; default: no limit")
+      .optional("nodes", &PeriodicParameters::nodes, integer(1, 10'000'000),
+                "nodes of the search tree after which the best schedule so far is taken; default "
+                "2000");
+  return record;
+}
+
+std::vector<std::uint32_t> checked_placement(const Problem& problem,
+                                             const PeriodicParameters& parameters,
+                                             const std::vector<ProcessorId>& devices) {
+  if (!parameters.placement) {
+    if (std::ssize(devices) > kMostSlots)
+      refuse_parameter(parameters.where,
+                       fmt::format("{} devices, each with a slot; `{}` searches for at most {} "
+                                   "slots",
+                                   devices.size(), parameters.name, kMostSlots));
+    return loop_placement(static_cast<std::uint32_t>(devices.size()), 1);
+  }
+  const Location& where = parameters.placement->where;
+  std::vector<std::uint32_t> placement;
+  std::vector<bool> used(devices.size(), false);
+  for (const std::int64_t device : parameters.placement->value) {
+    if (device >= std::ssize(devices))
+      refuse_parameter(where, fmt::format("slot {} is on device {}; the pipeline has {}, counted "
+                                          "from 0",
+                                          placement.size(), device, devices.size()));
+    if (!placement.empty() && placement.back() == device)
+      refuse_parameter(where, fmt::format("slots {} and {} follow each other on device {}; make "
+                                          "them one slot",
+                                          placement.size() - 1, placement.size(), device));
+    placement.push_back(static_cast<std::uint32_t>(device));
+    used[static_cast<std::size_t>(device)] = true;
+  }
+  const auto idle = std::ranges::find(used, false) - used.begin();
+  if (idle < std::ssize(devices))
+    refuse_parameter(where,
+                     fmt::format("device {}, `{}`, has no slot; leave it out of `devices`", idle,
+                                 problem.platform[devices[static_cast<std::size_t>(idle)]].name));
+  return placement;
+}
+
+/// partition_for() counts slots by devices, so a device with several is there several times.
+Partition checked_partition(const Problem& problem, const PeriodicParameters& parameters,
+                            const std::vector<ProcessorId>& of_slots) {
+  const std::size_t stages = problem.chain.stages.size(), slots = of_slots.size();
+  if (parameters.placement && slots > stages)
+    refuse_parameter(parameters.placement->where,
+                     fmt::format("{} slots, but `{}` can be cut into {} stages at most", slots,
+                                 problem.workload.name, stages));
+  if (parameters.placement && parameters.partition)
+    if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&parameters.partition->value);
+        cuts != nullptr && cuts->size() + 1 != slots)
+      refuse_parameter(parameters.partition->where,
+                       fmt::format("{} cuts make {} slots; `placement` has {}", cuts->size(),
+                                   cuts->size() + 1, slots));
+  return partition_for(problem, parameters, of_slots);
+}
+
+bool asks_for_madpipe(const PeriodicParameters& parameters) {
+  const auto* name =
+      parameters.partition ? std::get_if<std::string>(&parameters.partition->value) : nullptr;
+  return name != nullptr && *name == "madpipe";
+}
+
+/// The given allocation, or MadPipe's.
+class PeriodicSearch {
+ public:
+  PeriodicSearch(const Problem& problem, const PeriodicParameters& parameters)
+      : parameters_(parameters), setting_{problem, pipeline_devices(problem, parameters)} {
+    setting_.nodes = static_cast<int>(parameters.nodes);
+    setting_.where = parameters.where;
+    setting_.limits = device_limits(problem, setting_.devices, parameters.memory_limit);
+  }
+
+  Planned run() {
+    const auto found = asks_for_madpipe(parameters_) ? madpipe() : given();
+    if (const auto* smallest = std::get_if<Bytes>(&found))
+      return too_little(setting_.problem, setting_.devices, setting_.limits, *smallest);
+    return plan(std::get<ScheduledAllocation>(found));
+  }
+
+ private:
+  std::variant<ScheduledAllocation, Bytes> given() {
+    SharedAllocation allocation;
+    allocation.placement = checked_placement(setting_.problem, parameters_, setting_.devices);
+    play_for(allocation.placement.size());
+    const auto of_slots = processors_of(setting_.devices, allocation.placement);
+    allocation.cuts = checked_partition(setting_.problem, parameters_, of_slots).cuts;
+    return schedule(setting_, allocation);
+  }
+
+  std::variant<ScheduledAllocation, Bytes> madpipe() {
+    const Location& where = parameters_.partition->where;
+    if (parameters_.placement)
+      refuse_parameter(parameters_.placement->where,
+                       "`placement` is what `partition: madpipe` looks for; give one of the two");
+    (void)checked_placement(setting_.problem, parameters_, setting_.devices);
+    PipelineParameters contiguous = parameters_;
+    contiguous.partition.reset();
+    (void)partition_for(setting_.problem, contiguous, setting_.devices);
+    play_for(most_shared_slots(setting_.devices.size(), setting_.problem.chain.stages.size()));
+    return search_allocations(setting_, where);
+  }
+
+  void play_for(std::size_t slots) {
+    PipelineParameters played = parameters_;
+    played.microbatches = setting_.microbatches =
+        std::max(parameters_.microbatches, microbatches_for_period(slots));
+    refuse_too_many_steps(setting_.problem, played);
+  }
+
+  Plan plan(const ScheduledAllocation& found) const {
+    const Partition partition{found.of.cuts};
+    const Slots slots(setting_.problem, partition, setting_.devices, found.of.placement);
+    Plan plan = periodic_plan(setting_.problem, parameters_.name, slots, setting_.devices,
+                              found.pattern, setting_.microbatches);
+    // The plan is not rounded up to whole picoseconds as its pattern is.
+    plan.bounds.period = std::min(found.bound, plan.claims.period.value_or(found.bound));
+    plan.claims.optimal = found.bound == found.pattern.period;
+    return plan;
+  }
+
+  const PeriodicParameters& parameters_;
+  PeriodicSetting setting_;
+};
+
+Planned plan_periodic(const Problem& problem, const PeriodicParameters& parameters) {
+  if (parameters.virtual_stages != 1)
+    refuse_parameter(parameters.where,
+                     fmt::format("`placement` says how many slots a device has; virtual_stages is "
+                                 "{}",
+                                 parameters.virtual_stages));
+  return PeriodicSearch(problem, parameters).run();
+}
+
+}  // namespace
+
+PolicyInfo pipeline_periodic_policy() {
+  return make_policy<PeriodicParameters>(
+      {.name = "pipeline/periodic",
+       .summary = "The periodic schedule of least period for slots on given devices, several on "
+                  "one if need be, or on those that MadPipe chooses.",
+       .paper =
+           "Beaumont, Eyraud-Dubois, Shilova 2020, \"Pipelined Model Parallelism: Complexity "
+           "Results and Memory Considerations\", hal-02968802: the integer program for a "
+           "given allocation; \"MadPipe: Memory Aware Dynamic Programming Algorithm for "
+           "Pipelined Model Parallelism\", 2022, hal-03025305: the allocation with `partition: "
+           "madpipe`. Both as reconstructed: the period is a variable of the program; "
+           "MadPipe's states lie on a grid of 16 x 16 over load and memory, its 16 targets "
+           "come from a bisection",
+       .assumes = "`madpipe`: devices alike, one of which may hold several slots; slots whose "
+                  "forwards and backwards take time; one version of the parameters "
+                  "with its gradient, the optimizer at the end; plays as many microbatches as the "
+                  "steady state takes, at least `microbatches`",
+       .guarantees =
+           "peaks keep to the limit; where it says that the period is optimal, none is shorter for "
+           "its bound on memory (saved values at the same time, messages each at their most, the "
+           "largest operator of a device); else the bound says by how much one could be. "
+           "`madpipe`: heuristic, never worse than the best contiguous allocation where no "
+           "two of its cuts share a link; its bound is that of all allocations",
+       .complexity =
+           "at most `nodes` linear programs of slots^2 rows (strongly NP-hard); `madpipe`: "
+           "32 times that and O(devices x stages^2) for each of 256 cells"},
+      periodic_record(), plan_periodic);
+}
+
+}  // namespace plimsoll

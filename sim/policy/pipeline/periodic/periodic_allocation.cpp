@@ -1,0 +1,132 @@
+#include "policy/pipeline/periodic/periodic_allocation.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+PeriodicAllocation::PeriodicAllocation(const PeriodicCosts& costs, std::vector<std::size_t> cuts,
+                                       std::vector<std::uint32_t> placement,
+                                       const std::vector<Bytes>& limits)
+    : costs_(costs),
+      cuts_(std::move(cuts)),
+      placement_(std::move(placement)),
+      messages_(placement_.size()) {
+  add_lasts();
+  keep_apart();
+  for (std::size_t slot = 0; slot < slots(); ++slot) count_messages(slot);
+  for (std::size_t slot = 0; slot < slots(); ++slot) add_room(slot, limits[placement_[slot]]);
+}
+
+void PeriodicAllocation::add_lasts() {
+  tasks_.lasts.resize(4 * slots() - 2);
+  turns_.resize(tasks_.lasts.size());
+  const auto links_from = *std::ranges::max_element(placement_) + 1;
+  const auto of_links = [&](std::vector<std::uint32_t> turns) {
+    for (std::uint32_t& turn : turns) turn += links_from;
+    return turns;
+  };
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    tasks_.lasts[forward(slot)] = costs_.forward(slot, cuts_[slot], cuts_[slot + 1]);
+    tasks_.lasts[backward(slot)] = costs_.backward(slot, cuts_[slot], cuts_[slot + 1]);
+    turns_[forward(slot)] = turns_[backward(slot)] = {placement_[slot]};
+    if (slot == 0) continue;
+    const PeriodicCosts::Cut cut = costs_.cut(slot, cuts_[slot]);
+    tasks_.lasts[value(slot - 1)] = cut.value;
+    tasks_.lasts[gradient(slot - 1)] = cut.gradient;
+    turns_[value(slot - 1)] = of_links(costs_.turns(slot, true));
+    turns_[gradient(slot - 1)] = of_links(costs_.turns(slot, false));
+  }
+}
+
+void PeriodicAllocation::keep_apart() {
+  for (std::uint32_t a = 0; a < turns_.size(); ++a)
+    for (std::uint32_t b = a + 1; b < turns_.size(); ++b) {
+      if (std::ranges::find_first_of(turns_[a], turns_[b]) == turns_[a].end()) continue;
+      pairs_.emplace(std::pair(a, b), static_cast<std::uint32_t>(tasks_.apart.size()));
+      tasks_.apart.push_back({a, b});
+    }
+}
+
+Bytes PeriodicAllocation::bytes(std::size_t slot, const KeptCounts& kept) const {
+  return costs_.memory(slot, cuts_[slot], cuts_[slot + 1], kept, Bytes{});
+}
+
+std::uint32_t PeriodicAllocation::count(std::uint32_t first, std::uint32_t second) const {
+  return pairs_.at({first, second});
+}
+
+void PeriodicAllocation::count_messages(std::size_t slot) {
+  const Bytes none = bytes(slot, {0, 0, 0, 0});
+  const auto add = [&](const KeptCounts& one, std::uint32_t from, std::uint32_t to) {
+    const Bytes each = bytes(slot, one) - none;
+    if (each == Bytes{}) return;
+    const auto index = static_cast<std::uint32_t>(tasks_.counts());
+    tasks_.spans.push_back({from, to});
+    messages_[slot].push_back({each, 0, {index}, {}});
+  };
+  if (slot > 0) {
+    add({0, 1, 0, 0}, value(slot - 1), backward(slot));
+    add({0, 0, 1, 0}, backward(slot), gradient(slot - 1));
+  }
+  if (slot + 1 < slots()) add({0, 0, 0, 1}, gradient(slot), backward(slot));
+}
+
+ModularTasks::Kept PeriodicAllocation::alive(std::size_t slot, std::size_t at) const {
+  ModularTasks::Kept kept{bytes(slot, {1, 0, 0, 0}) - bytes(slot, {0, 0, 0, 0}), 0, {}, {}};
+  kept.plus.push_back(count(forward(at), backward(slot)));
+  // One that starts now counts; of an earlier slot, one more has started than periods are between.
+  if (slot <= at) kept.alive = 1;
+  if (slot < at) kept.plus.push_back(count(forward(slot), forward(at)));
+  if (slot > at) kept.minus.push_back(count(forward(at), forward(slot)));
+  return kept;
+}
+
+void PeriodicAllocation::add_room(std::size_t at, Bytes limit) {
+  ModularTasks::Room room{limit, {}, {}};
+  Bytes passing;
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    if (placement_[slot] != placement_[at]) continue;
+    room.fixed += bytes(slot, {0, 0, 0, 0});
+    for (std::size_t s = cuts_[slot]; s < cuts_[slot + 1]; ++s)
+      passing = std::max(passing, costs_.passing(s));
+    room.kept.push_back(alive(slot, at));
+    room.kept.insert(room.kept.end(), messages_[slot].begin(), messages_[slot].end());
+  }
+  room.fixed += passing;
+  tasks_.rooms.push_back(std::move(room));
+}
+
+Time PeriodicAllocation::bound() const {
+  std::map<std::uint32_t, Time> busy;
+  for (std::size_t task = 0; task < turns_.size(); ++task)
+    for (const std::uint32_t turn : turns_[task]) busy[turn] += tasks_.lasts[task];
+  Time greatest;
+  for (const auto& [turn, time] : busy) greatest = std::max(greatest, time);
+  return greatest;
+}
+
+Bytes PeriodicAllocation::least_memory() const {
+  const PeriodCounts counts = one_at_a_time(tasks_);
+  Bytes greatest;
+  for (const ModularTasks::Room& room : tasks_.rooms)
+    greatest = std::max(greatest, bytes_in(room, counts));
+  return greatest;
+}
+
+PeriodicPattern PeriodicAllocation::pattern(const PeriodCounts& counts, Time period) const {
+  const std::vector<Time> starts = *earliest_starts(tasks_, counts, period);
+  const auto busy = [&](std::uint32_t task) {
+    return PeriodicPattern::Busy{starts[task], starts[task] + tasks_.lasts[task]};
+  };
+  PeriodicPattern pattern{period, {}, {}, {}};
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    pattern.forward.push_back(busy(forward(slot)));
+    pattern.backward.push_back(busy(backward(slot)));
+    if (slot + 1 == slots()) break;
+    pattern.cuts.push_back(
+        {busy(value(slot)), busy(gradient(slot)), turns_[value(slot)], turns_[gradient(slot)]});
+  }
+  return pattern;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,127 @@
+#include "policy/pipeline/periodic/periodic_costs.hpp"
+
+#include "policy/copy_time.hpp"
+#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+PeriodicCosts::PeriodicCosts(const Problem& problem, const std::vector<ProcessorId>& devices,
+                             std::int64_t microbatches, const Location& where)
+    : problem_(problem),
+      devices_(devices),
+      microbatches_(microbatches),
+      bytes_(stage_bytes(problem)),
+      fixed_(1),
+      saved_(1) {
+  for (std::size_t slot = 1; slot < devices.size(); ++slot)
+    require_link(problem, problem.platform[devices[slot - 1]].memory,
+                 problem.platform[devices[slot]].memory, "neighbouring stages", where);
+  for (const ProcessorId device : devices) add_times(problem, device);
+  for (const StageBytes& stage : bytes_) {
+    fixed_.push_back(fixed_.back() + stage.resident + stage.each * microbatches);
+    saved_.push_back(saved_.back() + stage.saved);
+  }
+}
+
+void PeriodicCosts::add_times(const Problem& problem, ProcessorId device) {
+  const std::vector<Time> times = durations(problem.workload, problem.platform, device);
+  auto &forward = forward_.emplace_back(1), &backward = backward_.emplace_back(1);
+  for (std::size_t s = 0; s < problem.chain.stages.size(); ++s) {
+    const ChainStage& stage = problem.chain.stages[s];
+    forward.push_back(forward.back());
+    backward.push_back(backward.back());
+    for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op)
+      forward.back() += times[op];
+    for (const OperatorId op : problem.chain.backward(s)) backward.back() += times[index(op)];
+  }
+}
+
+std::vector<std::uint32_t> PeriodicCosts::turns(std::size_t slot, bool forward) const {
+  const MemoryId before = problem_.platform[devices_[slot - 1]].memory;
+  const MemoryId after = problem_.platform[devices_[slot]].memory;
+  if (before == after) return {};
+  const Route& route = *problem_.topology.route(forward ? before : after, forward ? after : before);
+  if (route.latency == Time{} && route.bandwidth.is_unlimited()) return {};
+  std::vector<std::uint32_t> turns;
+  for (const Hop& hop : route.hops) {
+    const bool one_for_both = problem_.platform[hop.link].duplex == Duplex::half;
+    turns.push_back(2 * static_cast<std::uint32_t>(hop.link) + (one_for_both ? 0 : hop.direction));
+  }
+  return turns;
+}
+
+std::optional<LinkId> PeriodicCosts::shared_link() const {
+  std::map<std::uint32_t, std::size_t> user;
+  for (std::size_t slot = 1; slot < devices_.size(); ++slot)
+    for (const bool forward : {true, false})
+      for (const std::uint32_t turn : turns(slot, forward))
+        if (user.emplace(turn, slot).first->second != slot) return LinkId{turn / 2};
+  return std::nullopt;
+}
+
+void PeriodicCosts::require_links_apart(const Location& where) const {
+  if (const auto link = shared_link())
+    refuse_parameter(where,
+                     fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
+                                 "one direction; a periodic pattern gives each cut its own",
+                                 problem_.platform[*link].name));
+}
+
+PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const {
+  const MemoryId from = problem_.platform[devices_[slot - 1]].memory;
+  const MemoryId to = problem_.platform[devices_[slot]].memory;
+  const ChainStage& before = problem_.chain.stages[stage - 1];
+  Cut cut{copy_time(problem_, from, to, before.output_bytes),
+          copy_time(problem_, to, from, before.gradient_bytes)};
+  if (from != to)
+    cut.one_at_a_time = std::ranges::any_of(
+        problem_.topology.route(from, to)->hops,
+        [&](const Hop& hop) { return problem_.platform[hop.link].duplex == Duplex::half; });
+  return cut;
+}
+
+Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end,
+                            const KeptCounts& kept, Bytes passing) const {
+  Bytes sum =
+      fixed_[end] - fixed_[begin] + (saved_[end] - saved_[begin]) * kept.in_flight + passing;
+  if (slot > 0)
+    sum += bytes_[begin].received * kept.received +
+           bytes_[begin - 1].received_gradient * kept.sent_gradients;
+  if (slot + 1 < slots())
+    sum += bytes_[end - 1].received_gradient * kept.received_gradients +
+           bytes_[end - 1].unsaved_output * kept.in_flight;
+  return sum;
+}
+
+Time PeriodicCosts::bound() const {
+  Time all, greatest;
+  for (std::size_t s = 0; s < stages(); ++s) {
+    Time least = Time::unlimited();
+    for (std::size_t slot = 0; slot < slots(); ++slot)
+      least = std::min(least, forward(slot, s, s + 1) + backward(slot, s, s + 1));
+    all += least;
+    greatest = std::max(greatest, least);
+  }
+  const auto share = static_cast<std::int64_t>(slots());
+  return std::max(greatest, Time{all.count() / share + (all.count() % share == 0 ? 0 : 1)});
+}
+
+Time PeriodicCosts::whole() const {
+  Time sum{1};
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    sum += forward(slot, 0, stages()) + backward(slot, 0, stages());
+    Time longest;
+    for (std::size_t s = 1; slot > 0 && s < stages(); ++s)
+      longest = std::max(longest, cut(slot, s).value + cut(slot, s).gradient);
+    sum += longest;
+  }
+  return sum;
+}
+
+}  // namespace plimsoll

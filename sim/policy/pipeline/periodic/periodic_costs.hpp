@@ -1,0 +1,81 @@
+/// What runs of stages cost on the devices of a pipeline that repeats a pattern.
+#pragma once
+
+#include "policy/pipeline/partition/stage_bytes.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace plimsoll {
+
+/// How many microbatches a slot keeps at once.
+struct KeptCounts {
+  std::int64_t in_flight = 1;       ///< from the start of the forward to the end of the backward
+  std::int64_t received = 1;        ///< values that came over the cut before it
+  std::int64_t sent_gradients = 1;  ///< on their way over that cut
+  std::int64_t received_gradients = 1;  ///< that came over the cut after it
+};
+
+/// Slots have a device each, given in their order; stages [begin, end) are a slot.
+class PeriodicCosts {
+ public:
+  /// `microbatches` of a plan; a device may have several slots. Throws InputError where no link
+  /// joins neighbours.
+  PeriodicCosts(const Problem& problem, const std::vector<ProcessorId>& devices,
+                std::int64_t microbatches, const Location& where);
+
+  [[nodiscard]] std::size_t stages() const { return bytes_.size(); }
+  [[nodiscard]] std::size_t slots() const { return devices_.size(); }
+  [[nodiscard]] Time forward(std::size_t slot, std::size_t begin, std::size_t end) const {
+    return forward_[slot][end] - forward_[slot][begin];
+  }
+  [[nodiscard]] Time backward(std::size_t slot, std::size_t begin, std::size_t end) const {
+    return backward_[slot][end] - backward_[slot][begin];
+  }
+
+  struct Cut {
+    Time value, gradient;
+    bool one_at_a_time = false;
+    /// The longest that the link is taken for one microbatch.
+    [[nodiscard]] Time load() const {
+      return one_at_a_time ? value + gradient : std::max(value, gradient);
+    }
+  };
+  /// Between slots `slot` - 1 and `slot`, which begins with stage `stage`.
+  [[nodiscard]] Cut cut(std::size_t slot, std::size_t stage) const;
+
+  /// What messages over the cut before `slot` take turns on: a number for each link, and direction
+  /// unless it is half-duplex, that needs time.
+  [[nodiscard]] std::vector<std::uint32_t> turns(std::size_t slot, bool forward) const;
+
+  /// A link on which messages of two cuts take turns.
+  [[nodiscard]] std::optional<LinkId> shared_link() const;
+
+  /// Throws InputError where there is one.
+  void require_links_apart(const Location& where) const;
+
+  /// At most so much is there at once. `passing`: the greatest StageBytes::passing of the slot.
+  [[nodiscard]] Bytes memory(std::size_t slot, std::size_t begin, std::size_t end,
+                             const KeptCounts& kept, Bytes passing) const;
+  [[nodiscard]] Bytes passing(std::size_t stage) const { return bytes_[stage].passing; }
+
+  /// No cut into these slots has a shorter period, whatever its memory: the greatest stage where it
+  /// is fastest, and all of them shared equally.
+  [[nodiscard]] Time bound() const;
+  /// Everything one after the other.
+  [[nodiscard]] Time whole() const;
+
+ private:
+  void add_times(const Problem& problem, ProcessorId device);
+
+  const Problem& problem_;
+  const std::vector<ProcessorId>& devices_;
+  const std::int64_t microbatches_;
+  const std::vector<StageBytes> bytes_;
+  std::vector<std::vector<Time>> forward_, backward_;  ///< by slot, over the first stages
+  std::vector<Bytes> fixed_, saved_;                   ///< over the first stages
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,191 @@
+#include "policy/pipeline/periodic/periodic_plan.hpp"
+
+#include "plan/plan_builder.hpp"
+#include "policy/claims.hpp"
+#include "policy/pipeline/schedule/optimizer_steps.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace plimsoll {
+
+namespace {
+
+/// Intervals over which the period is measured are a multiple of this: a pattern whose critical
+/// circuit spans c microbatches repeats exactly only after c of them.
+constexpr std::uint32_t kIntervals = 12;
+
+class PeriodicPlanner {
+ public:
+  PeriodicPlanner(const Problem& problem, const std::string& policy, const Slots& slots,
+                  const std::vector<ProcessorId>& devices, const PeriodicPattern& pattern,
+                  std::int64_t microbatches)
+      : problem_(problem),
+        slots_(slots),
+        pattern_(pattern),
+        microbatches_(static_cast<std::uint32_t>(microbatches)),
+        builder_(problem.workload, problem.platform, policy),
+        ended_(4 * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
+    for (const ProcessorId device : devices) streams_.push_back(builder_.stream(device));
+  }
+
+  Plan run() {
+    for (const Event& event : events()) emit(event);
+    add_optimizer_steps(builder_, problem_, {&slots_}, streams_);
+    Plan plan = builder_.finish();
+    mark_steady(plan);
+    return plan;
+  }
+
+ private:
+  enum class Part : std::uint8_t { forward, value, gradient, backward };
+
+  /// In a microbatch, positions are in order of dependency.
+  struct Event {
+    Time start;
+    bool takes_time = true;
+    std::uint32_t microbatch = 0, position = 0;
+    Part part = Part::forward;
+    std::uint32_t slot = 0;  ///< of a message: the cut
+  };
+
+  /// In the order of the pattern; of what starts at one time, first what takes none, since the rest
+  /// of its device or link waits for nothing that ends then.
+  std::vector<Event> events() const {
+    std::vector<Event> once;
+    const auto slots = static_cast<std::uint32_t>(slots_.count());
+    const auto add = [&](Part part, std::uint32_t slot, const PeriodicPattern::Busy& busy) {
+      once.push_back({busy.start, busy.end > busy.start, 0, static_cast<std::uint32_t>(once.size()),
+                      part, slot});
+    };
+    for (std::uint32_t s = 0; s < slots; ++s) {
+      add(Part::forward, s, pattern_.forward[s]);
+      if (s + 1 < slots) add(Part::value, s, pattern_.cuts[s].value);
+    }
+    for (std::uint32_t s = slots; s-- > 0;) {
+      add(Part::backward, s, pattern_.backward[s]);
+      if (s > 0) add(Part::gradient, s - 1, pattern_.cuts[s - 1].gradient);
+    }
+    std::vector<Event> all;
+    for (std::uint32_t k = 0; k < microbatches_; ++k)
+      for (Event event : once) {
+        event.microbatch = k;
+        event.start += pattern_.period * k;
+        all.push_back(event);
+      }
+    std::ranges::sort(all, {}, [](const Event& e) {
+      return std::tuple(e.start, e.takes_time, e.microbatch, e.position);
+    });
+    return all;
+  }
+
+  void emit(const Event& event) {
+    if (event.part == Part::forward || event.part == Part::backward)
+      emit_task(event);
+    else
+      emit_messages(event);
+  }
+
+  void emit_task(const Event& event) {
+    std::optional<StepId> first, last;
+    const auto add = [&](OperatorId op) {
+      last = builder_.compute(streams_[slots_.device(event.slot)], op, event.microbatch);
+      if (!first) first = last;
+    };
+    if (event.part == Part::forward)
+      slots_.for_forwards(event.slot, add);
+    else
+      slots_.for_backwards(event.slot, [&](Slots::StageBackward operators) {
+        std::ranges::for_each(operators, add);
+      });
+    ended(event.part, event.slot, event.microbatch) = last;
+    if (event.part != Part::backward || event.slot == 0 || !first) return;
+    const PeriodicPattern::Busy& sent = pattern_.cuts[event.slot - 1].gradient;
+    wait_for_room(*first, Part::gradient, event.slot - 1, event.microbatch,
+                  sent.end - pattern_.backward[event.slot].start);
+  }
+
+  void emit_messages(const Event& event) {
+    const std::uint32_t cut = event.slot;
+    const bool forward = event.part == Part::value;
+    const std::uint32_t from = forward ? cut : cut + 1, to = forward ? cut + 1 : cut;
+    const PeriodicPattern::Cut& times = pattern_.cuts[cut];
+    const Time start = (forward ? times.value : times.gradient).start;
+    for (const Message& message : slots_.messages(from, forward)) {
+      const StepId copy = builder_.copy(
+          builder_.channel(slots_.memory(slots_.device(from)), slots_.memory(message.to_device)),
+          message.tensor, event.microbatch, SourceRelease::keep);
+      wait_for_room(copy, Part::backward, to, event.microbatch, pattern_.backward[to].end - start);
+      for (const std::uint32_t turn : forward ? times.value_turns : times.gradient_turns) {
+        if (const auto before = last_of_turn_.find(turn); before != last_of_turn_.end())
+          builder_.after_end(copy, before->second);
+        last_of_turn_.insert_or_assign(turn, copy);
+      }
+      ended(event.part, cut, event.microbatch) = copy;
+    }
+  }
+
+  /// What `step` makes lives for `span`: the same thing of so many microbatches earlier must be
+  /// gone, which `part` of that microbatch brings about.
+  void wait_for_room(StepId step, Part part, std::uint32_t slot, std::uint32_t microbatch,
+                     Time span) {
+    const std::int64_t earlier = microbatch - periods_of(span, pattern_.period);
+    if (earlier < 0) return;
+    if (const auto& on = ended(part, slot, static_cast<std::uint32_t>(earlier)))
+      builder_.after_end(step, *on);
+  }
+
+  std::optional<StepId>& ended(Part part, std::uint32_t slot, std::uint32_t microbatch) {
+    return ended_[4 * slot + static_cast<std::size_t>(part)][microbatch];
+  }
+
+  /// Until the first forward that is not there any more would have been waited for; from where a
+  /// third of the plan has been played.
+  void mark_steady(Plan& plan) const {
+    std::int64_t alive = 1;
+    for (std::size_t s = 0; s < slots_.count(); ++s) alive = std::max(alive, pattern_.in_flight(s));
+    const auto until = static_cast<std::uint32_t>(microbatches_ - 1 - alive);
+    const std::uint32_t rounds = until * 2 / 3 / kIntervals;
+    plan.steady_until_microbatch = until;
+    plan.steady_from_microbatch = until - rounds * kIntervals;
+  }
+
+  const Problem& problem_;
+  const Slots& slots_;
+  const PeriodicPattern& pattern_;
+  const std::uint32_t microbatches_;
+  PlanBuilder builder_;
+  std::vector<LaneId> streams_;
+  /// By 4 * slot + part, and microbatch: the last step.
+  std::vector<std::vector<std::optional<StepId>>> ended_;
+  std::map<std::uint32_t, StepId> last_of_turn_;
+};
+
+}  // namespace
+
+std::int64_t periods_of(Time span, Time period) {
+  if (span <= Time{}) return 1;
+  return (span.count() - 1) / period.count() + 1;
+}
+
+std::int64_t PeriodicPattern::in_flight(std::size_t slot) const {
+  return periods_of(backward[slot].end - forward[slot].start, period);
+}
+
+std::int64_t microbatches_for_period(std::size_t slots) {
+  return 8 * static_cast<std::int64_t>(slots) + 3 * kIntervals;
+}
+
+Plan periodic_plan(const Problem& problem, const std::string& policy, const Slots& slots,
+                   const std::vector<ProcessorId>& devices, const PeriodicPattern& pattern,
+                   std::int64_t microbatches) {
+  Plan plan = PeriodicPlanner(problem, policy, slots, devices, pattern, microbatches).run();
+  plan.claims = claims_of(plan, problem);
+  for (std::size_t s = 0; s < slots.count(); ++s)
+    plan.claims.in_flight.push_back(pattern.in_flight(s));
+  return plan;
+}
+
+}  // namespace plimsoll

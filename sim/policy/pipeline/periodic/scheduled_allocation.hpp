@@ -1,0 +1,37 @@
+/// An allocation of slots to devices with its periodic schedule.
+#pragma once
+
+#include "policy/pipeline/periodic/madpipe.hpp"
+#include "policy/pipeline/periodic/periodic_plan.hpp"
+
+#include <variant>
+
+namespace plimsoll {
+
+/// What is there to make a pipeline of.
+struct PeriodicSetting {
+  const Problem& problem;
+  std::vector<ProcessorId> devices;
+  std::vector<Bytes> limits;  ///< by device
+  std::int64_t microbatches = 1;
+  int nodes = 1;  ///< of a search for a schedule, at most
+  Location where;
+};
+
+struct ScheduledAllocation {
+  SharedAllocation of;
+  PeriodicPattern pattern;
+  Time bound;  ///< no schedule of the allocation has a shorter period
+};
+
+/// The best schedule that policy/pipeline/periodic/modular_ilp.hpp finds, or the least limit with
+/// which there is one. Throws InputError where no link joins neighbours, and where the forward or
+/// backward of a slot takes no time.
+[[nodiscard]] std::variant<ScheduledAllocation, Bytes> schedule(const PeriodicSetting& setting,
+                                                                const SharedAllocation& allocation);
+
+/// The processors of slots.
+[[nodiscard]] std::vector<ProcessorId> processors_of(const std::vector<ProcessorId>& devices,
+                                                     const std::vector<std::uint32_t>& placement);
+
+}  // namespace plimsoll

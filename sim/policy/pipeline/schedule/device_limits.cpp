@@ -1,0 +1,34 @@
+#include "policy/pipeline/schedule/device_limits.hpp"
+
+#include "policy/budget.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+std::vector<Bytes> device_limits(const Problem& problem, const std::vector<ProcessorId>& devices,
+                                 const std::optional<Located<Bytes>>& limit) {
+  std::vector<Bytes> limits(devices.size(), Bytes::unlimited());
+  if (!limit) return limits;
+  const auto memory = [&](std::size_t device) { return problem.platform[devices[device]].memory; };
+  for (std::size_t d = 0; d < devices.size(); ++d) {
+    for (std::size_t other = 0; other < d; ++other)
+      if (memory(other) == memory(d))
+        refuse_parameter(limit->where,
+                         fmt::format("`memory_limit` is for devices with memories of their own; "
+                                     "two share `{}`",
+                                     problem.platform[memory(d)].name));
+    limits[d] = std::min(limit->value, problem.platform[memory(d)].usable());
+  }
+  return limits;
+}
+
+Infeasible too_little(const Problem& problem, const std::vector<ProcessorId>& devices,
+                      const std::vector<Bytes>& limits, Bytes smallest) {
+  const auto tightest = static_cast<std::size_t>(std::ranges::min_element(limits) - limits.begin());
+  return infeasible(problem, devices[tightest], limits[tightest], smallest);
+}
+
+}  // namespace plimsoll

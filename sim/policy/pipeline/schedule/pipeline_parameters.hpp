@@ -1,0 +1,183 @@
+/// What every pipeline policy takes.
+#pragma once
+
+#include "plan/collective.hpp"
+#include "policy/entry.hpp"
+#include "policy/pipeline/schedule/slot_choice.hpp"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace plimsoll {
+
+/// A named partitioner, or the places to cut: the number of chain stages before each cut.
+using PartitionChoice = std::variant<std::string, std::vector<std::int64_t>>;
+
+/// As many replicas of every stage, or of each by itself.
+using ReplicaChoice = std::variant<std::int64_t, std::vector<std::int64_t>>;
+
+struct PipelineParameters : CommonParameters {
+  std::int64_t microbatches = 1;  ///< of one replica, where every stage has as many
+  std::optional<std::vector<Located<std::string>>> devices;
+  std::int64_t virtual_stages = 1;
+  std::optional<Located<PartitionChoice>> partition;
+  std::optional<Located<std::string>> layout;
+  /// What slots keep less of (policy/pipeline/schedule/slot_savings.hpp).
+  std::optional<Located<SlotChoice>> recompute, offload;
+  std::int64_t distance = 2;
+  std::optional<Located<std::string>> to;
+  std::optional<Located<std::int64_t>> data_parallel;
+  std::optional<Located<ReplicaChoice>> replicas;
+  AllReduce all_reduce = AllReduce::ring;
+
+  /// How many replicas every stage has; nothing where they may differ.
+  [[nodiscard]] std::optional<std::int64_t> equal_replicas() const;
+  /// Microbatches of the whole mini-batch, as they are written.
+  [[nodiscard]] std::int64_t of_mini_batch() const;
+};
+
+/// A pipeline's `partition`, as it is written.
+[[nodiscard]] Format<PartitionChoice> partition_format();
+
+[[nodiscard]] Format<ReplicaChoice> replicas_format();
+
+/// Deals the mini-batch out to replicas of which every stage has as many.
+void deal_out(PipelineParameters& parameters, const Node& node, Diagnostics& diagnostics);
+
+/// Adds `data_parallel`, `replicas` and `all_reduce` to the record of a schedule that ends with a
+/// flush and holds one copy of the parameters.
+template <class Parameters>
+void add_replicas(Record<Parameters>& record) {
+  std::optional<Located<std::int64_t>> Parameters::*data_parallel = &Parameters::data_parallel;
+  std::optional<Located<ReplicaChoice>> Parameters::*replicas = &Parameters::replicas;
+  AllReduce Parameters::*all_reduce = &Parameters::all_reduce;
+  record
+      .optional("data_parallel", data_parallel, located(integer(1, 65'536)),
+                "replicas of the whole pipeline, which share the microbatches and reduce their "
+                "gradients; one is played for all of them, which must be alike and disjoint; "
+                "`devices` holds the replicas of the first stage, then those of the second, and so "
+                "on; default 1")
+      .optional("replicas", replicas, located(replicas_format()),
+                "the same with every replica played, over links of any kind: a number, or (only "
+                "pipeline/gpipe, pipeline/1f1b) one for each stage, to which microbatches go in "
+                "turn; default 1")
+      .optional("all_reduce", all_reduce,
+                one_of<AllReduce>({{"ring", AllReduce::ring}, {"tree", AllReduce::tree}}),
+                "`ring`, or `tree`: recursive halving and doubling, of 2, 4, 8, .. replicas; "
+                "default ring")
+      .check({"data_parallel", "replicas", "microbatches"},
+             [](Parameters& parameters, const Node& node, Diagnostics& diagnostics) {
+               deal_out(parameters, node, diagnostics);
+             });
+}
+
+/// Whether stages may have replicas.
+enum class Replicable : std::uint8_t { yes, no };
+
+/// Adds `recompute`, `offload`, `distance` and `to` to a record of parameters that derive from
+/// PipelineParameters.
+template <class Parameters>
+void add_savings(Record<Parameters>& record) {
+  std::optional<Located<SlotChoice>> Parameters::*recompute = &Parameters::recompute;
+  std::optional<Located<SlotChoice>> Parameters::*offload = &Parameters::offload;
+  std::int64_t Parameters::*distance = &Parameters::distance;
+  std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
+  record
+      .optional("recompute", recompute, located(recompute_format()),
+                "`full`: every slot keeps only its input and runs its forward once more before its "
+                "backward; or the numbers of the slots that do, from 0 along the network; default "
+                "none")
+      .optional("offload", offload, located(offload_format()),
+                "what leaves its device after a forward and comes back for the backward: `all` "
+                "that slots keep, that of the slots listed, or of a share of the microbatches "
+                "(`50 %`); default none")
+      .optional("distance", distance, integer(1, 1'000'000),
+                "how many tasks of its device ahead what was offloaded is sent for; default 2")
+      .optional("to", to, located(plimsoll::name()),
+                "the memory to offload to; default: for each device the one with the fastest way "
+                "out and back")
+      .check({"offload"}, [](Parameters&, const Node& node, Diagnostics& diagnostics) {
+        for (const char* key : {"distance", "to"})
+          if (const Node* given = node.find(key); given && node.find("offload") == nullptr)
+            diagnostics.error(given->where(), std::string("`") + key +
+                                                  "` belongs to `offload`, which is not given");
+      });
+}
+
+/// A Record that has `microbatches`, `devices`, `virtual_stages`, `partition` and `layout`, for
+/// schedules that neither recompute nor offload; `virtual_stages` is what the policy takes where
+/// the parameters do not say.
+template <class Parameters = PipelineParameters>
+[[nodiscard]] Record<Parameters> cut_record(const std::string& name, std::int64_t virtual_stages) {
+  Record<Parameters> record("policy " + name, "Parameters of " + name + ".");
+  std::int64_t Parameters::*microbatches = &Parameters::microbatches;
+  std::optional<std::vector<Located<std::string>>> Parameters::*devices = &Parameters::devices;
+  std::int64_t Parameters::*stages = &Parameters::virtual_stages;
+  std::optional<Located<PartitionChoice>> Parameters::*partition = &Parameters::partition;
+  std::optional<Located<std::string>> Parameters::*layout = &Parameters::layout;
+  record
+      .optional("microbatches", microbatches, integer(1, 1'000'000),
+                "microbatches of one mini-batch; default 1")
+      .optional("devices", devices, list_of(located(plimsoll::name()), 1, 65'536),
+                "processors in pipeline order; default: all of the platform")
+      .optional("virtual_stages", stages, integer(1, 1'000'000),
+                "stages held by one device; default " + std::to_string(virtual_stages))
+      .optional(
+          "partition", partition, located(partition_format()),
+          "`balanced` (by time, exact), `balanced-memory` (the least greatest memory of a device, "
+          "exact), `pipedream` (PipeDream's program without replicas, with transfers), "
+          "`pipedream-replicated` (only pipeline/gpipe, pipeline/1f1b: the program with replicas, "
+          "which `devices` takes stage by stage), "
+          "`1f1b-star` (only pipeline/1f1b-star: the least period under its memory limit), "
+          "`madpipe` (only pipeline/periodic: cuts and placement for a short one), or the numbers "
+          "of chain stages before each cut; default: one chain stage a slot where the "
+          "counts are equal, else balanced")
+      .optional("layout", layout, located(text()),
+                "the cuts as Megatron-LM writes them: `Et*2|(tt|)*2tL`, in place of `partition` "
+                "(E embedding, t layer, m multi-token prediction, L head and loss, | cut, *n "
+                "repeats)")
+      .check({"virtual_stages"},
+             [virtual_stages](Parameters& parameters, const Node& node, Diagnostics&) {
+               if (node.find("virtual_stages") == nullptr)
+                 parameters.virtual_stages = virtual_stages;
+             });
+  return record;
+}
+
+/// A Record that has all of PipelineParameters, as far as stages may have replicas.
+template <class Parameters = PipelineParameters>
+[[nodiscard]] Record<Parameters> pipeline_record(const std::string& name,
+                                                 std::int64_t virtual_stages = 1,
+                                                 Replicable replicable = Replicable::yes) {
+  Record<Parameters> record = cut_record<Parameters>(name, virtual_stages);
+  add_savings(record);
+  if (replicable == Replicable::yes) add_replicas(record);
+  return record;
+}
+
+/// Throws InputError where `virtual_stages` is not 1: for schedules of one stage a device.
+void require_one_virtual_stage(const PipelineParameters& parameters);
+
+/// Throws InputError where it is not 2: for schedules on a V.
+void require_two_virtual_stages(const PipelineParameters& parameters);
+
+/// The processors of the pipeline, in order; by default all of the platform. Of every stage with
+/// replicas the first. Throws InputError where one is unknown or named twice, or the replicas are
+/// not as many as the processors.
+[[nodiscard]] std::vector<ProcessorId> pipeline_devices(const Problem& problem,
+                                                        const PipelineParameters& parameters);
+
+/// The replicas of each device of the pipeline, itself the first. Throws InputError likewise.
+[[nodiscard]] std::vector<std::vector<ProcessorId>> replica_groups(
+    const Problem& problem, const PipelineParameters& parameters);
+
+/// Throws InputError where the plan would have more than some ten million steps.
+void refuse_too_many_steps(const Problem& problem, const PipelineParameters& parameters);
+
+/// Throws InputError where no route joins the memories, which hold `what`, both ways.
+void require_link(const Problem& problem, MemoryId a, MemoryId b, const char* what,
+                  const Location& where);
+
+}  // namespace plimsoll

@@ -1,0 +1,194 @@
+#include "policy/pipeline/schedule/replica_symmetry.hpp"
+
+#include "plan/mirror_problems.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+using PortId = std::uint32_t;
+
+/// That a way of a replica takes a port, as its hop of that number.
+struct Use {
+  std::uint32_t way = 0, hop = 0, replica = 0;
+  auto operator<=>(const Use&) const = default;
+};
+
+class Symmetry {
+ public:
+  Symmetry(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
+           const std::vector<ReplicaWay>& ways, bool exchanges)
+      : problem_(problem),
+        platform_(problem.platform),
+        groups_(groups),
+        ways_(ways),
+        exchanges_(exchanges),
+        replicas_(static_cast<std::uint32_t>(groups.front().size())) {}
+
+  std::string run() {
+    for (auto check : {&Symmetry::look_at_devices, &Symmetry::follow_ways, &Symmetry::look_at_ports,
+                       &Symmetry::look_at_meetings})
+      if (const std::string why = (this->*check)(); !why.empty()) return why;
+    return {};
+  }
+
+ private:
+  const std::string& name(ProcessorId processor) const { return platform_[processor].name; }
+
+  std::string look_at_devices() {
+    std::map<MemoryId, ProcessorId> replica_of;
+    for (const auto& group : groups_)
+      for (const ProcessorId device : group) {
+        if (!are_alike(platform_, group.front(), device))
+          return fmt::format("`{}` and `{}`, or their memories, are not alike", name(group.front()),
+                             name(device));
+        const auto [held, is_new] = replica_of.emplace(platform_[device].memory, device);
+        if (!is_new)
+          return fmt::format("`{}` and `{}` share a memory", name(held->second), name(device));
+      }
+    return {};
+  }
+
+  /// Where a way of replica 0 leads to in replica `k`.
+  std::uint32_t image(std::uint32_t to_replica, std::uint32_t k) const {
+    return exchanges_ ? to_replica ^ k : (to_replica + k) % replicas_;
+  }
+  /// What replica `k` is when `origin` is renamed to 0.
+  std::uint32_t renamed(std::uint32_t k, std::uint32_t origin) const {
+    return exchanges_ ? k ^ origin : (k + replicas_ - origin) % replicas_;
+  }
+
+  /// By source, so that the routes from one are searched for together.
+  std::string follow_ways() {
+    for (std::uint32_t k = 0; k < replicas_; ++k)
+      for (std::uint32_t w = 0; w < ways_.size(); ++w) {
+        const ReplicaWay& way = ways_[w];
+        const ProcessorId from = groups_[way.from_stage][k];
+        const ProcessorId to = groups_[way.to_stage][image(way.to_replica, k)];
+        const Route* route = problem_.topology.route(platform_[from].memory, platform_[to].memory);
+        if (route == nullptr)
+          return fmt::format("no link leads from `{}` to `{}`", name(from), name(to));
+        if (k == 0) hops_.push_back(route->hops);
+        if (route->hops.size() != hops_[w].size())
+          return fmt::format("the way from `{}` to `{}` is not like that of the first replica",
+                             name(from), name(to));
+        for (std::uint32_t h = 0; h < route->hops.size(); ++h) {
+          if (const std::string why = compare(route->hops[h], hops_[w][h]); !why.empty())
+            return why;
+          uses_[port(route->hops[h])].push_back({w, h, k});
+        }
+      }
+    return {};
+  }
+
+  std::string compare(const Hop& hop, const Hop& of_first) const {
+    const Link &link = platform_[hop.link], &first = platform_[of_first.link];
+    if (link.sharing != Sharing::fifo)
+      return fmt::format("link `{}` is shared as `fair`", link.name);
+    if (link.latency != first.latency || link.duplex != first.duplex ||
+        link.bandwidth[hop.direction] != first.bandwidth[of_first.direction])
+      return fmt::format("links `{}` and `{}` are not alike", first.name, link.name);
+    return {};
+  }
+
+  PortId port(const Hop& hop) const {
+    const bool half = platform_[hop.link].duplex == Duplex::half;
+    return 2 * index(hop.link) + (half ? 0u : hop.direction);
+  }
+
+  /// Who uses a port, with the replica of the first use renamed to 0.
+  std::vector<Use> pattern(const std::vector<Use>& uses) const {
+    std::vector<Use> renamed_uses;
+    for (const Use& use : uses)
+      renamed_uses.push_back({use.way, use.hop, renamed(use.replica, uses.front().replica)});
+    std::ranges::sort(renamed_uses);
+    return renamed_uses;
+  }
+
+  std::string look_at_ports() {
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Use>> pattern_of;
+    for (auto& [id, uses] : uses_) {
+      std::ranges::sort(uses);
+      const Link& link = platform_.links[id / 2];
+      for (std::size_t u = 1; u < uses.size(); ++u)
+        if (uses[u].way == uses[u - 1].way)
+          return fmt::format("link `{}` is taken by {}", link.name,
+                             uses[u].replica == uses[u - 1].replica
+                                 ? "one way twice"
+                                 : "the same way of two replicas, of which one waits");
+      const Use& first = uses.front();
+      const auto found = pattern_of.try_emplace({first.way, first.hop}, pattern(uses)).first;
+      if (found->second != pattern(uses))
+        return fmt::format("link `{}` has other uses than those that stand for it", link.name);
+      stands_for_[id] = {first.way, first.hop};
+    }
+    return {};
+  }
+
+  /// Of every two ways of the played replica that meet anywhere: whether they meet where it sees.
+  std::string look_at_meetings() {
+    std::vector<std::vector<PortId>> seen;
+    for (std::uint32_t w = 0; w < ways_.size(); ++w) seen.push_back(seen_by(w));
+    for (std::uint32_t a = 0; a < ways_.size(); ++a)
+      for (std::uint32_t b = a + 1; b < ways_.size(); ++b)
+        if (meet_somewhere(a, b) && !meet(seen[a], seen[b]))
+          return fmt::format("what leaves `{}` and `{}` meets only in other replicas",
+                             name(groups_[ways_[a].from_stage][0]),
+                             name(groups_[ways_[b].from_stage][0]));
+    return {};
+  }
+
+  /// The ports of a way of replica 0, and of its image that leads there.
+  std::vector<PortId> seen_by(std::uint32_t w) const {
+    std::vector<PortId> ports;
+    for (const Hop& hop : hops_[w]) ports.push_back(port(hop));
+    const ReplicaWay& way = ways_[w];
+    if (way.to_replica == 0) return ports;
+    const std::uint32_t from = exchanges_ ? way.to_replica : replicas_ - way.to_replica;
+    const Route* in = problem_.topology.route(platform_[groups_[way.from_stage][from]].memory,
+                                              platform_[groups_[way.to_stage][0]].memory);
+    for (const Hop& hop : in->hops) ports.push_back(port(hop));
+    return ports;
+  }
+
+  static bool meet(const std::vector<PortId>& a, const std::vector<PortId>& b) {
+    return std::ranges::any_of(a, [&](PortId p) { return std::ranges::find(b, p) != b.end(); });
+  }
+
+  bool meet_somewhere(std::uint32_t a, std::uint32_t b) const {
+    const auto kinds = [&](std::uint32_t w) {
+      std::vector<std::pair<std::uint32_t, std::uint32_t>> all;
+      for (const Hop& hop : hops_[w]) all.push_back(stands_for_.at(port(hop)));
+      return all;
+    };
+    const auto of_a = kinds(a);
+    return std::ranges::any_of(
+        kinds(b), [&](const auto& kind) { return std::ranges::find(of_a, kind) != of_a.end(); });
+  }
+
+  const Problem& problem_;
+  const Platform& platform_;
+  const std::vector<std::vector<ProcessorId>>& groups_;
+  const std::vector<ReplicaWay>& ways_;
+  const bool exchanges_;
+  const std::uint32_t replicas_;
+  std::vector<std::vector<Hop>> hops_;       ///< by way, of replica 0
+  std::map<PortId, std::vector<Use>> uses_;  ///< of the ways of all replicas
+  /// By port: the way and hop that its uses begin with, the same for all that stand for each other.
+  std::map<PortId, std::pair<std::uint32_t, std::uint32_t>> stands_for_;
+};
+
+}  // namespace
+
+std::string told_apart(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
+                       const std::vector<ReplicaWay>& ways, bool exchanges) {
+  return Symmetry(problem, groups, ways, exchanges).run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+/// Whether one replica of a pipeline may be played for all of them.
+///
+/// The replicas do the same at the same times exactly if nothing tells them apart. With N replicas
+/// of p devices, and for every replica the ways of its messages (between devices of neighbouring
+/// slots) and of its reductions (from each device to its likes in other replicas):
+///
+///   1. the devices of a stage and their memories are alike, and no two share a memory;
+///   2. renaming every replica k to k+1 (of a tree: to k xor t) takes ways to ways: links that
+///      stand for each other agree in latency, bandwidth and duplex;
+///   3. no direction of a link is taken by the same way of two replicas: there they would wait for
+///      each other, and one would come first;
+///   4. where ways of different replicas take a link, so do the same ways of the replica that is
+///      played, or what comes into it from the replica before: what it does not see nobody waits
+///      for;
+///   5. all links of these ways are `fifo`.
+///
+/// Then the steps of the one replica start and end when they would with all replicas played; only
+/// where two steps want one link at one instant may the order of issue differ.
+#pragma once
+
+#include "policy/pipeline/schedule/slots.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// What a replica does on links: a way from a device of its own to one of another replica.
+struct ReplicaWay {
+  std::uint32_t from_stage = 0, to_stage = 0;
+  /// The replica that it leads to, of the one that is played; 0: it stays within.
+  std::uint32_t to_replica = 0;
+  friend bool operator==(const ReplicaWay&, const ReplicaWay&) = default;
+};
+
+/// Empty, or why the replicas are told apart. `groups` are the replicas by stage, each of N;
+/// `exchanges` says that replica k's likes are k xor t, instead of k + t. O(N x ways x hops) and a
+/// search for routes from every device.
+[[nodiscard]] std::string told_apart(const Problem& problem,
+                                     const std::vector<std::vector<ProcessorId>>& groups,
+                                     const std::vector<ReplicaWay>& ways, bool exchanges);
+
+}  // namespace plimsoll

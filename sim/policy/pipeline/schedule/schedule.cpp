@@ -1,0 +1,388 @@
+#include "policy/pipeline/schedule/schedule.hpp"
+
+#include "plan/plan_builder.hpp"
+#include "policy/claims.hpp"
+#include "policy/pipeline/schedule/optimizer_steps.hpp"
+#include "policy/pipeline/schedule/replication.hpp"
+#include "policy/pipeline/schedule/slot_moves.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
+#include "policy/pipeline/schedule/task_runs.hpp"
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+using Part = PlanBuilder::Part;
+
+class PipelinePlanner {
+ public:
+  PipelinePlanner(const Problem& problem, const PipelineParameters& parameters,
+                  const Schedule& schedule, const Partition& partition,
+                  const std::vector<ProcessorId>& devices)
+      : problem_(problem),
+        parameters_(parameters),
+        schedule_(schedule),
+        devices_(devices),
+        slots_(problem, partition, devices, schedule.placement),
+        runs_(problem.workload, slots_, schedule.recomputed),
+        builder_(problem.workload, problem.platform, parameters.name),
+        moves_(schedule, builder_),
+        times_(devices.size()),
+        runs_before_(devices.size()),
+        awaited_(devices.size()),
+        channels_(devices.size()) {
+    require_links(schedule.placement);
+    dealt_.reserve(schedule.dealt.size());
+    for (const auto& placement : schedule.dealt) {
+      dealt_.emplace_back(problem, partition, devices, placement);
+      require_links(placement);
+    }
+    for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
+      require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
+    if (schedule.updates.every > 0) versions_.emplace(problem, slots_, schedule.updates, builder_);
+    if (schedule.turned.empty()) return;
+    turned_.emplace(problem, partition, devices, schedule.turned);
+    require_links(schedule.turned);
+  }
+
+  Plan run() {
+    reserve();
+    for (const ProcessorId device : devices_) streams_.push_back(builder_.stream(device));
+    std::vector<std::size_t> next(devices_.size(), 0);
+    forward_done_.assign(slots_.count() * microbatches(), false);
+    backward_done_ = forward_done_;
+    // Rounds of at most one task a device, so that the issue order is close to the order of
+    // execution.
+    for (bool progress = true; progress;) {
+      progress = false;
+      for (std::uint32_t d = 0; d < devices_.size(); ++d) {
+        if (next[d] == schedule_.orders[d].size()) continue;
+        const std::span<const Task> tasks = next_tasks(schedule_.orders[d], next[d]);
+        if (!std::ranges::all_of(tasks, [&](const Task& task) { return inputs_made(task); }))
+          continue;
+        emit(tasks, d);
+        next[d] += tasks.size();
+        progress = true;
+      }
+    }
+    for (std::uint32_t d = 0; d < devices_.size(); ++d)
+      if (next[d] != schedule_.orders[d].size())
+        throw PlanError(fmt::format("{}: device {} waits for ever at its task {}", parameters_.name,
+                                    d, next[d]));
+    if (!versions_) optimize();
+    Plan plan = builder_.finish();
+    if (versions_) mark_steady(plan);
+    return plan;
+  }
+
+ private:
+  /// Those that are played: all of the mini-batch, or those of the replica that stands for all.
+  std::size_t microbatches() const {
+    return static_cast<std::size_t>(dealt_.empty() ? parameters_.microbatches
+                                                   : parameters_.of_mini_batch());
+  }
+  MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
+
+  /// Makes room for the whole plan, but for the optimizer.
+  void reserve() {
+    const Workload& workload = problem_.workload;
+    std::size_t messages = 0, made = 0, read = 0;
+    const auto add = [&](OperatorId op) {
+      made += workload.list(workload[op].kept).size();
+      read += workload.list(workload[op].reads).size();
+    };
+    for (std::size_t slot = 0; slot < slots_.count(); ++slot) {
+      slots_.for_forwards(slot, add);
+      slots_.for_backwards(
+          slot, [&](Slots::StageBackward operators) { std::ranges::for_each(operators, add); });
+      messages += slots_.messages(slot, true).size() + slots_.messages(slot, false).size();
+    }
+    builder_.reserve(runs_.count(schedule_) + messages * microbatches(),
+                     (made + messages) * microbatches(),
+                     (made + read + 2 * messages) * microbatches());
+  }
+
+  /// The slots as placed for a microbatch.
+  const Slots& slots_of(const Task& task) const {
+    if (!dealt_.empty()) return dealt_[task.microbatch % dealt_.size()];
+    return turned_ && task.microbatch >= schedule_.turned_from ? *turned_ : slots_;
+  }
+
+  void require_links(const std::vector<std::uint32_t>& placement) const {
+    for (std::size_t s = 0; s + 1 < placement.size(); ++s)
+      require_route(memory(placement[s]), memory(placement[s + 1]), "neighbouring stages");
+  }
+
+  void require_route(MemoryId a, MemoryId b, const char* what) const {
+    require_link(problem_, a, b, what, parameters_.where);
+  }
+
+  bool inputs_made(const Task& task) const {
+    const auto done = [&](const std::vector<bool>& of, std::size_t slot) {
+      return of[slot * microbatches() + task.microbatch];
+    };
+    switch (task.kind) {
+      case Task::Kind::forward:
+        return task.slot == 0 || done(forward_done_, task.slot - 1);
+      case Task::Kind::backward_weight:
+        return done(backward_done_, task.slot);
+      case Task::Kind::recompute:
+      case Task::Kind::evict:
+      case Task::Kind::fetch:
+      case Task::Kind::offload:
+      case Task::Kind::await_offload:
+      case Task::Kind::reload:
+      case Task::Kind::send_output:
+        return done(forward_done_, task.slot);
+      case Task::Kind::send_gradient:
+        return done(backward_done_, task.slot);
+      case Task::Kind::await_input:
+        return sent_.contains({task.slot - 1, task.microbatch, true});
+      case Task::Kind::await_gradient:
+        return sent_.contains({task.slot + 1, task.microbatch, false});
+      case Task::Kind::backward:
+      case Task::Kind::backward_input:
+        break;
+    }
+    return done(forward_done_, task.slot) &&
+           (task.slot + 1 == slots_.count() || done(backward_done_, task.slot + 1));
+  }
+
+  Time time(std::uint32_t device, OperatorId op) {
+    std::vector<Time>& times = times_[device];
+    if (times.empty()) times = durations(problem_.workload, problem_.platform, devices_[device]);
+    return times[static_cast<std::size_t>(op)];
+  }
+
+  /// Runs the operators of one task, one after the other.
+  void emit_runs(const Task& task, std::uint32_t device) {
+    StepRange& steps = runs_before_[device];
+    bool is_first = true;
+    for (const TaskRuns::Run& run : runs_.of(task)) {
+      const Part& part = run.first;
+      if (run.second.op == kNoOperator)
+        steps.last = builder_.compute(streams_[device], part.op, part.microbatch, part.form);
+      else
+        steps.last = builder_.pair(streams_[device], part, run.second,
+                                   time(device, part.op) + time(device, run.second.op));
+      if (!std::exchange(is_first, false)) continue;
+      steps.first = steps.last;
+      if (task.kind == Task::Kind::forward) moves_.wait_for_room(device, steps.first);
+      wait_for_awaited(device);
+    }
+  }
+
+  /// What the device runs next starts when what it awaited is there.
+  void wait_for_awaited(std::uint32_t device) {
+    for (const StepId awaited : std::exchange(awaited_[device], {}))
+      builder_.after_end(runs_before_[device].first, awaited);
+  }
+
+  /// The second half of what is neither filling nor draining.
+  void mark_steady(Plan& plan) const {
+    plan.steady_until_microbatch = static_cast<std::uint32_t>(microbatches() - devices_.size());
+    plan.steady_from_microbatch = *plan.steady_until_microbatch / 2;
+  }
+
+  void emit(std::span<const Task> tasks, std::uint32_t device) {
+    switch (tasks.front().kind) {
+      case Task::Kind::evict:
+      case Task::Kind::fetch:
+      case Task::Kind::offload:
+      case Task::Kind::reload:
+        return moves_.emit(tasks.front(), device, slots_of(tasks.front()), runs_before_[device]);
+      case Task::Kind::send_output:
+      case Task::Kind::send_gradient:
+        return emit_send(tasks.front(), device);
+      case Task::Kind::await_input:
+      case Task::Kind::await_gradient:
+        return emit_await(tasks.front(), device);
+      case Task::Kind::await_offload:
+        return await(moves_.offload(tasks.front()), device);
+      default:
+        return emit_computing(tasks, device);
+    }
+  }
+
+  void emit_computing(std::span<const Task> tasks, std::uint32_t device) {
+    if (versions_ && tasks.front().kind == Task::Kind::forward)
+      versions_->before_forward(device, tasks.front().microbatch);
+    if (tasks.size() == 1)
+      emit_runs(tasks.front(), device);
+    else
+      emit_overlapped(tasks, device);
+    const StepId last = runs_before_[device].last;
+    for (const Task& task : tasks) {
+      const bool forward = task.kind == Task::Kind::forward;
+      if (task.kind == Task::Kind::backward_weight || task.kind == Task::Kind::recompute) continue;
+      if (!schedule_.messages_in_orders) send(task, device, tasks.size() == 2);
+      (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
+          true;
+      if (versions_ && forward) versions_->after_forward(device, task.microbatch, last);
+      if (versions_ && !forward)
+        versions_->after_backward(device, task.microbatch, last, streams_[device]);
+    }
+  }
+
+  /// The forward and the backward begin together; what follows is in time that both share, so what
+  /// they make is sent at the end of it. One value crosses a cut of the chain, so the first
+  /// operators read what has to arrive.
+  void emit_overlapped(std::span<const Task> tasks, std::uint32_t device) {
+    std::vector<Part> first = runs_.parts(tasks.front()), second = runs_.parts(tasks.back());
+    if (first.empty() || second.empty()) {
+      for (const Task& task : tasks) emit_runs(task, device);
+      return;
+    }
+    StepRange& steps = runs_before_[device];
+    steps.first = steps.last =
+        builder_.pair(streams_[device], first.front(), second.front(),
+                      time(device, first.front().op) + time(device, second.front().op));
+    wait_for_awaited(device);
+    for (const auto* parts : {&first, &second})
+      for (const Part& part : std::span(*parts).subspan(1))
+        steps.last = builder_.compute(streams_[device], part.op, part.microbatch, part.form);
+  }
+
+  using Sent = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< slot, microbatch, forward
+
+  void emit_send(const Task& task, std::uint32_t device) {
+    const bool forward = task.kind == Task::Kind::send_output;
+    std::vector<StepId>& sent = sent_[Sent{task.slot, task.microbatch, forward}];
+    for (const Message& message : slots_of(task).messages(task.slot, forward)) {
+      sent.push_back(builder_.copy(channel(device, message.to_device), message.tensor,
+                                   task.microbatch, SourceRelease::keep));
+      builder_.after_end(sent.back(), runs_before_[device].last);
+      for (const StepId awaited : awaited_[device]) builder_.after_end(sent.back(), awaited);
+    }
+  }
+
+  void emit_await(const Task& task, std::uint32_t device) {
+    const bool forward = task.kind == Task::Kind::await_input;
+    const std::uint32_t from = forward ? task.slot - 1 : task.slot + 1;
+    await(sent_.at({from, task.microbatch, forward}), device);
+  }
+
+  void await(const std::vector<StepId>& copies, std::uint32_t device) {
+    awaited_[device].insert(awaited_[device].end(), copies.begin(), copies.end());
+  }
+
+  /// A device sends to few others, of all that there are.
+  struct Channel {
+    std::uint32_t to = 0;
+    LaneId lane{};
+  };
+
+  LaneId channel(std::uint32_t from, std::uint32_t to) {
+    auto& channels = channels_[from];
+    const auto known = std::ranges::find(channels, to, &Channel::to);
+    if (known != channels.end()) return known->lane;
+    return channels.emplace_back(Channel{to, builder_.channel(memory(from), memory(to))}).lane;
+  }
+
+  void send(const Task& task, std::uint32_t device, bool at_the_end) {
+    for (const Message& message :
+         slots_of(task).messages(task.slot, task.kind == Task::Kind::forward)) {
+      const StepId copy = builder_.copy(channel(device, message.to_device), message.tensor,
+                                        task.microbatch, SourceRelease::keep);
+      if (at_the_end) builder_.after_end(copy, runs_before_[device].last);
+    }
+  }
+
+  void optimize() {
+    std::vector<const Slots*> directions{&slots_};
+    if (turned_) directions.push_back(&*turned_);
+    for (const Slots& slots : dealt_) directions.push_back(&slots);
+    if (!dealt_.empty())
+      add_all_reduces(builder_, problem_, parameters_, dealt_);
+    else if (parameters_.data_parallel && parameters_.data_parallel->value > 1)
+      add_folded_all_reduces(builder_, problem_, parameters_, slots_, schedule_.partners);
+    add_optimizer_steps(builder_, problem_, directions, streams_);
+  }
+
+  const Problem& problem_;
+  const PipelineParameters& parameters_;
+  const Schedule& schedule_;
+  const std::vector<ProcessorId>& devices_;
+  Slots slots_;
+  std::vector<Slots> dealt_;     ///< by turn, where microbatches are dealt out to replicas
+  std::optional<Slots> turned_;  ///< for the second direction, where there is one
+  TaskRuns runs_;
+  PlanBuilder builder_;
+  SlotMoves moves_;
+  std::optional<WeightVersions> versions_;  ///< where parameters are updated on the way
+  std::vector<std::vector<Time>> times_;    ///< by device: durations of operators, where asked for
+  std::vector<LaneId> streams_;
+  std::vector<StepRange> runs_before_;              ///< by device: what it ran last
+  std::map<Sent, std::vector<StepId>> sent_;        ///< copies
+  std::vector<std::vector<StepId>> awaited_;        ///< by device: what holds up what it runs next
+  std::vector<std::vector<Channel>> channels_;      ///< by device from, those used so far
+  std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch
+};
+
+}  // namespace
+
+Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
+                      const Schedule& schedule, const Partition& partition,
+                      const std::vector<ProcessorId>& devices) {
+  Plan plan = PipelinePlanner(problem, parameters, schedule, partition, devices).run();
+  plan.claims = claims_of(plan, problem);
+  return plan;
+}
+
+Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from) {
+  Schedule schedule{loop_placement(devices, 1), {}, {}, turned_from};
+  schedule.turned.assign(schedule.placement.rbegin(), schedule.placement.rend());
+  return schedule;
+}
+
+Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
+                      const ScheduleRule& rule) {
+  refuse_too_many_steps(problem, parameters);
+  const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
+  const Partition partition = partition_for(problem, parameters, devices);
+  Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
+                           static_cast<std::uint32_t>(parameters.microbatches),
+                           static_cast<std::uint32_t>(parameters.virtual_stages));
+  if (!parameters.equal_replicas())
+    refuse_parameter(where_replicated(parameters),
+                     fmt::format("`{}` takes as many replicas of every stage", parameters.name));
+  save_memory(schedule, problem, parameters, devices);
+  if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
+  const Replicas replicas(problem, parameters);
+  const bool offloads = !schedule.stores.empty();
+  schedule = dealt_out(schedule, replicas);
+  if (offloads) schedule.stores = stores_of(problem, parameters, replicas.devices());
+  return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
+}
+
+SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
+                     PlacementRule placement) {
+  refuse_too_many_steps(problem, parameters);
+  const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
+  const Partition partition = partition_for(problem, parameters, devices);
+  SlotCosts costs = Slots(problem, partition, devices,
+                          placement(static_cast<std::uint32_t>(devices.size()),
+                                    static_cast<std::uint32_t>(parameters.virtual_stages)))
+                        .costs();
+  add_recomputation(costs, parameters);
+  return costs;
+}
+
+Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
+                            PlacementRule placement, const TimedScheduleRule& rule) {
+  const SlotCosts costs = slot_costs(problem, parameters, placement);
+  return plan_pipeline(problem, parameters,
+                       [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
+                         return rule(costs, microbatches);
+                       });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,148 @@
+#include "policy/pipeline/schedule/slots.hpp"
+
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::uint32_t kNobody = 0xFFFFFFFF;
+
+}  // namespace
+
+Slots::Slots(const Problem& problem, const Partition& partition,
+             const std::vector<ProcessorId>& devices, std::vector<std::uint32_t> placement)
+    : problem_(problem),
+      partition_(partition),
+      devices_(devices),
+      placement_(std::move(placement)),
+      maker_(problem.workload.tensors.size(), kNobody),
+      gradient_makers_(problem.workload.tensors.size()),
+      messages_(2 * partition.slots()) {
+  for (std::size_t slot = 0; slot < count(); ++slot)
+    for_forwards(slot, [&](OperatorId op) { visit(slot, true, op); });
+  for (std::size_t slot = count(); slot-- > 0;)
+    for_backwards(slot, [&](StageBackward operators) {
+      for (const OperatorId op : operators) visit(slot, false, op);
+    });
+}
+
+MemoryId Slots::memory(std::uint32_t device) const {
+  return problem_.platform[devices_[device]].memory;
+}
+
+void Slots::visit(std::size_t slot, bool forward, OperatorId op) {
+  const Workload& workload = problem_.workload;
+  for (const TensorId value : workload.list(workload[op].reads)) request(value, placement_[slot]);
+  for (const TensorList slice : {workload[op].kept, workload[op].bare})
+    for (const TensorId made : workload.list(slice)) {
+      const auto tensor = static_cast<std::size_t>(made);
+      if (workload[made].lifetime == Lifetime::accumulated)
+        gradient_makers_[tensor].push_back(placement_[slot]);
+      else if (maker_[tensor] == kNobody && workload[made].lifetime == Lifetime::step)
+        maker_[tensor] = static_cast<std::uint32_t>(2 * slot + (forward ? 0 : 1));
+    }
+}
+
+void Slots::request(TensorId value, std::uint32_t device) {
+  const std::uint32_t from = maker_[static_cast<std::size_t>(value)];
+  if (from == kNobody || memory(placement_[from / 2]) == memory(device)) return;
+  auto& list = messages_[from];
+  const auto same = [&](const Message& m) {
+    return m.tensor == value && memory(m.to_device) == memory(device);
+  };
+  if (std::ranges::none_of(list, same)) list.push_back({value, device});
+}
+
+Time Slots::message_time(std::size_t slot, bool forward) const {
+  if (forward ? slot + 1 == count() : slot == 0) return Time{};
+  const MemoryId from = memory(placement_[slot]);
+  const MemoryId to = memory(placement_[forward ? slot + 1 : slot - 1]);
+  const Route* route = problem_.topology.route(from, to);
+  Time time;
+  for (const Message& message : messages(slot, forward))
+    if (memory(message.to_device) == to && route != nullptr)
+      time +=
+          route->latency + transfer_time(problem_.workload[message.tensor].bytes, route->bandwidth);
+  return time;
+}
+
+bool Slots::is_kept(std::size_t slot, TensorId value, bool recomputed) const {
+  const Tensor& tensor = problem_.workload[value];
+  const std::uint32_t from = maker_[static_cast<std::size_t>(value)];
+  if (tensor.lifetime != Lifetime::step || tensor.tensor_class == TensorClass::gradient ||
+      from == kNobody || from % 2 == 1)
+    return false;
+  if (from / 2 == slot) return !recomputed;
+  return memory(placement_[from / 2]) != memory(placement_[slot]);
+}
+
+std::vector<TensorId> Slots::kept(std::size_t slot, bool recomputed) const {
+  const Workload& workload = problem_.workload;
+  std::vector<TensorId> kept;
+  const auto add = [&](OperatorId op) {
+    for (const TensorId read : workload.list(workload[op].reads))
+      if (is_kept(slot, read, recomputed)) kept.push_back(read);
+  };
+  if (recomputed) for_forwards(slot, add);
+  for_backwards(slot, [&](StageBackward operators) { std::ranges::for_each(operators, add); });
+  std::ranges::sort(kept);
+  kept.erase(std::ranges::unique(kept).begin(), kept.end());
+  // A part of another of them goes with it.
+  std::erase_if(kept, [&, all = kept](TensorId read) {
+    return std::ranges::binary_search(all, workload[read].inside);
+  });
+  return kept;
+}
+
+Bytes Slots::held(std::size_t slot) const {
+  const Workload& workload = problem_.workload;
+  std::vector<TensorId> read;
+  for_backwards(slot, [&](StageBackward operators) {
+    for (const OperatorId op : operators) {
+      if (workload[op].phase != Phase::backward_weight) continue;
+      for (const TensorId tensor : workload.list(workload[op].reads))
+        if (workload[tensor].lifetime == Lifetime::step) read.push_back(tensor);
+    }
+  });
+  std::ranges::sort(read);
+  read.erase(std::ranges::unique(read).begin(), read.end());
+  Bytes sum;
+  for (const TensorId tensor : read) sum += workload[tensor].bytes;
+  return sum;
+}
+
+SlotCosts Slots::costs() const {
+  SlotCosts costs{placement_, static_cast<std::uint32_t>(devices_.size()), {}};
+  std::vector<std::vector<Time>> times;
+  for (const ProcessorId device : devices_)
+    times.push_back(durations(problem_.workload, problem_.platform, device));
+  const Workload& workload = problem_.workload;
+  for (std::size_t slot = 0; slot < count(); ++slot) {
+    SlotCosts::Slot it;
+    const auto time = [&](OperatorId op) {
+      return times[placement_[slot]][static_cast<std::size_t>(op)];
+    };
+    for_forwards(slot, [&](OperatorId op) { it.forward += time(op); });
+    for_backwards(slot, [&](StageBackward operators) {
+      for (const OperatorId op : operators) {
+        const bool weight = workload[op].phase == Phase::backward_weight;
+        (weight ? it.backward_weight : it.backward_input) += time(op);
+      }
+    });
+    for (std::size_t s = partition_.cuts[slot]; s < partition_.cuts[slot + 1]; ++s)
+      it.saved += problem_.chain.stages[s].saved_bytes;
+    // Layers keep gradients of their outputs, too: where those are more than what the first halves
+    // free, they are counted from the forward on.
+    it.held = held(slot);
+    it.saved = std::max(it.saved, it.held);
+    it.forward_message = message_time(slot, true);
+    it.backward_message = message_time(slot, false);
+    costs.slots.push_back(it);
+  }
+  return costs;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,95 @@
+/// The slots of a pipeline: their operators, what they send to each other, and what they cost.
+#pragma once
+
+#include "policy/pipeline/partition/partition.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace plimsoll {
+
+/// A tensor that one task makes and a task of another device reads.
+struct Message {
+  TensorId tensor = kNoTensor;
+  std::uint32_t to_device = 0;
+};
+
+/// What searches look at. Times on the device of the slot; a message's is that of its links when
+/// nothing else uses them.
+struct SlotCosts {
+  struct Slot {
+    Time forward, backward_input, backward_weight;  ///< a whole backward counts as backward_input
+    Time forward_message;   ///< from here to the next slot; zero within one memory
+    Time backward_message;  ///< from here to the slot before
+    Bytes saved;            ///< kept from the forward until the backward, for one microbatch
+    Bytes held;             ///< kept on for backward_weight; at most `saved`
+  };
+  std::vector<std::uint32_t> placement;  ///< by slot: index of its device
+  std::uint32_t devices = 0;
+  std::vector<Slot> slots;
+};
+
+class Slots {
+ public:
+  /// The arguments must outlive it. Precondition: one placement for every slot.
+  Slots(const Problem& problem, const Partition& partition, const std::vector<ProcessorId>& devices,
+        std::vector<std::uint32_t> placement);
+
+  [[nodiscard]] std::size_t count() const { return partition_.slots(); }
+  [[nodiscard]] std::uint32_t device(std::size_t slot) const { return placement_[slot]; }
+  [[nodiscard]] MemoryId memory(std::uint32_t device) const;
+
+  /// Backwards of one chain stage, in execution order; the halves of one follow each other.
+  using StageBackward = std::span<const OperatorId>;
+
+  /// Visits the forward operators of a slot, in execution order.
+  template <class Visit>
+  void for_forwards(std::size_t slot, Visit visit) const {
+    for (std::size_t s = partition_.cuts[slot]; s < partition_.cuts[slot + 1]; ++s)
+      for (std::uint32_t op = problem_.chain.stages[s].forward_begin;
+           op < problem_.chain.stages[s].forward_end; ++op)
+        visit(OperatorId{op});
+  }
+
+  /// Visits the chain stages of a slot, the last one first, with their backwards.
+  template <class Visit>
+  void for_backwards(std::size_t slot, Visit visit) const {
+    for (std::size_t s = partition_.cuts[slot + 1]; s-- > partition_.cuts[slot];)
+      visit(StageBackward(problem_.chain.backward(s)));
+  }
+
+  /// What the forward or the backward of `slot` sends.
+  [[nodiscard]] const std::vector<Message>& messages(std::size_t slot, bool forward) const {
+    return messages_[2 * slot + (forward ? 0 : 1)];
+  }
+
+  /// The devices that add to the gradient of a parameter, in no order, possibly more than once.
+  [[nodiscard]] const std::vector<std::uint32_t>& makers(TensorId gradient) const {
+    return gradient_makers_[static_cast<std::size_t>(gradient)];
+  }
+
+  /// What backwards of the slot read of what forwards made here, or sent here from another memory;
+  /// of a recomputed slot what was sent here, for its forwards, too.
+  [[nodiscard]] std::vector<TensorId> kept(std::size_t slot, bool recomputed) const;
+
+  [[nodiscard]] SlotCosts costs() const;
+
+ private:
+  [[nodiscard]] Bytes held(std::size_t slot) const;
+  [[nodiscard]] bool is_kept(std::size_t slot, TensorId value, bool recomputed) const;
+  void visit(std::size_t slot, bool forward, OperatorId op);
+  void request(TensorId value, std::uint32_t device);
+  [[nodiscard]] Time message_time(std::size_t slot, bool forward) const;
+
+  const Problem& problem_;
+  const Partition& partition_;
+  const std::vector<ProcessorId>& devices_;
+  std::vector<std::uint32_t> placement_;
+  /// By tensor of the step: 2 * slot, + 1 for the backward, of what makes it first.
+  std::vector<std::uint32_t> maker_;
+  std::vector<std::vector<std::uint32_t>> gradient_makers_;  ///< by tensor
+  std::vector<std::vector<Message>> messages_;               ///< by 2 * slot, + 1 for the backward
+};
+
+}  // namespace plimsoll

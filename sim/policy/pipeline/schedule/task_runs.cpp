@@ -1,0 +1,99 @@
+#include "policy/pipeline/schedule/task_runs.hpp"
+
+namespace plimsoll {
+
+std::span<const Task> next_tasks(std::span<const Task> order, std::size_t begin) {
+  return order.subspan(begin, order[begin].overlaps_next ? 2 : 1);
+}
+
+bool TaskRuns::is_weight_half(OperatorId op) const {
+  return workload_[op].phase == Phase::backward_weight;
+}
+
+/// Whether operator `i` and the next one are the halves of one backward.
+bool TaskRuns::begins_halves(Slots::StageBackward operators, std::size_t i) const {
+  if (i + 1 == operators.size()) return false;
+  const Operator &first = workload_[operators[i]], &second = workload_[operators[i + 1]];
+  return first.phase == Phase::backward_input && second.phase == Phase::backward_weight &&
+         first.forward == second.forward;
+}
+
+/// A forward that is run once more leaves its output alone.
+Form TaskRuns::form_of(const Task& task) const {
+  const bool again = !recomputed_.empty() && recomputed_[task.slot];
+  return again && task.kind == Task::Kind::forward ? Form::bare : Form::keep;
+}
+
+std::vector<TaskRuns::Run> TaskRuns::of(const Task& task) const {
+  std::vector<Run> runs;
+  const Form form = form_of(task);
+  const auto add = [&](OperatorId op) { runs.push_back({{op, task.microbatch, form}, {}}); };
+  if (task.kind == Task::Kind::forward || task.kind == Task::Kind::recompute)
+    slots_.for_forwards(task.slot, add);
+  else
+    slots_.for_backwards(task.slot, [&](Slots::StageBackward operators) {
+      for (std::size_t i = 0; i < operators.size(); ++i) {
+        if (task.kind == Task::Kind::backward && begins_halves(operators, i)) {
+          runs.push_back({{operators[i], task.microbatch}, {operators[i + 1], task.microbatch}});
+          ++i;
+        } else if (task.kind == Task::Kind::backward ||
+                   is_weight_half(operators[i]) == (task.kind == Task::Kind::backward_weight)) {
+          add(operators[i]);
+        }
+      }
+    });
+  return runs;
+}
+
+std::vector<TaskRuns::Part> TaskRuns::parts(const Task& task) const {
+  std::vector<Part> parts;
+  for (const Run& run : of(task)) {
+    parts.push_back(run.first);
+    if (run.second.op != kNoOperator) parts.push_back(run.second);
+  }
+  return parts;
+}
+
+TaskRuns::StepCounts TaskRuns::count(std::size_t slot) const {
+  StepCounts count;
+  slots_.for_forwards(slot, [&](OperatorId) { ++count.forwards; });
+  slots_.for_backwards(slot, [&](Slots::StageBackward operators) {
+    for (std::size_t i = 0; i < operators.size(); ++i) {
+      ++(is_weight_half(operators[i]) ? count.weights : count.inputs);
+      if (begins_halves(operators, i)) ++count.halves;
+    }
+  });
+  return count;
+}
+
+std::size_t TaskRuns::steps_of(const Task& task, const StepCounts& count, bool overlaps) {
+  switch (task.kind) {
+    case Task::Kind::forward:
+    case Task::Kind::recompute:
+      return count.forwards;
+    case Task::Kind::backward:
+      return count.inputs + count.weights - (overlaps ? 0 : count.halves);
+    case Task::Kind::backward_input:
+      return count.inputs;
+    case Task::Kind::backward_weight:
+      return count.weights;
+    default:
+      return 0;
+  }
+}
+
+std::size_t TaskRuns::count(const Schedule& schedule) const {
+  std::vector<StepCounts> of;
+  for (std::size_t slot = 0; slot < slots_.count(); ++slot) of.push_back(count(slot));
+  std::size_t steps = 0;
+  for (const std::vector<Task>& order : schedule.orders)
+    for (std::size_t t = 0; t < order.size();) {
+      const std::span<const Task> tasks = next_tasks(order, t);
+      for (const Task& task : tasks) steps += steps_of(task, of[task.slot], tasks.size() == 2);
+      if (tasks.size() == 2) --steps;
+      t += tasks.size();
+    }
+  return steps;
+}
+
+}  // namespace plimsoll

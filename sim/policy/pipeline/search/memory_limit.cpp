@@ -1,0 +1,143 @@
+#include "policy/pipeline/search/memory_limit.hpp"
+
+#include "platform/without_limits.hpp"
+#include "policy/budget.hpp"
+#include "policy/claims.hpp"
+#include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/smaller_budgets.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::int64_t kRungs = 8;
+
+/// Judges plans by what they claim where no memory ends, as one that is too large for its device
+/// claims nothing there.
+class LimitedPlanner {
+ public:
+  LimitedPlanner(const Problem& problem, const LimitedParameters& parameters,
+                 PlacementRule placement, const LimitedSearch& search)
+      : problem_(problem),
+        roomy_platform_(without_limits(problem.platform)),
+        roomy_{problem.workload, problem.chain, roomy_platform_, problem.topology},
+        parameters_(parameters),
+        search_(search),
+        devices_(pipeline_devices(problem, parameters)),
+        costs_(slot_costs(problem, parameters, placement)),
+        chunk_(devices_.size()) {
+    for (std::size_t slot = 0; slot < costs_.slots.size(); ++slot) {
+      Bytes& chunk = chunk_[costs_.placement[slot]];
+      chunk = std::max(chunk, costs_.slots[slot].saved);
+    }
+  }
+
+  Planned run(std::int64_t kept_chunks) {
+    Plan free = *plan(chunks(kept_chunks));
+    if (!parameters_.memory_limit) return on_platform(std::move(free));
+    const BudgetPlanner planner{
+        .plan = [&](const Problem&, Bytes limit) { return plan_within(limit, kept_chunks); },
+        .bound = [](Bytes) { return Time{}; },
+        .most = largest_peak(free),
+        .rungs = kRungs};
+    return fastest_of_rungs(
+        problem_, std::ranges::min(device_limits(problem_, devices_, parameters_.memory_limit)),
+        planner);
+  }
+
+ private:
+  Planned plan_within(Bytes limit, std::int64_t kept_chunks) const {
+    std::vector<Bytes> kept = chunks(kept_chunks);
+    while (const auto planned = plan(kept)) {
+      if (largest_peak(*planned) <= limit) return on_platform(*planned);
+      if (!lower(kept, *planned, limit)) break;
+    }
+    Plan leanest = leanest_plan(kept_chunks);
+    const Bytes smallest = largest_peak(leanest);
+    if (smallest <= limit) return on_platform(std::move(leanest));
+    return infeasible(problem_, fullest_device(leanest), limit, smallest);
+  }
+
+  Plan on_platform(Plan plan) const {
+    plan.claims = claims_of(plan, problem_);
+    return plan;
+  }
+
+  std::vector<Bytes> chunks(std::int64_t count) const {
+    std::vector<Bytes> kept;
+    for (const Bytes chunk : chunk_) kept.push_back(chunk * count);
+    return kept;
+  }
+
+  std::optional<Plan> plan(const std::vector<Bytes>& kept) const {
+    const auto schedule =
+        search_(costs_, static_cast<std::uint32_t>(parameters_.microbatches), kept);
+    if (!schedule) return std::nullopt;
+    return std::get<Plan>(
+        plan_pipeline(roomy_, parameters_,
+                      [&](std::uint32_t, std::uint32_t, std::uint32_t) { return *schedule; }));
+  }
+
+  Bytes peak(const Plan& plan, std::size_t device) const {
+    const MemoryId memory = problem_.platform[devices_[device]].memory;
+    for (const auto& [claimed, bytes] : plan.claims.peak)
+      if (claimed == memory) return bytes;
+    return Bytes{};
+  }
+
+  Bytes largest_peak(const Plan& plan) const {
+    if (plan.claims.peak.empty())
+      refuse_parameter(parameters_.memory_limit->where,
+                       "what this pipeline needs cannot be told without running it, as its copies "
+                       "contend for links or share them",
+                       "leave `memory_limit` out, and see the peaks of the run");
+    Bytes largest;
+    for (std::size_t d = 0; d < devices_.size(); ++d) largest = std::max(largest, peak(plan, d));
+    return largest;
+  }
+
+  ProcessorId fullest_device(const Plan& plan) const {
+    std::size_t fullest = 0;
+    for (std::size_t d = 1; d < devices_.size(); ++d)
+      if (peak(plan, d) > peak(plan, fullest)) fullest = d;
+    return devices_[fullest];
+  }
+
+  /// Lowers the bound by a chunk at least where the peak is above the limit; whether it could.
+  bool lower(std::vector<Bytes>& kept, const Plan& plan, Bytes limit) const {
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      if (peak(plan, d) <= limit) continue;
+      const Bytes step = std::max(chunk_[d], peak(plan, d) - limit);
+      if (chunk_[d] == Bytes{} || kept[d] - chunk_[d] < step) return false;
+      kept[d] -= step;
+    }
+    return true;
+  }
+
+  Plan leanest_plan(std::int64_t kept_chunks) const {
+    for (std::int64_t count = 1; count < kept_chunks; ++count)
+      if (auto found = plan(chunks(count))) return std::move(*found);
+    return *plan(chunks(kept_chunks));
+  }
+
+  const Problem& problem_;
+  const Platform roomy_platform_;
+  const Problem roomy_;
+  const LimitedParameters& parameters_;
+  const LimitedSearch& search_;
+  const std::vector<ProcessorId> devices_;
+  const SlotCosts costs_;
+  std::vector<Bytes> chunk_;  ///< by device: its largest
+};
+
+}  // namespace
+
+Planned plan_limited(const Problem& problem, const LimitedParameters& parameters,
+                     PlacementRule placement, std::int64_t kept_chunks,
+                     const LimitedSearch& search) {
+  return LimitedPlanner(problem, parameters, placement, search).run(kept_chunks);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,390 @@
+#include "platform/without_limits.hpp"
+#include "policy/claims.hpp"
+#include "policy/left_out.hpp"
+#include "policy/pipeline/orders/v_search.hpp"
+#include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/pipeline/search/list_heuristic.hpp"
+#include "policy/pipeline/search/makespan_bound.hpp"
+#include "policy/pipeline/search/order_search.hpp"
+#include "policy/pipeline/search/search_candidates.hpp"
+#include "policy/registry.hpp"
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr const char* kName = "pipeline/search";
+constexpr const char* kUncertain =
+    "its copies contend for links or share them, so that its times cannot be told";
+
+enum class Backward : std::uint8_t { halves, whole };
+
+struct SearchParameters : PipelineParameters {
+  std::optional<Located<std::int64_t>> chunks;
+  std::optional<Located<Bytes>> memory_limit;
+  std::optional<std::int64_t> orders;
+  Backward backward = Backward::halves;
+};
+
+/// Tasks that are placed while orders of one placement are looked at, where nothing else is asked.
+constexpr std::size_t kMostPlaced = 50'000'000;
+constexpr std::size_t kMostOrders = 20'000;
+constexpr std::int64_t kMostTasks = 1'000'000;
+/// Searches of one placement, each under a lower bound on what is kept, until a plan fits.
+constexpr int kMostAttempts = 6;
+
+Record<SearchParameters> search_record() {
+  Record<SearchParameters> record(std::string("policy ") + kName,
+                                  std::string("Parameters of ") + kName + ".");
+  std::int64_t SearchParameters::*microbatches = &SearchParameters::microbatches;
+  std::optional<std::vector<Located<std::string>>> SearchParameters::*devices =
+      &SearchParameters::devices;
+  std::optional<Located<PartitionChoice>> SearchParameters::*partition =
+      &SearchParameters::partition;
+  record
+      .optional("microbatches", microbatches, integer(1, 1'000'000),
+                "microbatches of one mini-batch; default 1")
+      .optional("devices", devices, list_of(located(plimsoll::name()), 1, 65'536),
+                "processors in pipeline order; default: all of the platform")
+      .optional("virtual_stages", &SearchParameters::chunks, located(integer(1, 1'000'000)),
+                "stages held by one device; default: 1, 2 and 4 are tried, where there are as many "
+                "chain stages")
+      .optional("partition", partition, located(partition_format()),
+                "as of the other pipelines, for each number of stages that is tried")
+      .optional("memory_limit", &SearchParameters::memory_limit, located(quantity<Bytes>()),
+                "bytes of each device's memory for all that is there; default: what it has for "
+                "plans")
+      .optional("backward", &SearchParameters::backward,
+                one_of<Backward>({{"halves", Backward::halves}, {"whole", Backward::whole}}),
+                "`halves`, for a chain whose stages give both, or a network; `whole` for one that "
+                "gives only `backward`; default halves")
+      .optional("orders", &SearchParameters::orders, integer(0, 1'000'000'000),
+                "orders that are looked at for each placement of the stages; default 20000, fewer "
+                "where they place more than 50 million tasks");
+  return record;
+}
+
+struct Placement {
+  const char* name;
+  PlacementRule rule;
+};
+
+std::vector<Placement> placements(std::int64_t chunks) {
+  std::vector<Placement> all{{"loop", loop_placement}};
+  if (chunks % 2 == 0) all.push_back({chunks == 2 ? "V" : "wave", wave_placement});
+  return all;
+}
+
+bool is_two_way(const std::string& policy) {
+  return policy == "pipeline/chimera" || policy == "pipeline/dualpipe";
+}
+
+class PipelineSearch {
+ public:
+  PipelineSearch(const Problem& problem, const SearchParameters& parameters)
+      : problem_(problem),
+        roomy_platform_(without_limits(problem.platform)),
+        roomy_{problem.workload, problem.chain, roomy_platform_, problem.topology},
+        parameters_(parameters),
+        devices_(pipeline_devices(problem, parameters)),
+        limits_(device_limits(problem, devices_, parameters.memory_limit)),
+        splits_(std::ranges::any_of(problem.workload.operators, [](const Operator& op) {
+          return op.phase == Phase::backward_weight;
+        })) {
+    for (std::size_t d = 0; d < devices_.size(); ++d)
+      limits_[d] = std::min(limits_[d], problem.platform[memory(d)].usable());
+  }
+
+  Planned run() {
+    for (const std::int64_t chunks : counts()) {
+      PipelineParameters it = parameters_;
+      it.name = kName;
+      it.virtual_stages = chunks;
+      refuse_too_many_tasks(it);
+      const Partition partition = partition_for(problem_, it, devices_);
+      const Judged judged = ask_others(it);
+      for (const Placement& placement : placements(chunks))
+        search(it, partition, placement,
+               placement.rule == loop_placement ? judged.on_a_loop : judged.on_a_wave);
+    }
+    if (best_) return finished(std::move(*best_));
+    if (smallest_.is_unlimited())
+      refuse_parameter(parameters_.where,
+                       "what this pipeline needs cannot be told without running it, as its copies "
+                       "contend for links or share them" +
+                           left_out_text(left_out_));
+    Infeasible no = too_little(problem_, devices_, limits_, smallest_);
+    no.why += left_out_text(left_out_);
+    return no;
+  }
+
+ private:
+  MemoryId memory(std::size_t device) const { return problem_.platform[devices_[device]].memory; }
+
+  void refuse_too_many_tasks(const PipelineParameters& it) const {
+    refuse_too_many_steps(problem_, it);
+    const auto slots = static_cast<std::int64_t>(
+        std::min(devices_.size() * static_cast<std::size_t>(it.virtual_stages),
+                 problem_.chain.stages.size()));
+    if (slots * it.microbatches > kMostTasks / 3)
+      refuse_parameter(
+          parameters_.where,
+          fmt::format("{} microbatches on {} stages are too many for `{}`: more than {} "
+                      "forwards and halves of backwards",
+                      it.microbatches, slots, kName, kMostTasks));
+  }
+
+  std::vector<std::int64_t> counts() const {
+    if (parameters_.chunks) return {parameters_.chunks->value};
+    const auto p = std::ssize(devices_);
+    if (parameters_.partition)
+      if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&parameters_.partition->value))
+        return {std::max<std::int64_t>(1, (std::ssize(*cuts) + 1) / p)};
+    std::vector<std::int64_t> counts{1};
+    for (const std::int64_t chunks : {2, 4})
+      if (p * chunks <= std::ssize(problem_.chain.stages)) counts.push_back(chunks);
+    return counts;
+  }
+
+  /// Where the needs of a schedule of others are certain.
+  struct Judged {
+    bool on_a_loop = false, on_a_wave = false;
+  };
+
+  Judged ask_others(const PipelineParameters& it) {
+    Judged judged;
+    const SearchTask task{roomy_, it, std::ranges::min(limits_), splits_};
+    for (const std::string& name : flush_policies(task)) try {
+        Planned planned = plan_of_flush_policy(name, task);
+        if (const auto* no = std::get_if<Infeasible>(&planned))
+          smallest_ = std::min(smallest_, no->smallest_budget);
+        else if (compare(name, std::move(std::get<Plan>(planned))))
+          (runs_on_a_loop(name) ? judged.on_a_loop : judged.on_a_wave) = true;
+        else
+          leave_out(name, kUncertain);
+      } catch (const InputError& error) {
+        leave_out(name, error.diagnostics().front().message);
+      }
+    return judged;
+  }
+
+  Bytes peak(const Plan& plan, std::size_t device) const {
+    for (const auto& [claimed, bytes] : plan.claims.peak)
+      if (claimed == memory(device)) return bytes;
+    return Bytes{};
+  }
+
+  void leave_out(const std::string& name, const std::string& why) {
+    const auto same = [&](const LeftOut& it) { return it.policy == name && it.why == why; };
+    if (std::ranges::none_of(left_out_, same)) left_out_.push_back({name, why});
+  }
+
+  /// Takes the plan if it fits and nothing that fits is faster; whether what it needs is certain.
+  bool compare(const std::string& name, Plan plan) {
+    if (!plan.claims.makespan) return false;
+    Bytes needs;
+    bool fits = true;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      needs = std::max(needs, peak(plan, d));
+      fits = fits && peak(plan, d) <= limits_[d];
+    }
+    const auto value = [](const Claims& claims) {
+      return std::pair(claims.makespan, claims.period);
+    };
+    if (!fits) {
+      smallest_ = std::min(smallest_, needs);
+    } else if (!best_ || value(plan.claims) < value(best_->claims)) {
+      plan.claims.chosen = name;
+      best_ = std::move(plan);
+    }
+    return true;
+  }
+
+  Plan plan(const PipelineParameters& it, Schedule schedule) const {
+    return std::get<Plan>(plan_pipeline(
+        roomy_, it,
+        [&](std::uint32_t, std::uint32_t, std::uint32_t) { return std::move(schedule); }));
+  }
+
+  /// Time of the optimizer, by device.
+  std::vector<Time> optimizer_times(const Plan& plan) const {
+    std::vector<Time> sums(devices_.size());
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+      const auto times = durations(problem_.workload, problem_.platform, devices_[d]);
+      for (const Step& step : plan.steps)
+        if (step.kind == StepKind::compute && plan[step.lane].processor == devices_[d] &&
+            problem_.workload[step.op].phase == Phase::optimizer)
+          sums[d] += times[index(step.op)];
+    }
+    return sums;
+  }
+
+  void search(const PipelineParameters& it, const Partition& partition, const Placement& placement,
+              bool others_judged) {
+    const auto m = static_cast<std::uint32_t>(it.microbatches);
+    const Slots slots(problem_, partition, devices_,
+                      placement.rule(static_cast<std::uint32_t>(devices_.size()),
+                                     static_cast<std::uint32_t>(it.virtual_stages)));
+    const SlotCosts costs = slots.costs();
+    const SlotSlack slack = slot_slack(problem_, slots, devices_);
+    TaskNetwork network =
+        task_network(costs, slack, m, std::vector<Time>(devices_.size()), splits_);
+    const TaskOrders leanest = one_at_a_time(network);
+    const std::string name =
+        fmt::format("{} ({}{} a device on a {})", kName, it.virtual_stages,
+                    it.virtual_stages == 1 ? " stage" : " stages", placement.name);
+    Plan lean = plan(it, schedule_of(network, costs, leanest));
+    network = task_network(costs, slack, m, optimizer_times(lean), splits_);
+    const Time bound = makespan_bound(network, counts_of(limits_));
+    if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(network);
+    OrderSearch task{network, costs.placement, {}, orders(network), bound.count()};
+    const bool found =
+        search_within(it, name, costs, task, room_for_kept(lean, kept_by(network, leanest)));
+    const bool lean_judged = compare(name, std::move(lean));
+    if (!found && !lean_judged) leave_out(name, kUncertain);
+    if (found || lean_judged || others_judged) bound_ = std::min(bound_, bound);
+  }
+
+  /// The limits but for what else is there than what is kept, in the plan `lean`.
+  std::vector<Bytes> room_for_kept(const Plan& lean, const std::vector<std::int64_t>& kept) const {
+    std::vector<Bytes> room = limits_;
+    for (std::size_t d = 0; d < devices_.size() && lean.claims.makespan; ++d)
+      if (!room[d].is_unlimited()) room[d] -= peak(lean, d) - Bytes{kept[d]};
+    return room;
+  }
+
+  std::int64_t orders(const TaskNetwork& network) const {
+    if (parameters_.orders) return *parameters_.orders;
+    return static_cast<std::int64_t>(
+        std::min(kMostOrders, kMostPlaced / std::max<std::size_t>(network.tasks(), 1)));
+  }
+
+  static std::vector<std::int64_t> counts_of(const std::vector<Bytes>& limits) {
+    std::vector<std::int64_t> counts;
+    for (const Bytes limit : limits) counts.push_back(limit.count());
+    return counts;
+  }
+
+  /// `limits`, on what is kept, are lowered by what a plan exceeds the limit on the whole by.
+  /// Whether a plan was found whose needs are certain.
+  bool search_within(const PipelineParameters& it, const std::string& name, const SlotCosts& costs,
+                     OrderSearch& task, std::vector<Bytes> limits) {
+    for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+      if (best_ && best_->claims.makespan->count() <= task.bound) return true;
+      task.limits = counts_of(limits);
+      const auto found = search_orders(task, heuristics(task.network, costs, limits));
+      if (!found) return attempt > 0;
+      Plan made = plan(it, schedule_of(task.network, costs, found->orders));
+      bool fits = true;
+      for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const Bytes needs = peak(made, d);
+        if (needs <= limits_[d]) continue;
+        limits[d] -= needs - limits_[d];
+        fits = false;
+      }
+      if (!compare(name, std::move(made))) return attempt > 0;
+      if (fits) return true;
+    }
+    return true;
+  }
+
+  /// Orders of the searches under a limit on what is kept.
+  std::vector<TaskOrders> heuristics(const TaskNetwork& network, const SlotCosts& costs,
+                                     const std::vector<Bytes>& limits) const {
+    std::vector<TaskOrders> all;
+    if (!splits_) return all;
+    const auto add = [&](const std::optional<Schedule>& schedule) {
+      if (!schedule) return;
+      auto& orders = all.emplace_back();
+      for (const auto& order : schedule->orders) {
+        auto& tasks = orders.emplace_back();
+        for (const Task& task : order) tasks.push_back(task_of(network, task));
+      }
+    };
+    if (costs.slots.size() == costs.devices)
+      add(list_schedule(costs, network.microbatches, limits));
+    else if (costs.placement == v_placement(costs.devices))
+      add(v_schedule(costs, network.microbatches, limits));
+    return all;
+  }
+
+  Plan finished(Plan plan) const {
+    const std::string chosen = plan.claims.chosen;
+    plan.policy = kName;
+    plan.claims = claims_of(plan, problem_);
+    plan.claims.chosen = chosen;
+    plan.claims.left_out = left_out_;
+    plan.bounds = {};
+    plan.bounds.makespan =
+        is_two_way(chosen) ? std::min(bound_, two_way_bound_.value_or(bound_)) : bound_;
+    plan.claims.optimal = plan.claims.makespan == plan.bounds.makespan;
+    return plan;
+  }
+
+  const Problem& problem_;
+  const Platform roomy_platform_;
+  const Problem roomy_;
+  const SearchParameters& parameters_;
+  const std::vector<ProcessorId> devices_;
+  std::vector<Bytes> limits_;  ///< by device, on the whole of its memory
+  const bool splits_;
+  std::optional<Plan> best_;
+  Bytes smallest_ = Bytes::unlimited();
+  Time bound_ = Time::unlimited();
+  std::optional<Time> two_way_bound_;
+  std::vector<LeftOut> left_out_;
+};
+
+Planned plan_search(const Problem& problem, const SearchParameters& parameters) {
+  return PipelineSearch(problem, parameters).run();
+}
+
+}  // namespace
+
+PolicyInfo pipeline_search_policy() {
+  PolicyInfo info = make_policy<SearchParameters>(
+      {.name = kName,
+       .summary = "The schedule of least makespan under a limit on every device's memory that any "
+                  "pipeline with a flush, or a search of its own, finds.",
+       .paper =
+           "none: the best of 1f1b, gpipe, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, v-half, v-min, "
+           "1f1b-v, interleaved-1f1b, interleaved-zb, looped-bfs, hanayo, dualpipe-v, bpipe, "
+           "dualpipe and chimera, the first of that order where they tie, and of a search of its "
+           "own: over warm-ups of many depths and the building blocks of Qi et al. 2024, "
+           "\"Pipeline Parallelism with Controllable Memory\", NeurIPS, arXiv:2405.15362, with "
+           "times as they are; tasks move into gaps within the limit, forwards and backwards in "
+           "time; a tabu search (Nowicki and Smutnicki 1996) on the chain that makes the makespan",
+       .assumes =
+           "a chain whose stages give both halves of their backward, or a network; with "
+           "`backward: whole` any chain. Schedules without a flush (pipedream, pipedream-2bw, "
+           "1f1b-star, periodic) are not asked. What copies cost must be certain without running "
+           "the plan: schedules whose copies contend are left out and named",
+       .guarantees =
+           "never slower than any of these for the same limit, the least largest span among those "
+           "of equal makespan; claims are execution's. The bound holds for all orders of these "
+           "stages with one copy of the parameters on the placements that are tried and not left "
+           "out (a loop and, for even numbers of stages a device, a V or wave), and where a "
+           "schedule with two copies is taken, for those, too; claims.optimal says that it is met. "
+           "What is infeasible names the smallest limit of any of them, one microbatch after the "
+           "other included. claims.chosen names whose schedule it is",
+       .complexity = "the sum of theirs, and O(orders x tasks) for each placement"},
+      search_record(), plan_search);
+  // How the workload is built is one of the parameters.
+  info.bind = [bind = info.bind](const Node& node,
+                                 Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
+    auto bound = bind(node, diagnostics);
+    if (!bound) return std::nullopt;
+    const Node* backward = node.is_mapping() ? node.find("backward") : nullptr;
+    bound->splits_backward = backward == nullptr || backward->scalar() == "halves";
+    return bound;
+  };
+  return info;
+}
+
+}  // namespace plimsoll

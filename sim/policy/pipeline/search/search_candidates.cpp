@@ -1,0 +1,101 @@
+#include "policy/pipeline/search/search_candidates.hpp"
+
+#include "policy/registry.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+enum class Chunks : std::uint8_t { one, two, any, even };
+
+struct FlushPolicy {
+  const char* name;
+  Chunks chunks;
+  bool splits = false;
+  bool takes_limit = false;
+};
+
+constexpr FlushPolicy kPolicies[] = {
+    {"pipeline/1f1b", Chunks::one},
+    {"pipeline/gpipe", Chunks::one},
+    {"pipeline/zb-h1", Chunks::one, true},
+    {"pipeline/zb-h2", Chunks::one, true},
+    {"pipeline/zb-1p", Chunks::one, true, true},
+    {"pipeline/zb-2p", Chunks::one, true, true},
+    {"pipeline/zb-v", Chunks::two, true, true},
+    {"pipeline/v-half", Chunks::two, true},
+    {"pipeline/v-min", Chunks::two, true},
+    {"pipeline/1f1b-v", Chunks::two},
+    {"pipeline/interleaved-1f1b", Chunks::any},
+    {"pipeline/interleaved-zb", Chunks::any, true},
+    {"pipeline/looped-bfs", Chunks::any},
+    {"pipeline/hanayo", Chunks::even},
+    {"pipeline/dualpipe-v", Chunks::two, true},
+    {"pipeline/bpipe", Chunks::one},
+    {"pipeline/dualpipe", Chunks::one, true},
+    {"pipeline/chimera", Chunks::one},
+};
+
+bool takes(Chunks chunks, std::int64_t count) {
+  switch (chunks) {
+    case Chunks::one:
+      return count == 1;
+    case Chunks::two:
+      return count == 2;
+    case Chunks::even:
+      return count % 2 == 0;
+    case Chunks::any:
+      return true;
+  }
+  return false;
+}
+
+std::string partition_text(const PartitionChoice& choice) {
+  if (const auto* name = std::get_if<std::string>(&choice)) return *name;
+  return fmt::format("[{}]", fmt::join(std::get<std::vector<std::int64_t>>(choice), ", "));
+}
+
+Node mapping_for(const FlushPolicy& policy, const SearchTask& task) {
+  const PipelineParameters& asked = task.parameters;
+  std::string text = fmt::format("{{name: {}, microbatches: {}, virtual_stages: {}", policy.name,
+                                 asked.microbatches, asked.virtual_stages);
+  if (asked.devices) {
+    std::vector<std::string> names;
+    for (const Located<std::string>& device : *asked.devices) names.push_back(device.value);
+    text += fmt::format(", devices: [\"{}\"]", fmt::join(names, "\", \""));
+  }
+  if (asked.partition) text += ", partition: " + partition_text(asked.partition->value);
+  if (policy.takes_limit && !task.limit.is_unlimited())
+    text += fmt::format(", memory_limit: {} B", task.limit.count());
+  return parse_value(text + "}", asked.where.origin);
+}
+
+}  // namespace
+
+std::vector<std::string> flush_policies(const SearchTask& task) {
+  std::vector<std::string> names;
+  for (const FlushPolicy& it : kPolicies)
+    if (takes(it.chunks, task.parameters.virtual_stages) && (task.splits || !it.splits))
+      names.emplace_back(it.name);
+  return names;
+}
+
+bool runs_on_a_loop(const std::string& name) {
+  const Chunks chunks = std::ranges::find(kPolicies, name, &FlushPolicy::name)->chunks;
+  return chunks == Chunks::one || chunks == Chunks::any;
+}
+
+Planned plan_of_flush_policy(const std::string& name, const SearchTask& task) {
+  const FlushPolicy& policy = *std::ranges::find(kPolicies, name, &FlushPolicy::name);
+  Diagnostics diagnostics;
+  const auto bound = find_policy(name)->bind(mapping_for(policy, task), diagnostics);
+  diagnostics.throw_if_errors();
+  return bound->plan(task.problem);
+}
+
+}  // namespace plimsoll

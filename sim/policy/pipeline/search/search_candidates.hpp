@@ -1,0 +1,31 @@
+/// The schedules of others that pipeline/search begins with.
+#pragma once
+
+#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// What the search is asked for, with the number of chunks that is tried.
+struct SearchTask {
+  const Problem& problem;
+  const PipelineParameters& parameters;  ///< with that number as virtual_stages
+  Bytes limit;                           ///< the least of the devices'; unlimited where none is
+  bool splits = false;                   ///< whether backwards are in halves
+};
+
+/// Names of the policies with a flush that take so many chunks a device, in the order in which the
+/// first wins where they tie.
+[[nodiscard]] std::vector<std::string> flush_policies(const SearchTask& task);
+
+/// Whether chunk j of device i is slot j p + i; otherwise slots go there and back.
+[[nodiscard]] bool runs_on_a_loop(const std::string& name);
+
+/// What one of them plans, under the limit if it takes one. Throws InputError where it does not
+/// apply.
+[[nodiscard]] Planned plan_of_flush_policy(const std::string& name, const SearchTask& task);
+
+}  // namespace plimsoll
