@@ -52,6 +52,7 @@ struct Case {
   std::int64_t p, m, v;
   Times times;
   bool split = false;
+  std::int64_t latency = 0;
 };
 
 Played played(const Case& it) {
@@ -59,7 +60,7 @@ Played played(const Case& it) {
   options.split_backward = it.split;
   const std::int64_t chunks = it.p * it.v;
   const Workload workload = test::workload_of(equal_chunks(chunks, it.times, it.split), options);
-  const Platform platform = test::platform_of(ring_of(it.p));
+  const Platform platform = test::platform_of(ring_of(it.p, fmt::format("{} s", it.latency)));
   Played run = test::play_policy(fmt::format("{{name: pipeline/{}, microbatches: {}, "
                                              "virtual_stages: {}}}",
                                              it.name, it.m, it.v),
@@ -92,6 +93,58 @@ TEST_CASE("interleaved-1f1b: idle (p-1)(F+B) of a chunk, min(mv, 2(p-1-i)+(v-1)p
     REQUIRE(run.execution.makespan == seconds((it.m * it.v + p - 1) * both));
     for (std::int64_t i = 0; i < p; ++i)
       REQUIRE(peak(run, i) == std::min(it.m * v, 2 * (p - 1 - i) + (v - 1) * p + 1));
+  }
+}
+
+TEST_CASE("interleaved-1f1b: every message of latency c <= F is paid twice in a round trip") {
+  // (mv+p-1)(F+B) + 2c(pv-1) in chunk times, where p divides m: the deeper warm-up hides the rest.
+  // From three devices on, messages of one link and direction follow each other by a chunk's time,
+  // which is not less than c.
+  Dice dice(20261122);
+  for (int round = 0; round < 400; ++round) {
+    const std::int64_t p = dice(3, 6), v = dice(2, 4);
+    Case it{"interleaved-1f1b", p, p * dice(1, 4), v, {dice(1, 9), dice(1, 9), dice(1, 9)}};
+    it.latency = dice(0, std::min(it.times.forward, it.times.backward()));
+    CAPTURE(it.p, it.m, it.v, it.times.forward, it.times.backward(), it.latency);
+    const std::int64_t both = it.times.forward + it.times.backward();
+    REQUIRE(played(it).execution.makespan ==
+            seconds((it.m * v + p - 1) * both + 2 * it.latency * (p * v - 1)));
+  }
+}
+
+TEST_CASE("no order of one copy is shorter than its work, its way in, and a round trip") {
+  struct Rule {
+    const char* name;
+    std::int64_t chunks;
+    bool split;
+  };
+  constexpr Rule kRules[] = {
+      {"gpipe", 1, false},      {"1f1b", 1, false},          {"interleaved-1f1b", 2, false},
+      {"looped-bfs", 2, false}, {"hanayo", 2, false},        {"1f1b-v", 2, false},
+      {"zb-h1", 1, true},       {"zb-h2", 1, true},          {"zb-1p", 1, true},
+      {"zb-2p", 1, true},       {"zb-v", 2, true},           {"v-half", 2, true},
+      {"v-min", 2, true},       {"interleaved-zb", 2, true}, {"gis", 2, true},
+      {"gis-h", 2, true}};
+  Dice dice(20261123);
+  for (int round = 0; round < 1600; ++round) {
+    const Rule& rule = kRules[static_cast<std::size_t>(round) % std::size(kRules)];
+    const std::int64_t p = dice(2, 5), f = dice(1, 9), b = dice(1, 9), w = dice(1, 9);
+    Case it{rule.name, p, p * dice(1, 3), rule.chunks, {f, b, w}, rule.split};
+    if (p > 2) it.latency = dice(0, std::min({f, b, w}));
+    CAPTURE(it.name, p, it.m, it.v, f, b, w, it.latency);
+    const Played run = played(it);
+    const auto lasts = [&](std::int64_t least) {
+      REQUIRE(run.execution.makespan >= seconds(least));
+    };
+    // Each device has m chunks of every kind to run; the last one begins after p - 1 forwards.
+    const std::int64_t work = it.m * it.v * (f + b + w);
+    REQUIRE(run.execution.period >= seconds(work));
+    lasts(work);
+    if (rule.chunks == 1) lasts((p - 1) * f + work + (p - 1) * it.latency);
+    if (rule.chunks == 1 && !rule.split) lasts((it.m + p - 1) * (f + b + w));
+    // The first microbatch goes through all chunks and back.
+    lasts(p * it.v * (f + b + (rule.split ? 0 : w)) +
+          (rule.chunks == 1 ? 2 * (p - 1) * it.latency : 0));
   }
 }
 
