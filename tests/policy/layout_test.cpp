@@ -1,6 +1,9 @@
 // Megatron-LM's layout strings as cuts of a pipeline.
 #include "policy/pipeline/partition/layout.hpp"
 
+#include "policy/pipeline/partition/layout_writer.hpp"
+#include "policy/pipeline/schedule/plan_tasks.hpp"
+#include "property/random_chains.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"
@@ -38,6 +41,14 @@ std::vector<std::int64_t> forwards(const std::string& policy, const Workload& wo
     if (step.kind == StepKind::compute && workload[step.op].phase == Phase::forward)
       ++counts[static_cast<std::size_t>(plan[step.lane].processor)];
   return counts;
+}
+
+/// The layout of the plan that `policy` makes.
+std::string written(const std::string& policy, const Workload& workload, const Platform& platform) {
+  const Location where{"--layout", 0, 0};
+  const ChainView chain = chain_view(workload);
+  const Plan plan = test::planned(policy, workload, platform);
+  return layout_text(workload, chain, cuts_of(plan, workload, chain, where), where);
 }
 
 std::string refusal(const std::string& layout, const std::string& more = "") {
@@ -108,6 +119,51 @@ TEST_CASE("a layout that does not suit the pipeline says so") {
   CHECK_THAT(refusal("||"), Catch::Contains("names no layer"));
   CHECK_THAT(refusal("Et|tt|tL", ", partition: balanced"),
              Catch::Contains("`layout` and `partition` both say where to cut"));
+}
+
+TEST_CASE("cuts are written as the layout that makes them") {
+  test::Dice dice(20261124);
+  for (int round = 0; round < 60; ++round) {
+    const std::int64_t devices = dice(2, 5), chunks = dice(1, 2), slots = devices * chunks;
+    std::string layout;
+    std::int64_t stages = 0;
+    for (std::int64_t slot = 0; slot < slots; ++slot) {
+      const std::int64_t layers = dice(1, 5);
+      layout += (slot > 0 ? "|" : "") + std::string(static_cast<std::size_t>(layers), 't');
+      stages += layers;
+    }
+    CAPTURE(devices, chunks, layout);
+    const std::string text = written(
+        fmt::format("{{name: pipeline/interleaved-1f1b, microbatches: {}, virtual_stages: "
+                    "{}, layout: \"{}\"}}",
+                    devices, chunks, layout),
+        test::workload_of(chain_of(stages)),
+        test::platform_of(
+            test::row_yaml(devices, "0 s") +
+            (devices > 2 ? fmt::format("  back: {{between: [hbm0, hbm{}]}}\n", devices - 1) : "")));
+    REQUIRE(parsed(text) == parsed(layout));
+  }
+}
+
+TEST_CASE("what repeats in a layout is written once") {
+  const Workload network = build(test::library_network("gpt2-small"), WorkloadOptions{.batch = 1});
+  const Platform platform = test::library_platform("dgx-1-v100");
+  const auto of = [&](const std::string& layout, const std::string& devices) {
+    return written("{name: pipeline/1f1b, devices: [" + devices + "], layout: \"" + layout + "\"}",
+                   network, platform);
+  };
+  CHECK(of("Ettt|ttt|ttt|tttL", "gpu0, gpu1, gpu2, gpu3") == "Et*3|t*3|t*3|t*3L");
+  CHECK(of("Et|(tt|)*5tL", "gpu0, gpu1, gpu2, gpu3, gpu4, gpu5, gpu6") == "Et|(tt|)*5tL");
+  CHECK(of("Et*12|L", "gpu0, gpu1") == "Et*12|L");
+}
+
+TEST_CASE("cuts inside a layer are no layout") {
+  // Four chain stages come before the second layer of gpt2-small, the first inside of a layer at 2.
+  const Workload network = build(test::library_network("gpt2-small"), WorkloadOptions{.batch = 1});
+  CHECK_THROWS_WITH(
+      written("{name: pipeline/1f1b, devices: [gpu0, gpu1], partition: [2]}", network,
+              test::library_platform("dgx-1-v100")),
+      Catch::Contains("--layout: error: stage 1 of the pipeline begins inside a layer"));
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 #include "output.hpp"
 #include "plan/plan_file.hpp"
 #include "policy/pipeline/orders/schedule_csv_writer.hpp"
+#include "policy/pipeline/partition/layout_writer.hpp"
 #include "policy/pipeline/schedule/plan_tasks.hpp"
 #include "report/html_page.hpp"
 #include "report/html_report.hpp"
@@ -37,7 +38,7 @@ constexpr const char* kExamples =
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
-  std::string json, html, trace, plan_out, plan, schedule_csv, communication_csv;
+  std::string json, html, trace, plan_out, plan, schedule_csv, communication_csv, layout;
   bool verbose = false, no_color = false;
 };
 
@@ -71,7 +72,8 @@ Overrides overrides_of(const RunArguments& arguments) {
 std::vector<NamedFile> of_one_policy(const RunArguments& arguments) {
   return {{"--plan-out", arguments.plan_out, NamedFile::Kind::other},
           {"--schedule-csv", arguments.schedule_csv, NamedFile::Kind::other},
-          {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other}};
+          {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other},
+          {"--layout", arguments.layout, NamedFile::Kind::other}};
 }
 
 void check_arguments(const RunArguments& arguments) {
@@ -91,7 +93,8 @@ void check_arguments(const RunArguments& arguments) {
                {"--trace", arguments.trace, NamedFile::Kind::other},
                {"--plan-out", arguments.plan_out, NamedFile::Kind::other},
                {"--schedule-csv", arguments.schedule_csv, NamedFile::Kind::other},
-               {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other}},
+               {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other},
+               {"--layout", arguments.layout, NamedFile::Kind::other}},
               read);
 }
 
@@ -160,20 +163,27 @@ void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
     write_plan(result.plan, result.step, outcome.scenario.platform, arguments.plan_out);
 }
 
-/// In the forms of PyTorch that are asked for.
+/// In the forms of PyTorch and Megatron-LM that are asked for.
 void write_schedule_of(const RunArguments& arguments, const RunResult& result) {
-  const auto write = [&](const char* option, const std::string& file, auto text_of_schedule) {
+  const auto write = [&](const char* option, const std::string& file, auto text_of_plan) {
     if (file.empty()) return;
     if (result.infeasible) {
       fmt::print(stderr, "{}: not written: policy `{}` found no plan\n", file, result.policy);
       return;
     }
-    const Location where{option, 0, 0};
-    write_text(
-        file, text_of_schedule(tasks_of(result.plan, result.step, chain_view(result.step), where)));
+    write_text(file, text_of_plan(chain_view(result.step), Location{option, 0, 0}));
   };
-  write("--schedule-csv", arguments.schedule_csv, compute_csv);
-  write("--communication-csv", arguments.communication_csv, communication_csv);
+  const auto schedule = [&](const ChainView& chain, const Location& where) {
+    return tasks_of(result.plan, result.step, chain, where);
+  };
+  write("--schedule-csv", arguments.schedule_csv,
+        [&](const auto&... read) { return compute_csv(schedule(read...)); });
+  write("--communication-csv", arguments.communication_csv,
+        [&](const auto&... read) { return communication_csv(schedule(read...)); });
+  write("--layout", arguments.layout, [&](const ChainView& chain, const Location& where) {
+    return layout_text(result.step, chain, cuts_of(result.plan, result.step, chain, where), where) +
+           '\n';
+  });
 }
 
 void write_trace_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes) {
@@ -255,6 +265,11 @@ Command run_command(CLI::App& program) {
   command
       ->add_option("--communication-csv", arguments->communication_csv,
                    "the same with the sends and receives")
+      ->type_name("FILE")
+      ->check(expect_file_name);
+  command
+      ->add_option("--layout", arguments->layout,
+                   "write the cuts of the only policy, a pipeline, as Megatron-LM's layout string")
       ->type_name("FILE")
       ->check(expect_file_name);
   command->add_option("--plan", arguments->plan, "play this plan instead of a policy's")

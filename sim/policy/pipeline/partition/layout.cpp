@@ -81,33 +81,10 @@ class LayoutReader {
   std::size_t at_ = 0;
 };
 
-/// What the symbols of a layout name: E, the layers, L; by symbol, where its chain stages begin,
-/// and where the last one's end.
-struct Units {
-  std::size_t before = 0;           ///< chain stages of E
-  std::vector<std::size_t> layers;  ///< where each begins
-  std::size_t after = 0;            ///< where L begins
-};
-
 std::string_view block_of(const Workload& workload, const ChainStage& stage) {
   const std::string_view name = workload.operators[stage.forward_begin].name;
   const std::size_t slash = name.find('/');
   return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
-}
-
-/// Blocks of a network: runs of stages whose operators have one prefix.
-Units blocks_of(const Problem& problem) {
-  const auto& stages = problem.chain.stages;
-  Units units;
-  std::string_view last;
-  for (std::size_t s = 0; s < stages.size(); ++s) {
-    const std::string_view block = block_of(problem.workload, stages[s]);
-    if (!block.empty() && block != last) units.layers.push_back(s);
-    if (!block.empty()) units.after = s + 1;
-    last = block;
-  }
-  units.before = units.layers.empty() ? 0 : units.layers.front();
-  return units;
 }
 
 /// Where chain stages of the symbols begin, E and layers, and L after them.
@@ -125,7 +102,7 @@ std::vector<std::size_t> begins_of(const Problem& problem, const std::string& sy
     for (std::size_t s = 0; s < symbols.size(); ++s) begins.push_back(s);
     return begins;
   }
-  const Units units = blocks_of(problem);
+  const LayoutUnits units = layout_units(problem.workload, problem.chain);
   if (layers != units.layers.size())
     refuse_parameter(where, fmt::format("the layout has {} layers (t and m); `{}` has {} blocks",
                                         layers, problem.workload.name, units.layers.size()));
@@ -160,6 +137,19 @@ std::vector<std::string> parse_layout(const Located<std::string>& layout) {
       stages.back() += symbol;
   }
   return stages;
+}
+
+LayoutUnits layout_units(const Workload& workload, const ChainView& chain) {
+  LayoutUnits units;
+  std::string_view last;
+  for (std::size_t s = 0; s < chain.stages.size(); ++s) {
+    const std::string_view block = block_of(workload, chain.stages[s]);
+    if (!block.empty() && block != last) units.layers.push_back(s);
+    if (!block.empty()) units.after = s + 1;
+    last = block;
+  }
+  units.before = units.layers.empty() ? 0 : units.layers.front();
+  return units;
 }
 
 Partition layout_partition(const Problem& problem, const Located<std::string>& layout,

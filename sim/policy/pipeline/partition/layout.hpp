@@ -24,6 +24,16 @@ namespace plimsoll {
 /// The symbols of every stage. Throws InputError, with the place in the text.
 [[nodiscard]] std::vector<std::string> parse_layout(const Located<std::string>& layout);
 
+/// Where the chain stages of a network's symbols begin.
+struct LayoutUnits {
+  std::size_t before = 0;           ///< chain stages of E
+  std::vector<std::size_t> layers;  ///< where each block begins
+  std::size_t after = 0;            ///< where L begins
+};
+
+/// Blocks are runs of stages whose operators have one prefix. O(stages).
+[[nodiscard]] LayoutUnits layout_units(const Workload& workload, const ChainView& chain);
+
 /// The cuts of `layout`. Throws InputError where its stages are not `slots`, or its layers not
 /// those of the workload. O(stages of the chain + length).
 [[nodiscard]] Partition layout_partition(const Problem& problem, const Located<std::string>& layout,

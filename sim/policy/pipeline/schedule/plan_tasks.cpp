@@ -42,6 +42,15 @@ class PlanReader {
     place_stages();
   }
 
+  std::vector<std::size_t> cuts() {
+    find_cuts();
+    even_out();
+    std::vector<std::size_t> cuts;
+    for (std::size_t s = 0; s < cut_.size(); ++s)
+      if (cut_[s]) cuts.push_back(s);
+    return cuts;
+  }
+
   Schedule run() {
     find_cuts();
     even_out();
@@ -250,6 +259,11 @@ class PlanReader {
 Schedule tasks_of(const Plan& plan, const Workload& workload, const ChainView& chain,
                   const Location& where) {
   return PlanReader(plan, workload, chain, where).run();
+}
+
+std::vector<std::size_t> cuts_of(const Plan& plan, const Workload& workload, const ChainView& chain,
+                                 const Location& where) {
+  return PlanReader(plan, workload, chain, where).cuts();
 }
 
 }  // namespace plimsoll

@@ -18,4 +18,8 @@ namespace plimsoll {
 [[nodiscard]] Schedule tasks_of(const Plan& plan, const Workload& workload, const ChainView& chain,
                                 const Location& where);
 
+/// How many chain stages come before each of these slots, 0 first. Throws likewise.
+[[nodiscard]] std::vector<std::size_t> cuts_of(const Plan& plan, const Workload& workload,
+                                               const ChainView& chain, const Location& where);
+
 }  // namespace plimsoll
