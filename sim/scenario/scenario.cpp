@@ -45,6 +45,7 @@ struct WorkloadReference {
   std::optional<Located<std::string>> trained_from;
   std::optional<Located<bool>> master_weights;
   std::optional<std::int64_t> accumulate;
+  std::optional<Time> step_overhead;
   std::optional<Loss> loss;
   NamedIntegers with;
 };
@@ -90,6 +91,8 @@ Format<WorkloadReference> reference_format() {
                 "fp32 copies of parameters in fp16 or bf16; default false")
       .optional("accumulate", &WorkloadReference::accumulate, integer(1, kMaxAccumulated),
                 "microbatches before the optimizer, which keep gradients between them")
+      .optional("step_overhead", &WorkloadReference::step_overhead, quantity<Time>(),
+                kStepOverheadText)
       .optional("loss", &WorkloadReference::loss, loss_format(), "default cross-entropy")
       .optional("with", &WorkloadReference::with, with_format(),
                 "numbers that the network file lets one choose")
@@ -459,7 +462,8 @@ class ScenarioReader {
                                   .loss = fields->loss,
                                   .with = fields->with,
                                   .trained = fields->trained,
-                                  .trained_from = fields->trained_from};
+                                  .trained_from = fields->trained_from,
+                                  .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
     if (fields->model && is_onnx_path(fields->model->value))
       refuse_model(*fields->model, "an ONNX file", "onnx");

@@ -56,6 +56,8 @@ Format<StageSpec> stage_format() {
                 "while the forward runs; default 0 B")
       .optional("backward_workspace", &StageSpec::backward_workspace, quantity<Bytes>(),
                 "while the backward runs; default 0 B")
+      .optional("optimizer_step", &StageSpec::optimizer_step, quantity<Time>(),
+                "time of the optimizer on the stage's parameters, once a step; default none")
       .optional("energy", &StageSpec::energy, energy_format(), "of forward and backward");
   add_checks(stage);
   return stage.format();
@@ -74,6 +76,7 @@ class ChainBuilder {
     add_values();
     for (std::size_t i = 0; i < chain_.stages.size(); ++i) add_forward(i);
     for (std::size_t i = chain_.stages.size(); i-- > 0;) add_backward(i);
+    for (std::size_t i = 0; i < chain_.stages.size(); ++i) add_optimizer_step(i);
     return builder_.freeze();
   }
 
@@ -99,7 +102,8 @@ class ChainBuilder {
       delta_.push_back(
           builder_.add(Tensor{stage.name + ".gradient", stage.gradient.value_or(stage.output),
                               TensorClass::gradient, Lifetime::step, kNoTensor}));
-      tensors.given = add_parameters(builder_, stage.name, stage.parameters, optimizer_);
+      tensors.given = add_parameters(builder_, stage.name, stage.parameters, optimizer_,
+                                     stage.optimizer_step.has_value());
       stages_.push_back(std::move(tensors));
     }
   }
@@ -172,6 +176,22 @@ class ChainBuilder {
     builder_.add(std::move(spec));
   }
 
+  /// It waits for the stage's last gradient, which is of 0 B where no parameters are given.
+  void add_optimizer_step(std::size_t i) {
+    const StageSpec& stage = chain_.stages[i];
+    if (!stage.optimizer_step) return;
+    const GivenParameters& given = stages_[i].given;
+    OperatorSpec spec;
+    spec.name = stage.name + ".update";
+    spec.phase = Phase::optimizer;
+    spec.operator_class = OperatorClass::optimizer;
+    spec.given_time = stage.optimizer_step;
+    spec.reads = {given.gradient};
+    spec.reads.insert(spec.reads.end(), given.resident.begin(), given.resident.end());
+    spec.updates = given.resident;
+    builder_.add(std::move(spec));
+  }
+
   const ChainSpec& chain_;
   bool split_;
   WorkloadBuilder builder_;
@@ -203,6 +223,7 @@ Format<ChainSpec> chain_format() {
       .required("chain", &ChainSpec::stages, stages, "the stages, in the order of execution")
       .optional("batch", &ChainSpec::batch, batch_format(), "samples of the whole mini-batch")
       .optional("optimizer", &ChainSpec::optimizer, optimizer_format(), "default none")
+      .optional("step_overhead", &ChainSpec::step_overhead, quantity<Time>(), kStepOverheadText)
       .format();
 }
 

@@ -6,7 +6,8 @@
 ///        stage has parameters, their gradient
 ///
 /// a_0 is an input of the step, delta_0 stays; parameters and optimizer state are resident. The
-/// loss after the last stage takes no time and no memory, neither does the optimizer.
+/// loss after the last stage takes no time and no memory, neither does the optimizer of a stage
+/// that gives no `optimizer_step`.
 ///
 /// With `split_backward` B_i is `backward_input`, and `backward_weight` follows. saved_i is then
 /// made of two tensors: `held`, which the second half reads, and the rest, which only the first
@@ -35,6 +36,7 @@ struct StageSpec {
   std::optional<Bytes> held_for_weight_gradient;  ///< default: all of saved
   std::optional<Bytes> gradient;                  ///< of delta_i; default: the size of the output
   Bytes parameters, forward_workspace, backward_workspace;
+  std::optional<Time> optimizer_step;
   StageEnergy energy;
 };
 
@@ -45,6 +47,7 @@ struct ChainSpec {
   std::vector<StageSpec> stages;
   std::optional<std::int64_t> batch;
   std::optional<Optimizer> optimizer;
+  std::optional<Time> step_overhead;
 };
 
 /// How a chain is written. Reading checks all that can be checked without options: stage names are

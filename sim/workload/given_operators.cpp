@@ -48,9 +48,9 @@ void check_names(const Node& list, const std::string& what, Diagnostics& diagnos
 }
 
 GivenParameters add_parameters(WorkloadBuilder& builder, const std::string& owner, Bytes bytes,
-                               Optimizer optimizer) {
+                               Optimizer optimizer, bool updated) {
   GivenParameters given;
-  if (bytes == Bytes{}) return given;
+  if (bytes == Bytes{} && !updated) return given;
   given.parameters = builder.add(
       Tensor{owner + ".parameters", bytes, TensorClass::parameter, Lifetime::resident, kNoTensor});
   given.gradient = builder.add(Tensor{owner + ".parameters.gradient", bytes, TensorClass::gradient,

@@ -28,15 +28,17 @@ inline constexpr std::size_t kMaxStages = 1'000'000;
 /// What the parameters of an operator bring along; empty where it has none.
 struct GivenParameters {
   /// Parameters and optimizer state. The forward reads both, so that they are placed where it runs:
-  /// an abstract workload has no optimizer operators that would.
+  /// not every abstract workload has optimizer operators that would.
   std::vector<TensorId> resident;
   TensorId parameters = kNoTensor;
   TensorId gradient = kNoTensor;
 };
 
-/// Adds the parameters of `owner`, their gradient buffer and the optimizer's state.
+/// Adds the parameters of `owner`, their gradient buffer and the optimizer's state; parameters of
+/// 0 B only where they are `updated`.
 [[nodiscard]] GivenParameters add_parameters(WorkloadBuilder& builder, const std::string& owner,
-                                             Bytes bytes, Optimizer optimizer);
+                                             Bytes bytes, Optimizer optimizer,
+                                             bool updated = false);
 
 void set_batch(Workload& workload, std::optional<std::int64_t> in_file,
                const WorkloadOptions& options);

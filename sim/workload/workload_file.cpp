@@ -68,6 +68,19 @@ void check_options(const WorkloadSource& source, const WorkloadOptions& options)
     refuse(options.with.front().first.where, "a " + form + " takes no `with`: it has no numbers");
 }
 
+/// The host, as an operator that reads nothing: it comes after all others of its processor.
+void add_step_overhead(Workload& workload, const WorkloadSource& source,
+                       const WorkloadOptions& options) {
+  std::optional<Time> time = options.step_overhead;
+  if (const auto* chain = std::get_if<ChainSpec>(&source); chain != nullptr && !time)
+    time = chain->step_overhead;
+  if (time.value_or(Time{}) == Time{}) return;
+  Operator& host = workload.operators.emplace_back();
+  host.name = "step overhead";
+  host.phase = Phase::optimizer;
+  host.given_time = time;
+}
+
 }  // namespace
 
 WorkloadSource read_workload(const Node& node) {
@@ -102,7 +115,9 @@ std::int64_t default_batch(const WorkloadSource& source) {
 Workload build(const WorkloadSource& source, const WorkloadOptions& options) {
   check_options(source, options);
   try {
-    return std::visit([&](const auto& spec) { return build(spec, options); }, source);
+    Workload workload = std::visit([&](const auto& spec) { return build(spec, options); }, source);
+    add_step_overhead(workload, source, options);
+    return workload;
   } catch (const QuantityOverflow&) {
     refuse(place_of(source),
            "the sizes of workload `" + name_of(source) + "` add up to more than can be counted");

@@ -60,9 +60,14 @@ struct WorkloadOptions {
   /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).
   bool master_weights = false;
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
+  /// What the host takes once a step, on every processor that works; chains may say it themselves.
+  std::optional<Time> step_overhead;
 };
 
 inline constexpr std::int64_t kMaxBatch = 1'000'000'000;
+inline constexpr const char* kStepOverheadText =
+    "what the host takes once a step, after the optimizer, on every processor that works; default "
+    "0 s";
 
 [[nodiscard]] Format<std::int64_t> batch_format();
 [[nodiscard]] Format<Optimizer> optimizer_format();

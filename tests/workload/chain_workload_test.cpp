@@ -103,6 +103,34 @@ TEST_CASE("optimizer state comes with an optimizer only, the batch from file or 
   CHECK(chain.microbatch == 4);
 }
 
+TEST_CASE("an optimizer's step reads the gradient and changes parameters and state") {
+  const Workload chain = build_text(
+      "workload: w\noptimizer: adam\nstep_overhead: 7 s\nchain:\n"
+      "  - {name: a, forward: 1 s, backward: 1 s, saved: 1 B, parameters: 6 B, "
+      "optimizer_step: 2 s}\n"
+      "  - {name: b, forward: 1 s, backward: 1 s, saved: 1 B, optimizer_step: 3 s}\n"
+      "  - {name: c, forward: 1 s, backward: 1 s, saved: 1 B, parameters: 6 B}\n");
+  REQUIRE(chain.operators.size() == chain.optimizer_begin + 3);
+  const Operator& a = chain.operators[chain.optimizer_begin];
+  CHECK(a.name == "a.update");
+  CHECK(a.phase == Phase::optimizer);
+  CHECK(a.given_time == Time{2'000'000'000'000});
+  CHECK(names(chain, a.reads) == "a.parameters.gradient a.parameters a.optimizer_state");
+  CHECK(names(chain, a.updates) == "a.parameters a.optimizer_state");
+  // Parameters of no bytes, so that it waits for the stage's last backward.
+  const Operator& b = chain.operators[chain.optimizer_begin + 1];
+  CHECK(names(chain, b.reads).starts_with("b.parameters.gradient"));
+  CHECK(chain.parameter_bytes == Bytes{12});
+  // The host comes last, and reads nothing.
+  const Operator& host = chain.operators.back();
+  CHECK(host.phase == Phase::optimizer);
+  CHECK(host.given_time == Time{7'000'000'000'000});
+  CHECK(names(chain, host.reads).empty());
+  // A scenario's word counts before the file's.
+  CHECK(build_text(kTwoStages, {.step_overhead = Time{5}}).operators.back().given_time == Time{5});
+  CHECK(build_text(kTwoStages, {.step_overhead = Time{}}).operators.size() == 4);
+}
+
 TEST_CASE("stages that contradict themselves are refused with their place") {
   CHECK_THAT(stage_error("{name: s, forward: 1 s, backward: 1 s, output: 2 B, saved: 1 B}"),
              Contains("test.yaml:3:5") && Contains("saved (1 B) is less than output (2 B)"));

@@ -1,5 +1,7 @@
 #include "policy/offload/storage.hpp"
 
+#include "policy/memory_named.hpp"
+
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -42,22 +44,15 @@ MemoryId fastest_storage(const Problem& problem, MemoryId home, const Location& 
 }
 
 MemoryId named_storage(const Problem& problem, MemoryId home, const Located<std::string>& to) {
-  const auto found = problem.platform.find_memory(to.value);
-  if (!found) {
-    std::vector<std::string> names;
-    for (const Memory& memory : problem.platform.memories) names.push_back(memory.name);
-    refuse_parameter(
-        to.where, fmt::format("platform `{}` has no memory `{}`", problem.platform.name, to.value),
-        did_you_mean(to.value, names));
-  }
-  if (*found == home)
+  const MemoryId found = memory_named(problem, to);
+  if (found == home)
     refuse_parameter(
         to.where,
         fmt::format("`{}` is the memory that is to be relieved; expected another", to.value));
-  if (!round_trip(problem, home, *found))
+  if (!round_trip(problem, home, found))
     refuse_parameter(to.where, fmt::format("no link leads from `{}` to `{}` and back",
                                            problem.platform[home].name, to.value));
-  return *found;
+  return found;
 }
 
 }  // namespace

@@ -80,6 +80,15 @@ void deal_out(PipelineParameters& parameters, const Node&, Diagnostics& diagnost
   parameters.microbatches /= each;
 }
 
+void check_belonging(const Node& node, std::initializer_list<const char*> keys, const char* with,
+                     Diagnostics& diagnostics) {
+  if (node.find(with) != nullptr) return;
+  for (const char* key : keys)
+    if (const Node* given = node.find(key))
+      diagnostics.error(given->where(),
+                        fmt::format("`{}` belongs to `{}`, which is not given", key, with));
+}
+
 void require_one_virtual_stage(const PipelineParameters& parameters) {
   if (parameters.virtual_stages != 1)
     refuse_parameter(parameters.where,

@@ -31,6 +31,9 @@ struct PipelineParameters : CommonParameters {
   std::optional<Located<std::int64_t>> data_parallel;
   std::optional<Located<ReplicaChoice>> replicas;
   AllReduce all_reduce = AllReduce::ring;
+  /// Where inputs come from (policy/pipeline/schedule/data_loading.hpp).
+  std::optional<Located<std::string>> load_from;
+  std::int64_t load_ahead = 1;
 
   /// How many replicas every stage has; nothing where they may differ.
   [[nodiscard]] std::optional<std::int64_t> equal_replicas() const;
@@ -73,6 +76,10 @@ void add_replicas(Record<Parameters>& record) {
              });
 }
 
+/// Reports what is given of `keys` without `with`, to which they belong.
+void check_belonging(const Node& node, std::initializer_list<const char*> keys, const char* with,
+                     Diagnostics& diagnostics);
+
 /// Whether stages may have replicas.
 enum class Replicable : std::uint8_t { yes, no };
 
@@ -99,10 +106,24 @@ void add_savings(Record<Parameters>& record) {
                 "the memory to offload to; default: for each device the one with the fastest way "
                 "out and back")
       .check({"offload"}, [](Parameters&, const Node& node, Diagnostics& diagnostics) {
-        for (const char* key : {"distance", "to"})
-          if (const Node* given = node.find(key); given && node.find("offload") == nullptr)
-            diagnostics.error(given->where(), std::string("`") + key +
-                                                  "` belongs to `offload`, which is not given");
+        check_belonging(node, {"distance", "to"}, "offload", diagnostics);
+      });
+}
+
+/// Adds `load_from` and `load_ahead`, likewise.
+template <class Parameters>
+void add_loading(Record<Parameters>& record) {
+  std::optional<Located<std::string>> Parameters::*load_from = &Parameters::load_from;
+  std::int64_t Parameters::*load_ahead = &Parameters::load_ahead;
+  record
+      .optional("load_from", load_from, located(plimsoll::name()),
+                "the memory that the inputs of microbatches are copied from; default: they are "
+                "where they are read from the start")
+      .optional("load_ahead", load_ahead, integer(0, 1'000'000),
+                "microbatches that a device loads ahead of the one whose forward begins; with 0 it "
+                "waits for each; default 1")
+      .check({"load_from"}, [](Parameters&, const Node& node, Diagnostics& diagnostics) {
+        check_belonging(node, {"load_ahead"}, "load_from", diagnostics);
       });
 }
 
@@ -153,6 +174,7 @@ template <class Parameters = PipelineParameters>
                                                  Replicable replicable = Replicable::yes) {
   Record<Parameters> record = cut_record<Parameters>(name, virtual_stages);
   add_savings(record);
+  add_loading(record);
   if (replicable == Replicable::yes) add_replicas(record);
   return record;
 }

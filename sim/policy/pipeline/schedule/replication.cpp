@@ -160,11 +160,16 @@ void add_folded_all_reduces(PlanBuilder& builder, const Problem& problem,
                             const std::vector<std::uint32_t>& partners) {
   const auto groups = replica_groups(problem, parameters);
   const std::size_t n = groups.front().size();
-  if (n > 1 && parameters.offload)
-    refuse_parameter(parameters.offload->where,
-                     "with `data_parallel` one replica is played for all, whose copies to the host "
-                     "would meet",
-                     fmt::format("`replicas: {}` plays every one", n));
+  const auto refuse_copies = [&](const auto& given, const char* way) {
+    if (n > 1 && given)
+      refuse_parameter(given->where,
+                       fmt::format("with `data_parallel` one replica is played for all, whose "
+                                   "copies {} the host would meet",
+                                   way),
+                       fmt::format("`replicas: {}` plays every one", n));
+  };
+  refuse_copies(parameters.offload, "to");
+  refuse_copies(parameters.load_from, "from");
   refuse_tree_of(n, parameters);
   const auto ways = ways_of(problem, slots, partners,
                             sends_of(parameters.all_reduce, static_cast<std::uint32_t>(n), 0));

@@ -2,6 +2,7 @@
 
 #include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
+#include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
 #include "policy/pipeline/schedule/replication.hpp"
 #include "policy/pipeline/schedule/slot_moves.hpp"
@@ -47,6 +48,7 @@ class PipelinePlanner {
     }
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
       require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
+    if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
     if (schedule.updates.every > 0) versions_.emplace(problem, slots_, schedule.updates, builder_);
     if (schedule.turned.empty()) return;
     turned_.emplace(problem, partition, devices, schedule.turned);
@@ -215,11 +217,16 @@ class PipelinePlanner {
   void emit_computing(std::span<const Task> tasks, std::uint32_t device) {
     if (versions_ && tasks.front().kind == Task::Kind::forward)
       versions_->before_forward(device, tasks.front().microbatch);
+    if (loading_)
+      for (const Task& task : tasks)
+        if (task.kind == Task::Kind::forward)
+          loading_->load(slots_of(task), task.slot, task.microbatch);
     if (tasks.size() == 1)
       emit_runs(tasks.front(), device);
     else
       emit_overlapped(tasks, device);
     const StepId last = runs_before_[device].last;
+    if (loading_) loading_->has_run(device, runs_before_[device]);
     for (const Task& task : tasks) {
       const bool forward = task.kind == Task::Kind::forward;
       if (task.kind == Task::Kind::backward_weight || task.kind == Task::Kind::recompute) continue;
@@ -317,6 +324,7 @@ class PipelinePlanner {
   TaskRuns runs_;
   PlanBuilder builder_;
   SlotMoves moves_;
+  std::optional<DataLoading> loading_;      ///< where inputs come from another memory
   std::optional<WeightVersions> versions_;  ///< where parameters are updated on the way
   std::vector<std::vector<Time>> times_;    ///< by device: durations of operators, where asked for
   std::vector<LaneId> streams_;

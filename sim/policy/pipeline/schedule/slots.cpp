@@ -97,6 +97,20 @@ std::vector<TensorId> Slots::kept(std::size_t slot, bool recomputed) const {
   return kept;
 }
 
+std::vector<TensorId> Slots::inputs(std::size_t slot) const {
+  const Workload& workload = problem_.workload;
+  std::vector<TensorId> inputs;
+  const auto add = [&](OperatorId op) {
+    for (const TensorId read : workload.list(workload[op].reads))
+      if (workload[read].lifetime == Lifetime::input &&
+          std::ranges::find(inputs, read) == inputs.end())
+        inputs.push_back(read);
+  };
+  for_forwards(slot, add);
+  for_backwards(slot, [&](StageBackward operators) { std::ranges::for_each(operators, add); });
+  return inputs;
+}
+
 Bytes Slots::held(std::size_t slot) const {
   const Workload& workload = problem_.workload;
   std::vector<TensorId> read;

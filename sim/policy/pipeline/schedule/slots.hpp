@@ -73,6 +73,9 @@ class Slots {
   /// of a recomputed slot what was sent here, for its forwards, too.
   [[nodiscard]] std::vector<TensorId> kept(std::size_t slot, bool recomputed) const;
 
+  /// Inputs of the workload that forwards or backwards of the slot read.
+  [[nodiscard]] std::vector<TensorId> inputs(std::size_t slot) const;
+
   [[nodiscard]] SlotCosts costs() const;
 
  private:

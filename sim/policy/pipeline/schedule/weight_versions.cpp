@@ -32,7 +32,8 @@ void WeightVersions::gather(const Slots& slots, std::uint32_t device) {
     return std::ranges::find(makers, device) != makers.end();
   };
   for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op)
-    if (std::ranges::any_of(workload.list(workload.operators[op].reads), made_here))
+    if (const auto reads = workload.list(workload.operators[op].reads);
+        reads.empty() || std::ranges::any_of(reads, made_here))
       it.optimizers.push_back(OperatorId{op});
 }
 
