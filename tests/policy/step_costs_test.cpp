@@ -1,5 +1,6 @@
 // What a step costs beside its forwards and backwards: the optimizer, the host, and loading data.
 #include "property/random_chains.hpp"
+#include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"
 
@@ -155,6 +156,37 @@ TEST_CASE("both devices of a bidirectional pipeline load their own microbatches"
   CHECK(moved(2) == 2);
   // Without loading 2(F+B) = 6: the units of two devices idle p-2 = 0 slots.
   CHECK(run.execution.makespan == seconds(6 + 2));
+}
+
+TEST_CASE("networks load token ids, and pay for the host beside their optimizer") {
+  // Of gpt2-small only the token embedding reads an input, so that only the first device loads.
+  const auto workload = [](Time overhead) {
+    return build(
+        test::library_network("gpt2-small"),
+        WorkloadOptions{
+            .batch = 4, .microbatch = 1, .optimizer = Optimizer::adamw, .step_overhead = overhead});
+  };
+  const Platform platform = test::library_platform("dgx-1-v100");
+  const Workload bare = workload(Time{}), with_host = workload(seconds(1));
+  const std::string policy =
+      "{name: pipeline/1f1b, microbatches: 4, devices: [gpu0, gpu1, gpu2, gpu3]";
+  const Played without = test::play_policy(policy + "}", bare, platform);
+  const Played with = test::play_policy(policy + "}", with_host, platform);
+  test::require_claims_hold(with);
+  // It comes last on every device.
+  CHECK(with.execution.makespan == without.execution.makespan + seconds(1));
+  for (std::size_t gpu = 0; gpu < 4; ++gpu)
+    CHECK(with.metrics.processors[gpu].busy == without.metrics.processors[gpu].busy + seconds(1));
+  const Played loaded = test::play_policy(policy + ", load_from: dram}", bare, platform);
+  CHECK(loaded.execution.status == RunStatus::ok);
+  CHECK(loaded.execution.makespan > without.execution.makespan);
+  const auto copies_from = [&](const char* name) {
+    const MemoryId from = *platform.find_memory(name);
+    return std::ranges::count_if(loaded.plan.steps, [&](const Step& step) {
+      return step.kind == StepKind::copy && loaded.plan[step.lane].from == from;
+    });
+  };
+  CHECK(copies_from("dram") == 4);  // one for each microbatch
 }
 
 TEST_CASE("what cannot be loaded is refused") {
