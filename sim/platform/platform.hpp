@@ -47,6 +47,31 @@ inline constexpr std::size_t kOperatorClasses = 10;
 [[nodiscard]] std::string to_text(Quality);
 [[nodiscard]] std::string to_text(OperatorClass);
 
+/// A library may multiply less than is counted: a 3 x 3 convolution of stride 1 by Winograd's
+/// minimal filtering F(4 x 4, 3 x 3) a fourth (A. Lavin, S. Gray, CVPR 2016, arXiv 1509.09308).
+inline constexpr Ratio kMostCompute{4 * kWhole.count()};
+
+/// What a class of operators reaches of a processor's peaks. Given as one number, it is the share
+/// of whichever of arithmetic and traffic takes longer; given apart, each takes its own time.
+class Efficiency {
+ public:
+  /// Not explicit: one number is an efficiency.
+  constexpr Efficiency(Ratio both = kWhole) : compute_(both), bandwidth_(both) {}
+  constexpr Efficiency(Ratio compute, Ratio bandwidth)
+      : compute_(compute), bandwidth_(bandwidth), is_apart_(true) {}
+  bool operator==(const Efficiency&) const = default;
+
+  /// Of the peak rate; where it is given apart, up to kMostCompute.
+  [[nodiscard]] constexpr Ratio compute() const { return compute_; }
+  /// Of the bandwidth of the processor's memory.
+  [[nodiscard]] constexpr Ratio bandwidth() const { return bandwidth_; }
+  [[nodiscard]] constexpr bool is_apart() const { return is_apart_; }
+
+ private:
+  Ratio compute_, bandwidth_;
+  bool is_apart_ = false;
+};
+
 /// Power by state. `idle` is drawn throughout, `active` while working, instead of idle.
 struct PowerStates {
   Power idle;
@@ -85,7 +110,7 @@ struct Processor {
   MemoryId memory{};
   std::uint32_t streams = 1;
   std::array<std::optional<FlopRate>, kDTypes> compute;  ///< peak by dtype
-  std::array<Ratio, kOperatorClasses> efficiency;        ///< default kWhole
+  std::array<Efficiency, kOperatorClasses> efficiency;   ///< default kWhole
   Time launch_overhead;                                  ///< per operator
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   std::optional<PowerStates> power;
@@ -121,7 +146,7 @@ struct Provenance {
 };
 
 /// A platform. Invariants (the loader checks them): names are unique within their kind, every
-/// processor's memory and every link's ends exist, efficiencies are in (0, 1].
+/// processor's memory and every link's ends exist, efficiencies are in (0, 1] (kMostCompute).
 struct Platform {
   std::string name;
   std::string about;

@@ -65,6 +65,17 @@ const Node* find_path(const Node& document, std::string_view path) {
   return node;
 }
 
+/// Whether `--set` put one number where the file has several: shares apart become an efficiency.
+bool is_replaced(const MergedPlatform& merged, std::string_view path) {
+  const Node* node = nullptr;
+  while (node == nullptr && path.rfind('.') != std::string_view::npos) {
+    path = path.substr(0, path.rfind('.'));
+    node = find_path(merged.document, path);
+  }
+  return node != nullptr && is_number(*node) &&
+         layer_of(*node, merged.origins) == merged.origins.size();
+}
+
 void report_unknown(const Located<std::string>& path, const Node& document,
                     Diagnostics& diagnostics) {
   std::vector<std::string> paths;
@@ -92,7 +103,7 @@ Entries read_entries(const MergedPlatform& merged, Diagnostics& diagnostics) {
       const bool is_top = layer + 1 == merged.provenance.size();
       if (find_path(merged.document, path.value) != nullptr) {
         if (spec) entries[path.value].push_back({layer, {path.value, spec->quality, spec->source}});
-      } else if (is_top && !diagnostics.is_full()) {
+      } else if (is_top && !diagnostics.is_full() && !is_replaced(merged, path.value)) {
         report_unknown(path, merged.document, diagnostics);
       }
     }

@@ -188,22 +188,44 @@ Format<ComputeSpec> compute_format() {
       .format();
 }
 
+/// As it is written: `{compute: 1.5, bandwidth: 0.25}`.
+struct SharesSpec {
+  Ratio compute, bandwidth;
+};
+
+Format<Efficiency> class_efficiency() {
+  const auto shares =
+      Record<SharesSpec>("pair of shares",
+                         "Arithmetic and traffic each take their own time, one after the other.")
+          .required("compute", &SharesSpec::compute,
+                    bounded(fraction(), Ratio{1}, kMostCompute, "a share above 0 and at most 4"),
+                    "of peak FLOP/s; above 1 where a library multiplies less than is counted")
+          .required("bandwidth", &SharesSpec::bandwidth, efficiency(), "of the bandwidth")
+          .format();
+  return either<Efficiency>(
+      mapped<Ratio, Efficiency>(efficiency(), [](Ratio both) { return Efficiency(both); }),
+      mapped<SharesSpec, Efficiency>(shares, [](const SharesSpec& apart) {
+        return Efficiency(apart.compute, apart.bandwidth);
+      }));
+}
+
 Format<EfficiencySpec> efficiency_format() {
   using Spec = EfficiencySpec;
   const std::string text = "default 1";
   return Record<Spec>("efficiency",
                       "The share of peak FLOP/s, or of bandwidth where bandwidth-bound, that a "
-                      "class of operators reaches.")
-      .optional("matmul", &Spec::matmul, efficiency(), text)
-      .optional("convolution", &Spec::convolution, efficiency(), text)
-      .optional("attention", &Spec::attention, efficiency(), text)
-      .optional("normalization", &Spec::normalization, efficiency(), text)
-      .optional("pooling", &Spec::pooling, efficiency(), text)
-      .optional("elementwise", &Spec::elementwise, efficiency(), text)
-      .optional("embedding", &Spec::embedding, efficiency(), text)
-      .optional("loss", &Spec::loss, efficiency(), text)
-      .optional("optimizer", &Spec::optimizer, efficiency(), text)
-      .optional("other", &Spec::other, efficiency(), text)
+                      "class of operators reaches; or both apart, as `{compute: ..., bandwidth: "
+                      "...}`.")
+      .optional("matmul", &Spec::matmul, class_efficiency(), text)
+      .optional("convolution", &Spec::convolution, class_efficiency(), text)
+      .optional("attention", &Spec::attention, class_efficiency(), text)
+      .optional("normalization", &Spec::normalization, class_efficiency(), text)
+      .optional("pooling", &Spec::pooling, class_efficiency(), text)
+      .optional("elementwise", &Spec::elementwise, class_efficiency(), text)
+      .optional("embedding", &Spec::embedding, class_efficiency(), text)
+      .optional("loss", &Spec::loss, class_efficiency(), text)
+      .optional("optimizer", &Spec::optimizer, class_efficiency(), text)
+      .optional("other", &Spec::other, class_efficiency(), text)
       .format();
 }
 

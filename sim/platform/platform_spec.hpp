@@ -51,9 +51,8 @@ struct ComputeSpec {
 };
 
 struct EfficiencySpec {
-  Ratio matmul = kWhole, convolution = kWhole, attention = kWhole, normalization = kWhole,
-        pooling = kWhole, elementwise = kWhole, embedding = kWhole, loss = kWhole,
-        optimizer = kWhole, other = kWhole;
+  Efficiency matmul, convolution, attention, normalization, pooling, elementwise, embedding, loss,
+      optimizer, other;
 };
 
 struct ProcessorSpec {

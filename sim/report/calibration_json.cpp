@@ -16,14 +16,23 @@ double fraction_of(std::int64_t millionths) {
 
 Json coefficients_json(const Calibration& it) {
   Json all = Json::array();
-  for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    if (it.fitted.efficiency[i])
-      all.push_back({{"name", "efficiency." + to_text(static_cast<OperatorClass>(i))},
-                     {"before", as_fraction(it.before.efficiency[i])},
-                     {"fitted", as_fraction(it.after.efficiency[i])}});
-  all.push_back({{"name", "launch_overhead_s"},
-                 {"before", in_seconds(it.before.launch_overhead)},
-                 {"fitted", in_seconds(it.after.launch_overhead)}});
+  const auto add = [&](const std::string& name, double before, double fitted) {
+    all.push_back({{"name", name}, {"before", before}, {"fitted", fitted}});
+  };
+  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    const std::string name = "efficiency." + to_text(static_cast<OperatorClass>(i));
+    const Efficiency &before = it.before.efficiency[i], &after = it.after.efficiency[i];
+    if (it.fitted.efficiency[i].compute)
+      add(name + ".compute", as_fraction(before.compute()), as_fraction(after.compute()));
+    if (it.fitted.efficiency[i].bandwidth)
+      add(name + ".bandwidth", as_fraction(before.bandwidth()), as_fraction(after.bandwidth()));
+  }
+  add("launch_overhead_s", in_seconds(it.before.launch_overhead),
+      in_seconds(it.after.launch_overhead));
+  if (const auto& waits = it.fitted.waits) {
+    add("wait_forward_s", 0, in_seconds((*waits)[0]));
+    add("wait_backward_s", 0, in_seconds((*waits)[1]));
+  }
   return all;
 }
 

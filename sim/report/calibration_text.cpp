@@ -24,14 +24,22 @@ std::string error_text(const MeasuredRow& row, Moment moment) {
 
 std::string coefficients_text(const Calibration& it, const Style& style) {
   TextTable table({{"coefficient"}, {"before", Align::right}, {"fitted", Align::right}});
-  for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    if (it.fitted.efficiency[i])
-      table.add({{"efficiency of " + to_text(static_cast<OperatorClass>(i))},
-                 {to_text(it.before.efficiency[i])},
-                 {to_text(it.after.efficiency[i])}});
-  table.add({{"launch overhead"},
-             {to_text(it.before.launch_overhead)},
-             {to_text(it.after.launch_overhead)}});
+  const auto add = [&](const std::string& what, const auto& before, const auto& after) {
+    table.add({{what}, {to_text(before)}, {to_text(after)}});
+  };
+  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    const std::string name = to_text(static_cast<OperatorClass>(i));
+    const Efficiency &before = it.before.efficiency[i], &after = it.after.efficiency[i];
+    if (it.fitted.efficiency[i].compute)
+      add("compute of " + name, before.compute(), after.compute());
+    if (it.fitted.efficiency[i].bandwidth)
+      add("bandwidth of " + name, before.bandwidth(), after.bandwidth());
+  }
+  add("launch overhead", it.before.launch_overhead, it.after.launch_overhead);
+  if (const auto& waits = it.fitted.waits) {
+    add("wait of the profiler, forward", Time{}, (*waits)[0]);
+    add("wait of the profiler, backward", Time{}, (*waits)[1]);
+  }
   return table.text(style);
 }
 

@@ -5,7 +5,6 @@
 #include "scenario/search_path.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 namespace plimsoll {
 namespace {
@@ -15,9 +14,9 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kPicosecondsPerNanosecond = 1'000;
 constexpr std::int64_t kNanosecondsPerMicrosecond = 1'000;
 
-/// Four decimals, without zeros at their end.
+/// All its decimals, without zeros at their end.
 std::string efficiency_text(Ratio efficiency) {
-  std::string text = fmt::format("{:.4f}", as_fraction(efficiency));
+  std::string text = fmt::format("{:.9f}", as_fraction(efficiency));
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text;
@@ -62,6 +61,37 @@ std::string extended_name(const Calibration& calibration, const fs::path& folder
   return (path.has_parent_path() ? path : "." / path).string();
 }
 
+/// What the file says of efficiencies, and the paths of its numbers by where they are from.
+struct Sources {
+  std::vector<std::string> shares, fitted;
+  std::vector<std::pair<std::string, std::string>> taken_over;  ///< and the platform's name
+};
+
+Sources sources_of(const Calibration& calibration) {
+  Sources sources;
+  const std::string& platform = calibration.spec.platform.value;
+  const std::string& like = calibration.spec.like ? calibration.spec.like->value : platform;
+  const auto add = [&](const std::string& path, bool is_fitted, const std::string& from) {
+    if (is_fitted)
+      sources.fitted.push_back(path);
+    else
+      sources.taken_over.emplace_back(path, fs::path(from).stem().string());
+  };
+  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    const FittedShares& fitted = calibration.fitted.efficiency[i];
+    if (!fitted.any()) continue;
+    const std::string name = to_text(static_cast<OperatorClass>(i));
+    const Efficiency& after = calibration.after.efficiency[i];
+    sources.shares.push_back(fmt::format("{}: {{compute: {}, bandwidth: {}}}", name,
+                                         efficiency_text(after.compute()),
+                                         efficiency_text(after.bandwidth())));
+    add("efficiency." + name + ".compute", fitted.compute.has_value(), platform);
+    add("efficiency." + name + ".bandwidth", fitted.bandwidth.has_value(), like);
+  }
+  sources.fitted.emplace_back("launch_overhead");
+  return sources;
+}
+
 /// Checks that the text means what it should.
 void check(const std::string& text, const Calibration& calibration, const fs::path& target) {
   Diagnostics diagnostics;
@@ -85,32 +115,27 @@ void check(const std::string& text, const Calibration& calibration, const fs::pa
 
 std::string calibrated_platform(const Calibration& calibration, const fs::path& folder,
                                 const fs::path& target) {
-  std::vector<std::string> shares;
-  for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    if (const auto& share = calibration.fitted.efficiency[i])
-      shares.push_back(
-          fmt::format("{}: {}", to_text(static_cast<OperatorClass>(i)), efficiency_text(*share)));
   const CalibrationSpec& spec = calibration.spec;
   const std::string& processor = calibration.after.name;
+  const Sources sources = sources_of(calibration);
   std::string text = fmt::format("platform: {}\n", spec.name);
   if (!spec.about.empty()) text += fmt::format("about: {}\n", quoted(spec.about));
   text += fmt::format("extends: {}\nprocessors:\n  {}:\n",
                       quoted(extended_name(calibration, folder, target)), processor);
-  text += fmt::format("    efficiency:\n      {{{}}}\n", fmt::join(shares, ",\n       "));
+  if (!sources.shares.empty()) text += "    efficiency:\n";
+  for (const std::string& share : sources.shares) text += "      " + share + "\n";
   text += fmt::format("    launch_overhead: {}\nprovenance:\n",
                       overhead_text(calibration.fitted.launch_overhead));
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    if (calibration.fitted.efficiency[i])
-      paths.push_back("efficiency." + to_text(static_cast<OperatorClass>(i)));
-  paths.emplace_back("launch_overhead");
   // Written once, then by its anchor.
   std::string source = "&fit " + quoted(source_text(calibration));
-  for (const std::string& path : paths) {
+  for (const std::string& path : sources.fitted) {
     text += fmt::format("  processors.{}.{}: {{quality: measured, source: {}}}\n", processor, path,
                         source);
     source = "*fit";
   }
+  for (const auto& [path, from] : sources.taken_over)
+    text += fmt::format("  processors.{}.{}: {{quality: estimate, source: {}}}\n", processor, path,
+                        quoted("as in " + from + ": what was measured says little of it"));
   check(text, calibration, target);
   return text;
 }

@@ -20,16 +20,21 @@ constexpr Signed128 kMostError = 1'000'000'000'000;
 /// Of a launch overhead in the last term, where the platform has a smaller one or none.
 constexpr Time kLeastOverhead{1'000'000};
 
-/// The whole part is the overhead, classes follow.
-constexpr std::size_t kOverhead = 0;
-constexpr std::size_t kFirstClass = 1;
+/// Of a wait, in the last term.
+constexpr Time kLeastWait{100'000'000};
 
-std::vector<Time> durations_on(const MeasurementSet& set, const Measurement& it,
-                               const Processor& processor) {
-  Platform platform = set.platform;
-  platform.processors[static_cast<std::size_t>(set.processor)] = processor;
+/// Unknowns: the overhead, the waits, and by class what an operator's arithmetic and traffic are
+/// multiplied by.
+constexpr std::size_t kOverhead = 0;
+constexpr std::size_t kFirstWait = 1;
+constexpr std::size_t kFirstCompute = kFirstWait + 2;
+constexpr std::size_t kFirstBandwidth = kFirstCompute + kOperatorClasses;
+constexpr std::size_t kUnknowns = kFirstBandwidth + kOperatorClasses;
+
+std::vector<Time> durations_on(const Measurement& it, const Platform& platform,
+                               ProcessorId processor) {
   try {
-    return durations(it.workload, platform, set.processor);
+    return durations(it.workload, platform, processor);
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
   } catch (const CostOverflow& problem) {
@@ -37,16 +42,37 @@ std::vector<Time> durations_on(const MeasurementSet& set, const Measurement& it,
   }
 }
 
-/// With nothing lost: only the roofline is left.
-Processor perfect(Processor processor) {
+std::vector<Time> durations_on(const MeasurementSet& set, const Measurement& it,
+                               const Processor& processor) {
+  Platform platform = set.platform;
+  platform.processors[static_cast<std::size_t>(set.processor)] = processor;
+  return durations_on(it, platform, set.processor);
+}
+
+/// With nothing lost, and only arithmetic or only traffic to do.
+Platform perfect(const MeasurementSet& set, bool only_arithmetic) {
+  Platform platform = set.platform;
+  Processor& processor = platform.processors[static_cast<std::size_t>(set.processor)];
   processor.efficiency.fill(kWhole);
   processor.launch_overhead = Time{};
-  return processor;
+  if (only_arithmetic) {
+    Memory& memory = platform.memories[static_cast<std::size_t>(processor.memory)];
+    memory.read.bandwidth = memory.write.bandwidth = ByteRate::unlimited();
+  } else {
+    for (std::optional<FlopRate>& peak : processor.compute)
+      if (peak) peak = FlopRate::unlimited();
+  }
+  return platform;
 }
 
 Processor with(const Coefficients& fitted, Processor processor) {
-  for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    if (fitted.efficiency[i]) processor.efficiency[i] = *fitted.efficiency[i];
+  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    const FittedShares& shares = fitted.efficiency[i];
+    if (!shares.any()) continue;
+    Efficiency& efficiency = processor.efficiency[i];
+    efficiency = Efficiency(shares.compute.value_or(efficiency.compute()),
+                            shares.bandwidth.value_or(efficiency.bandwidth()));
+  }
   processor.launch_overhead = fitted.launch_overhead;
   return processor;
 }
@@ -57,102 +83,140 @@ Time sum_of(const MeasuredPart& part, const std::vector<Time>& durations) {
   return sum;
 }
 
+/// What its profiler waited, where it did.
+Time waited(const MeasuredPart& part, const Coefficients& fitted) {
+  if (!part.waits || !fitted.waits) return Time{};
+  return (*fitted.waits)[static_cast<std::size_t>(*part.waits)] *
+         static_cast<std::int64_t>(part.operators.size());
+}
+
 double in_picoseconds(Time time) {
   return static_cast<double>(time.count());
 }
 
-/// The equations of the fit; unknowns are the overhead and 1 / efficiency of each class.
+/// The equations of the fit.
 class Fit {
  public:
-  Fit(const MeasurementSet& set, const Processor& processor) : set_(set), processor_(processor) {
-    problem_.at_least.assign(kFirstClass + kOperatorClasses, 1);
-    problem_.at_least[kOverhead] = 0;
-    now_.push_back(in_picoseconds(processor.launch_overhead));
-    for (const Ratio efficiency : processor.efficiency) now_.push_back(1 / as_fraction(efficiency));
+  explicit Fit(const MeasurementSet& set)
+      : set_(set), arithmetic_(perfect(set, true)), traffic_(perfect(set, false)) {
+    now_.assign(kUnknowns, 0);
+    now_[kOverhead] = in_picoseconds(set.start.launch_overhead);
+    problem_.at_least.assign(kUnknowns, 1);
+    for (const std::size_t j : {kOverhead, kFirstWait, kFirstWait + 1}) problem_.at_least[j] = 0;
+    problem_.at_least[kFirstCompute + static_cast<std::size_t>(OperatorClass::convolution)] =
+        1 / as_fraction(kMostCompute);
+    for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+      now_[kFirstCompute + i] = 1 / as_fraction(set.start.efficiency[i].compute());
+      now_[kFirstBandwidth + i] = 1 / as_fraction(set.start.efficiency[i].bandwidth());
+    }
     for (const Measurement& it : set.measurements)
       if (!it.is_test) add(it);
-    for (std::size_t i = 0; i < kOperatorClasses; ++i)
-      if (!is_fitted_[i]) hold(kFirstClass + i);
-    pull(kOverhead, std::max(now_[kOverhead], in_picoseconds(kLeastOverhead)));
-    for (std::size_t i = 0; i < kOperatorClasses; ++i) pull(kFirstClass + i, now_[kFirstClass + i]);
+    hold_untold();
+    for (std::size_t j = 0; j < kUnknowns; ++j) pull(j);
   }
 
   [[nodiscard]] Coefficients run() const {
     const std::vector<double> x = solve(problem_);
     Coefficients fitted;
-    fitted.launch_overhead =
-        Time{std::llround(x[kOverhead] / kPicosecondsPerNanosecond) * kPicosecondsPerNanosecond};
+    fitted.launch_overhead = in_nanoseconds(x[kOverhead]);
+    if (is_fitted_[kFirstWait] || is_fitted_[kFirstWait + 1])
+      fitted.waits = {in_nanoseconds(x[kFirstWait]), in_nanoseconds(x[kFirstWait + 1])};
     for (std::size_t i = 0; i < kOperatorClasses; ++i) {
-      if (!is_fitted_[i]) continue;
-      const auto steps = std::llround(kEfficiencySteps / x[kFirstClass + i]);
-      fitted.efficiency[i] =
-          Ratio{std::max<std::int64_t>(steps, 1) * (kWhole.count() / kEfficiencySteps)};
+      if (is_fitted_[kFirstCompute + i]) fitted.efficiency[i].compute = share(x[kFirstCompute + i]);
+      if (is_fitted_[kFirstBandwidth + i])
+        fitted.efficiency[i].bandwidth = share(x[kFirstBandwidth + i]);
     }
     return fitted;
   }
 
  private:
+  static Time in_nanoseconds(double picoseconds) {
+    return Time{std::llround(picoseconds / kPicosecondsPerNanosecond) * kPicosecondsPerNanosecond};
+  }
+
+  static Ratio share(double inverse) {
+    const auto steps = std::llround(kEfficiencySteps / inverse);
+    return Ratio{std::max<std::int64_t>(steps, 1) * (kWhole.count() / kEfficiencySteps)};
+  }
+
   void add(const Measurement& it) {
-    const std::vector<Time> roofline = durations_on(set_, it, perfect(processor_));
-    Time all;
-    for (const MeasuredPart& part : it.parts) all += part.time;
+    const std::vector<Time> arithmetic = durations_on(it, arithmetic_, set_.processor);
+    const std::vector<Time> traffic = durations_on(it, traffic_, set_.processor);
+    const double weight = 1 / std::sqrt(static_cast<double>(it.parts.size()));
     for (const MeasuredPart& part : it.parts) {
-      const double measured = in_picoseconds(part.time);
-      const double weight = std::sqrt(measured / in_picoseconds(all));
-      LeastSquares::Row row{std::vector<double>(problem_.at_least.size()), weight};
+      LeastSquares::Row row{std::vector<double>(kUnknowns), weight};
+      const double each = weight / in_picoseconds(part.time);
       for (const OperatorId op : part.operators) {
         const auto of_class = static_cast<std::size_t>(it.workload[op].operator_class);
-        row.of[kOverhead] += weight / measured;
-        row.of[kFirstClass + of_class] +=
-            weight * in_picoseconds(roofline[static_cast<std::size_t>(op)]) / measured;
+        const auto i = static_cast<std::size_t>(op);
+        row.of[kOverhead] += each;
+        if (part.waits) row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] += each;
+        row.of[kFirstCompute + of_class] += each * in_picoseconds(arithmetic[i]);
+        row.of[kFirstBandwidth + of_class] += each * in_picoseconds(traffic[i]);
       }
-      note_classes(row);
+      note_told(row);
       problem_.rows.push_back(std::move(row));
     }
   }
 
-  /// Which classes are a share of this time that can be told from its error.
-  void note_classes(const LeastSquares::Row& row) {
+  /// Which shares take a part of this time that can be told from its error.
+  void note_told(const LeastSquares::Row& row) {
     double all = 0;
-    for (std::size_t j = 0; j < now_.size(); ++j) all += row.of[j] * now_[j];
-    for (std::size_t i = 0; i < kOperatorClasses; ++i)
-      if (row.of[kFirstClass + i] * now_[kFirstClass + i] >= kLeastShare * all &&
-          row.of[kFirstClass + i] > 0)
-        is_fitted_[i] = true;
+    for (std::size_t j = 0; j < kUnknowns; ++j) all += row.of[j] * now_[j];
+    for (std::size_t j = 0; j < kUnknowns; ++j)
+      if (row.of[j] > 0 && (j < kFirstCompute || row.of[j] * now_[j] >= kLeastShare * all))
+        is_fitted_[j] = true;
   }
 
-  /// Takes what an unknown is to the right side.
-  void hold(std::size_t unknown) {
+  /// Takes to the right side what an unknown is that is not fitted. Of a class of which neither
+  /// share is, the shorter of arithmetic and traffic hides behind the longer, as nearly as sums of
+  /// operators tell.
+  void hold_untold() {
     for (LeastSquares::Row& row : problem_.rows) {
-      row.equals -= row.of[unknown] * now_[unknown];
-      row.of[unknown] = 0;
+      for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+        const std::size_t compute = kFirstCompute + i, bandwidth = kFirstBandwidth + i;
+        const bool hides =
+            !is_fitted_[compute] && !is_fitted_[bandwidth] && !set_.start.efficiency[i].is_apart();
+        const double a = row.of[compute] * now_[compute], b = row.of[bandwidth] * now_[bandwidth];
+        if (!is_fitted_[compute]) row.equals -= hides && a < b ? 0 : a;
+        if (!is_fitted_[bandwidth]) row.equals -= hides && a >= b ? 0 : b;
+      }
+      for (std::size_t j = 0; j < kUnknowns; ++j)
+        if (!is_fitted_[j]) row.of[j] = 0;
     }
   }
 
-  void pull(std::size_t unknown, double scale) {
+  void pull(std::size_t unknown) {
+    double scale = now_[unknown];
+    if (unknown == kOverhead) scale = std::max(scale, in_picoseconds(kLeastOverhead));
+    if (unknown >= kFirstWait && unknown < kFirstCompute) scale = in_picoseconds(kLeastWait);
     const double weight = std::sqrt(kPull) / scale;
-    LeastSquares::Row row{std::vector<double>(now_.size()), weight * now_[unknown]};
+    LeastSquares::Row row{std::vector<double>(kUnknowns), weight * now_[unknown]};
     row.of[unknown] = weight;
     problem_.rows.push_back(std::move(row));
   }
 
   const MeasurementSet& set_;
-  const Processor& processor_;
+  Platform arithmetic_, traffic_;
   LeastSquares problem_;
-  std::vector<double> now_;  ///< the unknowns of the platform as it is
-  std::array<bool, kOperatorClasses> is_fitted_{};
+  std::vector<double> now_;  ///< the unknowns at the start
+  std::array<bool, kUnknowns> is_fitted_{};
 };
 
 Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
-  Calibration calibration{spec, processor, processor, Fit(set, processor).run(), {}, set.read};
-  calibration.after = with(calibration.fitted, processor);
+  Calibration calibration{spec, processor, processor, Fit(set).run(), {}, set.read};
+  calibration.after = with(calibration.fitted, set.start);
+  for (std::size_t i = 0; i < kOperatorClasses; ++i)
+    if (!calibration.fitted.efficiency[i].any())
+      calibration.after.efficiency[i] = processor.efficiency[i];
   for (const Measurement& it : set.measurements) {
     const std::vector<Time> before = durations_on(set, it, processor);
     const std::vector<Time> after = durations_on(set, it, calibration.after);
     for (const MeasuredPart& part : it.parts)
       calibration.rows.push_back({it.spec->name, part.name, it.spec->source, it.is_test, part.time,
-                                  sum_of(part, before), sum_of(part, after)});
+                                  sum_of(part, before),
+                                  sum_of(part, after) + waited(part, calibration.fitted)});
   }
   return calibration;
 }

@@ -1,23 +1,28 @@
-/// Fits the coefficients of a platform's roofline to measured times.
+/// Fits the coefficients of a platform's cost model to measured times.
 ///
-/// With the roofline of workload/cost_model.hpp, and x_c = 1 / efficiency of class c,
+/// With the two shares of a class apart (workload/cost_model.hpp), and x_c and y_c the inverses of
+/// the shares of arithmetic and of traffic of class c,
 ///
-///   time of any set of operators = launch_overhead * their number + sum over c of x_c * R_c
-///   R_c = sum over its operators of class c of max(flops / peak, traffic / bandwidth)
+///   time of any set of operators = launch_overhead * their number + sum over c of x_c A_c + y_c
+///   B_c A_c = sum over its operators of class c of flops / peak,  B_c the same of traffic /
+///   bandwidth
 ///
 /// so that a measured step, or the operators of one class in its forward, is a linear equation in
-/// the coefficients. They are fitted by least squares, with launch_overhead >= 0 and x_c >= 1:
+/// the coefficients. Times of a profiler that waits for each layer have wait * number besides, one
+/// wait of forward operators and one of backward ones. All are fitted by least squares, with
+/// launch_overhead and waits >= 0, and x, y >= 1 but for arithmetic of convolutions, >= 1 / 4:
 ///
-///   minimise  sum over measurements, sum over their parts i of  share_i * ((ours_i - t_i) / t_i)^2
-///             + kPull * sum over coefficients of ((x - x_of_the_platform) / x_of_the_platform)^2
+///   minimise  sum over measurements, mean over their parts i of  ((ours_i - t_i) / t_i)^2
+///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2
 ///
-/// Errors are relative; a measurement counts once, its parts by their share of its time. The last
-/// term, which costs as much for a coefficient that doubles as a measurement that is 0.3 % off,
-/// leaves where it is what the measurements say little of. Classes that take less than kLeastShare
-/// of every fitted time, as the platform is, are not touched.
+/// Errors are relative; a measurement counts once, its parts alike. The last term, which costs as
+/// much for a coefficient that doubles as a measurement that is 0.3 % off, leaves where it is what
+/// the measurements say little of. The shares of arithmetic, or of traffic, of a class that take
+/// less than kLeastShare of every fitted time, as the start is, are not touched; a class of which
+/// neither is touched stays the roofline that it was.
 ///
-/// Example: 1 class, R = 2 ms, 10 operators, measured 3 ms; R = 4 ms, 10 operators, measured 5 ms:
-/// x = 1, launch_overhead = 100 us fit both.
+/// Example: 1 class, A = 2 ms, B = 0, 10 operators, measured 3 ms; A = 4 ms, 10 operators, measured
+/// 5 ms: x = 1, launch_overhead = 100 us fit both.
 #pragma once
 
 #include "scenario/calibration_file.hpp"
@@ -51,10 +56,19 @@ struct ErrorSummary {
 
 enum class Moment : std::uint8_t { before, after };
 
-/// What the processor gets. Efficiencies are multiples of 1e-4, the overhead of 1 ns.
+/// The shares of a class that were fitted.
+struct FittedShares {
+  std::optional<Ratio> compute, bandwidth;
+
+  [[nodiscard]] bool any() const { return compute || bandwidth; }
+};
+
+/// What was fitted. Shares are multiples of 1e-4, times of 1 ns.
 struct Coefficients {
-  std::array<std::optional<Ratio>, kOperatorClasses> efficiency;  ///< of fitted classes
+  std::array<FittedShares, kOperatorClasses> efficiency;
   Time launch_overhead;
+  /// Of the profiler, by Half; where a measurement was timed layer by layer.
+  std::optional<std::array<Time, 2>> waits;
 };
 
 struct Calibration {

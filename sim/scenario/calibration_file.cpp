@@ -56,6 +56,10 @@ void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnost
     diagnostics.error(node.where(), "a measured time of 0 s; an error against it has no size");
   if (it.throughput && *it.throughput == SampleRate{})
     diagnostics.error(node.where(), "a throughput of no samples/s is none");
+  if (it.layer_by_layer && (it.step || it.throughput))
+    diagnostics.error(node.find("layer_by_layer")->where(),
+                      "a whole step is not timed layer by layer; expected times of classes, or a "
+                      "`profile`");
 }
 
 Format<MeasurementSpec> measurement_format() {
@@ -70,10 +74,13 @@ Format<MeasurementSpec> measurement_format() {
       .optional("backward", &M::backward, class_times_format("backward"), "times by class")
       .optional("profile", &M::profile, located(text()),
                 "a profile of this network: its times, summed by class")
+      .optional("layer_by_layer", &M::layer_by_layer, boolean(),
+                "each layer was waited for: a wait for the host is fitted beside (false)")
       .optional("without", &M::without, list_of(located(text()), 0, kMaxMeasurements),
                 "layers that the times leave out")
       .required("source", &M::source, text(), "who measured it, and how")
-      .check({"step", "throughput", "forward", "backward", "profile"}, check_measured)
+      .check({"step", "throughput", "forward", "backward", "profile", "layer_by_layer"},
+             check_measured)
       .format();
 }
 
@@ -84,6 +91,8 @@ Format<CalibrationSpec> calibration_format() {
       .required("calibration", &C::name, name(), "its name, and that of the platform that it makes")
       .optional("about", &C::about, text(), "what people should know")
       .required("platform", &C::platform, located(text()), "a name or a path; the start of the fit")
+      .optional("like", &C::like, located(text()),
+                "a platform whose launch overhead and shares of bandwidth the fit begins with")
       .optional("on", &C::on, located(text()), "the processor; default: the only one")
       .required("fit", &C::fit, list_of(measurement_format(), 1, kMaxMeasurements),
                 "what the coefficients are fitted to")

@@ -13,6 +13,11 @@
 ///     source: ...}
 ///     - {name: mine, workload: {onnx: mine.onnx, batch: 8}, profile: mine.yaml, source: ...}
 ///
+/// Times that a profiler took layer by layer hold a wait for the host, which a step does not have:
+/// `layer_by_layer: true` beside them fits one wait a forward operator and one a backward operator,
+/// of the profiler and not of the platform. `like: PLATFORM` begins with that platform's launch
+/// overhead and shares of bandwidth, which are of the device whatever the number format.
+///
 /// Which measurements are fitted and which only judge stands in the file, before anything is
 /// fitted. docs/accuracy.md tells the rest.
 #pragma once
@@ -40,6 +45,7 @@ struct MeasurementSpec {
   std::optional<SampleRate> throughput;
   ClassTimes forward, backward;
   std::optional<Located<std::string>> profile;
+  bool layer_by_layer = false;                ///< each layer was waited for
   std::vector<Located<std::string>> without;  ///< layers that the times leave out
   std::string source;
 };
@@ -49,6 +55,7 @@ struct CalibrationSpec {
   std::string name;
   std::string about;
   Located<std::string> platform;
+  std::optional<Located<std::string>> like;
   std::optional<Located<std::string>> on;  ///< default: the only processor
   std::vector<MeasurementSpec> fit, test;
 };

@@ -1,6 +1,7 @@
 #include "scenario/calibration_rows.hpp"
 
 #include "engine/wide.hpp"
+#include "platform/platform_file.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
 
@@ -26,8 +27,6 @@ Time step_time(const MeasurementSpec& spec, std::int64_t batch) {
   if (time >= Time::unlimited().count()) throw QuantityOverflow();
   return Time{static_cast<std::int64_t>(time)};
 }
-
-enum class Half : std::uint8_t { forward, backward };
 
 bool is_in(const Operator& op, Half half) {
   if (op.phase == Phase::optimizer) return false;
@@ -56,6 +55,8 @@ class Reader {
       for (const MeasurementSpec& it : *list) guarded([&] { add(it, list == &spec_.test); });
     if (!errors_.empty()) throw InputError(std::move(errors_));
     note_read(spec_.platform.value, "platforms");
+    set_.start = set_.platform[set_.processor];
+    if (spec_.like) begin_like(*spec_.like);
     return std::move(set_);
   }
 
@@ -86,6 +87,22 @@ class Reader {
              fmt::format("the numbers of measurement `{}` leave the range of 106 days", it.name));
     }
     set_.measurements.push_back(std::move(measurement));
+  }
+
+  void begin_like(const Located<std::string>& named) {
+    Diagnostics diagnostics;
+    const Platform platform = read_platform(search_.read(named.value, "platforms", named.where),
+                                            diagnostics, resolver_of_extends());
+    diagnostics.throw_if_errors();
+    note_read(named.value, "platforms");
+    const auto like = platform.find_processor(set_.start.name);
+    if (!like)
+      refuse(named.where, fmt::format("platform `{}` has no processor `{}` to begin with",
+                                      named.value, set_.start.name));
+    set_.start.launch_overhead = platform[*like].launch_overhead;
+    for (std::size_t i = 0; i < kOperatorClasses; ++i)
+      set_.start.efficiency[i] =
+          Efficiency(set_.start.efficiency[i].compute(), platform[*like].efficiency[i].bandwidth());
   }
 
   void note_read(const std::string& name, const std::string& kind) {
@@ -214,6 +231,7 @@ class Reader {
                         *times[i], operators_of(measurement, [&](const Operator& op) {
                           return op.operator_class == of_class && is_in(op, half);
                         })};
+      if (measurement.spec->layer_by_layer) part.waits = half;
       if (!part.operators.empty()) {
         measurement.parts.push_back(std::move(part));
       } else if (must_exist) {

@@ -6,16 +6,20 @@
 #include "workload/workload.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace plimsoll {
 
+enum class Half : std::uint8_t { forward, backward };
+
 /// A measured time, and the operators of the workload that took it.
 struct MeasuredPart {
   std::string name;  ///< "forward convolution"; empty: the whole step
   Time time;
-  std::vector<OperatorId> operators;  ///< not empty
+  std::vector<OperatorId> operators;         ///< not empty
+  std::optional<Half> waits = std::nullopt;  ///< each of them for the host, in this half
 };
 
 struct Measurement {
@@ -29,6 +33,7 @@ struct Measurement {
 struct MeasurementSet {
   Platform platform;
   ProcessorId processor{};
+  Processor start;  ///< where the fit begins: `processor`, or that with numbers of another platform
   std::vector<Measurement> measurements;    ///< of `fit`, then of `test`
   std::vector<std::filesystem::path> read;  ///< files that were read beside the calibration's
 };

@@ -37,11 +37,13 @@ Time arithmetic_time(const Operator& op, DType dtype, const Processor& processor
   return compute_time(op.flops, *peak * share);
 }
 
-/// The roofline. Throws QuantityOverflow.
-Time roofline(const Operator& op, DType dtype, const Processor& processor, ByteRate bandwidth) {
-  const Ratio share = processor.efficiency[static_cast<std::size_t>(op.operator_class)];
-  return processor.launch_overhead + std::max(arithmetic_time(op, dtype, processor, share),
-                                              transfer_time(op.traffic, bandwidth * share));
+/// Throws QuantityOverflow.
+Time duration_of(const Operator& op, DType dtype, const Processor& processor, ByteRate bandwidth) {
+  const Efficiency& reached = processor.efficiency[static_cast<std::size_t>(op.operator_class)];
+  const Time arithmetic = arithmetic_time(op, dtype, processor, reached.compute());
+  const Time traffic = transfer_time(op.traffic, bandwidth * reached.bandwidth());
+  return processor.launch_overhead +
+         (reached.is_apart() ? arithmetic + traffic : std::max(arithmetic, traffic));
 }
 
 /// The weight half of the backward that `op` begins, or nullptr.
@@ -86,7 +88,7 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
         whole.flops += second->flops;
         whole.traffic += second->traffic;
       }
-      const Time time = roofline(whole, workload.dtype, unit, bandwidth);
+      const Time time = duration_of(whole, workload.dtype, unit, bandwidth);
       const Time rest = second != nullptr ? share_of(time, second->flops, whole.flops) : Time{};
       times.push_back(time - rest);
       if (second != nullptr) times.push_back(rest);

@@ -1,11 +1,17 @@
-/// How long an operator takes on a processor: a roofline.
+/// How long an operator takes on a processor: a roofline,
 ///
-///   time = launch_overhead + max(flops / (peak(dtype) * e), traffic / (bandwidth * e_b))
+///   time = launch_overhead + max(flops / (peak(dtype) * e), traffic / (bandwidth * e))
 ///
-/// with e the processor's efficiency for the operator's class. A class bound by bandwidth reaches
-/// that share of the memory's bandwidth, one bound by arithmetic that share of the peak: the same
-/// number serves both, as in a platform file. Given times pass through unchanged, without launch
-/// overhead.
+/// with e the processor's efficiency for the operator's class: a class bound by bandwidth reaches
+/// that share of the memory's bandwidth, one bound by arithmetic that share of the peak. Where a
+/// platform states the two shares apart, neither hides behind the other:
+///
+///   time = launch_overhead + flops / (peak(dtype) * e.compute) + traffic / (bandwidth *
+///   e.bandwidth)
+///
+/// which is nearer to measured classes of layers, whose kernels wait for their operands before they
+/// compute (docs/accuracy.md), and linear in 1 / e. Given times pass through unchanged, without
+/// launch overhead.
 ///
 /// The halves of one backward (a `backward_weight` right after the `backward_input` of the same
 /// forward) take the time of both as one operator, each its share of the FLOPs; what the division

@@ -144,7 +144,8 @@ void NetworkBuilder::find_kept(NetworkOperator& op) const {
   op.keeps_output = effect.keeps_output;
   op.keeps_extras = reads;
   if (!effect.keeps_inputs || !reads) return;
-  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+  const std::size_t read = effect.inputs == Inputs::first ? 1 : op.inputs.size();
+  for (std::size_t i = 0; i < read; ++i) {
     bool is_read = effect.inputs != Inputs::partner;
     for (std::size_t j = 0; j < op.inputs.size(); ++j)
       is_read = is_read || (j != i && has_gradient(op.inputs[j]));

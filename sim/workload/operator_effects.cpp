@@ -59,6 +59,11 @@ OperatorEffect normalization(const RuleCall& call, const Dims& statistics, std::
   return effect;
 }
 
+void require_same_as_skip(const RuleCall& call) {
+  require(call.inputs.front() == call.inputs.back(), call,
+          "the shape of `skip`, " + to_text(call.inputs.back()));
+}
+
 bool in_place(const RuleCall& call) {
   return call["in_place"] == kWherePossible ? call.can_update : call["in_place"] != 0;
 }
@@ -101,6 +106,25 @@ OperatorEffect linear(const RuleCall& call) {
 OperatorEffect batch_norm(const RuleCall& call) {
   const Dims& x = call.inputs.front();
   return normalization(call, {channels_of(x)}, channels_of(x));
+}
+
+/// One operator, as libraries have it: neither what it normalizes to nor the sum is ever stored.
+OperatorEffect batch_norm_relu(const RuleCall& call) {
+  OperatorEffect effect =
+      normalization(call, {channels_of(call.inputs.front())}, channels_of(call.inputs.front()));
+  const Flops relu = flops(count(call, effect.output), 1);
+  effect.forward_flops += relu;
+  effect.backward_flops += relu;
+  effect.keeps_output = true;
+  return effect;
+}
+
+OperatorEffect batch_norm_add_relu(const RuleCall& call) {
+  require_same_as_skip(call);
+  OperatorEffect effect = batch_norm_relu(call);
+  effect.forward_flops += flops(count(call, effect.output), 1);
+  effect.inputs = Inputs::first;
+  return effect;
 }
 
 OperatorEffect layer_norm(const RuleCall& call) {
@@ -172,6 +196,18 @@ OperatorEffect select(const RuleCall& call) {
   return effect;
 }
 
+/// Which positions does not matter to bytes and times.
+OperatorEffect take(const RuleCall& call) {
+  const Dims& x = sequence(call);
+  const std::int64_t positions = call["positions"];
+  require(positions >= 1 && positions <= x[0], call,
+          "a sequence of at least " + std::to_string(positions) + " positions");
+  OperatorEffect effect;
+  effect.output = {positions, x[1]};
+  effect.extras = {{"ids", call.over_batch({positions}), ElementType::index}};
+  return effect;
+}
+
 /// A concatenation: the gradient of x is a part of that of y.
 OperatorEffect class_token(const RuleCall& call) {
   const Dims& x = sequence(call);
@@ -220,8 +256,7 @@ OperatorEffect copy(const RuleCall& call) {
 }
 
 OperatorEffect add(const RuleCall& call) {
-  require(call.inputs.front() == call.inputs.back(), call,
-          "the shape of `skip`, " + to_text(call.inputs.back()));
+  require_same_as_skip(call);
   OperatorEffect effect = elementwise(call, 1, 0);
   if (in_place(call)) effect.form = Form::in_place;
   effect.gradient = Gradient::pass;

@@ -34,6 +34,8 @@ OperatorEffect max_unpool(const RuleCall& call);
 
 OperatorEffect linear(const RuleCall& call);
 OperatorEffect batch_norm(const RuleCall& call);
+OperatorEffect batch_norm_relu(const RuleCall& call);
+OperatorEffect batch_norm_add_relu(const RuleCall& call);
 OperatorEffect layer_norm(const RuleCall& call);
 OperatorEffect relu(const RuleCall& call);
 OperatorEffect relu6(const RuleCall& call);
@@ -42,6 +44,7 @@ OperatorEffect dropout(const RuleCall& call);
 OperatorEffect flatten(const RuleCall& call);
 OperatorEffect tokens(const RuleCall& call);
 OperatorEffect select(const RuleCall& call);
+OperatorEffect take(const RuleCall& call);
 OperatorEffect class_token(const RuleCall& call);
 OperatorEffect embedding(const RuleCall& call);
 OperatorEffect position_embedding(const RuleCall& call);

@@ -75,9 +75,10 @@ struct OperatorEffect {
   };
   /// For which gradients the backward reads inputs and extras, where it keeps them.
   enum class Inputs : std::uint8_t {
-    all,     ///< any (a normalization)
-    weight,  ///< those of parameters other than biases (a convolution)
-    partner  ///< each input for those of the others (a product)
+    all,      ///< any (a normalization)
+    weight,   ///< those of parameters other than biases (a convolution)
+    partner,  ///< each input for those of the others (a product)
+    first     ///< any, but only the first input is read (a normalization that then adds another)
   };
   enum class Gradient : std::uint8_t {
     fresh,  ///< a storage of its own for every input

@@ -16,8 +16,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const CalibrationSpec spec = read_calibration(parse_document(text, "fuzz", kLimits));
     if (spec.fit.size() + spec.test.size() > 10) return 0;
     const Calibration calibration = calibrate(spec, "/nonexistent");
-    for (const auto& efficiency : calibration.fitted.efficiency)
-      if (efficiency && (*efficiency <= Ratio{} || *efficiency > kWhole)) std::abort();
+    const auto is_within = [](const std::optional<Ratio>& share, Ratio most) {
+      return !share || (*share > Ratio{} && *share <= most);
+    };
+    for (const FittedShares& shares : calibration.fitted.efficiency)
+      if (!is_within(shares.compute, kMostCompute) || !is_within(shares.bandwidth, kWhole))
+        std::abort();
     if (calibration.fitted.launch_overhead < Time{}) std::abort();
   } catch (const InputError& error) {
     if (error.diagnostics().empty()) std::abort();

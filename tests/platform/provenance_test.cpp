@@ -91,3 +91,25 @@ TEST_CASE("provenance of what is not there is refused, with the nearest path") {
           .messages.at(0)
           .starts_with("p.yaml:4:34: error: found `guess`, expected one of `measured`"));
 }
+
+TEST_CASE("one number set where there were shares apart takes their provenance away") {
+  Node document = parse_document(
+      "platform: p\nmemories: {hbm: {capacity: 16 GiB}}\n"
+      "processors: {gpu: {memory: hbm, efficiency: {matmul: {compute: 1.2, bandwidth: 0.5}}}}\n"
+      "provenance:\n"
+      "  memories: {quality: measured, source: bench}\n"
+      "  processors.gpu.efficiency.matmul.compute: {quality: measured, source: bench}\n"
+      "  processors.gpu.efficiency.matmul.bandwidth: {quality: measured, source: bench}\n",
+      "p.yaml");
+  Diagnostics diagnostics;
+  document.set("processors.gpu.efficiency.matmul", parse_value("0.7", "--set #1"), diagnostics);
+  const Platform platform = read_platform(document, diagnostics, {});
+  CHECK_FALSE(diagnostics.has_errors());
+  CHECK(platform.processors.at(0).efficiency[0] == Ratio{700'000'000});
+  CHECK(platform.without_provenance == Entries{"processors.gpu.efficiency.matmul"});
+  // In a file of its own, one number where the provenance says more is a mistake.
+  CHECK_FALSE(read_text("platform: p\n" + kParts +
+                        "provenance: {processors.gpu.compute.fp32.peak: {quality: measured, "
+                        "source: bench}}\n")
+                  .messages.empty());
+}

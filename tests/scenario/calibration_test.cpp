@@ -77,7 +77,7 @@ TEST_CASE("a calibration finds the efficiency between two measured times") {
   const json result = json::parse(calibration_json(it));
   REQUIRE(result.at("coefficients").size() == 2);
   CHECK(result.at("coefficients").at(0) ==
-        json({{"name", "efficiency.matmul"}, {"before", 1.0}, {"fitted", 0.5952}}));
+        json({{"name", "efficiency.matmul.compute"}, {"before", 1.0}, {"fitted", 0.5952}}));
   CHECK(result.at("coefficients").at(1).at("fitted") == 0.0);
   REQUIRE(result.at("rows").size() == 3);
   const json& fit = result.at("rows").at(0);
@@ -111,10 +111,64 @@ TEST_CASE("a calibration leaves a platform that is right as it is") {
               "extends: board\nplatform: right\nprocessors: {cpu: {efficiency: {matmul: 0.25}, "
               "launch_overhead: 3 us}}\n");
   const Calibration it = files.calibrated(document(measured("step: 8000006 us"), "", "right"));
-  CHECK(it.fitted.efficiency[0] == Ratio{250'000'000});
+  CHECK(it.fitted.efficiency[0].compute == Ratio{250'000'000});
   CHECK(it.fitted.launch_overhead == Time{3'000'000});
   CHECK(summary_of(it, false, Moment::after).p95 == 0);
   CHECK_THAT(calibration_text(it, {}), Contains("Nothing judges the fit"));
+}
+
+TEST_CASE("a calibration tells arithmetic from traffic where measured times do") {
+  // Forward of n samples: a 4 x 8 product 64 n FLOP and 4 (4 n + 8 n + 32) B, a 1 x 1 product 2 n
+  // FLOP and 4 (n + n + 1) B. At 64 kFLOP/s and 48,128 B/s, 1,000 samples are 1 s of arithmetic and
+  // 1 s of traffic, and 31.25 ms and 166.306 ms. At half and a quarter of that they take
+  // 2 s + 4 s = 6 s, and 62.5 ms + 665.226 ms = 727.726 ms.
+  Files files;
+  files.write("slow.yaml",
+              "extends: board\nplatform: slow\nmemories: {ram: {bandwidth: 48128 B/s}}\n");
+  const std::string small =
+      "{workload: small, batch: 1000, input: [1], loss: none, layers: [{linear: {features: 1, "
+      "bias: "
+      "false}}]}";
+  const Calibration it = files.calibrated(
+      document(measured("forward: {matmul: 6 s}") + measured("forward: {matmul: 727726 us}", small),
+               "", "slow"));
+  CHECK(as_fraction(*it.fitted.efficiency[0].compute) == Approx(0.5).margin(0.001));
+  CHECK(as_fraction(*it.fitted.efficiency[0].bandwidth) == Approx(0.25).margin(0.001));
+  CHECK(summary_of(it, false, Moment::after).p95 < 1000);
+  // A platform like it has the traffic, not the arithmetic.
+  files.write("fitted.yaml", calibrated_platform(it, files.path(), files.path() / "fitted.yaml"));
+  const Calibration next = files.calibrated(
+      "like: fitted\n" + document(measured("forward: {matmul: 4 s}"), "", "board"));
+  CHECK_FALSE(next.fitted.efficiency[0].bandwidth);
+  CHECK(as_fraction(next.after.efficiency[0].bandwidth()) == Approx(0.25).margin(0.001));
+  CHECK(*next.fitted.efficiency[0].compute == Ratio{250'000'000});
+}
+
+TEST_CASE("what a profiler waits for each layer is none of the platform's") {
+  // At 64 MFLOP/s the product of 1,000 samples takes 1 ms, of 2,000 samples 2 ms; measured is
+  // 0.2 ms more. A launch of 0.2 ms, at 1 us a launch in the last term, would cost more than a
+  // wait.
+  Files files;
+  files.write("fast.yaml",
+              "extends: board\nplatform: fast\nprocessors: {cpu: {compute: {fp32: 64 MFLOP/s}}}\n");
+  const std::string twice =
+      "{workload: one, batch: 2000, input: [4], loss: none, layers: [{linear: {features: 8, bias: "
+      "false}}]}";
+  const std::string layers = ", layer_by_layer: true";
+  const Calibration it = files.calibrated(
+      document(measured("forward: {matmul: 1200 us}, backward: {matmul: 1 ms}" + layers) +
+                   measured("forward: {matmul: 2200 us}, backward: {matmul: 2 ms}" + layers, twice),
+               measured("step: 2 ms") + measured("forward: {matmul: 1200 us}" + layers), "fast"));
+  REQUIRE(it.fitted.waits);
+  CHECK(in_seconds((*it.fitted.waits)[0]) == Approx(200e-6).epsilon(0.02));
+  CHECK(in_seconds((*it.fitted.waits)[1]) == Approx(0).margin(5e-6));
+  CHECK(in_seconds(it.fitted.launch_overhead) == Approx(0).margin(1e-6));
+  // A step waits for none of its layers.
+  CHECK(std::abs(error_of(it.rows[4], Moment::after)) < 5'000);
+  CHECK(std::abs(error_of(it.rows[5], Moment::after)) < 5'000);
+  CHECK(error_of(it.rows[5], Moment::before) == -166'667);
+  CHECK_THAT(files.error_of(document(measured("step: 1 s" + layers))),
+             Contains("fit.yaml:4:") && Contains("a whole step is not timed layer by layer"));
 }
 
 TEST_CASE("a class that takes less than a hundredth of every fitted time is not touched") {
@@ -129,7 +183,7 @@ TEST_CASE("a class that takes less than a hundredth of every fitted time is not 
     CAPTURE(inputs);
     CHECK(json::parse(calibration_json(it)).at("coefficients").size() ==
           static_cast<std::size_t>(coefficients));
-    CHECK(it.fitted.efficiency[static_cast<std::size_t>(OperatorClass::elementwise)].has_value() ==
+    CHECK(it.fitted.efficiency[static_cast<std::size_t>(OperatorClass::elementwise)].any() ==
           (coefficients == 3));
   }
 }
@@ -197,11 +251,13 @@ TEST_CASE("the platform of a calibration has what was fitted, with its residual"
       read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
   diagnostics.throw_if_errors();
   CHECK(platform.name == "fitted");
-  CHECK(platform.processors[0].efficiency[0] == Ratio{500'000'000});
+  CHECK(platform.processors[0].efficiency[0] == Efficiency(Ratio{500'000'000}, kWhole));
   CHECK(platform.processors[0].efficiency[1] == kWhole);
-  REQUIRE(platform.provenance.size() == 2);
+  REQUIRE(platform.provenance.size() == 3);
   for (const Provenance& entry : platform.provenance) {
-    CHECK(entry.quality == Quality::measured);
+    const bool is_fitted = entry.path != "processors.cpu.efficiency.matmul.bandwidth";
+    CHECK(entry.quality == (is_fitted ? Quality::measured : Quality::estimate));
+    if (!is_fitted) continue;
     CHECK(entry.source ==
           "plimsoll calibrate, fitted: least squares over 1 row, mean error 0.0 %, 95th percentile "
           "0.0 %; judged by 1 row, mean error 20.0 %, 95th percentile 20.0 %");

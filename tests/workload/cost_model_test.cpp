@@ -55,6 +55,25 @@ TEST_CASE("an operator takes the longer of arithmetic and traffic, and its launc
   CHECK(duration(op, slow) == Time{45'000'000});
 }
 
+TEST_CASE("with its shares apart an operator takes its arithmetic and its traffic in turn") {
+  Operator op;
+  op.operator_class = OperatorClass::matmul;
+  op.flops = Flops{1'000'000};
+  op.traffic = Bytes{10'000};
+  Platform on = platform();
+  Efficiency& reached =
+      on.processors[0].efficiency[static_cast<std::size_t>(OperatorClass::matmul)];
+  reached = Efficiency(Ratio{500'000'000}, Ratio{250'000'000});
+  // 1e6 FLOP at 0.5e12 /s: 2 us; 1e4 B at 25e9 B/s: 0.4 us; launch 5 us.
+  CHECK(duration(op, on) == Time{7'400'000});
+  // A library that multiplies half as often as is counted: 1e6 FLOP at 2e12 /s are 0.5 us.
+  reached = Efficiency(Ratio{2'000'000'000}, Ratio{250'000'000});
+  CHECK(duration(op, on) == Time{5'900'000});
+  // Another class is as it was: 1e4 B at 100 GB/s are 0.1 us, 1e6 FLOP at 1e12 /s 1 us.
+  op.operator_class = OperatorClass::elementwise;
+  CHECK(duration(op, on) == Time{6'000'000});
+}
+
 TEST_CASE("halves of a backward share the time of the whole by their FLOPs") {
   // 1e6 and 3e6 FLOP are 8 us at 0.5e12 /s, both traffics 3e4 B 0.6 us; launch 5 us. Of 13 us
   // three quarters go to the weight half: 9.75 us.

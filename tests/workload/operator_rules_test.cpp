@@ -43,6 +43,7 @@ TEST_CASE("each operator keeps what its rule says") {
   CHECK(kept("[3, 5]", kMakeRows + "  - layer_norm\n") == rows + 2 * 3 * 4);
   CHECK(kept("[3, 5]", kMakeRows + "  - softmax\n") == rows);
   CHECK(kept("[3, 5]", kMakeRows + "  - position_embedding: 9\n") == 8 * 3);
+  CHECK(kept("[3, 5]", kMakeRows + "  - take: 2\n", {.batch = 6}) == 6 * 8 * 2);
   CHECK(kept("[3, 5]", kMakeRows + "  - segment_embedding: 2\n", {.batch = 6}) == 6 * 8 * 3);
 }
 
@@ -52,6 +53,13 @@ TEST_CASE("patterns keep each storage once") {
   CHECK(kept(kImage, kMake + "  - relu\n" + kMake) == x);
   CHECK(kept(kImage, kMake + "  - batch_norm\n  - relu\n" + kMake) == 2 * x + statistics);
   CHECK(kept(kImage, kMake + "  - batch_norm\n  - relu6\n" + kMake) == 3 * x + statistics);
+  // As one operator, batch norm and ReLU keep the same, and nothing of what is added in between.
+  CHECK(kept(kImage, kMake + "  - batch_norm_relu\n" + kMake) == 2 * x + statistics);
+  CHECK(kept(kImage,
+             "  - conv2d: {channels: 2, kernel: 1, name: a}\n"
+             "  - conv2d: {from: input, channels: 2, kernel: 1}\n"
+             "  - batch_norm_add_relu: {skip: a}\n" +
+                 kMake) == 2 * x + statistics);
   // A flattened view keeps the storage that it looks at.
   CHECK(kept(kImage, kMake + "  - relu\n  - flatten\n  - linear: 3\n") == x);
   // The mask, and the dropped value that the next layer reads.
@@ -183,6 +191,9 @@ TEST_CASE("products, masks and factors keep what their gradients need") {
   CHECK_THAT(error_of(network("[2, 8, 4]", "  - product: {right: input}\n")),
              Catch::Matchers::Contains("expected matrices [.., m, k] and [.., k, n], found [2, 8, "
                                        "4] and [2, 8, 4]"));
+  CHECK_THAT(
+      error_of(network("[3, 5]", "  - take: 4\n")),
+      Catch::Matchers::Contains("expected a sequence of at least 4 positions, found [3, 5]"));
   CHECK_THAT(error_of(network(kImage, "  - masked_fill: {rows: 9, columns: 8, heads: 2}\n")),
              Catch::Matchers::Contains("a mask [2, 9, 8] has more elements"));
 }

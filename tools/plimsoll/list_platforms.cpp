@@ -125,15 +125,24 @@ class PlatformSheet {
       if (processor.compute[d])
         add("compute." + to_text(static_cast<DType>(d)), to_text(*processor.compute[d]));
     for (std::size_t c = 0; c < kOperatorClasses; ++c)
-      if (processor.efficiency[c] != kWhole)
-        add("efficiency." + to_text(static_cast<OperatorClass>(c)),
-            to_text(processor.efficiency[c]));
+      tell_efficiency(processor.name, static_cast<OperatorClass>(c), processor.efficiency[c]);
     if (processor.launch_overhead > Time{})
       add("launch_overhead", to_text(processor.launch_overhead));
     if (processor.convolution_workspace > Bytes{})
       add("convolution_workspace", to_text(processor.convolution_workspace));
     tell_power("processors", processor.name, processor.power);
     if (processor.energy_per_flop) add("energy", to_text(*processor.energy_per_flop));
+  }
+
+  void tell_efficiency(const std::string& processor, OperatorClass of_class,
+                       const Efficiency& efficiency) {
+    const std::string key = "efficiency." + to_text(of_class);
+    if (efficiency.is_apart()) {
+      row("processors", processor, key + ".compute", to_text(efficiency.compute()));
+      row("processors", processor, key + ".bandwidth", to_text(efficiency.bandwidth()));
+    } else if (efficiency != kWhole) {
+      row("processors", processor, key, to_text(efficiency.compute()));
+    }
   }
 
   void tell(const Link& link) {
