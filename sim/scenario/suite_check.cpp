@@ -102,12 +102,12 @@ class Check {
   CheckedSuite run() {
     const std::vector<Job> jobs = jobs_of(suite_);
     std::vector<RunToRecord> records;
-    in_order<Played>(
-        jobs.size(), {.jobs = options_.jobs}, [&](std::size_t i) { return play(jobs[i]); },
-        [&](std::size_t, Played played) {
-          checked_.runs.push_back(std::move(played.checked));
-          records.push_back(std::move(played.record));
-        });
+    for (Played& played : by_number<Played>(
+             jobs.size(), {.jobs = options_.jobs}, [&](std::size_t i) { return play(jobs[i]); },
+             [](std::size_t) {})) {
+      checked_.runs.push_back(std::move(played.checked));
+      records.push_back(std::move(played.record));
+    }
     if (suite_.baseline) refuse_repeated(records);
     if (suite_.baseline && options_.update) {
       if (!checked_.could_not_run()) update(records);
