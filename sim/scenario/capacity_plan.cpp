@@ -1,6 +1,7 @@
 #include "scenario/capacity_plan.hpp"
 
 #include "base/gather.hpp"
+#include "scenario/document_kind.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -318,7 +319,9 @@ CapacityPlan read_capacity_plan(const Node& document, const std::filesystem::pat
 }
 
 CapacityPlan load_capacity_plan(const std::filesystem::path& path) {
-  return read_capacity_plan(read_document(path), path.parent_path());
+  const Node document = read_document(path);
+  expect_kind(document, DocumentKind::capacity);
+  return read_capacity_plan(document, path.parent_path());
 }
 
 std::string capacity_plan_schema() {

@@ -1,6 +1,7 @@
 #include "scenario/suite.hpp"
 
 #include "base/gather.hpp"
+#include "scenario/document_kind.hpp"
 #include "scenario/search_path.hpp"
 
 #include <algorithm>
@@ -165,7 +166,7 @@ class SuiteReader {
     const auto reference = reference_format().read(item, diagnostics_);
     if (!reference) return;
     const fs::path file = find(reference->from, item.find("from")->where());
-    Node document = read_document(file);
+    Node document = read_scenario_file(file);
     if (reference->name) replace(document, "scenario", *item.find("name"));
     if (reference->expect) replace(document, "expect", *reference->expect);
     Overrides changes;
@@ -174,6 +175,12 @@ class SuiteReader {
     const Settings settings{with(usual_.tolerance, reference->tolerance),
                             reference->plans.value_or(usual_.records_executions)};
     add(item.where(), document, file.parent_path(), changes, settings);
+  }
+
+  [[nodiscard]] static Node read_scenario_file(const fs::path& file) {
+    Node document = read_document(file);
+    expect_kind(document, DocumentKind::scenario);
+    return document;
   }
 
   void replace(Node& document, std::string_view key, const Node& value) {
@@ -205,7 +212,7 @@ class SuiteReader {
   }
 
   void add_file(const Location& where, const fs::path& file) {
-    add(where, read_document(file), file.parent_path(), {}, usual_);
+    add(where, read_scenario_file(file), file.parent_path(), {}, usual_);
   }
 
   void add(const Location& where, const Node& document, const fs::path& folder, Overrides changes,
@@ -264,8 +271,10 @@ Suite suite_of_one(const Node& document, const fs::path& path) {
 
 Suite load_suite(const fs::path& path) {
   const Node document = read_document(path);
-  if (document.find("suite") == nullptr && document.find("scenario") != nullptr)
+  if (document.find(key_of(DocumentKind::suite)) == nullptr &&
+      kind_of(document) == DocumentKind::scenario)
     return suite_of_one(document, path);
+  expect_kind(document, DocumentKind::suite);
   return SuiteReader(document, path).run();
 }
 
