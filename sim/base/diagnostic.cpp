@@ -67,9 +67,21 @@ std::vector<Diagnostic> Diagnostics::warnings() const {
   return found;
 }
 
+namespace {
+
+/// A warning of the same words: a part of an input may be judged in several ways.
+bool is_said_by_an_error(Diagnostic warning, std::span<const Diagnostic> all) {
+  if (warning.severity != Severity::warning) return false;
+  warning.severity = Severity::error;
+  return std::ranges::find(all, warning) != all.end();
+}
+
+}  // namespace
+
 void Diagnostics::throw_if_errors() const {
   if (!has_errors()) return;
   std::vector<Diagnostic> all = diagnostics_;
+  std::erase_if(all, [this](const Diagnostic& d) { return is_said_by_an_error(d, diagnostics_); });
   sort_by_place(all);
   if (errors_ > kMaxErrors) {
     const std::size_t more = errors_ - kMaxErrors;

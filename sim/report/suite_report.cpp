@@ -71,8 +71,7 @@ class SuiteText {
 
   /// The line of its scenario tells all of it.
   static bool is_only_missing(const CheckedRun& run) {
-    return run.findings.size() == 1 && run.findings.front().kind == Finding::Kind::missing &&
-           run.held == 0;
+    return run.findings.size() == 1 && run.findings.front().kind == Finding::Kind::missing;
   }
 
   [[nodiscard]] VerdictWord word_of(Verdict verdict) const {
@@ -100,9 +99,15 @@ class SuiteText {
     out_ += table.text(style_);
   }
 
+  static bool lack_the_same(std::span<const CheckedRun> runs) {
+    return std::ranges::all_of(runs, [&](const CheckedRun& run) {
+      return is_only_missing(run) &&
+             run.findings.front().words == runs.front().findings.front().words;
+    });
+  }
+
   static std::string what_does_not_hold(std::span<const CheckedRun> runs) {
-    if (std::ranges::all_of(runs, is_only_missing))
-      return fmt::format("{} of its runs", runs.front().findings.front().words);
+    if (lack_the_same(runs)) return "all runs: " + runs.front().findings.front().words;
     std::vector<std::string> lines;
     for (const CheckedRun& run : runs)
       if (run.verdict != Verdict::held) lines.push_back(in_one_line(run));

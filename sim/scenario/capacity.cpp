@@ -114,16 +114,12 @@ class Planning {
                           report_.plan.workloads[pairing_of(trial).workload], *memo_);
   }
 
-  /// Searches all trials, and hands what they find over in their order.
-  void search_all(CapacityStage stage, const std::vector<Trial>& trials,
-                  const std::function<void(std::size_t, BatchSearch)>& take) const {
+  [[nodiscard]] std::vector<BatchSearch> search_all(CapacityStage stage,
+                                                    const std::vector<Trial>& trials) const {
     progress_(stage, 0, trials.size());
-    in_order<BatchSearch>(
+    return by_number<BatchSearch>(
         trials.size(), options_, [&](std::size_t i) { return search(trials[i]); },
-        [&](std::size_t i, BatchSearch found) {
-          take(i, std::move(found));
-          progress_(stage, i + 1, trials.size());
-        });
+        [&](std::size_t ended) { progress_(stage, ended, trials.size()); });
   }
 
   void measure() {
@@ -136,12 +132,13 @@ class Planning {
       for (std::size_t policy = 0; policy < shared->policies.size(); ++policy)
         trials.push_back({p, policy, shared});
     }
-    search_all(CapacityStage::configurations, trials, [&](std::size_t i, const BatchSearch& found) {
+    const std::vector<BatchSearch> found = search_all(CapacityStage::configurations, trials);
+    for (std::size_t i = 0; i < trials.size(); ++i) {
       const CapacityPairing& pairing = pairing_of(trials[i]);
       report_.answers[pairing.workload].configurations.push_back(
-          configuration_of(pairing, trials[i].policy, found));
+          configuration_of(pairing, trials[i].policy, found[i]));
       origin_[pairing.workload].push_back(trials[i]);
-    });
+    }
   }
 
   [[nodiscard]] Configuration configuration_of(const CapacityPairing& pairing, std::size_t policy,
@@ -310,9 +307,8 @@ class Planning {
         trials.back().policy = policy;
         probe_of.push_back(p);
       }
-    search_all(CapacityStage::changes, trials, [&](std::size_t i, const BatchSearch& found) {
-      take(probe_of[i], trials[i], found);
-    });
+    const std::vector<BatchSearch> found = search_all(CapacityStage::changes, trials);
+    for (std::size_t i = 0; i < trials.size(); ++i) take(probe_of[i], trials[i], found[i]);
   }
 
   /// Keeps what a policy does on a changed platform where no other did better there.

@@ -1,6 +1,7 @@
 #include "scenario/capacity_plan.hpp"
 
 #include "base/gather.hpp"
+#include "scenario/document_kind.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -47,10 +48,29 @@ Format<TrainingRun> training_run_format() {
       .format();
 }
 
+/// Who writes tokens there means the target beside it.
+Format<SampleRate> throughput_format() {
+  const Format<SampleRate> rate = quantity<SampleRate>();
+  auto read = [rate](const Node& node, Diagnostics& diagnostics) -> std::optional<SampleRate> {
+    if (!node.is_scalar() || node.scalar().find("tok") == std::string::npos)
+      return rate.read(node, diagnostics);
+    const std::string& text = node.scalar();
+    const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+    const bool is_whole = end > 0 && end < text.size() && (text[end] == ' ' || text[end] == 't');
+    diagnostics.error(
+        node.where(),
+        fmt::format("found `{}`; expected samples per second, such as 250 samples/s", text),
+        fmt::format("tokens have a target of their own: `tokens_per_second: {}`",
+                    is_whole ? text.substr(0, end) : "N"));
+    return std::nullopt;
+  };
+  return {std::move(read), rate.shape};
+}
+
 Format<CapacityTargets> targets_format() {
   using T = CapacityTargets;
   return Record<T>("targets", "What a configuration must reach.")
-      .optional("throughput", &T::throughput, quantity<SampleRate>(), "at least so many samples/s")
+      .optional("throughput", &T::throughput, throughput_format(), "at least so many samples/s")
       .optional("tokens_per_second", &T::tokens_per_second, integer(1, kMaxSamples),
                 "at least; asks for `tokens_per_sample`")
       .optional("deadline", &T::deadline, quantity<Time>(), "of the whole run")
@@ -318,7 +338,9 @@ CapacityPlan read_capacity_plan(const Node& document, const std::filesystem::pat
 }
 
 CapacityPlan load_capacity_plan(const std::filesystem::path& path) {
-  return read_capacity_plan(read_document(path), path.parent_path());
+  const Node document = read_document(path);
+  expect_kind(document, DocumentKind::capacity);
+  return read_capacity_plan(document, path.parent_path());
 }
 
 std::string capacity_plan_schema() {

@@ -43,6 +43,27 @@ std::optional<Money> amount_of(std::string_view text, std::string_view per) {
 
 }  // namespace
 
+namespace {
+
+/// What is wrong with a text that is no amount `per` something; a bare amount, or one per something
+/// else, lacks only that.
+void refuse(const Node& node, const std::string& per, Diagnostics& diagnostics) {
+  std::string hint;
+  if (node.is_scalar()) {
+    const std::string amount = node.scalar().substr(0, node.scalar().find('/'));
+    if (amount_of(amount, "")) hint = fmt::format("did you mean `{}{}`?", amount, per);
+  }
+  diagnostics.error(
+      node.where(),
+      fmt::format("found {}; expected an amount of money{}{}{} with its currency in three capital "
+                  "letters, such as 1.25 EUR{}",
+                  node.describe(), per.empty() ? "" : " per ", per.substr(per.empty() ? 0 : 1),
+                  per.empty() ? "" : ",", per),
+      std::move(hint));
+}
+
+}  // namespace
+
 Format<Money> money(const std::string& per) {
   Shape shape;
   shape.kind = Shape::Kind::string;
@@ -51,11 +72,7 @@ Format<Money> money(const std::string& per) {
   return {[per](const Node& node, Diagnostics& diagnostics) {
             std::optional<Money> read;
             if (node.is_scalar()) read = amount_of(node.scalar(), per);
-            if (!read)
-              diagnostics.error(node.where(),
-                                fmt::format("found {}; expected an amount of money with its "
-                                            "currency in three capital letters, such as 1.25 EUR{}",
-                                            node.describe(), per));
+            if (!read) refuse(node, per, diagnostics);
             return read;
           },
           shape};

@@ -1,20 +1,13 @@
-/// Independent jobs on several threads, whose results arrive in the order of their numbers, or as
-/// they end.
+/// Independent jobs on several threads, whose results arrive as they end.
 ///
-///   in_order<Row>(points, {.jobs = 4}, [&](std::size_t i) { return row_of(i); },
-///                 [&](std::size_t i, Row row) { file.add(i, std::move(row)); });
+///   as_they_end<Row>(points, {.jobs = 4}, [&](std::size_t i) { return row_of(i); },
+///                    [&](std::size_t i, Row row) { file.add(i, std::move(row)); });
 ///
 /// Jobs are started in the order of their numbers, and no more than `window` results exist at a
-/// time: memory is flat, however many jobs there are and however long one of them takes.
+/// time: memory is flat, however many jobs there are. No job waits for another.
 ///
-/// What the consumer of in_order() sees is the same for any number of threads: results 0, 1, 2, ...
-/// up to the first job that throws. Then that exception, the one of the least number, is thrown.
-/// The price: a job waits while its number is `window` or more beyond the next result to be handed
-/// over, so that a slow one holds up the others in the end. as_they_end() hands over what there is:
-/// no job waits for another, and of exceptions the first is thrown.
-///
-/// An exception of the consumer is thrown, too. No new job is started after any, and those in
-/// flight are waited for.
+/// After an exception no new job is started, and those in flight are waited for; of several
+/// exceptions of jobs that of the least number is thrown, whatever the number of threads.
 #pragma once
 
 #include <cstddef>
@@ -40,18 +33,19 @@ namespace detail {
 /// The same without a type for results: `work(i, slot)` leaves its result in a slot below the
 /// window that no other result is in, `consume(i, slot)` takes it from there.
 using ParallelStep = std::function<void(std::size_t, std::size_t)>;
-void run_in_order(std::size_t count, const ParallelOptions& options, const ParallelStep& work,
-                  const ParallelStep& consume);
 void run_as_they_end(std::size_t count, const ParallelOptions& options, const ParallelStep& work,
                      const ParallelStep& consume);
 
-/// The same for results of a type, in slots that are made here.
+}  // namespace detail
+
+/// Calls `work(i)` for every i below `count` on several threads, and `consume(i, result)` on the
+/// calling thread, in the order in which results come about; with one thread in that of i. `work`
+/// must be safe to be called from several threads.
 template <class Result, class Work, class Consume>
-void run_with_slots(decltype(run_in_order) run, std::size_t count, ParallelOptions options,
-                    Work& work, Consume& consume) {
+void as_they_end(std::size_t count, ParallelOptions options, Work work, Consume consume) {
   options = resolved(options);
   std::vector<std::optional<Result>> slots(options.window);
-  run(
+  detail::run_as_they_end(
       count, options,
       [&](std::size_t index, std::size_t slot) { slots[slot].emplace(work(index)); },
       [&](std::size_t index, std::size_t slot) {
@@ -61,19 +55,17 @@ void run_with_slots(decltype(run_in_order) run, std::size_t count, ParallelOptio
       });
 }
 
-}  // namespace detail
-
-/// Calls `work(i)` for every i below `count` on several threads, and `consume(i, result)` on the
-/// calling thread, in the order of i. `work` must be safe to be called from several threads.
-template <class Result, class Work, class Consume>
-void in_order(std::size_t count, const ParallelOptions& options, Work work, Consume consume) {
-  detail::run_with_slots<Result>(detail::run_in_order, count, options, work, consume);
-}
-
-/// The same with results in the order in which they come about; with one thread in that of i.
-template <class Result, class Work, class Consume>
-void as_they_end(std::size_t count, const ParallelOptions& options, Work work, Consume consume) {
-  detail::run_with_slots<Result>(detail::run_as_they_end, count, options, work, consume);
+/// All results, by the numbers of their jobs; `tell(ended)` is told how many have ended.
+template <class Result, class Work, class Tell>
+[[nodiscard]] std::vector<Result> by_number(std::size_t count, const ParallelOptions& options,
+                                            Work work, Tell tell) {
+  std::vector<Result> results(count);
+  std::size_t ended = 0;
+  as_they_end<Result>(count, options, std::move(work), [&](std::size_t index, Result result) {
+    results[index] = std::move(result);
+    tell(++ended);
+  });
+  return results;
 }
 
 }  // namespace plimsoll

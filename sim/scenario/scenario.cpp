@@ -3,6 +3,7 @@
 #include "base/gather.hpp"
 #include "platform/platform_file.hpp"
 #include "platform/platform_layers.hpp"
+#include "scenario/document_kind.hpp"
 #include "scenario/memo.hpp"
 #include "scenario/search_path.hpp"
 #include "workload/onnx_file.hpp"
@@ -542,28 +543,11 @@ class ScenarioReader {
   Scenario scenario_;
 };
 
-/// Whoever gives another kind of file is told by one sentence, not by every key of it.
-void refuse_other_kinds(const Node& document) {
-  struct Kind {
-    const char *key, *name, *command;
-  };
-  constexpr Kind kOthers[] = {{"sweep", "a sweep", "sweep"},
-                              {"suite", "a suite", "check"},
-                              {"capacity", "a capacity plan", "capacity"},
-                              {"calibration", "a calibration", "calibrate"}};
-  if (!document.is_mapping() || document.find("scenario") != nullptr) return;
-  for (const Kind& it : kOthers)
-    if (const Node* key = document.find(it.key))
-      throw InputError(
-          {{Severity::error, key->where(), fmt::format("this is {}; expected a scenario", it.name),
-            fmt::format("`plimsoll {}` is for it", it.command)}});
-}
-
 }  // namespace
 
 Scenario load_scenario(const std::filesystem::path& path, const Overrides& overrides) {
   const Node document = read_document(path);
-  refuse_other_kinds(document);
+  expect_kind(document, DocumentKind::scenario);
   return read_scenario(document, path.parent_path(), overrides);
 }
 

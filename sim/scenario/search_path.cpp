@@ -1,5 +1,7 @@
 #include "scenario/search_path.hpp"
 
+#include "scenario/document_kind.hpp"
+
 #include <cstdlib>
 #include <set>
 
@@ -17,20 +19,20 @@ bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(kExtension);
 }
 
-/// "platforms", "workloads", "scenarios", or nothing for a file that is none or cannot be read.
-std::string kind_of(const fs::path& path) {
+/// The kind of what lies in a folder of this name: "platforms", "workloads", "scenarios/what-if".
+DocumentKind kind_in(const std::string& folder) {
+  if (folder == "platforms") return DocumentKind::platform;
+  return folder == "workloads" ? DocumentKind::workload : DocumentKind::scenario;
+}
+
+/// Nothing for a file that is none of them or cannot be read.
+std::optional<DocumentKind> kind_of_file(const fs::path& path) {
   constexpr DocumentLimits kLimits{.bytes = 4 << 20};
   try {
-    const Node document = read_document(path, kLimits);
-    // A scenario has the other keys, too; a calibration, which nothing names, has one of them.
-    if (document.find("scenario") != nullptr) return "scenarios";
-    if (document.find("calibration") != nullptr) return {};
-    if (document.find("platform") != nullptr) return "platforms";
-    if (document.find("workload") != nullptr) return "workloads";
+    return kind_of(read_document(path, kLimits));
   } catch (const InputError&) {
-    return {};
+    return std::nullopt;
   }
-  return {};
 }
 
 }  // namespace
@@ -65,29 +67,40 @@ std::optional<fs::path> SearchPath::find(const std::string& name, const std::str
     const fs::path path = fs::path(name).is_absolute() ? fs::path(name) : folders_.front() / name;
     return path.lexically_normal();
   }
-  for (const fs::path& folder : folders_)
-    for (const fs::path& candidate :
-         {folder / (name + kExtension), folder / kind / (name + kExtension)})
-      if (fs::is_regular_file(candidate, ignored)) return candidate.lexically_normal();
+  for (const fs::path& folder : folders_) {
+    const fs::path here = folder / (name + kExtension);
+    if (fs::is_regular_file(here, ignored) &&
+        kind_of_file(here).value_or(kind_in(kind)) == kind_in(kind))
+      return here.lexically_normal();
+    const fs::path below = folder / kind / (name + kExtension);
+    if (fs::is_regular_file(below, ignored)) return below.lexically_normal();
+  }
   return std::nullopt;
 }
 
 Node SearchPath::read(const std::string& name, const std::string& kind,
                       const Location& where) const {
-  if (const auto path = find(name, kind)) {
-    std::error_code ignored;
-    if (fs::exists(*path, ignored) && !fs::is_directory(*path, ignored))
-      return read_document(*path);
-    const bool is_folder = fs::is_directory(*path, ignored);
-    throw InputError(
-        {{Severity::error, where,
-          is_folder ? fmt::format("`{}` is a directory, expected a file", path->string())
-                    : fmt::format("there is no file `{}`", path->string()),
-          ""}});
+  const auto refuse = [&](std::string message, std::string hint) {
+    throw InputError({{Severity::error, where, std::move(message), std::move(hint)}});
+  };
+  const auto path = find(name, kind);
+  if (!path) {
+    const fs::path here = (folders_.front() / (name + kExtension)).lexically_normal();
+    const auto is = kind_of_file(here);
+    refuse(fmt::format("there is no {} `{}`", name_of(kind_in(kind)), name),
+           is ? fmt::format("`{}` is {}", here.string(), with_article(*is))
+              : did_you_mean(name, names(kind)));
   }
-  const std::string singular = kind.substr(0, kind.size() - 1);
-  throw InputError({{Severity::error, where, fmt::format("there is no {} `{}`", singular, name),
-                     did_you_mean(name, names(kind))}});
+  std::error_code ignored;
+  if (fs::is_directory(*path, ignored))
+    refuse(fmt::format("`{}` is a directory, expected a file", path->string()), "");
+  if (!fs::exists(*path, ignored)) refuse(fmt::format("there is no file `{}`", path->string()), "");
+  Node document = read_document(*path);
+  if (const auto is = kind_of(document); is && *is != kind_in(kind))
+    refuse(fmt::format("`{}` is {}; expected {}", path->string(), with_article(*is),
+                       with_article(kind_in(kind))),
+           "");
+  return document;
 }
 
 std::vector<std::string> SearchPath::names(const std::string& kind) const {
@@ -98,7 +111,7 @@ std::vector<std::string> SearchPath::names(const std::string& kind) const {
       if (entry.path().extension() == kExtension) names.insert(entry.path().stem().string());
     for (const auto& entry : fs::directory_iterator(folder, ignored))
       if (entry.path().extension() == kExtension && entry.is_regular_file(ignored) &&
-          kind_of(entry.path()) == kind)
+          kind_of_file(entry.path()) == kind_in(kind))
         names.insert(entry.path().stem().string());
   }
   return {names.begin(), names.end()};

@@ -15,16 +15,18 @@ namespace plimsoll {
 /// the installed share folder, the source tree that the program was built from.
 [[nodiscard]] std::vector<std::filesystem::path> share_folders();
 
-/// Folders searched for `platforms/NAME.yaml` or `workloads/NAME.yaml`, or NAME.yaml itself, in
-/// this order: next to the file that names it, then the share_folders().
+/// Folders searched for NAME.yaml itself, unless its keys say that it is of another kind, and for
+/// `platforms/NAME.yaml` or `workloads/NAME.yaml`, in this order: next to the file that names it,
+/// then the share_folders(). So a scenario may have the name of the platform that it is about.
 class SearchPath {
  public:
   /// `folder` is that of the file that names things.
   explicit SearchPath(std::filesystem::path folder);
 
   /// Reads the document that `name` means: a path (it has a slash or ends in .yaml; relative to the
-  /// folder) or a bare name of that kind ("platforms", "workloads"). Throws InputError at `where`
-  /// with the nearest known name.
+  /// folder) or a bare name of that kind: "platforms", "workloads", "scenarios" or a folder below
+  /// that. Throws InputError at `where`, with the nearest known name or with what the file is
+  /// instead.
   [[nodiscard]] Node read(const std::string& name, const std::string& kind,
                           const Location& where) const;
 

@@ -1,6 +1,7 @@
 #include "scenario/suite.hpp"
 
 #include "base/gather.hpp"
+#include "scenario/document_kind.hpp"
 #include "scenario/search_path.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct WrittenReference {
   Location where;
   std::string from;
   std::optional<std::string> name;
-  std::vector<std::string> policies;
+  std::vector<Node> policies;
   std::vector<std::pair<Located<std::string>, Node>> set;
   WrittenTolerance tolerance;
   std::optional<bool> plans;
@@ -46,8 +47,9 @@ Format<WrittenReference> reference_format() {
       .where(&WrittenReference::where)
       .required("from", &WrittenReference::from, text(), "a name or a path")
       .optional("name", &WrittenReference::name, name(), "instead of its own")
-      .optional("policies", &WrittenReference::policies, list_of(name(), 1),
-                "instead of its own; those that it has keep their parameters")
+      .optional("policies", &WrittenReference::policies, list_of(raw(), 1),
+                "instead of its own, as in a scenario; a bare name keeps the parameters that the "
+                "scenario gives it")
       .optional("set", &WrittenReference::set, map_of(raw()), "as `set` of a scenario")
       .optional("tolerance", &WrittenReference::tolerance, tolerance_format(), "beyond the suite's")
       .optional("plans", &WrittenReference::plans, boolean(), "instead of the suite's")
@@ -165,19 +167,43 @@ class SuiteReader {
     const auto reference = reference_format().read(item, diagnostics_);
     if (!reference) return;
     const fs::path file = find(reference->from, item.find("from")->where());
-    Node document = read_document(file);
+    Node document = read_scenario_file(file);
     if (reference->name) replace(document, "scenario", *item.find("name"));
     if (reference->expect) replace(document, "expect", *reference->expect);
+    if (!reference->policies.empty()) replace_policies(document, *item.find("policies"));
     Overrides changes;
-    changes.policies = reference->policies;
     changes.set_in_file = reference->set;
     const Settings settings{with(usual_.tolerance, reference->tolerance),
                             reference->plans.value_or(usual_.records_executions)};
     add(item.where(), document, file.parent_path(), changes, settings);
   }
 
+  [[nodiscard]] static Node read_scenario_file(const fs::path& file) {
+    Node document = read_document(file);
+    expect_kind(document, DocumentKind::scenario);
+    return document;
+  }
+
   void replace(Node& document, std::string_view key, const Node& value) {
     if (document.is_mapping()) document.set(key, value, diagnostics_);
+  }
+
+  /// A bare name keeps the parameters that the scenario gives it.
+  void replace_policies(Node& document, const Node& policies) {
+    const Node* policy = document.find("policy");
+    const std::vector<Node> given = policy == nullptr       ? std::vector<Node>{}
+                                    : policy->is_sequence() ? policy->items()
+                                                            : std::vector<Node>{*policy};
+    replace(document, "policy", policies);
+    for (std::size_t i = 0; i < policies.items().size(); ++i) {
+      const Node& wanted = policies.items()[i];
+      const auto same = std::ranges::find_if(given, [&](const Node& node) {
+        const Node* name = node.is_mapping() ? node.find("name") : nullptr;
+        return wanted.is_scalar() && name != nullptr && name->is_scalar() &&
+               name->scalar() == wanted.scalar();
+      });
+      if (same != given.end()) replace(document, fmt::format("policy.{}", i), *same);
+    }
   }
 
   void read_paths(const Node& item) {
@@ -205,7 +231,7 @@ class SuiteReader {
   }
 
   void add_file(const Location& where, const fs::path& file) {
-    add(where, read_document(file), file.parent_path(), {}, usual_);
+    add(where, read_scenario_file(file), file.parent_path(), {}, usual_);
   }
 
   void add(const Location& where, const Node& document, const fs::path& folder, Overrides changes,
@@ -264,8 +290,10 @@ Suite suite_of_one(const Node& document, const fs::path& path) {
 
 Suite load_suite(const fs::path& path) {
   const Node document = read_document(path);
-  if (document.find("suite") == nullptr && document.find("scenario") != nullptr)
+  if (document.find(key_of(DocumentKind::suite)) == nullptr &&
+      kind_of(document) == DocumentKind::scenario)
     return suite_of_one(document, path);
+  expect_kind(document, DocumentKind::suite);
   return SuiteReader(document, path).run();
 }
 

@@ -32,43 +32,64 @@ std::vector<Job> jobs_of(const Suite& suite) {
   return jobs;
 }
 
-/// How the run that is recorded went; nothing, and why, where that is not known.
-std::optional<RecordedExecution> recorded_before(const fs::path& lock, const RecordedRun& was,
-                                                 std::string& why) {
-  const fs::path path = execution_path(lock, was);
-  if (was.execution.empty()) {
-    why = fmt::format(
-        "no execution is recorded to compare with (`plans: true` in the suite "
-        "records those of at most {} steps)",
-        kMostRecordedSteps);
+/// The execution that is recorded of a run; nothing where its file is missing or another one.
+std::optional<std::string> recorded_text(const fs::path& path, const RecordedRun& was) {
+  try {
+    std::string text = read_whole_file(path, kMostRecordedBytes, "recorded executions");
+    if (digest_of(text) == was.execution) return text;
+  } catch (const InputError&) {
     return std::nullopt;
   }
-  try {
-    const std::string text = read_whole_file(path, kMostRecordedBytes, "recorded executions");
-    auto execution = parse_execution(text);
-    if (execution && digest_of(text) == was.execution) return execution;
-    why = fmt::format("{} does not belong to the lock file", path.string());
-  } catch (const InputError& error) {
-    why = error.what();
-  }
   return std::nullopt;
+}
+
+/// What the record says of executions and its folder does not have, or the other way round.
+std::optional<Finding> unrecorded_execution(const fs::path& lock, const RecordedRun& was,
+                                            const RecordedRun& is, bool is_asked_for,
+                                            bool can_be_recorded) {
+  using Kind = Finding::Kind;
+  if (!is_asked_for) {
+    if (was.execution.empty()) return std::nullopt;
+    return Finding{Kind::stale, was.where,
+                   "an execution is recorded that `plans` does not ask for"};
+  }
+  if (was.execution.empty()) {
+    if (was.status != is.status || !can_be_recorded) return std::nullopt;
+    return Finding{Kind::missing, was.where, "no execution is recorded"};
+  }
+  const fs::path path = execution_path(lock, was);
+  if (recorded_text(path, was)) return std::nullopt;
+  std::error_code ignored;
+  if (fs::exists(path, ignored))
+    return Finding{Kind::missing, was.where,
+                   fmt::format("{} is not the execution that is recorded", path.string())};
+  return Finding{Kind::missing, was.where,
+                 fmt::format("no execution in {}", executions_folder(lock).filename().string())};
 }
 
 std::string explain(const fs::path& lock, const RecordedRun& was, const RecordedRun& is,
                     const RunResult& result, const Platform& platform) {
   const std::string failure = was.status == is.status ? std::string{} : why_it_failed(result);
   if (was.plan.empty() || is.plan.empty()) return failure;
-  std::string text = failure.empty() ? failure : failure + "; ";
-  std::string why;
-  const auto before = recorded_before(lock, was, why);
+  const std::string text = failure.empty() ? failure : failure + "; ";
+  const auto recorded = recorded_text(execution_path(lock, was), was);
+  const auto before = recorded ? parse_execution(*recorded) : std::nullopt;
   const auto now = record_execution(result, platform);
   if (before && now) return text + explain_difference(*before, *now);
-  if (before)
-    why = fmt::format("its {} steps are too many to be recorded", result.plan.steps.size());
-  text += was.plan == is.plan
-              ? "the plan is the recorded one, so the platform, the workload or the engine changed"
-              : "another plan than the recorded one";
-  return text + "; " + why;
+  const std::string why =
+      before ? fmt::format("its {} steps are too many to be recorded", result.plan.steps.size())
+      : was.execution.empty()
+          ? fmt::format(
+                "no execution is recorded to compare with (`plans: true` in the suite "
+                "records those of at most {} steps)",
+                kMostRecordedSteps)
+          : "the execution to compare with is not there";
+  return fmt::format(
+      "{}{}; {}", text,
+      was.plan == is.plan
+          ? "the plan is the recorded one, so the platform, the workload or the engine changed"
+          : "another plan than the recorded one",
+      why);
 }
 
 bool explains(const Finding& finding) {
@@ -102,12 +123,12 @@ class Check {
   CheckedSuite run() {
     const std::vector<Job> jobs = jobs_of(suite_);
     std::vector<RunToRecord> records;
-    in_order<Played>(
-        jobs.size(), {.jobs = options_.jobs}, [&](std::size_t i) { return play(jobs[i]); },
-        [&](std::size_t, Played played) {
-          checked_.runs.push_back(std::move(played.checked));
-          records.push_back(std::move(played.record));
-        });
+    for (Played& played : by_number<Played>(
+             jobs.size(), {.jobs = options_.jobs}, [&](std::size_t i) { return play(jobs[i]); },
+             [](std::size_t) {})) {
+      checked_.runs.push_back(std::move(played.checked));
+      records.push_back(std::move(played.record));
+    }
     if (suite_.baseline) refuse_repeated(records);
     if (suite_.baseline && options_.update) {
       if (!checked_.could_not_run()) update(records);
@@ -165,6 +186,11 @@ class Check {
     if (std::ranges::any_of(comparison.findings, explains))
       checked.explanation = explain(*suite_.baseline, *was, record, result, scenario.platform);
     std::ranges::move(comparison.findings, std::back_inserter(checked.findings));
+    const bool asks = job.of->records_executions;
+    const bool can_be_recorded =
+        asks && was->execution.empty() && record_execution(result, scenario.platform).has_value();
+    if (auto finding = unrecorded_execution(*suite_.baseline, *was, record, asks, can_be_recorded))
+      checked.findings.push_back(std::move(*finding));
   }
 
   static void record_text(const RunResult& result, const Platform& platform, RunToRecord& record) {

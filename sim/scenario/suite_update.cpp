@@ -76,7 +76,7 @@ std::vector<std::string> changes_of(const Baseline& baseline,
 BaselineUpdate::BaselineUpdate(const fs::path& lock, const Baseline& baseline,
                                const std::vector<RunToRecord>& runs)
     : lock_(lock), changes_(changes_of(baseline, runs)) {
-  prepare_executions(runs);
+  prepare_executions(baseline, runs);
   const std::string text = to_text(merged(baseline, runs));
   std::error_code ignored;
   if (!fs::exists(lock, ignored) || text != to_text(baseline)) prepare(lock, text);
@@ -95,13 +95,18 @@ void BaselineUpdate::prepare(const fs::path& path, std::string_view text) {
   file->ready();
 }
 
-void BaselineUpdate::prepare_executions(const std::vector<RunToRecord>& runs) {
+void BaselineUpdate::prepare_executions(const Baseline& baseline,
+                                        const std::vector<RunToRecord>& runs) {
   for (const RunToRecord& it : runs) {
     const fs::path path = execution_path(lock_, it.run);
     if (!it.execution || has_text(path, *it.execution)) continue;
     std::error_code told_when_writing;
     fs::create_directories(path.parent_path(), told_when_writing);
     prepare(path, *it.execution);
+    const RecordedRun* was = baseline.find(it.run);
+    if (was != nullptr && was->execution == it.run.execution)
+      changes_.push_back(
+          fmt::format("execution written again: {}, policy {}", it.run.scenario, it.run.policy));
   }
 }
 

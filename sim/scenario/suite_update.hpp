@@ -42,7 +42,7 @@ class BaselineUpdate {
 
  private:
   void prepare(const std::filesystem::path& path, std::string_view text);
-  void prepare_executions(const std::vector<RunToRecord>& runs);
+  void prepare_executions(const Baseline& baseline, const std::vector<RunToRecord>& runs);
   void find_gone(const Baseline& baseline, const std::vector<RunToRecord>& runs);
 
   const std::filesystem::path lock_;

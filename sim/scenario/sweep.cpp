@@ -1,5 +1,6 @@
 #include "scenario/sweep.hpp"
 
+#include "scenario/document_kind.hpp"
 #include "scenario/sweep_reader.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +47,9 @@ void Sweep::derive(SweepPoint& point) const {
 }
 
 Sweep load_sweep(const std::filesystem::path& path) {
-  return read_sweep(read_document(path), path.parent_path());
+  const Node document = read_document(path);
+  expect_kind(document, DocumentKind::sweep);
+  return read_sweep(document, path.parent_path());
 }
 
 Sweep read_sweep(const Node& document, const std::filesystem::path& folder) {

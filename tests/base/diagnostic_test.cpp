@@ -31,6 +31,15 @@ TEST_CASE("errors are thrown at once, in the order of the text") {
   }
 }
 
+TEST_CASE("what an error says is not said again as a warning") {
+  Diagnostics diagnostics;
+  diagnostics.warning({"a", 1, 1}, "wrong", "hint");
+  diagnostics.warning({"a", 2, 1}, "wrong", "hint");
+  diagnostics.error({"a", 1, 1}, "wrong", "hint");
+  CHECK_THROWS_WITH(diagnostics.throw_if_errors(),
+                    "a:1:1: error: wrong; hint\na:2:1: warning: wrong; hint");
+}
+
 TEST_CASE("beyond the cap errors are only counted") {
   Diagnostics diagnostics;
   const int extra = 5;

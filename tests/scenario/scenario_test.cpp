@@ -3,6 +3,8 @@
 
 #include "policy/registry.hpp"
 #include "scenario/search_path.hpp"
+#include "scenario/suite.hpp"
+#include "scenario/sweep.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <algorithm>
@@ -99,6 +101,42 @@ TEST_CASE("names are those of all files that a name finds") {
   CHECK_FALSE(has("workloads", "direct-platform"));
   for (const char* kind : {"platforms", "workloads"})
     for (const std::string& name : search.names(kind)) CHECK(search.find(name, kind));
+}
+
+TEST_CASE("a file of another kind hides no name") {
+  const test::TemporaryFolder folder;
+  const std::string platform =
+      "platform: small\n"
+      "memories: {sram: {capacity: 16 MiB}}\n"
+      "processors: {cpu: {memory: sram}}\n";
+  const std::string workload =
+      "workload: toy\nchain: [{name: a, forward: 1 s, backward: 2 s, saved: 1 MiB}]\n";
+  const std::string scenario = "scenario: s\nplatform: small\nworkload: toy\npolicy: none\n";
+  folder.write("platforms/small.yaml", platform);
+  folder.write("workloads/toy.yaml", workload);
+  folder.write("scenarios/s.yaml",
+               "scenario: s\nplatform: ../platforms/small.yaml\nworkload: ../workloads/toy.yaml\n"
+               "policy: none\n");
+  // Each has the name of what it is about, and lies where that is looked up first.
+  folder.write("small.yaml", scenario);
+  folder.write("toy.yaml", scenario);
+  folder.write("s.yaml", "sweep: s\nbase: s\ngrid: {run.iterations: [1, 2]}\n");
+  CHECK(load_scenario(folder / "small.yaml").platform_name == "small");
+  CHECK(load_scenario(folder / "toy.yaml").workload_name == "toy");
+  CHECK(load_sweep(folder / "s.yaml").points() == 2);
+  folder.write("suite.yaml", "suite: suite\nscenarios: [s]\n");
+  CHECK(load_suite(folder / "suite.yaml").scenarios.front().scenario.name == "s");
+  // What is of the kind, or cannot be told to be of another, is what is meant.
+  folder.write("small.yaml", "memories: {}\n");
+  CHECK_THROWS_WITH(load_scenario(folder / "toy.yaml"), Catch::Contains("has no `platform`"));
+  folder.write("only.yaml", scenario);
+  folder.write("other.yaml", "scenario: o\nplatform: only\nworkload: ./small.yaml\npolicy: none\n");
+  CHECK_THROWS_WITH(load_scenario(folder / "other.yaml"),
+                    Catch::Contains("other.yaml:2:11: error: there is no platform `only`; `") &&
+                        Catch::Contains("only.yaml` is a scenario"));
+  folder.write("other.yaml", "scenario: o\nplatform: toy.yaml\nworkload: toy\npolicy: none\n");
+  CHECK_THROWS_WITH(load_scenario(folder / "other.yaml"),
+                    Catch::Contains("toy.yaml` is a scenario; expected a platform"));
 }
 
 TEST_CASE("a policy that nobody knows is told with the nearest name") {

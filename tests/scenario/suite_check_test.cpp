@@ -243,28 +243,77 @@ TEST_CASE("with the execution recorded, the first difference is told") {
         "difference: `s1.backward` on cpu, at 25 ms, takes 25 ms instead of 20 ms");
 }
 
-TEST_CASE("a record of an execution that is damaged, foreign or gone is said to be") {
-  const Checked it("plans: true\n", "none");
-  it.update();
-  it.change("backward: 20 ms", "backward: 25 ms");
-  RecordedRun run;
-  run.scenario = "two-stages";
-  run.policy = "none";
-  const fs::path path = execution_path(it.folder() / "s.lock", run);
-  const std::string name = "s.executions/" + path.filename().string();
-  const std::string good = it.folder().read(name);
-  REQUIRE_FALSE(good.empty());
-  const auto explanation = [&](const std::string& text) {
-    it.folder().write(name, text);
-    return it.check().runs[0].explanation;
+/// A suite of one run with its execution, and the file of that.
+struct CheckedExecution {
+  CheckedExecution() {
+    it.update();
+    RecordedRun run;
+    run.scenario = "two-stages";
+    run.policy = "none";
+    path = execution_path(it.folder() / "s.lock", run);
+    name = "s.executions/" + path.filename().string();
+    good = it.folder().read(name);
+  }
+
+  Checked it{"plans: true\n", "none"};
+  fs::path path;
+  std::string name, good;
+};
+
+TEST_CASE("an execution that is damaged, foreign or gone fails until it is recorded again") {
+  const CheckedExecution of;
+  const Checked& it = of.it;
+  REQUIRE_FALSE(of.good.empty());
+  const auto found = [&](const std::string& text) {
+    it.folder().write(of.name, text);
+    const CheckedSuite checked = it.check();
+    CHECK(checked.failed());
+    CHECK(checked.runs[0].held == 7);
+    CHECK(checked.runs[0].findings[0].kind == Finding::Kind::missing);
+    CHECK(checked.runs[0].findings[0].where.line == 4);
+    return words_of(checked.runs[0]);
   };
-  CHECK(explanation("nonsense").find("does not belong to the lock file") != std::string::npos);
-  CHECK(explanation("plan 0123456789abcdef\n").find("does not belong") != std::string::npos);
+  const Words kForeign{of.path.string() + " is not the execution that is recorded"};
+  CHECK(found("nonsense") == kForeign);
+  CHECK(found("plan 0123456789abcdef\n") == kForeign);
   // One that an update wrote before it was stopped: of the same plan, at other times.
-  CHECK(explanation(good + "1 +1 cpu | x |\n").find("does not belong") != std::string::npos);
-  CHECK(explanation(good).find("takes 25 ms instead of 20 ms") != std::string::npos);
-  fs::remove(path);
-  CHECK(it.check().runs[0].explanation.find("there is no such file") != std::string::npos);
+  CHECK(found(of.good + "1 +1 cpu | x |\n") == kForeign);
+  it.folder().write(of.name, of.good);
+  CHECK_FALSE(it.check().failed());
+  fs::remove_all(of.path.parent_path());
+  CHECK(it.check().failed());
+  CHECK(words_of(it.check().runs[0]) == Words{"no execution in s.executions"});
+  CHECK(it.update().changes == Words{"execution written again: two-stages, policy none"});
+  CHECK_FALSE(it.check().failed());
+  CHECK(it.folder().read(of.name) == of.good);
+}
+
+TEST_CASE("a regression is told beside an execution that is gone") {
+  const CheckedExecution of;
+  of.it.change("backward: 20 ms", "backward: 25 ms");
+  CHECK(of.it.check().runs[0].explanation.find("takes 25 ms instead of 20 ms") !=
+        std::string::npos);
+  fs::remove(of.path);
+  const CheckedRun run = of.it.check().runs[0];
+  CHECK(words_of(run).front() == "makespan +11 % (50 ms, was 45 ms)");
+  CHECK(words_of(run).back() == "no execution in s.executions");
+  CHECK(run.explanation.ends_with("; the execution to compare with is not there"));
+}
+
+TEST_CASE("what `plans` asks for and what is recorded of executions must agree") {
+  const Checked it("", "none");
+  it.update();
+  it.write_suite("scenarios: [two.yaml]\nplans: true\n");
+  CHECK(words_of(it.check().runs[0]) == Words{"no execution is recorded"});
+  it.update();
+  CHECK_FALSE(it.check().failed());
+  it.write_suite("scenarios: [two.yaml]\n");
+  const CheckedSuite checked = it.check();
+  CHECK(words_of(checked.runs[0]) ==
+        Words{"an execution is recorded that `plans` does not ask for"});
+  CHECK(checked.runs[0].findings[0].kind == Finding::Kind::stale);
+  it.update();
+  CHECK_FALSE(it.check().failed());
 }
 
 TEST_CASE("executions go with their runs") {

@@ -55,6 +55,27 @@ std::vector<std::string> names_of(const Suite& suite) {
   return names;
 }
 
+TEST_CASE("policies of a suite's scenario are names or have parameters, as in a scenario") {
+  const SuiteFolder folder(
+      "suite: s\n"
+      "scenarios:\n"
+      "  - {from: toy, policies: [none, offload/eager, {name: offload/eager, distance: 1}, "
+      "{name: remat/sqrt, segments: 2}]}\n");
+  const Suite suite = folder.load();
+  std::vector<std::string> labels;
+  for (const Node& policy : suite.scenarios.front().scenario.policies)
+    labels.push_back(label_of(run_to_make(suite.scenarios.front().scenario, policy)));
+  CHECK(labels == std::vector<std::string>{"none", "offload/eager (distance: 2)",
+                                           "offload/eager (distance: 1)",
+                                           "remat/sqrt (segments: 2)"});
+  const SuiteFolder wrong(
+      "suite: s\nscenarios: [{from: toy, policies: [{name: remat/sqrt, segment: 2}, nune]}]\n");
+  CHECK(wrong.error() ==
+        "suite.yaml:2:55: error: unknown key `segment` in the policy remat/sqrt; did you mean "
+        "`segments`?\n"
+        "suite.yaml:2:68: error: unknown policy `nune`; did you mean `none`?");
+}
+
 TEST_CASE("a suite names scenarios in four ways") {
   const SuiteFolder folder(
       "suite: all\n"

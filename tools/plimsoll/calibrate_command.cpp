@@ -5,6 +5,7 @@
 #include "report/calibration_text.hpp"
 #include "scenario/calibrated_platform.hpp"
 #include "scenario/calibration.hpp"
+#include "scenario/document_kind.hpp"
 
 #include <memory>
 
@@ -35,8 +36,9 @@ void check_outputs(const CalibrateArguments& arguments, const Calibration& calib
 
 int run(const CalibrateArguments& arguments) {
   const std::filesystem::path path = arguments.calibration;
-  const Calibration calibration =
-      calibrate(read_calibration(read_document(path)), path.parent_path());
+  const Node document = read_document(path);
+  expect_kind(document, DocumentKind::calibration);
+  const Calibration calibration = calibrate(read_calibration(document), path.parent_path());
   check_outputs(arguments, calibration);
   if (!arguments.out.empty())
     write_whole_file(arguments.out,

@@ -4,6 +4,7 @@
 #include "scenario/baseline.hpp"
 #include "scenario/calibration_rows.hpp"
 #include "scenario/capacity_plan.hpp"
+#include "scenario/document_kind.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
 #include "scenario/suite.hpp"
@@ -85,34 +86,32 @@ Warnings validate_workload(const std::string&, const Node& document) {
 
 /// What a file is follows from its key.
 struct FileKind {
-  const char* key;
-  const char* name;
+  DocumentKind kind;
   Warnings (*validate)(const std::string& file, const Node& document);  ///< throws InputError
   std::string (*schema)();                                              ///< nullptr: there is none
 };
 
-/// A scenario has the keys `platform` and `workload`, too: the first one that fits counts.
 constexpr FileKind kKinds[] = {
-    {"scenario", "scenario", validate_scenario, scenario_schema},
-    {"sweep", "sweep", validate_sweep, sweep_schema},
-    {"suite", "suite", validate_suite, suite_schema},
-    {"lock", "lock file", validate_lock, nullptr},
-    {"capacity", "capacity plan", validate_capacity, capacity_plan_schema},
-    {"calibration", "calibration", validate_calibration, calibration_schema},
-    {"platform", "platform", validate_platform, platform_json_schema},
-    {"workload", "workload", validate_workload, workload_schema},
+    {DocumentKind::scenario, validate_scenario, scenario_schema},
+    {DocumentKind::sweep, validate_sweep, sweep_schema},
+    {DocumentKind::suite, validate_suite, suite_schema},
+    {DocumentKind::lock, validate_lock, nullptr},
+    {DocumentKind::capacity, validate_capacity, capacity_plan_schema},
+    {DocumentKind::calibration, validate_calibration, calibration_schema},
+    {DocumentKind::platform, validate_platform, platform_json_schema},
+    {DocumentKind::workload, validate_workload, workload_schema},
 };
 
 std::vector<std::string> keys() {
   std::vector<std::string> keys;
-  for (const FileKind& kind : kKinds) keys.emplace_back(kind.key);
+  for (const DocumentKind kind : kDocumentKinds) keys.emplace_back(key_of(kind));
   return keys;
 }
 
 std::vector<std::string> keys_with_schema() {
   std::vector<std::string> keys;
   for (const FileKind& kind : kKinds)
-    if (kind.schema != nullptr) keys.emplace_back(kind.key);
+    if (kind.schema != nullptr) keys.emplace_back(key_of(kind.kind));
   return keys;
 }
 
@@ -137,21 +136,22 @@ std::string validate(const std::string& file, Warnings& warnings) {
     return "profile of PipeDream";
   }
   const Node document = read_document(file);
-  const auto kind = std::ranges::find_if(
-      kKinds, [&](const FileKind& it) { return document.find(it.key) != nullptr; });
-  if (kind == std::end(kKinds)) refuse_kind(document);
+  const auto kind = kind_of(document);
+  if (!kind) refuse_kind(document);
   try {
-    warnings = kind->validate(file, document);
+    warnings = std::ranges::find(kKinds, *kind, &FileKind::kind)->validate(file, document);
   } catch (const std::invalid_argument& problem) {
     refuse(file, problem.what());
   } catch (const QuantityOverflow&) {
     refuse(file, "its numbers leave the range of 106 days or 9.2 EB");
   }
-  return kind->name;
+  return name_of(*kind);
 }
 
 int print_schema(const std::string& key) {
-  print(std::ranges::find(kKinds, key, &FileKind::key)->schema() + '\n');
+  const auto kind =
+      std::ranges::find_if(kKinds, [&](const FileKind& it) { return key_of(it.kind) == key; });
+  print(kind->schema() + '\n');
   return kExitFine;
 }
 
