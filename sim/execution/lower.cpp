@@ -1,10 +1,9 @@
 #include "execution/program.hpp"
+#include "plan/earlier_stays.hpp"
 #include "plan/readers.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-#include <tuple>
 
 namespace plimsoll {
 
@@ -229,27 +228,9 @@ class Lowering {
     }
   }
 
-  /// A copy back in waits until its copy out has freed the source: the stay of the same tensor,
-  /// microbatch and instance in the same memory that the latest earlier-issued copy took away.
   void gather_earlier_stays() {
-    using Key = std::array<std::uint32_t, 4>;
-    using Taken = std::tuple<Key, std::uint32_t, std::uint32_t>;  // by what copy, which buffer
-    std::vector<Taken> taken;
-    const auto key = [&](BufferId b) {
-      const Buffer& buffer = plan_[b];
-      return Key{index(buffer.tensor), buffer.microbatch, buffer.instance, index(buffer.memory)};
-    };
-    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
-      if (const StepId copy = readers_.taken_by(BufferId{b}); copy != kNoStep)
-        taken.emplace_back(key(BufferId{b}), index(copy), b);
-    std::ranges::sort(taken);
-    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      if (plan_.steps[s].kind != StepKind::copy) continue;
-      const BufferId to = plan_.list(plan_.steps[s].writes).front();
-      const auto after = std::ranges::lower_bound(taken, Taken{key(to), s, 0});
-      if (after == taken.begin() || std::get<Key>(*std::prev(after)) != key(to)) continue;
-      program_.after_free.emplace_back(std::get<2>(*std::prev(after)), s);
-    }
+    for (const EarlierStay& it : earlier_stays(plan_, readers_))
+      program_.after_free.emplace_back(index(it.stay), index(it.copy));
     std::ranges::sort(program_.after_free);
   }
 

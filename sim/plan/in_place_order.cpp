@@ -1,7 +1,5 @@
 #include "plan/in_place_order.hpp"
 
-#include "plan/readers.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -146,6 +144,26 @@ Changes changes_of(const Plan& plan, const Workload& workload, const Platform& p
   std::ranges::sort(changes);
   changes.erase(std::unique(changes.begin(), changes.end()), changes.end());
   return changes;
+}
+
+/// Whether all steps run one after the other, in one stream.
+bool are_in_one_stream(const Plan& plan, std::span<const StepId> steps) {
+  const LaneId lane = plan[steps.front()].lane;
+  return plan[lane].kind == Lane::Kind::stream &&
+         std::ranges::all_of(steps, [&](StepId s) { return plan[s].lane == lane; });
+}
+
+/// The changes of buffers whose users only more than the order of one stream puts in order.
+Changes across_lanes(const Plan& plan, const Changes& changes, const Readers& readers) {
+  Changes across;
+  for (auto begin = changes.begin(); begin != changes.end();) {
+    const BufferId buffer = begin->first;
+    const auto end =
+        std::find_if(begin, changes.end(), [&](const auto& it) { return it.first != buffer; });
+    if (!are_in_one_stream(plan, readers.of(buffer))) across.insert(across.end(), begin, end);
+    begin = end;
+  }
+  return across;
 }
 
 /// That `first` ends before `second` starts: where it does not, the two are unordered, as the
@@ -301,11 +319,11 @@ class Search {
 
 }  // namespace
 
-std::vector<Unordered> unordered_changes(const Plan& plan, const Workload& workload,
-                                         const Platform& platform, std::size_t most) {
-  const Changes changes = changes_of(plan, workload, platform);
+std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
+                                         const Workload& workload, const Platform& platform,
+                                         std::size_t most) {
+  const Changes changes = across_lanes(plan, changes_of(plan, workload, platform), readers);
   if (changes.empty()) return {};
-  const Readers readers(plan);
   const Precedence precedence(plan, readers);
   std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
   std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });

@@ -14,7 +14,7 @@
 /// one addition may be lost; with "B2 after the end of B1" all is well.
 #pragma once
 
-#include "plan/plan.hpp"
+#include "plan/readers.hpp"
 
 #include <vector>
 
@@ -31,7 +31,8 @@ struct Unordered {
 /// at. Precondition: the plan is good but for this. O(steps + reads) where the order is plain (one
 /// stream, or a direct dependency); else at most that once more for every 64 steps that others have
 /// to come after.
-[[nodiscard]] std::vector<Unordered> unordered_changes(const Plan& plan, const Workload& workload,
+[[nodiscard]] std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
+                                                       const Workload& workload,
                                                        const Platform& platform, std::size_t most);
 
 }  // namespace plimsoll

@@ -46,12 +46,7 @@ class LatestStays {
   /// Forgets the latest stay, if there is one.
   void forget(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
     const std::size_t entry = entry_of(tensor, microbatch);
-    if (entry >= first_.size()) return;
-    for (std::uint32_t* link = &first_[entry]; *link != kNone; link = &next_[*link])
-      if (buffers_[*link].memory == memory) {
-        *link = next_[*link];
-        return;
-      }
+    if (entry < first_.size()) forget(entry, memory);
   }
 
  private:
@@ -63,8 +58,16 @@ class LatestStays {
     return row * workload_.tensors.size() + index(tensor);
   }
 
+  void forget(std::size_t entry, MemoryId memory) {
+    for (std::uint32_t* link = &first_[entry]; *link != kNone; link = &next_[*link])
+      if (buffers_[*link].memory == memory) {
+        *link = next_[*link];
+        return;
+      }
+  }
+
   void put(std::size_t entry, std::uint32_t buffer) {
-    forget(buffers_[buffer].tensor, buffers_[buffer].microbatch, buffers_[buffer].memory);
+    forget(entry, buffers_[buffer].memory);
     if (next_.size() <= buffer) next_.resize(buffer + std::size_t{1}, kNone);
     next_[buffer] = first_[entry];
     first_[entry] = buffer;

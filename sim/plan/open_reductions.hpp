@@ -22,6 +22,7 @@ class OpenReductions {
  public:
   /// The last reductions of the buffer so far.
   [[nodiscard]] std::span<const StepId> of(BufferId buffer) const {
+    if (uses_.empty()) return {};  // as in most plans
     const auto found = uses_.find(index(buffer));
     if (found == uses_.end()) return {};
     return found->second.last;
@@ -50,7 +51,9 @@ class OpenReductions {
   }
 
   /// Another step changes the buffer, after all of its reductions.
-  void close(BufferId buffer) { uses_.erase(index(buffer)); }
+  void close(BufferId buffer) {
+    if (!uses_.empty()) uses_.erase(index(buffer));
+  }
 
  private:
   struct Use {

@@ -1,8 +1,8 @@
 #include "plan/plan_builder.hpp"
 
+#include "plan/change_order.hpp"
+#include "plan/derived_releases.hpp"
 #include "plan/latest_stays.hpp"
-#include "plan/open_reductions.hpp"
-#include "plan/readers.hpp"
 
 #include <algorithm>
 #include <unordered_map>
@@ -14,29 +14,8 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::uint32_t kNoRead = 0xFFFFFFFF;
-
 std::uint64_t version_key(TensorId tensor, std::uint32_t microbatch) {
   return std::uint64_t{index(tensor)} << 32 | microbatch;
-}
-
-/// By tensor: whether some operator may change bytes of it that are there already: in place, or by
-/// adding to what another operator or microbatch has made.
-std::vector<bool> changeable(const Workload& workload) {
-  std::vector<bool> made(workload.tensors.size(), false), changes(workload.tensors.size(), false);
-  for (const Operator& op : workload.operators) {
-    for (const TensorId value : workload.list(op.updates)) {
-      changes[index(value)] = true;
-      if (workload[value].inside != kNoTensor) changes[index(workload[value].inside)] = true;
-    }
-    if (op.phase == Phase::forward) continue;
-    for (const TensorId tensor : workload.list(op.kept)) {
-      if (made[index(tensor)] || workload[tensor].lifetime == Lifetime::accumulated)
-        changes[index(tensor)] = true;
-      made[index(tensor)] = true;
-    }
-  }
-  return changes;
 }
 
 }  // namespace
@@ -47,33 +26,20 @@ struct PlanBuilder::State {
         platform(on),
         stays(of, plan.buffers),
         initial_stays(of, plan.buffers),
-        changes(changeable(of)),
+        order(of, plan),
         versions_read(on.memories.size()) {}
 
   const Workload& workload;
   const Platform& platform;
   Plan plan;
   LatestStays stays, initial_stays;
-  std::vector<bool> changes;        ///< by tensor: an operator may change it
+  ChangeOrder order;
+  BufferFacts facts;
   std::vector<std::uint32_t> runs;  ///< by microbatch and operator, for the microbatches so far
-  std::vector<bool> taken;          ///< by buffer: a copy takes it away
   /// By memory: (resident tensor, microbatch) -> the version that it reads. Never iterated.
   std::vector<std::unordered_map<std::uint64_t, BufferId>> versions_read;
-  std::vector<bool> is_version, is_superseded;  ///< by buffer
-  std::vector<StepId> changed_by;  ///< by buffer: who last changed or added to it, or kNoStep
-  /// By buffer: the latest of its reads since then, as a place in `read_log`, or kNoRead. Reads of
-  /// what nobody changes are not logged.
-  std::vector<std::uint32_t> last_read;
-  struct Read {
-    StepId by{};
-    std::uint32_t previous = 0;  ///< of the same buffer, as a place in `read_log`, or kNoRead
-  };
-  std::vector<Read> read_log;
-  OpenReductions reductions;
   std::uint32_t groups = 0;                       ///< of reductions, so far
   std::vector<BufferId> reads, writes, changing;  ///< by the step that is being added
-  std::vector<std::pair<StepId, Dependency>> dependencies;
-  std::vector<std::pair<BufferId, StepId>> holds;  ///< further steps that a release waits for
 
   std::optional<BufferId> stay(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
     if (const auto& versions = versions_read[index(memory)]; !versions.empty())
@@ -87,11 +53,6 @@ struct PlanBuilder::State {
     const auto id = BufferId{static_cast<std::uint32_t>(plan.buffers.size())};
     plan.buffers.push_back(buffer);
     stays.add();
-    taken.push_back(false);
-    is_version.push_back(false);
-    is_superseded.push_back(false);
-    changed_by.push_back(kNoStep);
-    last_read.push_back(kNoRead);
     return id;
   }
 
@@ -111,7 +72,7 @@ struct PlanBuilder::State {
       if (tensor == kNoTensor) continue;
       const auto found = stay(tensor, microbatch, memory);
       if (!found) continue;
-      if (!taken[static_cast<std::size_t>(*found)]) return found;
+      if (!is_marked(facts.taken, *found)) return found;
       if (!leaving) leaving = found;
     }
     return leaving;
@@ -152,7 +113,7 @@ struct PlanBuilder::State {
       const auto begun =
           op.phase == Phase::forward ? std::nullopt : stay(tensor, part.microbatch, memory);
       if (begun && std::ranges::find(writes, *begun) != writes.end()) continue;
-      if (begun && !taken[static_cast<std::size_t>(*begun)]) {
+      if (begun && !is_marked(facts.taken, *begun)) {
         read(*begun);
         changing.push_back(*begun);
       } else {
@@ -170,9 +131,10 @@ struct PlanBuilder::State {
     plan.microbatches =
         std::max({plan.microbatches, step.microbatch + 1, step.second_microbatch + 1});
     const auto id = StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
-    wait_for_changes(id);
+    order.add_step(id, changing);
     reads.clear();
     writes.clear();
+    changing.clear();
     return id;
   }
 
@@ -182,14 +144,14 @@ struct PlanBuilder::State {
     step.writes = pool({});
     plan.steps.push_back(step);
     const auto id = StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
-    wait_for_users(id, group, after);
+    order.add_reduction(id, group, after);
     reads.clear();
     return id;
   }
 
   /// Copies the value of `tensor` from `from`.
   StepId add_copy(LaneId channel, BufferId from, TensorId tensor, SourceRelease source) {
-    if (source != SourceRelease::keep) taken[static_cast<std::size_t>(from)] = true;
+    if (source != SourceRelease::keep) mark(facts.taken, from);
     const Buffer made = plan[from];
     const BufferId to = add_buffer({tensor, made.microbatch, made.instance, plan[channel].to});
     reads.push_back(from);
@@ -199,61 +161,6 @@ struct PlanBuilder::State {
                      .lane = channel,
                      .microbatch = made.microbatch,
                      .instance = made.instance});
-  }
-
-  /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too,
-  /// and a change for the readers before it.
-  void wait_for_changes(StepId id) {
-    const auto wait_for = [&](StepId on) {
-      if (plan[on].lane != plan[id].lane)
-        dependencies.push_back({id, {on, Dependency::Edge::after_end}});
-    };
-    for (const BufferId buffer : changing) {
-      for (const StepId reduction : reductions.of(buffer)) wait_for(reduction);
-      reductions.close(buffer);
-      std::uint32_t& last = last_read[static_cast<std::size_t>(buffer)];
-      for (; last != kNoRead; last = read_log[last].previous) wait_for(read_log[last].by);
-    }
-    for (const BufferId buffer : reads) {
-      const auto b = static_cast<std::size_t>(buffer);
-      for (const StepId reduction : reductions.of(buffer)) wait_for(reduction);
-      if (changed_by[b] != kNoStep) wait_for(changed_by[b]);
-      if (!changes[index(plan.buffers[b].tensor)]) continue;
-      read_log.push_back(
-          {id, std::exchange(last_read[b], static_cast<std::uint32_t>(read_log.size()))});
-    }
-    for (const BufferId buffer : changing) {
-      changed_by[static_cast<std::size_t>(buffer)] = id;
-      last_read[static_cast<std::size_t>(buffer)] = kNoRead;
-    }
-    changing.clear();
-  }
-
-  /// Who has used the buffer since it was made, but those that others of them come after.
-  std::vector<StepId> users_so_far(BufferId buffer) const {
-    const auto b = static_cast<std::size_t>(buffer);
-    const auto open = reductions.of(buffer);
-    std::vector<StepId> users(open.begin(), open.end());
-    if (changed_by[b] != kNoStep) users.push_back(changed_by[b]);
-    for (std::uint32_t read = last_read[b]; read != kNoRead; read = read_log[read].previous)
-      users.push_back(read_log[read].by);
-    std::ranges::sort(users);
-    return last_in_each_lane(plan, users);
-  }
-
-  /// Orders a reduction that was just added after what it does not know itself.
-  void wait_for_users(StepId id, std::uint32_t group, std::span<const StepId> after) {
-    std::vector<StepId> all(after.begin(), after.end());
-    for (const BufferId buffer : plan.list(plan[id].reads)) {
-      if (!reductions.has_begun(buffer, group))
-        reductions.begin(buffer, group, users_so_far(buffer));
-      const auto before = reductions.add(buffer, id, after);
-      all.insert(all.end(), before.begin(), before.end());
-    }
-    std::ranges::sort(all);
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    for (const StepId on : last_in_each_lane(plan, all))
-      dependencies.push_back({id, {on, Dependency::Edge::after_end}});
   }
 
   LaneId lane(const Lane& wanted) {
@@ -266,80 +173,6 @@ struct PlanBuilder::State {
     const auto index = static_cast<std::uint32_t>(found - plan.lanes.begin());
     if (found == plan.lanes.end()) plan.lanes.push_back(wanted);
     return LaneId{index};
-  }
-
-  bool is_released_by_plan(BufferId buffer, const Readers& readers) const {
-    switch (workload[plan[buffer].tensor].lifetime) {
-      case Lifetime::step:
-        return true;
-      case Lifetime::resident:  // the last version stays
-        if (is_superseded[static_cast<std::size_t>(buffer)]) return true;
-        if (is_version[static_cast<std::size_t>(buffer)]) return false;
-        [[fallthrough]];
-      case Lifetime::input:  // what was there stays; a copy of it goes
-        return readers.producer(buffer) != kNoStep;
-      case Lifetime::stays:
-        return false;
-      case Lifetime::accumulated:
-        return std::ranges::any_of(readers.of(buffer), [&](StepId s) {
-          return plan[s].kind == StepKind::compute &&
-                 workload[plan[s].op].phase == Phase::optimizer;
-        });
-    }
-    return false;
-  }
-
-  void place_dependencies() {
-    const auto by_step = [](const auto& a, const auto& b) { return a.first < b.first; };
-    std::ranges::stable_sort(dependencies, by_step);
-    for (const auto& [step, dependency] : dependencies) {
-      Slice& slice = plan.steps[static_cast<std::size_t>(step)].after;
-      const auto end = static_cast<std::uint32_t>(plan.dependencies.size());
-      if (slice.begin == slice.end) slice.begin = end;
-      slice.end = end + 1;
-      plan.dependencies.push_back(dependency);
-    }
-  }
-
-  /// Frees what only further steps would need.
-  void forget_uses() {
-    runs = std::vector<std::uint32_t>();
-    read_log = std::vector<Read>();
-    last_read = std::vector<std::uint32_t>();
-    changed_by = std::vector<StepId>();
-    dependencies = std::vector<std::pair<StepId, Dependency>>();
-  }
-
-  /// The steps that use the buffer, and what else its release waits for, in issue order, in
-  /// `all` where that is not what `readers` has. Precondition: holds are sorted.
-  std::span<const StepId> users(BufferId buffer, const Readers& readers,
-                                std::vector<StepId>& all) const {
-    const auto of = readers.of(buffer);
-    auto held = std::ranges::lower_bound(holds, std::pair{buffer, StepId{}});
-    if (held == holds.end() || held->first != buffer) return of;
-    all.assign(of.begin(), of.end());
-    for (; held != holds.end() && held->first == buffer; ++held) all.push_back(held->second);
-    std::ranges::sort(all);
-    return all;
-  }
-
-  void derive_releases() {
-    const Readers readers(plan);
-    std::ranges::sort(holds);
-    plan.releases.reserve(plan.buffers.size());
-    plan.release_steps.reserve(plan.buffers.size());
-    std::vector<StepId> all, last;
-    for (std::uint32_t b = 0; b < plan.buffers.size(); ++b) {
-      const BufferId buffer{b};
-      if (taken[b] || !is_released_by_plan(buffer, readers)) continue;
-      const auto begin = static_cast<std::uint32_t>(plan.release_steps.size());
-      last_in_each_lane(plan, users(buffer, readers, all), last);
-      plan.release_steps.insert(plan.release_steps.end(), last.begin(), last.end());
-      if (plan.release_steps.size() == begin)
-        plan.release_steps.push_back(readers.producer(buffer));
-      plan.releases.push_back(
-          {buffer, {begin, static_cast<std::uint32_t>(plan.release_steps.size())}});
-    }
   }
 };
 
@@ -421,11 +254,11 @@ void PlanBuilder::mirror(ProcessorId processor, ProcessorId like) {
 }
 
 void PlanBuilder::after_end(StepId step, StepId on) {
-  state_->dependencies.push_back({step, {on, Dependency::Edge::after_end}});
+  state_->order.wait(step, {on, Dependency::Edge::after_end});
 }
 
 void PlanBuilder::after_start(StepId step, StepId on) {
-  state_->dependencies.push_back({step, {on, Dependency::Edge::after_start}});
+  state_->order.wait(step, {on, Dependency::Edge::after_start});
 }
 
 void PlanBuilder::release(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
@@ -437,7 +270,7 @@ void PlanBuilder::release(TensorId tensor, std::uint32_t microbatch, MemoryId me
 
 void PlanBuilder::hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory,
                              StepId step) {
-  state_->holds.emplace_back(state_->source(tensor, microbatch, memory), step);
+  state_->facts.holds.emplace_back(state_->source(tensor, microbatch, memory), step);
 }
 
 BufferId PlanBuilder::version(TensorId tensor, MemoryId memory) {
@@ -451,8 +284,8 @@ BufferId PlanBuilder::add_version(TensorId tensor, MemoryId memory, std::uint32_
   const Plan& plan = state_->plan;
   const BufferId before = plan.list(plan[made].reads).front();
   const BufferId version = plan.list(plan[made].writes).front();
-  state_->is_superseded[static_cast<std::size_t>(before)] = true;
-  state_->is_version[static_cast<std::size_t>(version)] = true;
+  mark(state_->facts.is_superseded, before);
+  mark(state_->facts.is_version, version);
   return version;
 }
 
@@ -475,7 +308,7 @@ void PlanBuilder::limit(MemoryId memory, Bytes bytes) {
 
 bool PlanBuilder::holds(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
   const auto found = state_->find(tensor, microbatch, memory);
-  return found && !state_->taken[static_cast<std::size_t>(*found)];
+  return found && !is_marked(state_->facts.taken, *found);
 }
 
 void PlanBuilder::reserve(std::size_t steps, std::size_t buffers, std::size_t uses) {
@@ -485,17 +318,10 @@ void PlanBuilder::reserve(std::size_t steps, std::size_t buffers, std::size_t us
 }
 
 Plan PlanBuilder::finish() {
-  state_->place_dependencies();
-  state_->forget_uses();
-  state_->derive_releases();
-  Plan plan = std::move(state_->plan);
-  plan.steps.shrink_to_fit();
-  plan.buffers.shrink_to_fit();
-  plan.buffer_lists.shrink_to_fit();
-  plan.releases.shrink_to_fit();
-  plan.release_steps.shrink_to_fit();
-  plan.dependencies.shrink_to_fit();
-  return plan;
+  state_->order.finish(state_->plan);
+  state_->runs = std::vector<std::uint32_t>();
+  derive_releases(state_->plan, state_->workload, std::move(state_->facts));
+  return std::move(state_->plan);
 }
 
 }  // namespace plimsoll

@@ -27,6 +27,7 @@ class Checker {
     if (problems_.empty()) check_steps();
     if (problems_.empty()) problems_ = mirror_problems(plan_, platform_, topology_, kMostProblems);
     if (problems_.empty()) check_initial();
+    if (problems_.empty()) readers_.emplace(plan_);
     if (problems_.empty()) check_buffers_and_releases();
     if (problems_.empty()) check_completeness();
     if (problems_.empty()) check_changes();
@@ -198,7 +199,7 @@ class Checker {
   }
 
   void check_buffers_and_releases() {
-    const Readers readers(plan_);
+    const Readers& readers = *readers_;
     std::vector<std::uint8_t> made(plan_.buffers.size(), 0), freed(plan_.buffers.size(), 0);
     for (const BufferId buffer : plan_.initial) ++made[static_cast<std::size_t>(buffer)];
     for (const Step& step : plan_.steps)
@@ -296,7 +297,8 @@ class Checker {
   }
 
   void check_changes() {
-    for (const Unordered& it : unordered_changes(plan_, workload_, platform_, kMostProblems)) {
+    for (const Unordered& it :
+         unordered_changes(plan_, *readers_, workload_, platform_, kMostProblems)) {
       const auto does = [](bool changes) { return changes ? "changes" : "reads"; };
       refuse(
           "steps {} and {}: {} {} {}, {} {} it, and nothing orders the two; expected one of them "
@@ -312,6 +314,7 @@ class Checker {
   const Platform& platform_;
   const Topology& topology_;
   std::vector<std::string> problems_;
+  std::optional<Readers> readers_;
   /// Of the release that is looked at.
   std::vector<StepId> last_users_, sorted_after_;
 };

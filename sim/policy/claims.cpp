@@ -2,6 +2,7 @@
 
 #include "platform/memory_allocator.hpp"
 #include "policy/energy_claim.hpp"
+#include "policy/occupancy.hpp"
 #include "policy/timeline.hpp"
 
 #include <algorithm>
@@ -10,39 +11,11 @@ namespace plimsoll {
 
 namespace {
 
-struct Change {
-  Moment when;
-  bool is_start = false;  ///< frees come before starts of one moment
-  std::int64_t bytes = 0;
-  auto operator<=>(const Change&) const = default;
-};
-
-/// The ids from 0 to `count`, by memory; those of memory kNone are left out.
-class ByMemory {
- public:
-  ByMemory(std::size_t memories, std::size_t count, auto memory_of) : begin_(memories + 1) {
-    for (std::uint32_t id = 0; id < count; ++id)
-      if (const std::uint32_t m = memory_of(id); m != kNone) ++begin_[m + std::size_t{1}];
-    for (std::size_t m = 0; m < memories; ++m) begin_[m + 1] += begin_[m];
-    ids_.resize(begin_.back());
-    std::vector<std::uint32_t> next(begin_.begin(), begin_.end() - 1);
-    for (std::uint32_t id = 0; id < count; ++id)
-      if (const std::uint32_t m = memory_of(id); m != kNone) ids_[next[m]++] = id;
-  }
-
-  [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t m) const {
-    return std::span(ids_).subspan(begin_[m], begin_[m + 1] - begin_[m]);
-  }
-
- private:
-  std::vector<std::uint32_t> begin_, ids_;
-};
-
 /// Claims from a timeline.
 class Claimant {
  public:
-  Claimant(const Plan& plan, const Problem& problem, const Readers& readers, Timeline& timeline)
-      : plan_(plan), problem_(problem), readers_(readers), timeline_(timeline) {
+  Claimant(const Plan& plan, const Problem& problem, Timeline& timeline)
+      : plan_(plan), problem_(problem), timeline_(timeline) {
     for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m)
       usable_.push_back(usable(plan, problem.platform, MemoryId{m}));
   }
@@ -60,64 +33,17 @@ class Claimant {
   std::uint32_t memory(const Step& step) const { return memory_of(step, plan_, problem_.platform); }
 
   void claim_peaks(Claims& claims) {
-    const std::size_t memories = problem_.platform.memories.size();
-    const ByMemory buffers(memories, plan_.buffers.size(),
-                           [&](std::uint32_t b) { return index(plan_.buffers[b].memory); });
-    const ByMemory working(memories, plan_.steps.size(), [&](std::uint32_t s) {
-      return workspace(plan_.steps[s]) > Bytes{} ? memory(plan_.steps[s]) : kNone;
-    });
-    for (std::uint32_t m = 0; m < memories; ++m) {
+    Occupancy occupancy(plan_, problem_, timeline_);
+    for (std::uint32_t m = 0; m < usable_.size(); ++m) {
       if (!timeline_.in_use[m]) continue;
-      std::vector<Change> changes = changes_in(buffers.of(m), working.of(m));
-      const std::int64_t peak = peak_of(m, changes);
+      const Bytes peak = occupancy.peak(m);
       const Memory& memory = problem_.platform.memories[m];
-      if (!usable_[m].is_unlimited() && Bytes{peak} > usable_[m]) certain_ = false;
+      if (!usable_[m].is_unlimited() && peak > usable_[m]) certain_ = false;
       if (memory.allocator != AllocatorKind::ideal && !usable_[m].is_unlimited() && certain_)
         certain_ = fits_in_arena(m);
-      claims.peak.emplace_back(MemoryId{m}, Bytes{peak});
+      claims.peak.emplace_back(MemoryId{m}, peak);
     }
     if (!certain_) claims.peak.clear();
-  }
-
-  /// What a memory takes and frees, in no order: its buffers and the workspaces of steps. The
-  /// outputs of a step count one by one: the last of them makes the peak.
-  std::vector<Change> changes_in(std::span<const std::uint32_t> buffers,
-                                 std::span<const std::uint32_t> working) const {
-    std::vector<Change> changes;
-    changes.reserve(2 * (buffers.size() + working.size()));
-    for (const std::uint32_t b : buffers) {
-      const StepId maker = readers_.producer(BufferId{b});
-      const std::int64_t size = bytes(BufferId{b}).count();
-      changes.push_back({maker == kNoStep ? Moment{} : timeline_.starts[index(maker)], true, size});
-      if (timeline_.is_freed(b)) changes.push_back({timeline_.freed[b], false, -size});
-    }
-    for (const std::uint32_t s : working) {
-      const std::int64_t size = workspace(plan_.steps[s]).count();
-      changes.push_back({timeline_.starts[s], true, size});
-      changes.push_back({timeline_.ends[s], false, -size});
-    }
-    return changes;
-  }
-
-  /// Between starts occupancy only falls, byte by byte where a source leaves progressively.
-  std::int64_t peak_of(std::uint32_t m, std::vector<Change>& changes) {
-    std::ranges::sort(changes);
-    std::vector<Parting>& partings = timeline_.partings[m];
-    std::ranges::sort(partings, {}, &Parting::open);
-    std::size_t next = 0;
-    std::vector<const Parting*> open;
-    std::int64_t now = 0, peak = 0;
-    for (const Change& change : changes) {
-      now += change.bytes;
-      if (!change.is_start) continue;
-      for (; next < partings.size() && partings[next].open <= change.when; ++next)
-        open.push_back(&partings[next]);
-      std::erase_if(open, [&](const Parting* it) { return it->over <= change.when; });
-      std::int64_t left = 0;
-      for (const Parting* it : open) left += it->drain.free_by(change.when.time).count();
-      peak = std::max(peak, now - left);
-    }
-    return peak;
   }
 
   /// Whether every allocation finds a block at its start, where addresses matter: arenas and caches
@@ -191,7 +117,6 @@ class Claimant {
 
   const Plan& plan_;
   const Problem& problem_;
-  const Readers& readers_;
   Timeline& timeline_;
   std::vector<Bytes> usable_;  ///< by memory
   bool certain_ = true;
@@ -203,7 +128,7 @@ Claims claims_of(const Plan& plan, const Problem& problem) {
   const Readers readers(plan);
   std::optional<Timeline> timeline = timeline_of(plan, problem, readers);
   if (!timeline) return {};
-  return Claimant(plan, problem, readers, *timeline).run();
+  return Claimant(plan, problem, *timeline).run();
 }
 
 }  // namespace plimsoll

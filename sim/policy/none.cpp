@@ -9,8 +9,10 @@ namespace {
 
 Planned plan_none(const Problem& problem, const SingleProcessorParameters& parameters) {
   PlanBuilder builder(problem.workload, problem.platform, parameters.name);
+  const Workload& workload = problem.workload;
+  builder.reserve(workload.operators.size(), workload.tensors.size(), workload.tensor_lists.size());
   const LaneId stream = builder.stream(processor_for(problem, parameters));
-  for (std::uint32_t op = 0; op < problem.workload.operators.size(); ++op)
+  for (std::uint32_t op = 0; op < workload.operators.size(); ++op)
     builder.compute(stream, OperatorId{op});
   Plan plan = builder.finish();
   plan.claims = claims_of(plan, problem);

@@ -1,11 +1,10 @@
 #include "policy/timeline.hpp"
 
+#include "plan/earlier_stays.hpp"
 #include "policy/copy_time.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <utility>
 
 namespace plimsoll {
@@ -34,6 +33,7 @@ class Recurrence {
     for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m)
       ledgers_.emplace_back(usable(plan, problem.platform, MemoryId{m}));
     for (const MemoryId memory : plan.ordered_grants) ordered_[index(memory)] = true;
+    freed_order_.reserve(plan.buffers.size());
     find_ports();
     find_releases();
     find_earlier_stays();
@@ -52,8 +52,9 @@ class Recurrence {
     }
     for (std::uint32_t s = 0; s < plan_.steps.size() && certain_; ++s) evaluate(s);
     if (!certain_) return std::nullopt;
-    return Timeline{std::move(starts_),        std::move(ends_),     std::move(freed_),
-                    std::move(release_waits_), std::move(partings_), std::move(in_use_)};
+    return Timeline{std::move(starts_),        std::move(ends_),        std::move(freed_),
+                    std::move(release_waits_), std::move(freed_order_), std::move(partings_),
+                    std::move(in_use_)};
   }
 
  private:
@@ -115,26 +116,10 @@ class Recurrence {
     });
   }
 
-  /// For every copy, the earlier stay of its tensor in its destination that a copy has taken away.
   void find_earlier_stays() {
-    if (std::ranges::all_of(plan_.steps,
-                            [](const Step& step) { return step.source == SourceRelease::keep; }))
-      return;
-    std::map<std::array<std::uint32_t, 4>, std::uint32_t> latest;
-    earlier_stay_.assign(plan_.steps.size(), kNone);
-    const auto key = [&](BufferId b) {
-      const Buffer& buffer = plan_[b];
-      return std::array{index(buffer.tensor), buffer.microbatch, buffer.instance,
-                        index(buffer.memory)};
-    };
-    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      const Step& step = plan_.steps[s];
-      if (step.kind != StepKind::copy) continue;
-      const BufferId to = plan_.list(step.writes).front(), from = plan_.list(step.reads).front();
-      if (const auto found = latest.find(key(to)); found != latest.end())
-        earlier_stay_[s] = found->second;
-      if (step.source != SourceRelease::keep) latest[key(from)] = index(from);
-    }
+    const std::vector<EarlierStay> found = earlier_stays(plan_, readers_);
+    if (!found.empty()) earlier_stay_.assign(plan_.steps.size(), kNone);
+    for (const EarlierStay& it : found) earlier_stay_[index(it.copy)] = index(it.stay);
   }
 
   Time duration(std::uint32_t s) {
@@ -266,7 +251,9 @@ class Recurrence {
       freed_.set(b, std::max(freed_[b], ends_[s]));
       if (!parting_of_.empty() && StepId{s} != readers_.taken_by(buffer))
         read_until_.set(b, std::max(read_until_[b], ends_[s]));
-      if (--release_waits_[b] == 0) free_buffer(buffer);
+      if (--release_waits_[b] > 0) continue;
+      freed_order_.push_back(b);
+      free_buffer(buffer);
     }
   }
 
@@ -287,6 +274,7 @@ class Recurrence {
   std::vector<bool> evaluated_;
   std::vector<std::uint32_t> release_waits_;  ///< by buffer; kNone where it is never released
   Moments freed_;                             ///< by buffer, as far as known
+  std::vector<std::uint32_t> freed_order_;
   /// By buffer, where some leave byte by byte: read by others than the copy that takes it away.
   Moments read_until_;
   std::vector<Moment> lane_free_;
@@ -298,7 +286,7 @@ class Recurrence {
   std::vector<std::vector<LanePort>> lane_ports_;
   std::vector<CopyTime> copy_times_;                          ///< by lane
   std::vector<std::uint32_t> release_begin_, release_edges_;  ///< by step: buffers
-  std::vector<std::uint32_t> earlier_stay_;                   ///< empty where no copy takes away
+  std::vector<std::uint32_t> earlier_stay_;  ///< by step: a buffer, or kNone; empty without any
   std::vector<std::vector<Time>> times_;
   bool certain_ = true;
 };

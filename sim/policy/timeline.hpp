@@ -19,9 +19,10 @@ struct Parting {
 };
 
 struct Timeline {
-  Moments starts, ends;                        ///< by step
-  Moments freed;                               ///< by buffer, where it is released
-  std::vector<std::uint32_t> release_waits;    ///< by buffer; 0: released, kNone: never
+  Moments starts, ends;                      ///< by step
+  Moments freed;                             ///< by buffer, where it is released
+  std::vector<std::uint32_t> release_waits;  ///< by buffer; 0: released, kNone: never
+  std::vector<std::uint32_t> freed_order;    ///< the buffers that are, by the last step waited for
   std::vector<std::vector<Parting>> partings;  ///< by memory
   std::vector<bool> in_use;                    ///< by memory: something is there, or allocates
 

@@ -194,6 +194,16 @@ std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenar
   return relative(*result.metrics.makespan, makespan_without_limits(*plan, result.step, platform));
 }
 
+/// All of the platform that the reference depends on: how long each operator takes where it runs.
+std::string key_of_times(const RunResult& result, const Platform& platform) {
+  std::string key;
+  const auto lane = std::ranges::find(result.plan.lanes, Lane::Kind::stream, &Lane::kind);
+  if (lane == result.plan.lanes.end()) return key;
+  for (const Time time : durations(result.step, platform, lane->processor))
+    key += key_text(std::to_string(time.count()));
+  return key;
+}
+
 /// Against `none` on unlimited memory, but for pipelines.
 void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy,
                             const std::string& step_key, ScenarioMemo* memo) {
@@ -205,10 +215,8 @@ void compare_with_reference(RunResult& result, const Scenario& scenario, const N
   const auto run_reference = [&] {
     return std::make_shared<const Time>(reference_makespan(result.step, scenario, policy));
   };
-  const Node* on = policy.is_mapping() ? policy.find("on") : nullptr;
   const auto reference =
-      memo != nullptr ? memo->references.recall(step_key + key_text(scenario.platform_key) +
-                                                    (on != nullptr ? key_text(*on) : std::string()),
+      memo != nullptr ? memo->references.recall(step_key + key_of_times(result, scenario.platform),
                                                 run_reference)
                       : run_reference();
   result.overhead = relative(*result.metrics.makespan, *reference);

@@ -1,6 +1,8 @@
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <stdexcept>
 
 namespace plimsoll {
@@ -28,23 +30,47 @@ const char* name(DType dtype) {
   return "";
 }
 
-Time arithmetic_time(const Operator& op, DType dtype, const Processor& processor, Ratio share) {
-  if (op.flops == Flops{}) return Time{};
-  const std::optional<FlopRate>& peak = processor.compute[static_cast<std::size_t>(dtype)];
-  if (!peak)
-    throw std::invalid_argument("processor `" + processor.name + "` states no peak rate for " +
-                                name(dtype) + ", which operator `" + op.name + "` needs");
-  return compute_time(op.flops, *peak * share);
-}
+/// What a processor reaches with operators of one class.
+struct Reach {
+  std::optional<FlopRate> compute;
+  ByteRate bandwidth;
+  bool is_apart = false;  ///< neither hides behind the other
+};
 
-/// Throws QuantityOverflow.
-Time duration_of(const Operator& op, DType dtype, const Processor& processor, ByteRate bandwidth) {
-  const Efficiency& reached = processor.efficiency[static_cast<std::size_t>(op.operator_class)];
-  const Time arithmetic = arithmetic_time(op, dtype, processor, reached.compute());
-  const Time traffic = transfer_time(op.traffic, bandwidth * reached.bandwidth());
-  return processor.launch_overhead +
-         (reached.is_apart() ? arithmetic + traffic : std::max(arithmetic, traffic));
-}
+/// A processor's roofline for each class of operators.
+class Roofline {
+ public:
+  Roofline(const Platform& platform, const Processor& processor, DType dtype)
+      : processor_(processor), dtype_(dtype) {
+    const Memory& memory = platform[processor.memory];
+    const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
+    const std::optional<FlopRate>& peak = processor.compute[static_cast<std::size_t>(dtype)];
+    for (std::size_t c = 0; c < kOperatorClasses; ++c) {
+      const Efficiency& share = processor.efficiency[c];
+      reach_[c].bandwidth = bandwidth * share.bandwidth();
+      if (peak) reach_[c].compute = *peak * share.compute();
+      reach_[c].is_apart = share.is_apart();
+    }
+  }
+
+  /// Of an operator like `op` with so much to do. Throws QuantityOverflow.
+  [[nodiscard]] Time time(const Operator& op, Flops flops, Bytes traffic) const {
+    const Reach& reach = reach_[static_cast<std::size_t>(op.operator_class)];
+    const Time moving = transfer_time(traffic, reach.bandwidth);
+    if (flops == Flops{}) return processor_.launch_overhead + moving;
+    if (!reach.compute)
+      throw std::invalid_argument("processor `" + processor_.name + "` states no peak rate for " +
+                                  name(dtype_) + ", which operator `" + op.name + "` needs");
+    const Time computing = compute_time(flops, *reach.compute);
+    return processor_.launch_overhead +
+           (reach.is_apart ? computing + moving : std::max(computing, moving));
+  }
+
+ private:
+  const Processor& processor_;
+  DType dtype_;
+  std::array<Reach, kOperatorClasses> reach_;
+};
 
 /// The weight half of the backward that `op` begins, or nullptr.
 const Operator* second_half(const Workload& workload, std::size_t op) {
@@ -71,8 +97,7 @@ CostOverflow::CostOverflow(const Operator& op, const Processor& processor)
 std::vector<Time> durations(const Workload& workload, const Platform& platform,
                             ProcessorId processor) {
   const Processor& unit = platform[processor];
-  const Memory& memory = platform[unit.memory];
-  const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
+  const Roofline roofline(platform, unit, workload.dtype);
   std::vector<Time> times;
   times.reserve(workload.operators.size());
   while (times.size() < workload.operators.size()) {
@@ -83,15 +108,15 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
     }
     try {
       const Operator* second = second_half(workload, times.size());
-      Operator whole = op;
-      if (second != nullptr) {
-        whole.flops += second->flops;
-        whole.traffic += second->traffic;
+      if (second == nullptr) {
+        times.push_back(roofline.time(op, op.flops, op.traffic));
+        continue;
       }
-      const Time time = duration_of(whole, workload.dtype, unit, bandwidth);
-      const Time rest = second != nullptr ? share_of(time, second->flops, whole.flops) : Time{};
-      times.push_back(time - rest);
-      if (second != nullptr) times.push_back(rest);
+      const Flops flops = op.flops + second->flops;
+      const Time whole = roofline.time(op, flops, op.traffic + second->traffic);
+      const Time rest = share_of(whole, second->flops, flops);
+      times.push_back(whole - rest);
+      times.push_back(rest);
     } catch (const QuantityOverflow&) {
       throw CostOverflow(op, unit);
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
+#include <set>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -296,6 +297,7 @@ TEST_CASE("sweep: a point is the run of its scenario, whatever was recalled from
     CHECK(row.status == status_text(*alone));
     CHECK(row.run.metrics.makespan == alone->metrics.makespan);
     CHECK(row.run.overhead == alone->overhead);
+    CHECK(row.run.worst_quality == alone->worst_quality);
     CHECK(row.run.saved_bytes == alone->saved_bytes);
     CHECK(row.run.metrics.memories.size() == alone->metrics.memories.size());
     for (std::size_t m = 0; m < row.run.metrics.memories.size(); ++m)
@@ -305,6 +307,39 @@ TEST_CASE("sweep: a point is the run of its scenario, whatever was recalled from
   // Of each kind there is one, so that all were compared.
   for (const char* status : {"ok", "oom", "infeasible", "error"})
     CHECK(std::ranges::find(statuses, status) != statuses.end());
+}
+
+TEST_CASE("sweep: an overhead is against the same times, whatever was recalled from others") {
+  // Some 2 us of arithmetic an operator at 1 TFLOP/s, and a launch: each speed and each launch has
+  // another reference. Capacities change nothing about it.
+  const Sweep sweep = read_sweep(
+      parse_document(
+          "sweep: s\n"
+          "base:\n"
+          "  scenario: toy\n"
+          "  platform: {platform: p, memories: {hbm: {capacity: 40 GiB}},\n"
+          "             processors: {gpu: {memory: hbm, compute: {fp32: 1 TFLOP/s}}}}\n"
+          "  workload: {workload: w, input: [1000], layers: [{linear: 1000}, relu, {linear: 9}]}\n"
+          "  policy: [none]\n"
+          "grid:\n"
+          "  processors.gpu.compute.fp32: [1 TFLOP/s, 2 TFLOP/s]\n"
+          "  processors.gpu.launch_overhead: [1 us, 1 ms]\n"
+          "  memories.hbm.capacity: [40 GiB, 20 GiB]\n"
+          "policies: [none, remat/every-stage]\n",
+          "s.yaml"),
+      ".");
+  const SweepRuns runs(sweep);
+  std::set<double> overheads;
+  for (std::size_t p = 0; p < sweep.points(); ++p) {
+    INFO("point " << p);
+    Overrides overrides;
+    overrides.set_in_file = sweep.point(p).assignments;
+    const Scenario scenario = read_scenario(sweep.base, ".", overrides);
+    const RunResult alone = run_policy(scenario, scenario.policies.front());
+    CHECK(runs.run(p).run.overhead == alone.overhead);
+    overheads.insert(alone.overhead.value());
+  }
+  CHECK(overheads.size() > 3);  // 0 of `none`, and others by the times
 }
 
 TEST_CASE("sweep results: the same content whatever the number of threads and interruptions") {

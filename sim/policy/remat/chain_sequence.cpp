@@ -134,6 +134,29 @@ class SequencePlanner {
         stream_(builder_.stream(processor)),
         keeps_(problem.chain.stages.size(), false) {}
 
+  /// Makes room for all that the sequence and the optimizer compute.
+  void reserve(std::span<const ChainAction> sequence) {
+    const Workload& workload = problem_.workload;
+    std::size_t steps = 0, writes = 0, uses = 0;
+    const auto add = [&](OperatorId id) {
+      const Operator& op = workload[id];
+      const std::size_t made = op.kept.end - op.kept.begin;
+      ++steps;
+      writes += made;
+      uses += made + op.reads.end - op.reads.begin;
+    };
+    for (const auto& [kind, stage] : sequence) {
+      const ChainStage& it = problem_.chain.stages[stage];
+      if (kind == Kind::keep || kind == Kind::bare)
+        for (std::uint32_t op = it.forward_begin; op < it.forward_end; ++op) add(OperatorId{op});
+      else if (kind == Kind::backward)
+        for (const OperatorId op : problem_.chain.backward(stage)) add(op);
+    }
+    for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op)
+      add(OperatorId{op});
+    builder_.reserve(steps, writes, uses);
+  }
+
   void add(const ChainAction& action) {
     switch (action.kind) {
       case Kind::keep:
@@ -208,6 +231,7 @@ class SequencePlanner {
 Plan plan_of(const Problem& problem, ProcessorId processor, std::span<const ChainAction> sequence,
              const std::string& policy, std::optional<ChainStorage> storage) {
   SequencePlanner planner(problem, processor, policy, storage);
+  planner.reserve(sequence);
   for (const ChainAction& action : sequence) planner.add(action);
   Plan plan = planner.finish();
   plan.claims = claims_of(plan, problem);
