@@ -108,7 +108,8 @@ struct HtmlHeatmap {
   std::optional<Range> range;
   Side x, y;
   std::vector<std::vector<std::optional<double>>> cells;  ///< [y][x]
-  std::vector<std::vector<std::string>> texts;  ///< shown instead of the number, if not empty
+  std::vector<std::vector<std::string>> texts;    ///< shown instead of the number, if not empty
+  std::vector<std::vector<std::string>> remarks;  ///< on cells, which are marked; may be empty
 };
 
 using HtmlSection = std::variant<HtmlText, HtmlTable, HtmlRuns, HtmlScatter, HtmlBars, HtmlHeatmap>;

@@ -85,6 +85,7 @@ Json members(const HtmlHeatmap& map) {
   if (map.unranked) object["unranked"] = true;
   if (map.range) object["range"] = {map.range->least, map.range->most};
   if (!map.texts.empty()) object["texts"] = map.texts;
+  if (!map.remarks.empty()) object["remarks"] = map.remarks;
   return object;
 }
 

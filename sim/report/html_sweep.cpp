@@ -40,6 +40,19 @@ HtmlTable bests_of(const SweepSummary& summary) {
   return table;
 }
 
+HtmlTable holes_of(const SweepSummary& summary) {
+  HtmlTable table{.heading = "Holes of the search",
+                  .note = "Values before the one that was found with which not all holds.",
+                  .columns = {{"point", true}, {"policy"}, {"found", true}, {"holes before it"}}};
+  for (const SweepSummary::Holes& it : summary.holes)
+    table.rows.push_back(
+        {{thousands(it.point)}, {it.policy}, {it.found}, {first_of_holes(it.holes)}});
+  if (const std::size_t more = summary.with_holes - summary.holes.size(); more > 0)
+    table.note += fmt::format(" {} more have some: the table `searches` of the results has all.",
+                              counted(more, "point"));
+  return table;
+}
+
 HtmlTable variables_of(const SweptAxes& swept, const std::vector<std::string>& left_out) {
   HtmlTable table{.heading = "What was varied",
                   .note = fmt::format("{}", fmt::join(left_out, " ")),
@@ -67,6 +80,7 @@ HtmlPage html_sweep(const Database& results, std::string program) {
                 .program = std::move(program)};
   page.sections.emplace_back(endings_of(summary));
   if (!summary.bests.empty()) page.sections.emplace_back(bests_of(summary));
+  if (!summary.holes.empty()) page.sections.emplace_back(holes_of(summary));
   if (!axes.axes.empty()) page.sections.emplace_back(variables_of(axes, maps.left_out));
   if (auto front = sweep_front(results, axes)) page.sections.emplace_back(std::move(*front));
   for (HtmlScatter& curve : sweep_curves(results, axes, metrics))

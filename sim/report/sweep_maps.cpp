@@ -1,6 +1,7 @@
 #include "report/sweep_maps.hpp"
 
 #include "report/style.hpp"
+#include "report/sweep_summary.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -20,7 +21,8 @@ SweptMetric found_by_search(const Database& results, const std::string& path,
   const std::string column = "points." + sql_name(si.empty() ? path : path + " [" + si + "]");
   Statement most(results, fmt::format("SELECT max({}) FROM points", column));
   return {"found " + path, column, shown_unit(si, most.step() ? most.real(0) : 0),
-          SweptMetric::Best::unknown};
+          SweptMetric::Best::unknown,
+          "(SELECT holes FROM searches WHERE searches.point = runs.point)"};
 }
 
 bool is_there(const Database& results, const SweptMetric& metric) {
@@ -131,7 +133,8 @@ class Maps {
   void fill() {
     std::string sql = fmt::format("SELECT status, {}, {}", layout_.x.key, layout_.y.key);
     for (const SweptAxis& axis : layout_.further) sql += ", " + axis.key;
-    for (const SweptMetric& metric : metrics_) sql += ", " + metric.sql;
+    for (const SweptMetric& metric : metrics_)
+      sql += ", " + metric.sql + ", " + (metric.holes_sql.empty() ? "''" : metric.holes_sql);
     Statement runs(results_, sql + " FROM runs JOIN points USING (point) ORDER BY point");
     while (runs.step()) {
       const auto column = columns_.find(runs.text(1)), row = rows_.find(runs.text(2));
@@ -146,11 +149,20 @@ class Maps {
 
   void set_cell(const Statement& run, std::size_t m, HtmlHeatmap& map, std::size_t y,
                 std::size_t x) const {
-    const int column = static_cast<int>(3 + layout_.further.size() + m);
+    const int column = static_cast<int>(3 + layout_.further.size() + 2 * m);
     const bool is_ok = run.text(0) == "ok";
     const bool is_known = is_ok && run.kind(column) != Statement::Kind::null;
     if (is_known) map.cells[y][x] = run.real(column) / metrics_[m].unit.scale;
     map.texts[y][x] = is_known ? "" : is_ok ? "not known" : run.text(0);
+    if (is_known && !run.text(column + 1).empty()) set_holes(run.text(column + 1), map, y, x);
+  }
+
+  /// What a search found there is not all that holds up to it.
+  static void set_holes(const std::string& holes, HtmlHeatmap& map, std::size_t y, std::size_t x) {
+    map.note = "Marked by a ring: some values before the one that was found do not hold.";
+    if (map.remarks.empty())
+      map.remarks.assign(map.cells.size(), std::vector<std::string>(map.cells.front().size()));
+    map.remarks[y][x] = "does not hold with " + first_of_holes(holes);
   }
 
   /// The maps of a metric share their shades, so that they are compared by eye.

@@ -34,19 +34,12 @@ TextTable bests_of(const SweepSummary& summary) {
   return table;
 }
 
-/// As many of "1 to 3, 5" as are read at a glance.
-std::string first_of(const std::string& holes) {
-  constexpr std::size_t kMostShown = 56;
-  if (holes.size() <= kMostShown) return holes;
-  return holes.substr(0, holes.rfind(", ", kMostShown)) + ", and more";
-}
-
 /// What the search of a point found is not all that holds up to there.
 TextTable holes_of(const SweepSummary& summary) {
   using enum Column::Align;
   TextTable table({{"point", right}, {"policy"}, {"found", right}, {"holes before it"}});
   for (const SweepSummary::Holes& it : summary.holes)
-    table.add({{thousands(it.point)}, {it.policy}, {it.found}, {first_of(it.holes)}});
+    table.add({{thousands(it.point)}, {it.policy}, {it.found}, {first_of_holes(it.holes)}});
   return table;
 }
 

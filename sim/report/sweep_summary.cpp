@@ -115,6 +115,12 @@ SweepSummary summarize_sweep(const Database& results) {
   return Summary(results).run();
 }
 
+std::string first_of_holes(const std::string& holes) {
+  constexpr std::size_t kMostShown = 56;
+  if (holes.size() <= kMostShown) return holes;
+  return holes.substr(0, holes.rfind(", ", kMostShown)) + ", and more";
+}
+
 std::string progress_of(const SweepIdentity& identity) {
   const std::size_t all = identity.shard.size(identity.points);
   std::string text = counted(identity.done, "run");

@@ -43,6 +43,9 @@ struct SweepSummary {
 /// runs).
 [[nodiscard]] SweepSummary summarize_sweep(const Database& results);
 
+/// As many of "1 to 3, 5" as are read at a glance.
+[[nodiscard]] std::string first_of_holes(const std::string& holes);
+
 /// "24 runs", "3 runs of shard 0/2, 9 to go".
 [[nodiscard]] std::string progress_of(const SweepIdentity& identity);
 

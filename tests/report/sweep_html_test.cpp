@@ -221,6 +221,26 @@ TEST_CASE("what a search found is a map of its own, without a best") {
   CHECK(map.cells == std::vector<std::vector<std::optional<double>>>{{11 << 20, 11 << 20}});
 }
 
+TEST_CASE("holes of a search are in a table, and marked on its map") {
+  // Two microbatches do not divide 1 and 3; without microbatches any batch holds.
+  const HtmlPage page = page_of(
+      "policies: [none, {name: pipeline/1f1b, microbatches: 2}]\n"
+      "grid: {links.spi.bandwidth: [1 GB/s, 2 GB/s, 3 GB/s]}\n"
+      "largest: {path: workload.batch, from: 1, to: 4}\n");
+  REQUIRE(headings_of<HtmlTable>(page) ==
+          Texts{"How the runs ended", "Best points", "Holes of the search", "What was varied"});
+  const HtmlTable holes = all_of<HtmlTable>(page)[2];
+  CHECK(holes.rows.size() == 3);
+  CHECK(row_of(holes, 0) == Texts{"1", "pipeline/1f1b", "4", "1, 3"});
+  const std::vector<HtmlHeatmap> maps = all_of<HtmlHeatmap>(page);
+  CHECK(maps[0].heading == "Found workload.batch");
+  const std::string hole = "does not hold with 1, 3";
+  CHECK(maps[0].remarks == std::vector<Texts>{{"", "", ""}, {hole, hole, hole}});
+  CHECK_THAT(maps[0].note, Catch::StartsWith("Marked by a ring"));
+  CHECK(maps[1].remarks.empty());
+  CHECK(maps[1].note.empty());
+}
+
 TEST_CASE("the same results give the same page, and a shard its part of it") {
   constexpr const char* kTemplate = "@DATA@";
   CHECK(html_of(page_of(kGrid, 1), kTemplate) == html_of(page_of(kGrid, 4), kTemplate));

@@ -460,6 +460,29 @@ const tests = {
     await shot(page, 'sweep-dark');
     await close();
   },
+
+  async 'holes of a search are in a table, and marked on the map of what it found'(browser) {
+    const {page, close} = await opened(browser, files.holes);
+    const section = (heading) => page.locator('section', {has: page.locator(`h2:text-is("${heading}")`)});
+    // Four microbatches do not divide 5, 6 and 7.
+    assert.match(
+      await section('Holes of the search').locator('tbody tr').first().textContent(),
+      /^0pipeline\/gpipe405 to 7, 9 to 11, /,
+    );
+    const rings = section('Found workload.batch').locator('td .ring');
+    assert.equal(await rings.count(), 6);
+    assert.match(await rings.first().getAttribute('aria-label'), /^does not hold with 5 to 7, /);
+    await close();
+  },
+
+  async 'captions fit a telephone, however wide their tables are'(browser) {
+    const {page, close} = await opened(browser, files.links, {viewport: {width: 400, height: 800}});
+    const ends = await page
+      .locator('caption span, figcaption')
+      .evaluateAll((all) => all.map((it) => it.getBoundingClientRect().right));
+    assert.ok(ends.length > 12 && Math.max(...ends) <= 400, `${ends}`);
+    await close();
+  },
 };
 
 const chainOf = (stages) => `scenario: long
@@ -515,6 +538,7 @@ const files = {
   ),
   eight: report('eight', written('eight.yaml', kEight)),
   links: sweepReport('links', join(root, 'scenarios/sweeps/vgg19-links.yaml')),
+  holes: sweepReport('holes', join(root, 'tests/golden/scenarios/holes.yaml')),
   hostile: report('hostile', written('hostile.yaml', kHostile)),
   examples: written(
     'examples.html',

@@ -3,9 +3,10 @@ import {el} from './dom.js';
 import {bare, captioned, quantity} from './format.js';
 
 const kShades = 9;
-const kManyColumns = 8;
+const kManyColumns = 12;
 
-// section: {x: {label, values}, y: {label, values}, unit, low_is_good, unranked?, log?, range?: [least, most], cells: [[number | null]], texts?: [[text]]}
+// section: {x: {label, values}, y: {label, values}, unit, low_is_good, unranked?, log?, range?: [least, most], cells: [[number | null]], texts?: [[text]],
+//           remarks?: [[text]]}
 export function heatmapSection(section) {
   const known = section.cells.flat().filter((value) => value !== null);
   const scale = section.log && known.every((value) => value > 0) ? Math.log : (value) => value;
@@ -16,14 +17,15 @@ export function heatmapSection(section) {
     : '';
   const shade = (value) =>
     most === least ? 0 : Math.round(((scale(value) - scale(least)) / (scale(most) - scale(least))) * (kShades - 1));
-  const cellOf = (value, text) => {
+  const cellOf = (value, text, remark) => {
     if (value === null) return el('td', {class: 'none', tabindex: '-1'}, text || 'none');
     const isBest = value === best && !section.unranked;
     return el(
       'td',
-      {class: `shade-${shade(value)}${isBest ? ' best' : ''}`, tabindex: '-1'},
+      {class: `shade-${shade(value)}${isBest ? ' best' : ''}`, tabindex: '-1', title: remark || undefined},
       isBest ? '\u2605 ' : '',
       text || bare(value, section.unit),
+      remark ? el('span', {class: 'ring', role: 'img', 'aria-label': remark}, ' \u25cb') : null,
     );
   };
   const table = el(
@@ -32,7 +34,12 @@ export function heatmapSection(section) {
     el(
       'caption',
       {},
-      `${captioned(section.what, section.unit)}: ${section.x.label} to the right, ${section.y.label} down${shades}`,
+      // Stays in sight, and within it, where the table is wider than that.
+      el(
+        'span',
+        {},
+        `${captioned(section.what, section.unit)}: ${section.x.label} to the right, ${section.y.label} down${shades}`,
+      ),
     ),
     el(
       'thead',
@@ -52,7 +59,7 @@ export function heatmapSection(section) {
           'tr',
           {},
           el('th', {scope: 'row'}, section.y.values[r]),
-          row.map((value, c) => cellOf(value, section.texts?.[r]?.[c])),
+          row.map((value, c) => cellOf(value, section.texts?.[r]?.[c], section.remarks?.[r]?.[c])),
         ),
       ),
     ),

@@ -101,7 +101,15 @@ export class Plot {
     const nothing = {paths: () => null, points: {show: false}};
     const list = [{...axis('x', 2, axes.x), size: 30}, axis('y', 3, axes.y)];
     const scales = {
-      x: {time: false, auto: false, min: this.group.range[0], max: this.group.range[1], distr: axes.x.distr ?? 1},
+      x: {
+        time: false,
+        auto: false,
+        min: this.group.range[0],
+        max: this.group.range[1],
+        distr: axes.x.distr ?? 1,
+        // uPlot would end a logarithmic axis at a power of ten.
+        ...(axes.x.distr === 3 ? {range: (u, min, max) => [min, max]} : {}),
+      },
       y: {range: () => axes.y.range(), distr: axes.y.distr ?? 1, dir: axes.y.dir ?? 1},
     };
     const series = [{}, {scale: 'y', ...nothing}];

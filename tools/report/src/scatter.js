@@ -44,8 +44,25 @@ function rangeOf(values, log) {
 
 const kMostNames = 12;
 
-// Of a logarithmic axis 1, 2, 5, 10, 20, ... have their names.
-const roundOnes = (u, splits) => splits.map((value) => (/^[125]e/.test(value.toExponential()) ? value : null));
+// A logarithmic axis has lines at 1, 2, 3, ... 10, 20, ..., of which 1, 2, 5, 10, ... have their names; one of bytes at powers of
+// two, of which at most ten have.
+const logAxis = {
+  splits(u, side, min, max) {
+    const all = [];
+    for (let ten = 10 ** Math.floor(Math.log10(min)); ten <= max; ten *= 10)
+      for (let digit = 1; digit < 10; ++digit) if (digit * ten >= min && digit * ten <= max) all.push(digit * ten);
+    return all;
+  },
+  filter: (u, splits) => splits.map((value) => (/^[125]e/.test(value.toExponential(0)) ? value : null)),
+};
+const byteAxis = {
+  splits(u, side, min, max) {
+    const all = [];
+    for (let value = 2 ** Math.ceil(Math.log2(min)); value <= max; value *= 2) all.push(value);
+    return all;
+  },
+  filter: (u, splits) => splits.map((value, i) => (i % Math.ceil(splits.length / 10) === 0 ? value : null)),
+};
 
 // Points at one place are named together, by the first of them.
 function labelsOf(points) {
@@ -61,6 +78,39 @@ function labelsOf(points) {
     }
   }
   return labels;
+}
+
+// Places on a canvas that a name should leave bare: the points, and the line that joins some of them, every few pixels.
+function drawnPlaces(all, joined, step) {
+  const places = [...all];
+  joined.slice(1).forEach(([x, y], i) => {
+    const [fromX, fromY] = joined[i],
+      count = Math.ceil(Math.hypot(x - fromX, y - fromY) / step);
+    for (let k = 1; k < count; ++k) places.push([fromX + ((x - fromX) * k) / count, fromY + ((y - fromY) * k) / count]);
+  });
+  return places;
+}
+
+// Where a name of this width stands beside its point: in that of the four corners that has the least below it. Null where it
+// would leave the picture, or lie over another name.
+function cornerFor([x, y], width, scale, {left, top, width: room, height}, places, written) {
+  let best = null;
+  for (const [right, down] of [
+    [1, -1],
+    [1, 1],
+    [-1, -1],
+    [-1, 1],
+  ]) {
+    const begin = right > 0 ? x + 9 * scale : x - 9 * scale - width,
+      box = {begin, end: begin + width, y: y + 10 * scale * down};
+    if (box.begin < left || box.end > left + room || box.y < top + 8 * scale || box.y > top + height - 8 * scale) continue;
+    if (written.some((it) => box.begin < it.end && it.begin < box.end && Math.abs(it.y - box.y) < 15 * scale)) continue;
+    box.below = places.filter(
+      ([px, py]) => px > begin - 4 * scale && px < box.end + 4 * scale && Math.abs(py - box.y) < 9 * scale,
+    ).length;
+    if (!best || box.below < best.below) best = box;
+  }
+  return best;
 }
 
 export function scatterSection(section) {
@@ -101,8 +151,7 @@ export function scatterSection(section) {
   const axis = (it) => ({
     format: (value) => bare(value, it.unit),
     distr: it.log ? 3 : 1,
-    ...(it.log ? {filter: roundOnes} : {}),
-    ...(it.unit === 'bytes' && !it.log ? {incrs: kByteIncrements} : {}),
+    ...(it.log ? (it.unit === 'bytes' ? byteAxis : logAxis) : it.unit === 'bytes' ? {incrs: kByteIncrements} : {}),
   });
   const longest = Math.max(...points.map((point) => bare(point.y, section.y.unit).length));
   const labels = labelsOf(points.filter((point) => point.best));
@@ -121,9 +170,6 @@ export function scatterSection(section) {
         for (const point of points) if (point.best) c.lineTo(...at(point));
         c.stroke();
       }
-      c.font = `${12 * scale}px system-ui, sans-serif`;
-      c.textBaseline = 'middle';
-      const written = []; // a name that would lie over another one is left to the pointer
       for (const point of points) {
         const k = series.indexOf(point.series),
           [x, y] = at(point);
@@ -132,17 +178,23 @@ export function scatterSection(section) {
         c.globalAlpha = point.best || !section.joined ? 1 : 0.6;
         shape(c, shapes[k % shapes.length], x, y, (point.best ? 6 : 4.5) * scale, !section.joined && !point.best);
         c.globalAlpha = 1;
-        const label = labels.get(point);
-        if (!label || written.length === kMostNames) continue;
-        const width = c.measureText(label).width,
-          isRight = x + width + 12 * scale > u.bbox.left + u.bbox.width,
-          begin = isRight ? x - 10 * scale - width : x + 10 * scale,
-          end = begin + width + 6 * scale;
-        if (written.some((it) => begin < it.end && it.begin < end && Math.abs(it.y - y) < 14 * scale)) continue;
-        written.push({begin, end, y});
+      }
+      c.font = `${12 * scale}px system-ui, sans-serif`;
+      c.textBaseline = 'middle';
+      c.textAlign = 'left';
+      c.lineJoin = 'round';
+      const front = section.joined ? points.filter((point) => point.best).map(at) : [],
+        places = drawnPlaces(points.map(at), front, 6 * scale),
+        written = []; // a name without a place of its own is left to the pointer
+      for (const [point, label] of labels) {
+        const corner = cornerFor(at(point), c.measureText(label).width, scale, u.bbox, places, written);
+        if (!corner || written.length === kMostNames) continue;
+        written.push(corner);
+        c.strokeStyle = ink().paper;
+        c.lineWidth = 4 * scale;
+        c.strokeText(label, corner.begin, corner.y);
         c.fillStyle = ink().text;
-        c.textAlign = isRight ? 'right' : 'left';
-        c.fillText(label, x + (isRight ? -10 : 10) * scale, y - 9 * scale);
+        c.fillText(label, corner.begin, corner.y);
       }
     },
     read(x, y, u) {
