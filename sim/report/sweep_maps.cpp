@@ -133,7 +133,8 @@ class Maps {
   void fill() {
     std::string sql = fmt::format("SELECT status, {}, {}", layout_.x.key, layout_.y.key);
     for (const SweptAxis& axis : layout_.further) sql += ", " + axis.key;
-    for (const SweptMetric& metric : metrics_) sql += ", " + metric.sql + ", " + metric.holes_sql;
+    for (const SweptMetric& metric : metrics_)
+      sql += ", " + metric.sql + ", " + (metric.holes_sql.empty() ? "''" : metric.holes_sql);
     Statement runs(results_, sql + " FROM runs JOIN points USING (point) ORDER BY point");
     while (runs.step()) {
       const auto column = columns_.find(runs.text(1)), row = rows_.find(runs.text(2));

@@ -16,7 +16,7 @@ struct SweptMetric {
   std::string sql;   ///< over `runs` and `points`
   ShownUnit unit;
   enum class Best : std::uint8_t { least, most, unknown } best = Best::least;
-  std::string holes_sql = "''";  ///< the same: of a search
+  std::string holes_sql;  ///< the same: of a search; else empty
 };
 
 /// In SQL over `runs`: the peak of the memory of which the largest share is taken; where none has a
