@@ -57,7 +57,9 @@ void GrantLedger::settle(Moment now) {
     used_ -= free - it.drain.given;
     it.drain.given = free;
   }
-  std::erase_if(leaving_, [](const Leaving& it) { return it.drain.given == it.drain.bytes; });
+  std::erase_if(leaving_, [](const Leaving& it) {
+    return it.has_opened && it.drain.given == it.drain.bytes;
+  });
 }
 
 /// The next moment at which something is released whole, opens, or is over.

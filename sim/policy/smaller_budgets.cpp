@@ -1,11 +1,15 @@
 #include "policy/smaller_budgets.hpp"
 
+#include "base/quantity_text.hpp"
 #include "policy/budget.hpp"
 #include "policy/roomy_problem.hpp"
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace plimsoll {
 
@@ -79,6 +83,55 @@ Bytes above(const BudgetPlanner& planner, Bytes budget) {
   return budget + std::max(budget, Bytes{1});
 }
 
+/// The least that works, more than `fails`: tried are what `next` names one after the other, then,
+/// `halvings` times, what lies between. Nothing where not even `unlimited` works.
+template <class Works, class Next>
+std::optional<Bytes> least_that(const Works& works, Bytes fails, const Next& next,
+                                std::int64_t halvings) {
+  if (!works(Bytes::unlimited())) return std::nullopt;
+  constexpr Bytes kLast{std::int64_t{1} << 61};
+  Bytes low = fails, high = next(low);
+  while (!works(high)) {
+    if (high > kLast) return std::nullopt;
+    low = high;
+    high = next(low);
+  }
+  for (std::int64_t i = 0; i < halvings && high - low > Bytes{1}; ++i) {
+    const Bytes middle{low.count() + (high - low).count() / 2};
+    (works(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+/// The answer where no budget makes up for the little room in the storage; nothing where more room
+/// does not help.
+std::optional<Infeasible> within_storage(const Problem& problem, ProcessorId processor,
+                                         Bytes budget, const BudgetPlanner& planner) {
+  const Memory& storage = problem.platform[*planner.storage];
+  if (storage.usable().is_unlimited()) return std::nullopt;
+  const RoomyProblem unlimited(problem, problem.platform[processor].memory);
+  const auto least_for = [&](const Problem& of, Bytes within) {
+    const auto has_plan = [&](Bytes room) {
+      return finds_plan(planner, RoomyProblem(of, *planner.storage, room).problem(), within);
+    };
+    const auto twice = [](Bytes room) { return room + std::max(room, Bytes{1}); };
+    return least_that(has_plan, storage.usable(), twice, 64);
+  };
+  auto least = least_for(problem, budget);
+  const bool does_within_budget = least.has_value();
+  if (!least) least = least_for(unlimited.problem(), Bytes::unlimited());
+  if (!least) return std::nullopt;
+  const Bytes capacity = *least + storage.reserved;
+  const std::string text = to_text(capacity);
+  const bool is_rounded = parse_quantity<Bytes>(text).value != capacity;
+  return Infeasible{
+      fmt::format("`{}` never holds what must leave, whatever the budget; it would with a capacity "
+                  "of {}{}",
+                  storage.name, is_rounded ? fmt::format("{} B", capacity.count()) : text,
+                  does_within_budget ? "" : " and a larger budget"),
+      *planner.storage, Bytes::unlimited()};
+}
+
 /// `plan`, for a smaller budget than the one asked about, in place of `first`, the plan for that,
 /// or of none.
 void take_place(Plan& plan, const Plan* first, const BudgetPlanner& planner, Bytes budget) {
@@ -91,19 +144,49 @@ void take_place(Plan& plan, const Plan* first, const BudgetPlanner& planner, Byt
   if (plan.claims.optimal) plan.claims.optimal = plan.bounds.makespan == plan.claims.makespan;
 }
 
-/// The answer where `planned`, for `budget`, does not run.
+/// Whether space breaks up, so that a plan for more memory may not run where one for less does.
+/// In a cache that is of one size the plan that nothing limits is the same for every budget.
+bool may_fail_with_more(const Problem& problem, ProcessorId processor, Bytes budget,
+                        const BudgetPlanner& planner) {
+  const Memory& memory = problem.platform[problem.platform[processor].memory];
+  if (memory.usable().is_unlimited() && budget.is_unlimited()) return false;
+  return memory.allocator == AllocatorKind::best_fit ||
+         (memory.allocator == AllocatorKind::caching && budget < planner.most);
+}
+
+bool has_rung_that_runs(const BudgetPlanner& planner, const Problem& problem, Bytes budget) {
+  for (std::int64_t number = planner.rungs; number > 0; --number) {
+    const Bytes rung = rung_of(planner, number);
+    if (rung > budget) continue;
+    if (planner.has_plan) {
+      if (finds_plan(planner, problem, rung)) return true;
+      continue;
+    }
+    const auto answer = answer_for(planner, problem, rung);
+    if (!answer || is_hopeless_below(*answer, rung)) return false;
+    if (runs(*answer)) return true;
+  }
+  return false;
+}
+
+/// The answer where `planned`, for `budget`, does not run, or is no proof that more memory does.
 Planned within_least(const Problem& problem, ProcessorId processor, Bytes budget,
-                     const BudgetPlanner& planner, const Planned& planned) {
+                     const BudgetPlanner& planner, Planned planned) {
   const auto* no = std::get_if<Infeasible>(&planned);
-  const Bytes from = no != nullptr ? no->smallest_budget : stated_least(planner, problem);
+  const bool is_told = no != nullptr && !may_fail_with_more(problem, processor, budget, planner);
+  const Bytes from = is_told ? no->smallest_budget : stated_least(planner, problem);
   const auto least = least_budget(problem, processor, from, planner);
   if (least && *least > budget) return infeasible(problem, processor, budget, *least);
+  if (least && runs(planned)) return planned;
   if (least) {
     Planned less = planner.plan(problem, *least);
     if (auto* plan = std::get_if<Plan>(&less))
       take_place(*plan, std::get_if<Plan>(&planned), planner, budget);
     return less;
   }
+  if (planner.storage)
+    if (auto storage = within_storage(problem, processor, budget, planner))
+      return std::move(*storage);
   if (no == nullptr) return planned;
   const RoomyProblem roomy(problem, problem.platform[processor].memory);
   return planner.plan(roomy.problem(), Bytes::unlimited());
@@ -154,30 +237,23 @@ std::optional<Bytes> least_budget(const Problem& problem, ProcessorId processor,
     return finds_plan(planner, RoomyProblem(problem, memory, budget).problem(), budget);
   };
   if (has_plan(from)) return from;
-  if (!has_plan(Bytes::unlimited())) return std::nullopt;
-  constexpr Bytes kLast{std::int64_t{1} << 61};
-  Bytes low = from, high = above(planner, low);
-  while (!has_plan(high)) {
-    if (high > kLast) return std::nullopt;
-    low = high;
-    high = above(planner, low);
-  }
-  const std::int64_t halvings = std::max<std::int64_t>(planner.rungs, 32);
-  for (std::int64_t i = 0; i < halvings && high - low > Bytes{1}; ++i) {
-    const Bytes middle{low.count() + (high - low).count() / 2};
-    (has_plan(middle) ? high : low) = middle;
-  }
-  return high;
+  return least_that(
+      has_plan, from, [&](Bytes budget) { return above(planner, budget); },
+      std::max<std::int64_t>(planner.rungs, 32));
 }
 
 Planned not_slower_with_more(const Problem& problem, ProcessorId processor, Bytes budget,
                              const BudgetPlanner& planner) {
   Planned planned = planner.plan(problem, budget);
-  if (!runs(planned)) {
-    if (problem.judge == nullptr) return planned;
-    planned = within_least(problem, processor, budget, planner, planned);
-    if (!runs(planned)) return planned;
-  }
+  const auto is_sure = [&] {
+    return runs(planned) && (!may_fail_with_more(problem, processor, budget, planner) ||
+                             has_rung_that_runs(planner, problem, budget));
+  };
+  const bool runs_itself = runs(planned);
+  if (problem.judge == nullptr && !runs_itself) return planned;
+  if (problem.judge != nullptr && !is_sure())
+    planned = within_least(problem, processor, budget, planner, std::move(planned));
+  if (!runs(planned) || (runs_itself && !planner.climbs)) return planned;
   return climb_down(problem, budget, planner, std::move(planned));
 }
 

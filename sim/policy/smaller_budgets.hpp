@@ -6,6 +6,9 @@
 /// never slower than those for the rungs below its budget. Where that is few bytes there is a rung
 /// for every budget.
 ///
+/// Nor does a plan run for less memory only: where space breaks up, the least budget with a plan is
+/// looked for in the same way whatever the budget (least_budget()), and what is less is infeasible.
+///
 /// A plan runs where it claims a makespan: worked out, or seen by the judge
 /// (policy/judged_claims.hpp). Where nobody judges, a plan that claims none is taken as it is.
 #pragma once
@@ -30,6 +33,8 @@ struct BudgetPlanner {
   std::int64_t rungs = 1;
   /// Whether some plan runs, where that is known for less than plan() costs.
   std::function<bool(const Problem& problem, Bytes budget)> has_plan = {};
+  std::optional<MemoryId> storage = {};  ///< where tensors leave to
+  bool climbs = true;                    ///< smaller budgets are asked for even where the plan runs
 };
 
 enum class PlanningTime : std::uint8_t { linear, quadratic };  ///< in the number of stages
@@ -48,10 +53,11 @@ enum class PlanningTime : std::uint8_t { linear, quadratic };  ///< in the numbe
 [[nodiscard]] Planned fastest_of_rungs(const Problem& problem, Bytes budget,
                                        const BudgetPlanner& planner);
 
-/// The same. Where the plan for `budget` does not run, least_budget() decides: what runs within
+/// The same. Where the plan for `budget` does not run, or in an arena or cache none of the rungs
+/// below it does either, least_budget() decides: what runs within
 /// that takes its place, or, if it is more, it is stated as the smallest budget. Where no budget
-/// helps, because the storage is too small, the answer is the plan that nothing else limits, for
-/// the engine to show at what it fails.
+/// helps, because the storage never holds what the user makes leave, the least capacity of the
+/// storage is stated with which there is a plan: one for `budget`, or else for any.
 [[nodiscard]] Planned not_slower_with_more(const Problem& problem, ProcessorId processor,
                                            Bytes budget, const BudgetPlanner& planner);
 

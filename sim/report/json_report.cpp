@@ -155,6 +155,13 @@ void add_measurements(const RunResult& result, Json& object) {
   if (metrics.energy) object["energy"] = energy_json(*metrics.energy);
 }
 
+Json infeasible_json(const Infeasible& no) {
+  Json object{{"why", no.why}};
+  if (!no.smallest_budget.is_unlimited())
+    object["smallest_budget_bytes"] = no.smallest_budget.count();
+  return object;
+}
+
 Json run_json(const RunResult& result) {
   Json object{{"scenario", result.scenario},
               {"platform", result.platform},
@@ -170,9 +177,7 @@ Json run_json(const RunResult& result) {
   object["provenance"] = {{"worst_quality", to_text(result.worst_quality)}};
   if (result.oom) object["oom"] = oom_json(*result.oom);
   if (!result.cycle.empty()) object["deadlock"] = {{"cycle", result.cycle}};
-  if (result.infeasible)
-    object["infeasible"] = {{"why", result.infeasible->why},
-                            {"smallest_budget_bytes", result.infeasible->smallest_budget.count()}};
+  if (result.infeasible) object["infeasible"] = infeasible_json(*result.infeasible);
   return object;
 }
 

@@ -166,12 +166,24 @@ class Explanation {
           needs.largest_name, to_text(needs.largest_operator), to_text(needs.resident)));
       return;
     }
+    const std::vector<std::string> others = other_policies();
     item(
         fmt::format("parameters, gradients, optimizer state and inputs take {}, the largest "
-                    "operator ({}) needs {} beside them; the rest can be recomputed "
-                    "(`--policy remat/rotor`){}",
+                    "operator ({}) needs {} beside them{}{}",
                     to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator),
-                    has_storage() ? " or offloaded (`--policy offload/dynamic`)" : ""));
+                    others.empty() ? "" : "; the rest can be ", fmt::join(others, " or ")));
+  }
+
+  /// What else can be done with what need not stay; not what has just failed.
+  std::vector<std::string> other_policies() const {
+    std::vector<std::string> others;
+    const auto offer = [&](const char* what, const char* policy) {
+      if (result_.policy != policy)
+        others.push_back(fmt::format("{} (`--policy {}`)", what, policy));
+    };
+    offer("recomputed", "remat/rotor");
+    if (has_storage()) offer("offloaded", "offload/dynamic");
+    return others;
   }
 
   std::size_t processors_used() const {

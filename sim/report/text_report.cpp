@@ -374,14 +374,21 @@ class Report {
     return text;
   }
 
-  /// Whether a part of the platform plays any role in any run.
-  bool is_used(const std::string& kind, const std::string& name) const {
+  /// Whether a storage of this capacity may be empty only because it is too small.
+  bool is_too_small(const std::string& name, const RunResult& result) const {
+    const auto memory = scenario_.platform.find_memory(name);
+    return memory && scenario_.platform[*memory].usable() < result.saved_bytes;
+  }
+
+  /// Whether what is set of a part of the platform plays any role in any run.
+  bool is_used(const std::string& kind, const std::string& name, const std::string& what) const {
     return any([&](const RunResult& result) {
       const Metrics& metrics = result.metrics;
       if (kind == "links") {
         const auto link = std::ranges::find(metrics.links, name, &LinkMetrics::name);
         return link == metrics.links.end() || link->bytes[0] + link->bytes[1] > Bytes{};
       }
+      if (what == "capacity" && is_too_small(name, result)) return true;
       const MemoryMetrics* memory = find_memory(result.metrics, name);
       return !memory || memory->peak_requested > Bytes{};
     });
@@ -394,7 +401,8 @@ class Report {
       if (first == std::string::npos || second == std::string::npos) continue;
       const std::string kind = path.substr(0, first);
       const std::string name = path.substr(first + 1, second - first - 1);
-      if ((kind == "links" || kind == "memories") && !is_used(kind, name))
+      const std::string what = path.substr(second + 1);
+      if ((kind == "links" || kind == "memories") && !is_used(kind, name, what))
         note(
             Paint::warning, "note",
             fmt::format("`{}` makes no difference here: {}", path,

@@ -54,7 +54,9 @@ class BoundChecker {
           energy ? std::optional(energy->per_sample) : std::nullopt);
     check("saved bytes", expect_.saved, std::optional(result_.saved_bytes));
     check("smallest budget", expect_.smallest_budget,
-          result_.infeasible ? std::optional(result_.infeasible->smallest_budget) : std::nullopt);
+          result_.infeasible && !result_.infeasible->smallest_budget.is_unlimited()
+              ? std::optional(result_.infeasible->smallest_budget)
+              : std::nullopt);
     return std::move(checks_);
   }
 

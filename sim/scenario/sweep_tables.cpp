@@ -185,6 +185,10 @@ void SweepRowWriter::add_run(std::int64_t point, const SweepRow& row) {
   const auto flag = [](const std::optional<bool>& it) {
     return it ? std::optional<std::int64_t>(*it ? 1 : 0) : std::nullopt;
   };
+  const auto smallest_budget_of = [](const RunResult& it) -> std::optional<std::int64_t> {
+    if (!it.infeasible || it.infeasible->smallest_budget.is_unlimited()) return std::nullopt;
+    return it.infeasible->smallest_budget.count();
+  };
   run_.bind(std::string_view(run.platform))
       .bind(std::string_view(run.workload))
       .bind(std::string_view(run.policy))
@@ -194,7 +198,7 @@ void SweepRowWriter::add_run(std::int64_t point, const SweepRow& row) {
       .bind(run.metrics.throughput)
       .bind(run.overhead)
       .bind(row.was_run ? std::optional(run.saved_bytes.count()) : std::nullopt)
-      .bind(run.infeasible ? std::optional(run.infeasible->smallest_budget.count()) : std::nullopt);
+      .bind(smallest_budget_of(run));
   bind_energy(run_, run.metrics.energy);
   run_.bind(seconds(run.bounds.makespan))
       .bind(seconds(run.bounds.period))

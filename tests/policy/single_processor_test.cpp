@@ -155,6 +155,13 @@ TEST_CASE("offload refuses a storage that is not there or not joined") {
   CHECK(error_of("offload/eager", alone) ==
         "policy:1:1: error: platform `alone` links no storage to `hbm`, so nothing can be "
         "offloaded");
+  const std::string pair =
+      "platform: pair\nmemories:\n  hbm: {capacity: unlimited}\n  dram: {capacity: unlimited}\n"
+      "processors:\n  gpu: {memory: hbm}\n  cpu: {memory: dram}\n"
+      "links:\n  pcie: {between: [hbm, dram], bandwidth: 1 B/s}\n";
+  CHECK(error_of("{name: offload/eager, on: gpu}", pair) ==
+        "policy:1:8: error: platform `pair` links no storage to `hbm`, so nothing can be "
+        "offloaded; `to: dram` copies to a memory in which a processor computes");
 }
 
 TEST_CASE("offload/eager: a copy back is issued w backwards ahead, the first ones after F_L") {

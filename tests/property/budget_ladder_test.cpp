@@ -166,7 +166,6 @@ TEST_CASE("more memory is never slower in an arena, and what is stated runs") {
         test::play_policy("none", workload, platform).peak(*platform.find_memory("hbm"));
     CAPTURE(round, test::chain_yaml(chain), test::platform_yaml(gpu));
     for (const std::string& policy : policies_with_budget()) {
-      if (policy.starts_with("remat/")) continue;
       faster += climb(policy, "budget", all, parts_for(policy), workload, platform);
       stated += states_what_runs(policy, all / 2, workload, platform) ? 1 : 0;
     }

@@ -55,4 +55,30 @@ TEST_CASE("offload/dynamic is never behind offload/greedy, whichever of its runs
     }
 }
 
+TEST_CASE("no planner of offload is behind offload/prefix, on any network or link") {
+  Platform platform = library_platform("v100-sxm2-host");
+  const MemoryId hbm = *platform.find_memory("hbm");
+  platform.memories[index(hbm)].capacity = Bytes::unlimited();
+  int ahead = 0;
+  for (const std::string& name : library()) {
+    const Workload workload =
+        build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
+    const std::int64_t none = test::play_policy("none", workload, platform).peak(hbm);
+    for (const Duplex duplex : {Duplex::full, Duplex::half}) {
+      for (Link& link : platform.links) link.duplex = duplex;
+      std::int64_t budget = none / 100 * 75;
+      const Played prefix = test::played_within(budget, hbm, "offload/prefix", workload, platform);
+      for (const char* policy : {"offload/greedy", "offload/dynamic", "offload/exact"}) {
+        CAPTURE(name, duplex == Duplex::half, budget, policy);
+        const std::int64_t within = budget;
+        const Played it = test::played_within(budget, hbm, policy, workload, platform);
+        CHECK(budget == within);
+        CHECK(it.execution.makespan <= prefix.execution.makespan);
+        ahead += it.execution.makespan < prefix.execution.makespan ? 1 : 0;
+      }
+    }
+  }
+  CHECK(ahead > 10);
+}
+
 }  // namespace plimsoll

@@ -115,9 +115,14 @@ TEST_CASE("out of memory says who asked, what fills the memory and what to try")
   // The sizes are given: a smaller batch would not change them.
   CHECK_FALSE(contains(text, "a batch below"));
   // With 10 MiB each operator fits, and there is a card to offload to.
-  const std::string roomier = report_of(run_scenario(two_stages("10 MiB", "none")));
+  RanScenario roomy = run_scenario(two_stages("10 MiB", "none"));
+  const std::string roomier = report_of(roomy);
   CHECK(contains(roomier, "`--policy remat/rotor`"));
   CHECK(contains(roomier, "`--policy offload/dynamic`"));
+  // What has just failed is no advice.
+  roomy.results[0].policy = "remat/rotor";
+  CHECK_FALSE(contains(report_of(roomy), "`--policy remat/rotor`"));
+  CHECK(contains(report_of(roomy), "the rest can be offloaded"));
 }
 
 TEST_CASE("infeasible and deadlock are explained") {
@@ -181,6 +186,13 @@ TEST_CASE("settings that make no difference are pointed out") {
   const std::string text = report_of(run_scenario(scenario));
   CHECK(contains(text, "`links.spi.bandwidth` makes no difference here: no copy takes that link"));
   CHECK_FALSE(contains(text, "`memories.sram.capacity` makes"));
+  // Storage that is empty since it holds less than would leave, 7 MiB, is no such setting.
+  const auto with_storage = [](const std::string& capacity) {
+    return report_of(run_scenario(two_stages("16 MiB", "none") +
+                                  "set: {memories.sd.capacity: " + capacity + "}\n"));
+  };
+  CHECK(contains(with_storage("7 MiB"), "`memories.sd.capacity` makes no difference here"));
+  CHECK_FALSE(contains(with_storage("6 MiB"), "makes no difference"));
 }
 
 TEST_CASE("a periodic pipeline tells what is in flight and how far its period is from the bound") {

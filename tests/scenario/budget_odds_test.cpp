@@ -96,4 +96,91 @@ TEST_CASE("hybrid/best is as fast as remat/exact beyond a dozen stages") {
   CHECK(all.at(2).at("claims").at("chosen") == "remat/exact");
 }
 
+TEST_CASE("more memory makes no run fail where space breaks up") {
+  // What recomputes counts bytes: at 15,333 B all keep stage 2 as well, which leaves no block of
+  // 2,100 B for backward 3 in an arena of blocks of 512 B.
+  const std::string chain =
+      "workload: toy\ninput: 700 B\nchain:\n"
+      "  - {name: s1, forward: 6 s, backward: 3 s, output: 2800 B, saved: 5600 B, gradient: 1400 "
+      "B, "
+      "forward_workspace: 2100 B}\n"
+      "  - {name: s2, forward: 9 s, backward: 0 s, output: 2800 B, saved: 2800 B, gradient: 1400 "
+      "B}\n"
+      "  - {name: s3, forward: 0 s, backward: 4 s, saved: 0 B, backward_workspace: 2100 B}\n"
+      "  - {name: s4, forward: 4 s, backward: 2 s, output: 1400 B, saved: 2800 B, "
+      "forward_workspace: 2100 B}\n";
+  for (const char* policy :
+       {"remat/rotor", "remat/exact", "remat/nonpersistent", "remat/chen-greedy", "offload/prefix",
+        "offload/greedy", "offload/exact", "offload/autoswap", "hybrid/pofo", "hybrid/best"}) {
+    std::int64_t failed = 0, ran = 0, stated = 0;
+    for (std::int64_t budget = 9001; budget < 25'000; budget += 666) {
+      CAPTURE(policy, budget);
+      const json it =
+          all_of(fmt::format("capacity: {} B, allocator: best-fit, alignment: 512 B", budget),
+                 "bandwidth: 700 B/s", chain,
+                 fmt::format("{{name: {}, budget: {} B}}", policy, budget))
+              .at(0);
+      if (it.at("status") == "ok") {
+        ++ran;
+        continue;
+      }
+      ++failed;
+      REQUIRE(it.at("status") == "infeasible");
+      CHECK(ran == 0);
+      stated = it.at("infeasible").at("smallest_budget_bytes").get<std::int64_t>();
+      CHECK(stated > budget);
+    }
+    CHECK(failed > 0);
+    CHECK(ran > 0);
+    CHECK(stated < 25'000);
+  }
+}
+
+TEST_CASE("a budget is the size of the arena, whoever plans within it") {
+  // Two stages of 10 B; in blocks of 16 B keeping both takes 48 B beside what backward 2 makes.
+  const std::string chain =
+      "workload: toy\nchain:\n"
+      "  - {name: a, forward: 1 s, backward: 1 s, output: 10 B, saved: 10 B}\n"
+      "  - {name: b, forward: 1 s, backward: 1 s, output: 10 B, saved: 10 B}\n";
+  for (const char* policy : {"remat/rotor", "remat/exact", "offload/prefix", "hybrid/best"}) {
+    const auto within = [&](std::int64_t budget) {
+      CAPTURE(policy, budget);
+      return all_of("capacity: 1 MB, allocator: best-fit, alignment: 16 B", "bandwidth: 1 B/s",
+                    chain, fmt::format("{{name: {}, budget: {} B}}", policy, budget))
+          .at(0)
+          .at("status");
+    };
+    // At backward 2: saved_1, saved_2, delta_2 and delta_1, of 16 B each.
+    CHECK(within(64) == "ok");
+    CHECK(within(63) == "infeasible");
+    CHECK(within(40) == "infeasible");
+  }
+}
+
+TEST_CASE("a stage of no bytes that is to leave does, and its copies take their latency") {
+  // saved_1 leaves from 1 s to 6 s and comes back until 11 s; backwards 2 and 1 follow. Where the
+  // set is free nothing moves.
+  const std::string chain =
+      "workload: toy\ninput: 0 B\nchain:\n"
+      "  - {name: a, forward: 1 s, backward: 1 s, saved: 0 B}\n"
+      "  - {name: b, forward: 1 s, backward: 1 s, saved: 0 B}\n"
+      "  - {name: c, forward: 1 s, backward: 1 s, saved: 0 B}\n";
+  for (const char* release : {"whole", "progressive"}) {
+    const auto made = [&](const char* set) {
+      const json it =
+          all_of("capacity: 100 B", "bandwidth: 1 B/s, latency: 5 s", chain,
+                 fmt::format("{{name: offload/exact, budget: 50 B, release: {}{}}}", release, set))
+              .at(0);
+      REQUIRE(it.at("status") == "ok");
+      CHECK(it.at("claims").at("makespan_s") == it.at("makespan_s"));
+      CHECK(it.at("claims").at("optimal") == true);
+      return it.at("makespan_s");
+    };
+    CAPTURE(release);
+    CHECK(made(", set: [a]") == 13.0);
+    CHECK(made(", set: []") == 6.0);
+    CHECK(made("") == 6.0);
+  }
+}
+
 }  // namespace plimsoll

@@ -243,6 +243,7 @@ TEST_CASE("checkpoint oracles: the least time over all schedules by memory limit
       }
       REQUIRE(result.at("status") == "ok");
       CHECK(result.at("makespan_s") == expected.get<double>());
+      CHECK(result.at("claims").at("optimal") == true);
       CHECK(result.at("bounds").at("makespan_s") == result.at("makespan_s"));
       CHECK(result.at("claims").at("makespan_s") == result.at("makespan_s"));
       CHECK(peak(result) <= limit);

@@ -90,10 +90,26 @@ TEST_CASE("a policy that the storage is too small for hides no other policy of a
   CHECK(results.at(3).at("status") == "ok");
 }
 
-TEST_CASE("a set that the storage never holds is played, for the engine to show") {
-  const json played = one_of(3, "offload/exact, set: [1]", 14);
-  CHECK(played.at("status") == "oom");
-  CHECK(played.at("oom").at("memory") == "dram");
+TEST_CASE("what the user makes leave, and the storage never holds, is infeasible") {
+  const auto why = [](const json& no) {
+    REQUIRE(no.at("status") == "infeasible");
+    CHECK_FALSE(no.at("infeasible").contains("smallest_budget_bytes"));
+    return no.at("infeasible").at("why").get<std::string>();
+  };
+  // saved_1 has 4 B. Without it forward 5 has 1 + 6 + 1 + 1 + 5 = 14 B.
+  CHECK(why(one_of(3, "offload/exact, set: [1]", 14)) ==
+        "`dram` never holds what must leave, whatever the budget; it would with a capacity of 4 B");
+  CHECK(why(one_of(3, "offload/exact, set: [1]", 13)) ==
+        "`dram` never holds what must leave, whatever the budget; it would with a capacity of 4 B "
+        "and a larger budget");
+  CHECK(one_of(4, "offload/exact, set: [1]", 14).at("status") == "ok");
+  CHECK(one_of(4, "offload/exact, set: [1]", 13).at("infeasible").at("smallest_budget_bytes") ==
+        14);
+  // The last that left is the first to come back: 4 + 1 + 6 B are there at once.
+  CHECK(why(one_of(6, "offload/prefix, stages: 3", 18)) ==
+        "`dram` never holds what must leave, whatever the budget; it would with a capacity of 11 "
+        "B");
+  CHECK(one_of(11, "offload/prefix, stages: 3", 18).at("status") == "ok");
 }
 
 }  // namespace plimsoll

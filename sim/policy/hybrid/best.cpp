@@ -1,7 +1,7 @@
 #include "base/dense_id.hpp"
+#include "policy/budget_limit.hpp"
 #include "policy/claims_with_room.hpp"
 #include "policy/hybrid/other_policy.hpp"
-#include "policy/judged_claims.hpp"
 #include "policy/left_out.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
@@ -120,8 +120,9 @@ class BestOfAll {
 
   void compare(const Candidate& it, Plan plan) {
     plan.claims.chosen = it.name;
-    if (!claim_by_judge(plan, problem_, home_)) {
-      const bool keeps_to_budget = !plan.limits.empty();
+    const bool keeps_to_budget = !plan.limits.empty();
+    limit_to(plan, problem_, home_, budget_);
+    if (!plan.claims.makespan) {
       if (problem_.judge == nullptr && keeps_to_budget && !unjudged_) unjudged_ = std::move(plan);
       return;
     }

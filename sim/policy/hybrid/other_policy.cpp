@@ -1,10 +1,5 @@
 #include "policy/hybrid/other_policy.hpp"
 
-#include "policy/judged_claims.hpp"
-#include "policy/remat/chain_sequence.hpp"
-#include "policy/remat/keep_all.hpp"
-#include "policy/smaller_budgets.hpp"
-
 #include <algorithm>
 #include <utility>
 
@@ -46,43 +41,12 @@ Planned plan_of(const Problem& problem, const PolicyInfo& policy,
   return bound->plan(problem);
 }
 
-/// Whether `policy` may answer with what an arena has no block for, although it has a budget.
-bool trusts_arenas(const Problem& problem, const PolicyInfo& policy, ProcessorId processor) {
-  return policy.name.starts_with("remat/") && has_parameter(policy, "budget") &&
-         problem.platform[problem.platform[processor].memory].allocator != AllocatorKind::ideal;
-}
-
-/// What `policy` plans, or, where that does not run, what it does for less memory.
-Planned plan_that_runs(const Problem& problem, const PolicyInfo& policy,
-                       const OffloadPlannerParameters& parameters) {
-  const ProcessorId processor = processor_for(problem, parameters);
-  const MemoryId home = problem.platform[processor].memory;
-  const Time least = chain_costs(problem, processor).compute_time();
-  const auto plan = [&](const Problem& of, Bytes budget) {
-    Planned planned = plan_of(of, policy, within(parameters, budget));
-    if (auto* found = std::get_if<Plan>(&planned)) claim_by_judge(*found, of, home);
-    return planned;
-  };
-  const Bytes budget = budget_for(problem, processor, parameters);
-  Planned planned = plan(problem, budget);
-  if (const auto* found = std::get_if<Plan>(&planned); found && found->claims.makespan)
-    return planned;
-  return not_slower_with_more(problem, processor, budget,
-                              {.plan = plan,
-                               .bound = [&](Bytes) { return least; },
-                               .most = keep_all(problem, processor, "").needs,
-                               .rungs = rungs_for(problem, PlanningTime::quadratic)});
-}
-
 }  // namespace
 
 OtherAnswer ask(const Problem& problem, const std::string& name,
                 const OffloadPlannerParameters& parameters) {
   try {
-    const PolicyInfo& policy = *find_policy(name);
-    const bool trusts = trusts_arenas(problem, policy, processor_for(problem, parameters));
-    Planned planned =
-        trusts ? plan_that_runs(problem, policy, parameters) : plan_of(problem, policy, parameters);
+    Planned planned = plan_of(problem, *find_policy(name), parameters);
     if (auto* no = std::get_if<Infeasible>(&planned)) return std::move(*no);
     return std::get<Plan>(std::move(planned));
   } catch (const InputError& error) {

@@ -11,10 +11,8 @@ namespace plimsoll {
 /// Left out is who does not apply to the chain or the platform, and whose times leave the range.
 using OtherAnswer = std::variant<Plan, Infeasible, LeftOut>;
 
-/// What policy `name` plans on the processor (policy/smaller_budgets.hpp says what it does where
-/// that does not run; who only runs stages again, and does not look at how an arena breaks up, is
-/// made to do the same), within the budget and with the storage and release of `parameters`, as far
-/// as it has such parameters, and otherwise with its defaults.
+/// What policy `name` plans on the processor, within the budget and with the storage and release of
+/// `parameters`, as far as it has such parameters, and otherwise with its defaults.
 [[nodiscard]] OtherAnswer ask(const Problem& problem, const std::string& name,
                               const OffloadPlannerParameters& parameters);
 

@@ -1,7 +1,7 @@
+#include "policy/budget_limit.hpp"
 #include "policy/claims_with_room.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/hybrid/pofo_runs.hpp"
-#include "policy/judged_claims.hpp"
 #include "policy/peak_bound.hpp"
 #include "policy/registry.hpp"
 #include "policy/remat/chain_sequence.hpp"
@@ -176,18 +176,22 @@ class PofoPlanner {
     if (search) ask_search(*search, all.needs);
     if (!best_) best_ = std::move(unclaimed_);
     if (best_) return finished(std::move(*best_), search ? search->model_makespan() : std::nullopt);
-    return infeasible(problem_, memories_.processor, budget_,
-                      smallest_budget(std::min(smallest_, all.needs)));
+    return infeasible(problem_, memories_.processor, budget_, smallest_budget(all.needs));
   }
 
  private:
   /// Whether it does, as far as anybody can tell.
   [[nodiscard]] bool runs(Plan& plan) const {
-    return claim_by_judge(plan, problem_, memories_.home) || problem_.judge == nullptr;
+    limit_to(plan, problem_, memories_.home, budget_);
+    return plan.claims.makespan || problem_.judge == nullptr;
   }
 
-  /// The least budget tried that is met, at most `most`, which one of the families meets.
-  [[nodiscard]] Bytes smallest_budget(Bytes most) const {
+  /// The least budget tried that is met, where keeping all needs `all` bytes. What an arena or a
+  /// cache needs beyond what is requested only the families find out.
+  [[nodiscard]] Bytes smallest_budget(Bytes all) const {
+    const AllocatorKind allocator = problem_.platform[memories_.home].allocator;
+    if (allocator == AllocatorKind::caching) return smallest_;
+    const Bytes most = allocator == AllocatorKind::ideal ? std::min(smallest_, all) : smallest_;
     const RoomyProblem roomy(problem_, memories_.home);
     const PofoParameters asked = within(parameters_, budget_);
     return in_range([&] { return PofoSearch(roomy.problem(), asked).smallest_budget(most); })
@@ -269,28 +273,27 @@ PolicyInfo hybrid_pofo_policy() {
        .paper =
            "Beaumont, Eyraud-Dubois, Shilova 2021, \"Efficient Combination of "
            "Rematerialization and Offloading for Training DNNs\", NeurIPS 2021, as "
-           "reconstructed: the recursion is that of a public solver (a stage keeps, or a "
-           "segment of stages runs again; the input of either stays or moves, in a fluid model "
-           "of the link), without its two slips: what a segment needs is looked for in the "
-           "segment alone, and its input counts once. Choices: segments run again by the "
-           "persistent schedules of remat/rotor; beside copies back a segment takes the "
-           "solver's estimate or, if that is less, what it takes in the room that they leave "
-           "(ours); no segment ends at the loss; the input of the chain stays. Ours: sizes "
-           "are not rounded, and the program runs at the link's speed, 3/4 and 1/2 of it; of "
-           "each, 6 cuts are played with whole copies, back 1 to 3 beats ahead or as early as "
-           "that delays nothing; up to 64 smaller budgets are tried as well, so that none of "
-           "them has a faster plan",
+           "reconstructed. The recursion is that of a public solver: a stage keeps what it saves, "
+           "or a segment of stages runs again; the input of either stays or moves, in a fluid "
+           "model of the link. Two slips of that solver are mended: what a segment needs is looked "
+           "for in the segment alone, and its input counts once. "
+           "Choices: segments run again by the persistent schedules of remat/rotor. Beside copies "
+           "back a segment takes the solver's estimate, or less where it fits in the room that "
+           "the copies leave. No segment ends at the loss. The input of the chain stays. "
+           "Ours: sizes are not rounded. The program runs at the link's speed, at 3/4 and at 1/2 "
+           "of it. Of each, 6 cuts are played with whole copies, back 1 to 3 beats ahead or as "
+           "early as that delays nothing. Up to 64 smaller budgets are tried as well, so that "
+           "none of them has a faster plan",
        .assumes = "a chain (networks are cut at articulation points) of at most 256 stages; what "
                   "stages 1..L-2 leave may move",
        .guarantees =
-           "a heuristic. By what they claim, never slower than remat/rotor and "
-           "offload/dynamic for the same budget, whose plans it takes where its own are "
-           "slower; the peak is at most the budget. On networks, whose stages need less "
-           "than their costs say, the program is told up to twice the budget, and what "
-           "then keeps to the budget counts. Where copies take months it only runs again. Its "
-           "claims.model_makespan is the program's "
-           "time, no execution's; the bound is the sum of the times, for every plan. "
-           "What is infeasible names the smallest budget tried that it meets",
+           "a heuristic; the peak is at most the budget. By what they claim, never slower than "
+           "remat/rotor and offload/dynamic for the same budget: where its own plans are slower "
+           "it takes theirs. On networks, whose stages need less than their costs say, the program "
+           "is told up to twice the budget, and what then keeps to the budget counts. Where copies "
+           "take months it only runs again. Its claims.model_makespan is the program's time, no "
+           "execution's. The bound is the sum of the times, which no plan beats. What is "
+           "infeasible names the smallest budget tried that it meets",
        .complexity = "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
                      "O(L^3) for the inner "
                      "schedules in 500 slots; on networks up to 17 times; for 2 to 64 budgets, for "

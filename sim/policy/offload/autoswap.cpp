@@ -227,14 +227,14 @@ PolicyInfo offload_autoswap_policy() {
        .paper =
            "Zhang, Yeung, Shu, He, Wang 2019, \"Efficient Memory Management for GPU-based "
            "Deep Learning Systems\", arXiv:1903.06631 (AutoSwap). The scores as "
-           "reconstructed; choices: wdoa is the load of policy none integrated over the gap; "
-           "the peak is found anew after each tensor; where copies back in time do not "
-           "fit, they are made as early as fits, on demand at the latest; no threshold unless "
-           "given; a tensor that the storage has no room left for stays. Ours: of the sets "
-           "that fit some budget up to the given one the fastest is taken (of the last 32, "
-           "and of those of up to 64 smaller budgets), so that more memory is not slower; as "
-           "early as fits is by such a budget, a 256th part of what policy none needs, or just "
-           "what a set needs",
+           "reconstructed. Choices: wdoa is the load of policy none, integrated over the gap. "
+           "The peak is found anew after each tensor. Where copies back in time do not fit, they "
+           "are made as early as fits, and on demand at the latest. There is no threshold unless "
+           "given. A tensor that the storage has no room left for stays. "
+           "Ours, so that more memory is not slower: a smaller budget has a set of its own, which "
+           "fits the given one, too. The fastest is taken of the last 32 such sets and of those of "
+           "up to 64 smaller budgets. \"As early as fits\" is asked for each of these budgets, for "
+           "each 256th part of what policy none needs, and for just what a set needs",
        .assumes =
            "any workload; a tensor's gap is that from its last forward to its first backward "
            "use",

@@ -26,10 +26,12 @@ PolicyInfo offload_dynamic_policy() {
            "small changes. Ours: up to 64 smaller budgets are tried as well, so that none of "
            "them has a faster plan",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
-       .guarantees = "a heuristic, never behind offload/greedy where times can be claimed; the gap "
-                     "to a proven lower bound of every offload without recomputation is reported. "
-                     "Its "
-                     "claims.model_makespan is the model's time, no execution's",
+       .guarantees =
+           "a heuristic, never behind offload/greedy where times can be claimed, nor, with "
+           "whole copies, behind offload/prefix, whose plan it takes where that is faster; the gap "
+           "to a proven lower bound of every offload without recomputation is reported. "
+           "Its "
+           "claims.model_makespan is the model's time, no execution's",
        .complexity = "O(L S^2) for S = 256 states a stage; exact for the model while these "
                      "suffice. For up to "
                      "64 budgets, until the bound of the next is no less than the best plan"},

@@ -53,7 +53,7 @@ std::optional<OffloadSet> set_of(const Problem& problem, const ExactParameters& 
       refuse_parameter(name.where, fmt::format("stage {} is in the set twice", stage + 1),
                        "name each stage once");
     named[stage] = true;
-    set[stage] = model.stages[stage].moved > Bytes{};
+    set[stage] = true;
   }
   return set;
 }
@@ -83,9 +83,6 @@ class ExactSearch {
       found.clear();
       if (best.schedule) found.push_back(std::move(*best.schedule));
     }
-    // Not even memory without end helps where the storage never holds the set: the engine shows it.
-    if (found.empty() && set_ && task_.budget.is_unlimited())
-      found.push_back({fetched_ahead(*set_, 1), Time::unlimited()});
     if (found.empty()) return none();
     Plan plan = best_plan(problem_, task_, std::move(found), parameters_);
     is_proven |= plan.claims.makespan && plan.bounds.makespan == plan.claims.makespan;
@@ -139,7 +136,7 @@ class ExactSearch {
 };
 
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
-  return offload_not_slower_with_more(
+  Planned planned = offload_not_slower_with_more(
       problem, parameters,
       [&](const Problem& of, Bytes budget) {
         const ExactParameters asked = within(parameters, budget);
@@ -149,6 +146,8 @@ Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
         const ExactParameters asked = within(parameters, budget);
         return ExactSearch(of, asked).has_plan();
       });
+  if (parameters.set) return planned;
+  return not_behind_prefix(problem, parameters, std::move(planned));
 }
 
 }  // namespace
@@ -167,9 +166,11 @@ PolicyInfo offload_exact_policy() {
        .paper = "branch and bound over the set, the orders of copies and their interleaving; the "
                 "problem is that of Beaumont, Eyraud-Dubois, Shilova 2020, Euro-Par 2020, "
                 "doi:10.1007/978-3-030-57675-2_10",
-       .assumes = "a chain whose backwards are not split, full-duplex `fifo` links, `ideal` "
-                  "allocators; stages 1..L-2 may move, each once. Elsewhere, and beyond 24 such "
-                  "stages, it is the best of offload/greedy and offload/dynamic",
+       .assumes =
+           "a chain whose backwards are not split, full-duplex `fifo` links, `ideal` "
+           "allocators; stages 1..L-2 may move, each once. Elsewhere, and beyond 24 such "
+           "stages, it is the best of offload/greedy, offload/dynamic and, with whole copies, "
+           "offload/prefix",
        .guarantees = "the optimum where claims.optimal says so, and then the bound is its time "
                      "(with `set`, of what moves that set); otherwise the best schedule found, "
                      "and the gap to a proven lower bound of every offload without recomputation. "

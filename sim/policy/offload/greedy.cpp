@@ -22,7 +22,9 @@ PolicyInfo offload_greedy_policy() {
            "may leave first and are needed last); the fraction is rounded up to whole stages, "
            "longer prefixes and smaller budgets are tried too, as by offload/dynamic",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
-       .guarantees = "a heuristic; the gap to a proven lower bound of every offload without "
+       .guarantees = "a heuristic; with whole copies never behind offload/prefix, whose plan it "
+                     "takes where that "
+                     "is faster; the gap to a proven lower bound of every offload without "
                      "recomputation is reported. Its "
                      "claims.model_makespan is the best time of any set in the fluid model of "
                      "offload/dynamic, no execution's",

@@ -2,6 +2,7 @@
 
 #include "base/quantity_text.hpp"
 #include "policy/offload/fluid_bound.hpp"
+#include "policy/offload/prefix.hpp"
 #include "policy/remat/keep_all.hpp"
 #include "policy/smaller_budgets.hpp"
 
@@ -79,8 +80,16 @@ Heuristic runs_for(const OffloadTask& task, Heuristic (*find)(const OffloadModel
     std::ranges::move(more.runs, std::back_inserter(found.runs));
     found.model_makespan = more.model_makespan;
   }
-  found.runs.push_back({leanest(task.model), Time::unlimited()});
   return found;
+}
+
+/// Where the model overstates, these may fit although it says otherwise: all that may move does, or
+/// nothing.
+void add_extremes(const OffloadTask& task, std::vector<Timed>& runs) {
+  if (task.is_model_exact) return;
+  const OffloadSet nothing(task.model.stages.size(), false);
+  for (OffloadSequence sequence : {leanest(task.model), fetched_ahead(nothing, 1)})
+    runs.push_back({std::move(sequence), Time::unlimited()});
 }
 
 }  // namespace
@@ -115,13 +124,16 @@ OffloadTask offload_task(const Problem& problem, const OffloadPlannerParameters&
 }
 
 Heuristic greedy_runs(const OffloadTask& task) {
-  return runs_for(task, greedy_offload);
+  Heuristic found = runs_for(task, greedy_offload);
+  add_extremes(task, found.runs);
+  return found;
 }
 
 Heuristic dynamic_runs(const OffloadTask& task) {
   Heuristic found = runs_for(task, dynamic_offload);
   if (!task.is_model_exact)
-    std::ranges::move(greedy_runs(task).runs, std::back_inserter(found.runs));
+    std::ranges::move(runs_for(task, greedy_offload).runs, std::back_inserter(found.runs));
+  add_extremes(task, found.runs);
   return found;
 }
 
@@ -131,10 +143,6 @@ Plan best_plan(const Problem& problem, const OffloadTask& task, std::vector<Time
     const auto best = std::ranges::min_element(found, {}, &Timed::makespan);
     std::iter_swap(found.begin(), best);
     found.resize(1);
-  } else {
-    // Where the model overstates, everything may fit although it says otherwise.
-    const OffloadSet nothing(task.model.stages.size(), false);
-    found.push_back({fetched_ahead(nothing, 1), Time::unlimited()});
   }
   std::optional<Plan> best;
   for (const Timed& run : found) {
@@ -168,9 +176,36 @@ Planned plan_within(const Problem& problem, const OffloadPlannerParameters& para
 
 Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
                 Heuristic (*runs)(const OffloadTask&)) {
-  return offload_not_slower_with_more(problem, parameters, [&](const Problem& of, Bytes budget) {
+  const auto plan = [&](const Problem& of, Bytes budget) {
     return plan_within(of, within(parameters, budget), runs);
-  });
+  };
+  return not_behind_prefix(problem, parameters,
+                           offload_not_slower_with_more(problem, parameters, plan));
+}
+
+Planned not_behind_prefix(const Problem& problem, const OffloadPlannerParameters& parameters,
+                          Planned planned) {
+  if (parameters.release && parameters.release->value != SourceRelease::whole) return planned;
+  auto* plan = std::get_if<Plan>(&planned);
+  const std::optional<Time> makespan = plan != nullptr ? plan->claims.makespan : std::nullopt;
+  if (makespan && (plan->claims.optimal == true || makespan == plan->bounds.makespan))
+    return planned;
+  Planned other = plan_shortest_prefix(problem, parameters);
+  auto* prefix = std::get_if<Plan>(&other);
+  if (prefix == nullptr) {
+    if (auto* no = std::get_if<Infeasible>(&planned))
+      no->smallest_budget =
+          std::min(no->smallest_budget, std::get<Infeasible>(other).smallest_budget);
+    return planned;
+  }
+  if (!prefix->claims.makespan || (makespan && *makespan <= *prefix->claims.makespan))
+    return planned;
+  if (plan != nullptr) {
+    prefix->claims.model_makespan = plan->claims.model_makespan;
+    if (plan->claims.optimal)
+      prefix->claims.optimal = prefix->bounds.makespan == prefix->claims.makespan;
+  }
+  return other;
 }
 
 Planned offload_not_slower_with_more(
@@ -186,7 +221,8 @@ Planned offload_not_slower_with_more(
                                .bound = bound,
                                .most = keep_all(problem, memories.processor, "").needs,
                                .rungs = rungs_for(problem, PlanningTime::linear),
-                               .has_plan = std::move(has_plan)});
+                               .has_plan = std::move(has_plan),
+                               .storage = memories.storage});
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include "policy/offload/heuristics.hpp"
 #include "policy/smaller_budgets.hpp"
+#include "policy/within.hpp"
 
 #include <functional>
 #include <optional>
@@ -57,7 +58,7 @@ struct OffloadTask {
 
 /// What offload/greedy chooses from: greedy_offload() of the task; where the model is not exact, a
 /// few of its best runs under the budget, a few under one that is higher by what the model
-/// overstates, and the leanest of all.
+/// overstates, the leanest of all, and the one that moves nothing.
 [[nodiscard]] Heuristic greedy_runs(const OffloadTask& task);
 
 /// What offload/dynamic chooses from: the same of dynamic_offload(), which holds what
@@ -70,20 +71,20 @@ struct OffloadTask {
 [[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
                              std::vector<Timed> found, const OffloadPlannerParameters& parameters);
 
-/// A policy that chooses the best of `runs`, not slower with more memory (smaller_budgets.hpp).
+/// A policy that chooses the best of `runs`, not slower with more memory (smaller_budgets.hpp), and
+/// not_behind_prefix().
 [[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
                               Heuristic (*runs)(const OffloadTask&));
 
-/// The same of any `plan` that recomputes nothing.
+/// `planned`, or the plan of offload/prefix where that is faster by what both claim, or the only
+/// one that runs. With progressive release `planned`: prefix copies whole tensors.
+[[nodiscard]] Planned not_behind_prefix(const Problem& problem,
+                                        const OffloadPlannerParameters& parameters,
+                                        Planned planned);
+
+/// Not slower with more memory, for any `plan` that recomputes nothing.
 [[nodiscard]] Planned offload_not_slower_with_more(
     const Problem& problem, const OffloadPlannerParameters& parameters, BudgetPlan plan,
     std::function<bool(const Problem& problem, Bytes budget)> has_plan = {});
-
-/// `parameters`, of a planner, with another budget.
-template <class Parameters>
-[[nodiscard]] Parameters within(Parameters parameters, Bytes budget) {
-  parameters.budget = {budget, parameters.budget ? parameters.budget->where : parameters.where};
-  return parameters;
-}
 
 }  // namespace plimsoll

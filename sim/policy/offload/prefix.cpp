@@ -1,3 +1,5 @@
+#include "policy/offload/prefix.hpp"
+
 #include "base/dense_id.hpp"
 #include "policy/offload/fluid_bound.hpp"
 #include "policy/offload/transfers.hpp"
@@ -128,6 +130,10 @@ Planned plan_prefix(const Problem& problem, const PrefixParameters& parameters) 
 }
 
 }  // namespace
+
+Planned plan_shortest_prefix(const Problem& problem, const BudgetedOffloadParameters& parameters) {
+  return plan_prefix(problem, {parameters, std::nullopt});
+}
 
 PolicyInfo offload_prefix_policy() {
   auto record = budgeted_offload_record<PrefixParameters>("offload/prefix");

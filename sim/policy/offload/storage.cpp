@@ -27,6 +27,17 @@ bool is_storage(const Platform& platform, std::size_t memory) {
   return true;
 }
 
+/// How to copy to a memory in which a processor computes, where one is linked.
+std::string named_by_hand(const Problem& problem, MemoryId home) {
+  for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m) {
+    const Memory& memory = problem.platform.memories[m];
+    if (MemoryId{m} == home || memory.is_switch || !round_trip(problem, home, MemoryId{m}))
+      continue;
+    return fmt::format("`to: {}` copies to a memory in which a processor computes", memory.name);
+  }
+  return "";
+}
+
 MemoryId fastest_storage(const Problem& problem, MemoryId home, const Location& where) {
   std::optional<MemoryId> best;
   Time best_time;
@@ -39,8 +50,10 @@ MemoryId fastest_storage(const Problem& problem, MemoryId home, const Location& 
   }
   if (best) return *best;
   refuse_parameter(
-      where, fmt::format("platform `{}` links no storage to `{}`, so nothing can be offloaded",
-                         problem.platform.name, problem.platform[home].name));
+      where,
+      fmt::format("platform `{}` links no storage to `{}`, so nothing can be offloaded",
+                  problem.platform.name, problem.platform[home].name),
+      named_by_hand(problem, home));
 }
 
 MemoryId named_storage(const Problem& problem, MemoryId home, const Located<std::string>& to) {

@@ -141,7 +141,8 @@ BudgetPlanner rule_planner(const Problem& problem, const OffloadMemories& memori
   return {.plan = std::move(plan),
           .bound = [least](Bytes) { return least; },
           .most = LoadProfile(problem, memories).peak({}),
-          .rungs = rungs_for(problem, PlanningTime::linear)};
+          .rungs = rungs_for(problem, PlanningTime::linear),
+          .storage = memories.storage};
 }
 
 Planned rule_not_slower_with_more(const Problem& problem, const OffloadMemories& memories,

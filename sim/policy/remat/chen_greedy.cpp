@@ -1,9 +1,11 @@
 #include "engine/wide.hpp"
 #include "policy/budget.hpp"
 #include "policy/registry.hpp"
+#include "policy/remat/runs_within.hpp"
 #include "policy/remat/segments.hpp"
 #include "policy/remat/snapshots.hpp"
 #include "policy/remat/threshold_segments.hpp"
+#include "policy/within.hpp"
 
 #include <algorithm>
 
@@ -46,7 +48,7 @@ std::vector<ThresholdSegments> around_root(const ChainCosts& costs) {
   return plans;
 }
 
-Planned plan_chen_greedy(const Problem& problem, const BudgetParameters& parameters) {
+Planned plan_in_bytes(const Problem& problem, const BudgetParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const ChainCosts costs = chain_costs(problem, processor);
   const std::vector<ThresholdSegments> plans =
@@ -67,6 +69,15 @@ Planned plan_chen_greedy(const Problem& problem, const BudgetParameters& paramet
   }
   const auto stages = static_cast<std::uint32_t>(problem.chain.stages.size());
   return plan_of(problem, processor, segment_sequence(chosen->begins, stages), parameters.name);
+}
+
+Planned plan_chen_greedy(const Problem& problem, const BudgetParameters& parameters) {
+  if (!parameters.budget) return plan_in_bytes(problem, parameters);
+  const ProcessorId processor = processor_for(problem, parameters);
+  return plan_that_runs(problem, processor, budget_for(problem, processor, parameters),
+                        [&](const Problem& of, Bytes budget) {
+                          return plan_in_bytes(of, within(parameters, budget));
+                        });
 }
 
 }  // namespace

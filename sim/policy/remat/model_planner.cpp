@@ -1,9 +1,12 @@
 #include "policy/remat/model_planner.hpp"
 
+#include "policy/remat/any_schedule.hpp"
 #include "policy/remat/keep_all.hpp"
 #include "policy/remat/network_planner.hpp"
 #include "policy/remat/relay_dp.hpp"
 #include "policy/remat/rotor_budgets.hpp"
+#include "policy/remat/runs_within.hpp"
+#include "policy/within.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -54,7 +57,19 @@ ChainSequence relay_sequence(const ModelTask& task, std::int64_t budget, std::in
   }
 }
 
-Planned plan_by_model(const Problem& problem, const BudgetParameters& parameters,
+namespace {
+
+/// The two round to slots differently, so that either may be faster.
+void take_faster_rotor(ModelSchedule& found, const ModelTask& task, Bytes budget,
+                       std::int64_t slots) {
+  const std::int64_t time = time_of(task.model, found.sequence);
+  if (time == found.bound) return;
+  ChainSequence rotor = rotor_sequence(RotorBudgets(task.costs, slots), budget);
+  if (!rotor.empty() && time_of(task.model, rotor) < time) found.sequence = std::move(rotor);
+}
+
+/// Its needs are counted in bytes.
+Planned plan_in_bytes(const Problem& problem, const BudgetParameters& parameters,
                       const ModelPlanner& planner) {
   const ProcessorId processor = processor_for(problem, parameters);
   const Bytes budget = budget_for(problem, processor, parameters);
@@ -78,12 +93,31 @@ Planned plan_by_model(const Problem& problem, const BudgetParameters& parameters
   if (!task.is_chain)
     return plan_on_network({problem, processor, budget, task.costs, parameters.name, all.needs},
                            task, planner);
-  const ModelSchedule found = planner.solve(task, std::min(budget.count(), task.model.store_all));
+  ModelSchedule found = planner.solve(task, std::min(budget.count(), task.model.store_all));
   if (found.sequence.empty())
     return infeasible(problem, processor, budget, Bytes{planner.smallest_budget(task)});
+  take_faster_rotor(found, task, budget, planner.rotor_slots);
   Plan plan = plan_of(problem, processor, found.sequence, parameters.name);
   plan.bounds.makespan = Time{found.bound};
   return plan;
+}
+
+}  // namespace
+
+Planned plan_by_model(const Problem& problem, const BudgetParameters& parameters,
+                      const ModelPlanner& planner) {
+  const ProcessorId processor = processor_for(problem, parameters);
+  ModelPlanner quick = planner;
+  quick.solve = [&](const ModelTask& task, std::int64_t budget) {
+    return ModelSchedule{planner.solve_quickly(task, budget)};
+  };
+  const auto by = [&](const ModelPlanner& it) {
+    return [&](const Problem& of, Bytes budget) {
+      return plan_in_bytes(of, within(parameters, budget), it);
+    };
+  };
+  return plan_that_runs(problem, processor, budget_for(problem, processor, parameters), by(planner),
+                        by(quick));
 }
 
 }  // namespace plimsoll

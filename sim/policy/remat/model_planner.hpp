@@ -37,14 +37,16 @@ struct ModelSchedule {
 
 struct ModelPlanner {
   std::function<ModelSchedule(const ModelTask&, std::int64_t budget)> solve;
-  /// On networks, to be asked often; meets every budget from the smallest on.
+  /// On networks and where space breaks up, to be asked often; meets every budget from the
+  /// smallest on.
   std::function<ChainSequence(const ModelTask&, std::int64_t budget)> solve_quickly;
   std::function<std::int64_t(const ModelTask&)> smallest_budget;
-  /// On networks the schedules of remat/rotor in so many slots are looked at, too.
+  /// The schedules of remat/rotor in so many slots are looked at, too.
   std::int64_t rotor_slots = 0;
 };
 
-/// Keeps everything where that fits, otherwise solves; on networks as network_planner.hpp says. The
+/// Keeps everything where that fits, otherwise solves, or takes what remat/rotor has in as many
+/// slots where that is faster; on networks as network_planner.hpp says. The
 /// bound of the plan is that of the schedule; on networks, whose stages free some bytes earlier
 /// than their costs say, it is the sum of the times. Throws InputError where the chain has no
 /// normal form (chain_model.hpp) or more than kMostModelStages.

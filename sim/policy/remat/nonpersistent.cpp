@@ -50,13 +50,15 @@ PolicyInfo remat_nonpersistent_policy() {
                 "Shilova, \"Optimal checkpointing for heterogeneous chains\", arXiv:1911.13214; "
                 "bound: own Lagrangian relaxation over a few backwards",
        .assumes = "a chain (networks are cut at articulation points, and a stage runs whole)",
-       .guarantees = "optimal in its class, up to rounding to slots; the class holds every "
-                     "persistent schedule, so it is never worse than the persistent optimum on the "
-                     "same slots. Reports a proven lower bound for all schedules of a chain (for a "
-                     "network the sum of the times). On networks, whose costs bound from above "
-                     "what execution needs, the fastest that fits of about 20 schedules for "
-                     "different budgets and of all that remat/rotor looks at in as many slots, by "
-                     "the claims of their plans: never slower than remat/rotor in these",
+       .guarantees =
+           "optimal in its class, up to rounding to slots. The class holds every persistent "
+           "schedule. As remat/rotor rounds otherwise, its plan in as many slots is looked at, "
+           "too, "
+           "and taken where it is faster: never slower than remat/rotor in these slots. Reports a "
+           "proven lower bound for all schedules of a chain (for a network the sum of the times). "
+           "On networks, whose costs bound from above what execution needs, it is the fastest that "
+           "fits, by the claims of their plans, of about 20 schedules for different budgets and of "
+           "all that remat/rotor looks at",
        .complexity = "O(L^3 slots) time, at most 1 GiB and 1,024 stages"},
       record, plan_nonpersistent);
 }

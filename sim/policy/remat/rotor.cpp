@@ -4,6 +4,8 @@
 #include "policy/remat/network_planner.hpp"
 #include "policy/remat/rotor_budgets.hpp"
 #include "policy/remat/rotor_frontier.hpp"
+#include "policy/remat/runs_within.hpp"
+#include "policy/within.hpp"
 
 #include <algorithm>
 #include <type_traits>
@@ -149,7 +151,12 @@ class RotorPlanner {
 };
 
 Planned plan_rotor(const Problem& problem, const RotorParameters& parameters) {
-  return RotorPlanner(problem, parameters).run();
+  const ProcessorId processor = processor_for(problem, parameters);
+  const auto plan = [&](const Problem& of, Bytes budget) {
+    const RotorParameters asked = within(parameters, budget);
+    return RotorPlanner(of, asked).run();
+  };
+  return plan_that_runs(problem, processor, budget_for(problem, processor, parameters), plan);
 }
 
 }  // namespace
