@@ -300,6 +300,25 @@ const tests = {
     await close();
   },
 
+  async 'print has no hints for the hand, and breaks no line of a message'(browser) {
+    const {page, close} = await opened(browser, files.vgg);
+    await page.setViewportSize({width: 703, height: 1000}); // as below
+    const hint = page.getByText('Drag over a chart to zoom');
+    assert.equal(await hint.isVisible(), true);
+    await page.emulateMedia({media: 'print'});
+    assert.equal(await hint.isVisible(), false);
+    const {lines, height} = await run(page, 'none').locator('.words').first().evaluate((words) => {
+      const {lineHeight, paddingTop, paddingBottom} = getComputedStyle(words);
+      return {
+        lines: words.textContent.trimEnd().split('\n').length,
+        height: (words.clientHeight - parseFloat(paddingTop) - parseFloat(paddingBottom)) / parseFloat(lineHeight),
+      };
+    });
+    assert.equal(Math.round(height), lines);
+    await shot(page, 'print');
+    await close();
+  },
+
   async 'eight policies fit a window and a sheet of paper, with their budgets'(browser) {
     const {page, close} = await opened(browser, files.eight);
     const hidden = () =>

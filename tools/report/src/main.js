@@ -25,7 +25,7 @@ function sectionOf(section, i) {
   const id = `section-${i}`;
   const element = el(
     'section',
-    {id, 'aria-labelledby': `${id}-heading`},
+    {id, 'data-kind': section.kind, 'aria-labelledby': `${id}-heading`},
     el('h2', {id: `${id}-heading`}, section.heading),
   );
   if (section.note) element.append(el('p', {class: 'dim'}, section.note));
