@@ -18,6 +18,10 @@ using Stages = std::uint64_t;  ///< a set of stages, stage i as bit i
 constexpr std::uint32_t kNobody = 0xFFFFFFFF;
 constexpr int kPriceSteps = 60;
 
+/// States that are compared, and ways to drop outputs, for each state that may be stored, by the
+/// square of the stages: together they take about as long as the expansions.
+constexpr std::int64_t kWorkPerSquare = 2;
+
 constexpr Stages set_of(std::uint32_t stage) {
   return Stages{1} << stage;
 }
@@ -44,9 +48,11 @@ class States {
 
   std::vector<State> all;
 
-  /// Stores `state` unless another dominates it; marks those that it dominates.
-  std::uint32_t add(const State& state) {
+  /// Stores `state` unless another dominates it; marks those that it dominates. Adds to `work` how
+  /// many it is compared with.
+  std::uint32_t add(const State& state, std::int64_t& work) {
     for (std::uint32_t id = head(state); id != kNobody; id = all[id].next) {
+      ++work;
       State& other = all[id];
       if (!same_key(other, state) || other.dominated) continue;
       const Stages ours = state.store.outputs, theirs = other.store.outputs;
@@ -87,7 +93,11 @@ class Search {
  public:
   Search(const ChainModel& model, std::int64_t budget, const ChainSequence& start,
          std::int64_t most_states)
-      : model_(model), budget_(budget), start_(start), most_states_(most_states) {
+      : model_(model),
+        budget_(budget),
+        start_(start),
+        most_states_(most_states),
+        most_work_(most_states * kWorkPerSquare * model.stages * model.stages) {
     const std::int64_t rest = model.backward_before[model.stages] + model.after;
     least_ =
         start.empty() ? std::numeric_limits<std::int64_t>::max() : time_of(model, start) - rest;
@@ -100,29 +110,42 @@ class Search {
     first.action.kind = Kind::backward;
     visit(first);
     while (!open_.empty() && std::get<0>(open_.top()) < least_) {
-      if (static_cast<std::int64_t>(states_.all.size()) >= most_states_) return result(false);
-      const std::uint32_t id = std::get<2>(open_.top());
+      const auto [estimate, phase, id] = open_.top();
+      if (static_cast<std::int64_t>(states_.all.size()) >= most_states_) return unproven(estimate);
       open_.pop();
       if (!states_.all[id].dominated) expand(id);
+      // What the state may lead to was not all looked at; none of it takes less than the state.
+      if (is_spent()) return unproven(estimate);
     }
-    return result(true);
+    return proven();
   }
 
  private:
   using Entry = std::tuple<std::int64_t, std::uint32_t, std::uint32_t>;  // estimate, phase, id
 
-  [[nodiscard]] SearchResult result(bool proven) const {
+  [[nodiscard]] SearchResult found() const {
     SearchResult result;
     result.states = static_cast<std::int64_t>(states_.all.size());
     result.sequence = goal_ == kNobody ? start_ : path(goal_);
-    result.proven = proven;
-    if (!proven)
-      result.bound =
-          std::get<0>(open_.top()) + model_.backward_before[model_.stages] + model_.after;
-    else if (!result.sequence.empty())
-      result.bound = time_of(model_, result.sequence);
     return result;
   }
+
+  [[nodiscard]] SearchResult proven() const {
+    SearchResult result = found();
+    result.proven = true;
+    if (!result.sequence.empty()) result.bound = time_of(model_, result.sequence);
+    return result;
+  }
+
+  /// All that was not looked at takes `estimate` of forwards or more.
+  [[nodiscard]] SearchResult unproven(std::int64_t estimate) const {
+    SearchResult result = found();
+    result.bound = estimate + model_.backward_before[model_.stages] + model_.after;
+    return result;
+  }
+
+  /// Few states may be many to compare and to reach: ways to drop outputs grow with their subsets.
+  [[nodiscard]] bool is_spent() const { return work_ >= most_work_; }
 
   [[nodiscard]] ChainSequence path(std::uint32_t id) const {
     ChainSequence sequence;
@@ -153,7 +176,7 @@ class Search {
   void visit(State state) {
     const std::uint32_t d = state.phase;
     if (!promises(state)) return;
-    const std::uint32_t id = states_.add(state);
+    const std::uint32_t id = states_.add(state, work_);
     if (id == kNobody) return;
     if (d > 0) {
       open_.emplace(state.estimate, d, id);
@@ -166,6 +189,8 @@ class Search {
   /// Calls visit with `next` for each minimal way to drop `excess` bytes of `droppable`, the
   /// largest first.
   void drop(State& next, Stages droppable, std::int64_t excess) {
+    ++work_;
+    if (is_spent()) return;
     if (excess <= 0) {
       visit(next);
       return;
@@ -248,7 +273,8 @@ class Search {
   const ChainModel& model_;
   std::int64_t budget_;
   const ChainSequence& start_;
-  std::int64_t most_states_;
+  std::int64_t most_states_, most_work_;
+  std::int64_t work_ = 0;
   std::int64_t least_ = 0;        ///< forward time of the best known schedule
   std::uint32_t goal_ = kNobody;  ///< where it ends, unless it is `start`
   std::vector<CutBound> bounds_;  ///< by phase; place 0 is unused

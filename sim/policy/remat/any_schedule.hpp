@@ -13,7 +13,8 @@
 /// outputs and cost; everything but backward d where it can run without a drop and leaves no more
 /// than it frees (what else would run before it can run after it).
 ///
-/// Exponential in the worst case; the number of states that are ever stored is capped.
+/// Exponential in the worst case; the number of states that are ever stored is capped, and with it
+/// how many are compared.
 #pragma once
 
 #include "policy/remat/chain_model.hpp"
@@ -32,7 +33,8 @@ struct SearchResult {
   std::int64_t states = 0;
 };
 
-/// `start` is a schedule within the budget or empty. Stops once `most_states` states are stored.
+/// `start` is a schedule within the budget or empty. Stops once `most_states` states are stored,
+/// or the work that so many take by the square of the stages is done.
 /// Precondition: at most kMostSearchedStages stages, a budget of at least model.after_need.
 [[nodiscard]] SearchResult search_schedules(const ChainModel& model, std::int64_t budget,
                                             const ChainSequence& start, std::int64_t most_states);
