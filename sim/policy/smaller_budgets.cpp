@@ -1,6 +1,6 @@
 #include "policy/smaller_budgets.hpp"
 
-#include "base/quantity_text.hpp"
+#include "base/rounded_text.hpp"
 #include "policy/budget.hpp"
 #include "policy/roomy_problem.hpp"
 
@@ -122,13 +122,13 @@ std::optional<Infeasible> within_storage(const Problem& problem, ProcessorId pro
   if (!least) least = least_for(unlimited.problem(), Bytes::unlimited());
   if (!least) return std::nullopt;
   const Bytes capacity = *least + storage.reserved;
-  const std::string text = to_text(capacity);
-  const bool is_rounded = parse_quantity<Bytes>(text).value != capacity;
   return Infeasible{
-      fmt::format("`{}` never holds what must leave, whatever the budget; it would with a capacity "
-                  "of {}{}",
-                  storage.name, is_rounded ? fmt::format("{} B", capacity.count()) : text,
-                  does_within_budget ? "" : " and a larger budget"),
+      fmt::format(
+          "`{}` never holds what must leave, whatever the budget; it would with a capacity "
+          "of {}{}",
+          storage.name,
+          is_rounded_in_text(capacity) ? fmt::format("{} B", capacity.count()) : to_text(capacity),
+          does_within_budget ? "" : " and a larger budget"),
       *planner.storage, Bytes::unlimited()};
 }
 

@@ -76,8 +76,7 @@ HtmlScatter front_of(const CapacityWords& words, const CapacityAnswer& answer,
   scatter.joined = false;
   scatter.note = fmt::format(
       "Feasible configurations. Filled: on the front, where none is better in one of {} and as "
-      "good "
-      "in all. Hollow: the others.",
+      "good in all. Hollow: the others.",
       fmt::join(names, ", "));
   scatter.x = axis_of(other, plan.currency);
   scatter.y = axis_of(Axis::throughput, plan.currency);

@@ -1,6 +1,6 @@
 #include "scenario/failure_words.hpp"
 
-#include "base/quantity_text.hpp"
+#include "base/rounded_text.hpp"
 
 #include <algorithm>
 #include <span>
@@ -35,10 +35,8 @@ std::string request_in_words(const OutOfMemory& oom) {
 }
 
 std::string smallest_budget_in_words(Bytes budget) {
-  const std::string text = to_text(budget);
-  const auto read = parse_quantity<Bytes>(text);
-  if (read.value == budget) return text;
-  return fmt::format("{} ({} B)", text, budget.count());
+  if (!is_rounded_in_text(budget)) return to_text(budget);
+  return fmt::format("{} ({} B)", to_text(budget), budget.count());
 }
 
 std::string why_it_failed(const RunResult& result) {

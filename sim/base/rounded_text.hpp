@@ -1,0 +1,11 @@
+/// Whether a quantity's text is all of it.
+#pragma once
+
+#include "base/quantity.hpp"
+
+namespace plimsoll {
+
+/// Whether to_text(bytes), read again, is another number: where it counts, the bytes are said, too.
+[[nodiscard]] bool is_rounded_in_text(Bytes bytes);
+
+}  // namespace plimsoll
