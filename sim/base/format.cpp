@@ -6,6 +6,13 @@
 
 namespace plimsoll {
 
+Shape::Shape() = default;
+Shape::Shape(const Shape&) = default;
+Shape::Shape(Shape&&) noexcept = default;
+Shape& Shape::operator=(const Shape&) = default;
+Shape& Shape::operator=(Shape&&) noexcept = default;
+Shape::~Shape() = default;
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -203,6 +210,11 @@ bool ReadFields::suffice_for(const std::vector<std::string>& keys, const Shape& 
     const State state = states[static_cast<std::size_t>(field - record.fields.begin())];
     return state == State::good || (state == State::left_out && all_known);
   });
+}
+
+void add_field(Shape& record, const std::string& key, bool required, std::string text,
+               const Shape& shape) {
+  record.fields.push_back({key, required, std::move(text), shape});
 }
 
 std::optional<Located<std::string>> read_name(const Node& key, Diagnostics& diagnostics) {

@@ -45,6 +45,14 @@ struct Shape {
   std::optional<std::int64_t> minimum, maximum;
   std::vector<Field> fields;  ///< of a record
   std::vector<Shape> parts;   ///< items of a list, values of a map, choices of an either
+
+  // Out of line: every description copies shapes, in some hundred files.
+  Shape();
+  Shape(const Shape&);
+  Shape(Shape&&) noexcept;
+  Shape& operator=(const Shape&);
+  Shape& operator=(Shape&&) noexcept;
+  ~Shape();
 };
 struct Shape::Field {
   std::string key;

@@ -22,6 +22,8 @@ void report_missing_key(const Node& node, const std::string& key, const Shape& r
 /// Checks a list's length; false after reporting.
 [[nodiscard]] bool has_length(const Node& list, std::size_t least, std::size_t most,
                               Diagnostics& diagnostics);
+void add_field(Shape& record, const std::string& key, bool required, std::string text,
+               const Shape& shape);
 [[nodiscard]] std::optional<Located<std::string>> read_name(const Node& key,
                                                             Diagnostics& diagnostics);
 
@@ -216,7 +218,7 @@ Record<T>::Record(std::string title, std::string text) {
 template <class T>
 template <class M>
 Record<T>& Record<T>::required(std::string key, M T::*member, Format<M> format, std::string text) {
-  shape_.fields.push_back({key, true, std::move(text), format.shape});
+  detail::add_field(shape_, key, true, std::move(text), format.shape);
   fields_.push_back({std::move(key), true, detail::reader_into(member, std::move(format))});
   return *this;
 }
@@ -224,7 +226,7 @@ Record<T>& Record<T>::required(std::string key, M T::*member, Format<M> format, 
 template <class T>
 template <class M>
 Record<T>& Record<T>::optional(std::string key, M T::*member, Format<M> format, std::string text) {
-  shape_.fields.push_back({key, false, std::move(text), format.shape});
+  detail::add_field(shape_, key, false, std::move(text), format.shape);
   fields_.push_back({std::move(key), false, detail::reader_into(member, std::move(format))});
   return *this;
 }
@@ -233,7 +235,7 @@ template <class T>
 template <class M>
 Record<T>& Record<T>::optional(std::string key, std::optional<M> T::*member, Format<M> format,
                                std::string text) {
-  shape_.fields.push_back({key, false, std::move(text), format.shape});
+  detail::add_field(shape_, key, false, std::move(text), format.shape);
   fields_.push_back({std::move(key), false, detail::reader_into(member, std::move(format))});
   return *this;
 }

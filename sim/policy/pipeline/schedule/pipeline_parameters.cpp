@@ -10,6 +10,12 @@
 
 namespace plimsoll {
 
+template Record<PipelineParameters> pipeline_record<PipelineParameters>(const std::string&,
+                                                                        std::int64_t, Replicable);
+template PolicyInfo make_policy<PipelineParameters>(
+    PolicyText, Record<PipelineParameters>,
+    std::function<Planned(const Problem&, const PipelineParameters&)>);
+
 namespace {
 
 /// The most steps of a pipeline's plan: a few GB.

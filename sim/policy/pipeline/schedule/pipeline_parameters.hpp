@@ -179,6 +179,14 @@ template <class Parameters = PipelineParameters>
   return record;
 }
 
+// Most schedules take these and no others: what describes them is compiled once.
+extern template Record<PipelineParameters> pipeline_record<PipelineParameters>(const std::string&,
+                                                                               std::int64_t,
+                                                                               Replicable);
+extern template PolicyInfo make_policy<PipelineParameters>(
+    PolicyText, Record<PipelineParameters>,
+    std::function<Planned(const Problem&, const PipelineParameters&)>);
+
 /// Throws InputError where `virtual_stages` is not 1: for schedules of one stage a device.
 void require_one_virtual_stage(const PipelineParameters& parameters);
 
