@@ -55,6 +55,10 @@ class Attempt {
     for (const Device& it : devices_) gaps.push_back(it.gap);
     return gaps;
   }
+  [[nodiscard]] Time makespan() const {
+    return std::ranges::max(devices_, {}, &Device::clock).clock;
+  }
+
   [[nodiscard]] Schedule schedule() && {
     Schedule schedule{costs_.placement, {}};
     for (Device& it : devices_) schedule.orders.push_back(std::move(it.order));
@@ -247,9 +251,9 @@ class Attempt {
 
 }  // namespace
 
-std::optional<Schedule> v_schedule(const SlotCosts& costs, std::uint32_t microbatches,
-                                   const std::vector<Bytes>& limits) {
-  std::optional<Attempt> best;
+std::vector<Schedule> v_schedules(const SlotCosts& costs, std::uint32_t microbatches,
+                                  const std::vector<Bytes>& limits) {
+  std::optional<Attempt> best, shortest;
   for (const bool fill_backwards : {true, false})
     for (const bool fill_forwards : {true, false}) {
       std::vector<Time> allowed;
@@ -259,12 +263,24 @@ std::optional<Schedule> v_schedule(const SlotCosts& costs, std::uint32_t microba
         const Time gap = attempt.largest_gap();
         const bool shrank = allowed.empty() || gap < *std::ranges::max_element(allowed);
         allowed = attempt.gaps();
+        if (!shortest || attempt.makespan() < shortest->makespan()) shortest.emplace(attempt);
         if (!best || gap < best->largest_gap()) best.emplace(std::move(attempt));
         if (!shrank) break;
       }
     }
-  if (!best) return std::nullopt;
-  return std::move(*best).schedule();
+  std::vector<Schedule> found;
+  if (!best) return found;
+  const bool same = best->makespan() == shortest->makespan();
+  found.push_back(std::move(*best).schedule());
+  if (!same) found.push_back(std::move(*shortest).schedule());
+  return found;
+}
+
+std::optional<Schedule> v_schedule(const SlotCosts& costs, std::uint32_t microbatches,
+                                   const std::vector<Bytes>& limits) {
+  std::vector<Schedule> found = v_schedules(costs, microbatches, limits);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
 }
 
 }  // namespace plimsoll

@@ -11,6 +11,7 @@
 #include "policy/pipeline/schedule/schedule.hpp"
 
 #include <optional>
+#include <vector>
 
 namespace plimsoll {
 
@@ -19,5 +20,9 @@ namespace plimsoll {
 /// O(attempts x microbatches x devices), at most 32 attempts.
 [[nodiscard]] std::optional<Schedule> v_schedule(const SlotCosts& costs, std::uint32_t microbatches,
                                                  const std::vector<Bytes>& limits);
+
+/// The same, and behind it, if it is shorter, the one of these orders with the least makespan.
+[[nodiscard]] std::vector<Schedule> v_schedules(const SlotCosts& costs, std::uint32_t microbatches,
+                                                const std::vector<Bytes>& limits);
 
 }  // namespace plimsoll

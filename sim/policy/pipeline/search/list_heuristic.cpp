@@ -50,6 +50,10 @@ class Attempt {
     return span;
   }
 
+  [[nodiscard]] Time makespan() const {
+    return std::ranges::max(devices_, {}, &Device::clock).clock;
+  }
+
   [[nodiscard]] Schedule schedule() && {
     Schedule schedule{costs_.placement, {}};
     for (Device& it : devices_) schedule.orders.push_back(std::move(it.order));
@@ -205,19 +209,31 @@ class Attempt {
 
 }  // namespace
 
-std::optional<Schedule> list_schedule(const SlotCosts& costs, std::uint32_t microbatches,
-                                      const std::vector<Bytes>& limits) {
-  std::optional<Attempt> best;
+std::vector<Schedule> list_schedules(const SlotCosts& costs, std::uint32_t microbatches,
+                                     const std::vector<Bytes>& limits) {
+  std::optional<Attempt> best, shortest;
   for (const bool early : {true, false})
     for (const bool prefer_backward : {true, false})
       for (const bool greedy : {true, false}) {
         Attempt attempt(costs, microbatches, limits, {early, prefer_backward, greedy});
         if (!attempt.run()) continue;
+        if (!shortest || attempt.makespan() < shortest->makespan()) shortest.emplace(attempt);
         if (!best || attempt.largest_span() < best->largest_span())
           best.emplace(std::move(attempt));
       }
-  if (!best) return std::nullopt;
-  return std::move(*best).schedule();
+  std::vector<Schedule> found;
+  if (!best) return found;
+  const bool same = best->makespan() == shortest->makespan();
+  found.push_back(std::move(*best).schedule());
+  if (!same) found.push_back(std::move(*shortest).schedule());
+  return found;
+}
+
+std::optional<Schedule> list_schedule(const SlotCosts& costs, std::uint32_t microbatches,
+                                      const std::vector<Bytes>& limits) {
+  std::vector<Schedule> found = list_schedules(costs, microbatches, limits);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
 }
 
 }  // namespace plimsoll

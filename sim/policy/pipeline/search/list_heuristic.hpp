@@ -11,6 +11,7 @@
 #include "policy/pipeline/schedule/schedule.hpp"
 
 #include <optional>
+#include <vector>
 
 namespace plimsoll {
 
@@ -20,5 +21,10 @@ namespace plimsoll {
 [[nodiscard]] std::optional<Schedule> list_schedule(const SlotCosts& costs,
                                                     std::uint32_t microbatches,
                                                     const std::vector<Bytes>& limits);
+
+/// The same, and behind it, if it is shorter, the one of these orders with the least makespan.
+[[nodiscard]] std::vector<Schedule> list_schedules(const SlotCosts& costs,
+                                                   std::uint32_t microbatches,
+                                                   const std::vector<Bytes>& limits);
 
 }  // namespace plimsoll

@@ -41,7 +41,8 @@ class Search {
   std::optional<FoundOrders> run(const std::vector<TaskOrders>& from) {
     for (const TaskOrders& orders : from)
       if (keeps_to(network_, orders, search_.limits)) offer(orders);
-    begin();
+    std::ranges::stable_sort(found_, by_value);
+    if (found_.empty() || found_.front().value.makespan > search_.bound) begin();
     std::ranges::stable_sort(found_, by_value);
     if (found_.empty()) return std::nullopt;
     first_round();

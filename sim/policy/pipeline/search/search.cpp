@@ -299,18 +299,13 @@ class PipelineSearch {
                                      const std::vector<Bytes>& limits) const {
     std::vector<TaskOrders> all;
     if (!splits_) return all;
-    const auto add = [&](const std::optional<Schedule>& schedule) {
-      if (!schedule) return;
-      auto& orders = all.emplace_back();
-      for (const auto& order : schedule->orders) {
-        auto& tasks = orders.emplace_back();
-        for (const Task& task : order) tasks.push_back(task_of(network, task));
-      }
+    const auto add = [&](const std::vector<Schedule>& schedules) {
+      for (const Schedule& schedule : schedules) all.push_back(orders_of(network, schedule));
     };
     if (costs.slots.size() == costs.devices)
-      add(list_schedule(costs, network.microbatches, limits));
+      add(list_schedules(costs, network.microbatches, limits));
     else if (costs.placement == v_placement(costs.devices))
-      add(v_schedule(costs, network.microbatches, limits));
+      add(v_schedules(costs, network.microbatches, limits));
     return all;
   }
 

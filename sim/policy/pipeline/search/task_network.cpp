@@ -123,6 +123,16 @@ std::uint32_t task_of(const TaskNetwork& network, const Task& task) {
   return (kParts * task.slot + part_of(task.kind)) * network.microbatches + task.microbatch;
 }
 
+TaskOrders orders_of(const TaskNetwork& network, const Schedule& schedule) {
+  TaskOrders orders;
+  for (const auto& order : schedule.orders) {
+    auto& tasks = orders.emplace_back();
+    tasks.reserve(order.size());
+    for (const Task& task : order) tasks.push_back(task_of(network, task));
+  }
+  return orders;
+}
+
 Schedule schedule_of(const TaskNetwork& network, const SlotCosts& costs, const TaskOrders& orders) {
   const Task::Kind kinds[] = {Task::Kind::forward,
                               network.splits ? Task::Kind::backward_input : Task::Kind::backward,

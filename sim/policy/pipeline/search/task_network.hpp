@@ -75,6 +75,7 @@ using TaskOrders = std::vector<std::vector<std::uint32_t>>;
                                        bool splits);
 
 [[nodiscard]] std::uint32_t task_of(const TaskNetwork& network, const Task& task);
+[[nodiscard]] TaskOrders orders_of(const TaskNetwork& network, const Schedule& schedule);
 [[nodiscard]] Schedule schedule_of(const TaskNetwork& network, const SlotCosts& costs,
                                    const TaskOrders& orders);
 
