@@ -196,6 +196,8 @@ struct Plan {
   std::optional<std::uint32_t> steady_from_microbatch;
   /// The last steady microbatch, where the end of the plan drains a pipeline; else the last one.
   std::optional<std::uint32_t> steady_until_microbatch;
+  /// Microbatches of a mini-batch, where the plan plays another number of them to become steady.
+  std::optional<std::uint32_t> mini_batch;
 
   std::vector<BufferId> buffer_lists;
   std::vector<Dependency> dependencies;

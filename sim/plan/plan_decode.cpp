@@ -100,6 +100,10 @@ class Decoder {
             fmt::format("{} operators for each of {} microbatches cannot run in {} steps",
                         workload_.optimizer_begin, count, in_.steps_size()));
     decode_steady(count);
+    if (!in_.has_mini_batch_microbatches()) return;
+    plan_.mini_batch = in_.mini_batch_microbatches();
+    if (*plan_.mini_batch == 0)
+      error({"mini_batch_microbatches"}, "is 0; a mini-batch has at least 1");
   }
 
   void decode_steady(std::uint64_t count) {

@@ -57,6 +57,7 @@ class Encoder {
       message_.set_steady_from_microbatch(*plan_.steady_from_microbatch);
     if (plan_.steady_until_microbatch)
       message_.set_steady_until_microbatch(*plan_.steady_until_microbatch);
+    if (plan_.mini_batch) message_.set_mini_batch_microbatches(*plan_.mini_batch);
     encode_claims();
     encode_bounds();
   }

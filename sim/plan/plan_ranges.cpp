@@ -62,6 +62,7 @@ bool release_holds(const Release& release, const Plan& plan) {
 /// What makes the counts of microbatches impossible, or "".
 std::string count_problem(const Plan& plan, const Workload& workload) {
   if (plan.microbatches == 0) return "the plan has no microbatches";
+  if (plan.mini_batch == 0u) return "the plan's mini-batch has no microbatches";
   // Every operator but the optimizer's runs for every microbatch; a pair runs two.
   const std::size_t runs = workload.optimizer_begin * std::size_t{plan.microbatches};
   if (runs > 2 * plan.steps.size())

@@ -405,7 +405,9 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
                                    "`accumulate: {}`",
                                    result.plan.microbatches, *scenario.workload_options.accumulate),
                        ""}});
-  const auto of_mini_batch = std::int64_t{result.plan.microbatches} * replicas_of(result.plan);
+  const auto of_mini_batch =
+      std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
+      replicas_of(result.plan);
   result.step = build_for(scenario, of_mini_batch, split_backward, place);
   if (scenario.workload_options.accumulate) take_turns(result.step);
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);

@@ -47,7 +47,7 @@ auto content(const Plan& plan) {
   }
   return std::tuple(plan.policy, plan.microbatches, lanes, buffers, plan.initial, steps, releases,
                     plan.ordered_grants, plan.limits, plan.steady_from_microbatch,
-                    plan.steady_until_microbatch);
+                    plan.steady_until_microbatch, plan.mini_batch);
 }
 
 auto estimates(const Plan& plan) {
@@ -151,6 +151,7 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
   Plan plan = builder.finish();
   plan.steady_from_microbatch = 0;
   plan.steady_until_microbatch = 1;
+  plan.mini_batch = 6;
   plan.claims = {.makespan = Time{8'500'000'000},
                  .period = Time{0},
                  .peak = {{kHbm, Bytes{9 << 20}}, {kDisk, Bytes{0}}},
@@ -296,6 +297,12 @@ TEST_CASE("counts of microbatches are held to the plan", "[plan_file]") {
                      two + R"(0, "steady_until_microbatch": )" + until + ",") ==
           "a.plan: error: steady_until_microbatch: is " + std::string(until) +
               "; expected one of 2 microbatches, after `steady_from_microbatch`");
+  const auto mini_batch = [](int count) {
+    return R"("policy": "by hand", "mini_batch_microbatches": )" + std::to_string(count) + ",";
+  };
+  CHECK(refusal_of(R"("policy": "by hand",)", mini_batch(6)) == "(accepted)");
+  CHECK(refusal_of(R"("policy": "by hand",)", mini_batch(0)) ==
+        "a.plan: error: mini_batch_microbatches: is 0; a mini-batch has at least 1");
 }
 
 TEST_CASE("claims and bounds are counts", "[plan_file]") {

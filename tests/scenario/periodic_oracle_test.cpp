@@ -1,7 +1,9 @@
 // The known periods of pipelines without a flush, through the formats that users see: a scenario in
 // YAML in, the result's JSON out.
+#include "plan/plan_file.hpp"
 #include "support/oracles.hpp"
 #include "support/split_pipelines.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -127,6 +129,28 @@ TEST_CASE("periodic oracles: two slots on one device beat every contiguous alloc
   for (const int cut : {1, 2})
     check_period(periodic(fmt::format("partition: [{}]", cut)),
                  row.at("contiguous_period").get<double>());
+}
+
+TEST_CASE("a saved plan of more microbatches than a mini-batch has is read as what it was") {
+  const Scenario scenario =
+      test::scenario_of(test::row_yaml(2, "0 s"),
+                        "workload: stages\nbatch: 6\nchain:\n  - {name: s0, forward: 1 s, "
+                        "backward: 2 s, saved: 1 B}\n"
+                        "  - {name: s1, forward: 2 s, backward: 2 s, saved: 1 B}\n",
+                        "{name: pipeline/1f1b-star, microbatches: 3}");
+  const RunResult planned = run(scenario)[0];
+  REQUIRE(planned.plan.microbatches > 3);
+  CHECK(planned.step.microbatch == 2);
+  const test::TemporaryFolder folder;
+  for (const char* name : {"plan.json", "plan.pb"}) {
+    const auto path = folder / name;
+    write_plan(planned.plan, planned.step, scenario.platform, path);
+    const RunResult read = run_plan_file(scenario, path);
+    CHECK(read.step.microbatch == 2);
+    CHECK(read.metrics.period == planned.metrics.period);
+    CHECK(read.metrics.makespan == planned.metrics.makespan);
+    CHECK(read.metrics.throughput == planned.metrics.throughput);
+  }
 }
 
 TEST_CASE("periodic oracles: what is infeasible names the least limit that is not") {

@@ -180,9 +180,11 @@ PolicyInfo pipeline_1f1b_star_policy() {
        .paper = "Beaumont, Eyraud-Dubois, Shilova 2020, \"Pipelined Model Parallelism: Complexity "
                 "Results and Memory Considerations\", hal-02968802; as reconstructed: Next-Fit "
                 "from the last stage, a half-duplex link as one more item",
-       .assumes = "one stage a device, links that no two cuts share; one version of the "
-                  "parameters with its gradient, the optimizer at the end; plays as many "
-                  "microbatches as the steady state takes, at least `microbatches`",
+       .assumes =
+           "one stage a device, links that no two cuts share; one version of the "
+           "parameters with its gradient, the optimizer at the end; plays as many "
+           "microbatches as the steady state takes, at least `microbatches`, whose inputs are on "
+           "their devices from the start",
        .guarantees =
            "no schedule of these stages at that period has fewer in flight on any of them; the "
            "period is the least for its bound on memory (what is kept, two gradients on their way "

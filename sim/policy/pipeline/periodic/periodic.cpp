@@ -181,7 +181,8 @@ PolicyInfo pipeline_periodic_policy() {
        .assumes = "`madpipe`: devices alike, one of which may hold several slots; slots whose "
                   "forwards and backwards take time; one version of the parameters "
                   "with its gradient, the optimizer at the end; plays as many microbatches as the "
-                  "steady state takes, at least `microbatches`",
+                  "steady state takes, at least `microbatches`, whose inputs are on their devices "
+                  "from the start",
        .guarantees =
            "peaks keep to the limit; where it says that the period is optimal, none is shorter for "
            "its bound on memory (saved values at the same time, messages each at their most, the "

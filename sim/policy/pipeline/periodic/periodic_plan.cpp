@@ -36,6 +36,8 @@ class PeriodicPlanner {
     add_optimizer_steps(builder_, problem_, {&slots_}, streams_);
     Plan plan = builder_.finish();
     mark_steady(plan);
+    if (problem_.workload.microbatches != microbatches_)
+      plan.mini_batch = static_cast<std::uint32_t>(problem_.workload.microbatches);
     return plan;
   }
 
