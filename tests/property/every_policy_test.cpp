@@ -18,7 +18,7 @@ std::string needed_by(const std::string& policy) {
   if (policy == "remat/revolve" || policy == "remat/mixed") return ", snapshots: 3";
   if (policy == "remat/two-level") return ", ram_slots: 2, storage_slots: 3";
   if (policy == "remat/exact" || policy == "offload/exact") return ", nodes: 500";
-  if (policy == "remat/rotor" || policy == "remat/nonpersistent") return ", slots: 60";
+  if (policy == "remat/rotor" || policy == "remat/nonpersistent") return ", slots: 30";
   return "";
 }
 

@@ -251,9 +251,9 @@ TEST_CASE("planners by stage costs fit networks into what simple rules need, and
       Planner planner(workload, platform, policy);
       check_ladder(planner, {chen}, all, rules, 4);
     }
-    Planner relays(workload, platform, "name: remat/nonpersistent, slots: 100");
-    check_ladder(relays, {chen, {workload, platform, "name: remat/rotor, slots: 100"}}, all, rules,
-                 6);
+    Planner relays(workload, platform, "name: remat/nonpersistent, slots: 40");
+    check_ladder(relays, {chen, {workload, platform, "name: remat/rotor, slots: 40"}}, all, rules,
+                 4);
   }
 }
 
