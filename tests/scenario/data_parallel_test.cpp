@@ -1,4 +1,5 @@
 // Replicas through the formats that users see: a scenario in YAML in, the result's JSON out.
+#include "policy/pipeline/schedule/plan_tasks.hpp"
 #include "support/oracles.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,6 +38,18 @@ TEST_CASE("a mini-batch over four replicas") {
     CHECK(result.at("links").at("l0-1").at("forward_bytes") == 18);
     CHECK(result.at("links").at("l3-0").at("forward_bytes") == 18);
   }
+}
+
+TEST_CASE("the schedule of a replica is told where one is played, and refused where all are") {
+  const auto tasks = [](const std::string& how) {
+    const RunResult run = plimsoll::run(test::scenario_of(
+        kRing, kChain, "{name: pipeline/1f1b, microbatches: 8, " + how + ": 4}"))[0];
+    return tasks_of(run.plan, run.step, chain_view(run.step), {});
+  };
+  const Schedule schedule = tasks("data_parallel");
+  REQUIRE(schedule.orders.size() == 1);
+  CHECK(schedule.orders[0].size() == 4);
+  CHECK_THROWS_AS(tasks("replicas"), InputError);
 }
 
 TEST_CASE("replicas are refused where they are written") {

@@ -57,6 +57,31 @@ TEST_CASE("pipeline search oracles: the frontier of the adaptive search on a V")
   }
 }
 
+TEST_CASE("pipeline/search is no slower than others where copies contend") {
+  const std::string chain =
+      test::split_chain_yaml(8, {"3 us", "3 us", "2 us", 2'000'000, 1'000'000});
+  for (const char* sharing : {"fifo", "fair"})
+    for (const char* topology : {"switch", "chain"}) {
+      const std::string platform = fmt::format(
+          "platform: box\nmemories: {{hbm: {{capacity: 80 MB}}}}\nprocessors: {{gpu: {{memory: "
+          "hbm}}}}\ncluster: {{count: 4, topology: {}, link: {{name: net, bandwidth: 2 TB/s, "
+          "duplex: half, sharing: {}}}}}\n",
+          topology, sharing);
+      const auto step = [&](const std::string& policy) {
+        return run_scenario(platform, chain, "{name: pipeline/" + policy + ", microbatches: 8}");
+      };
+      const json found = step("search");
+      CAPTURE(sharing, topology, found.at("claims").dump());
+      REQUIRE(found.at("status") == "ok");
+      CHECK(found.at("claims").at("makespan_s") == found.at("makespan_s"));
+      CHECK(found.at("claims").value("left_out", json::array()).empty());
+      for (const char* policy :
+           {"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "zb-v", "v-half",
+            "interleaved-1f1b", "interleaved-zb", "dualpipe", "chimera"})
+        CHECK(found.at("makespan_s") <= step(policy).at("makespan_s"));
+    }
+}
+
 TEST_CASE("pipeline search oracles: published times, faster than zb-2p between p and 2p") {
   const json data = oracle("pipeline_split.json");
   for (const json& row : data.at("bubbles")) {

@@ -96,6 +96,7 @@ class PlanReader {
 
   void read_steps() {
     for (const Step& step : plan_.steps) {
+      if (step.kind == StepKind::reduce) continue;  // of replicas: each has the schedule
       if (step.kind == StepKind::copy) {
         if (step.source != SourceRelease::keep) refuse("moves what stages keep to other memories");
       } else if (workload_[step.op].phase != Phase::optimizer) {

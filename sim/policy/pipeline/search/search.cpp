@@ -21,7 +21,9 @@ namespace {
 
 constexpr const char* kName = "pipeline/search";
 constexpr const char* kUncertain =
-    "its copies contend for links or share them, so that its times cannot be told";
+    "its copies contend for links or share them, so that its times cannot be told, and no engine "
+    "is "
+    "lent to run it";
 
 enum class Backward : std::uint8_t { halves, whole };
 
@@ -161,7 +163,7 @@ class PipelineSearch {
     Judged judged;
     const SearchTask task{roomy_, it, std::ranges::min(limits_), splits_};
     for (const std::string& name : flush_policies(task)) try {
-        Planned planned = plan_of_flush_policy(name, task);
+        Planned planned = plan_of(name, task);
         if (const auto* no = std::get_if<Infeasible>(&planned))
           smallest_ = std::min(smallest_, no->smallest_budget);
         else if (compare(name, std::move(std::get<Plan>(planned))))
@@ -172,6 +174,31 @@ class PipelineSearch {
         leave_out(name, error.diagnostics().front().message);
       }
     return judged;
+  }
+
+  /// Without the limit where what it needs under one cannot be told without running it: then its
+  /// run shows whether it fits.
+  Planned plan_of(const std::string& name, const SearchTask& task) const {
+    if (problem_.judge == nullptr) return plan_of_flush_policy(name, task);
+    try {
+      return plan_of_flush_policy(name, task);
+    } catch (const InputError&) {
+      return plan_of_flush_policy(name,
+                                  {task.problem, task.parameters, Bytes::unlimited(), task.splits});
+    }
+  }
+
+  /// Where a plan claims no times, what its execution shows.
+  void judge(Plan& plan) const {
+    if (plan.claims.makespan || problem_.judge == nullptr) return;
+    const Judgement judgement = problem_.judge(plan, roomy_);
+    if (!judgement.is_ok) return;
+    plan.claims.makespan = judgement.makespan;
+    plan.claims.peak.clear();
+    for (const ProcessorId device : devices_) {
+      const MemoryId memory = problem_.platform[device].memory;
+      plan.claims.peak.emplace_back(memory, judgement.peak[index(memory)]);
+    }
   }
 
   Bytes peak(const Plan& plan, std::size_t device) const {
@@ -187,6 +214,7 @@ class PipelineSearch {
 
   /// Takes the plan if it fits and nothing that fits is faster; whether what it needs is certain.
   bool compare(const std::string& name, Plan plan) {
+    judge(plan);
     if (!plan.claims.makespan) return false;
     Bytes needs;
     bool fits = true;
@@ -195,7 +223,7 @@ class PipelineSearch {
       fits = fits && peak(plan, d) <= limits_[d];
     }
     const auto value = [](const Claims& claims) {
-      return std::pair(claims.makespan, claims.period);
+      return std::pair(claims.makespan, claims.period.value_or(Time::unlimited()));
     };
     if (!fits) {
       smallest_ = std::min(smallest_, needs);
@@ -207,9 +235,12 @@ class PipelineSearch {
   }
 
   Plan plan(const PipelineParameters& it, Schedule schedule) const {
-    return std::get<Plan>(plan_pipeline(
-        roomy_, it,
-        [&](std::uint32_t, std::uint32_t, std::uint32_t) { return std::move(schedule); }));
+    Plan made =
+        std::get<Plan>(plan_pipeline(roomy_, it, [&](std::uint32_t, std::uint32_t, std::uint32_t) {
+          return std::move(schedule);
+        }));
+    judge(made);
+    return made;
   }
 
   /// Time of the optimizer, by device.
@@ -313,6 +344,7 @@ class PipelineSearch {
     const std::string chosen = plan.claims.chosen;
     plan.policy = kName;
     plan.claims = claims_of(plan, problem_);
+    judge(plan);
     plan.claims.chosen = chosen;
     plan.claims.left_out = left_out_;
     plan.bounds = {};
@@ -358,8 +390,8 @@ PolicyInfo pipeline_search_policy() {
        .assumes =
            "a chain whose stages give both halves of their backward, or a network; with "
            "`backward: whole` any chain. Schedules without a flush (pipedream, pipedream-2bw, "
-           "1f1b-star, periodic) are not asked. What copies cost must be certain without running "
-           "the plan: schedules whose copies contend are left out and named",
+           "1f1b-star, periodic) are not asked. Schedules whose copies contend for links are run; "
+           "its own orders are looked for as if they did not, and then run",
        .guarantees =
            "never slower than any of these for the same limit, the least largest span among those "
            "of equal makespan; claims are execution's. The bound holds for all orders of these "
