@@ -256,6 +256,55 @@ TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the 
   CHECK(limited > 100);
 }
 
+TEST_CASE(
+    "periodic schedules load inputs: as many as are in flight, and no faster than they come") {
+  Dice dice(20261121);
+  int held_up = 0;
+  for (int round = 0; round < 150; ++round) {
+    const Stages stages(dice, static_cast<std::size_t>(dice(2, 4)), 9, 6);
+    const std::int64_t input = dice(1, 12), ahead = dice(1, 3);
+    const Workload workload =
+        test::workload_of(fmt::format("input: {} B\n", input) + stages.yaml());
+    std::string row = row_of(stages.count(), ", bandwidth: 1 TB/s");
+    row.insert(row.find("processors"), "  store: {capacity: unlimited}\n");
+    row += "  bus: {between: [store, hbm0], bandwidth: 1 TB/s}\n";
+    const Platform platform = test::platform_of(row);
+    CAPTURE(stages.yaml(), input, ahead);
+    for (const char* name : {"pipeline/1f1b-star", "pipeline/periodic"}) {
+      const std::string policy = fmt::format(
+          "{{name: {}, microbatches: 90, load_from: store, load_ahead: {}", name, ahead);
+      if (name == std::string("pipeline/periodic") && std::ranges::count(stages.forward, 0) > 0)
+        continue;  // what takes no time it refuses
+      const Played run = test::play_policy(policy + "}", workload, platform);
+      test::require_claims_hold(run);
+      // 1 TB/s is a byte each picosecond.
+      REQUIRE(run.execution.period >= Time{input});
+      REQUIRE(run.execution.period == *run.plan.bounds.period);
+      if (run.execution.period == Time{input}) ++held_up;
+      const std::int64_t inputs = run.plan.claims.in_flight.front() + ahead;
+      const std::int64_t all = run.plan.microbatches;
+      const Played in_place = test::play_policy(fmt::format("{{name: {}, microbatches: 90}}", name),
+                                                workload, platform);
+      REQUIRE(run.plan.claims.in_flight.front() <= in_place.plan.claims.in_flight.front());
+      REQUIRE(run.peak(MemoryId{0}) <= in_place.peak(MemoryId{0}) - (all - inputs) * input);
+
+      const std::int64_t limit = run.peak(MemoryId{0}) * dice(7, 10) / 10;
+      auto answer =
+          play_or_least(policy + fmt::format(", memory_limit: {} B}}", limit), workload, platform);
+      if (const auto* bytes = std::get_if<Bytes>(&answer)) {
+        REQUIRE(bytes->count() > limit);
+        answer = play_or_least(policy + fmt::format(", memory_limit: {} B}}", bytes->count()),
+                               workload, platform);
+        REQUIRE(std::get<Played>(answer).peak(MemoryId{0}) <= bytes->count());
+      } else {
+        REQUIRE(std::get<Played>(answer).peak(MemoryId{0}) <= limit);
+      }
+      test::require_claims_hold(std::get<Played>(answer));
+    }
+  }
+  CHECK(held_up > 10);
+}
+
 TEST_CASE("1f1b-star with free cuts is never behind the cuts of another partition") {
   Dice dice(20261124);
   int compared = 0;
@@ -320,7 +369,8 @@ TEST_CASE("1f1b-star does not wait for a period that is longer than everything")
 TEST_CASE("what 1f1b-star cannot do, it says") {
   const auto error = [](const std::string& keys, const std::string& platform) {
     const std::string chain =
-        "workload: w\nchain:\n  - {name: a, forward: 1 s, backward: 2 s, output: 1 B, saved: 1 B}\n"
+        "workload: w\ninput: 1 B\nchain:\n"
+        "  - {name: a, forward: 1 s, backward: 2 s, output: 1 B, saved: 1 B}\n"
         "  - {name: b, forward: 1 s, backward: 1 s, saved: 1 B}\n";
     try {
       (void)test::planned("{name: pipeline/1f1b-star" + keys + "}", test::workload_of(chain),
@@ -345,6 +395,16 @@ TEST_CASE("what 1f1b-star cannot do, it says") {
               "  m1: {capacity: unlimited}\nprocessors:\n  c0: {memory: m0}\n  c1: {memory: m1}\n"
               "links:\n  u0: {between: [m0, sw]}\n") ==
         "policy:1:8: error: no link joins `m0` and `m1`, which hold neighbouring stages");
+  std::string behind = row_of(2, ", bandwidth: 1 B/s");
+  behind.insert(behind.find("processors"), "  store: {capacity: unlimited}\n");
+  behind += "  bus: {between: [store, hbm1]}\n";
+  CHECK(
+      error(", load_from: store", behind) ==
+      "policy:1:39: error: link `l0` carries inputs and messages of the pipeline in one direction; "
+      "a periodic pattern gives each its own");
+  CHECK(error(", load_from: store, load_ahead: 0", behind) ==
+        "policy:1:39: error: with `load_ahead: 0` a device waits for its inputs, which a pattern "
+        "without a pause has no time for; expected at least 1");
 }
 
 }  // namespace plimsoll

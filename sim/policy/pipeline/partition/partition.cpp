@@ -97,14 +97,18 @@ Partition balanced_memory(const Problem& problem, const PipelineParameters& para
                           std::size_t slots) {
   const std::vector<StageBytes> bytes = stage_bytes(problem);
   const auto resident = sums_before(bytes.size(), [&](std::size_t s) {
-    return (bytes[s].resident + bytes[s].each * parameters.microbatches).count();
+    return (bytes[s].resident + bytes[s].stays * parameters.microbatches).count();
   });
+  const auto inputs =
+      sums_before(bytes.size(), [&](std::size_t s) { return input_bytes(bytes[s]).count(); });
   const auto saved =
       sums_before(bytes.size(), [&](std::size_t s) { return bytes[s].saved.count(); });
   const auto kept = [&](std::size_t slot) { return kept_microbatches(parameters, slot, slots); };
   const SlotWeights weights{
       [&](std::size_t slot, std::size_t s) {
-        return (Bytes{resident[s]} + Bytes{saved[s]} * kept(slot)).count();
+        return (Bytes{resident[s]} + Bytes{saved[s]} * kept(slot) +
+                Bytes{inputs[s]} * parameters.inputs_there(kept(slot), parameters.microbatches))
+            .count();
       },
       [&](std::size_t slot, std::size_t s) { return (bytes[s].received * kept(slot)).count(); },
       [](std::size_t, std::size_t) { return 0; }};

@@ -52,9 +52,10 @@ class Accountant {
         const Tensor& tensor = workload_[id];
         if (tensor.lifetime == Lifetime::step || counted_in_[index(id)] == s) continue;
         counted_in_[index(id)] = s;
-        const bool of_all =
-            tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::accumulated;
-        (of_all ? stage.resident : stage.each) += tensor.bytes;
+        if (tensor.lifetime == Lifetime::input)
+          stage.inputs.push_back(tensor.bytes);
+        else
+          (tensor.lifetime == Lifetime::stays ? stage.stays : stage.resident) += tensor.bytes;
         if (tensor.lifetime == Lifetime::accumulated) count_optimizer(stage, s, id);
       }
   }
@@ -103,6 +104,12 @@ class Accountant {
 
 std::vector<StageBytes> stage_bytes(const Problem& problem) {
   return Accountant(problem).run();
+}
+
+Bytes input_bytes(const StageBytes& stage) {
+  Bytes sum;
+  for (const Bytes input : stage.inputs) sum += input;
+  return sum;
 }
 
 }  // namespace plimsoll

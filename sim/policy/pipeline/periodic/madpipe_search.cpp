@@ -20,9 +20,9 @@ class AllocationSearch {
  public:
   AllocationSearch(const PeriodicSetting& setting, const Location& where)
       : setting_(setting),
-        costs_(setting.problem, setting.devices, setting.microbatches, where),
+        costs_(setting.problem, setting.devices, setting.parameters, setting.microbatches),
         kinds_of_(processors_of(setting.devices, {0, setting.devices.size() > 1 ? 1U : 0U, 0})),
-        kinds_(setting.problem, kinds_of_, setting.microbatches, where),
+        kinds_(setting.problem, kinds_of_, setting.parameters, setting.microbatches),
         contiguous_(costs_, setting.limits, {}) {
     require_alike(where);
     const std::size_t stages = costs_.stages();
@@ -56,7 +56,8 @@ class AllocationSearch {
     for (std::size_t d = 1; d < costs_.slots(); ++d)
       for (std::size_t s = 0; s < costs_.stages(); ++s)
         if (costs_.forward(d, s, s + 1) != costs_.forward(0, s, s + 1) ||
-            costs_.backward(d, s, s + 1) != costs_.backward(0, s, s + 1))
+            costs_.backward(d, s, s + 1) != costs_.backward(0, s, s + 1) ||
+            costs_.load(d, s, s + 1) != costs_.load(0, s, s + 1))
           refuse_parameter(
               where, fmt::format("`madpipe` takes devices that are alike; stage {} takes another "
                                  "time on `{}` than on `{}`",

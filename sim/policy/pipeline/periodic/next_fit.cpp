@@ -23,7 +23,7 @@ std::optional<NextFit::Lifetimes> NextFit::lifetimes(const Run& run, Time behind
                                                      Time period) const {
   const Time load =
       costs_.forward(run.slot, run.begin, run.end) + costs_.backward(run.slot, run.begin, run.end);
-  if (load > period) return std::nullopt;
+  if (load > period || costs_.load(run.slot, run.begin, run.end) > period) return std::nullopt;
   Lifetimes it;
   it.slot = it.with_cut = clear_of_itself(behind + load, load, period);
   if (run.slot == 0) return it;

@@ -20,6 +20,7 @@ struct StarParameters : PipelineParameters {
 
 Record<StarParameters> star_record() {
   auto record = cut_record<StarParameters>("pipeline/1f1b-star", 1);
+  add_loading(record);
   record
       .optional("period", &StarParameters::period, located(quantity<Time>()),
                 "time from microbatch to microbatch that the counts in flight are made for; "
@@ -40,7 +41,7 @@ struct StarDevices {
   StarDevices(const Problem& problem, const StarParameters& parameters)
       : devices(pipeline_devices(problem, parameters)),
         microbatches(std::max(parameters.microbatches, microbatches_for_period(devices.size()))),
-        costs(problem, devices, microbatches, parameters.where),
+        costs(problem, devices, parameters, microbatches),
         limits(device_limits(problem, devices, parameters.memory_limit)) {
     costs.require_links_apart(parameters.where);
   }
@@ -112,7 +113,7 @@ class StarPlanner {
     const Partition partition{cuts};
     const Slots slots(problem_, partition, devices_,
                       loop_placement(static_cast<std::uint32_t>(devices_.size()), 1));
-    Plan plan = periodic_plan(problem_, parameters_.name, slots, devices_, pattern, microbatches_);
+    Plan plan = periodic_plan(problem_, parameters_, slots, devices_, pattern, microbatches_);
     plan.bounds.period = bound(cuts);
     if (!parameters_.period && plan.claims.period)
       plan.claims.optimal = *plan.claims.period == *plan.bounds.period;
@@ -126,6 +127,7 @@ class StarPlanner {
     for (std::size_t slot = 0; slot < devices_.size(); ++slot) {
       greatest = std::max(greatest, costs_.forward(slot, cuts[slot], cuts[slot + 1]) +
                                         costs_.backward(slot, cuts[slot], cuts[slot + 1]));
+      greatest = std::max(greatest, costs_.load(slot, cuts[slot], cuts[slot + 1]));
       if (slot > 0) greatest = std::max(greatest, costs_.cut(slot, cuts[slot]).load());
     }
     return greatest;
@@ -184,7 +186,7 @@ PolicyInfo pipeline_1f1b_star_policy() {
            "one stage a device, links that no two cuts share; one version of the "
            "parameters with its gradient, the optimizer at the end; plays as many "
            "microbatches as the steady state takes, at least `microbatches`, whose inputs are on "
-           "their devices from the start",
+           "their devices from the start unless `load_from` is given",
        .guarantees =
            "no schedule of these stages at that period has fewer in flight on any of them; the "
            "period is the least for its bound on memory (what is kept, two gradients on their way "

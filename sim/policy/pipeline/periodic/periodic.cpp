@@ -22,6 +22,7 @@ constexpr std::int64_t kMostSlots = 24;
 
 Record<PeriodicParameters> periodic_record() {
   auto record = cut_record<PeriodicParameters>("pipeline/periodic", 1);
+  add_loading(record);
   record
       .optional("placement", &PeriodicParameters::placement,
                 located(list_of(integer(0, 65'535), 1, kMostSlots)),
@@ -96,9 +97,9 @@ bool asks_for_madpipe(const PeriodicParameters& parameters) {
 class PeriodicSearch {
  public:
   PeriodicSearch(const Problem& problem, const PeriodicParameters& parameters)
-      : parameters_(parameters), setting_{problem, pipeline_devices(problem, parameters)} {
+      : parameters_(parameters),
+        setting_{problem, parameters, pipeline_devices(problem, parameters)} {
     setting_.nodes = static_cast<int>(parameters.nodes);
-    setting_.where = parameters.where;
     setting_.limits = device_limits(problem, setting_.devices, parameters.memory_limit);
   }
 
@@ -142,8 +143,8 @@ class PeriodicSearch {
   Plan plan(const ScheduledAllocation& found) const {
     const Partition partition{found.of.cuts};
     const Slots slots(setting_.problem, partition, setting_.devices, found.of.placement);
-    Plan plan = periodic_plan(setting_.problem, parameters_.name, slots, setting_.devices,
-                              found.pattern, setting_.microbatches);
+    Plan plan = periodic_plan(setting_.problem, parameters_, slots, setting_.devices, found.pattern,
+                              setting_.microbatches);
     // The plan is not rounded up to whole picoseconds as its pattern is.
     plan.bounds.period = std::min(found.bound, plan.claims.period.value_or(found.bound));
     plan.claims.optimal = found.bound == found.pattern.period;
@@ -182,7 +183,7 @@ PolicyInfo pipeline_periodic_policy() {
                   "forwards and backwards take time; one version of the parameters "
                   "with its gradient, the optimizer at the end; plays as many microbatches as the "
                   "steady state takes, at least `microbatches`, whose inputs are on their devices "
-                  "from the start",
+                  "from the start unless `load_from` is given",
        .guarantees =
            "peaks keep to the limit; where it says that the period is optimal, none is shorter for "
            "its bound on memory (saved values at the same time, messages each at their most, the "

@@ -102,6 +102,10 @@ Time PeriodicAllocation::bound() const {
     for (const std::uint32_t turn : turns_[task]) busy[turn] += tasks_.lasts[task];
   Time greatest;
   for (const auto& [turn, time] : busy) greatest = std::max(greatest, time);
+  std::map<std::uint32_t, Time> loads;
+  for (std::size_t slot = 0; slot < slots(); ++slot)
+    greatest = std::max(greatest,
+                        loads[placement_[slot]] += costs_.load(slot, cuts_[slot], cuts_[slot + 1]));
   return greatest;
 }
 

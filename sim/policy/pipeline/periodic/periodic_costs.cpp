@@ -1,7 +1,8 @@
 #include "policy/pipeline/periodic/periodic_costs.hpp"
 
 #include "policy/copy_time.hpp"
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "policy/memory_named.hpp"
+#include "policy/pipeline/periodic/inputs_apart.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
@@ -12,21 +13,60 @@
 namespace plimsoll {
 
 PeriodicCosts::PeriodicCosts(const Problem& problem, const std::vector<ProcessorId>& devices,
-                             std::int64_t microbatches, const Location& where)
+                             const PipelineParameters& parameters, std::int64_t microbatches)
     : problem_(problem),
       devices_(devices),
+      parameters_(parameters),
       microbatches_(microbatches),
       bytes_(stage_bytes(problem)),
       fixed_(1),
-      saved_(1) {
+      saved_(1),
+      inputs_(1) {
   for (std::size_t slot = 1; slot < devices.size(); ++slot)
     require_link(problem, problem.platform[devices[slot - 1]].memory,
-                 problem.platform[devices[slot]].memory, "neighbouring stages", where);
+                 problem.platform[devices[slot]].memory, "neighbouring stages", parameters.where);
   for (const ProcessorId device : devices) add_times(problem, device);
   for (const StageBytes& stage : bytes_) {
-    fixed_.push_back(fixed_.back() + stage.resident + stage.each * microbatches);
+    fixed_.push_back(fixed_.back() + stage.resident + stage.stays * microbatches);
     saved_.push_back(saved_.back() + stage.saved);
+    inputs_.push_back(inputs_.back() + input_bytes(stage));
   }
+  if (parameters.load_from) add_loads();
+}
+
+void PeriodicCosts::add_loads() {
+  if (parameters_.load_ahead == 0)
+    refuse_parameter(parameters_.load_from->where,
+                     "with `load_ahead: 0` a device waits for its inputs, which a pattern without "
+                     "a pause has no time for; expected at least 1");
+  const MemoryId from = memory_named(problem_, *parameters_.load_from);
+  for (std::size_t s = 0; s < stages(); ++s)
+    if (!bytes_[s].inputs.empty()) loading_.push_back(s);
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    const MemoryId to = problem_.platform[devices_[slot]].memory;
+    const bool joined = from == to || problem_.topology.route(from, to);
+    auto& loads = loads_.emplace_back(loading_.size(), joined ? Time{} : Time::unlimited());
+    for (std::size_t i = 0; i < loading_.size() && joined && from != to; ++i)
+      for (const Bytes input : bytes_[loading_[i]].inputs)
+        loads[i] += copy_time(problem_, from, to, input);
+  }
+  const auto require_way = [&](std::size_t slot) {
+    require_link(problem_, from, problem_.platform[devices_[slot]].memory,
+                 "the data and a stage that reads it", parameters_.load_from->where);
+  };
+  // The slots that are sure to have these stages.
+  if (!loading_.empty() && loading_.front() == 0) require_way(0);
+  if (!loading_.empty() && loading_.back() + 1 == stages()) require_way(slots() - 1);
+}
+
+Time PeriodicCosts::load(std::size_t slot, std::size_t begin, std::size_t end) const {
+  Time sum;
+  for (std::size_t i = 0; i < loading_.size(); ++i) {
+    if (loading_[i] < begin || loading_[i] >= end) continue;
+    if (loads_[slot][i].is_unlimited()) return Time::unlimited();
+    sum += loads_[slot][i];
+  }
+  return sum;
 }
 
 void PeriodicCosts::add_times(const Problem& problem, ProcessorId device) {
@@ -45,15 +85,7 @@ void PeriodicCosts::add_times(const Problem& problem, ProcessorId device) {
 std::vector<std::uint32_t> PeriodicCosts::turns(std::size_t slot, bool forward) const {
   const MemoryId before = problem_.platform[devices_[slot - 1]].memory;
   const MemoryId after = problem_.platform[devices_[slot]].memory;
-  if (before == after) return {};
-  const Route& route = *problem_.topology.route(forward ? before : after, forward ? after : before);
-  if (route.latency == Time{} && route.bandwidth.is_unlimited()) return {};
-  std::vector<std::uint32_t> turns;
-  for (const Hop& hop : route.hops) {
-    const bool one_for_both = problem_.platform[hop.link].duplex == Duplex::half;
-    turns.push_back(2 * static_cast<std::uint32_t>(hop.link) + (one_for_both ? 0 : hop.direction));
-  }
-  return turns;
+  return forward ? link_turns(problem_, before, after) : link_turns(problem_, after, before);
 }
 
 std::optional<LinkId> PeriodicCosts::shared_link() const {
@@ -90,6 +122,7 @@ Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end
                             const KeptCounts& kept, Bytes passing) const {
   Bytes sum =
       fixed_[end] - fixed_[begin] + (saved_[end] - saved_[begin]) * kept.in_flight + passing;
+  sum += (inputs_[end] - inputs_[begin]) * parameters_.inputs_there(kept.in_flight, microbatches_);
   if (slot > 0)
     sum += bytes_[begin].received * kept.received +
            bytes_[begin - 1].received_gradient * kept.sent_gradients;
@@ -116,6 +149,7 @@ Time PeriodicCosts::whole() const {
   Time sum{1};
   for (std::size_t slot = 0; slot < slots(); ++slot) {
     sum += forward(slot, 0, stages()) + backward(slot, 0, stages());
+    if (const Time loads = load(slot, 0, stages()); !loads.is_unlimited()) sum += loads;
     Time longest;
     for (std::size_t s = 1; slot > 0 && s < stages(); ++s)
       longest = std::max(longest, cut(slot, s).value + cut(slot, s).gradient);

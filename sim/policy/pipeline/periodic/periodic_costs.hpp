@@ -2,6 +2,7 @@
 #pragma once
 
 #include "policy/pipeline/partition/stage_bytes.hpp"
+#include "policy/pipeline/schedule/pipeline_parameters.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -21,10 +22,10 @@ struct KeptCounts {
 /// Slots have a device each, given in their order; stages [begin, end) are a slot.
 class PeriodicCosts {
  public:
-  /// `microbatches` of a plan; a device may have several slots. Throws InputError where no link
-  /// joins neighbours.
+  /// `microbatches` of a plan; a device may have several slots. Refers to all but these. Throws
+  /// InputError where no link joins neighbours, or the data and the first or the last slot.
   PeriodicCosts(const Problem& problem, const std::vector<ProcessorId>& devices,
-                std::int64_t microbatches, const Location& where);
+                const PipelineParameters& parameters, std::int64_t microbatches);
 
   [[nodiscard]] std::size_t stages() const { return bytes_.size(); }
   [[nodiscard]] std::size_t slots() const { return devices_.size(); }
@@ -45,6 +46,10 @@ class PeriodicCosts {
   };
   /// Between slots `slot` - 1 and `slot`, which begins with stage `stage`.
   [[nodiscard]] Cut cut(std::size_t slot, std::size_t stage) const;
+
+  /// How long the inputs of a microbatch are on their way to the slot; unlimited where they cannot
+  /// get there. Zero where they are there from the start.
+  [[nodiscard]] Time load(std::size_t slot, std::size_t begin, std::size_t end) const;
 
   /// What messages over the cut before `slot` take turns on: a number for each link, and direction
   /// unless it is half-duplex, that needs time.
@@ -69,13 +74,17 @@ class PeriodicCosts {
 
  private:
   void add_times(const Problem& problem, ProcessorId device);
+  void add_loads();
 
   const Problem& problem_;
   const std::vector<ProcessorId>& devices_;
+  const PipelineParameters& parameters_;
   const std::int64_t microbatches_;
   const std::vector<StageBytes> bytes_;
   std::vector<std::vector<Time>> forward_, backward_;  ///< by slot, over the first stages
-  std::vector<Bytes> fixed_, saved_;                   ///< over the first stages
+  std::vector<Bytes> fixed_, saved_, inputs_;          ///< over the first stages
+  std::vector<std::size_t> loading_;                   ///< stages whose inputs are copied to them
+  std::vector<std::vector<Time>> loads_;               ///< by slot, of those stages
 };
 
 }  // namespace plimsoll

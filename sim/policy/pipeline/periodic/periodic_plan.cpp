@@ -2,6 +2,8 @@
 
 #include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
+#include "policy/pipeline/periodic/inputs_apart.hpp"
+#include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
 
 #include <algorithm>
@@ -19,16 +21,17 @@ constexpr std::uint32_t kIntervals = 12;
 
 class PeriodicPlanner {
  public:
-  PeriodicPlanner(const Problem& problem, const std::string& policy, const Slots& slots,
+  PeriodicPlanner(const Problem& problem, const PipelineParameters& parameters, const Slots& slots,
                   const std::vector<ProcessorId>& devices, const PeriodicPattern& pattern,
                   std::int64_t microbatches)
       : problem_(problem),
         slots_(slots),
         pattern_(pattern),
         microbatches_(static_cast<std::uint32_t>(microbatches)),
-        builder_(problem.workload, problem.platform, policy),
+        builder_(problem.workload, problem.platform, parameters.name),
         ended_(4 * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
     for (const ProcessorId device : devices) streams_.push_back(builder_.stream(device));
+    if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
   }
 
   Plan run() {
@@ -96,12 +99,15 @@ class PeriodicPlanner {
       last = builder_.compute(streams_[slots_.device(event.slot)], op, event.microbatch);
       if (!first) first = last;
     };
-    if (event.part == Part::forward)
+    if (event.part == Part::forward) {
+      if (loading_) loading_->load(slots_, event.slot, event.microbatch);
       slots_.for_forwards(event.slot, add);
-    else
+    } else {
       slots_.for_backwards(event.slot, [&](Slots::StageBackward operators) {
         std::ranges::for_each(operators, add);
       });
+    }
+    if (loading_ && first) loading_->has_run(slots_.device(event.slot), {*first, *last});
     ended(event.part, event.slot, event.microbatch) = last;
     if (event.part != Part::backward || event.slot == 0 || !first) return;
     const PeriodicPattern::Busy& sent = pattern_.cuts[event.slot - 1].gradient;
@@ -159,6 +165,7 @@ class PeriodicPlanner {
   const PeriodicPattern& pattern_;
   const std::uint32_t microbatches_;
   PlanBuilder builder_;
+  std::optional<DataLoading> loading_;  ///< where inputs come from another memory
   std::vector<LaneId> streams_;
   /// By 4 * slot + part, and microbatch: the last step.
   std::vector<std::vector<std::optional<StepId>>> ended_;
@@ -180,10 +187,11 @@ std::int64_t microbatches_for_period(std::size_t slots) {
   return 8 * static_cast<std::int64_t>(slots) + 3 * kIntervals;
 }
 
-Plan periodic_plan(const Problem& problem, const std::string& policy, const Slots& slots,
+Plan periodic_plan(const Problem& problem, const PipelineParameters& parameters, const Slots& slots,
                    const std::vector<ProcessorId>& devices, const PeriodicPattern& pattern,
                    std::int64_t microbatches) {
-  Plan plan = PeriodicPlanner(problem, policy, slots, devices, pattern, microbatches).run();
+  if (parameters.load_from) require_inputs_apart(problem, *parameters.load_from, slots);
+  Plan plan = PeriodicPlanner(problem, parameters, slots, devices, pattern, microbatches).run();
   plan.claims = claims_of(plan, problem);
   for (std::size_t s = 0; s < slots.count(); ++s)
     plan.claims.in_flight.push_back(pattern.in_flight(s));

@@ -1,10 +1,10 @@
 /// Pipelines without a flush: a pattern that repeats every period, and the plan that plays it.
 #pragma once
 
+#include "policy/pipeline/schedule/pipeline_parameters.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 namespace plimsoll {
@@ -41,10 +41,11 @@ struct PeriodicPattern {
 /// link. Devices and links do everything in the pattern's order, each step as early as that allows;
 /// so the plan may be faster than the pattern, never slower. Nothing is kept longer than the
 /// pattern keeps it, counted in microbatches: messages wait for the room that an earlier microbatch
-/// leaves. Optimizers run at the end. O(microbatches x operators).
-/// Preconditions: the pattern is of these slots; microbatches >= microbatches_for_period(slots),
-/// and at most four a slot are in flight.
-[[nodiscard]] Plan periodic_plan(const Problem& problem, const std::string& policy,
+/// leaves. Inputs that `parameters` say where to copy from are (schedule/data_loading.hpp).
+/// Optimizers run at the end. O(microbatches x operators). Throws InputError where a link carries
+/// inputs to two devices, or beside messages. Preconditions: the pattern is of these slots;
+/// microbatches >= microbatches_for_period(slots), and at most four a slot are in flight.
+[[nodiscard]] Plan periodic_plan(const Problem& problem, const PipelineParameters& parameters,
                                  const Slots& slots, const std::vector<ProcessorId>& devices,
                                  const PeriodicPattern& pattern, std::int64_t microbatches);
 

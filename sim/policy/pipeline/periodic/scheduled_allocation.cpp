@@ -34,8 +34,8 @@ std::vector<ProcessorId> processors_of(const std::vector<ProcessorId>& devices,
 std::variant<ScheduledAllocation, Bytes> schedule(const PeriodicSetting& setting,
                                                   const SharedAllocation& allocation) {
   const std::vector<ProcessorId> of_slots = processors_of(setting.devices, allocation.placement);
-  const PeriodicCosts costs(setting.problem, of_slots, setting.microbatches, setting.where);
-  require_time(costs, allocation.cuts, setting.where);
+  const PeriodicCosts costs(setting.problem, of_slots, setting.parameters, setting.microbatches);
+  require_time(costs, allocation.cuts, setting.parameters.where);
   const PeriodicAllocation slots(costs, allocation.cuts, allocation.placement, setting.limits);
   const PeriodCounts first = one_at_a_time(slots.tasks());
   if (!fits(slots.tasks(), first)) return slots.least_memory();

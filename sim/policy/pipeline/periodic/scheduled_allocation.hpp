@@ -11,11 +11,11 @@ namespace plimsoll {
 /// What is there to make a pipeline of.
 struct PeriodicSetting {
   const Problem& problem;
+  const PipelineParameters& parameters;
   std::vector<ProcessorId> devices;
   std::vector<Bytes> limits;  ///< by device
   std::int64_t microbatches = 1;
   int nodes = 1;  ///< of a search for a schedule, at most
-  Location where;
 };
 
 struct ScheduledAllocation {

@@ -64,6 +64,10 @@ std::optional<std::int64_t> PipelineParameters::equal_replicas() const {
   return equal ? std::optional(counts.front()) : std::nullopt;
 }
 
+std::int64_t PipelineParameters::inputs_there(std::int64_t in_flight, std::int64_t all) const {
+  return load_from ? std::min(all, in_flight + load_ahead) : all;
+}
+
 std::int64_t PipelineParameters::of_mini_batch() const {
   return microbatches * equal_replicas().value_or(1);
 }

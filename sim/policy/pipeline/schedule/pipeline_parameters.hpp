@@ -39,6 +39,8 @@ struct PipelineParameters : CommonParameters {
   [[nodiscard]] std::optional<std::int64_t> equal_replicas() const;
   /// Microbatches of the whole mini-batch, as they are written.
   [[nodiscard]] std::int64_t of_mini_batch() const;
+  /// Microbatches whose inputs a device holds that has `in_flight` of `all`.
+  [[nodiscard]] std::int64_t inputs_there(std::int64_t in_flight, std::int64_t all) const;
 };
 
 /// A pipeline's `partition`, as it is written.
