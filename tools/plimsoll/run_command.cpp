@@ -28,7 +28,7 @@ constexpr const char* kExamples =
     "is entered by index (`chain.0.saved`); `policy.distance=2` is for every policy that has one.\n"
     "Examples:\n"
     "  plimsoll run vgg19.yaml\n"
-    "  plimsoll run vgg19.yaml --policy none --policy offload/eager --verbose\n"
+    "  plimsoll run vgg19.yaml --policy none --policy '{name: remat/rotor, budget: 12 GiB}'\n"
     "  plimsoll run vgg19.yaml --set links.pcie.bandwidth='25 GB/s' --set workload.batch=256\n"
     "  plimsoll run vgg19.yaml --html report.html\n"
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
@@ -230,9 +230,10 @@ Command run_command(CLI::App& program) {
   command->add_option("SCENARIO", arguments->scenarios, "scenario files")->required();
   command
       ->add_option("--policy", arguments->policies,
-                   "run this policy instead of the scenario's; may be repeated")
+                   "run this policy instead of the scenario's: a name, or a mapping as scenarios have "
+                   "it; may be repeated")
       ->allow_extra_args(false)
-      ->type_name("NAME");
+      ->type_name("POLICY");
   command->add_option("--set", arguments->set, "change one value; may be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
