@@ -44,9 +44,16 @@ HtmlTable holes_of(const SweepSummary& summary) {
   HtmlTable table{.heading = "Holes of the search",
                   .note = "Values before the one that was found with which not all holds.",
                   .columns = {{"point", true}, {"policy"}, {"found", true}, {"holes before it"}}};
-  for (const SweepSummary::Holes& it : summary.holes)
-    table.rows.push_back(
-        {{thousands(it.point)}, {it.policy}, {it.found}, {first_of_holes(it.holes)}});
+  const bool is_cut_short = is_any_cut_short(summary);
+  if (is_cut_short) {
+    table.columns.push_back({"not tried", true});
+    table.note += " A value that was not tried may be the one that was asked for.";
+  }
+  for (const SweepSummary::Holes& it : summary.holes) {
+    auto& row = table.rows.emplace_back();
+    row = {{thousands(it.point)}, {it.policy}, {it.found}, {first_of_holes(it.holes)}};
+    if (is_cut_short) row.push_back({thousands(it.untried)});
+  }
   if (const std::size_t more = summary.with_holes - summary.holes.size(); more > 0)
     table.note += fmt::format(" {} more have some: the table `searches` of the results has all.",
                               counted(more, "point"));

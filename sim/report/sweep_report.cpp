@@ -37,9 +37,17 @@ TextTable bests_of(const SweepSummary& summary) {
 /// What the search of a point found is not all that holds up to there.
 TextTable holes_of(const SweepSummary& summary) {
   using enum Column::Align;
-  TextTable table({{"point", right}, {"policy"}, {"found", right}, {"holes before it"}});
-  for (const SweepSummary::Holes& it : summary.holes)
-    table.add({{thousands(it.point)}, {it.policy}, {it.found}, {first_of_holes(it.holes)}});
+  std::vector<Column> columns{{"point", right}, {"policy"}, {"found", right}};
+  const bool is_cut_short = is_any_cut_short(summary);
+  if (is_cut_short) columns.push_back({"not tried", right});
+  columns.push_back({"holes before it"});
+  TextTable table(columns);
+  for (const SweepSummary::Holes& it : summary.holes) {
+    std::vector<Cell> row{{thousands(it.point)}, {it.policy}, {it.found}};
+    if (is_cut_short) row.push_back({thousands(it.untried)});
+    row.push_back({first_of_holes(it.holes)});
+    table.add(std::move(row));
+  }
   return table;
 }
 
@@ -53,6 +61,8 @@ std::string sweep_report(const Database& results, const Style& style) {
     text += '\n' + bests.text(style);
   if (const TextTable holes = holes_of(summary); !holes.is_empty())
     text += '\n' + holes.text(style);
+  if (is_any_cut_short(summary))
+    text += "  a value that was not tried may be the one that was asked for\n";
   if (const std::size_t more = summary.with_holes - summary.holes.size(); more > 0)
     text += fmt::format("  and holes at {} more; table `searches`\n", counted(more, "point"));
   return text;

@@ -64,13 +64,14 @@ class Summary {
     Statement searched(results_, "SELECT path FROM variables WHERE kind = 'searched'");
     if (!searched.step()) return;
     Statement rows(results_,
-                   fmt::format("SELECT point, runs.policy, {}, holes FROM searches JOIN runs "
-                               "USING (point) JOIN points USING (point) WHERE found AND "
-                               "holes <> '' ORDER BY point",
+                   fmt::format("SELECT point, runs.policy, {}, holes, cut_short * (candidates - "
+                               "tried) FROM searches JOIN runs USING (point) JOIN points USING "
+                               "(point) WHERE found AND holes <> '' ORDER BY point",
                                "points." + sql_name(searched.text(0))));
     for (; rows.step(); ++summary_.with_holes)
       if (summary_.holes.size() < kMostHoles)
-        summary_.holes.push_back({rows.integer(0), rows.text(1), rows.text(2), rows.text(3)});
+        summary_.holes.push_back(
+            {rows.integer(0), rows.text(1), rows.text(2), rows.text(3), rows.integer(4)});
   }
 
   void add_best(const Criterion& criterion) {
@@ -113,6 +114,10 @@ class Summary {
 
 SweepSummary summarize_sweep(const Database& results) {
   return Summary(results).run();
+}
+
+bool is_any_cut_short(const SweepSummary& summary) {
+  return std::ranges::any_of(summary.holes, [](const auto& it) { return it.untried > 0; });
 }
 
 std::string first_of_holes(const std::string& holes) {

@@ -30,6 +30,7 @@ struct SweepSummary {
     std::int64_t point = 0;
     std::string policy, found;  ///< "none", "184"
     std::string holes;          ///< "112 to 120, 136"
+    std::int64_t untried = 0;   ///< candidates, of a search that was cut short: one may be better
   };
   SweepIdentity identity;
   std::vector<std::string> paths;  ///< all variables but the policy
@@ -45,6 +46,9 @@ struct SweepSummary {
 
 /// As many of "1 to 3, 5" as are read at a glance.
 [[nodiscard]] std::string first_of_holes(const std::string& holes);
+
+/// Whether a search stopped before it had tried all that may be its answer.
+[[nodiscard]] bool is_any_cut_short(const SweepSummary& summary);
 
 /// "24 runs", "3 runs of shard 0/2, 9 to go".
 [[nodiscard]] std::string progress_of(const SweepIdentity& identity);

@@ -151,9 +151,22 @@ Format<Scaling> scaling_format() {
       .format();
 }
 
+/// At an error of all of it nothing is left of the throughput.
+Format<Ratio> error_of_time() {
+  const Format<Ratio> any = fraction();
+  auto read = [any](const Node& node, Diagnostics& diagnostics) -> std::optional<Ratio> {
+    const auto error = any.read(node, diagnostics);
+    if (!error || *error < kWhole) return error;
+    diagnostics.error(node.where(),
+                      fmt::format("found {}, expected less than 100 %", node.describe()));
+    return std::nullopt;
+  };
+  return {std::move(read), any.shape};
+}
+
 Format<ErrorBand> error_format() {
   return Record<ErrorBand>("error", "How far a real machine may be from the figures.")
-      .required("time", &ErrorBand::time, fraction(), "either way")
+      .required("time", &ErrorBand::time, error_of_time(), "of the throughput, either way")
       .required("energy", &ErrorBand::energy, fraction(), "either way")
       .required("source", &ErrorBand::source, text(), "where the numbers come from")
       .format();

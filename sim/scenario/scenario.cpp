@@ -377,10 +377,18 @@ class ScenarioReader {
     return key;
   }
 
+  /// What a name means depends on the file that holds it, which may be a sweep or a suite.
   std::shared_ptr<const Node> document_of(const std::string& name, const std::string& kind,
                                           const Location& where) {
-    return recalled(memo_ ? &memo_->documents : nullptr, kind + '\0' + name,
-                    [&] { return std::make_shared<const Node>(search_.read(name, kind, where)); });
+    const bool is_elsewhere = where.line > 0 && where.origin != document_.where().origin;
+    const std::filesystem::path folder =
+        is_elsewhere ? std::filesystem::path(where.origin).parent_path() : folder_;
+    return recalled(
+        memo_ ? &memo_->documents : nullptr, kind + '\0' + folder.string() + '\0' + name, [&] {
+          return std::make_shared<const Node>(is_elsewhere
+                                                  ? SearchPath(folder).read(name, kind, where)
+                                                  : search_.read(name, kind, where));
+        });
   }
 
   /// Setting a number of a link that is not there would make half a link of that name.

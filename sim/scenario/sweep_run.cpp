@@ -37,7 +37,7 @@ RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo, Ru
   return run;
 }
 
-/// A policy as the point has it, for a row whose scenario cannot be read.
+/// Policy and platform as the point has them, for a row whose scenario cannot be read.
 void describe(const SweepPoint& point, SweepRow& row) {
   row.texts = point.texts;
   row.values = point.values;
@@ -45,6 +45,9 @@ void describe(const SweepPoint& point, SweepRow& row) {
     if (path.value == "policy") {
       row.run.policy = policy_name(node);
       row.run.policy_parameters = parameters_as_written(node);
+    } else if (path.value == "platform") {
+      const Node* name = node.is_mapping() ? node.find("platform") : &node;
+      if (name != nullptr && name->is_scalar()) row.run.platform = name->scalar();
     }
 }
 

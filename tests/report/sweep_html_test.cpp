@@ -241,6 +241,19 @@ TEST_CASE("holes of a search are in a table, and marked on its map") {
   CHECK(maps[1].note.empty());
 }
 
+TEST_CASE("a search that left candidates out says so beside what it found") {
+  const HtmlPage page = page_of(
+      "policies: [{name: pipeline/1f1b, microbatches: 4}]\n"
+      "grid: {memories.sram.capacity: [1 TiB]}\n"
+      "largest: {path: workload.batch, from: 1, to: 5000}\n");
+  REQUIRE(headings_of<HtmlTable>(page) ==
+          Texts{"How the runs ended", "Best points", "Holes of the search"});
+  const HtmlTable holes = all_of<HtmlTable>(page)[2];
+  CHECK(holes.columns.back().header == "not tried");
+  CHECK_THAT(holes.note, Catch::Contains("A value that was not tried may be the one"));
+  CHECK(row_of(holes, 0).back() != "0");
+}
+
 TEST_CASE("the same results give the same page, and a shard its part of it") {
   constexpr const char* kTemplate = "@DATA@";
   CHECK(html_of(page_of(kGrid, 1), kTemplate) == html_of(page_of(kGrid, 4), kTemplate));

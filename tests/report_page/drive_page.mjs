@@ -480,6 +480,26 @@ const tests = {
     await close();
   },
 
+  async 'a map that is wider than a sheet of paper is printed in parts'(browser) {
+    const {page, close} = await opened(browser, files.wide);
+    const names = (tables) =>
+      tables.evaluateAll((all) =>
+        all.flatMap((table) => [...table.rows[0].cells].slice(1).map((cell) => cell.textContent)),
+      );
+    const map = page.locator('section', {has: page.locator('h2:text-is("Throughput")')});
+    const wide = map.locator('.wide table'), parts = map.locator('.on-paper table');
+    assert.equal((await names(wide)).length, 24);
+    assert.deepEqual(await names(parts), await names(wide));
+    assert.equal(await parts.first().isVisible(), false);
+    await page.emulateMedia({media: 'print'});
+    assert.equal(await wide.isVisible(), false);
+    const sheet = 718; // CSS pixels: A4 less 1 cm on either side
+    await page.setViewportSize({width: sheet, height: 1000});
+    for (const part of await parts.all()) assert.ok((await part.boundingBox()).width <= sheet);
+    await shot(page, 'wide-print');
+    await close();
+  },
+
   async 'holes of a search are in a table, and marked on the map of what it found'(browser) {
     const {page, close} = await opened(browser, files.holes);
     const section = (heading) => page.locator('section', {has: page.locator(`h2:text-is("${heading}")`)});
@@ -539,6 +559,15 @@ policy:
    {name: hybrid/pofo, budget: 6 GiB}, {name: offload/greedy, budget: 8 GiB}]
 `;
 
+const kWide = `
+sweep: wide
+base: vgg19-offload
+policies: [offload/eager]
+grid:
+  links.pcie.bandwidth: {from: 1 GB/s, to: 24 GB/s, count: 24}
+  workload.batch: [64, 128]
+`;
+
 const files = {
   vgg: report('vgg', what('vgg19-offload')),
   gpt: report('gpt', what('gpt2-4gpus')),
@@ -558,6 +587,7 @@ const files = {
   eight: report('eight', written('eight.yaml', kEight)),
   links: sweepReport('links', join(root, 'scenarios/sweeps/vgg19-links.yaml')),
   holes: sweepReport('holes', join(root, 'tests/golden/scenarios/holes.yaml')),
+  wide: sweepReport('wide', written('wide.yaml', kWide)),
   hostile: report('hostile', written('hostile.yaml', kHostile)),
   examples: written(
     'examples.html',

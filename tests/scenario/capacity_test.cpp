@@ -127,6 +127,12 @@ TEST_CASE("the number of units counts scaling and the error band") {
   CHECK(all["error"]["of_the_plan"] == true);
 }
 
+TEST_CASE("an error band leaves some of the throughput") {
+  CHECK_THROWS_WITH(
+      json_of(two_stages("", "", "error: {time: 100 %, energy: 10 %, source: a guess}\n")),
+      Catch::Matchers::Contains("found `100 %`, expected less than 100 %"));
+}
+
 TEST_CASE("a deadline and tokens are rates") {
   // 8,889 samples within 100 s: 88.89 a second, just above the 88.888... of one unit.
   const std::string deadline = "    run: {samples: 8889}\n    targets: {deadline: 100 s}\n";

@@ -232,6 +232,30 @@ TEST_CASE("sweep: a run that was not made has its policy with its parameters") {
   CHECK(row.run.platform == "p");
 }
 
+TEST_CASE("sweep: a platform is looked up next to the sweep that names it, not next to its base") {
+  const test::TemporaryFolder folder;
+  const auto write = [&](const char* name, const std::string& text) {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name) << text;
+  };
+  const char* const base =
+      "scenario: b\nplatform: v100-sxm2-16gb\nworkload: {model: lenet}\npolicy: none\n";
+  write("bases/b.yaml", base);
+  write("bases/mine.yaml", "platform: of-the-base\nextends: v100-sxm2-16gb\n");
+  write("sweeps/mine.yaml", "platform: of-the-sweep\nextends: v100-sxm2-16gb\n");
+  write("sweeps/s.yaml",
+        "sweep: s\nbase: ../bases/b.yaml\nplatforms: [mine.yaml, mine, v100-sxm2-16gb, no-such]\n"
+        "policies: [none]\n");
+  const Sweep sweep = load_sweep(folder / "sweeps/s.yaml");
+  const SweepRuns runs(sweep);
+  CHECK(runs.run(0).run.platform == "of-the-sweep");
+  CHECK(runs.run(1).run.platform == "of-the-sweep");
+  CHECK(runs.run(2).run.platform == "v100-sxm2-16gb");
+  const SweepRow row = runs.run(3);
+  CHECK(row.status == "error");
+  CHECK(row.run.platform == "no-such");
+}
+
 TEST_CASE("sweep: unlimited is a value like others") {
   const Sweep sweep = sweep_of(
       "policies: [none]\n"

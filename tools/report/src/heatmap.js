@@ -4,6 +4,8 @@ import {bare, captioned, quantity} from './format.js';
 
 const kShades = 9;
 const kManyColumns = 12;
+// Characters of all columns that fit a sheet of paper beside the names of the rows.
+const kSheet = 100;
 
 // section: {x: {label, values}, y: {label, values}, unit, low_is_good, unranked?, log?, range?: [least, most], cells: [[number | null]], texts?: [[text]],
 //           remarks?: [[text]]}
@@ -28,44 +30,63 @@ export function heatmapSection(section) {
       remark ? el('span', {class: 'ring', role: 'img', 'aria-label': remark}, ' \u25cb') : null,
     );
   };
-  const table = el(
-    'table',
-    {class: section.x.values.length > kManyColumns ? 'heat small' : 'heat', onkeydown: move},
+  const all = section.x.values.length;
+  const written = section.cells.flatMap((row, r) =>
+    row.map((value, c) => section.texts?.[r]?.[c] || (value === null ? 'none' : bare(value, section.unit))),
+  );
+  const widest = Math.max(...section.x.values.flatMap((value) => value.split(' ')).concat(written).map((text) => text.length));
+  const onSheet = Math.max(1, Math.min(kManyColumns, Math.floor(kSheet / (widest + 2))));
+  const tableOf = (from, to) =>
     el(
-      'caption',
-      {},
-      // Stays in sight, and within it, where the table is wider than that.
+      'table',
+      {class: all > onSheet ? 'heat small' : 'heat', onkeydown: move},
       el(
-        'span',
+        'caption',
         {},
-        `${captioned(section.what, section.unit)}: ${section.x.label} to the right, ${section.y.label} down${shades}`,
+        // Stays in sight, and within it, where the table is wider than that.
+        el(
+          'span',
+          {},
+          `${captioned(section.what, section.unit)}: ${section.x.label} to the right, ${section.y.label} down${shades}`,
+        ),
       ),
-    ),
-    el(
-      'thead',
-      {},
       el(
-        'tr',
+        'thead',
         {},
-        el('th', {scope: 'col'}, `${section.y.label} \\ ${section.x.label}`),
-        section.x.values.map((value) => el('th', {scope: 'col'}, value)),
-      ),
-    ),
-    el(
-      'tbody',
-      {},
-      section.cells.map((row, r) =>
         el(
           'tr',
           {},
-          el('th', {scope: 'row'}, section.y.values[r]),
-          row.map((value, c) => cellOf(value, section.texts?.[r]?.[c], section.remarks?.[r]?.[c])),
+          el('th', {scope: 'col'}, `${section.y.label} \\ ${section.x.label}`),
+          section.x.values.slice(from, to).map((value) => el('th', {scope: 'col'}, value)),
         ),
       ),
-    ),
-  );
+      el(
+        'tbody',
+        {},
+        section.cells.map((row, r) =>
+          el(
+            'tr',
+            {},
+            el('th', {scope: 'row'}, section.y.values[r]),
+            row
+              .slice(from, to)
+              .map((value, c) => cellOf(value, section.texts?.[r]?.[from + c], section.remarks?.[r]?.[from + c])),
+          ),
+        ),
+      ),
+    );
+  const table = tableOf(0, all);
   table.querySelector('td')?.setAttribute('tabindex', '0');
-  return el('div', {class: 'scroll'}, table);
+  if (all <= onSheet) return el('div', {class: 'scroll'}, table);
+  const parts = Math.ceil(all / onSheet);
+  const bounds = Array.from({length: parts + 1}, (_, part) => Math.round((part * all) / parts));
+  return el(
+    'div',
+    {},
+    el('div', {class: 'scroll wide'}, table),
+    // Paper does not scroll.
+    el('div', {class: 'on-paper', 'aria-hidden': 'true'}, bounds.slice(1).map((to, part) => tableOf(bounds[part], to))),
+  );
 }
 
 // One cell is in the order of tabs, the arrows move on from it.
