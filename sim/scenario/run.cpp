@@ -326,6 +326,23 @@ Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
   }
 }
 
+/// What a file says is proven was proven of the problem that it was made for. Where its times are
+/// not measured, that is another one; and no bound is above what is measured.
+void drop_what_is_not_proven(RunResult& result) {
+  const Metrics& measured = result.metrics;
+  const auto differs = [](const auto& said, const auto& is) { return said && said != is; };
+  const bool is_other = differs(result.claims.makespan, measured.makespan) ||
+                        differs(result.claims.period, measured.period);
+  const bool says_time = result.claims.makespan || result.claims.period;
+  if (is_other || !says_time) result.claims.optimal.reset();
+  const auto keep = [&](auto& bound, const auto& is) {
+    if (is_other || (bound && is && *bound > *is)) bound.reset();
+  };
+  keep(result.bounds.makespan, measured.makespan);
+  keep(result.bounds.period, measured.period);
+  if (is_other) result.bounds.peak.clear();
+}
+
 }  // namespace
 
 std::string as_written(const Node& node) {
@@ -419,6 +436,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   }
   return in_range(scenario, [&] {
     execute_plan(result, scenario, topology);
+    drop_what_is_not_proven(result);
     return std::move(result);
   });
 }

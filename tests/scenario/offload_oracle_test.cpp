@@ -1,6 +1,8 @@
 // The known optima of offload on small chains, through the formats that users see: a scenario in
 // YAML in, the result's JSON out.
+#include "plan/plan_file.hpp"
 #include "support/oracles.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -126,6 +128,34 @@ TEST_CASE(
              "}\n";
   const json run = test::run_scenario(platform, chain, "{name: offload/prefix, stages: 4}");
   CHECK(run.at("makespan_s") == 0.0404);
+}
+
+TEST_CASE("what is proven of a plan is not proven of it on another link") {
+  const auto scenario = [](const char* bandwidth) {
+    return test::scenario_of(
+        fmt::format("platform: p\nmemories:\n  hbm: {{capacity: 15 B}}\n  dram: {{capacity: "
+                    "unlimited}}\nprocessors:\n  gpu: {{memory: hbm}}\nlinks:\n  pcie: {{between: "
+                    "[hbm, dram], bandwidth: {}}}\n",
+                    bandwidth),
+        "workload: w\nchain:\n  - {repeat: 6, items: [{name: 's{i}', forward: 2 ms, backward: 4 "
+        "ms, "
+        "output: 1 B, saved: 4 B}]}\n",
+        "{name: offload/exact, budget: 15 B}");
+  };
+  const RunResult planned = run(scenario("1 kB/s"))[0];
+  REQUIRE(planned.claims.optimal == true);
+  const test::TemporaryFolder folder;
+  const auto path = folder / "plan.json";
+  write_plan(planned.plan, planned.step, scenario("1 kB/s").platform, path);
+  const RunResult same = run_plan_file(scenario("1 kB/s"), path);
+  CHECK(same.claims.optimal == true);
+  CHECK(same.bounds.makespan == planned.bounds.makespan);
+  for (const char* bandwidth : {"100 kB/s", "500 B/s"}) {
+    const RunResult other = run_plan_file(scenario(bandwidth), path);
+    CHECK(other.metrics.makespan != planned.metrics.makespan);
+    CHECK_FALSE(other.claims.optimal);
+    CHECK_FALSE(other.bounds.makespan);
+  }
 }
 
 }  // namespace plimsoll
