@@ -6,12 +6,18 @@
 namespace plimsoll {
 
 bool claim_by_judge(Plan& plan, const Problem& problem, MemoryId memory) {
+  return claim_by_judge(plan, problem, std::span(&memory, 1));
+}
+
+bool claim_by_judge(Plan& plan, const Problem& problem, std::span<const MemoryId> memories) {
   if (plan.claims.makespan) return true;
   if (problem.judge == nullptr) return false;
   const Judgement judgement = problem.judge(plan, problem);
   if (!judgement.is_ok) return false;
   plan.claims.makespan = judgement.makespan;
-  plan.claims.peak = {{memory, judgement.peak[index(memory)]}};
+  plan.claims.peak.clear();
+  for (const MemoryId memory : memories)
+    plan.claims.peak.emplace_back(memory, judgement.peak[index(memory)]);
   return true;
 }
 

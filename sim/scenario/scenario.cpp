@@ -180,7 +180,7 @@ class ScenarioReader {
  public:
   ScenarioReader(const Node& document, const std::filesystem::path& folder,
                  const Overrides& overrides, ScenarioMemo* memo)
-      : document_(document), folder_(folder), search_(folder), overrides_(overrides), memo_(memo) {}
+      : document_(document), folder_(folder), overrides_(overrides), memo_(memo) {}
 
   Scenario run() {
     // A part that cannot be read does not keep the others from being looked at.
@@ -384,11 +384,8 @@ class ScenarioReader {
     const std::filesystem::path folder =
         is_elsewhere ? std::filesystem::path(where.origin).parent_path() : folder_;
     return recalled(
-        memo_ ? &memo_->documents : nullptr, kind + '\0' + folder.string() + '\0' + name, [&] {
-          return std::make_shared<const Node>(is_elsewhere
-                                                  ? SearchPath(folder).read(name, kind, where)
-                                                  : search_.read(name, kind, where));
-        });
+        memo_ ? &memo_->documents : nullptr, kind + '\0' + folder.string() + '\0' + name,
+        [&] { return std::make_shared<const Node>(SearchPath(folder).read(name, kind, where)); });
   }
 
   /// Setting a number of a link that is not there would make half a link of that name.
@@ -541,7 +538,6 @@ class ScenarioReader {
 
   const Node& document_;
   const std::filesystem::path folder_;
-  const SearchPath search_;
   const Overrides& overrides_;
   ScenarioMemo* const memo_;
   Diagnostics diagnostics_;

@@ -1,5 +1,7 @@
 #include "policy/pipeline/orders/v_search.hpp"
 
+#include "policy/pipeline/search/best_schedules.hpp"
+
 #include <algorithm>
 #include <deque>
 
@@ -253,7 +255,7 @@ class Attempt {
 
 std::vector<Schedule> v_schedules(const SlotCosts& costs, std::uint32_t microbatches,
                                   const std::vector<Bytes>& limits) {
-  std::optional<Attempt> best, shortest;
+  BestSchedules<Attempt> best;
   for (const bool fill_backwards : {true, false})
     for (const bool fill_forwards : {true, false}) {
       std::vector<Time> allowed;
@@ -263,24 +265,11 @@ std::vector<Schedule> v_schedules(const SlotCosts& costs, std::uint32_t microbat
         const Time gap = attempt.largest_gap();
         const bool shrank = allowed.empty() || gap < *std::ranges::max_element(allowed);
         allowed = attempt.gaps();
-        if (!shortest || attempt.makespan() < shortest->makespan()) shortest.emplace(attempt);
-        if (!best || gap < best->largest_gap()) best.emplace(std::move(attempt));
+        best.offer(gap, attempt);
         if (!shrank) break;
       }
     }
-  std::vector<Schedule> found;
-  if (!best) return found;
-  const bool same = best->makespan() == shortest->makespan();
-  found.push_back(std::move(*best).schedule());
-  if (!same) found.push_back(std::move(*shortest).schedule());
-  return found;
-}
-
-std::optional<Schedule> v_schedule(const SlotCosts& costs, std::uint32_t microbatches,
-                                   const std::vector<Bytes>& limits) {
-  std::vector<Schedule> found = v_schedules(costs, microbatches, limits);
-  if (found.empty()) return std::nullopt;
-  return std::move(found.front());
+  return std::move(best).take();
 }
 
 }  // namespace plimsoll

@@ -10,18 +10,14 @@
 
 #include "policy/pipeline/schedule/schedule.hpp"
 
-#include <optional>
 #include <vector>
 
 namespace plimsoll {
 
 /// Each device keeps at most `limits[i]` of SlotCosts::Slot::saved and `held`, summed over chunks
-/// and microbatches in flight. nullopt where no attempt keeps to it. Precondition: a V placement.
-/// O(attempts x microbatches x devices), at most 32 attempts.
-[[nodiscard]] std::optional<Schedule> v_schedule(const SlotCosts& costs, std::uint32_t microbatches,
-                                                 const std::vector<Bytes>& limits);
-
-/// The same, and behind it, if it is shorter, the one of these orders with the least makespan.
+/// and microbatches in flight. Behind the order that is kept comes, if it is
+/// shorter, the one of these with the least makespan. Empty where no attempt keeps to it.
+/// Precondition: a V placement. O(attempts x microbatches x devices), at most 32 attempts.
 [[nodiscard]] std::vector<Schedule> v_schedules(const SlotCosts& costs, std::uint32_t microbatches,
                                                 const std::vector<Bytes>& limits);
 

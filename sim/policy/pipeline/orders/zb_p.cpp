@@ -1,3 +1,4 @@
+#include "policy/pipeline/search/best_schedules.hpp"
 #include "policy/pipeline/search/list_heuristic.hpp"
 #include "policy/pipeline/search/memory_limit.hpp"
 #include "policy/registry.hpp"
@@ -11,7 +12,9 @@ Planned plan_zb_p(const Problem& problem, const LimitedParameters& parameters,
   require_one_virtual_stage(parameters);
   const auto devices = std::ssize(pipeline_devices(problem, parameters));
   return plan_limited(problem, parameters, loop_placement, microbatches_kept_by_device * devices,
-                      list_schedule);
+                      [](const SlotCosts& costs, std::uint32_t m, const std::vector<Bytes>& kept) {
+                        return first_of(list_schedules(costs, m, kept));
+                      });
 }
 
 PolicyInfo zb_p_policy(const std::string& name, std::int64_t factor, const std::string& limit,

@@ -1,4 +1,5 @@
 #include "policy/pipeline/orders/v_search.hpp"
+#include "policy/pipeline/search/best_schedules.hpp"
 #include "policy/pipeline/search/memory_limit.hpp"
 #include "policy/registry.hpp"
 
@@ -84,7 +85,7 @@ Schedule by_hand(std::uint32_t devices, std::uint32_t microbatches, std::uint32_
 
 std::optional<Schedule> by_search(const SlotCosts& costs, std::uint32_t microbatches,
                                   const std::vector<Bytes>& kept) {
-  if (auto found = v_schedule(costs, microbatches, kept)) return found;
+  if (auto found = first_of(v_schedules(costs, microbatches, kept))) return found;
   // The rule by hand keeps to 2p chunks, whatever the times.
   const std::int64_t most = 2 * std::int64_t{costs.devices};
   for (std::uint32_t slot = 0; slot < costs.slots.size(); ++slot)

@@ -1,5 +1,7 @@
 #include "policy/pipeline/search/list_heuristic.hpp"
 
+#include "policy/pipeline/search/best_schedules.hpp"
+
 #include <algorithm>
 
 namespace plimsoll {
@@ -211,29 +213,14 @@ class Attempt {
 
 std::vector<Schedule> list_schedules(const SlotCosts& costs, std::uint32_t microbatches,
                                      const std::vector<Bytes>& limits) {
-  std::optional<Attempt> best, shortest;
+  BestSchedules<Attempt> best;
   for (const bool early : {true, false})
     for (const bool prefer_backward : {true, false})
       for (const bool greedy : {true, false}) {
         Attempt attempt(costs, microbatches, limits, {early, prefer_backward, greedy});
-        if (!attempt.run()) continue;
-        if (!shortest || attempt.makespan() < shortest->makespan()) shortest.emplace(attempt);
-        if (!best || attempt.largest_span() < best->largest_span())
-          best.emplace(std::move(attempt));
+        if (attempt.run()) best.offer(attempt.largest_span(), attempt);
       }
-  std::vector<Schedule> found;
-  if (!best) return found;
-  const bool same = best->makespan() == shortest->makespan();
-  found.push_back(std::move(*best).schedule());
-  if (!same) found.push_back(std::move(*shortest).schedule());
-  return found;
-}
-
-std::optional<Schedule> list_schedule(const SlotCosts& costs, std::uint32_t microbatches,
-                                      const std::vector<Bytes>& limits) {
-  std::vector<Schedule> found = list_schedules(costs, microbatches, limits);
-  if (found.empty()) return std::nullopt;
-  return std::move(found.front());
+  return std::move(best).take();
 }
 
 }  // namespace plimsoll

@@ -10,19 +10,14 @@
 
 #include "policy/pipeline/schedule/schedule.hpp"
 
-#include <optional>
 #include <vector>
 
 namespace plimsoll {
 
 /// Each device keeps at most `limits[i]` of SlotCosts::Slot::saved and `held`, summed over the
-/// microbatches in flight. nullopt where no choice keeps to it: where one microbatch does not fit.
-/// Precondition: slot i is on device i. O(microbatches devices^2).
-[[nodiscard]] std::optional<Schedule> list_schedule(const SlotCosts& costs,
-                                                    std::uint32_t microbatches,
-                                                    const std::vector<Bytes>& limits);
-
-/// The same, and behind it, if it is shorter, the one of these orders with the least makespan.
+/// microbatches in flight. Behind the order that is kept comes, if it is shorter, the
+/// one of these with the least makespan. Empty where no choice keeps to it: where one microbatch
+/// does not fit. Precondition: slot i is on device i. O(microbatches devices^2).
 [[nodiscard]] std::vector<Schedule> list_schedules(const SlotCosts& costs,
                                                    std::uint32_t microbatches,
                                                    const std::vector<Bytes>& limits);

@@ -41,8 +41,8 @@ class Search {
   std::optional<FoundOrders> run(const std::vector<TaskOrders>& from) {
     for (const TaskOrders& orders : from)
       if (keeps_to(network_, orders, search_.limits)) offer(orders);
-    std::ranges::stable_sort(found_, by_value);
-    if (found_.empty() || found_.front().value.makespan > search_.bound) begin();
+    if (std::ranges::none_of(found_, [&](const FoundOrders& it) { return meets_bound(it); }))
+      begin();
     std::ranges::stable_sort(found_, by_value);
     if (found_.empty()) return std::nullopt;
     first_round();
@@ -53,7 +53,8 @@ class Search {
   }
 
  private:
-  bool is_over() const { return left_ <= 0 || found_.front().value.makespan <= search_.bound; }
+  bool meets_bound(const FoundOrders& it) const { return it.value.makespan <= search_.bound; }
+  bool is_over() const { return left_ <= 0 || meets_bound(found_.front()); }
 
   OrderValue value_of(const TaskOrders& orders) {
     --left_;
@@ -102,7 +103,7 @@ class Search {
       if (is_over()) break;
       FoundOrders better = moved(found_[i].orders);
       if (better.value < found_[i].value) found_[i] = std::move(better);
-      if (found_[i].value.makespan <= search_.bound) std::swap(found_[0], found_[i]);
+      if (meets_bound(found_[i])) std::swap(found_[0], found_[i]);
     }
     std::ranges::stable_sort(found_, by_value);
     if (found_.size() > kMostKept) found_.resize(kMostKept);

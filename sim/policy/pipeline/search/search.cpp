@@ -1,5 +1,6 @@
 #include "platform/without_limits.hpp"
 #include "policy/claims.hpp"
+#include "policy/judged_claims.hpp"
 #include "policy/left_out.hpp"
 #include "policy/pipeline/orders/v_search.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
@@ -22,8 +23,7 @@ namespace {
 constexpr const char* kName = "pipeline/search";
 constexpr const char* kUncertain =
     "its copies contend for links or share them, so that its times cannot be told, and no engine "
-    "is "
-    "lent to run it";
+    "is lent to run it";
 
 enum class Backward : std::uint8_t { halves, whole };
 
@@ -190,15 +190,11 @@ class PipelineSearch {
 
   /// Where a plan claims no times, what its execution shows.
   void judge(Plan& plan) const {
-    if (plan.claims.makespan || problem_.judge == nullptr) return;
-    const Judgement judgement = problem_.judge(plan, roomy_);
-    if (!judgement.is_ok) return;
-    plan.claims.makespan = judgement.makespan;
-    plan.claims.peak.clear();
-    for (const ProcessorId device : devices_) {
-      const MemoryId memory = problem_.platform[device].memory;
-      plan.claims.peak.emplace_back(memory, judgement.peak[index(memory)]);
-    }
+    std::vector<MemoryId> memories;
+    for (std::size_t d = 0; d < devices_.size(); ++d) memories.push_back(memory(d));
+    Problem lent = roomy_;
+    lent.judge = problem_.judge;
+    claim_by_judge(plan, lent, memories);
   }
 
   Bytes peak(const Plan& plan, std::size_t device) const {
@@ -341,15 +337,18 @@ class PipelineSearch {
   }
 
   Plan finished(Plan plan) const {
-    const std::string chosen = plan.claims.chosen;
+    const Claims judged = std::move(plan.claims);
     plan.policy = kName;
     plan.claims = claims_of(plan, problem_);
-    judge(plan);
-    plan.claims.chosen = chosen;
+    if (!plan.claims.makespan) {
+      plan.claims.makespan = judged.makespan;
+      plan.claims.peak = judged.peak;
+    }
+    plan.claims.chosen = judged.chosen;
     plan.claims.left_out = left_out_;
     plan.bounds = {};
     plan.bounds.makespan =
-        is_two_way(chosen) ? std::min(bound_, two_way_bound_.value_or(bound_)) : bound_;
+        is_two_way(judged.chosen) ? std::min(bound_, two_way_bound_.value_or(bound_)) : bound_;
     plan.claims.optimal = plan.claims.makespan == plan.bounds.makespan;
     return plan;
   }
