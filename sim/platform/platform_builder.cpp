@@ -94,15 +94,19 @@ class PartChecker {
       check_name(name);
       if (link) check_link(name.value, *link);
     }
-    if (spec.cluster && spec.cluster->link) {
-      check_name(spec.cluster->link->name);
-      check_link(spec.cluster->link->name.value, *spec.cluster->link);
-    }
+    if (spec.cluster) check_copies(*spec.cluster);
+    if (spec.cluster && spec.cluster->nodes) check_copies(*spec.cluster->nodes);
     if (spec.memories.empty()) diagnostics_.error(spec.where, "a platform needs a memory");
     if (spec.processors.empty()) diagnostics_.error(spec.where, "a platform needs a processor");
   }
 
  private:
+  void check_copies(CopiesSpec& copies) {
+    if (!copies.link) return;
+    check_name(copies.link->name);
+    check_link(copies.link->name.value, *copies.link);
+  }
+
   /// Paths such as `links.pcie.bandwidth` are taken apart at their dots.
   void check_name(const Name& name) {
     if (name.value.find_first_of("./") == std::string::npos) return;

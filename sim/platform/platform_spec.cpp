@@ -290,30 +290,50 @@ Format<LinkSpec> link_format() {
       .format();
 }
 
-Format<ClusterSpec> cluster_format() {
-  using Spec = ClusterSpec;
+/// What clusters and their nodes have in common; `joins` says what of each copy the link joins.
+template <class Spec>
+void add_copies(Record<Spec>& record, const std::string& joins) {
   const auto link = link_record("The link that the topology repeats.", same_both_ways(),
                                 "of each direction (unlimited)")
                         .required("name", &LinkSpec::name, located(name()),
                                   "links are named NAME0-1, of a switch NAME0")
-                        .optional("joins", &LinkSpec::joins, located(name()),
-                                  "which memory of each copy (that of the only processor)")
+                        .optional("joins", &LinkSpec::joins, located(name()), joins)
                         .format();
-  return Record<Spec>("cluster",
-                      "Copies of the file's processors, memories, switches and links, named with "
-                      "their number from 0 (gpu0, hbm0), joined by a topology.")
-      .where(&Spec::where)
-      .required("count", &Spec::count, integer(1, kMaxCopies), "how many copies")
-      .optional("shared", &Spec::shared, list_of(located(name())),
+  Location Spec::*where = &Spec::where;
+  std::int64_t Spec::*count = &Spec::count;
+  std::vector<Located<std::string>> Spec::*shared = &Spec::shared;
+  std::optional<NamedTopology> Spec::*topology = &Spec::topology;
+  std::optional<LinkSpec> Spec::*joined = &Spec::link;
+  record.where(where)
+      .required("count", count, integer(1, kMaxCopies), "how many copies")
+      .optional("shared", shared, list_of(located(name())),
                 "memories and switches that all copies share and that keep their names")
-      .optional("topology", &Spec::topology,
+      .optional("topology", topology,
                 one_of<NamedTopology>({{"chain", NamedTopology::chain},
                                        {"ring", NamedTopology::ring},
                                        {"switch", NamedTopology::switched},
                                        {"mesh", NamedTopology::mesh}}),
                 "chain: each to the next; ring: and the last to the first; switch: each to a "
                 "switch NAME; mesh: each to each")
-      .optional("link", &Spec::link, link, "of the topology")
+      .optional("link", joined, link, "of the topology");
+}
+
+Format<CopiesSpec> nodes_format() {
+  Record<CopiesSpec> record(
+      "nodes",
+      "Copies of the whole cluster. Numbers go on from node to node (gpu0 to gpu15); what the "
+      "copies of the cluster share is there once a node (dram0, dram1).");
+  add_copies(record,
+             "which shared memory or switch of each node (the switch of the cluster's topology)");
+  return record.format();
+}
+
+Format<ClusterSpec> cluster_format() {
+  Record<ClusterSpec> record("cluster",
+                             "Copies of the file's processors, memories, switches and links, named "
+                             "with their number from 0 (gpu0, hbm0), joined by a topology.");
+  add_copies(record, "which memory of each copy (that of the only processor)");
+  return record.optional("nodes", &ClusterSpec::nodes, nodes_format(), "copies of the cluster")
       .format();
 }
 

@@ -92,13 +92,19 @@ struct LinkSpec {
 
 enum class NamedTopology { chain, ring, switched, mesh };
 
-/// `count` copies of the memories, processors and links of the file, except for what is `shared`.
-struct ClusterSpec {
+/// `count` copies, but for what they share, and how they are joined.
+struct CopiesSpec {
   Location where;
   std::int64_t count = 1;
   std::vector<Located<std::string>> shared;
   std::optional<NamedTopology> topology;
   std::optional<LinkSpec> link;
+};
+
+/// Copies of the memories, processors and links of the file; and of the whole of them, each with
+/// what the copies in it share.
+struct ClusterSpec : CopiesSpec {
+  std::optional<CopiesSpec> nodes;
 };
 
 struct EnergySpec {

@@ -116,6 +116,58 @@ TEST_CASE("clusters that cannot be are refused") {
           "p.yaml:5:10: error: this cluster makes 20100 parts of a kind, expected at most 16384"});
 }
 
+TEST_CASE("nodes are copies of a cluster, whose numbers go on") {
+  const auto [platform, messages] =
+      read_text(node("count: 2, shared: [dram], topology: switch" + kLink +
+                     ", nodes: {count: 2, topology: switch, link: {name: ib, latency: 1 us}}"));
+  CHECK(messages == Messages{});
+  CHECK(names(platform.memories) ==
+        Names{"hbm0", "hbm1", "hbm2", "hbm3", "dram0", "dram1", "nv0", "nv1", "ib"});
+  CHECK(names(platform.processors) == Names{"gpu0", "gpu1", "gpu2", "gpu3", "cpu0", "cpu1"});
+  CHECK(names(platform.links) ==
+        Names{"pcie0", "pcie1", "pcie2", "pcie3", "nv0", "nv1", "nv2", "nv3", "ib0", "ib1"});
+  CHECK(ends(platform) == Names{"hbm0-dram0", "hbm1-dram0", "hbm2-dram1", "hbm3-dram1", "hbm0-nv0",
+                                "hbm1-nv0", "hbm2-nv1", "hbm3-nv1", "nv0-ib", "nv1-ib"});
+  CHECK(platform.links[9].latency == Time{1'000'000});
+}
+
+TEST_CASE("nodes are joined at what their copies share, and may share that, too") {
+  const auto of = [](const std::string& nodes) {
+    return read_text(R"(platform: c
+memories: {hbm: {capacity: 16 GiB}, dram: {capacity: 1 TB}, disk: {capacity: 1 TB}}
+switches: [nic]
+processors: {gpu: {memory: hbm}}
+links: {up: {between: [hbm, nic]}, pcie: {between: [hbm, dram]}, bus: {between: [dram, disk]}}
+cluster:
+  count: 2
+  shared: [dram, disk, nic]
+  topology: mesh
+  link: {name: nv}
+  nodes: {)" + nodes + "}\n");
+  };
+  const auto [platform, messages] = of(
+      "count: 3, shared: [disk], topology: ring, link: {name: ib, joins: nic, bandwidth: 1 GB/s}");
+  CHECK(messages == Messages{});
+  CHECK(names(platform.memories) == Names{"hbm0", "hbm1", "hbm2", "hbm3", "hbm4", "hbm5", "dram0",
+                                          "dram1", "dram2", "disk", "nic0", "nic1", "nic2"});
+  const Names made = ends(platform);
+  CHECK(Names(made.begin() + 12, made.end()) == Names{"dram0-disk", "dram1-disk", "dram2-disk",
+                                                      "hbm0-hbm1", "hbm2-hbm3", "hbm4-hbm5",
+                                                      "nic0-nic1", "nic1-nic2", "nic2-nic0"});
+  CHECK(names(platform.links).back() == "ib2-0");
+  CHECK(of("count: 2, topology: mesh, link: {name: ib}").messages ==
+        Messages{"p.yaml:11:43: error: the link of nodes needs `joins`: which shared memory or "
+                 "switch of each"});
+  CHECK(of("count: 2, topology: mesh, link: {name: ib, joins: hbm}").messages ==
+        Messages{"p.yaml:11:61: error: `hbm` is nothing of which each node has one"});
+  CHECK(of("count: 2, topology: mesh").messages ==
+        Messages{"p.yaml:11:10: error: the cluster's nodes have a `topology` but no `link`"});
+  CHECK(of("count: 2, shared: [drum]").messages ==
+        Messages{"p.yaml:11:30: error: there is no memory `drum` to share; did you mean `dram`?"});
+  CHECK(of("count: 4096").messages.front().find("makes 32768 parts of a kind") !=
+        std::string::npos);
+}
+
 TEST_CASE("a copy does not take the name of another part") {
   CHECK(read_text("platform: c\nmemories: {m: {capacity: 1 GB}, m1: {capacity: 1 GB}}\n"
                   "processors: {p: {memory: m}}\ncluster: {count: 2, shared: [m1]}\n")
