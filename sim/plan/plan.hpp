@@ -153,6 +153,8 @@ struct Claims {
   /// The makespan in the model of time that the policy plans with, where that is not the
   /// execution's (a relaxation, say).
   std::optional<Time> model_makespan;
+  /// Likewise of the period.
+  std::optional<Time> model_period;
   /// The peaks in the model of memory that the policy plans with, where that is not the execution's
   /// (a published objective, say).
   std::vector<std::pair<MemoryId, Bytes>> model_peak;

@@ -383,6 +383,9 @@ class Decoder {
     if (in.has_model_makespan_ps())
       plan_.claims.model_makespan =
           count<Time>(in.model_makespan_ps(), Place{"claims"}.of("model_makespan_ps"));
+    if (in.has_model_period_ps())
+      plan_.claims.model_period =
+          count<Time>(in.model_period_ps(), Place{"claims"}.of("model_period_ps"));
     decode_peaks(in.model_peak(), Place{"claims"}.of("model_peak"), plan_.claims.model_peak);
     if (in.has_optimal()) plan_.claims.optimal = in.optimal();
     plan_.claims.chosen = in.chosen();

@@ -169,6 +169,7 @@ class Encoder {
     for (const std::int64_t count : plan_.claims.in_flight) claims.add_in_flight(count);
     if (const auto& model = plan_.claims.model_makespan)
       claims.set_model_makespan_ps(model->count());
+    if (const auto& model = plan_.claims.model_period) claims.set_model_period_ps(model->count());
     for (const auto& peak : plan_.claims.model_peak) encode(peak, *claims.add_model_peak());
     if (plan_.claims.optimal) claims.set_optimal(*plan_.claims.optimal);
     if (!plan_.claims.chosen.empty()) claims.set_chosen(plan_.claims.chosen);

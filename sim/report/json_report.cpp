@@ -1,5 +1,7 @@
 #include "report/json_report.hpp"
 
+#include "execution/held_stages.hpp"
+
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -92,6 +94,18 @@ Json peaks_json(const RunResult& result, const std::vector<std::pair<MemoryId, B
   return object;
 }
 
+Json stages_json(const RunResult& result) {
+  Json all = Json::array();
+  for (const HeldStages& held : held_stages(result.plan, result.step)) {
+    Json& object = all.emplace_back(
+        Json{{"begin", held.begin}, {"end", held.end}, {"first", held.first}, {"last", held.last}});
+    for (const ProcessorId processor : held.processors)
+      object["processors"].push_back(
+          result.metrics.processors[static_cast<std::size_t>(processor)].name);
+  }
+  return all;
+}
+
 Json claims_json(const RunResult& result) {
   const Claims& claims = result.claims;
   Json object = Json::object();
@@ -101,6 +115,7 @@ Json claims_json(const RunResult& result) {
   if (claims.energy) object["energy_j"] = in_joules(*claims.energy);
   if (!claims.in_flight.empty()) object["in_flight"] = claims.in_flight;
   if (claims.model_makespan) object["model_makespan_s"] = in_seconds(*claims.model_makespan);
+  if (claims.model_period) object["model_period_s"] = in_seconds(*claims.model_period);
   if (!claims.model_peak.empty())
     object["model_peak_bytes"] = peaks_json(result, claims.model_peak);
   if (claims.optimal) object["optimal"] = *claims.optimal;
@@ -170,6 +185,7 @@ Json run_json(const RunResult& result) {
   if (!result.policy_parameters.empty()) object["policy_parameters"] = result.policy_parameters;
   object["status"] = status_text(result);
   if (!result.infeasible) add_measurements(result, object);
+  if (Json held = stages_json(result); !held.empty()) object["stages"] = std::move(held);
   object["claims"] = claims_json(result);
   object["bounds"] = bounds_json(result);
   object["saved_bytes"] = result.saved_bytes.count();

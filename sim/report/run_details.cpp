@@ -1,6 +1,8 @@
 #include "report/run_details.hpp"
 
 #include "execution/find_metrics.hpp"
+#include "execution/held_stages.hpp"
+#include "report/run_notes.hpp"
 
 #include <algorithm>
 
@@ -37,6 +39,7 @@ class Details {
     tell_processors();
     tell_links();
     if (metrics_.energy) tell_energy(*metrics_.energy);
+    tell_stages();
     return std::move(out_);
   }
 
@@ -157,6 +160,15 @@ class Details {
     line("energy", text);
     if (energy.steps_per_battery)
       line("battery", fmt::format("{} steps on one charge", thousands(*energy.steps_per_battery)));
+  }
+
+  void tell_stages() {
+    const std::vector<HeldStages> all = held_stages(result_.plan, result_.step);
+    for (std::size_t s = 0; s < std::min(all.size(), kMostParts); ++s) {
+      line("stages",
+           fmt::format("{}: {}", to_text(all[s]), holders_of(result_, all[s], kMostParts)));
+    }
+    tell_rest(all.size(), "runs of stages");
   }
 
   void tell_rest(std::size_t count, const std::string& what) {

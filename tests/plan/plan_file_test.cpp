@@ -52,9 +52,10 @@ auto content(const Plan& plan) {
 
 auto estimates(const Plan& plan) {
   return std::tuple(plan.claims.makespan, plan.claims.period, plan.claims.peak, plan.claims.energy,
-                    plan.claims.in_flight, plan.claims.model_makespan, plan.claims.model_peak,
-                    plan.claims.optimal, plan.claims.chosen, plan.claims.left_out,
-                    plan.bounds.makespan, plan.bounds.period, plan.bounds.peak);
+                    plan.claims.in_flight, plan.claims.model_makespan, plan.claims.model_period,
+                    plan.claims.model_peak, plan.claims.optimal, plan.claims.chosen,
+                    plan.claims.left_out, plan.bounds.makespan, plan.bounds.period,
+                    plan.bounds.peak);
 }
 
 const Workload kChain = small_chain(2);
@@ -159,6 +160,7 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
                  .energy = Energy{Energy::Count{1} << 100},
                  .in_flight = {2, -1},
                  .model_makespan = Time{6},
+                 .model_period = Time{7},
                  .model_peak = {{kHbm, Bytes{5}}},
                  .optimal = false,
                  .chosen = "remat/rotor",

@@ -2,7 +2,6 @@
 
 #include "policy/copy_time.hpp"
 #include "policy/pipeline/partition/layout.hpp"
-#include "policy/pipeline/partition/pipedream_replicas.hpp"
 #include "policy/pipeline/partition/stage_bytes.hpp"
 #include "policy/pipeline/partition/stage_times.hpp"
 
@@ -138,17 +137,8 @@ Partition pipedream(const Problem& problem, const std::vector<ProcessorId>& devi
                             [&](std::size_t slot, std::size_t s) {
                               return transfer_at_cut(problem, devices, slot, s).count();
                             }};
-  return least_greatest(weights, stages, devices.size());
-}
-
-Partition pipedream_replicated(const Problem& problem, const PipelineParameters& parameters,
-                               const Location& where) {
-  std::vector<ProcessorId> all;
-  for (const auto& group : replica_groups(problem, parameters))
-    all.insert(all.end(), group.begin(), group.end());
-  Partition partition{{0}};
-  for (const ReplicatedStage& stage : pipedream_replicas(problem, all, where))
-    partition.cuts.push_back(stage.end);
+  Partition partition = least_greatest(weights, stages, devices.size());
+  partition.model_period = Time{greatest(weights, partition)};
   return partition;
 }
 
@@ -176,7 +166,6 @@ Partition named_partition(const Problem& problem, const PipelineParameters& para
     refuse_parameter(where, fmt::format("`{}` looks at every cut of {} stages for {} devices; it "
                                         "does so for at most {} pairs",
                                         name, stages, devices.size(), kMostCuts));
-  if (name == "pipedream-replicated") return pipedream_replicated(problem, parameters, where);
   return name == "pipedream" ? pipedream(problem, devices)
                              : balanced_memory(problem, parameters, devices.size());
 }
@@ -232,6 +221,17 @@ Partition least_greatest(const SlotWeights& weights, std::size_t stages, std::si
       low = middle + 1;
   }
   return Suffixes(weights, stages, slots, low).fullest_first();
+}
+
+std::int64_t greatest(const SlotWeights& weights, const Partition& partition) {
+  std::int64_t cost = 0;
+  for (std::size_t slot = 0; slot < partition.slots(); ++slot) {
+    const std::size_t begin = partition.cuts[slot], end = partition.cuts[slot + 1];
+    const std::int64_t own = weights.before(slot, end) - weights.before(slot, begin);
+    cost = std::max(cost, slot == 0 ? own : own + weights.entry(slot, begin));
+    if (slot > 0) cost = std::max(cost, weights.crossing(slot, begin));
+  }
+  return cost;
 }
 
 Partition partition_for(const Problem& problem, const PipelineParameters& parameters,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace plimsoll {
@@ -12,6 +13,9 @@ namespace plimsoll {
 /// Slot k holds chain stages [cuts[k], cuts[k+1]).
 struct Partition {
   std::vector<std::size_t> cuts;
+  /// Where PipeDream's program chose the cuts: the time of the slowest stage or transfer in its
+  /// model.
+  std::optional<Time> model_period;
   [[nodiscard]] std::size_t slots() const { return cuts.size() - 1; }
 };
 
@@ -34,6 +38,9 @@ struct SlotWeights {
 /// Precondition: 1 <= slots <= stages.
 [[nodiscard]] Partition least_greatest(const SlotWeights& weights, std::size_t stages,
                                        std::size_t slots);
+
+/// What that costs. O(slots). Precondition: the weights are those of the partition.
+[[nodiscard]] std::int64_t greatest(const SlotWeights& weights, const Partition& partition);
 
 /// The partition that the parameters ask for. Throws InputError.
 ///

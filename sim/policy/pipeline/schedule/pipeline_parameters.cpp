@@ -1,7 +1,5 @@
 #include "policy/pipeline/schedule/pipeline_parameters.hpp"
 
-#include "policy/pipeline/partition/pipedream_replicas.hpp"
-
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -20,12 +18,6 @@ namespace {
 
 /// The most steps of a pipeline's plan: a few GB.
 constexpr std::size_t kMostSteps = 10'000'000;
-
-bool finds_replicas(const PipelineParameters& parameters) {
-  if (!parameters.partition) return false;
-  const auto* name = std::get_if<std::string>(&parameters.partition->value);
-  return name != nullptr && *name == "pipedream-replicated";
-}
 
 }  // namespace
 
@@ -54,8 +46,14 @@ Format<ReplicaChoice> replicas_format() {
   return either(equal, each);
 }
 
+bool PipelineParameters::finds_replicas() const {
+  if (!partition) return false;
+  const auto* choice = std::get_if<std::string>(&partition->value);
+  return choice != nullptr && *choice == "pipedream-replicated";
+}
+
 std::optional<std::int64_t> PipelineParameters::equal_replicas() const {
-  if (finds_replicas(*this)) return std::nullopt;
+  if (finds_replicas()) return std::nullopt;
   if (data_parallel) return data_parallel->value;
   if (!replicas) return 1;
   if (const auto* count = std::get_if<std::int64_t>(&replicas->value)) return *count;
@@ -78,7 +76,7 @@ void deal_out(PipelineParameters& parameters, const Node&, Diagnostics& diagnost
     return diagnostics.error(played->where,
                              "`replicas` plays every replica and `data_parallel` one for all of "
                              "them; expected one of the two");
-  if (finds_replicas(parameters) && (folded || played))
+  if (parameters.finds_replicas() && (folded || played))
     return diagnostics.error(folded ? folded->where : played->where,
                              "the partition `pipedream-replicated` finds the replicas itself");
   const std::int64_t each = parameters.equal_replicas().value_or(1);
@@ -113,8 +111,6 @@ void require_two_virtual_stages(const PipelineParameters& parameters) {
                                  parameters.name, parameters.virtual_stages));
 }
 
-namespace {
-
 std::vector<ProcessorId> all_devices(const Problem& problem, const PipelineParameters& parameters) {
   std::vector<ProcessorId> devices;
   if (!parameters.devices) {
@@ -130,6 +126,8 @@ std::vector<ProcessorId> all_devices(const Problem& problem, const PipelineParam
   }
   return devices;
 }
+
+namespace {
 
 /// Of each stage, as the parameters give them for so many devices. Throws InputError.
 std::vector<std::size_t> replica_counts(const PipelineParameters& parameters, std::size_t devices) {
@@ -154,25 +152,17 @@ std::vector<std::size_t> replica_counts(const PipelineParameters& parameters, st
   return counts;
 }
 
-std::vector<std::size_t> replica_counts(const Problem& problem,
-                                        const PipelineParameters& parameters,
-                                        const std::vector<ProcessorId>& devices) {
-  if (!finds_replicas(parameters)) return replica_counts(parameters, devices.size());
-  std::vector<std::size_t> counts;
-  for (const ReplicatedStage& stage :
-       pipedream_replicas(problem, devices, parameters.partition->where))
-    counts.push_back(stage.replicas);
-  return counts;
-}
-
 }  // namespace
 
 std::vector<std::vector<ProcessorId>> replica_groups(const Problem& problem,
                                                      const PipelineParameters& parameters) {
+  if (parameters.finds_replicas())
+    refuse_parameter(parameters.partition->where,
+                     fmt::format("`{}` takes as many replicas of every stage", parameters.name));
   const std::vector<ProcessorId> devices = all_devices(problem, parameters);
   std::vector<std::vector<ProcessorId>> groups;
   auto next = devices.begin();
-  for (const std::size_t count : replica_counts(problem, parameters, devices)) {
+  for (const std::size_t count : replica_counts(parameters, devices.size())) {
     groups.emplace_back(next, next + static_cast<std::ptrdiff_t>(count));
     next += static_cast<std::ptrdiff_t>(count);
   }

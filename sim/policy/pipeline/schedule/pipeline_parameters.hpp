@@ -35,6 +35,8 @@ struct PipelineParameters : CommonParameters {
   std::optional<Located<std::string>> load_from;
   std::int64_t load_ahead = 1;
 
+  /// Whether the partition says how many replicas a stage has.
+  [[nodiscard]] bool finds_replicas() const;
   /// How many replicas every stage has; nothing where they may differ.
   [[nodiscard]] std::optional<std::int64_t> equal_replicas() const;
   /// Microbatches of the whole mini-batch, as they are written.
@@ -152,7 +154,7 @@ template <class Parameters = PipelineParameters>
           "`balanced` (by time, exact), `balanced-memory` (the least greatest memory of a device, "
           "exact), `pipedream` (PipeDream's program without replicas, with transfers), "
           "`pipedream-replicated` (only pipeline/gpipe, pipeline/1f1b: the program with replicas, "
-          "which `devices` takes stage by stage), "
+          "on the levels of the platform's links, blocks of neighbours in `devices`), "
           "`1f1b-star` (only pipeline/1f1b-star: the least period under its memory limit), "
           "`madpipe` (only pipeline/periodic: cuts and placement for a short one), or the numbers "
           "of chain stages before each cut; default: one chain stage a slot where the "
@@ -195,13 +197,19 @@ void require_one_virtual_stage(const PipelineParameters& parameters);
 /// Throws InputError where it is not 2: for schedules on a V.
 void require_two_virtual_stages(const PipelineParameters& parameters);
 
+/// The processors that the parameters name, or else all of the platform. Throws InputError where
+/// one is unknown or named twice.
+[[nodiscard]] std::vector<ProcessorId> all_devices(const Problem& problem,
+                                                   const PipelineParameters& parameters);
+
 /// The processors of the pipeline, in order; by default all of the platform. Of every stage with
 /// replicas the first. Throws InputError where one is unknown or named twice, or the replicas are
 /// not as many as the processors.
 [[nodiscard]] std::vector<ProcessorId> pipeline_devices(const Problem& problem,
                                                         const PipelineParameters& parameters);
 
-/// The replicas of each device of the pipeline, itself the first. Throws InputError likewise.
+/// The replicas of each device of the pipeline, itself the first. Throws InputError likewise, and
+/// where the partition would have to find them.
 [[nodiscard]] std::vector<std::vector<ProcessorId>> replica_groups(
     const Problem& problem, const PipelineParameters& parameters);
 

@@ -1,5 +1,6 @@
 #include "policy/pipeline/schedule/replication.hpp"
 
+#include "policy/pipeline/partition/pipedream_replicas.hpp"
 #include "policy/pipeline/schedule/replica_symmetry.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
@@ -77,8 +78,8 @@ const Location& where_replicated(const PipelineParameters& parameters) {
   return parameters.partition ? parameters.partition->where : parameters.where;
 }
 
-Replicas::Replicas(const Problem& problem, const PipelineParameters& parameters) : begin_{0} {
-  for (const auto& group : replica_groups(problem, parameters)) {
+Replicas::Replicas(const std::vector<std::vector<ProcessorId>>& by_stage) : begin_{0} {
+  for (const auto& group : by_stage) {
     devices_.insert(devices_.end(), group.begin(), group.end());
     begin_.push_back(static_cast<std::uint32_t>(devices_.size()));
   }
@@ -138,12 +139,17 @@ Schedule dealt_in_turn(const Replicas& replicas, const PipelineParameters& param
 
 void add_all_reduces(PlanBuilder& builder, const Problem& problem,
                      const PipelineParameters& parameters, const std::vector<Slots>& placements) {
+  std::vector<std::size_t> places(problem.platform.memories.size());
+  std::size_t next = 0;
+  for (const ProcessorId device : all_devices(problem, parameters))
+    places[static_cast<std::size_t>(problem.platform[device].memory)] = next++;
   for (std::size_t slot = placements.front().count(); slot-- > 0;) {
     std::vector<MemoryId> members;
     for (const Slots& slots : placements) {
       const MemoryId memory = slots.memory(slots.device(slot));
       if (std::ranges::find(members, memory) == members.end()) members.push_back(memory);
     }
+    std::ranges::sort(members, {}, [&](MemoryId m) { return places[static_cast<std::size_t>(m)]; });
     refuse_tree_of(members.size(), parameters);
     if (members.size() > kMostReductions / (2 * members.size()))
       refuse_parameter(where_replicated(parameters),
@@ -189,12 +195,24 @@ void add_folded_all_reduces(PlanBuilder& builder, const Problem& problem,
       builder.mirror(group[replica], group.front());
 }
 
+namespace {
+
+ReplicatedPartition partition_in_turn(const Problem& problem,
+                                      const PipelineParameters& parameters) {
+  if (parameters.finds_replicas())
+    return pipedream_replicas(problem, all_devices(problem, parameters),
+                              parameters.partition->where);
+  return {partition_for(problem, parameters, pipeline_devices(problem, parameters)),
+          replica_groups(problem, parameters)};
+}
+
+}  // namespace
+
 Planned plan_in_turn(const Problem& problem, const PipelineParameters& parameters,
                      ReplicaOrder order) {
   refuse_too_many_steps(problem, parameters);
-  const Partition partition =
-      partition_for(problem, parameters, pipeline_devices(problem, parameters));
-  const Replicas replicas(problem, parameters);
+  const auto [partition, by_stage] = partition_in_turn(problem, parameters);
+  const Replicas replicas(by_stage);
   Schedule schedule = dealt_in_turn(replicas, parameters, order);
   save_memory(schedule, problem, parameters, replicas.devices());
   return plan_schedule(problem, parameters, schedule, partition, replicas.devices());

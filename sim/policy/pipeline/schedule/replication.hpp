@@ -18,8 +18,7 @@ namespace plimsoll {
 /// The devices of a pipeline and all their replicas, one after the other.
 class Replicas {
  public:
-  /// Throws InputError.
-  Replicas(const Problem& problem, const PipelineParameters& parameters);
+  explicit Replicas(const std::vector<std::vector<ProcessorId>>& by_stage);
 
   [[nodiscard]] const std::vector<ProcessorId>& devices() const { return devices_; }
   [[nodiscard]] std::uint32_t stages() const {
@@ -57,7 +56,8 @@ using ReplicaOrder = std::vector<Task> (*)(const Replicas& replicas, std::uint32
                                      ReplicaOrder order);
 
 /// Adds the all-reduces: of every slot, from the last to the first, the gradients that its
-/// backwards made. `placements` are those of Schedule::dealt. Throws InputError where a tree has no
+/// backwards made, around a ring in the order of the parameters' devices. `placements` are those of
+/// Schedule::dealt. Throws InputError where a tree has no
 /// power of two of them, or they are too many to be played.
 void add_all_reduces(PlanBuilder& builder, const Problem& problem,
                      const PipelineParameters& parameters, const std::vector<Slots>& placements);

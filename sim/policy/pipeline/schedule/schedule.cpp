@@ -342,6 +342,7 @@ Planned plan_schedule(const Problem& problem, const PipelineParameters& paramete
                       const std::vector<ProcessorId>& devices) {
   Plan plan = PipelinePlanner(problem, parameters, schedule, partition, devices).run();
   plan.claims = claims_of(plan, problem);
+  plan.claims.model_period = partition.model_period;
   return plan;
 }
 
@@ -364,7 +365,7 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
                      fmt::format("`{}` takes as many replicas of every stage", parameters.name));
   save_memory(schedule, problem, parameters, devices);
   if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
-  const Replicas replicas(problem, parameters);
+  const Replicas replicas(replica_groups(problem, parameters));
   const bool offloads = !schedule.stores.empty();
   schedule = dealt_out(schedule, replicas);
   if (offloads) schedule.stores = stores_of(problem, parameters, replicas.devices());
