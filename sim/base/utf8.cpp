@@ -1,5 +1,8 @@
 #include "base/utf8.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace plimsoll {
 
 std::size_t utf8_length(std::string_view text) {
@@ -31,6 +34,48 @@ std::string valid_utf8(std::string_view text) {
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return valid;
+}
+
+namespace {
+
+/// Characters that show nothing, first and last of each run.
+constexpr std::pair<std::string_view, std::string_view> kHidden[] = {
+    {std::string_view("\0", 1), "\x1F"},
+    {"\x7F", "\x7F"},
+    {"\xC2\x80", "\xC2\xA0"},          // up to the no-break space
+    {"\xC2\xAD", "\xC2\xAD"},          // the soft hyphen
+    {"\xE2\x80\x80", "\xE2\x80\x8F"},  // spaces, joiners and marks of direction
+    {"\xE2\x80\xA8", "\xE2\x80\xAF"},  // separators, embeddings
+    {"\xE2\x81\x9F", "\xE2\x81\xAF"},
+    {"\xEF\xBB\xBF", "\xEF\xBB\xBF"},  // the byte order mark
+};
+
+bool is_hidden(std::string_view character) {
+  return std::ranges::any_of(kHidden, [&](const auto& run) {
+    return character.size() == run.first.size() && character >= run.first &&
+           character <= run.second;
+  });
+}
+
+}  // namespace
+
+std::string visible_utf8(std::string_view text, std::size_t longest) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string shown;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t known = utf8_length(text.substr(at));
+    const std::string_view character = text.substr(at, std::max<std::size_t>(known, 1));
+    if (at + character.size() > longest) return shown + "...";
+    if (known > 0 && !is_hidden(character))
+      shown += character;
+    else
+      for (const char c : character) {
+        const auto byte = static_cast<unsigned char>(c);
+        shown += {'\\', 'x', kDigits[byte >> 4U], kDigits[byte & 15U]};
+      }
+    at += character.size();
+  }
+  return shown;
 }
 
 }  // namespace plimsoll

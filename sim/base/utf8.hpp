@@ -14,4 +14,9 @@ namespace plimsoll {
 /// `text` with U+FFFD for each byte that is part of no character. O(text).
 [[nodiscard]] std::string valid_utf8(std::string_view text);
 
+/// `text` for a message: at most `longest` bytes of it, and `...` where there are more; bytes that
+/// show nothing as `\x00`, each: control characters, blanks other than a space, marks without
+/// width, and what is part of no character. O(longest).
+[[nodiscard]] std::string visible_utf8(std::string_view text, std::size_t longest);
+
 }  // namespace plimsoll

@@ -116,7 +116,7 @@ struct Step {
   std::uint32_t second_microbatch = 0;  ///< pair
   std::uint32_t instance = 0;           ///< 0 for the first run of an operator
   std::uint32_t reduction = 0;          ///< reduce: in Plan::reductions
-  std::optional<Time> duration;         ///< pair; an operator's own time otherwise
+  std::optional<Time> duration;         ///< pair; compute, where not the operator's own time
   /// In Plan::buffer_lists. A reduction reads its sources, then, in the same order, what it changes
   /// in the other memory; on a channel with an image both are the same buffers, named once.
   Slice reads, writes;

@@ -195,9 +195,14 @@ LaneId PlanBuilder::channel(MemoryId from, MemoryId to, MemoryId image) {
   return state_->lane({Lane::Kind::channel, {}, 0, from, to, image});
 }
 
-StepId PlanBuilder::compute(LaneId lane, OperatorId op, std::uint32_t microbatch, Form form) {
-  Step step{
-      .kind = StepKind::compute, .form = form, .lane = lane, .op = op, .microbatch = microbatch};
+StepId PlanBuilder::compute(LaneId lane, OperatorId op, std::uint32_t microbatch, Form form,
+                            std::optional<Time> duration) {
+  Step step{.kind = StepKind::compute,
+            .form = form,
+            .lane = lane,
+            .op = op,
+            .microbatch = microbatch,
+            .duration = duration};
   const MemoryId memory = state_->platform[state_->plan[lane].processor].memory;
   step.instance = state_->use({op, microbatch, form}, memory);
   return state_->add_step(step);

@@ -10,6 +10,7 @@
 #include "plan/plan.hpp"
 
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 namespace plimsoll {
@@ -36,9 +37,10 @@ class PlanBuilder {
   /// Of one of several replicas, for its reductions: see Lane::image.
   LaneId channel(MemoryId from, MemoryId to, MemoryId image);
 
-  /// Runs `op` for `microbatch` on a stream. Throws PlanError if a value that it reads is not
-  /// there.
-  StepId compute(LaneId lane, OperatorId op, std::uint32_t microbatch = 0, Form form = Form::keep);
+  /// Runs `op` for `microbatch` on a stream, for `duration` or its own time. Throws PlanError if a
+  /// value that it reads is not there.
+  StepId compute(LaneId lane, OperatorId op, std::uint32_t microbatch = 0, Form form = Form::keep,
+                 std::optional<Time> duration = std::nullopt);
 
   /// Runs two operators together for `duration`.
   struct Part {

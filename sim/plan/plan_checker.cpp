@@ -64,6 +64,8 @@ class Checker {
       const bool on_stream = plan_[step.lane].kind == Lane::Kind::stream;
       if (on_stream == is_move(step.kind))
         refuse("step {} is in a lane of the wrong kind", s);
+      else if (step.duration && is_move(step.kind))
+        refuse("{}: only what computes states a duration", name(StepId{s}));
       else if (step.kind == StepKind::copy)
         check_copy(StepId{s});
       else if (step.kind == StepKind::reduce)
@@ -146,8 +148,6 @@ class Checker {
       for (const BufferId buffer : plan_.list(step.reads))
         if (std::ranges::find(plan_.list(step.writes), buffer) != plan_.list(step.writes).end())
           refuse("{} reads {}, which it writes itself", name(id), name(buffer));
-    } else if (step.duration) {
-      refuse("{}: only an overlapped pair states its duration", name(id));
     }
     for (const BufferId buffer : unmatched)
       refuse("{} writes {}, which is none of its outputs", name(id), name(buffer));

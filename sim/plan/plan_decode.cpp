@@ -326,9 +326,13 @@ class Decoder {
     else
       error(place, "names no lane");
     out.instance = in.instance();
+    if (in.has_duration_ps() && in.work_case() != v1::Step::kCompute)
+      error(place.of("duration_ps"), "is of a compute alone");
     switch (in.work_case()) {
       case v1::Step::kCompute:
         decode_compute(in.compute(), place, out);
+        if (in.has_duration_ps())
+          out.duration = count<Time>(in.duration_ps(), place.of("duration_ps"));
         break;
       case v1::Step::kPair:
         decode_pair(in.pair(), place, out);

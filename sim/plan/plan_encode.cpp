@@ -97,6 +97,7 @@ class Encoder {
     switch (step.kind) {
       case StepKind::compute:
         encode(step.op, step.microbatch, step.form, *out.mutable_compute());
+        if (step.duration) out.set_duration_ps(step.duration->count());
         return out.set_instance(step.instance);
       case StepKind::pair:
         encode(step.op, step.microbatch, step.form, *out.mutable_pair()->mutable_first());

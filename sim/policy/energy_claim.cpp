@@ -40,7 +40,7 @@ std::optional<Energy> energy_claim(const Plan& plan, const Problem& problem, Tim
       times[p] = durations(problem.workload, platform, lane.processor);
       energies[p] = operator_energies(problem.workload, platform, lane.processor);
     }
-    busy[p] += times[p][index(step.op)];
+    busy[p] += step.duration.value_or(times[p][index(step.op)]);
     total += energies[p][index(step.op)];
   }
   for (std::size_t p = 0; p < processors; ++p)

@@ -148,7 +148,7 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
   builder.compute(gpu, op("s2.forward"), 1);
   builder.compute(gpu, op("s2.backward"), 1);
   builder.compute(gpu, op("s1.forward"), 1);
-  builder.compute(gpu, op("s1.backward"), 1);
+  builder.compute(gpu, op("s1.backward"), 1, Form::keep, Time{7});
   Plan plan = builder.finish();
   plan.steady_from_microbatch = 0;
   plan.steady_until_microbatch = 1;
@@ -277,6 +277,13 @@ TEST_CASE("what is left out or makes no sense is refused", "[plan_file]") {
                    R"("pair": {"first": {"op": "s2.forward"}, "second": {"op": "s2.forward"},
                                "duration_ps": -1},)") ==
         "a.plan: error: steps[1].pair.duration_ps: is -1; expected 0 to 9223372036854775806");
+  CHECK(refusal_of(R"("compute": {"op": "s2.forward"},)",
+                   R"("compute": {"op": "s2.forward"}, "duration_ps": -1,)") ==
+        "a.plan: error: steps[1].duration_ps: is -1; expected 0 to 9223372036854775806");
+  CHECK(refusal_of(R"("compute": {"op": "s2.forward"},)",
+                   R"("pair": {"first": {"op": "s2.forward"}, "second": {"op": "s2.forward"}},
+                      "duration_ps": 1,)") ==
+        "a.plan: error: steps[1].duration_ps: is of a compute alone");
   CHECK(refusal_of(R"("FORM_BARE")", "7") == "a.plan: error: steps[0].compute: unknown form 7");
 }
 

@@ -65,11 +65,9 @@ TEST_CASE("csv: what is wrong is said with its place") {
   CHECK(error_of("0F0,0B0x\n") ==
         "s.csv:1:5: error: found `0B0x`; expected an action such as `0F1`, `0B1`, `0I1`, `0W1`, "
         "`(0F4;7B0)OVERLAP_F_B`, `0SEND_F1`, `1RECV_F1` or `0UNSHARD`");
-  CHECK(error_of("0F0,0F0,0B0\n") == "s.csv:1:5: error: `0F0` is there already, in line 1");
+  CHECK(error_of("0F0,0F0,0B0\n") ==
+        "s.csv:1:5: error: `0F0` is there already, in line 1, column 1");
   CHECK(error_of("0F0,0B0\n0F1,0B1\n").find("s.csv:2:1: error: stage 0 is on rank 0 already") == 0);
-  CHECK(error_of("0F0,0B0,0F1,0I1\n") ==
-        "s.csv:1: error: stage 0 of 1 and microbatch 1 of 2 need one F, and one B or one each of I "
-        "and W");
   CHECK(error_of("0F0,\"0B0\n") ==
         "s.csv:1:5: error: the quote does not close before the next comma or the end of the line");
   CHECK(error_of("\"0F0,0B0\"\n").starts_with("s.csv:1:1: error: the quote does not close"));
@@ -77,6 +75,66 @@ TEST_CASE("csv: what is wrong is said with its place") {
   CHECK(error_of("") == "s.csv:1:1: error: has no row; expected one a rank");
   CHECK(error_of(",\n,\n") ==
         "s.csv:1:1: error: has no action in any row; expected some, such as `0F0`");
+}
+
+TEST_CASE("csv: what an action lacks is said at its cell") {
+  CHECK(error_of("0F0,0B0,0F1,0I1\n") == "s.csv:1:13: error: `0I1` is there without `0W1`");
+  CHECK(error_of("0F0,0I0,0F1,0B1,0W1\n") ==
+        "s.csv:1:5: error: `0I0` is there without `0W0`\n"
+        "s.csv:1:17: error: `0W1` is there beside `0B1`; expected one B, or one each of I and W");
+  CHECK(error_of("0F0,0B0,0F1\n") ==
+        "s.csv:1:9: error: `0F1` is there without a backward; expected `0B1`, or `0I1` and `0W1`");
+  CHECK(error_of("0F0,0B0,0W1\n") ==
+        "s.csv:1:9: error: `0W1` is there without `0F1`\n"
+        "s.csv:1:9: error: `0W1` is there without `0I1`");
+  CHECK(error_of("0F0,0B0,0SEND_F1\n") ==
+        "s.csv:1:1: error: rank 0 runs nothing of stage 0 for microbatch 1, and `0SEND_F1` (line "
+        "1, column 9) makes 2 microbatches; expected one F, and one B or one each of I and W");
+}
+
+TEST_CASE("csv: what nobody runs is said where it should be") {
+  // Rank 1 lacks microbatch 1; the first that is missing stands for those after it.
+  CHECK(error_of("0F0,0B0,0F1,0B1,0F2,0B2\n1F0,1B0\n") ==
+        "s.csv:2:1: error: rank 1 runs nothing of stage 1 for microbatch 1, and `0F2` (line 1, "
+        "column 17) makes 3 microbatches; expected one F, and one B or one each of I and W");
+  CHECK(error_of("0F0,0B0\n3F0,3B0\n") ==
+        "s.csv:2:1: error: `3F0` makes 4 stages, and no rank runs stage 1; expected all of them");
+  CHECK(error_of("0F0,0B0\n1F0,1B0\n\n") ==
+        "s.csv:3:1: error: rank 2 has no action; expected a line for each rank, and stages on "
+        "every rank");
+  CHECK(error_of("0F0,1F0,1B0,0B0\n2F0,2B0\n") ==
+        "s.csv:1:1: error: 3 stages on 2 ranks; expected a multiple of the ranks");
+}
+
+TEST_CASE("csv: bytes that show nothing are written out") {
+  using std::string_literals::operator""s;
+  CHECK_THAT(error_of("0F0,0B0\0\n"s), Catch::StartsWith("s.csv:1:5: error: found `0B0\\x00`; "));
+  CHECK_THAT(error_of("0F0,0\0B0\n"s), Catch::StartsWith("s.csv:1:5: error: found `0\\x00B0`; "));
+  CHECK_THAT(error_of("0F0,0B0\r1F0\n"), Catch::Contains("found `0B0\\x0D1F0`; expected"));
+  CHECK_THAT(error_of("0F0\t,0B0\t0W0\n"), Catch::Contains("found `0B0\\x090W0`; expected"));
+  CHECK_THAT(error_of("0F0,\xC2\xA0"
+                      "0B0\xFF\n"),
+             Catch::Contains("found `\\xC2\\xA00B0\\xFF`"));
+  // UTF-16 with its mark.
+  CHECK_THAT(error_of("\xFF\xFE"
+                      "0\0F\0"
+                      "0\0\n\0"s),
+             Catch::StartsWith("s.csv:1:1: error: found `\\xFF\\xFE0\\x00F\\x000\\x00`"));
+}
+
+TEST_CASE("csv: ends of lines, blanks and quotes are as spreadsheets leave them") {
+  for (const char* text :
+       {"0F0,0B0", "0F0,0B0\n", "0F0,0B0\r\n", " 0F0 ,\t0B0,,\r\n", "\"0F0\",\" 0B0 \"\n",
+        "\xEF\xBB\xBF"
+        "0F0,\"\",0B0\r\n"})
+    CHECK(error_of(text) == "no error");
+  CHECK_THAT(error_of("0F0," + std::string(100'000, 'x')),
+             Catch::Contains("found `" + std::string(64, 'x') + "...`; expected an action"));
+  CHECK(error_of("0F0,0B0,0F1000000\n") ==
+        "s.csv:1:9: error: found `0F1000000`; expected numbers of at most 6 digits");
+  CHECK(error_of("99999999999999999999999UNSHARD\n") ==
+        "s.csv:1:1: error: found `99999999999999999999999UNSHARD`; expected numbers of at most 6 "
+        "digits");
 }
 
 TEST_CASE("csv: a schedule that would hang is refused with the cycle") {
@@ -148,7 +206,11 @@ TEST_CASE("csv: gathering, dropping and reducing cost nothing, and keep to an or
 TEST_CASE("csv: messages are all there, and only where they cross ranks") {
   const std::string two = "1RECV_F0,1F0,1B0,1SEND_B0\n";
   CHECK(error_of("0F0,0SEND_F0,0B0\n" + two) ==
-        "s.csv:1: error: `0RECV_B0` is not there; a schedule with messages has all of them");
+        "s.csv:1:14: error: `0B0` needs `0RECV_B0`, which is not there; a schedule with messages "
+        "has all of them");
+  CHECK(error_of("0F0,0SEND_F0,0RECV_B0,0B0\n1RECV_F0,1F0,1I0,1W0\n") ==
+        "s.csv:2:14: error: `1I0` needs `1SEND_B0`, which is not there; a schedule with messages "
+        "has all of them");
   CHECK(error_of("0F0,0SEND_F0,,0RECV_B0,0B0\n" + two) ==
         "s.csv:1:14: error: an empty cell in a schedule with messages; expected an action");
   CHECK(error_of("0F0,0SEND_F0,0RECV_B0,0B0,0SEND_B0\n" + two) ==

@@ -310,7 +310,8 @@ TEST_CASE("schedules of chunks and directions say what they cannot do") {
   CHECK(error("chimera", 3) ==
         "policy:1:8: error: `pipeline/chimera` takes an even number of devices; found 3");
   CHECK(error("hanayo, virtual_stages: 3", 3) ==
-        "policy:1:8: error: `pipeline/hanayo` takes two virtual stages a wave; found 3");
+        "policy:1:8: error: `pipeline/hanayo` takes an even number of virtual stages, two a wave; "
+        "found 3");
 }
 
 TEST_CASE("networks run in chunks and in two directions on four devices, as claimed") {

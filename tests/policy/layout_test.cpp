@@ -112,13 +112,47 @@ TEST_CASE("a layout cuts a network at its blocks") {
 TEST_CASE("a layout that does not suit the pipeline says so") {
   CHECK_THAT(refusal("Et|ttttL"), Catch::Contains("the layout has 2 stages; expected 3"));
   CHECK_THAT(refusal("Et|t|tL"), Catch::Contains("the layout has 5 symbols; `equal` has 6 stages"));
-  CHECK_THAT(refusal("Ett||ttL"), Catch::Contains("stage 1 of the layout, ``, holds nothing"));
+  // The loss of a chain is nothing to run.
   CHECK_THAT(refusal("Ettt|tt|L"), Catch::Contains("stage 2 of the layout, `L`, holds nothing"));
   CHECK_THAT(refusal("tE|tt|tL"), Catch::Contains("`E` elsewhere than once at its beginning"));
   CHECK_THAT(refusal("Et|tL|tL"), Catch::Contains("`L` elsewhere than once at its end"));
   CHECK_THAT(refusal("||"), Catch::Contains("names no layer"));
+  CHECK_THAT(refusal("Em|tt|tL"), Catch::Contains("a `t` behind an `m`; expected all `t` before"));
   CHECK_THAT(refusal("Et|tt|tL", ", partition: balanced"),
              Catch::Contains("`layout` and `partition` both say where to cut"));
+}
+
+TEST_CASE("an empty stage is Megatron's, and said not to be there") {
+  for (const char* layout : {"Ettt||ttL", "Ettttt|L|", "|Ettt|ttL"})
+    CHECK_THAT(refusal(layout),
+               Catch::StartsWith("policy:1:31: error: stage ") &&
+                   Catch::Contains("of the layout is empty: with Megatron-LM its device would only "
+                                   "hand on what it receives"));
+}
+
+TEST_CASE("a network's layout has its embedding first and its loss last, each once") {
+  const Workload network = build(test::library_network("gpt2-small"), WorkloadOptions{.batch = 1});
+  const Platform platform = test::library_platform("dgx-1-v100");
+  const auto error_of_layout = [&](const std::string& layout) -> std::string {
+    try {
+      (void)forwards("{name: pipeline/1f1b, devices: [gpu0, gpu1], layout: \"" + layout + "\"}",
+                     network, platform);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  CHECK(error_of_layout("Et*6|t*6L") == "no error");
+  CHECK_THAT(error_of_layout("t*6|t*6L"),
+             Catch::StartsWith("policy:1:54: error: the layout has no `E`, the embedding of "
+                               "`gpt2-small`; expected it once at its beginning"));
+  CHECK_THAT(
+      error_of_layout("Et*6|t*6"),
+      Catch::Contains("the layout has no `L`, the head and loss of `gpt2-small`; expected it "
+                      "once at its end"));
+  CHECK_THAT(error_of_layout("Et*6|t*6LL"), Catch::Contains("`L` elsewhere than once at its end"));
+  CHECK_THAT(error_of_layout("EEt*6|t*6L"),
+             Catch::Contains("`E` elsewhere than once at its begin"));
 }
 
 TEST_CASE("cuts are written as the layout that makes them") {

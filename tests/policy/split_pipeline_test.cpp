@@ -136,6 +136,17 @@ TEST_CASE("zb-h2: its span, makespan and peaks for W <= min(F, B) and m >= 2p-1"
   }
 }
 
+TEST_CASE("zb-h2: of fewer than 2p-1 microbatches the warm-ups end with the last") {
+  // p = m = 3, unit times. Device 0: F [0,3), B [5,6) [7,8) [9,10), each with its W behind it;
+  // device 1: F [1,4), B [4,5) [6,7) [8,9), W [9,12); device 2: F and B in turn [2,8), W [8,11).
+  // All three are kept everywhere. zb-h1 ends a warm-up of 2, 1, 0 with (m+p-1)(F+B) + W = 11.
+  const Result result = run("zb-h2", {.p = 3, .m = 3});
+  CHECK(result.makespan == 12);
+  CHECK(result.peaks == std::vector<std::int64_t>{3, 3, 3});
+  CHECK(result.claimed);
+  CHECK(run("zb-h1", {.p = 3, .m = 3}).makespan == 11);
+}
+
 TEST_CASE("interleaved-zb: idle (p-1)(F+B-W) in chunk times, p stage units on every device") {
   Dice dice(20251103);
   for (int round = 0; round < 200; ++round) {

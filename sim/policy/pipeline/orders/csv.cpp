@@ -21,7 +21,7 @@ Record<CsvParameters> csv_record() {
       .optional("devices", devices, list_of(located(plimsoll::name()), 1, 65'536),
                 "processors, one a row; default: all of the platform");
   add_savings(record);
-  return record;
+  return with_overlap(std::move(record));
 }
 
 CsvSchedule read_file(const std::string& file, const Location& where) {
@@ -52,9 +52,8 @@ PolicyInfo pipeline_csv_policy() {
        .paper = "PyTorch, torch/distributed/pipelining/schedules.py (forms compute_only and "
                 "compute_comms)",
        .assumes = "one row a device, every stage on one of them; where a backward is in halves, a "
-                  "chain whose stages give both, or a network; an overlapped pair lasts as long as "
-                  "its parts "
-                  "together",
+                  "chain whose stages give both, or a network; an overlapped pair lasts `overlap` "
+                  "of its parts together, at least the longer of them",
        .guarantees =
            "none: runs what the file says, in its order of sends, each receive holding its rank up "
            "until the value is there; a schedule that hangs is refused with the cycle",

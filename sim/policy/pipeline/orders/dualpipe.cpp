@@ -48,14 +48,14 @@ PolicyInfo pipeline_dualpipe_policy() {
                 "github.com/deepseek-ai/DualPipe",
        .assumes = "one stage a device and direction; p even, microbatches even and >= 2p; a chain "
                   "whose stages give both halves of their backward, or a network; an overlapped "
-                  "pair lasts as long "
-                  "as its parts together; the two copies' gradients are not summed over links",
+                  "pair lasts `overlap` of its parts together, at least the longer of them; the "
+                  "two copies' gradients are not summed over links",
        .guarantees =
            "greatest idle (p/2-1)(F&B + BW - 3W) on equal stages with F = B and no message "
            "latency; keeps p+1 stages of microbatches on every device",
        .complexity = "O(microbatches x operators)",
        .splits_backward = true},
-      pipeline_record("pipeline/dualpipe", 1, Replicable::no), plan_dualpipe);
+      with_overlap(pipeline_record("pipeline/dualpipe", 1, Replicable::no)), plan_dualpipe);
 }
 
 }  // namespace plimsoll

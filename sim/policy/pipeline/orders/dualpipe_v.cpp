@@ -36,13 +36,15 @@ PolicyInfo pipeline_dualpipe_v_policy() {
                 "schedule); PyTorch's ScheduleDualPipeV",
        .assumes =
            "two chunks a device, microbatches >= 2p; a chain whose stages give both halves of "
-           "their backward, or a network; an overlapped pair lasts as long as its parts together",
+           "their backward, or a network; an overlapped pair lasts `overlap` of its parts "
+           "together, at "
+           "least the longer of them",
        .guarantees =
            "greatest idle (p-1)(F&B + BW - 3W) of a chunk on equal chunks with F = B and no "
            "message latency; keeps 2p+1 chunks on every device",
        .complexity = "O(microbatches x operators)",
        .splits_backward = true},
-      pipeline_record("pipeline/dualpipe-v", 2), plan_dualpipe_v);
+      with_overlap(pipeline_record("pipeline/dualpipe-v", 2)), plan_dualpipe_v);
 }
 
 }  // namespace plimsoll

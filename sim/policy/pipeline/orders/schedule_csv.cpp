@@ -1,5 +1,7 @@
 #include "policy/pipeline/orders/schedule_csv.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
 #include <fstream>
 #include <map>
@@ -26,6 +28,8 @@ constexpr Action kActions[] = {
     {"RECV_F", Kind::await_input}, {"RECV_B", Kind::await_gradient},
 };
 
+constexpr std::size_t kLongestCell = 64;
+constexpr std::size_t kMostDigits = 6;
 constexpr std::uintmax_t kMostBytes = std::uintmax_t{32} << 20;
 
 Key key_of(const Task& task) {
@@ -102,6 +106,8 @@ class CsvReader {
       }
       ++first;
       --last;
+      while (first < last && is_blank(first)) ++first;
+      while (first < last && is_blank(last - 1)) --last;
     }
     const Location where{origin_, line, static_cast<int>((first < last ? first : begin) + 1)};
     if (first < last)
@@ -111,24 +117,28 @@ class CsvReader {
   }
 
   void read_cell(const std::string& cell, const Location& where) {
-    static const std::regex action("([0-9]{1,6})(F|B|I|W|(?:SEND|RECV)_[FB])([0-9]{1,6})");
-    static const std::regex pair(
-        "\\(([0-9]{1,6})(F)([0-9]{1,6});([0-9]{1,6})(B)([0-9]{1,6})\\)OVERLAP_F_B");
-    static const std::regex state("([0-9]{1,6})(UNSHARD|RESHARD|REDUCE_GRAD)");
+    static const std::regex action("([0-9]+)(F|B|I|W|(?:SEND|RECV)_[FB])([0-9]+)");
+    static const std::regex pair("\\(([0-9]+)(F)([0-9]+);([0-9]+)(B)([0-9]+)\\)OVERLAP_F_B");
+    static const std::regex state("([0-9]+)(UNSHARD|RESHARD|REDUCE_GRAD)");
     std::smatch match;
-    const bool readable = cell.size() <= 64;
-    if (readable && std::regex_match(cell, match, state)) {
+    const bool is_short = cell.size() <= kLongestCell;
+    const bool is_state = is_short && std::regex_match(cell, match, state);
+    if (!is_state && (!is_short || (!std::regex_match(cell, match, action) &&
+                                    !std::regex_match(cell, match, pair))))
+      return diagnostics_.error(
+          where, fmt::format("found `{}`; expected an action such as `0F1`, `0B1`, `0I1`, `0W1`, "
+                             "`(0F4;7B0)OVERLAP_F_B`, `0SEND_F1`, `1RECV_F1` or `0UNSHARD`",
+                             visible_utf8(cell, kLongestCell)));
+    for (std::size_t at = 1; at < match.size(); ++at)
+      if (cell[static_cast<std::size_t>(match.position(at))] <= '9' &&
+          static_cast<std::size_t>(match.length(at)) > kMostDigits)
+        return diagnostics_.error(
+            where,
+            fmt::format("found `{}`; expected numbers of at most {} digits", cell, kMostDigits));
+    if (is_state) {
       shards_.push_back({static_cast<std::uint32_t>(std::stoul(match[1].str())), match[2].str(),
                          orders_.size() - 1, orders_.back().size(), where});
       has_messages_ = true;
-      return;
-    }
-    if (!readable ||
-        (!std::regex_match(cell, match, action) && !std::regex_match(cell, match, pair))) {
-      diagnostics_.error(
-          where, fmt::format("found `{}`; expected an action such as `0F1`, `0B1`, `0I1`, `0W1`, "
-                             "`(0F4;7B0)OVERLAP_F_B`, `0SEND_F1`, `1RECV_F1` or `0UNSHARD`",
-                             cell.substr(0, 64)));
       return;
     }
     for (std::size_t at = 1; at < match.size(); at += 3) {
@@ -153,41 +163,95 @@ class CsvReader {
     const auto [found, fresh] =
         places_.try_emplace(key_of(task), Place{rank, orders_[rank].size(), where});
     if (!fresh)
-      diagnostics_.error(where, fmt::format("`{}` is there already, in line {}", name_of(task),
-                                            found->second.where.line));
+      diagnostics_.error(where, fmt::format("`{}` is there already, in {}", name_of(task),
+                                            place_of(found->second.where)));
     const auto [stage, first] = ranks_.try_emplace(task.slot, rank);
     if (stage->second != rank)
       diagnostics_.error(
           where, fmt::format("stage {} is on rank {} already; a stage is on one rank", task.slot,
                              stage->second));
     orders_[rank].push_back(task);
+    if (task.slot >= stages_) last_stage_ = {name_of(task), where};
+    if (task.microbatch >= microbatches_) last_microbatch_ = {name_of(task), where};
     stages_ = std::max(stages_, task.slot + 1);
     microbatches_ = std::max(microbatches_, task.microbatch + 1);
   }
 
-  /// Every stage has a forward, and a backward or both of its halves, for every microbatch. The
-  /// first that is missing is enough.
+  static std::string place_of(const Location& where) {
+    return fmt::format("line {}, column {}", where.line, where.column);
+  }
+
+  /// Every rank has stages, and every stage a rank and all of its microbatches.
   void require_whole() {
-    const auto has = [&](Kind kind, std::uint32_t s, std::uint32_t k) {
-      return places_.contains({kind, s, k});
-    };
-    for (std::uint32_t s = 0; s < stages_; ++s)
-      for (std::uint32_t k = 0; k < microbatches_; ++k) {
-        const bool whole = has(Kind::backward, s, k), input = has(Kind::backward_input, s, k),
-                   weight = has(Kind::backward_weight, s, k);
-        if (has(Kind::forward, s, k) && (whole ? !input && !weight : input && weight)) continue;
-        const int line = ranks_.contains(s) ? static_cast<int>(ranks_.at(s)) + 1 : 1;
-        diagnostics_.error(
-            {origin_, line, 0},
-            fmt::format("stage {} of {} and microbatch {} of {} need one F, and one B or one each "
-                        "of I and W",
-                        s, stages_, k, microbatches_));
-        return;
-      }
-    if (stages_ % orders_.size() != 0)
-      diagnostics_.error({origin_, 1, 0},
+    for (std::size_t r = 0; r < orders_.size(); ++r)
+      if (orders_[r].empty())
+        diagnostics_.error({origin_, static_cast<int>(r) + 1, 1},
+                           fmt::format("rank {} has no action; expected a line for each rank, and "
+                                       "stages on every rank",
+                                       r));
+    for (std::uint32_t s = 0; s < stages_; ++s) {
+      if (!ranks_.contains(s))
+        return diagnostics_.error(
+            last_stage_.where,
+            fmt::format("`{}` makes {} stages, and no rank runs stage {}; expected all of them",
+                        last_stage_.name, stages_, s));
+      for (std::uint32_t k = 0; k < microbatches_ && require_microbatch(s, k);) ++k;
+    }
+    if (!diagnostics_.has_errors() && stages_ % orders_.size() != 0)
+      diagnostics_.error({origin_, 1, 1},
                          fmt::format("{} stages on {} ranks; expected a multiple of the ranks",
                                      stages_, orders_.size()));
+  }
+
+  /// A stage has a forward, and a backward or both of its halves, for every microbatch. Where there
+  /// is nothing of a microbatch, as likely there is nothing of those after it, and no more is said.
+  bool require_microbatch(std::uint32_t s, std::uint32_t k) {
+    const bool forward = has(Kind::forward, s, k), whole = has(Kind::backward, s, k),
+               input = has(Kind::backward_input, s, k), weight = has(Kind::backward_weight, s, k);
+    if (!forward && !whole && !input && !weight) {
+      report_nothing(s, k);
+      return false;
+    }
+    if (!forward)
+      report({whole   ? Kind::backward
+              : input ? Kind::backward_input
+                      : Kind::backward_weight,
+              s, k},
+             fmt::format("without `{}`", name_of({Kind::forward, s, k})));
+    if (!whole && !input && !weight)
+      report({Kind::forward, s, k},
+             fmt::format("without a backward; expected `{}`, or `{}` and `{}`",
+                         name_of({Kind::backward, s, k}), name_of({Kind::backward_input, s, k}),
+                         name_of({Kind::backward_weight, s, k})));
+    for (const auto& [half, other] : {std::pair(Kind::backward_input, Kind::backward_weight),
+                                      std::pair(Kind::backward_weight, Kind::backward_input)}) {
+      if (!has(half, s, k)) continue;
+      if (whole)
+        report({half, s, k}, fmt::format("beside `{}`; expected one B, or one each of I and W",
+                                         name_of({Kind::backward, s, k})));
+      else if (!has(other, s, k))
+        report({half, s, k}, fmt::format("without `{}`", name_of({other, s, k})));
+    }
+    return true;
+  }
+
+  bool has(Kind kind, std::uint32_t s, std::uint32_t k) const {
+    return places_.contains({kind, s, k});
+  }
+
+  void report(const Task& task, const std::string& what) {
+    diagnostics_.error(places_.at(key_of(task)).where,
+                       fmt::format("`{}` is there {}", name_of(task), what));
+  }
+
+  void report_nothing(std::uint32_t s, std::uint32_t k) {
+    const std::uint32_t rank = ranks_.at(s);
+    diagnostics_.error(
+        {origin_, static_cast<int>(rank) + 1, 1},
+        fmt::format("rank {} runs nothing of stage {} for microbatch {}, and `{}` ({}) makes {} "
+                    "microbatches; expected one F, and one B or one each of I and W",
+                    rank, s, k, last_microbatch_.name, place_of(last_microbatch_.where),
+                    microbatches_));
   }
 
   /// In a file with messages nothing is left to derive: neighbouring stages on different ranks send
@@ -218,11 +282,22 @@ class CsvReader {
             if (!places_.contains({kind, s, k})) return Task{kind, s, k};
       return std::nullopt;
     }();
-    if (missing)
-      diagnostics_.error({origin_, static_cast<int>(ranks_.at(missing->slot)) + 1, 0},
-                         fmt::format("`{}` is not there; a schedule with messages has all of them",
-                                     name_of(*missing)));
+    if (missing) {
+      const Place& user = user_of(*missing);
+      diagnostics_.error(
+          user.where,
+          fmt::format(
+              "`{}` needs `{}`, which is not there; a schedule with messages has all of them",
+              name_of(orders_[user.rank][user.index]), name_of(*missing)));
+    }
     require_shards();
+  }
+
+  /// What makes the value that is sent, or reads the one that is received.
+  const Place& user_of(const Task& message) const {
+    const bool forward = message.kind == Kind::send_output || message.kind == Kind::await_input;
+    return forward ? places_.at({Kind::forward, message.slot, message.microbatch})
+                   : backward(message.slot, message.microbatch);
   }
 
   /// The parameters of a stage that are ever gathered are there where the stage runs; gradients are
@@ -370,8 +445,14 @@ class CsvReader {
   std::map<Key, Place> places_;
   std::map<std::uint32_t, std::uint32_t> ranks_;  ///< by stage
   std::vector<std::size_t> next_;                 ///< by rank
+  struct Cell {
+    std::string name;
+    Location where;
+  };
+
   std::uint32_t stages_ = 0, microbatches_ = 0;
-  std::vector<ShardAction> shards_;  ///< by rank, in order
+  Cell last_stage_, last_microbatch_;  ///< the first with the greatest number
+  std::vector<ShardAction> shards_;    ///< by rank, in order
   std::vector<Location> empty_;
   bool has_messages_ = false;
 };

@@ -42,12 +42,12 @@ PolicyInfo block_policy(const std::string& name, std::string summary, std::strin
 }  // namespace
 
 PolicyInfo pipeline_v_min_policy() {
-  return block_policy("pipeline/v-min",
-                      "Two chunks a device on a V in about a third of 1F1B's memory.",
-                      "at F = B = W without message latency and m >= 2p: idle 4p-5 chunk times "
-                      "(4p-7 where 3 divides p), floor((p+4)/3) microbatches on every device; at "
-                      "unequal times the bubble grows with the microbatches",
-                      v_min_block);
+  return block_policy(
+      "pipeline/v-min", "Two chunks a device on a V in about a third of 1F1B's memory.",
+      "at F = B = W without message latency, p >= 2 and m >= 2p: idle 4p-5 chunk times "
+      "(4p-7 where 3 divides p), floor((p+4)/3) microbatches on every device; at "
+      "unequal times the bubble grows with the microbatches",
+      v_min_block);
 }
 
 PolicyInfo pipeline_v_half_policy() {

@@ -7,9 +7,9 @@ namespace plimsoll {
 
 namespace {
 
-/// Device i: 2(p-i)-1 forwards; then, until all backwards of the input are done, one of them, the
-/// oldest pending one of the weights where more than 2i are pending, one forward; the rest at the
-/// end.
+/// Device i: 2(p-i)-1 forwards, or as many as there are; then, until all backwards of the input are
+/// done, one of them, the oldest pending one of the weights where more than 2i are pending, one
+/// forward; the rest at the end.
 Schedule zb_h2(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t) {
   Schedule schedule{loop_placement(devices, 1), {}};
   for (std::uint32_t i = 0; i < devices; ++i) {
@@ -40,8 +40,10 @@ PolicyInfo pipeline_zb_h2_policy() {
       {.name = "pipeline/zb-h2",
        .summary = "Split backwards and a warm-up twice as deep as 1F1B's fill the bubble.",
        .paper = "Qi et al. 2024, \"Zero Bubble Pipeline Parallelism\", ICLR, arXiv:2401.10241",
-       .assumes = "one stage a device; a chain whose stages give both halves of their backward, or "
-                  "a network",
+       .assumes =
+           "one stage a device; a chain whose stages give both halves of their backward, or "
+           "a network; made for m >= 2p-1: of fewer microbatches warm-ups end with the last, "
+           "and pipeline/zb-h1 may be faster",
        .guarantees =
            "for m >= 2p-1 and W <= min(F, B), on equal stages without message latency: the largest "
            "span has idle (p-1)(F+B-2W), the makespan (p-1) max(F, F+B-2W), the least where B <= "

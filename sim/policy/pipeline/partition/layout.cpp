@@ -113,8 +113,24 @@ std::vector<std::size_t> begins_of(const Problem& problem, const std::string& sy
   return begins;
 }
 
+/// Megatron asks for both of a model; an abstract chain has neither an embedding nor a head.
+void require_ends(const std::string& symbols, const std::string& network, const Location& where) {
+  const auto require = [&](char symbol, const char* what, const char* end) {
+    if (symbols.find(symbol) == std::string::npos)
+      refuse_parameter(where,
+                       fmt::format("the layout has no `{}`, the {} of `{}`; expected it once "
+                                   "at its {}, as Megatron-LM does",
+                                   symbol, what, network, end));
+  };
+  require('E', "embedding", "beginning");
+  require('L', "head and loss", "end");
+}
+
 void require_order(const std::string& symbols, const Location& where) {
   if (symbols.empty()) refuse_parameter(where, "the layout names no layer; expected E, t, m or L");
+  if (const std::size_t m = symbols.find('m');
+      m != std::string::npos && symbols.find('t', m) < symbols.size())
+    refuse_parameter(where, "the layout has a `t` behind an `m`; expected all `t` before them");
   const auto once_at = [&](char symbol, std::size_t place, const char* end) {
     const auto count = std::ranges::count(symbols, symbol);
     if (count > 1 || (count == 1 && symbols[place] != symbol))
@@ -158,10 +174,18 @@ Partition layout_partition(const Problem& problem, const Located<std::string>& l
   std::string symbols;
   for (const std::string& stage : stages) symbols += stage;
   require_order(symbols, layout.where);
+  if (!problem.workload.is_chain) require_ends(symbols, problem.workload.name, layout.where);
   if (stages.size() != slots)
     refuse_parameter(layout.where,
                      fmt::format("the layout has {} stages; expected {} (devices x virtual_stages)",
                                  stages.size(), slots));
+  if (const auto empty = std::ranges::find(stages, ""); empty != stages.end())
+    refuse_parameter(
+        layout.where,
+        fmt::format("stage {} of the layout is empty: with Megatron-LM its device would only hand "
+                    "on what it receives, which is not there in a pipeline here; expected layers "
+                    "in every stage",
+                    empty - stages.begin()));
   const std::vector<std::size_t> begins = begins_of(problem, symbols, layout.where);
   Partition partition{{0}};
   std::size_t next = 0;
@@ -170,7 +194,7 @@ Partition layout_partition(const Problem& problem, const Located<std::string>& l
     const std::size_t end = slot + 1 == slots      ? problem.chain.stages.size()
                             : next < begins.size() ? begins[next]
                                                    : 0;
-    if (stages[slot].empty() || end <= partition.cuts.back())
+    if (end <= partition.cuts.back())
       refuse_parameter(layout.where,
                        fmt::format("stage {} of the layout, `{}`, holds nothing of `{}`; every "
                                    "stage needs something to run",

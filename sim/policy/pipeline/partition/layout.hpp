@@ -9,9 +9,11 @@
 /// tt, tL. They are the slots of the pipeline, in the order of the network.
 ///
 /// On a network, the t and m are its blocks, which its operators' names tell (`block_3/...`): E
-/// holds what comes before the first of them, L what comes after the last. On an abstract chain
-/// every symbol is a stage of the chain; the loss has neither time nor memory there, so that L may
-/// be left over. Megatron's empty stages are refused, as every slot holds something here.
+/// holds what comes before the first of them, L what comes after the last. As Megatron asks, E is
+/// there once and first, L once and last, and every t comes before an m. On an abstract chain every
+/// symbol is a stage of the chain, and neither E nor L need be there; the loss has neither time nor
+/// memory, so that L may be left over. Megatron's empty stages, whose devices hand on what they
+/// receive, are refused: every slot holds something here.
 #pragma once
 
 #include "policy/pipeline/partition/partition.hpp"

@@ -30,9 +30,11 @@ Symbols symbols_of(const Workload& workload, const ChainView& chain) {
     return symbols;
   }
   const LayoutUnits units = layout_units(workload, chain);
-  if (units.before > 0) symbols.add('E', 0);
+  if (units.layers.empty()) return symbols;
+  // E and L are there even where the network has nothing before its blocks, or after them.
+  symbols.add('E', 0);
   for (const std::size_t layer : units.layers) symbols.add('t', layer);
-  if (!units.layers.empty() && units.after < stages) symbols.add('L', units.after);
+  symbols.add('L', units.after);
   return symbols;
 }
 

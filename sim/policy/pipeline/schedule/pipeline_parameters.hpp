@@ -34,6 +34,8 @@ struct PipelineParameters : CommonParameters {
   /// Where inputs come from (policy/pipeline/schedule/data_loading.hpp).
   std::optional<Located<std::string>> load_from;
   std::int64_t load_ahead = 1;
+  /// Of the times of two tasks that overlap, one after the other: what they take together.
+  Ratio overlap = kWhole;
 
   /// Whether the partition says how many replicas a stage has.
   [[nodiscard]] bool finds_replicas() const;
@@ -129,6 +131,17 @@ void add_loading(Record<Parameters>& record) {
       .check({"load_from"}, [](Parameters&, const Node& node, Diagnostics& diagnostics) {
         check_belonging(node, {"load_ahead"}, "load_from", diagnostics);
       });
+}
+
+/// Adds `overlap`, to the record of a schedule that has overlapped pairs.
+template <class Parameters>
+[[nodiscard]] Record<Parameters> with_overlap(Record<Parameters> record) {
+  Ratio Parameters::*overlap = &Parameters::overlap;
+  record.optional("overlap", overlap, efficiency(),
+                  "how long a forward and a backward that overlap take together: a share of their "
+                  "times one after the other, but at least as long as the longer of them; default "
+                  "100 %");
+  return record;
 }
 
 /// A Record that has `microbatches`, `devices`, `virtual_stages`, `partition` and `layout`, for

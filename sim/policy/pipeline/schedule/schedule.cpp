@@ -4,6 +4,7 @@
 #include "policy/claims.hpp"
 #include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
+#include "policy/pipeline/schedule/overlap.hpp"
 #include "policy/pipeline/schedule/replication.hpp"
 #include "policy/pipeline/schedule/slot_moves.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
@@ -164,6 +165,12 @@ class PipelinePlanner {
     return times[static_cast<std::size_t>(op)];
   }
 
+  std::vector<Time> own_times(const std::vector<Part>& parts, std::uint32_t device) {
+    std::vector<Time> own;
+    for (const Part& part : parts) own.push_back(time(device, part.op));
+    return own;
+  }
+
   /// Runs the operators of one task, one after the other.
   void emit_runs(const Task& task, std::uint32_t device) {
     StepRange& steps = runs_before_[device];
@@ -240,8 +247,8 @@ class PipelinePlanner {
   }
 
   /// The forward and the backward begin together; what follows is in time that both share, so what
-  /// they make is sent at the end of it. One value crosses a cut of the chain, so the first
-  /// operators read what has to arrive.
+  /// they make is sent at the end of it: overlap.hpp says when that is. One value crosses a cut of
+  /// the chain, so the first operators read what has to arrive.
   void emit_overlapped(std::span<const Task> tasks, std::uint32_t device) {
     std::vector<Part> first = runs_.parts(tasks.front()), second = runs_.parts(tasks.back());
     if (first.empty() || second.empty()) {
@@ -249,13 +256,18 @@ class PipelinePlanner {
       return;
     }
     StepRange& steps = runs_before_[device];
+    const std::vector<Time> times =
+        overlapped_times(own_times(first, device), own_times(second, device), parameters_.overlap);
     steps.first = steps.last =
-        builder_.pair(streams_[device], first.front(), second.front(),
-                      time(device, first.front().op) + time(device, second.front().op));
+        builder_.pair(streams_[device], first.front(), second.front(), times.front());
     wait_for_awaited(device);
+    auto next = times.begin();
     for (const auto* parts : {&first, &second})
-      for (const Part& part : std::span(*parts).subspan(1))
-        steps.last = builder_.compute(streams_[device], part.op, part.microbatch, part.form);
+      for (const Part& part : std::span(*parts).subspan(1)) {
+        const bool is_own = *++next == time(device, part.op);
+        steps.last = builder_.compute(streams_[device], part.op, part.microbatch, part.form,
+                                      is_own ? std::nullopt : std::optional(*next));
+      }
   }
 
   using Sent = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< slot, microbatch, forward

@@ -46,7 +46,7 @@ struct Task {
   std::uint32_t slot = 0;
   std::uint32_t microbatch = 0;
   /// Runs together with the next task of the device, which is not itself so marked: both start once
-  /// the inputs of both have arrived, and what they make is sent after the sum of their times.
+  /// the inputs of both have arrived, and what they make is sent at the end of both (overlap.hpp).
   bool overlaps_next = false;
 
   friend bool operator==(const Task&, const Task&) = default;
