@@ -350,8 +350,10 @@ std::int64_t largest_peak(const Played& run, std::int64_t devices) {
   return peak;
 }
 
-/// The least makespan, in ps, among the others of the registry that keep to the limit.
-std::int64_t best_of_others(const Case& it, std::int64_t limit) {
+/// The least makespan, in ps, among the others of the registry that keep to the limit, all with
+/// `more` parameters.
+std::int64_t best_of_others(const Case& it, std::int64_t limit, const Platform& platform,
+                            const std::string& more = "") {
   const std::map<std::int64_t, std::vector<std::string>> names{
       {1,
        {"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "interleaved-1f1b", "interleaved-zb",
@@ -359,16 +361,14 @@ std::int64_t best_of_others(const Case& it, std::int64_t limit) {
       {2,
        {"zb-v", "v-half", "v-min", "1f1b-v", "interleaved-1f1b", "interleaved-zb", "looped-bfs",
         "hanayo", "dualpipe-v"}}};
-  const Platform platform =
-      test::platform_of(test::row_yaml(it.p, fmt::format("{} s", it.latency)));
   std::int64_t best = INT64_MAX;
   for (const std::string& name : names.at(it.v))
     for (const bool limited : {false, true}) {
       if (limited && !name.starts_with("zb-1p") && !name.starts_with("zb-2p") && name != "zb-v")
         continue;
       const std::string policy =
-          fmt::format("{{name: pipeline/{}, microbatches: {}, virtual_stages: {}{}}}", name, it.m,
-                      it.v, limited ? fmt::format(", memory_limit: {} B", limit) : "");
+          fmt::format("{{name: pipeline/{}, microbatches: {}, virtual_stages: {}{}{}}}", name, it.m,
+                      it.v, more, limited ? fmt::format(", memory_limit: {} B", limit) : "");
       try {
         const Workload workload = test::workload_of(
             chain_yaml(it), Setting::options(test::bound_policy(policy).splits_backward));
@@ -408,13 +408,67 @@ TEST_CASE("pipeline/search is never worse than any other flush schedule at the s
     const Played& run = std::get<Played>(found);
     REQUIRE(largest_peak(run, it.p) <= limit);
     REQUIRE(run.plan.bounds.makespan);
-    const std::int64_t others = best_of_others(it, limit);
+    const std::int64_t others = best_of_others(it, limit, platform);
     REQUIRE(run.execution.makespan.count() <= others);
     strictly += run.execution.makespan.count() < others ? 1 : 0;
     infeasible += others == INT64_MAX ? 1 : 0;
     if (*run.plan.claims.optimal) REQUIRE(run.execution.makespan == *run.plan.bounds.makespan);
   }
   CHECK(strictly - infeasible > 60);
+}
+
+namespace {
+
+/// A row of devices, each with a host memory of its own over a link that is fast enough to matter.
+Platform row_with_hosts(const Case& it) {
+  return test::platform_of(fmt::format(
+      "platform: row\nmemories: {{hbm: {{capacity: unlimited}}, dram: {{capacity: unlimited}}}}\n"
+      "processors: {{gpu: {{memory: hbm}}}}\n"
+      "links: {{pcie: {{between: [hbm, dram], bandwidth: 4 B/s}}}}\n"
+      "cluster: {{count: {}, topology: chain, link: {{name: l, latency: {} s}}}}\n",
+      it.p, it.latency));
+}
+
+std::int64_t most_on_devices(const Played& run, const Platform& platform) {
+  std::int64_t peak = 0;
+  for (const Processor& processor : platform.processors)
+    peak = std::max(peak, run.peak(processor.memory));
+  return peak;
+}
+
+}  // namespace
+
+TEST_CASE("pipeline/search with recomputation and offload is never worse than others with them") {
+  Dice dice(20261121);
+  int strictly = 0, proven = 0;
+  for (const std::string more : {", recompute: full", ", recompute: [0]", ", offload: all",
+                                 ", offload: 50 %, distance: 1", ", recompute: [1], offload: [0]"})
+    for (int round = 0; round < 24; ++round) {
+      const Case it = random_case(dice, 4, 8, true);
+      const Workload workload = test::workload_of(chain_yaml(it), Setting::options(true));
+      const Platform platform = row_with_hosts(it);
+      CAPTURE(more, round, it.p, it.m, it.v, it.latency, chain_yaml(it));
+      const Played free =
+          test::play_policy(search_policy(it, ", orders: 200" + more), workload, platform);
+      test::require_claims_hold(free);
+      REQUIRE(free.plan.bounds.makespan);
+      REQUIRE(*free.plan.bounds.makespan <= free.execution.makespan);
+      const std::int64_t others = best_of_others(it, INT64_MAX, platform, more);
+      REQUIRE(free.execution.makespan.count() <= others);
+      strictly += free.execution.makespan.count() < others ? 1 : 0;
+      proven += *free.plan.claims.optimal ? 1 : 0;
+      const std::int64_t needs = most_on_devices(free, platform);
+      const auto found = test::played_or_smallest(
+          search_policy(it, fmt::format(", orders: 200, memory_limit: {} B{}", needs - 1, more)),
+          workload, platform);
+      if (!std::holds_alternative<Played>(found)) continue;
+      const Played& less = std::get<Played>(found);
+      test::require_claims_hold(less);
+      REQUIRE(most_on_devices(less, platform) < needs);
+      REQUIRE(*less.plan.bounds.makespan <= less.execution.makespan);
+    }
+  CHECK(strictly > 5);
+  CHECK(proven > 5);
 }
 
 TEST_CASE("pipeline/search says the same every time") {

@@ -185,4 +185,23 @@ void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters) {
       costs.slots[slot].backward_input += costs.slots[slot].forward;
 }
 
+void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& problem,
+                       const Slots& slots, const PipelineParameters& parameters) {
+  add_recomputation(costs, parameters);
+  if (!is_chosen(parameters.recompute)) return;
+  for (std::uint32_t slot = 0; slot < costs.slots.size(); ++slot) {
+    if (!parameters.recompute->value.takes(slot, 0)) continue;
+    SlotCosts::Slot& its = costs.slots[slot];
+    slack.slots[slot].backward_ahead += its.forward;
+    its.saved = Bytes{};
+    for (const TensorId tensor : slots.kept(slot, true))
+      its.saved += problem.workload[tensor].bytes;
+    its.held = std::min(its.held, its.saved);
+  }
+}
+
+bool saves_memory(const PipelineParameters& parameters) {
+  return is_chosen(parameters.recompute) || is_chosen(parameters.offload);
+}
+
 }  // namespace plimsoll

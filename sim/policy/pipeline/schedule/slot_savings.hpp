@@ -19,6 +19,7 @@
 #pragma once
 
 #include "policy/pipeline/schedule/schedule.hpp"
+#include "policy/pipeline/schedule/slot_slack.hpp"
 
 namespace plimsoll {
 
@@ -36,5 +37,14 @@ void save_memory(Schedule& schedule, const Problem& problem, const PipelineParam
 /// A backward lasts longer by the recomputation before it. What is kept is not less there, as a
 /// half of a backward may hold it on.
 void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters);
+
+/// The same for searches that look at when gradients are read, and that play what they find: a
+/// recomputation reads none, and the slot keeps what is left until then, and not what a half of a
+/// backward holds on.
+void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& problem,
+                       const Slots& slots, const PipelineParameters& parameters);
+
+/// Whether something is made less.
+[[nodiscard]] bool saves_memory(const PipelineParameters& parameters);
 
 }  // namespace plimsoll

@@ -131,8 +131,10 @@ class Compactor {
       if (handover.to == TaskNetwork::kNone) break;
       const std::uint32_t taker = handover.to * m + task % m;
       arrivals_[taker] = std::max(arrivals_[taker], arrival_of(handover, line.free_at, ports_));
-      if (--missing_[taker] == 0)
-        moments_.emplace(arrivals_[taker], network_.classes[handover.to].device);
+      if (--missing_[taker] != 0) continue;
+      // A taker that need not wait for all of the giver may be ready since before now.
+      const std::uint32_t other = network_.classes[handover.to].device;
+      moments_.emplace(std::max(arrivals_[taker], lines_[other].free_at), other);
     }
   }
 

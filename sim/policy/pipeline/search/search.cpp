@@ -4,6 +4,7 @@
 #include "policy/left_out.hpp"
 #include "policy/pipeline/orders/v_search.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/pipeline/search/list_heuristic.hpp"
 #include "policy/pipeline/search/makespan_bound.hpp"
 #include "policy/pipeline/search/order_search.hpp"
@@ -69,6 +70,7 @@ Record<SearchParameters> search_record() {
       .optional("orders", &SearchParameters::orders, integer(0, 1'000'000'000),
                 "orders that are looked at for each placement of the stages; default 20000, fewer "
                 "where they place more than 50 million tasks");
+  add_savings(record);
   return record;
 }
 
@@ -104,7 +106,9 @@ class PipelineSearch {
   }
 
   Planned run() {
-    for (const std::int64_t chunks : counts()) {
+    const std::vector<std::int64_t> tried = counts();
+    if (tried.size() > 1) refuse_slot_numbers();
+    for (const std::int64_t chunks : tried) {
       PipelineParameters it = parameters_;
       it.name = kName;
       it.virtual_stages = chunks;
@@ -140,6 +144,15 @@ class PipelineSearch {
           fmt::format("{} microbatches on {} stages are too many for `{}`: more than {} "
                       "forwards and halves of backwards",
                       it.microbatches, slots, kName, kMostTasks));
+  }
+
+  /// They would stand for other slots with each number of chunks.
+  void refuse_slot_numbers() const {
+    for (const auto* choice : {&parameters_.recompute, &parameters_.offload})
+      if (*choice && !(*choice)->value.slots.empty())
+        refuse_parameter(
+            (*choice)->where,
+            "how many slots there are depends on `virtual_stages`, which is not given");
   }
 
   std::vector<std::int64_t> counts() const {
@@ -258,8 +271,9 @@ class PipelineSearch {
     const Slots slots(problem_, partition, devices_,
                       placement.rule(static_cast<std::uint32_t>(devices_.size()),
                                      static_cast<std::uint32_t>(it.virtual_stages)));
-    const SlotCosts costs = slots.costs();
-    const SlotSlack slack = slot_slack(problem_, slots, devices_);
+    SlotCosts costs = slots.costs();
+    SlotSlack slack = slot_slack(problem_, slots, devices_);
+    add_recomputation(costs, slack, problem_, slots, it);
     TaskNetwork network =
         task_network(costs, slack, m, std::vector<Time>(devices_.size()), splits_);
     const TaskOrders leanest = one_at_a_time(network);
@@ -268,7 +282,7 @@ class PipelineSearch {
                     it.virtual_stages == 1 ? " stage" : " stages", placement.name);
     Plan lean = plan(it, schedule_of(network, costs, leanest));
     network = task_network(costs, slack, m, optimizer_times(lean), splits_);
-    const Time bound = makespan_bound(network, counts_of(limits_));
+    const Time bound = makespan_bound(network, counts_of(limits_on_kept()));
     if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(network);
     OrderSearch task{network, costs.placement, {}, orders(network), bound.count()};
     const bool found =
@@ -286,6 +300,11 @@ class PipelineSearch {
     return room;
   }
 
+  /// By device, for the bound: none where less is kept than the network says.
+  std::vector<Bytes> limits_on_kept() const {
+    return saves_memory(parameters_) ? std::vector(devices_.size(), Bytes::unlimited()) : limits_;
+  }
+
   std::int64_t orders(const TaskNetwork& network) const {
     if (parameters_.orders) return *parameters_.orders;
     return static_cast<std::int64_t>(
@@ -298,10 +317,20 @@ class PipelineSearch {
     return counts;
   }
 
+  /// Orders that need not keep to a limit come first where offloading makes room that orders do not
+  /// tell of.
+  bool search_within(const PipelineParameters& it, const std::string& name, const SlotCosts& costs,
+                     OrderSearch& task, const std::vector<Bytes>& limits) {
+    const std::vector<Bytes> none(devices_.size(), Bytes::unlimited());
+    const bool unlimited =
+        it.offload && !it.offload->value.is_none() && lower_until_fit(it, name, costs, task, none);
+    return lower_until_fit(it, name, costs, task, limits) || unlimited;
+  }
+
   /// `limits`, on what is kept, are lowered by what a plan exceeds the limit on the whole by.
   /// Whether a plan was found whose needs are certain.
-  bool search_within(const PipelineParameters& it, const std::string& name, const SlotCosts& costs,
-                     OrderSearch& task, std::vector<Bytes> limits) {
+  bool lower_until_fit(const PipelineParameters& it, const std::string& name,
+                       const SlotCosts& costs, OrderSearch& task, std::vector<Bytes> limits) {
     for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
       if (best_ && best_->claims.makespan->count() <= task.bound) return true;
       task.limits = counts_of(limits);
@@ -311,7 +340,7 @@ class PipelineSearch {
       bool fits = true;
       for (std::size_t d = 0; d < devices_.size(); ++d) {
         const Bytes needs = peak(made, d);
-        if (needs <= limits_[d]) continue;
+        if (needs <= limits_[d] || limits[d].is_unlimited()) continue;
         limits[d] -= needs - limits_[d];
         fits = false;
       }
@@ -390,7 +419,8 @@ PolicyInfo pipeline_search_policy() {
            "a chain whose stages give both halves of their backward, or a network; with "
            "`backward: whole` any chain. Schedules without a flush (pipedream, pipedream-2bw, "
            "1f1b-star, periodic) are not asked. Schedules whose copies contend for links are run; "
-           "its own orders are looked for as if they did not, and then run",
+           "its own orders are looked for as if they did not, and then run. With `recompute` and "
+           "`offload` every schedule is tried so, and left out where it cannot be",
        .guarantees =
            "never slower than any of these for the same limit, the least largest span among those "
            "of equal makespan; claims are execution's. The bound holds for all orders of these "

@@ -60,6 +60,23 @@ std::string partition_text(const PartitionChoice& choice) {
   return fmt::format("[{}]", fmt::join(std::get<std::vector<std::int64_t>>(choice), ", "));
 }
 
+/// As `recompute` and `offload` are written; `all` is the word for all slots.
+std::string choice_text(const SlotChoice& choice, const char* all) {
+  if (choice.is_none()) return "none";
+  if (!choice.slots.empty()) return fmt::format("[{}]", fmt::join(choice.slots, ", "));
+  const std::int64_t whole = kWhole.count(), share = choice.share.count();
+  return share == whole ? all : fmt::format("{}.{:09}", share / whole, share % whole);
+}
+
+std::string savings_text(const PipelineParameters& asked) {
+  std::string text;
+  if (asked.recompute) text += ", recompute: " + choice_text(asked.recompute->value, "full");
+  if (!asked.offload) return text;
+  text += fmt::format(", offload: {}, distance: {}", choice_text(asked.offload->value, "all"),
+                      asked.distance);
+  return asked.to ? text + fmt::format(", to: \"{}\"", asked.to->value) : text;
+}
+
 Node mapping_for(const FlushPolicy& policy, const SearchTask& task) {
   const PipelineParameters& asked = task.parameters;
   std::string text = fmt::format("{{name: {}, microbatches: {}, virtual_stages: {}", policy.name,
@@ -70,6 +87,7 @@ Node mapping_for(const FlushPolicy& policy, const SearchTask& task) {
     text += fmt::format(", devices: [\"{}\"]", fmt::join(names, "\", \""));
   }
   if (asked.partition) text += ", partition: " + partition_text(asked.partition->value);
+  text += savings_text(asked);
   if (policy.takes_limit && !task.limit.is_unlimited())
     text += fmt::format(", memory_limit: {} B", task.limit.count());
   return parse_value(text + "}", asked.where.origin);
