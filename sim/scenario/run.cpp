@@ -164,18 +164,22 @@ std::optional<BoundPolicy> schedule_alone(const Node& policy, const std::string&
       policy.is_mapping() ? policy : parse_value("{name: " + name + "}", policy.where().origin);
   bool changed = false;
   for (const char* key : {"recompute", "offload"}) {
-    if (alone.find(key) == nullptr && !(always_offloads && key == std::string("offload"))) continue;
+    const Node* given = alone.find(key);
+    if (given == nullptr && !(always_offloads && key == std::string("offload"))) continue;
+    if (given != nullptr && given->is_scalar() && given->scalar() == "none") continue;
     alone.set(key, parse_value("none", policy.where().origin), diagnostics);
     changed = true;
   }
   if (!changed) return std::nullopt;
+  if (alone.find("memory_limit") != nullptr)
+    alone.set("memory_limit", parse_value("unlimited", policy.where().origin), diagnostics);
   auto bound = bind_policy(alone, diagnostics);
   diagnostics.throw_if_errors();
   return bound;
 }
 
-/// Against the same schedule without offload and recomputation, on unlimited memory; nothing where
-/// that does not keep to a limit that the parameters give.
+/// Against the same schedule without offload and recomputation, on unlimited memory and without a
+/// limit that the parameters give.
 std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
                                            const Node& policy) {
   const Platform& platform = scenario.platform;

@@ -87,7 +87,8 @@ TEST_CASE("madpipe is never worse than the contiguous optimum, and keeps to limi
     const std::string chain = random_chain_yaml(dice, stages, 6);
     const Instance instance{test::workload_of(chain), test::platform_of(ring(devices, link))};
     const auto within = [&](const std::string& policy, std::int64_t limit) {
-      return instance.play(fmt::format("{}, microbatches: 150, memory_limit: {} B", policy, limit));
+      return instance.play(fmt::format("{}, microbatches: 150, memory_limit: {} B{}", policy, limit,
+                                       round % 2 == 0 ? "" : ", recompute: full"));
     };
     std::int64_t limit = dice(20, 90);
     CAPTURE(chain, devices, link, limit);
@@ -109,7 +110,10 @@ TEST_CASE("madpipe is never worse than the contiguous optimum, and keeps to limi
     for (std::size_t d = 0; d < devices; ++d)
       REQUIRE(run.peak(MemoryId{static_cast<std::uint32_t>(d)}) <= limit);
     const auto* contiguous = std::get_if<Played>(&star);
-    if (contiguous != nullptr) REQUIRE(run.execution.period <= contiguous->execution.period);
+    // With recomputation 1F1B* counts more than there is, and may be played in less than its
+    // period.
+    if (contiguous != nullptr && round % 2 == 0)
+      REQUIRE(run.execution.period <= contiguous->execution.period);
     if (contiguous == nullptr || run.execution.period < contiguous->execution.period) ++better;
   }
   CHECK(feasible > 40);

@@ -221,8 +221,9 @@ TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the 
     if (dice(0, 1) == 1) link += ", duplex: half";
     const Workload workload = test::workload_of(stages.yaml());
     const Platform platform = test::platform_of(row_of(stages.count(), link));
-    const std::string name = "{name: pipeline/1f1b-star, microbatches: 120";
-    CAPTURE(stages.yaml(), link);
+    const std::string name =
+        std::string("{name: pipeline/1f1b-star, microbatches: 120") + test::recomputation(round);
+    CAPTURE(stages.yaml(), link, name);
 
     const Played run = test::play_policy(name + "}", workload, platform);
     REQUIRE(run.plan.claims.period);
@@ -303,6 +304,48 @@ TEST_CASE(
     }
   }
   CHECK(held_up > 10);
+}
+
+TEST_CASE("1f1b-star with recomputation is 1F1B* of stages whose backwards are longer") {
+  Dice dice(20261121);
+  for (int round = 0; round < 60; ++round) {
+    Stages stages(dice, static_cast<std::size_t>(dice(2, 5)), 9, 6);
+    for (auto& time : stages.forward) ++time;
+    for (auto& time : stages.backward) ++time;
+    const Platform platform = test::platform_of(row_of(stages.count(), ", bandwidth: 2 TB/s"));
+    const std::string name = "{name: pipeline/1f1b-star, microbatches: 120";
+    CAPTURE(stages.yaml());
+    const Workload workload = test::workload_of(stages.yaml());
+    const Played again = test::play_policy(name + ", recompute: full}", workload, platform);
+    test::require_claims_hold(again);
+    for (std::size_t s = 0; s < stages.count(); ++s) stages.backward[s] += stages.forward[s];
+    const Workload longer = test::workload_of(stages.yaml());
+    const Played plain = test::play_policy(name + "}", longer, platform);
+    CHECK(again.execution.period == plain.execution.period);
+    CHECK(again.plan.claims.in_flight == plain.plan.claims.in_flight);
+  }
+}
+
+// Two stages of 10 ps on the first device, one of 14 ps on the second, messages of 1 ps. The first
+// keeps 11 B of a microbatch; recomputed, it takes 14 ps, and keeps the inputs, which are there from
+// the start, what it has yet to send, and 11 B of one microbatch.
+TEST_CASE("1f1b-star keeps a recomputed slot's input, and all of one microbatch") {
+  const std::string chain =
+      "workload: w\ninput: 5 B\nchain:\n"
+      "  - {name: a, forward: 2 ps, backward: 3 ps, output: 3 B, saved: 7 B}\n"
+      "  - {name: b, forward: 2 ps, backward: 3 ps, output: 2 B, saved: 4 B}\n"
+      "  - {name: c, forward: 4 ps, backward: 10 ps, saved: 4 B}\n";
+  const Workload workload = test::workload_of(chain);
+  const Platform platform = test::platform_of(row_of(2, ", latency: 1 ps"));
+  const std::string name = "{name: pipeline/1f1b-star, microbatches: 120, partition: [2]";
+  const Played keeps = test::play_policy(name + "}", workload, platform);
+  const Played again = test::play_policy(name + ", recompute: [0]}", workload, platform);
+  CHECK(keeps.execution.period == Time{14});
+  CHECK(again.execution.period == Time{14});
+  // From forward to backward a microbatch takes 14 + 2 + 10 = 26 ps, and 30 ps.
+  CHECK(keeps.plan.claims.in_flight == std::vector<std::int64_t>{2, 1});
+  CHECK(again.plan.claims.in_flight == std::vector<std::int64_t>{3, 1});
+  CHECK(keeps.peak(MemoryId{0}) - again.peak(MemoryId{0}) > 0);
 }
 
 TEST_CASE("1f1b-star with free cuts is never behind the cuts of another partition") {

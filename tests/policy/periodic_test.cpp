@@ -67,10 +67,11 @@ Placement random_placement(Dice& dice, std::size_t slots, std::size_t devices) {
   }
 }
 
-std::string policy_of(const Placement& placement, std::optional<std::int64_t> limit) {
-  return fmt::format("{{name: pipeline/periodic, microbatches: 150, placement: [{}]{}}}",
+std::string policy_of(const Placement& placement, std::optional<std::int64_t> limit,
+                      const std::string& more = "") {
+  return fmt::format("{{name: pipeline/periodic, microbatches: 150, placement: [{}]{}{}}}",
                      fmt::join(placement, ", "),
-                     limit ? fmt::format(", memory_limit: {} B", *limit) : "");
+                     limit ? fmt::format(", memory_limit: {} B", *limit) : "", more);
 }
 
 std::variant<Played, Bytes> play_or_least(const std::string& policy, const Workload& workload,
@@ -216,15 +217,18 @@ TEST_CASE("pipeline/periodic with a slot a device has the period of 1F1B*") {
     if (dice(0, 1) == 1) link += ", duplex: half";
     const Workload workload = test::workload_of(stages.yaml());
     const Platform platform = test::platform_of(joined(slots, link));
-    const std::string keys = fmt::format(", microbatches: 150, memory_limit: {} B}}", dice(15, 60));
+    const std::string keys = fmt::format(", microbatches: 150, memory_limit: {} B{}}}",
+                                         dice(15, 60), test::recomputation(round));
     CAPTURE(stages.yaml(), link, keys);
     const auto star = play_or_least("{name: pipeline/1f1b-star" + keys, workload, platform);
     const auto answer = play_or_least("{name: pipeline/periodic" + keys, workload, platform);
-    REQUIRE(answer.index() == star.index());
-    if (const auto* least = std::get_if<Bytes>(&answer)) {
-      REQUIRE(*least == std::get<Bytes>(star));
+    if (const auto* least = std::get_if<Bytes>(&star)) {
+      // 1F1B* takes the longest pause before a recomputed slot sends, the program the real one.
+      if (round % 3 == 0) REQUIRE(std::get<Bytes>(answer) == *least);
+      if (answer.index() == 1) REQUIRE(std::get<Bytes>(answer) <= *least);
       continue;
     }
+    REQUIRE(answer.index() == star.index());
     ++limited;
     const Played& run = std::get<Played>(answer);
     REQUIRE(run.plan.claims.optimal == true);
@@ -247,9 +251,10 @@ TEST_CASE("pipeline/periodic with messages that take turns keeps to limits and c
     if (dice(0, 1) == 1) link += ", duplex: half";
     const Workload workload = test::workload_of(stages.yaml());
     const Platform platform = test::platform_of(joined(devices, link));
-    CAPTURE(stages.yaml(), link, placement);
+    const std::string again = test::recomputation(round);
+    CAPTURE(stages.yaml(), link, placement, again);
 
-    const auto loose = play_or_least(policy_of(placement, std::nullopt), workload, platform);
+    const auto loose = play_or_least(policy_of(placement, std::nullopt, again), workload, platform);
     const Played& free = std::get<Played>(loose);
     test::require_claims_hold(free);
     // Without a limit the busiest device or link is all that counts, and it is known to be.
@@ -259,11 +264,11 @@ TEST_CASE("pipeline/periodic with messages that take turns keeps to limits and c
     std::int64_t limit = 0;
     for (std::size_t d = 0; d < devices; ++d)
       limit = std::max(limit, free.peak(MemoryId{static_cast<std::uint32_t>(d)}) * 2 / 3);
-    auto answer = play_or_least(policy_of(placement, limit), workload, platform);
+    auto answer = play_or_least(policy_of(placement, limit, again), workload, platform);
     if (const auto* least = std::get_if<Bytes>(&answer)) {
       REQUIRE(least->count() > limit);
       limit = least->count();
-      answer = play_or_least(policy_of(placement, limit), workload, platform);
+      answer = play_or_least(policy_of(placement, limit, again), workload, platform);
     }
     const Played& tight = std::get<Played>(answer);
     test::require_claims_hold(tight);

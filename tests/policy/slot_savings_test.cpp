@@ -314,8 +314,8 @@ TEST_CASE("what recomputation and offload cannot do, they say") {
              Catch::Contains("links no storage to `hbm0`"));
   CHECK_THAT(error_of("{name: pipeline/bpipe, offload: all}", row),
              Catch::Contains("moves what slots keep to the memories of partners already"));
-  CHECK_THAT(error_of("{name: pipeline/1f1b-star, recompute: full}", row),
-             Catch::Contains("unknown key `recompute`"));
+  CHECK_THAT(error_of("{name: pipeline/1f1b-star, offload: all}", row),
+             Catch::Contains("unknown key `offload`"));
   CHECK_THAT(error_of("{name: pipeline/periodic, offload: all}", row),
              Catch::Contains("unknown key `offload`"));
   const std::string shared =

@@ -26,6 +26,12 @@ inline std::string with_parameters(const std::string& policy, const std::string&
   return "{name: " + policy + more + "}";
 }
 
+/// Further parameters of a pipeline: in turn none, all slots recomputed, the first one.
+inline const char* recomputation(int turn) {
+  const char* const ways[] = {"", ", recompute: full", ", recompute: [0]"};
+  return ways[turn % 3];
+}
+
 inline Planned answer(const std::string& policy, const Workload& workload,
                       const Platform& platform) {
   const Topology topology(platform);

@@ -93,8 +93,8 @@ class MadPipe::Table {
       State shared = to;
       shared.special_first = true;
       shared.load += load;
-      shared.memory += memory - run.passing - saved;
-      shared.passing = std::max(shared.passing, run.passing);
+      shared.memory += memory - it_.rule_.passing(run) - saved;
+      shared.passing = std::max(shared.passing, it_.rule_.passing(run));
       if (shared.load <= period_ && shared.memory + shared.passing <= it_.limit_) put(shared);
     }
     if (to.normal_left == 0 || memory > it_.limit_) return;

@@ -82,6 +82,16 @@ class AllocationSearch {
       take(allocation);  // Next-Fit knows of no turns between cuts: its period is but a hope
     else
       best_ = {allocation, contiguous_.pattern(cuts, *period), Time{}};
+    if (!is_exact(cuts)) take(allocation);
+  }
+
+  /// Whether Next-Fit is: it takes a half-duplex link for one item more, and the values that a
+  /// recomputed slot sends for longer on their way than they are.
+  bool is_exact(const std::vector<std::size_t>& cuts) const {
+    for (std::size_t slot = 1; slot < costs_.slots(); ++slot)
+      if (costs_.cut(slot, cuts[slot]).one_at_a_time || setting_.parameters.recomputes(slot - 1))
+        return false;
+    return true;
   }
 
   void take(const std::optional<SharedAllocation>& allocation) {

@@ -43,10 +43,20 @@ Bytes NextFit::memory(const Run& run, const Lifetimes& lifetimes, Time period) c
     kept.received = periods_of(lifetimes.with_cut - gradient, period);
     kept.sent_gradients = periods_of(backward + gradient, period);
   }
-  if (run.slot + 1 < costs_.slots())
+  if (run.slot + 1 < costs_.slots()) {
     kept.received_gradients =
         periods_of(costs_.cut(run.slot + 1, run.end).gradient + backward, period);
-  return costs_.memory(run.slot, run.begin, run.end, kept, run.passing);
+    // A forward ends a pause before its value leaves, of up to forward and backward: which of them
+    // does not fall as the period grows, so the longest counts.
+    const Time forward = costs_.forward(run.slot, run.begin, run.end);
+    const Time value = costs_.cut(run.slot + 1, run.end).value;
+    kept.sent_values = periods_of(forward + value + forward + backward, period);
+  }
+  return costs_.memory(run.slot, run.begin, run.end, kept, passing(run));
+}
+
+Bytes NextFit::passing(const Run& run) const {
+  return run.passing + costs_.recomputed(run.slot, run.begin, run.end);
 }
 
 std::optional<Time> NextFit::reach(const Run& run, Time behind, Time period, Bytes cap) const {

@@ -13,7 +13,9 @@
 /// Next-Fit from the last stage into bins of T. Each L_s is least, so every count is. A half-duplex
 /// link takes part as a stage whose u is the time of both messages. Choices of the reconstruction:
 /// messages are as long as the copies of the platform, no direction of a link is asked for more
-/// than T, and a received value is kept from the start of its copy.
+/// than T, and a received value is kept from the start of its copy. A recomputed stage has B_s +
+/// F_s for B_s, and keeps the values that it received, those that it has yet to send, and all of
+/// one microbatch.
 ///
 /// For fixed cuts the counts fall as T grows, so the least T for a memory limit is found by
 /// bisection. For free cuts, L_s of the shortest kind dominates: with T given, the table over
@@ -61,11 +63,13 @@ class NextFit {
   };
   struct Run {
     std::size_t slot, begin, end;
-    Bytes passing;  ///< the greatest of its stages
+    Bytes passing;  ///< the greatest of its stages, without what is recomputed
   };
 
   /// Of a slot behind which microbatches live for `behind`; none where it is too long.
   [[nodiscard]] std::optional<Lifetimes> lifetimes(const Run& run, Time behind, Time period) const;
+  /// What is there while one of its operators runs.
+  [[nodiscard]] Bytes passing(const Run& run) const;
   /// What the slot needs.
   [[nodiscard]] Bytes memory(const Run& run, const Lifetimes& lifetimes, Time period) const;
 

@@ -21,11 +21,13 @@ struct StarParameters : PipelineParameters {
 Record<StarParameters> star_record() {
   auto record = cut_record<StarParameters>("pipeline/1f1b-star", 1);
   add_loading(record);
+  add_recompute(record);
   record
       .optional("period", &StarParameters::period, located(quantity<Time>()),
                 "time from microbatch to microbatch that the counts in flight are made for; "
                 "default: the least")
-      .optional("memory_limit", &StarParameters::memory_limit, located(quantity<Bytes>()),
+      .optional("memory_limit", &StarParameters::memory_limit,
+                located(quantity<Bytes>(Unlimited::allowed)),
                 "bytes of each device's memory for all that is there; default: no limit");
   return record;
 }
@@ -193,7 +195,9 @@ PolicyInfo pipeline_1f1b_star_policy() {
            "at a cut, the largest operator) by this rule, with `partition: 1f1b-star` over all "
            "cuts, and never longer than with the cuts of another partition; peaks keep to the "
            "limit. "
-           "Played, it may be shorter where links are half-duplex. A given period that is longer "
+           "Played, it may be shorter where links are half-duplex, or slots recomputed: their "
+           "bound "
+           "takes the longest pause before a value is sent. A given period that is longer "
            "than its "
            "counts need is not waited for",
        .complexity = "O(log(time) x stages + microbatches x operators); free cuts "

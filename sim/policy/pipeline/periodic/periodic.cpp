@@ -23,12 +23,14 @@ constexpr std::int64_t kMostSlots = 24;
 Record<PeriodicParameters> periodic_record() {
   auto record = cut_record<PeriodicParameters>("pipeline/periodic", 1);
   add_loading(record);
+  add_recompute(record);
   record
       .optional("placement", &PeriodicParameters::placement,
                 located(list_of(integer(0, 65'535), 1, kMostSlots)),
                 "by slot, along the network: its device, counted from 0 in `devices`; default: one "
                 "slot a device")
-      .optional("memory_limit", &PeriodicParameters::memory_limit, located(quantity<Bytes>()),
+      .optional("memory_limit", &PeriodicParameters::memory_limit,
+                located(quantity<Bytes>(Unlimited::allowed)),
                 "bytes of each device's memory for all that is there; default: no limit")
       .optional("nodes", &PeriodicParameters::nodes, integer(1, 10'000'000),
                 "nodes of the search tree after which the best schedule so far is taken; default "
@@ -125,6 +127,9 @@ class PeriodicSearch {
     if (parameters_.placement)
       refuse_parameter(parameters_.placement->where,
                        "`placement` is what `partition: madpipe` looks for; give one of the two");
+    if (parameters_.recompute && !parameters_.recompute->value.slots.empty())
+      refuse_parameter(parameters_.recompute->where,
+                       "`partition: madpipe` looks for the slots; expected `full` or `none`");
     (void)checked_placement(setting_.problem, parameters_, setting_.devices);
     PipelineParameters contiguous = parameters_;
     contiguous.partition.reset();
@@ -189,7 +194,8 @@ PolicyInfo pipeline_periodic_policy() {
            "its bound on memory (saved values at the same time, messages each at their most, the "
            "largest operator of a device); else the bound says by how much one could be. "
            "`madpipe`: heuristic, never worse than the best contiguous allocation where no "
-           "two of its cuts share a link; its bound is that of all allocations",
+           "two of its cuts share a link and nothing is recomputed; its bound is that of all "
+           "allocations",
        .complexity =
            "at most `nodes` linear programs of slots^2 rows (strongly NP-hard); `madpipe`: "
            "32 times that and O(devices x stages^2) for each of 256 cells"},

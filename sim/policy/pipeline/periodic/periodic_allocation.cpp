@@ -56,7 +56,7 @@ std::uint32_t PeriodicAllocation::count(std::uint32_t first, std::uint32_t secon
 }
 
 void PeriodicAllocation::count_messages(std::size_t slot) {
-  const Bytes none = bytes(slot, {0, 0, 0, 0});
+  const Bytes none = bytes(slot, {0, 0, 0, 0, 0});
   const auto add = [&](const KeptCounts& one, std::uint32_t from, std::uint32_t to) {
     const Bytes each = bytes(slot, one) - none;
     if (each == Bytes{}) return;
@@ -65,14 +65,16 @@ void PeriodicAllocation::count_messages(std::size_t slot) {
     messages_[slot].push_back({each, 0, {index}, {}});
   };
   if (slot > 0) {
-    add({0, 1, 0, 0}, value(slot - 1), backward(slot));
-    add({0, 0, 1, 0}, backward(slot), gradient(slot - 1));
+    add({0, 1, 0, 0, 0}, value(slot - 1), backward(slot));
+    add({0, 0, 1, 0, 0}, backward(slot), gradient(slot - 1));
   }
-  if (slot + 1 < slots()) add({0, 0, 0, 1}, gradient(slot), backward(slot));
+  if (slot + 1 == slots()) return;
+  add({0, 0, 0, 1, 0}, gradient(slot), backward(slot));
+  add({0, 0, 0, 0, 1}, forward(slot), value(slot));
 }
 
 ModularTasks::Kept PeriodicAllocation::alive(std::size_t slot, std::size_t at) const {
-  ModularTasks::Kept kept{bytes(slot, {1, 0, 0, 0}) - bytes(slot, {0, 0, 0, 0}), 0, {}, {}};
+  ModularTasks::Kept kept{bytes(slot, {1, 0, 0, 0, 0}) - bytes(slot, {0, 0, 0, 0, 0}), 0, {}, {}};
   kept.plus.push_back(count(forward(at), backward(slot)));
   // One that starts now counts; of an earlier slot, one more has started than periods are between.
   if (slot <= at) kept.alive = 1;
@@ -86,9 +88,10 @@ void PeriodicAllocation::add_room(std::size_t at, Bytes limit) {
   Bytes passing;
   for (std::size_t slot = 0; slot < slots(); ++slot) {
     if (placement_[slot] != placement_[at]) continue;
-    room.fixed += bytes(slot, {0, 0, 0, 0});
+    room.fixed += bytes(slot, {0, 0, 0, 0, 0});
+    const Bytes again = costs_.recomputed(slot, cuts_[slot], cuts_[slot + 1]);
     for (std::size_t s = cuts_[slot]; s < cuts_[slot + 1]; ++s)
-      passing = std::max(passing, costs_.passing(s));
+      passing = std::max(passing, costs_.passing(s) + again);
     room.kept.push_back(alive(slot, at));
     room.kept.insert(room.kept.end(), messages_[slot].begin(), messages_[slot].end());
   }

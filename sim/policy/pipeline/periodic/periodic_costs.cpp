@@ -120,15 +120,17 @@ PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const
 
 Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end,
                             const KeptCounts& kept, Bytes passing) const {
-  Bytes sum =
-      fixed_[end] - fixed_[begin] + (saved_[end] - saved_[begin]) * kept.in_flight + passing;
+  const bool again = parameters_.recomputes(slot);
+  Bytes sum = fixed_[end] - fixed_[begin] + passing;
+  if (!again) sum += (saved_[end] - saved_[begin]) * kept.in_flight;
   sum += (inputs_[end] - inputs_[begin]) * parameters_.inputs_there(kept.in_flight, microbatches_);
   if (slot > 0)
     sum += bytes_[begin].received * kept.received +
            bytes_[begin - 1].received_gradient * kept.sent_gradients;
   if (slot + 1 < slots())
     sum += bytes_[end - 1].received_gradient * kept.received_gradients +
-           bytes_[end - 1].unsaved_output * kept.in_flight;
+           (again ? problem_.chain.stages[end - 1].output_bytes * kept.sent_values
+                  : bytes_[end - 1].unsaved_output * kept.in_flight);
   return sum;
 }
 

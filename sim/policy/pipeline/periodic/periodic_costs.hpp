@@ -17,6 +17,7 @@ struct KeptCounts {
   std::int64_t received = 1;        ///< values that came over the cut before it
   std::int64_t sent_gradients = 1;  ///< on their way over that cut
   std::int64_t received_gradients = 1;  ///< that came over the cut after it
+  std::int64_t sent_values = 1;         ///< made, and on their way over that cut
 };
 
 /// Slots have a device each, given in their order; stages [begin, end) are a slot.
@@ -32,8 +33,10 @@ class PeriodicCosts {
   [[nodiscard]] Time forward(std::size_t slot, std::size_t begin, std::size_t end) const {
     return forward_[slot][end] - forward_[slot][begin];
   }
+  /// With the forward that a recomputed slot runs once more in front of it.
   [[nodiscard]] Time backward(std::size_t slot, std::size_t begin, std::size_t end) const {
-    return backward_[slot][end] - backward_[slot][begin];
+    const Time own = backward_[slot][end] - backward_[slot][begin];
+    return parameters_.recomputes(slot) ? own + forward(slot, begin, end) : own;
   }
 
   struct Cut {
@@ -61,10 +64,16 @@ class PeriodicCosts {
   /// Throws InputError where there is one.
   void require_links_apart(const Location& where) const;
 
-  /// At most so much is there at once. `passing`: the greatest StageBytes::passing of the slot.
+  /// At most so much is there at once. `passing`: the greatest StageBytes::passing of the slot,
+  /// and recomputed().
   [[nodiscard]] Bytes memory(std::size_t slot, std::size_t begin, std::size_t end,
                              const KeptCounts& kept, Bytes passing) const;
   [[nodiscard]] Bytes passing(std::size_t stage) const { return bytes_[stage].passing; }
+  /// What is there beside that while a recomputed slot runs: what it keeps otherwise, of one
+  /// microbatch.
+  [[nodiscard]] Bytes recomputed(std::size_t slot, std::size_t begin, std::size_t end) const {
+    return parameters_.recomputes(slot) ? saved_[end] - saved_[begin] : Bytes{};
+  }
 
   /// No cut into these slots has a shorter period, whatever its memory: the greatest stage where it
   /// is fastest, and all of them shared equally.

@@ -5,6 +5,8 @@
 #include "policy/pipeline/periodic/inputs_apart.hpp"
 #include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
+#include "policy/pipeline/schedule/task_runs.hpp"
 
 #include <algorithm>
 #include <map>
@@ -29,6 +31,8 @@ class PeriodicPlanner {
         pattern_(pattern),
         microbatches_(static_cast<std::uint32_t>(microbatches)),
         builder_(problem.workload, problem.platform, parameters.name),
+        recomputed_(recomputed_slots(parameters, slots.count())),
+        runs_(problem.workload, slots, recomputed_),
         ended_(4 * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
     for (const ProcessorId device : devices) streams_.push_back(builder_.stream(device));
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
@@ -95,24 +99,37 @@ class PeriodicPlanner {
 
   void emit_task(const Event& event) {
     std::optional<StepId> first, last;
-    const auto add = [&](OperatorId op) {
-      last = builder_.compute(streams_[slots_.device(event.slot)], op, event.microbatch);
-      if (!first) first = last;
+    const auto run = [&](Task::Kind kind) {
+      for (const TaskRuns::Part& part : runs_.parts({kind, event.slot, event.microbatch})) {
+        last = builder_.compute(streams_[slots_.device(event.slot)], part.op, part.microbatch,
+                                part.form);
+        if (!first) first = last;
+      }
     };
     if (event.part == Part::forward) {
       if (loading_) loading_->load(slots_, event.slot, event.microbatch);
-      slots_.for_forwards(event.slot, add);
+      run(Task::Kind::forward);
     } else {
-      slots_.for_backwards(event.slot, [&](Slots::StageBackward operators) {
-        std::ranges::for_each(operators, add);
-      });
+      if (is_recomputed(event.slot)) run(Task::Kind::recompute);
+      run(Task::Kind::backward);
     }
     if (loading_ && first) loading_->has_run(slots_.device(event.slot), {*first, *last});
     ended(event.part, event.slot, event.microbatch) = last;
-    if (event.part != Part::backward || event.slot == 0 || !first) return;
-    const PeriodicPattern::Busy& sent = pattern_.cuts[event.slot - 1].gradient;
-    wait_for_room(*first, Part::gradient, event.slot - 1, event.microbatch,
-                  sent.end - pattern_.backward[event.slot].start);
+    if (first) wait_for_messages(event, *first);
+  }
+
+  bool is_recomputed(std::uint32_t slot) const { return !recomputed_.empty() && recomputed_[slot]; }
+
+  /// What a task makes for another slot waits for the room of what it made before: gradients, and
+  /// values that the slot does not keep itself.
+  void wait_for_messages(const Event& event, StepId first) {
+    const std::uint32_t slot = event.slot;
+    if (event.part == Part::backward && slot > 0)
+      wait_for_room(first, Part::gradient, slot - 1, event.microbatch,
+                    pattern_.cuts[slot - 1].gradient.end - pattern_.backward[slot].start);
+    if (event.part == Part::forward && is_recomputed(slot) && slot + 1 < slots_.count())
+      wait_for_room(first, Part::value, slot, event.microbatch,
+                    pattern_.cuts[slot].value.end - pattern_.forward[slot].start);
   }
 
   void emit_messages(const Event& event) {
@@ -165,6 +182,8 @@ class PeriodicPlanner {
   const PeriodicPattern& pattern_;
   const std::uint32_t microbatches_;
   PlanBuilder builder_;
+  const std::vector<bool> recomputed_;  ///< by slot; empty where none is
+  const TaskRuns runs_;
   std::optional<DataLoading> loading_;  ///< where inputs come from another memory
   std::vector<LaneId> streams_;
   /// By 4 * slot + part, and microbatch: the last step.

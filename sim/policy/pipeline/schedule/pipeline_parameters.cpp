@@ -46,6 +46,10 @@ Format<ReplicaChoice> replicas_format() {
   return either(equal, each);
 }
 
+bool PipelineParameters::recomputes(std::size_t slot) const {
+  return recompute && recompute->value.takes(static_cast<std::uint32_t>(slot), 0);
+}
+
 bool PipelineParameters::finds_replicas() const {
   if (!partition) return false;
   const auto* choice = std::get_if<std::string>(&partition->value);

@@ -37,6 +37,8 @@ struct PipelineParameters : CommonParameters {
   /// Of the times of two tasks that overlap, one after the other: what they take together.
   Ratio overlap = kWhole;
 
+  /// Whether a slot runs its forward once more.
+  [[nodiscard]] bool recomputes(std::size_t slot) const;
   /// Whether the partition says how many replicas a stage has.
   [[nodiscard]] bool finds_replicas() const;
   /// How many replicas every stage has; nothing where they may differ.
@@ -89,19 +91,24 @@ void check_belonging(const Node& node, std::initializer_list<const char*> keys, 
 /// Whether stages may have replicas.
 enum class Replicable : std::uint8_t { yes, no };
 
-/// Adds `recompute`, `offload`, `distance` and `to` to a record of parameters that derive from
-/// PipelineParameters.
+/// Adds `recompute` to a record of parameters that derive from PipelineParameters.
+template <class Parameters>
+void add_recompute(Record<Parameters>& record) {
+  std::optional<Located<SlotChoice>> Parameters::*recompute = &Parameters::recompute;
+  record.optional(
+      "recompute", recompute, located(recompute_format()),
+      "`full`: every slot keeps only its input and runs its forward once more before its "
+      "backward; or the numbers of the slots that do, from 0 along the network; default none");
+}
+
+/// And `offload`, `distance` and `to`.
 template <class Parameters>
 void add_savings(Record<Parameters>& record) {
-  std::optional<Located<SlotChoice>> Parameters::*recompute = &Parameters::recompute;
+  add_recompute(record);
   std::optional<Located<SlotChoice>> Parameters::*offload = &Parameters::offload;
   std::int64_t Parameters::*distance = &Parameters::distance;
   std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
   record
-      .optional("recompute", recompute, located(recompute_format()),
-                "`full`: every slot keeps only its input and runs its forward once more before its "
-                "backward; or the numbers of the slots that do, from 0 along the network; default "
-                "none")
       .optional("offload", offload, located(offload_format()),
                 "what leaves its device after a forward and comes back for the backward: `all` "
                 "that slots keep, that of the slots listed, or of a share of the microbatches "

@@ -48,11 +48,8 @@ std::vector<Task> with_recomputation(const std::vector<Task>& order,
   return more;
 }
 
-void recompute(Schedule& schedule, const Located<SlotChoice>& choice) {
-  const std::size_t slots = schedule.placement.size();
-  require_slots(choice, slots);
-  for (std::uint32_t slot = 0; slot < slots; ++slot)
-    schedule.recomputed.push_back(choice.value.takes(slot, 0));
+void recompute(Schedule& schedule, const PipelineParameters& parameters) {
+  schedule.recomputed = recomputed_slots(parameters, schedule.placement.size());
   for (auto& order : schedule.orders) order = with_recomputation(order, schedule.recomputed);
 }
 
@@ -144,6 +141,15 @@ class Offloader {
 
 }  // namespace
 
+std::vector<bool> recomputed_slots(const PipelineParameters& parameters, std::size_t slots) {
+  std::vector<bool> recomputed;
+  if (!is_chosen(parameters.recompute)) return recomputed;
+  require_slots(*parameters.recompute, slots);
+  for (std::size_t slot = 0; slot < slots; ++slot)
+    recomputed.push_back(parameters.recomputes(slot));
+  return recomputed;
+}
+
 std::vector<MemoryId> stores_of(const Problem& problem, const PipelineParameters& parameters,
                                 const std::vector<ProcessorId>& devices) {
   std::vector<MemoryId> stores;
@@ -164,7 +170,7 @@ std::vector<MemoryId> stores_of(const Problem& problem, const PipelineParameters
 
 void save_memory(Schedule& schedule, const Problem& problem, const PipelineParameters& parameters,
                  const std::vector<ProcessorId>& devices) {
-  if (is_chosen(parameters.recompute)) recompute(schedule, *parameters.recompute);
+  if (is_chosen(parameters.recompute)) recompute(schedule, parameters);
   if (!is_chosen(parameters.offload)) return;
   const Located<SlotChoice>& choice = *parameters.offload;
   if (!schedule.partners.empty())
@@ -181,8 +187,7 @@ void save_memory(Schedule& schedule, const Problem& problem, const PipelineParam
 void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters) {
   if (!is_chosen(parameters.recompute)) return;
   for (std::uint32_t slot = 0; slot < costs.slots.size(); ++slot)
-    if (parameters.recompute->value.takes(slot, 0))
-      costs.slots[slot].backward_input += costs.slots[slot].forward;
+    if (parameters.recomputes(slot)) costs.slots[slot].backward_input += costs.slots[slot].forward;
 }
 
 void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& problem,
@@ -190,7 +195,7 @@ void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& proble
   add_recomputation(costs, parameters);
   if (!is_chosen(parameters.recompute)) return;
   for (std::uint32_t slot = 0; slot < costs.slots.size(); ++slot) {
-    if (!parameters.recompute->value.takes(slot, 0)) continue;
+    if (!parameters.recomputes(slot)) continue;
     SlotCosts::Slot& its = costs.slots[slot];
     slack.slots[slot].backward_ahead += its.forward;
     its.saved = Bytes{};

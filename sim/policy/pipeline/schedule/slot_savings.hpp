@@ -28,6 +28,11 @@ namespace plimsoll {
 void save_memory(Schedule& schedule, const Problem& problem, const PipelineParameters& parameters,
                  const std::vector<ProcessorId>& devices);
 
+/// Throws InputError where `recompute` names slots that are not there; by slot whether it does,
+/// empty where none does.
+[[nodiscard]] std::vector<bool> recomputed_slots(const PipelineParameters& parameters,
+                                                 std::size_t slots);
+
 /// Where each device offloads to. Throws InputError where devices share a memory, or one has no way
 /// to a store.
 [[nodiscard]] std::vector<MemoryId> stores_of(const Problem& problem,

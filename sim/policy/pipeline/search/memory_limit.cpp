@@ -36,7 +36,8 @@ class LimitedPlanner {
 
   Planned run(std::int64_t kept_chunks) {
     Plan free = *plan(chunks(kept_chunks));
-    if (!parameters_.memory_limit) return on_platform(std::move(free));
+    if (!parameters_.memory_limit || parameters_.memory_limit->value.is_unlimited())
+      return on_platform(std::move(free));
     const BudgetPlanner planner{
         .plan = [&](const Problem&, Bytes limit) { return plan_within(limit, kept_chunks); },
         .bound = [](Bytes) { return Time{}; },

@@ -25,7 +25,7 @@ struct LimitedParameters : PipelineParameters {
 template <class Parameters>
 void add_memory_limit(Record<Parameters>& record) {
   std::optional<Located<Bytes>> Parameters::*limit = &Parameters::memory_limit;
-  record.optional("memory_limit", limit, located(quantity<Bytes>()),
+  record.optional("memory_limit", limit, located(quantity<Bytes>(Unlimited::allowed)),
                   "bytes of each device's memory for all that is there; default: only what "
                   "microbatches keep is bounded");
 }

@@ -60,7 +60,8 @@ Record<SearchParameters> search_record() {
                 "chain stages")
       .optional("partition", partition, located(partition_format()),
                 "as of the other pipelines, for each number of stages that is tried")
-      .optional("memory_limit", &SearchParameters::memory_limit, located(quantity<Bytes>()),
+      .optional("memory_limit", &SearchParameters::memory_limit,
+                located(quantity<Bytes>(Unlimited::allowed)),
                 "bytes of each device's memory for all that is there; default: what it has for "
                 "plans")
       .optional("backward", &SearchParameters::backward,
