@@ -261,6 +261,24 @@ TEST_CASE("the replicas of a stage reduce their gradients when the last of them 
   CHECK(it.execution.makespan == seconds(18 + 2 * 2));
 }
 
+// Chimera on two devices, a microbatch in each direction. Both run F 0-2, F 2-4, B 4-7, B 7-10: the
+// first backward is of the second stage, whose 12 B of gradients the two copies then exchange, 6 B
+// twice at 3 B/s, from 7 s to 11 s, and then those of the first stage.
+TEST_CASE("the two copies of a schedule in two directions reduce their gradients") {
+  const std::string chain = chain_of({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}});
+  const Played it = played("{name: pipeline/chimera, microbatches: 2}", chain,
+                           cluster(2, "mesh", "bandwidth: 3 B/s"));
+  CHECK(it.execution.processors[0].busy == seconds(10));
+  CHECK(it.execution.makespan == seconds(15));
+  // One microbatch makes one copy's gradients only.
+  const Played one = played("{name: pipeline/chimera, microbatches: 1}", chain,
+                            cluster(2, "mesh", "bandwidth: 3 B/s"));
+  CHECK(one.execution.makespan == seconds(10));
+  CHECK(refusal("{name: pipeline/chimera, microbatches: 4}",
+                chain_of({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}, {}, {}}),
+                cluster(4, "mesh", "bandwidth: 3 B/s")) == "(accepted)");
+}
+
 // Stages of 6 s and 3 s on three machines whose links carry 1 B/s. All three on both stages: (9 +
 // 4 x 2 x 30 / (1 x 3)) / 3 s, as the second has parameters of 30 B to reduce. Two on the first:
 // max(6 / 2, 3) s, and nothing to reduce. So it is two and one, and runs as in the example above.

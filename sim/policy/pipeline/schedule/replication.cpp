@@ -138,15 +138,16 @@ Schedule dealt_in_turn(const Replicas& replicas, const PipelineParameters& param
 }
 
 void add_all_reduces(PlanBuilder& builder, const Problem& problem,
-                     const PipelineParameters& parameters, const std::vector<Slots>& placements) {
+                     const PipelineParameters& parameters,
+                     const std::vector<const Slots*>& placements) {
   std::vector<std::size_t> places(problem.platform.memories.size());
   std::size_t next = 0;
   for (const ProcessorId device : all_devices(problem, parameters))
     places[static_cast<std::size_t>(problem.platform[device].memory)] = next++;
-  for (std::size_t slot = placements.front().count(); slot-- > 0;) {
+  for (std::size_t slot = placements.front()->count(); slot-- > 0;) {
     std::vector<MemoryId> members;
-    for (const Slots& slots : placements) {
-      const MemoryId memory = slots.memory(slots.device(slot));
+    for (const Slots* slots : placements) {
+      const MemoryId memory = slots->memory(slots->device(slot));
       if (std::ranges::find(members, memory) == members.end()) members.push_back(memory);
     }
     std::ranges::sort(members, {}, [&](MemoryId m) { return places[static_cast<std::size_t>(m)]; });
@@ -157,7 +158,7 @@ void add_all_reduces(PlanBuilder& builder, const Problem& problem,
                                    "`data_parallel` plays one of them",
                                    members.size(), kMostReductions));
     add_all_reduce(builder, parameters.all_reduce, members,
-                   gradients_of(problem, placements.front(), slot));
+                   gradients_of(problem, *placements.front(), slot));
   }
 }
 

@@ -54,6 +54,9 @@ class PipelinePlanner {
     if (schedule.turned.empty()) return;
     turned_.emplace(problem, partition, devices, schedule.turned);
     require_links(schedule.turned);
+    for (std::size_t s = 0; s < schedule.turned.size(); ++s)
+      require_route(memory(schedule.placement[s]), memory(schedule.turned[s]),
+                    "the two copies of a stage");
   }
 
   Plan run() {
@@ -316,11 +319,12 @@ class PipelinePlanner {
   }
 
   void optimize() {
-    std::vector<const Slots*> directions{&slots_};
-    if (turned_) directions.push_back(&*turned_);
+    std::vector<const Slots*> directions;
     for (const Slots& slots : dealt_) directions.push_back(&slots);
-    if (!dealt_.empty())
-      add_all_reduces(builder_, problem_, parameters_, dealt_);
+    if (dealt_.empty()) directions.push_back(&slots_);
+    if (turned_) directions.push_back(&*turned_);
+    if (directions.size() > 1 && (!turned_ || schedule_.turned_from < microbatches()))
+      add_all_reduces(builder_, problem_, parameters_, directions);
     else if (parameters_.data_parallel && parameters_.data_parallel->value > 1)
       add_folded_all_reduces(builder_, problem_, parameters_, slots_, schedule_.partners);
     add_optimizer_steps(builder_, problem_, directions, streams_);
