@@ -279,6 +279,32 @@ TEST_CASE("the two copies of a schedule in two directions reduce their gradients
                 cluster(4, "mesh", "bandwidth: 3 B/s")) == "(accepted)");
 }
 
+// Two such replicas, on four devices: a ring of 12 B in four parts of 1 s, six rounds, from 7 s to
+// 13 s, and then those of the first stage.
+TEST_CASE("replicas of a schedule in two directions reduce both copies of each") {
+  const std::string chain = chain_of({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}});
+  const Played it = played("{name: pipeline/chimera, microbatches: 4, replicas: 2}", chain,
+                           cluster(4, "mesh", "bandwidth: 3 B/s"));
+  for (std::size_t d = 0; d < 4; ++d) CHECK(it.execution.processors[d].busy == seconds(10));
+  CHECK(it.execution.makespan == seconds(19));
+  // Nothing to reduce: each replica is the pipeline of its own half of the microbatches.
+  const std::vector<Stage> four(4, Stage{2, 2, 1, 4, 0});
+  for (const char* name : {"chimera", "dualpipe"}) {
+    const auto run = [&](int microbatches, const char* more, int devices) {
+      return played(
+          fmt::format("{{name: pipeline/{}, microbatches: {}{}}}", name, microbatches, more),
+          chain_of(four), cluster(devices, "mesh", "bandwidth: unlimited, latency: 1 s"));
+    };
+    const Played alone = run(8, "", 4), both = run(16, ", replicas: 2", 8);
+    CHECK(both.execution.makespan == alone.execution.makespan);
+    for (std::size_t d = 0; d < 8; ++d)
+      CHECK(both.execution.processors[d].busy == alone.execution.processors[d / 2].busy);
+  }
+  CHECK(refusal("{name: pipeline/chimera, microbatches: 4, data_parallel: 2}", chain,
+                cluster(4, "mesh", "bandwidth: 3 B/s"))
+            .find("holds two copies of the parameters") != std::string::npos);
+}
+
 // Stages of 6 s and 3 s on three machines whose links carry 1 B/s. All three on both stages: (9 +
 // 4 x 2 x 30 / (1 x 3)) / 3 s, as the second has parameters of 30 B to reduce. Two on the first:
 // max(6 / 2, 3) s, and nothing to reduce. So it is two and one, and runs as in the example above.

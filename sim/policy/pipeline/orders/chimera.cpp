@@ -66,7 +66,7 @@ PolicyInfo pipeline_chimera_policy() {
        .guarantees = "on equal stages without message latency: idle p-2 forwards where B = F and p "
                      "divides m; idle 2(p-2) forwards where B = 2F and m = p; more for other m",
        .complexity = "O(microbatches x operators)"},
-      pipeline_record("pipeline/chimera", 1, Replicable::no), plan_chimera);
+      pipeline_record("pipeline/chimera"), plan_chimera);
 }
 
 }  // namespace plimsoll

@@ -55,7 +55,7 @@ PolicyInfo pipeline_dualpipe_policy() {
            "latency; keeps p+1 stages of microbatches on every device",
        .complexity = "O(microbatches x operators)",
        .splits_backward = true},
-      with_overlap(pipeline_record("pipeline/dualpipe", 1, Replicable::no)), plan_dualpipe);
+      with_overlap(pipeline_record("pipeline/dualpipe")), plan_dualpipe);
 }
 
 }  // namespace plimsoll

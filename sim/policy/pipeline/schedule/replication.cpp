@@ -90,10 +90,14 @@ Schedule dealt_out(const Schedule& of_one, const Replicas& replicas) {
   Schedule schedule;
   schedule.messages_in_orders = of_one.messages_in_orders;
   schedule.recomputed = of_one.recomputed;
+  schedule.turned_from = of_one.turned_from;
+  const auto of_replica = [&](std::vector<std::uint32_t> placement, std::uint32_t replica) {
+    for (std::uint32_t& device : placement) device = replicas.device(device, replica);
+    return placement;
+  };
   for (std::uint32_t replica = 0; replica < n; ++replica) {
-    auto& placement = schedule.dealt.emplace_back();
-    for (const std::uint32_t stage : of_one.placement)
-      placement.push_back(replicas.device(stage, replica));
+    schedule.dealt.push_back(of_replica(of_one.placement, replica));
+    if (!of_one.turned.empty()) schedule.dealt_turned.push_back(of_replica(of_one.turned, replica));
   }
   schedule.placement = schedule.dealt.front();
   for (std::uint32_t stage = 0; stage < replicas.stages(); ++stage)

@@ -42,8 +42,7 @@ class Replicas {
 [[nodiscard]] const Location& where_replicated(const PipelineParameters& parameters);
 
 /// A schedule of one pipeline for each of as many replicas, in whose orders microbatch k of replica
-/// j is k n + j; stores are left out. Precondition: it has no second direction, and updates
-/// parameters once.
+/// j is k n + j; stores are left out. Precondition: it updates parameters once.
 [[nodiscard]] Schedule dealt_out(const Schedule& of_one, const Replicas& replicas);
 
 /// Orders of a replica of a stage: its microbatches, in their order.

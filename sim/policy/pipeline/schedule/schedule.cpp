@@ -42,11 +42,8 @@ class PipelinePlanner {
         awaited_(devices.size()),
         channels_(devices.size()) {
     require_links(schedule.placement);
-    dealt_.reserve(schedule.dealt.size());
-    for (const auto& placement : schedule.dealt) {
-      dealt_.emplace_back(problem, partition, devices, placement);
-      require_links(placement);
-    }
+    place(partition, schedule.dealt, dealt_);
+    place(partition, schedule.dealt_turned, dealt_turned_);
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
       require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
@@ -54,9 +51,6 @@ class PipelinePlanner {
     if (schedule.turned.empty()) return;
     turned_.emplace(problem, partition, devices, schedule.turned);
     require_links(schedule.turned);
-    for (std::size_t s = 0; s < schedule.turned.size(); ++s)
-      require_route(memory(schedule.placement[s]), memory(schedule.turned[s]),
-                    "the two copies of a stage");
   }
 
   Plan run() {
@@ -90,6 +84,15 @@ class PipelinePlanner {
   }
 
  private:
+  void place(const Partition& partition, const std::vector<std::vector<std::uint32_t>>& placements,
+             std::vector<Slots>& all) {
+    all.reserve(placements.size());
+    for (const auto& placement : placements) {
+      all.emplace_back(problem_, partition, devices_, placement);
+      require_links(placement);
+    }
+  }
+
   /// Those that are played: all of the mini-batch, or those of the replica that stands for all.
   std::size_t microbatches() const {
     return static_cast<std::size_t>(dealt_.empty() ? parameters_.microbatches
@@ -118,8 +121,12 @@ class PipelinePlanner {
 
   /// The slots as placed for a microbatch.
   const Slots& slots_of(const Task& task) const {
-    if (!dealt_.empty()) return dealt_[task.microbatch % dealt_.size()];
-    return turned_ && task.microbatch >= schedule_.turned_from ? *turned_ : slots_;
+    if (dealt_.empty())
+      return turned_ && task.microbatch >= schedule_.turned_from ? *turned_ : slots_;
+    const std::size_t turn = task.microbatch % dealt_.size();
+    const bool back =
+        !dealt_turned_.empty() && task.microbatch / dealt_.size() >= schedule_.turned_from;
+    return back ? dealt_turned_[turn] : dealt_[turn];
   }
 
   void require_links(const std::vector<std::uint32_t>& placement) const {
@@ -319,15 +326,19 @@ class PipelinePlanner {
   }
 
   void optimize() {
-    std::vector<const Slots*> directions;
-    for (const Slots& slots : dealt_) directions.push_back(&slots);
-    if (dealt_.empty()) directions.push_back(&slots_);
-    if (turned_) directions.push_back(&*turned_);
-    if (directions.size() > 1 && (!turned_ || schedule_.turned_from < microbatches()))
-      add_all_reduces(builder_, problem_, parameters_, directions);
+    std::vector<const Slots*> copies;
+    for (const Slots& slots : dealt_) copies.push_back(&slots);
+    if (dealt_.empty()) copies.push_back(&slots_);
+    const std::size_t turns = copies.size();
+    if (schedule_.turned_from * turns < microbatches()) {
+      for (const Slots& slots : dealt_turned_) copies.push_back(&slots);
+      if (turned_) copies.push_back(&*turned_);
+    }
+    if (copies.size() > 1)
+      add_all_reduces(builder_, problem_, parameters_, copies);
     else if (parameters_.data_parallel && parameters_.data_parallel->value > 1)
       add_folded_all_reduces(builder_, problem_, parameters_, slots_, schedule_.partners);
-    add_optimizer_steps(builder_, problem_, directions, streams_);
+    add_optimizer_steps(builder_, problem_, copies, streams_);
   }
 
   const Problem& problem_;
@@ -335,8 +346,9 @@ class PipelinePlanner {
   const Schedule& schedule_;
   const std::vector<ProcessorId>& devices_;
   Slots slots_;
-  std::vector<Slots> dealt_;     ///< by turn, where microbatches are dealt out to replicas
-  std::optional<Slots> turned_;  ///< for the second direction, where there is one
+  /// By turn, where microbatches are dealt out to replicas, in the one direction and the other.
+  std::vector<Slots> dealt_, dealt_turned_;
+  std::optional<Slots> turned_;  ///< for the second direction, where there is one replica
   TaskRuns runs_;
   PlanBuilder builder_;
   SlotMoves moves_;
@@ -379,6 +391,13 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
   if (!parameters.equal_replicas())
     refuse_parameter(where_replicated(parameters),
                      fmt::format("`{}` takes as many replicas of every stage", parameters.name));
+  if (parameters.data_parallel && parameters.data_parallel->value > 1 && !schedule.turned.empty())
+    refuse_parameter(
+        parameters.data_parallel->where,
+        fmt::format("`{}` holds two copies of the parameters; one replica cannot be "
+                    "played for all",
+                    parameters.name),
+        fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
   save_memory(schedule, problem, parameters, devices);
   if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
   const Replicas replicas(replica_groups(problem, parameters));

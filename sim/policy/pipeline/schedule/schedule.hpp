@@ -62,6 +62,8 @@ struct Schedule {
   /// Where not empty: by turn, the placement of the microbatches k for which k mod turns is it.
   /// `placement` is the first.
   std::vector<std::vector<std::uint32_t>> dealt;
+  /// And of those of the second direction; `turned_from` counts the microbatches of a turn.
+  std::vector<std::vector<std::uint32_t>> dealt_turned;
   WeightUpdates updates;
   /// Whether orders hold sends and awaits; else a value is sent when it is made.
   bool messages_in_orders = false;
