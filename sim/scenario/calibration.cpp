@@ -31,10 +31,15 @@ constexpr std::size_t kFirstCompute = kFirstWait + 2;
 constexpr std::size_t kFirstBandwidth = kFirstCompute + kOperatorClasses;
 constexpr std::size_t kUnknowns = kFirstBandwidth + kOperatorClasses;
 
-std::vector<Time> durations_on(const Measurement& it, const Platform& platform,
-                               ProcessorId processor) {
+/// Of the operators of each of its shapes.
+using ShapeTimes = std::vector<std::vector<Time>>;
+
+ShapeTimes durations_on(const Measurement& it, const Platform& platform, ProcessorId processor) {
   try {
-    return durations(it.workload, platform, processor);
+    ShapeTimes times;
+    for (const MeasuredShape& shape : it.shapes)
+      times.push_back(durations(shape.workload, platform, processor));
+    return times;
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
   } catch (const CostOverflow& problem) {
@@ -42,8 +47,8 @@ std::vector<Time> durations_on(const Measurement& it, const Platform& platform,
   }
 }
 
-std::vector<Time> durations_on(const MeasurementSet& set, const Measurement& it,
-                               const Processor& processor) {
+ShapeTimes durations_on(const MeasurementSet& set, const Measurement& it,
+                        const Processor& processor) {
   Platform platform = set.platform;
   platform.processors[static_cast<std::size_t>(set.processor)] = processor;
   return durations_on(it, platform, set.processor);
@@ -77,17 +82,29 @@ Processor with(const Coefficients& fitted, Processor processor) {
   return processor;
 }
 
-Time sum_of(const MeasuredPart& part, const std::vector<Time>& durations) {
-  Time sum;
-  for (const OperatorId op : part.operators) sum += durations[static_cast<std::size_t>(op)];
-  return sum;
+std::int64_t parts_of(const Measurement& it) {
+  std::int64_t parts = 0;
+  for (const MeasuredShape& shape : it.shapes) parts += shape.parts;
+  return parts;
+}
+
+/// The mean over its shapes, each as often as it was; rounded down.
+Time mean_of(const Measurement& it, const MeasuredPart& part, const ShapeTimes& durations) {
+  Signed128 sum = 0;
+  for (std::size_t s = 0; s < it.shapes.size(); ++s) {
+    Time of_shape;
+    for (const OperatorId op : part.operators[s])
+      of_shape += durations[s][static_cast<std::size_t>(op)];
+    sum += Signed128{of_shape.count()} * it.shapes[s].parts;
+  }
+  return Time{static_cast<std::int64_t>(sum / parts_of(it))};
 }
 
 /// What its profiler waited, where it did.
 Time waited(const MeasuredPart& part, const Coefficients& fitted) {
   if (!part.waits || !fitted.waits) return Time{};
   return (*fitted.waits)[static_cast<std::size_t>(*part.waits)] *
-         static_cast<std::int64_t>(part.operators.size());
+         static_cast<std::int64_t>(part.operators.front().size());
 }
 
 double in_picoseconds(Time time) {
@@ -140,22 +157,33 @@ class Fit {
   }
 
   void add(const Measurement& it) {
-    const std::vector<Time> arithmetic = durations_on(it, arithmetic_, set_.processor);
-    const std::vector<Time> traffic = durations_on(it, traffic_, set_.processor);
+    const ShapeTimes arithmetic = durations_on(it, arithmetic_, set_.processor);
+    const ShapeTimes traffic = durations_on(it, traffic_, set_.processor);
     const double weight = 1 / std::sqrt(static_cast<double>(it.parts.size()));
+    const auto all_parts = static_cast<double>(parts_of(it));
     for (const MeasuredPart& part : it.parts) {
       LeastSquares::Row row{std::vector<double>(kUnknowns), weight};
-      const double each = weight / in_picoseconds(part.time);
-      for (const OperatorId op : part.operators) {
-        const auto of_class = static_cast<std::size_t>(it.workload[op].operator_class);
-        const auto i = static_cast<std::size_t>(op);
-        row.of[kOverhead] += each;
-        if (part.waits) row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] += each;
-        row.of[kFirstCompute + of_class] += each * in_picoseconds(arithmetic[i]);
-        row.of[kFirstBandwidth + of_class] += each * in_picoseconds(traffic[i]);
+      for (std::size_t s = 0; s < it.shapes.size(); ++s) {
+        const double share = static_cast<double>(it.shapes[s].parts) / all_parts;
+        add(row, share * weight / in_picoseconds(part.time), it.shapes[s].workload, part,
+            part.operators[s], arithmetic[s], traffic[s]);
       }
       note_told(row);
       problem_.rows.push_back(std::move(row));
+    }
+  }
+
+  /// Operators of one shape, each counted `each` times.
+  static void add(LeastSquares::Row& row, double each, const Workload& workload,
+                  const MeasuredPart& part, const std::vector<OperatorId>& operators,
+                  const std::vector<Time>& arithmetic, const std::vector<Time>& traffic) {
+    for (const OperatorId op : operators) {
+      const auto of_class = static_cast<std::size_t>(workload[op].operator_class);
+      const auto i = static_cast<std::size_t>(op);
+      row.of[kOverhead] += each;
+      if (part.waits) row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] += each;
+      row.of[kFirstCompute + of_class] += each * in_picoseconds(arithmetic[i]);
+      row.of[kFirstBandwidth + of_class] += each * in_picoseconds(traffic[i]);
     }
   }
 
@@ -211,12 +239,12 @@ Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
     if (!calibration.fitted.efficiency[i].any())
       calibration.after.efficiency[i] = processor.efficiency[i];
   for (const Measurement& it : set.measurements) {
-    const std::vector<Time> before = durations_on(set, it, processor);
-    const std::vector<Time> after = durations_on(set, it, calibration.after);
+    const ShapeTimes before = durations_on(set, it, processor);
+    const ShapeTimes after = durations_on(set, it, calibration.after);
     for (const MeasuredPart& part : it.parts)
       calibration.rows.push_back({it.spec->name, part.name, it.spec->source, it.is_test, part.time,
-                                  sum_of(part, before),
-                                  sum_of(part, after) + waited(part, calibration.fitted)});
+                                  mean_of(it, part, before),
+                                  mean_of(it, part, after) + waited(part, calibration.fitted)});
   }
   return calibration;
 }

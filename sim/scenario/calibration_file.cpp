@@ -7,6 +7,8 @@ namespace {
 
 /// Each is built and timed.
 constexpr std::size_t kMaxMeasurements = 1000;
+constexpr std::size_t kMaxShapes = 100;
+constexpr std::int64_t kMaxParts = 1'000'000'000'000;
 
 /// By name, for the reader; ClassTimes is by class.
 struct NamedTimes {
@@ -56,10 +58,27 @@ void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnost
     diagnostics.error(node.where(), "a measured time of 0 s; an error against it has no size");
   if (it.throughput && *it.throughput == SampleRate{})
     diagnostics.error(node.where(), "a throughput of no samples/s is none");
+  if (!it.mix.empty() && !it.step && !it.throughput)
+    diagnostics.error(node.find("mix")->where(),
+                      "a mix is of whole steps; expected `step` or `throughput` beside it");
   if (it.layer_by_layer && (it.step || it.throughput))
     diagnostics.error(node.find("layer_by_layer")->where(),
                       "a whole step is not timed layer by layer; expected times of classes, or a "
                       "`profile`");
+}
+
+void check_mapping(const Node& node, Diagnostics& diagnostics) {
+  if (!node.is_mapping())
+    diagnostics.error(node.where(),
+                      "expected a mapping such as `{sequence: 64}`, found " + node.describe());
+}
+
+Format<MixedShape> mixed_shape_format() {
+  using M = MixedShape;
+  return Record<M>("shape", "Steps of one shape among those whose mean was measured.")
+      .required("parts", &M::parts, integer(1, kMaxParts), "how many of all parts of the mix")
+      .required("with", &M::with, checked(raw(), check_mapping), "numbers of the workload")
+      .format();
 }
 
 Format<MeasurementSpec> measurement_format() {
@@ -74,12 +93,14 @@ Format<MeasurementSpec> measurement_format() {
       .optional("backward", &M::backward, class_times_format("backward"), "times by class")
       .optional("profile", &M::profile, located(text()),
                 "a profile of this network: its times, summed by class")
+      .optional("mix", &M::mix, list_of(mixed_shape_format(), 1, kMaxShapes),
+                "shapes of the steps whose mean was measured; default: as the workload says")
       .optional("layer_by_layer", &M::layer_by_layer, boolean(),
                 "each layer was waited for: a wait for the host is fitted beside (false)")
       .optional("without", &M::without, list_of(located(text()), 0, kMaxMeasurements),
                 "layers that the times leave out")
       .required("source", &M::source, text(), "who measured it, and how")
-      .check({"step", "throughput", "forward", "backward", "profile", "layer_by_layer"},
+      .check({"step", "throughput", "forward", "backward", "profile", "mix", "layer_by_layer"},
              check_measured)
       .format();
 }

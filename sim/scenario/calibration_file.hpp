@@ -18,6 +18,12 @@
 /// of the profiler and not of the platform. `like: PLATFORM` begins with that platform's launch
 /// overhead and shares of bandwidth, which are of the device whatever the number format.
 ///
+/// Steps of several shapes, as sequences sorted by length make them, have one mean throughput:
+///
+///   mix: [{parts: 3, with: {sequence: 64}}, {parts: 1, with: {sequence: 512}}]
+///
+/// is the mean over four steps, of which three have the one length and one the other.
+///
 /// Which measurements are fitted and which only judge stands in the file, before anything is
 /// fitted. docs/accuracy.md tells the rest.
 #pragma once
@@ -36,6 +42,12 @@ namespace plimsoll {
 /// Summed over the operators of each class.
 using ClassTimes = std::array<std::optional<Time>, kOperatorClasses>;
 
+/// One of the shapes of a mix of steps, and how many of its parts have it.
+struct MixedShape {
+  std::int64_t parts = 0;
+  Node with;  ///< numbers of the workload, as in a scenario
+};
+
 /// Either the step or parts of it: of classes, or as a profile has them.
 struct MeasurementSpec {
   Location where;
@@ -45,6 +57,7 @@ struct MeasurementSpec {
   std::optional<SampleRate> throughput;
   ClassTimes forward, backward;
   std::optional<Located<std::string>> profile;
+  std::vector<MixedShape> mix;                ///< empty: all steps are as the workload says
   bool layer_by_layer = false;                ///< each layer was waited for
   std::vector<Located<std::string>> without;  ///< layers that the times leave out
   std::string source;

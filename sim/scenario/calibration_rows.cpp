@@ -72,14 +72,11 @@ class Reader {
   }
 
   void add(const MeasurementSpec& it, bool is_test) {
-    Scenario scenario = scenario_of(it);
-    check(it, scenario);
-    set_.platform = std::move(scenario.platform);
-    set_.processor = processor();
     note_workload(it.workload);
     Measurement measurement{&it, is_test, {}, {}};
     try {
-      measurement.workload = build(scenario.workload, scenario.workload_options);
+      if (it.mix.empty()) add_shape(measurement, 1, {});
+      for (const MixedShape& shape : it.mix) add_shape(measurement, shape.parts, shape.with);
       check_left_out(measurement);
       add_parts(measurement);
     } catch (const QuantityOverflow&) {
@@ -87,6 +84,15 @@ class Reader {
              fmt::format("the numbers of measurement `{}` leave the range of 106 days", it.name));
     }
     set_.measurements.push_back(std::move(measurement));
+  }
+
+  void add_shape(Measurement& measurement, std::int64_t parts, const Node& with) {
+    const MeasurementSpec& it = *measurement.spec;
+    Scenario scenario = scenario_of(it, with);
+    check(it, scenario);
+    set_.platform = std::move(scenario.platform);
+    set_.processor = processor();
+    measurement.shapes.push_back({parts, build(scenario.workload, scenario.workload_options)});
   }
 
   void begin_like(const Located<std::string>& named) {
@@ -115,11 +121,20 @@ class Reader {
     if (const Node* onnx = workload.find("onnx")) set_.read.push_back(folder_ / onnx->scalar());
   }
 
-  [[nodiscard]] Scenario scenario_of(const MeasurementSpec& it) const {
+  /// With these numbers of the workload instead of its own; none: with its own.
+  [[nodiscard]] Scenario scenario_of(const MeasurementSpec& it, const Node& with) const {
     Diagnostics diagnostics;
+    Node workload = it.workload;
+    if (workload.is_scalar()) {
+      workload = parse_value("{}", it.where.origin);
+      workload.set("model", it.workload, diagnostics);
+    }
+    for (const Node::Entry& number : with.entries())
+      if (workload.is_mapping())
+        workload.set("with." + number.key.scalar(), number.value, diagnostics);
     Node document = parse_value("{scenario: calibration, policy: none}", it.where.origin);
     document.set("platform", platform_, diagnostics);
-    document.set("workload", it.workload, diagnostics);
+    document.set("workload", workload, diagnostics);
     diagnostics.throw_if_errors();
     return read_scenario(document, folder_);
   }
@@ -164,7 +179,7 @@ class Reader {
   }
 
   static void check_left_out(const Measurement& measurement) {
-    const Workload& workload = measurement.workload;
+    const Workload& workload = measurement.shapes.front().workload;
     for (const Located<std::string>& layer : measurement.spec->without) {
       if (std::ranges::any_of(workload.operators,
                               [&](const Operator& op) { return is_of_layer(op, layer.value); }))
@@ -180,22 +195,27 @@ class Reader {
   }
 
   /// Those of which `wanted` is true, without the layers that the times leave out.
-  static std::vector<OperatorId> operators_of(const Measurement& measurement, auto wanted) {
-    std::vector<OperatorId> operators;
-    for (std::size_t i = 0; i < measurement.workload.operators.size(); ++i) {
-      const Operator& op = measurement.workload.operators[i];
-      if (wanted(op) && !is_left_out(measurement, op))
-        operators.push_back(static_cast<OperatorId>(i));
+  static std::vector<std::vector<OperatorId>> operators_of(const Measurement& measurement,
+                                                           auto wanted) {
+    std::vector<std::vector<OperatorId>> by_shape;
+    for (const MeasuredShape& shape : measurement.shapes) {
+      std::vector<OperatorId>& operators = by_shape.emplace_back();
+      for (std::size_t i = 0; i < shape.workload.operators.size(); ++i) {
+        const Operator& op = shape.workload.operators[i];
+        if (wanted(op) && !is_left_out(measurement, op))
+          operators.push_back(static_cast<OperatorId>(i));
+      }
     }
-    return operators;
+    return by_shape;
   }
 
   void add_parts(Measurement& measurement) {
     const MeasurementSpec& it = *measurement.spec;
+    const std::int64_t batch = measurement.shapes.front().workload.batch;
     if (it.profile) return add_profile(measurement, *it.profile);
     if (it.step || it.throughput) {
       measurement.parts.push_back(
-          {"", it.step ? *it.step : step_time(it, measurement.workload.batch),
+          {"", it.step ? *it.step : step_time(it, batch),
            operators_of(measurement, [](const Operator&) { return true; })});
       return;
     }
@@ -208,11 +228,11 @@ class Reader {
     const WorkloadSource source = read_workload(document);
     const auto* profile = std::get_if<ProfileSpec>(&source);
     if (profile == nullptr) refuse(named.where, fmt::format("`{}` is no profile", named.value));
-    if (profile->batch.value_or(1) != measurement.workload.batch)
-      refuse(named.where,
-             fmt::format("profile `{}` was recorded with {} samples, and the workload "
-                         "beside it has {}",
-                         named.value, profile->batch.value_or(1), measurement.workload.batch));
+    const std::int64_t batch = measurement.shapes.front().workload.batch;
+    if (profile->batch.value_or(1) != batch)
+      refuse(named.where, fmt::format("profile `{}` was recorded with {} samples, and the workload "
+                                      "beside it has {}",
+                                      named.value, profile->batch.value_or(1), batch));
     note_read(named.value, "workloads");
     for (const Half half : {Half::forward, Half::backward})
       add_half(measurement, half, times_of(*profile, half), false);
@@ -232,13 +252,13 @@ class Reader {
                           return op.operator_class == of_class && is_in(op, half);
                         })};
       if (measurement.spec->layer_by_layer) part.waits = half;
-      if (!part.operators.empty()) {
+      if (!part.operators.front().empty()) {
         measurement.parts.push_back(std::move(part));
       } else if (must_exist) {
         refuse(measurement.spec->where,
                fmt::format("the {} of workload `{}` has no operator of the class `{}`",
                            half == Half::forward ? "forward" : "backward",
-                           measurement.workload.name, to_text(of_class)));
+                           measurement.shapes.front().workload.name, to_text(of_class)));
       }
     }
   }

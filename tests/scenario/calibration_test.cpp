@@ -203,6 +203,50 @@ TEST_CASE("a throughput is that of steps in a row, and layers can be left out") 
   CHECK(it.rows[0].before - it.rows[1].before == Time{24'000'000'000'000});
 }
 
+TEST_CASE("the step of a mix is the mean over its shapes, each as often as it was") {
+  // Forward and backward of n inputs are 2 n x 8 FLOP a sample each, 1,000 samples at 64 kFLOP/s:
+  // 0.5 n s. Three steps of 4 inputs and one of 8 take 2 s, 2 s, 2 s and 4 s: 2.5 s. At half the
+  // rate 5 s; that is found from the mix, and judges its shapes one by one.
+  const Files files;
+  const std::string sized =
+      "{workload: one, batch: 1000, with: {inputs: 100}, input: [inputs], loss: none, layers: "
+      "[{linear: {features: 8, bias: false}}]}";
+  const std::string mix = ", mix: [{parts: 3, with: {inputs: 4}}, {parts: 1, with: {inputs: 8}}]";
+  const Calibration it = files.calibrated(
+      document(measured("step: 5 s" + mix, sized),
+               measured("throughput: 200 samples/s" + mix, sized) +
+                   measured("step: 8 s, mix: [{parts: 7, with: {inputs: 8}}]", sized)));
+  REQUIRE(it.rows.size() == 3);
+  CHECK(it.rows[0].before == Time{2'500'000'000'000});
+  CHECK(*it.fitted.efficiency[0].compute == Ratio{500'000'000});
+  CHECK(it.rows[1].measured == it.rows[0].measured);
+  CHECK(error_of(it.rows[1], Moment::after) == 0);
+  CHECK(error_of(it.rows[2], Moment::after) == 0);
+  // A workload by its name takes other numbers, too.
+  const Calibration named = files.calibrated(document(
+      measured("step: 1 s, mix: [{parts: 1, with: {sequence: 64}}]", "bert-base"), "", "board"));
+  const Calibration same = files.calibrated(
+      document(measured("step: 1 s", "{model: bert-base, with: {sequence: 64}}"), "", "board"));
+  CHECK(named.rows[0].before == same.rows[0].before);
+}
+
+TEST_CASE("a mix is of whole steps, of numbers that the workload has") {
+  const Files files;
+  const std::string mix = "mix: [{parts: 1, with: {inputs: 4}}]";
+  CHECK_THAT(files.error_of(document(measured("forward: {matmul: 1 s}, " + mix))),
+             Contains("a mix is of whole steps; expected `step` or `throughput` beside it"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, " + mix, "bert-base"))),
+             Contains("`inputs`"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, mix: [{parts: 1, with: 4}]"))),
+             Contains("expected a mapping such as `{sequence: 64}`, found `4`"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, mix: [{parts: 0, with: {}}]"))),
+             Contains("expected a whole number from 1"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, mix: []"))),
+             Contains("expected at least 1"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, " + mix, "[1]"))),
+             Contains("found a list, expected a mapping with `model`"));
+}
+
 TEST_CASE("a profile is a row for each class of its forward, and of its backward") {
   Files files;
   const std::string folder = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/";
