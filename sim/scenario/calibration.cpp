@@ -23,13 +23,13 @@ constexpr Time kLeastOverhead{1'000'000};
 /// Of a wait, in the last term.
 constexpr Time kLeastWait{100'000'000};
 
-/// Unknowns: the overhead, the waits, and by class what an operator's arithmetic and traffic are
-/// multiplied by.
+/// Unknowns: the overhead, the waits, and by kind of operator what an operator's arithmetic and
+/// traffic are multiplied by.
 constexpr std::size_t kOverhead = 0;
 constexpr std::size_t kFirstWait = 1;
 constexpr std::size_t kFirstCompute = kFirstWait + 2;
-constexpr std::size_t kFirstBandwidth = kFirstCompute + kOperatorClasses;
-constexpr std::size_t kUnknowns = kFirstBandwidth + kOperatorClasses;
+constexpr std::size_t kFirstBandwidth = kFirstCompute + kKernelKinds;
+constexpr std::size_t kUnknowns = kFirstBandwidth + kKernelKinds;
 
 /// Of the operators of each of its shapes.
 using ShapeTimes = std::vector<std::vector<Time>>;
@@ -59,6 +59,7 @@ Platform perfect(const MeasurementSet& set, bool only_arithmetic) {
   Platform platform = set.platform;
   Processor& processor = platform.processors[static_cast<std::size_t>(set.processor)];
   processor.efficiency.fill(kWhole);
+  processor.kernels = set.start.kernels;
   processor.launch_overhead = Time{};
   if (only_arithmetic) {
     Memory& memory = platform.memories[static_cast<std::size_t>(processor.memory)];
@@ -71,7 +72,7 @@ Platform perfect(const MeasurementSet& set, bool only_arithmetic) {
 }
 
 Processor with(const Coefficients& fitted, Processor processor) {
-  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
     const FittedShares& shares = fitted.efficiency[i];
     if (!shares.any()) continue;
     Efficiency& efficiency = processor.efficiency[i];
@@ -104,7 +105,7 @@ Time mean_of(const Measurement& it, const MeasuredPart& part, const ShapeTimes& 
 Time waited(const MeasuredPart& part, const Coefficients& fitted) {
   if (!part.waits || !fitted.waits) return Time{};
   return (*fitted.waits)[static_cast<std::size_t>(*part.waits)] *
-         static_cast<std::int64_t>(part.operators.front().size());
+         static_cast<std::int64_t>(part.waiting);
 }
 
 double in_picoseconds(Time time) {
@@ -119,10 +120,11 @@ class Fit {
     now_.assign(kUnknowns, 0);
     now_[kOverhead] = in_picoseconds(set.start.launch_overhead);
     problem_.at_least.assign(kUnknowns, 1);
-    for (const std::size_t j : {kOverhead, kFirstWait, kFirstWait + 1}) problem_.at_least[j] = 0;
+    for (const std::size_t j : {kFirstWait, kFirstWait + 1}) problem_.at_least[j] = 0;
+    problem_.at_least[kOverhead] = in_picoseconds(set.platform[set.processor].launch_overhead);
     problem_.at_least[kFirstCompute + static_cast<std::size_t>(OperatorClass::convolution)] =
         1 / as_fraction(kMostCompute);
-    for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    for (std::size_t i = 0; i < kKernelKinds; ++i) {
       now_[kFirstCompute + i] = 1 / as_fraction(set.start.efficiency[i].compute());
       now_[kFirstBandwidth + i] = 1 / as_fraction(set.start.efficiency[i].bandwidth());
     }
@@ -138,7 +140,7 @@ class Fit {
     fitted.launch_overhead = in_nanoseconds(x[kOverhead]);
     if (is_fitted_[kFirstWait] || is_fitted_[kFirstWait + 1])
       fitted.waits = {in_nanoseconds(x[kFirstWait]), in_nanoseconds(x[kFirstWait + 1])};
-    for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    for (std::size_t i = 0; i < kKernelKinds; ++i) {
       if (is_fitted_[kFirstCompute + i]) fitted.efficiency[i].compute = share(x[kFirstCompute + i]);
       if (is_fitted_[kFirstBandwidth + i])
         fitted.efficiency[i].bandwidth = share(x[kFirstBandwidth + i]);
@@ -165,9 +167,12 @@ class Fit {
       LeastSquares::Row row{std::vector<double>(kUnknowns), weight};
       for (std::size_t s = 0; s < it.shapes.size(); ++s) {
         const double share = static_cast<double>(it.shapes[s].parts) / all_parts;
-        add(row, share * weight / in_picoseconds(part.time), it.shapes[s].workload, part,
+        add(row, share * weight / in_picoseconds(part.time), it.shapes[s].workload,
             part.operators[s], arithmetic[s], traffic[s]);
       }
+      if (part.waits)
+        row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] +=
+            weight / in_picoseconds(part.time) * static_cast<double>(part.waiting);
       note_told(row);
       problem_.rows.push_back(std::move(row));
     }
@@ -175,15 +180,14 @@ class Fit {
 
   /// Operators of one shape, each counted `each` times.
   static void add(LeastSquares::Row& row, double each, const Workload& workload,
-                  const MeasuredPart& part, const std::vector<OperatorId>& operators,
-                  const std::vector<Time>& arithmetic, const std::vector<Time>& traffic) {
+                  const std::vector<OperatorId>& operators, const std::vector<Time>& arithmetic,
+                  const std::vector<Time>& traffic) {
     for (const OperatorId op : operators) {
-      const auto of_class = static_cast<std::size_t>(workload[op].operator_class);
+      const auto kind = static_cast<std::size_t>(kind_of(workload[op]));
       const auto i = static_cast<std::size_t>(op);
       row.of[kOverhead] += each;
-      if (part.waits) row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] += each;
-      row.of[kFirstCompute + of_class] += each * in_picoseconds(arithmetic[i]);
-      row.of[kFirstBandwidth + of_class] += each * in_picoseconds(traffic[i]);
+      row.of[kFirstCompute + kind] += each * in_picoseconds(arithmetic[i]);
+      row.of[kFirstBandwidth + kind] += each * in_picoseconds(traffic[i]);
     }
   }
 
@@ -201,7 +205,7 @@ class Fit {
   /// operators tell.
   void hold_untold() {
     for (LeastSquares::Row& row : problem_.rows) {
-      for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+      for (std::size_t i = 0; i < kKernelKinds; ++i) {
         const std::size_t compute = kFirstCompute + i, bandwidth = kFirstBandwidth + i;
         const bool hides =
             !is_fitted_[compute] && !is_fitted_[bandwidth] && !set_.start.efficiency[i].is_apart();
@@ -235,15 +239,20 @@ Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
   Calibration calibration{spec, processor, processor, Fit(set).run(), {}, set.read};
   calibration.after = with(calibration.fitted, set.start);
-  for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    if (!calibration.fitted.efficiency[i].any())
-      calibration.after.efficiency[i] = processor.efficiency[i];
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    if (calibration.fitted.efficiency[i].any()) continue;
+    // A kind that nothing tells of stays with its class, where the platform has them as one.
+    const auto of_class = static_cast<std::size_t>(class_of(static_cast<KernelKind>(i)));
+    const bool is_one = i != of_class && processor.efficiency[i] == processor.efficiency[of_class];
+    calibration.after.efficiency[i] =
+        is_one ? calibration.after.efficiency[of_class] : processor.efficiency[i];
+  }
   for (const Measurement& it : set.measurements) {
     const ShapeTimes before = durations_on(set, it, processor);
     const ShapeTimes after = durations_on(set, it, calibration.after);
     for (const MeasuredPart& part : it.parts)
-      calibration.rows.push_back({it.spec->name, part.name, it.spec->source, it.is_test, part.time,
-                                  mean_of(it, part, before),
+      calibration.rows.push_back({it.spec->name, part.name, part.layer, it.spec->source, it.is_test,
+                                  part.time, mean_of(it, part, before),
                                   mean_of(it, part, after) + waited(part, calibration.fitted)});
   }
   return calibration;

@@ -24,6 +24,10 @@
 ///
 /// is the mean over four steps, of which three have the one length and one the other.
 ///
+/// `layers: {conv2d_1: {forward: 3 ms, backward: 7 ms}}` gives times of layers one by one, which
+/// tell more of how a time depends on a shape than their sums by class do. What a profiler gives no
+/// time of its own it waits for in what runs next: `untimed` names such layers.
+///
 /// Which measurements are fitted and which only judge stands in the file, before anything is
 /// fitted. docs/accuracy.md tells the rest.
 #pragma once
@@ -48,6 +52,11 @@ struct MixedShape {
   Node with;  ///< numbers of the workload, as in a scenario
 };
 
+/// What one layer took, where it was timed by itself.
+struct LayerTimes {
+  std::optional<Time> forward, backward;
+};
+
 /// Either the step or parts of it: of classes, or as a profile has them.
 struct MeasurementSpec {
   Location where;
@@ -56,10 +65,19 @@ struct MeasurementSpec {
   std::optional<Time> step;
   std::optional<SampleRate> throughput;
   ClassTimes forward, backward;
+  std::vector<std::pair<Located<std::string>, LayerTimes>> layers;
   std::optional<Located<std::string>> profile;
   std::vector<MixedShape> mix;                ///< empty: all steps are as the workload says
   bool layer_by_layer = false;                ///< each layer was waited for
   std::vector<Located<std::string>> without;  ///< layers that the times leave out
+  /// Layers whose forward is in the time of what runs next, and whose backward is in none.
+  std::vector<Located<std::string>> untimed;
+  std::string source;
+};
+
+/// How the processor's libraries cut operators into pieces, which is known and not fitted.
+struct KnownKernels {
+  std::int64_t tile = 1, blocks = 1;
   std::string source;
 };
 
@@ -70,6 +88,7 @@ struct CalibrationSpec {
   Located<std::string> platform;
   std::optional<Located<std::string>> like;
   std::optional<Located<std::string>> on;  ///< default: the only processor
+  std::optional<KnownKernels> kernels;     ///< default: those of the platform
   std::vector<MeasurementSpec> fit, test;
 };
 
