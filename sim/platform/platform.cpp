@@ -59,6 +59,16 @@ std::string to_text(OperatorClass operator_class) {
   return kNames[static_cast<std::size_t>(operator_class)];
 }
 
+std::string to_text(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::direct_convolution:
+      return "direct_convolution";
+    case KernelKind::pooling_backward:
+      return "pooling_backward";
+  }
+  return to_text(static_cast<OperatorClass>(kind));
+}
+
 const Memory& Platform::operator[](MemoryId id) const {
   return memories[static_cast<std::size_t>(id)];
 }

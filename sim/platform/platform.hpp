@@ -42,10 +42,32 @@ enum class OperatorClass : std::uint8_t {
 };
 inline constexpr std::size_t kOperatorClasses = 10;
 
+/// Kernels that reach different shares: those of each class, and then kinds within a class that a
+/// platform may tell apart from it. The first kOperatorClasses are the classes.
+enum class KernelKind : std::uint8_t {
+  direct_convolution = kOperatorClasses,  ///< KernelShape::is_direct
+  pooling_backward
+};
+inline constexpr std::size_t kKernelKinds = kOperatorClasses + 2;
+[[nodiscard]] constexpr KernelKind kind_of(OperatorClass of_class) {
+  return static_cast<KernelKind>(of_class);
+}
+/// The class that a kind is of.
+[[nodiscard]] constexpr OperatorClass class_of(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::direct_convolution:
+      return OperatorClass::convolution;
+    case KernelKind::pooling_backward:
+      return OperatorClass::pooling;
+  }
+  return static_cast<OperatorClass>(kind);
+}
+
 /// As written in files: "fp32", "measured", "matmul".
 [[nodiscard]] std::string to_text(DType);
 [[nodiscard]] std::string to_text(Quality);
 [[nodiscard]] std::string to_text(OperatorClass);
+[[nodiscard]] std::string to_text(KernelKind);
 
 /// A library may multiply less than is counted: a 3 x 3 convolution of stride 1 by Winograd's
 /// minimal filtering F(4 x 4, 3 x 3) a fourth (A. Lavin, S. Gray, CVPR 2016, arXiv 1509.09308).
@@ -70,6 +92,16 @@ class Efficiency {
  private:
   Ratio compute_, bandwidth_;
   bool is_apart_ = false;
+};
+
+/// How a processor's libraries cut operators into pieces. As it is by default, that costs nothing.
+struct Kernels {
+  /// Sizes of a convolution's products are rounded up to multiples of it: output channels, input
+  /// channels, and input channels times window.
+  std::uint32_t tile = 1;
+  /// An operator of parts that run apart (KernelShape::blocks) reaches its bandwidth with so many.
+  std::uint32_t blocks = 1;
+  bool operator==(const Kernels&) const = default;
 };
 
 /// Power by state. `idle` is drawn throughout, `active` while working, instead of idle.
@@ -110,8 +142,9 @@ struct Processor {
   MemoryId memory{};
   std::uint32_t streams = 1;
   std::array<std::optional<FlopRate>, kDTypes> compute;  ///< peak by dtype
-  std::array<Efficiency, kOperatorClasses> efficiency;   ///< default kWhole
-  Time launch_overhead;                                  ///< per operator
+  std::array<Efficiency, kKernelKinds> efficiency;       ///< by KernelKind; default kWhole
+  Kernels kernels;
+  Time launch_overhead;         ///< per operator
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   std::optional<PowerStates> power;
   std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power

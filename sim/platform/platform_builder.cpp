@@ -52,8 +52,20 @@ Processor make_processor(const ProcessorSpec& spec) {
   Processor processor;
   processor.streams = static_cast<std::uint32_t>(spec.streams);
   processor.compute = {c.fp64, c.fp32, c.tf32, c.bf16, c.fp16, c.fp8, c.int8};
-  processor.efficiency = {e.matmul,      e.convolution, e.attention, e.normalization, e.pooling,
-                          e.elementwise, e.embedding,   e.loss,      e.optimizer,     e.other};
+  processor.efficiency = {e.matmul,
+                          e.convolution,
+                          e.attention,
+                          e.normalization,
+                          e.pooling,
+                          e.elementwise,
+                          e.embedding,
+                          e.loss,
+                          e.optimizer,
+                          e.other,
+                          e.direct_convolution.value_or(e.convolution),
+                          e.pooling_backward.value_or(e.pooling)};
+  processor.kernels = {static_cast<std::uint32_t>(spec.kernels.tile),
+                       static_cast<std::uint32_t>(spec.kernels.blocks)};
   processor.launch_overhead = spec.launch_overhead;
   processor.convolution_workspace = spec.convolution_workspace;
   processor.power = without_place(spec.power);

@@ -226,6 +226,22 @@ Format<EfficiencySpec> efficiency_format() {
       .optional("loss", &Spec::loss, class_efficiency(), text)
       .optional("optimizer", &Spec::optimizer, class_efficiency(), text)
       .optional("other", &Spec::other, class_efficiency(), text)
+      .optional("direct_convolution", &Spec::direct_convolution, class_efficiency(),
+                "convolutions of one position, or with a stride, a dilation or groups; default: as "
+                "`convolution`")
+      .optional("pooling_backward", &Spec::pooling_backward, class_efficiency(),
+                "the backward of poolings; default: as `pooling`")
+      .format();
+}
+
+Format<KernelsSpec> kernels_format() {
+  using Spec = KernelsSpec;
+  constexpr std::int64_t kMost = 65'536;
+  return Record<Spec>("kernels", "How its libraries cut operators into pieces.")
+      .optional("tile", &Spec::tile, integer(1, kMost),
+                "channels of a convolution's products are rounded up to multiples of it (1)")
+      .optional("blocks", &Spec::blocks, integer(1, kMost),
+                "a batch norm of fewer channels reaches that part of the bandwidth (1)")
       .format();
 }
 
@@ -237,6 +253,7 @@ Format<ProcessorSpec> processor_format() {
       .optional("streams", &Spec::streams, integer(1, 64), "in-order compute streams (1)")
       .optional("compute", &Spec::compute, compute_format(), "peak rates")
       .optional("efficiency", &Spec::efficiency, efficiency_format(), "shares of the peak")
+      .optional("kernels", &Spec::kernels, kernels_format(), "how operators are cut into pieces")
       .optional("launch_overhead", &Spec::launch_overhead, latency(), "per operator (0 s)")
       .optional("convolution_workspace", &Spec::convolution_workspace, quantity<Bytes>(),
                 "the most that its library takes for one convolution (0 B)")

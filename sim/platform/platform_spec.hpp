@@ -53,6 +53,11 @@ struct ComputeSpec {
 struct EfficiencySpec {
   Efficiency matmul, convolution, attention, normalization, pooling, elementwise, embedding, loss,
       optimizer, other;
+  std::optional<Efficiency> direct_convolution, pooling_backward;
+};
+
+struct KernelsSpec {
+  std::int64_t tile = 1, blocks = 1;
 };
 
 struct ProcessorSpec {
@@ -61,6 +66,7 @@ struct ProcessorSpec {
   std::int64_t streams = 1;
   ComputeSpec compute;
   EfficiencySpec efficiency;
+  KernelsSpec kernels;
   Time launch_overhead;
   Bytes convolution_workspace;
   std::optional<Located<PowerStates>> power;

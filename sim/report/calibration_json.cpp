@@ -19,8 +19,8 @@ Json coefficients_json(const Calibration& it) {
   const auto add = [&](const std::string& name, double before, double fitted) {
     all.push_back({{"name", name}, {"before", before}, {"fitted", fitted}});
   };
-  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
-    const std::string name = "efficiency." + to_text(static_cast<OperatorClass>(i));
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    const std::string name = "efficiency." + to_text(static_cast<KernelKind>(i));
     const Efficiency &before = it.before.efficiency[i], &after = it.after.efficiency[i];
     if (it.fitted.efficiency[i].compute)
       add(name + ".compute", as_fraction(before.compute()), as_fraction(after.compute()));
@@ -39,6 +39,7 @@ Json coefficients_json(const Calibration& it) {
 Json row_json(const MeasuredRow& row) {
   Json object{{"name", row.name}};
   if (!row.part.empty()) object["part"] = row.part;
+  if (!row.layer.empty()) object["layer"] = row.layer;
   object["use"] = row.is_test ? "test" : "fit";
   object["source"] = row.source;
   object["measured_s"] = in_seconds(row.measured);

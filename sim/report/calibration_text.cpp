@@ -27,8 +27,8 @@ std::string coefficients_text(const Calibration& it, const Style& style) {
   const auto add = [&](const std::string& what, const auto& before, const auto& after) {
     table.add({{what}, {to_text(before)}, {to_text(after)}});
   };
-  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
-    const std::string name = to_text(static_cast<OperatorClass>(i));
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    const std::string name = to_text(static_cast<KernelKind>(i));
     const Efficiency &before = it.before.efficiency[i], &after = it.after.efficiency[i];
     if (it.fitted.efficiency[i].compute)
       add("compute of " + name, before.compute(), after.compute());
@@ -53,13 +53,14 @@ std::string rows_text(const Calibration& it, bool of_tests, const Style& style) 
                    {"error", Align::right}});
   for (const MeasuredRow& row : it.rows)
     if (row.is_test == of_tests)
-      table.add({{row.name},
-                 {row.part.empty() ? "step" : row.part},
-                 {to_text(row.measured)},
-                 {to_text(row.before)},
-                 {error_text(row, Moment::before)},
-                 {to_text(row.after)},
-                 {error_text(row, Moment::after)}});
+      table.add(
+          {{row.name},
+           {row.part.empty() ? "step" : row.part + (row.layer.empty() ? "" : " of " + row.layer)},
+           {to_text(row.measured)},
+           {to_text(row.before)},
+           {error_text(row, Moment::before)},
+           {to_text(row.after)},
+           {error_text(row, Moment::after)}});
   return table.is_empty() ? "" : "\n" + table.text(style);
 }
 

@@ -77,10 +77,10 @@ Sources sources_of(const Calibration& calibration) {
     else
       sources.taken_over.emplace_back(path, fs::path(from).stem().string());
   };
-  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
     const FittedShares& fitted = calibration.fitted.efficiency[i];
     if (!fitted.any()) continue;
-    const std::string name = to_text(static_cast<OperatorClass>(i));
+    const std::string name = to_text(static_cast<KernelKind>(i));
     const Efficiency& after = calibration.after.efficiency[i];
     sources.shares.push_back(fmt::format("{}: {{compute: {}, bandwidth: {}}}", name,
                                          efficiency_text(after.compute()),
@@ -100,6 +100,7 @@ void check(const std::string& text, const Calibration& calibration, const fs::pa
   const auto processor = platform.find_processor(calibration.after.name);
   if (!diagnostics.has_errors() && processor &&
       platform[*processor].efficiency == calibration.after.efficiency &&
+      platform[*processor].kernels == calibration.after.kernels &&
       platform[*processor].launch_overhead == calibration.after.launch_overhead)
     return;
   const Located<std::string>& named = calibration.spec.platform;
@@ -124,6 +125,9 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
                       quoted(extended_name(calibration, folder, target)), processor);
   if (!sources.shares.empty()) text += "    efficiency:\n";
   for (const std::string& share : sources.shares) text += "      " + share + "\n";
+  if (spec.kernels)
+    text += fmt::format("    kernels: {{tile: {}, blocks: {}}}\n", spec.kernels->tile,
+                        spec.kernels->blocks);
   text += fmt::format("    launch_overhead: {}\nprovenance:\n",
                       overhead_text(calibration.fitted.launch_overhead));
   // Written once, then by its anchor.
@@ -136,6 +140,10 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
   for (const auto& [path, from] : sources.taken_over)
     text += fmt::format("  processors.{}.{}: {{quality: estimate, source: {}}}\n", processor, path,
                         quoted("as in " + from + ": what was measured says little of it"));
+  if (spec.kernels)
+    for (const char* number : {"tile", "blocks"})
+      text += fmt::format("  processors.{}.kernels.{}: {{quality: estimate, source: {}}}\n",
+                          processor, number, quoted(spec.kernels->source));
   check(text, calibration, target);
   return text;
 }

@@ -23,18 +23,23 @@ constexpr Time kLeastOverhead{1'000'000};
 /// Of a wait, in the last term.
 constexpr Time kLeastWait{100'000'000};
 
-/// Unknowns: the overhead, the waits, and by class what an operator's arithmetic and traffic are
-/// multiplied by.
+/// Unknowns: the overhead, the waits, and by kind of operator what an operator's arithmetic and
+/// traffic are multiplied by.
 constexpr std::size_t kOverhead = 0;
 constexpr std::size_t kFirstWait = 1;
 constexpr std::size_t kFirstCompute = kFirstWait + 2;
-constexpr std::size_t kFirstBandwidth = kFirstCompute + kOperatorClasses;
-constexpr std::size_t kUnknowns = kFirstBandwidth + kOperatorClasses;
+constexpr std::size_t kFirstBandwidth = kFirstCompute + kKernelKinds;
+constexpr std::size_t kUnknowns = kFirstBandwidth + kKernelKinds;
 
-std::vector<Time> durations_on(const Measurement& it, const Platform& platform,
-                               ProcessorId processor) {
+/// Of the operators of each of its shapes.
+using ShapeTimes = std::vector<std::vector<Time>>;
+
+ShapeTimes durations_on(const Measurement& it, const Platform& platform, ProcessorId processor) {
   try {
-    return durations(it.workload, platform, processor);
+    ShapeTimes times;
+    for (const MeasuredShape& shape : it.shapes)
+      times.push_back(durations(shape.workload, platform, processor));
+    return times;
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
   } catch (const CostOverflow& problem) {
@@ -42,8 +47,8 @@ std::vector<Time> durations_on(const Measurement& it, const Platform& platform,
   }
 }
 
-std::vector<Time> durations_on(const MeasurementSet& set, const Measurement& it,
-                               const Processor& processor) {
+ShapeTimes durations_on(const MeasurementSet& set, const Measurement& it,
+                        const Processor& processor) {
   Platform platform = set.platform;
   platform.processors[static_cast<std::size_t>(set.processor)] = processor;
   return durations_on(it, platform, set.processor);
@@ -54,6 +59,7 @@ Platform perfect(const MeasurementSet& set, bool only_arithmetic) {
   Platform platform = set.platform;
   Processor& processor = platform.processors[static_cast<std::size_t>(set.processor)];
   processor.efficiency.fill(kWhole);
+  processor.kernels = set.start.kernels;
   processor.launch_overhead = Time{};
   if (only_arithmetic) {
     Memory& memory = platform.memories[static_cast<std::size_t>(processor.memory)];
@@ -66,7 +72,7 @@ Platform perfect(const MeasurementSet& set, bool only_arithmetic) {
 }
 
 Processor with(const Coefficients& fitted, Processor processor) {
-  for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
     const FittedShares& shares = fitted.efficiency[i];
     if (!shares.any()) continue;
     Efficiency& efficiency = processor.efficiency[i];
@@ -77,17 +83,29 @@ Processor with(const Coefficients& fitted, Processor processor) {
   return processor;
 }
 
-Time sum_of(const MeasuredPart& part, const std::vector<Time>& durations) {
-  Time sum;
-  for (const OperatorId op : part.operators) sum += durations[static_cast<std::size_t>(op)];
-  return sum;
+std::int64_t parts_of(const Measurement& it) {
+  std::int64_t parts = 0;
+  for (const MeasuredShape& shape : it.shapes) parts += shape.parts;
+  return parts;
+}
+
+/// The mean over its shapes, each as often as it was; rounded down.
+Time mean_of(const Measurement& it, const MeasuredPart& part, const ShapeTimes& durations) {
+  Signed128 sum = 0;
+  for (std::size_t s = 0; s < it.shapes.size(); ++s) {
+    Time of_shape;
+    for (const OperatorId op : part.operators[s])
+      of_shape += durations[s][static_cast<std::size_t>(op)];
+    sum += Signed128{of_shape.count()} * it.shapes[s].parts;
+  }
+  return Time{static_cast<std::int64_t>(sum / parts_of(it))};
 }
 
 /// What its profiler waited, where it did.
 Time waited(const MeasuredPart& part, const Coefficients& fitted) {
   if (!part.waits || !fitted.waits) return Time{};
   return (*fitted.waits)[static_cast<std::size_t>(*part.waits)] *
-         static_cast<std::int64_t>(part.operators.size());
+         static_cast<std::int64_t>(part.waiting);
 }
 
 double in_picoseconds(Time time) {
@@ -102,10 +120,11 @@ class Fit {
     now_.assign(kUnknowns, 0);
     now_[kOverhead] = in_picoseconds(set.start.launch_overhead);
     problem_.at_least.assign(kUnknowns, 1);
-    for (const std::size_t j : {kOverhead, kFirstWait, kFirstWait + 1}) problem_.at_least[j] = 0;
+    for (const std::size_t j : {kFirstWait, kFirstWait + 1}) problem_.at_least[j] = 0;
+    problem_.at_least[kOverhead] = in_picoseconds(set.platform[set.processor].launch_overhead);
     problem_.at_least[kFirstCompute + static_cast<std::size_t>(OperatorClass::convolution)] =
         1 / as_fraction(kMostCompute);
-    for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    for (std::size_t i = 0; i < kKernelKinds; ++i) {
       now_[kFirstCompute + i] = 1 / as_fraction(set.start.efficiency[i].compute());
       now_[kFirstBandwidth + i] = 1 / as_fraction(set.start.efficiency[i].bandwidth());
     }
@@ -121,7 +140,7 @@ class Fit {
     fitted.launch_overhead = in_nanoseconds(x[kOverhead]);
     if (is_fitted_[kFirstWait] || is_fitted_[kFirstWait + 1])
       fitted.waits = {in_nanoseconds(x[kFirstWait]), in_nanoseconds(x[kFirstWait + 1])};
-    for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+    for (std::size_t i = 0; i < kKernelKinds; ++i) {
       if (is_fitted_[kFirstCompute + i]) fitted.efficiency[i].compute = share(x[kFirstCompute + i]);
       if (is_fitted_[kFirstBandwidth + i])
         fitted.efficiency[i].bandwidth = share(x[kFirstBandwidth + i]);
@@ -140,22 +159,35 @@ class Fit {
   }
 
   void add(const Measurement& it) {
-    const std::vector<Time> arithmetic = durations_on(it, arithmetic_, set_.processor);
-    const std::vector<Time> traffic = durations_on(it, traffic_, set_.processor);
+    const ShapeTimes arithmetic = durations_on(it, arithmetic_, set_.processor);
+    const ShapeTimes traffic = durations_on(it, traffic_, set_.processor);
     const double weight = 1 / std::sqrt(static_cast<double>(it.parts.size()));
+    const auto all_parts = static_cast<double>(parts_of(it));
     for (const MeasuredPart& part : it.parts) {
       LeastSquares::Row row{std::vector<double>(kUnknowns), weight};
-      const double each = weight / in_picoseconds(part.time);
-      for (const OperatorId op : part.operators) {
-        const auto of_class = static_cast<std::size_t>(it.workload[op].operator_class);
-        const auto i = static_cast<std::size_t>(op);
-        row.of[kOverhead] += each;
-        if (part.waits) row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] += each;
-        row.of[kFirstCompute + of_class] += each * in_picoseconds(arithmetic[i]);
-        row.of[kFirstBandwidth + of_class] += each * in_picoseconds(traffic[i]);
+      for (std::size_t s = 0; s < it.shapes.size(); ++s) {
+        const double share = static_cast<double>(it.shapes[s].parts) / all_parts;
+        add(row, share * weight / in_picoseconds(part.time), it.shapes[s].workload,
+            part.operators[s], arithmetic[s], traffic[s]);
       }
+      if (part.waits)
+        row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] +=
+            weight / in_picoseconds(part.time) * static_cast<double>(part.waiting);
       note_told(row);
       problem_.rows.push_back(std::move(row));
+    }
+  }
+
+  /// Operators of one shape, each counted `each` times.
+  static void add(LeastSquares::Row& row, double each, const Workload& workload,
+                  const std::vector<OperatorId>& operators, const std::vector<Time>& arithmetic,
+                  const std::vector<Time>& traffic) {
+    for (const OperatorId op : operators) {
+      const auto kind = static_cast<std::size_t>(kind_of(workload[op]));
+      const auto i = static_cast<std::size_t>(op);
+      row.of[kOverhead] += each;
+      row.of[kFirstCompute + kind] += each * in_picoseconds(arithmetic[i]);
+      row.of[kFirstBandwidth + kind] += each * in_picoseconds(traffic[i]);
     }
   }
 
@@ -173,7 +205,7 @@ class Fit {
   /// operators tell.
   void hold_untold() {
     for (LeastSquares::Row& row : problem_.rows) {
-      for (std::size_t i = 0; i < kOperatorClasses; ++i) {
+      for (std::size_t i = 0; i < kKernelKinds; ++i) {
         const std::size_t compute = kFirstCompute + i, bandwidth = kFirstBandwidth + i;
         const bool hides =
             !is_fitted_[compute] && !is_fitted_[bandwidth] && !set_.start.efficiency[i].is_apart();
@@ -207,16 +239,21 @@ Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
   Calibration calibration{spec, processor, processor, Fit(set).run(), {}, set.read};
   calibration.after = with(calibration.fitted, set.start);
-  for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    if (!calibration.fitted.efficiency[i].any())
-      calibration.after.efficiency[i] = processor.efficiency[i];
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    if (calibration.fitted.efficiency[i].any()) continue;
+    // A kind that nothing tells of stays with its class, where the platform has them as one.
+    const auto of_class = static_cast<std::size_t>(class_of(static_cast<KernelKind>(i)));
+    const bool is_one = i != of_class && processor.efficiency[i] == processor.efficiency[of_class];
+    calibration.after.efficiency[i] =
+        is_one ? calibration.after.efficiency[of_class] : processor.efficiency[i];
+  }
   for (const Measurement& it : set.measurements) {
-    const std::vector<Time> before = durations_on(set, it, processor);
-    const std::vector<Time> after = durations_on(set, it, calibration.after);
+    const ShapeTimes before = durations_on(set, it, processor);
+    const ShapeTimes after = durations_on(set, it, calibration.after);
     for (const MeasuredPart& part : it.parts)
-      calibration.rows.push_back({it.spec->name, part.name, it.spec->source, it.is_test, part.time,
-                                  sum_of(part, before),
-                                  sum_of(part, after) + waited(part, calibration.fitted)});
+      calibration.rows.push_back({it.spec->name, part.name, part.layer, it.spec->source, it.is_test,
+                                  part.time, mean_of(it, part, before),
+                                  mean_of(it, part, after) + waited(part, calibration.fitted)});
   }
   return calibration;
 }

@@ -1,25 +1,28 @@
 /// Fits the coefficients of a platform's cost model to measured times.
 ///
-/// With the two shares of a class apart (workload/cost_model.hpp), and x_c and y_c the inverses of
-/// the shares of arithmetic and of traffic of class c,
+/// With the two shares of a kind of operators (a class, or what a platform tells apart from it)
+/// apart (workload/cost_model.hpp), and x_c and y_c the inverses of the shares of arithmetic and of
+/// traffic of kind c,
 ///
 ///   time of any set of operators = launch_overhead * their number + sum over c of x_c A_c + y_c
-///   B_c A_c = sum over its operators of class c of flops / peak,  B_c the same of traffic /
-///   bandwidth
+///   B_c A_c = sum over its operators of kind c of flops / peak,  B_c the same of traffic /
+///   bandwidth, both as the processor's kernels cut them
 ///
 /// so that a measured step, or the operators of one class in its forward, is a linear equation in
 /// the coefficients. Times of a profiler that waits for each layer have wait * number besides, one
 /// wait of forward operators and one of backward ones. All are fitted by least squares, with
-/// launch_overhead and waits >= 0, and x, y >= 1 but for arithmetic of convolutions, >= 1 / 4:
+/// launch_overhead >= that of the platform, which steps of large operators tell little of, waits >=
+/// 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for, >= 1 / 4:
 ///
 ///   minimise  sum over measurements, mean over their parts i of  ((ours_i - t_i) / t_i)^2
 ///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2
 ///
 /// Errors are relative; a measurement counts once, its parts alike. The last term, which costs as
-/// much for a coefficient that doubles as a measurement that is 0.3 % off, leaves where it is what
+/// much for a coefficient that doubles as a measurement that is 0.1 % off, leaves where it is what
 /// the measurements say little of. The shares of arithmetic, or of traffic, of a class that take
 /// less than kLeastShare of every fitted time, as the start is, are not touched; a class of which
-/// neither is touched stays the roofline that it was.
+/// neither is touched stays the roofline that it was, and a kind of which neither is touched stays
+/// with its class.
 ///
 /// Example: 1 class, A = 2 ms, B = 0, 10 operators, measured 3 ms; A = 4 ms, 10 operators, measured
 /// 5 ms: x = 1, launch_overhead = 100 us fit both.
@@ -33,13 +36,14 @@
 
 namespace plimsoll {
 
-inline constexpr double kPull = 1e-5;
+inline constexpr double kPull = 1e-6;
 inline constexpr double kLeastShare = 0.01;
 
 /// A measured time and what it is of.
 struct MeasuredRow {
-  std::string name;  ///< of the measurement
-  std::string part;  ///< "forward convolution"; empty: the whole step
+  std::string name;   ///< of the measurement
+  std::string part;   ///< "forward convolution"; empty: the whole step
+  std::string layer;  ///< that was timed by itself; empty: all of the part's
   std::string source;
   bool is_test = false;
   Time measured;
@@ -56,7 +60,7 @@ struct ErrorSummary {
 
 enum class Moment : std::uint8_t { before, after };
 
-/// The shares of a class that were fitted.
+/// The shares of a kind of operators that were fitted.
 struct FittedShares {
   std::optional<Ratio> compute, bandwidth;
 
@@ -65,7 +69,7 @@ struct FittedShares {
 
 /// What was fitted. Shares are multiples of 1e-4, times of 1 ns.
 struct Coefficients {
-  std::array<FittedShares, kOperatorClasses> efficiency;
+  std::array<FittedShares, kKernelKinds> efficiency;  ///< by KernelKind
   Time launch_overhead;
   /// Of the profiler, by Half; where a measurement was timed layer by layer.
   std::optional<std::array<Time, 2>> waits;

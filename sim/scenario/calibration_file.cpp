@@ -7,6 +7,8 @@ namespace {
 
 /// Each is built and timed.
 constexpr std::size_t kMaxMeasurements = 1000;
+constexpr std::size_t kMaxShapes = 100;
+constexpr std::int64_t kMaxParts = 1'000'000'000'000;
 
 /// By name, for the reader; ClassTimes is by class.
 struct NamedTimes {
@@ -41,25 +43,62 @@ bool gives_classes(const MeasurementSpec& it) {
   return given(it.forward) || given(it.backward);
 }
 
+void check_layer(const LayerTimes& it, const Node& node, Diagnostics& diagnostics) {
+  if (!it.forward && !it.backward)
+    diagnostics.error(node.where(), "a layer without a time; expected `forward` or `backward`");
+  if (is_zero(it.forward) || is_zero(it.backward))
+    diagnostics.error(node.where(), "a measured time of 0 s; an error against it has no size");
+}
+
+Format<LayerTimes> layer_times_format() {
+  using L = LayerTimes;
+  return Record<L>("layer", "What one layer took.")
+      .optional("forward", &L::forward, quantity<Time>(), "its forward")
+      .optional("backward", &L::backward, quantity<Time>(), "its backward")
+      .check({"forward", "backward"}, check_layer)
+      .format();
+}
+
 void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnostics) {
   const int ways = (it.step ? 1 : 0) + (it.throughput ? 1 : 0) + (it.profile ? 1 : 0) +
-                   (gives_classes(it) ? 1 : 0);
+                   (gives_classes(it) ? 1 : 0) + (it.layers.empty() ? 0 : 1);
   if (ways != 1)
     diagnostics.error(node.where(),
-                      ways == 0
-                          ? "nothing was measured; expected `step`, `throughput`, `profile`, or "
-                            "times of classes in `forward` and `backward`"
-                          : "measured in several ways; expected one of `step`, `throughput`, "
-                            "`profile`, and times of classes in `forward` and `backward`");
+                      ways == 0 ? "nothing was measured; expected `step`, `throughput`, `profile`, "
+                                  "`layers`, or times of classes in `forward` and `backward`"
+                                : "measured in several ways; expected one of `step`, `throughput`, "
+                                  "`profile`, `layers`, and times of classes in `forward` and "
+                                  "`backward`");
   if (is_zero(it.step) || std::ranges::any_of(it.forward, is_zero) ||
       std::ranges::any_of(it.backward, is_zero))
     diagnostics.error(node.where(), "a measured time of 0 s; an error against it has no size");
   if (it.throughput && *it.throughput == SampleRate{})
     diagnostics.error(node.where(), "a throughput of no samples/s is none");
+  if (!it.mix.empty() && !it.step && !it.throughput)
+    diagnostics.error(node.find("mix")->where(),
+                      "a mix is of whole steps; expected `step` or `throughput` beside it");
   if (it.layer_by_layer && (it.step || it.throughput))
     diagnostics.error(node.find("layer_by_layer")->where(),
                       "a whole step is not timed layer by layer; expected times of classes, or a "
                       "`profile`");
+  if (!it.untimed.empty() && !gives_classes(it) && !it.profile)
+    diagnostics.error(node.find("untimed")->where(),
+                      "what has no time of its own is in that of a class; expected times of "
+                      "classes, or a `profile`");
+}
+
+void check_mapping(const Node& node, Diagnostics& diagnostics) {
+  if (!node.is_mapping())
+    diagnostics.error(node.where(),
+                      "expected a mapping such as `{sequence: 64}`, found " + node.describe());
+}
+
+Format<MixedShape> mixed_shape_format() {
+  using M = MixedShape;
+  return Record<M>("shape", "Steps of one shape among those whose mean was measured.")
+      .required("parts", &M::parts, integer(1, kMaxParts), "how many of all parts of the mix")
+      .required("with", &M::with, checked(raw(), check_mapping), "numbers of the workload")
+      .format();
 }
 
 Format<MeasurementSpec> measurement_format() {
@@ -72,15 +111,31 @@ Format<MeasurementSpec> measurement_format() {
       .optional("throughput", &M::throughput, quantity<SampleRate>(), "of whole steps in a row")
       .optional("forward", &M::forward, class_times_format("forward"), "times by class")
       .optional("backward", &M::backward, class_times_format("backward"), "times by class")
+      .optional("layers", &M::layers, map_of(layer_times_format()), "times by layer")
       .optional("profile", &M::profile, located(text()),
                 "a profile of this network: its times, summed by class")
+      .optional("mix", &M::mix, list_of(mixed_shape_format(), 1, kMaxShapes),
+                "shapes of the steps whose mean was measured; default: as the workload says")
       .optional("layer_by_layer", &M::layer_by_layer, boolean(),
                 "each layer was waited for: a wait for the host is fitted beside (false)")
       .optional("without", &M::without, list_of(located(text()), 0, kMaxMeasurements),
                 "layers that the times leave out")
+      .optional("untimed", &M::untimed, list_of(located(text()), 0, kMaxMeasurements),
+                "layers whose forward is in the time of what runs next, and whose backward in none")
       .required("source", &M::source, text(), "who measured it, and how")
-      .check({"step", "throughput", "forward", "backward", "profile", "layer_by_layer"},
+      .check({"step", "throughput", "forward", "backward", "layers", "profile", "mix", "untimed",
+              "layer_by_layer"},
              check_measured)
+      .format();
+}
+
+Format<KnownKernels> kernels_format() {
+  using K = KnownKernels;
+  constexpr std::int64_t kMost = 65'536;
+  return Record<K>("kernels", "How operators are cut into pieces, as in a platform.")
+      .optional("tile", &K::tile, integer(1, kMost), "(1)")
+      .optional("blocks", &K::blocks, integer(1, kMost), "(1)")
+      .required("source", &K::source, text(), "where that is from")
       .format();
 }
 
@@ -94,6 +149,8 @@ Format<CalibrationSpec> calibration_format() {
       .optional("like", &C::like, located(text()),
                 "a platform whose launch overhead and shares of bandwidth the fit begins with")
       .optional("on", &C::on, located(text()), "the processor; default: the only one")
+      .optional("kernels", &C::kernels, kernels_format(),
+                "what is known of how operators are cut into pieces; default: as in the platform")
       .required("fit", &C::fit, list_of(measurement_format(), 1, kMaxMeasurements),
                 "what the coefficients are fitted to")
       .optional("test", &C::test, list_of(measurement_format(), 0, kMaxMeasurements),

@@ -18,6 +18,16 @@
 /// of the profiler and not of the platform. `like: PLATFORM` begins with that platform's launch
 /// overhead and shares of bandwidth, which are of the device whatever the number format.
 ///
+/// Steps of several shapes, as sequences sorted by length make them, have one mean throughput:
+///
+///   mix: [{parts: 3, with: {sequence: 64}}, {parts: 1, with: {sequence: 512}}]
+///
+/// is the mean over four steps, of which three have the one length and one the other.
+///
+/// `layers: {conv2d_1: {forward: 3 ms, backward: 7 ms}}` gives times of layers one by one, which
+/// tell more of how a time depends on a shape than their sums by class do. What a profiler gives no
+/// time of its own it waits for in what runs next: `untimed` names such layers.
+///
 /// Which measurements are fitted and which only judge stands in the file, before anything is
 /// fitted. docs/accuracy.md tells the rest.
 #pragma once
@@ -36,6 +46,17 @@ namespace plimsoll {
 /// Summed over the operators of each class.
 using ClassTimes = std::array<std::optional<Time>, kOperatorClasses>;
 
+/// One of the shapes of a mix of steps, and how many of its parts have it.
+struct MixedShape {
+  std::int64_t parts = 0;
+  Node with;  ///< numbers of the workload, as in a scenario
+};
+
+/// What one layer took, where it was timed by itself.
+struct LayerTimes {
+  std::optional<Time> forward, backward;
+};
+
 /// Either the step or parts of it: of classes, or as a profile has them.
 struct MeasurementSpec {
   Location where;
@@ -44,9 +65,19 @@ struct MeasurementSpec {
   std::optional<Time> step;
   std::optional<SampleRate> throughput;
   ClassTimes forward, backward;
+  std::vector<std::pair<Located<std::string>, LayerTimes>> layers;
   std::optional<Located<std::string>> profile;
+  std::vector<MixedShape> mix;                ///< empty: all steps are as the workload says
   bool layer_by_layer = false;                ///< each layer was waited for
   std::vector<Located<std::string>> without;  ///< layers that the times leave out
+  /// Layers whose forward is in the time of what runs next, and whose backward is in none.
+  std::vector<Located<std::string>> untimed;
+  std::string source;
+};
+
+/// How the processor's libraries cut operators into pieces, which is known and not fitted.
+struct KnownKernels {
+  std::int64_t tile = 1, blocks = 1;
   std::string source;
 };
 
@@ -57,6 +88,7 @@ struct CalibrationSpec {
   Located<std::string> platform;
   std::optional<Located<std::string>> like;
   std::optional<Located<std::string>> on;  ///< default: the only processor
+  std::optional<KnownKernels> kernels;     ///< default: those of the platform
   std::vector<MeasurementSpec> fit, test;
 };
 

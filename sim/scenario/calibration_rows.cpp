@@ -57,6 +57,9 @@ class Reader {
     note_read(spec_.platform.value, "platforms");
     set_.start = set_.platform[set_.processor];
     if (spec_.like) begin_like(*spec_.like);
+    if (spec_.kernels)
+      set_.start.kernels = {static_cast<std::uint32_t>(spec_.kernels->tile),
+                            static_cast<std::uint32_t>(spec_.kernels->blocks)};
     return std::move(set_);
   }
 
@@ -72,21 +75,27 @@ class Reader {
   }
 
   void add(const MeasurementSpec& it, bool is_test) {
-    Scenario scenario = scenario_of(it);
-    check(it, scenario);
-    set_.platform = std::move(scenario.platform);
-    set_.processor = processor();
     note_workload(it.workload);
     Measurement measurement{&it, is_test, {}, {}};
     try {
-      measurement.workload = build(scenario.workload, scenario.workload_options);
-      check_left_out(measurement);
+      if (it.mix.empty()) add_shape(measurement, 1, {});
+      for (const MixedShape& shape : it.mix) add_shape(measurement, shape.parts, shape.with);
+      check_layers(measurement);
       add_parts(measurement);
     } catch (const QuantityOverflow&) {
       refuse(it.where,
              fmt::format("the numbers of measurement `{}` leave the range of 106 days", it.name));
     }
     set_.measurements.push_back(std::move(measurement));
+  }
+
+  void add_shape(Measurement& measurement, std::int64_t parts, const Node& with) {
+    const MeasurementSpec& it = *measurement.spec;
+    Scenario scenario = scenario_of(it, with);
+    check(it, scenario);
+    set_.platform = std::move(scenario.platform);
+    set_.processor = processor();
+    measurement.shapes.push_back({parts, build(scenario.workload, scenario.workload_options)});
   }
 
   void begin_like(const Located<std::string>& named) {
@@ -100,7 +109,7 @@ class Reader {
       refuse(named.where, fmt::format("platform `{}` has no processor `{}` to begin with",
                                       named.value, set_.start.name));
     set_.start.launch_overhead = platform[*like].launch_overhead;
-    for (std::size_t i = 0; i < kOperatorClasses; ++i)
+    for (std::size_t i = 0; i < kKernelKinds; ++i)
       set_.start.efficiency[i] =
           Efficiency(set_.start.efficiency[i].compute(), platform[*like].efficiency[i].bandwidth());
   }
@@ -115,11 +124,20 @@ class Reader {
     if (const Node* onnx = workload.find("onnx")) set_.read.push_back(folder_ / onnx->scalar());
   }
 
-  [[nodiscard]] Scenario scenario_of(const MeasurementSpec& it) const {
+  /// With these numbers of the workload instead of its own; none: with its own.
+  [[nodiscard]] Scenario scenario_of(const MeasurementSpec& it, const Node& with) const {
     Diagnostics diagnostics;
+    Node workload = it.workload;
+    if (workload.is_scalar()) {
+      workload = parse_value("{}", it.where.origin);
+      workload.set("model", it.workload, diagnostics);
+    }
+    for (const Node::Entry& number : with.entries())
+      if (workload.is_mapping())
+        workload.set("with." + number.key.scalar(), number.value, diagnostics);
     Node document = parse_value("{scenario: calibration, policy: none}", it.where.origin);
     document.set("platform", platform_, diagnostics);
-    document.set("workload", it.workload, diagnostics);
+    document.set("workload", workload, diagnostics);
     diagnostics.throw_if_errors();
     return read_scenario(document, folder_);
   }
@@ -157,15 +175,21 @@ class Reader {
     return op.name.starts_with(layer) && op.name.substr(layer.size()).starts_with('.');
   }
 
-  static bool is_left_out(const Measurement& measurement, const Operator& op) {
-    return std::ranges::any_of(measurement.spec->without, [&](const Located<std::string>& layer) {
-      return is_of_layer(op, layer.value);
-    });
+  static bool is_of_any(const Operator& op, const std::vector<Located<std::string>>& layers) {
+    return std::ranges::any_of(
+        layers, [&](const Located<std::string>& layer) { return is_of_layer(op, layer.value); });
   }
 
-  static void check_left_out(const Measurement& measurement) {
-    const Workload& workload = measurement.workload;
-    for (const Located<std::string>& layer : measurement.spec->without) {
+  static void check_layers(const Measurement& measurement) {
+    check_layers(measurement, measurement.spec->without);
+    check_layers(measurement, measurement.spec->untimed);
+    for (const auto& [layer, times] : measurement.spec->layers) check_layers(measurement, {layer});
+  }
+
+  static void check_layers(const Measurement& measurement,
+                           const std::vector<Located<std::string>>& named) {
+    const Workload& workload = measurement.shapes.front().workload;
+    for (const Located<std::string>& layer : named) {
       if (std::ranges::any_of(workload.operators,
                               [&](const Operator& op) { return is_of_layer(op, layer.value); }))
         continue;
@@ -180,24 +204,33 @@ class Reader {
   }
 
   /// Those of which `wanted` is true, without the layers that the times leave out.
-  static std::vector<OperatorId> operators_of(const Measurement& measurement, auto wanted) {
-    std::vector<OperatorId> operators;
-    for (std::size_t i = 0; i < measurement.workload.operators.size(); ++i) {
-      const Operator& op = measurement.workload.operators[i];
-      if (wanted(op) && !is_left_out(measurement, op))
-        operators.push_back(static_cast<OperatorId>(i));
+  static std::vector<std::vector<OperatorId>> operators_of(const Measurement& measurement,
+                                                           auto wanted) {
+    std::vector<std::vector<OperatorId>> by_shape;
+    for (const MeasuredShape& shape : measurement.shapes) {
+      std::vector<OperatorId>& operators = by_shape.emplace_back();
+      for (std::size_t i = 0; i < shape.workload.operators.size(); ++i) {
+        const Operator& op = shape.workload.operators[i];
+        if (wanted(op) && !is_of_any(op, measurement.spec->without))
+          operators.push_back(static_cast<OperatorId>(i));
+      }
     }
-    return operators;
+    return by_shape;
   }
 
   void add_parts(Measurement& measurement) {
     const MeasurementSpec& it = *measurement.spec;
+    const std::int64_t batch = measurement.shapes.front().workload.batch;
     if (it.profile) return add_profile(measurement, *it.profile);
     if (it.step || it.throughput) {
       measurement.parts.push_back(
-          {"", it.step ? *it.step : step_time(it, measurement.workload.batch),
+          {"", "", it.step ? *it.step : step_time(it, batch),
            operators_of(measurement, [](const Operator&) { return true; })});
       return;
+    }
+    for (const auto& [layer, times] : it.layers) {
+      add_layer(measurement, layer, Half::forward, times.forward);
+      add_layer(measurement, layer, Half::backward, times.backward);
     }
     add_half(measurement, Half::forward, it.forward, true);
     add_half(measurement, Half::backward, it.backward, true);
@@ -208,11 +241,11 @@ class Reader {
     const WorkloadSource source = read_workload(document);
     const auto* profile = std::get_if<ProfileSpec>(&source);
     if (profile == nullptr) refuse(named.where, fmt::format("`{}` is no profile", named.value));
-    if (profile->batch.value_or(1) != measurement.workload.batch)
-      refuse(named.where,
-             fmt::format("profile `{}` was recorded with {} samples, and the workload "
-                         "beside it has {}",
-                         named.value, profile->batch.value_or(1), measurement.workload.batch));
+    const std::int64_t batch = measurement.shapes.front().workload.batch;
+    if (profile->batch.value_or(1) != batch)
+      refuse(named.where, fmt::format("profile `{}` was recorded with {} samples, and the workload "
+                                      "beside it has {}",
+                                      named.value, profile->batch.value_or(1), batch));
     note_read(named.value, "workloads");
     for (const Half half : {Half::forward, Half::backward})
       add_half(measurement, half, times_of(*profile, half), false);
@@ -222,23 +255,68 @@ class Reader {
                                       named.value));
   }
 
+  static const char* to_text(Half half) { return half == Half::forward ? "forward" : "backward"; }
+
+  static void add_layer(Measurement& measurement, const Located<std::string>& layer, Half half,
+                        const std::optional<Time>& time) {
+    if (!time) return;
+    MeasuredPart part{to_text(half), layer.value, *time,
+                      operators_of(measurement, [&](const Operator& op) {
+                        return is_in(op, half) && is_of_layer(op, layer.value);
+                      })};
+    if (part.operators.front().empty())
+      refuse(layer.where, fmt::format("layer `{}` of workload `{}` has no {}", layer.value,
+                                      measurement.shapes.front().workload.name, to_text(half)));
+    add_part(measurement, half, std::move(part));
+  }
+
+  static void add_part(Measurement& measurement, Half half, MeasuredPart part) {
+    if (measurement.spec->layer_by_layer) {
+      part.waits = half;
+      part.waiting = part.operators.front().size();
+    }
+    measurement.parts.push_back(std::move(part));
+  }
+
+  /// Those of the class, without the layers that have no time of their own.
+  static std::vector<OperatorId> timed(const Measurement& measurement, OperatorClass of_class,
+                                       Half half) {
+    return operators_of(measurement,
+                        [&](const Operator& op) {
+                          return op.operator_class == of_class && is_in(op, half) &&
+                                 !is_of_any(op, measurement.spec->untimed);
+                        })
+        .front();
+  }
+
+  /// Adds forwards without a time of their own that run before one of these.
+  static void add_untimed(const Measurement& measurement, std::vector<OperatorId>& operators) {
+    const Workload& workload = measurement.shapes.front().workload;
+    const std::vector<OperatorId> own = operators;
+    for (const OperatorId op : own)
+      for (auto i = static_cast<std::size_t>(op);
+           i > 0 && is_of_any(workload.operators[i - 1], measurement.spec->untimed); --i)
+        operators.push_back(static_cast<OperatorId>(i - 1));
+  }
+
   static void add_half(Measurement& measurement, Half half, const ClassTimes& times,
                        bool must_exist) {
     for (std::size_t i = 0; i < kOperatorClasses; ++i) {
       if (!times[i] || *times[i] == Time{}) continue;
       const auto of_class = static_cast<OperatorClass>(i);
-      MeasuredPart part{(half == Half::forward ? "forward " : "backward ") + to_text(of_class),
-                        *times[i], operators_of(measurement, [&](const Operator& op) {
-                          return op.operator_class == of_class && is_in(op, half);
-                        })};
-      if (measurement.spec->layer_by_layer) part.waits = half;
-      if (!part.operators.empty()) {
-        measurement.parts.push_back(std::move(part));
+      MeasuredPart part{std::string(to_text(half)) + " " + plimsoll::to_text(of_class),
+                        "",
+                        *times[i],
+                        {timed(measurement, of_class, half)}};
+      if (!part.operators.front().empty()) {
+        add_part(measurement, half, std::move(part));
+        if (half == Half::forward)
+          add_untimed(measurement, measurement.parts.back().operators.front());
       } else if (must_exist) {
-        refuse(measurement.spec->where,
-               fmt::format("the {} of workload `{}` has no operator of the class `{}`",
-                           half == Half::forward ? "forward" : "backward",
-                           measurement.workload.name, to_text(of_class)));
+        refuse(
+            measurement.spec->where,
+            fmt::format("the {} of workload `{}` has no operator of the class `{}`", to_text(half),
+                        measurement.shapes.front().workload.name, plimsoll::to_text(of_class)));
       }
     }
   }

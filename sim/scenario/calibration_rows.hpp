@@ -14,18 +14,27 @@ namespace plimsoll {
 
 enum class Half : std::uint8_t { forward, backward };
 
-/// A measured time, and the operators of the workload that took it.
+/// A measured time, and the operators that took it.
 struct MeasuredPart {
-  std::string name;  ///< "forward convolution"; empty: the whole step
+  std::string name;   ///< "forward convolution"; empty: the whole step
+  std::string layer;  ///< empty: of all layers
   Time time;
-  std::vector<OperatorId> operators;         ///< not empty
-  std::optional<Half> waits = std::nullopt;  ///< each of them for the host, in this half
+  std::vector<std::vector<OperatorId>> operators;  ///< by shape; those of the first are not empty
+  /// For the host, in this half, so many of the first shape's operators.
+  std::optional<Half> waits = std::nullopt;
+  std::size_t waiting = 0;
+};
+
+/// Of all steps that were measured, `parts` have these operators.
+struct MeasuredShape {
+  std::int64_t parts = 1;
+  Workload workload;
 };
 
 struct Measurement {
   const MeasurementSpec* spec = nullptr;
   bool is_test = false;
-  Workload workload;
+  std::vector<MeasuredShape> shapes;  ///< one, but for a mix
   std::vector<MeasuredPart> parts;
 };
 

@@ -30,14 +30,77 @@ const char* name(DType dtype) {
   return "";
 }
 
-/// What a processor reaches with operators of one class.
+/// `amount` * `part` / `whole`, rounded up. Throws QuantityOverflow.
+template <class Amount>
+Amount scaled(Amount amount, std::uint64_t part, std::uint64_t whole) {
+  const Wide product = Wide{amount.count()} * static_cast<Wide>(part);
+  const Wide result = (product + static_cast<Wide>(whole) - 1) / static_cast<Wide>(whole);
+  if (result >= Amount::unlimited().count()) throw QuantityOverflow();
+  return Amount{static_cast<std::int64_t>(result)};
+}
+
+std::uint64_t rounded_up(std::uint64_t size, std::uint32_t tile) {
+  return (size + tile - 1) / tile * tile;
+}
+
+/// Of `op` in whole tiles. Both gradients of a backward take as much.
+Flops tiled(const Operator& op, std::uint32_t tile) {
+  const KernelShape& kernel = op.kernel;
+  if (tile == 1 || kernel.outputs == 0 || kernel.inputs == 0) return op.flops;
+  const std::uint64_t outputs = kernel.outputs, inputs = kernel.inputs;
+  const std::uint64_t depth = inputs * kernel.window;
+  const auto forward = [&](Flops flops) {
+    return scaled(flops, rounded_up(outputs, tile), outputs);
+  };
+  const auto of_input = [&](Flops flops) {
+    return scaled(flops, rounded_up(inputs, tile), inputs);
+  };
+  const auto of_weight = [&](Flops flops) {
+    return scaled(forward(flops), rounded_up(depth, tile), depth);
+  };
+  if (!kernel.of_input) return kernel.of_weight ? of_weight(op.flops) : forward(op.flops);
+  if (!kernel.of_weight) return of_input(op.flops);
+  const Flops half{op.flops.count() / 2};
+  return of_input(half) + of_weight(op.flops - half);
+}
+
+/// As if all of the processor's bandwidth were there.
+Bytes spread(const Operator& op, std::uint32_t blocks) {
+  const std::uint32_t own = op.kernel.blocks;
+  return own == 0 || own >= blocks ? op.traffic : scaled(op.traffic, blocks, own);
+}
+
+/// What there is to do.
+struct Work {
+  Flops flops;
+  Bytes traffic;
+};
+
+Work work_of(const Operator& op, const Kernels& kernels) {
+  return {tiled(op, kernels.tile), spread(op, kernels.blocks)};
+}
+
+/// The incoming gradient, which each of the two products of a convolution's backward reads. With a
+/// convolution's output it is as large as what its forward leaves at the least.
+Bytes second_read(const Workload& workload, const Operator& op, const Operator* second,
+                  const Kernels& kernels) {
+  const bool of_weight = op.kernel.of_weight || (second != nullptr && second->kernel.of_weight);
+  if (kernels.tile == 1 || op.operator_class != OperatorClass::convolution ||
+      op.forward == kNoOperator || !op.kernel.of_input || !of_weight)
+    return Bytes{};
+  Bytes sum;
+  for (const TensorId made : workload.list(workload[op.forward].bare)) sum += workload[made].bytes;
+  return sum;
+}
+
+/// What a processor reaches with operators of one kind.
 struct Reach {
   std::optional<FlopRate> compute;
   ByteRate bandwidth;
   bool is_apart = false;  ///< neither hides behind the other
 };
 
-/// A processor's roofline for each class of operators.
+/// A processor's roofline for each kind of operators.
 class Roofline {
  public:
   Roofline(const Platform& platform, const Processor& processor, DType dtype)
@@ -45,23 +108,23 @@ class Roofline {
     const Memory& memory = platform[processor.memory];
     const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
     const std::optional<FlopRate>& peak = processor.compute[static_cast<std::size_t>(dtype)];
-    for (std::size_t c = 0; c < kOperatorClasses; ++c) {
-      const Efficiency& share = processor.efficiency[c];
-      reach_[c].bandwidth = bandwidth * share.bandwidth();
-      if (peak) reach_[c].compute = *peak * share.compute();
-      reach_[c].is_apart = share.is_apart();
+    for (std::size_t k = 0; k < kKernelKinds; ++k) {
+      const Efficiency& share = processor.efficiency[k];
+      reach_[k].bandwidth = bandwidth * share.bandwidth();
+      if (peak) reach_[k].compute = *peak * share.compute();
+      reach_[k].is_apart = share.is_apart();
     }
   }
 
   /// Of an operator like `op` with so much to do. Throws QuantityOverflow.
-  [[nodiscard]] Time time(const Operator& op, Flops flops, Bytes traffic) const {
-    const Reach& reach = reach_[static_cast<std::size_t>(op.operator_class)];
-    const Time moving = transfer_time(traffic, reach.bandwidth);
-    if (flops == Flops{}) return processor_.launch_overhead + moving;
+  [[nodiscard]] Time time(const Operator& op, const Work& work) const {
+    const Reach& reach = reach_[static_cast<std::size_t>(kind_of(op))];
+    const Time moving = transfer_time(work.traffic, reach.bandwidth);
+    if (work.flops == Flops{}) return processor_.launch_overhead + moving;
     if (!reach.compute)
       throw std::invalid_argument("processor `" + processor_.name + "` states no peak rate for " +
                                   name(dtype_) + ", which operator `" + op.name + "` needs");
-    const Time computing = compute_time(flops, *reach.compute);
+    const Time computing = compute_time(work.flops, *reach.compute);
     return processor_.launch_overhead +
            (reach.is_apart ? computing + moving : std::max(computing, moving));
   }
@@ -69,7 +132,7 @@ class Roofline {
  private:
   const Processor& processor_;
   DType dtype_;
-  std::array<Reach, kOperatorClasses> reach_;
+  std::array<Reach, kKernelKinds> reach_;
 };
 
 /// The weight half of the backward that `op` begins, or nullptr.
@@ -88,6 +151,15 @@ Time share_of(Time time, Flops part, Flops whole) {
 }
 
 }  // namespace
+
+KernelKind kind_of(const Operator& op) {
+  const bool is_backward = op.phase != Phase::forward && op.phase != Phase::optimizer;
+  if (op.operator_class == OperatorClass::convolution && op.kernel.is_direct)
+    return KernelKind::direct_convolution;
+  if (op.operator_class == OperatorClass::pooling && is_backward)
+    return KernelKind::pooling_backward;
+  return kind_of(op.operator_class);
+}
 
 CostOverflow::CostOverflow(const Operator& op, const Processor& processor)
     : what_("operator `" + op.name + "` (" + to_text(op.flops) + ", " + to_text(op.traffic) +
@@ -108,13 +180,17 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
     }
     try {
       const Operator* second = second_half(workload, times.size());
+      Work work = work_of(op, unit.kernels);
+      work.traffic += second_read(workload, op, second, unit.kernels);
       if (second == nullptr) {
-        times.push_back(roofline.time(op, op.flops, op.traffic));
+        times.push_back(roofline.time(op, work));
         continue;
       }
-      const Flops flops = op.flops + second->flops;
-      const Time whole = roofline.time(op, flops, op.traffic + second->traffic);
-      const Time rest = share_of(whole, second->flops, flops);
+      const Work other = work_of(*second, unit.kernels);
+      work.flops += other.flops;
+      work.traffic += other.traffic;
+      const Time whole = roofline.time(op, work);
+      const Time rest = share_of(whole, second->flops, op.flops + second->flops);
       times.push_back(whole - rest);
       times.push_back(rest);
     } catch (const QuantityOverflow&) {

@@ -9,6 +9,7 @@
 
 #include "base/quantity.hpp"
 #include "platform/platform.hpp"
+#include "workload/kernel_shape.hpp"
 
 #include <cstdint>
 #include <span>
@@ -99,6 +100,7 @@ struct OperatorEffect {
   Flops backward_flops;  ///< of the backward, without 2 macs for each gradient of a product
   Bytes forward_workspace;
   Bytes lowering;  ///< see Operator::lowering
+  KernelShape kernel;
 };
 
 /// The value of a switch that is not given: in place where nothing else needs the bytes.

@@ -100,6 +100,7 @@ class StepBuilder {
     spec.flops = op.effect.forward_flops;
     spec.workspace = op.effect.forward_workspace;
     spec.lowering = op.effect.lowering;
+    spec.kernel = op.effect.kernel;
     for (const std::uint32_t input : op.inputs) add_once(spec.reads, storage_of(input));
     if (op.pool != kNoValue) spec.reads.push_back(layers_[op.pool].extras.front());
     if (op.effect.form == Form::in_place) spec.updates = {storage_of(op.inputs.front())};
@@ -147,6 +148,7 @@ class StepBuilder {
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
     spec.lowering = op.effect.lowering;
+    spec.kernel = op.effect.kernel;
     if (!op.has_backward) return;
     TensorId incoming = kNoTensor;
     if (op.output != kNoValue) {
@@ -189,6 +191,7 @@ class StepBuilder {
     weight.forward = layer.forward;
     weight.reads = {incoming};
     weight.lowering = input.lowering;
+    weight.kernel = input.kernel;
     for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
     for (const std::size_t p : layer.used) contribute(parameters_of_[p], weight);
     add_weight_product(op, layer, weight);
@@ -212,7 +215,9 @@ class StepBuilder {
 
   static void add_input_products(const NetworkOperator& op, std::int64_t products,
                                  OperatorSpec& spec) {
-    if (op.effect.macs != Elements{}) spec.flops += Flops{2} * op.effect.macs.count() * products;
+    if (op.effect.macs == Elements{}) return;
+    spec.flops += Flops{2} * op.effect.macs.count() * products;
+    spec.kernel.of_input = products > 0;
   }
 
   /// Of a share of the weight's rows that share of the product.
@@ -222,6 +227,7 @@ class StepBuilder {
     if (weight.trained.empty()) return;
     const std::int64_t row = op.effect.macs.count() / weight.dims.front();
     spec.flops += Flops{2} * row * weight.trained.front();
+    spec.kernel.of_weight = true;
   }
 
   /// The gradient of the network's output, where no loss makes it.

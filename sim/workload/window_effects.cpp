@@ -2,6 +2,7 @@
 #include "workload/operator_effects.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace plimsoll::effect {
 namespace {
@@ -67,6 +68,24 @@ void check_groups(const RuleCall& call, const Dims& x) {
                      " input and " + std::to_string(channels) + " output channels");
 }
 
+std::uint32_t narrowed(std::int64_t size) {
+  return static_cast<std::uint32_t>(
+      std::min<std::int64_t>(size, std::numeric_limits<std::uint32_t>::max()));
+}
+
+KernelShape convolution_kernel(const Windows& both, std::int64_t groups, const Dims& weight) {
+  const std::int64_t window = weight[2] * weight[3];
+  const auto steps = [](const Window& w) { return w.stride > 1 || w.dilation > 1; };
+  KernelShape kernel;
+  kernel.is_direct = window == 1 || groups > 1 || steps(both.height) || steps(both.width);
+  if (groups == 1) {
+    kernel.outputs = narrowed(weight[0]);
+    kernel.inputs = narrowed(weight[1]);
+    kernel.window = narrowed(window);
+  }
+  return kernel;
+}
+
 /// The windows at these positions ([channels, rows, columns]) as a matrix, or the weight in another
 /// layout, whichever is more.
 Bytes lowering(const RuleCall& call, const Dims& weight, const Dims& positions) {
@@ -102,6 +121,7 @@ OperatorEffect conv2d(const RuleCall& call) {
   effect.inputs = OperatorEffect::Inputs::weight;
   if (!both.are_matrices())
     effect.lowering = lowering(call, weight, {x[0], effect.output[1], effect.output[2]});
+  effect.kernel = convolution_kernel(both, call["groups"], weight);
   return effect;
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/quantity.hpp"
 #include "platform/platform.hpp"
+#include "workload/kernel_shape.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -85,6 +86,7 @@ struct Operator {
   /// What a library likes to have besides for a convolution; a platform says how much of it it gets
   /// (workload/convolution_workspace.hpp).
   Bytes lowering;
+  KernelShape kernel;
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).

@@ -24,6 +24,7 @@ struct OperatorSpec {
   std::optional<Time> given_time;
   std::optional<Energy> given_energy;
   Bytes workspace, lowering;
+  KernelShape kernel;
   std::vector<TensorId> reads, updates, kept, bare;
 };
 

@@ -276,6 +276,31 @@ TEST_CASE("an efficiency above the peak is refused") {
                  "`0.82` or `82 %`"});
 }
 
+TEST_CASE("kinds of kernels are like their class unless they are stated") {
+  const auto at = [](const Platform& platform, KernelKind kind) {
+    return platform.processors.at(0).efficiency[static_cast<std::size_t>(kind)];
+  };
+  const auto [same, none] = read_text(
+      with(kSize, ", efficiency: {convolution: 0.5, pooling: {compute: 1, bandwidth: 0.3}}"));
+  CHECK(none == Messages{});
+  CHECK(at(same, KernelKind::direct_convolution) == Ratio{500'000'000});
+  CHECK(at(same, KernelKind::pooling_backward) == Efficiency(kWhole, Ratio{300'000'000}));
+  CHECK(same.processors.at(0).kernels == Kernels{});
+  const auto [apart, nothing] = read_text(
+      with(kSize,
+           ", efficiency: {convolution: 0.5, direct_convolution: 0.4, pooling_backward: 0.2}, "
+           "kernels: {tile: 64, blocks: 80}"));
+  CHECK(nothing == Messages{});
+  CHECK(at(apart, KernelKind::direct_convolution) == Ratio{400'000'000});
+  CHECK(at(apart, KernelKind::pooling_backward) == Ratio{200'000'000});
+  CHECK(at(apart, kind_of(OperatorClass::pooling)) == kWhole);
+  CHECK(apart.processors.at(0).kernels == Kernels{64, 80});
+  CHECK(to_text(KernelKind::direct_convolution) == "direct_convolution");
+  CHECK(messages(with(kSize, ", kernels: {tile: 0}"))
+            .at(0)
+            .find("expected a whole number from 1 to 65536") != std::string::npos);
+}
+
 TEST_CASE("a class may reach a share of arithmetic and one of traffic") {
   const auto [platform, none] =
       read_text(with(kSize, ", efficiency: {convolution: {compute: 1.5, bandwidth: 25 %}}"));

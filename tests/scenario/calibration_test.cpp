@@ -203,6 +203,130 @@ TEST_CASE("a throughput is that of steps in a row, and layers can be left out") 
   CHECK(it.rows[0].before - it.rows[1].before == Time{24'000'000'000'000});
 }
 
+TEST_CASE("the step of a mix is the mean over its shapes, each as often as it was") {
+  // Forward and backward of n inputs are 2 n x 8 FLOP a sample each, 1,000 samples at 64 kFLOP/s:
+  // 0.5 n s. Three steps of 4 inputs and one of 8 take 2 s, 2 s, 2 s and 4 s: 2.5 s. At half the
+  // rate 5 s; that is found from the mix, and judges its shapes one by one.
+  const Files files;
+  const std::string sized =
+      "{workload: one, batch: 1000, with: {inputs: 100}, input: [inputs], loss: none, layers: "
+      "[{linear: {features: 8, bias: false}}]}";
+  const std::string mix = ", mix: [{parts: 3, with: {inputs: 4}}, {parts: 1, with: {inputs: 8}}]";
+  const Calibration it = files.calibrated(
+      document(measured("step: 5 s" + mix, sized),
+               measured("throughput: 200 samples/s" + mix, sized) +
+                   measured("step: 8 s, mix: [{parts: 7, with: {inputs: 8}}]", sized)));
+  REQUIRE(it.rows.size() == 3);
+  CHECK(it.rows[0].before == Time{2'500'000'000'000});
+  CHECK(*it.fitted.efficiency[0].compute == Ratio{500'000'000});
+  CHECK(it.rows[1].measured == it.rows[0].measured);
+  CHECK(error_of(it.rows[1], Moment::after) == 0);
+  CHECK(error_of(it.rows[2], Moment::after) == 0);
+  // A workload by its name takes other numbers, too.
+  const Calibration named = files.calibrated(document(
+      measured("step: 1 s, mix: [{parts: 1, with: {sequence: 64}}]", "bert-base"), "", "board"));
+  const Calibration same = files.calibrated(
+      document(measured("step: 1 s", "{model: bert-base, with: {sequence: 64}}"), "", "board"));
+  CHECK(named.rows[0].before == same.rows[0].before);
+}
+
+TEST_CASE("layers are rows of their own") {
+  // Products of 4 x 8 and 8 x 8, 1,000 samples at 64 kFLOP/s: 1 s and 2 s, twice that the backward
+  // of the second, which has two gradients. At half the rate 2 s, 4 s and 8 s.
+  const Files files;
+  const std::string two =
+      "{workload: two, input: [4], loss: none, batch: 1000, layers: [{linear: {features: 8, bias: "
+      "false, name: first}}, {linear: {features: 8, bias: false, name: last}}]}";
+  const Calibration it = files.calibrated(
+      document(measured("layers: {first: {forward: 2 s}, last: {backward: 8 s}}", two),
+               measured("layers: {last: {forward: 4 s}}", two)));
+  REQUIRE(it.rows.size() == 3);
+  CHECK(it.rows[0].part == "forward");
+  CHECK(it.rows[0].layer == "first");
+  CHECK(it.rows[0].before == Time{1'000'000'000'000});
+  CHECK(it.rows[1].part == "backward");
+  CHECK(it.rows[1].before == Time{4'000'000'000'000});
+  CHECK(*it.fitted.efficiency[0].compute == Ratio{500'000'000});
+  CHECK(error_of(it.rows[2], Moment::after) == 0);
+  CHECK(json::parse(calibration_json(it)).at("rows").at(1).at("layer") == "last");
+  CHECK_THAT(calibration_text(it, {}), Contains("backward of last"));
+  CHECK_THAT(files.error_of(document(measured("layers: {frist: {forward: 2 s}}", two))),
+             Contains("has no layer `frist`; did you mean `first`?"));
+  CHECK_THAT(files.error_of(document(measured("layers: {first: {}}", two))),
+             Contains("a layer without a time"));
+  CHECK_THAT(files.error_of(document(measured("layers: {first: {forward: 0 s}}", two))),
+             Contains("a measured time of 0 s"));
+  CHECK_THAT(files.error_of(document(measured("layers: {nll_loss: {backward: 1 s}}",
+                                              "{workload: n, input: [4], loss: cross-entropy, "
+                                              "layers: [softmax]}"))),
+             Contains("fit.yaml"));
+}
+
+TEST_CASE("what has no time of its own is in that of what runs next") {
+  // A ReLU of 8,000 values is 8,000 FLOP, 0.125 s, before a product of 8 x 8, 2 s. The product was
+  // timed with it: 2.125 s; nothing else is left, and no share is.
+  const Files files;
+  const std::string net =
+      "{workload: net, input: [4], loss: none, batch: 1000, layers: [{linear: {features: 8, bias: "
+      "false, name: first}}, {relu: {name: r}}, {linear: {features: 8, bias: false, name: last}}]}";
+  const Calibration it = files.calibrated(
+      document(measured("forward: {matmul: 2125 ms}, without: [first], untimed: [r]", net)));
+  CHECK(it.rows[0].before == Time{2'125'000'000'000});
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, untimed: [r]", net))),
+             Contains("what has no time of its own is in that of a class"));
+  CHECK_THAT(files.error_of(document(measured("forward: {matmul: 1 s}, untimed: [q]", net))),
+             Contains("has no layer `q`"));
+}
+
+TEST_CASE("kinds of kernels are fitted apart where a network has both") {
+  // Convolutions of 4 to 4 channels over 8 x 8 positions, 3 x 3 with padding and 1 x 1: 18,432 and
+  // 2,048 FLOP a sample. At 64 kFLOP/s 1,000 samples take 288 s and 32 s; measured is half and
+  // twice that.
+  Files files;
+  const std::string net =
+      "{workload: net, input: [4, 8, 8], loss: none, batch: 1000, layers: [{conv2d: {channels: 4, "
+      "kernel: 3, padding: 1, bias: false, name: wide}}, {conv2d: {channels: 4, kernel: 1, bias: "
+      "false, name: narrow}}]}";
+  const Calibration it = files.calibrated(
+      document(measured("layers: {wide: {forward: 144 s}, narrow: {forward: 64 s}}", net)));
+  CHECK(it.rows[0].before == Time{288'000'000'000'000});
+  CHECK(it.rows[1].before == Time{32'000'000'000'000});
+  const auto fitted = [&](KernelKind kind) {
+    return as_fraction(*it.fitted.efficiency[static_cast<std::size_t>(kind)].compute);
+  };
+  CHECK(fitted(kind_of(OperatorClass::convolution)) == Approx(2).margin(0.001));
+  CHECK(fitted(KernelKind::direct_convolution) == Approx(0.5).margin(0.001));
+  // The platform that is written says both, and what is known of its kernels.
+  const Calibration tiled = files.calibrated(
+      "kernels: {tile: 8, source: a book}\n" +
+      document(measured("layers: {wide: {forward: 288 s}, narrow: {forward: 128 s}}", net)));
+  CHECK(tiled.rows[0].before == it.rows[0].before);
+  CHECK(error_of(tiled.rows[0], Moment::after) == 0);
+  CHECK(as_fraction(*tiled.fitted.efficiency[1].compute) == Approx(2).margin(0.001));
+  const std::string text = calibrated_platform(tiled, files.path(), files.path() / "new.yaml");
+  CHECK_THAT(text,
+             Contains("direct_convolution: {compute: 0.5") &&
+                 Contains("kernels: {tile: 8, blocks: 1}") &&
+                 Contains("processors.cpu.kernels.tile: {quality: estimate, source: \"a book"));
+}
+
+TEST_CASE("a mix is of whole steps, of numbers that the workload has") {
+  const Files files;
+  const std::string mix = "mix: [{parts: 1, with: {inputs: 4}}]";
+  CHECK_THAT(files.error_of(document(measured("forward: {matmul: 1 s}, " + mix))),
+             Contains("a mix is of whole steps; expected `step` or `throughput` beside it"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, " + mix, "bert-base"))),
+             Contains("`inputs`"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, mix: [{parts: 1, with: 4}]"))),
+             Contains("expected a mapping such as `{sequence: 64}`, found `4`"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, mix: [{parts: 0, with: {}}]"))),
+             Contains("expected a whole number from 1"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, mix: []"))),
+             Contains("expected at least 1"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, " + mix, "[1]"))),
+             Contains("found a list, expected a mapping with `model`"));
+}
+
 TEST_CASE("a profile is a row for each class of its forward, and of its backward") {
   Files files;
   const std::string folder = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/";

@@ -139,3 +139,135 @@ TEST_CASE("an operator beyond the range of time is named, with its processor") {
   CHECK_THROWS_WITH(duration(op, slow), Catch::Contains("operator `product` (9 EFLOP, ") &&
                                             Catch::Contains("on processor `cpu`"));
 }
+
+TEST_CASE("a convolution that no transform is for may reach shares of its own") {
+  Operator op;
+  op.operator_class = OperatorClass::convolution;
+  op.flops = Flops{1'000'000};
+  op.traffic = Bytes{10'000};
+  Platform on = platform();
+  auto& reached = on.processors[0].efficiency;
+  reached[static_cast<std::size_t>(OperatorClass::convolution)] =
+      Efficiency(Ratio{2'000'000'000}, Ratio{200'000'000});
+  reached[static_cast<std::size_t>(KernelKind::direct_convolution)] =
+      Efficiency(Ratio{500'000'000}, kWhole);
+  // 1e6 FLOP at 2e12 /s: 0.5 us; 1e4 B at 20e9 B/s: 0.5 us; launch 5 us.
+  CHECK(kind_of(op) == kind_of(OperatorClass::convolution));
+  CHECK(duration(op, on) == Time{6'000'000});
+  // At 0.5e12 /s: 2 us; at 100e9 B/s: 0.1 us.
+  op.kernel.is_direct = true;
+  CHECK(kind_of(op) == KernelKind::direct_convolution);
+  CHECK(class_of(kind_of(op)) == OperatorClass::convolution);
+  CHECK(duration(op, on) == Time{7'100'000});
+  // A matrix product is never one.
+  op.operator_class = OperatorClass::matmul;
+  CHECK(kind_of(op) == kind_of(OperatorClass::matmul));
+}
+
+TEST_CASE("the backward of a pooling may reach shares of its own") {
+  Operator op;
+  op.operator_class = OperatorClass::pooling;
+  op.traffic = Bytes{10'000};
+  Platform on = platform();
+  on.processors[0].efficiency[static_cast<std::size_t>(KernelKind::pooling_backward)] =
+      Ratio{500'000'000};
+  // 1e4 B at 100 GB/s are 0.1 us, at 50 GB/s 0.2 us; launch 5 us.
+  CHECK(duration(op, on) == Time{5'100'000});
+  op.phase = Phase::backward;
+  CHECK(duration(op, on) == Time{5'200'000});
+}
+
+TEST_CASE("products of convolutions are of whole tiles") {
+  Operator op;
+  op.operator_class = OperatorClass::convolution;
+  op.kernel = {48, 16, 1, 0, true, false, false};
+  op.flops = Flops{3'000'000};
+  Platform on = platform();
+  on.processors[0].kernels.tile = 32;
+  // 48 output channels are 64: 4e6 FLOP at 1e12 /s are 4 us; launch 5 us.
+  CHECK(duration(op, on) == Time{9'000'000});
+  CHECK(duration(op, platform()) == Time{8'000'000});
+  // Gradient of the input: 16 channels are 32, 6 us.
+  op.phase = Phase::backward;
+  op.kernel.of_input = true;
+  CHECK(duration(op, on) == Time{11'000'000});
+  // Of the weight: 48 are 64, and 16 inputs are 32, 8 us; with a window of 9, 144 are 160 and
+  // 3e6 x 64 / 48 x 160 / 144 = 4,444,444.4 FLOP, rounded up.
+  op.kernel.of_input = false;
+  op.kernel.of_weight = true;
+  CHECK(duration(op, on) == Time{13'000'000});
+  op.kernel.window = 9;
+  CHECK(duration(op, on) == Time{9'444'445});
+  // Both, 3e6 FLOP each: 6 us and 8 us.
+  op.kernel.window = 1;
+  op.kernel.of_input = true;
+  op.flops = Flops{6'000'000};
+  CHECK(duration(op, on) == Time{19'000'000});
+  // Sizes that are multiples, and shapes that are not known, cost nothing.
+  on.processors[0].kernels.tile = 16;
+  CHECK(duration(op, on) == Time{11'000'000});
+  on.processors[0].kernels.tile = 32;
+  op.kernel = {};
+  CHECK(duration(op, on) == Time{11'000'000});
+}
+
+TEST_CASE("halves of a backward take the time of both in whole tiles") {
+  Workload workload;
+  workload.tensors.push_back({"y", Bytes{100'000}});
+  workload.tensor_lists.push_back(TensorId{0});
+  Operator op;
+  op.operator_class = OperatorClass::convolution;
+  op.flops = Flops{3'000'000};
+  op.kernel = {48, 16, 1, 0, true, false, false};
+  op.kept = op.bare = {0, 1};
+  workload.operators.push_back(op);
+  op.kept = op.bare = {};
+  op.forward = OperatorId{0};
+  op.phase = Phase::backward_input;
+  op.kernel.of_input = true;
+  workload.operators.push_back(op);
+  op.phase = Phase::backward_weight;
+  op.kernel.of_input = false;
+  op.kernel.of_weight = true;
+  workload.operators.push_back(op);
+  Platform on = platform();
+  on.processors[0].efficiency[static_cast<std::size_t>(KernelKind::direct_convolution)] =
+      Efficiency(kWhole, kWhole);
+  on.processors[0].kernels.tile = 32;
+  // 6 us and 8 us as above; the gradient of y is read a second time, 1e5 B at 100 GB/s or 1 us; one
+  // launch of 5 us. As many FLOPs are counted of either half.
+  const auto times = durations(workload, on, ProcessorId{0});
+  CHECK(times[1] == Time{10'000'000});
+  CHECK(times[2] == Time{10'000'000});
+  // As one operator it takes the same.
+  workload.operators.pop_back();
+  Operator& whole = workload.operators.back();
+  whole.phase = Phase::backward;
+  whole.flops = Flops{6'000'000};
+  whole.kernel.of_weight = true;
+  CHECK(durations(workload, on, ProcessorId{0})[1] == Time{20'000'000});
+  // Of one product, and where nothing is known of tiles, it is read once.
+  whole.kernel.of_weight = false;
+  CHECK(durations(workload, on, ProcessorId{0})[1] == Time{17'000'000});
+  whole.kernel.of_weight = true;
+  on.processors[0].kernels.tile = 1;
+  CHECK(durations(workload, on, ProcessorId{0})[1] == Time{11'000'000});
+}
+
+TEST_CASE("an operator of few parts that run apart reaches a part of the bandwidth") {
+  Operator op;
+  op.operator_class = OperatorClass::normalization;
+  op.traffic = Bytes{10'000};
+  op.kernel.blocks = 20;
+  Platform on = platform();
+  on.processors[0].kernels.blocks = 80;
+  // A fourth of 100 GB/s: 0.4 us; launch 5 us.
+  CHECK(duration(op, on) == Time{5'400'000});
+  op.kernel.blocks = 80;
+  CHECK(duration(op, on) == Time{5'100'000});
+  op.kernel.blocks = 0;
+  CHECK(duration(op, on) == Time{5'100'000});
+  op.kernel.blocks = 1;
+  op.traffic = Bytes{Bytes::unlimited().count() / 2};
+  CHECK_THROWS_AS(duration(op, on), CostOverflow);
+}

@@ -212,3 +212,44 @@ TEST_CASE("hostile sizes end in a located error, not in overflow or exhaustion")
   CHECK_THAT(layers_error("  - linear: " + std::string(300, '(') + "\n"),
              Contains("longer than 200"));
 }
+
+TEST_CASE("convolutions and batch norms tell the shape of their kernels") {
+  const Workload net = build_text(network(
+      "[2, 16, 16]",
+      "  - conv2d: {channels: 4, kernel: 3, padding: 1}\n  - conv2d: {channels: 6, kernel: 1}\n"
+      "  - conv2d: {channels: 6, kernel: 3, stride: 2}\n"
+      "  - conv2d: {channels: 6, kernel: 1, kernel_width: 3, dilation: 2}\n"
+      "  - conv2d: {channels: 6, kernel: 1, groups: 2}\n  - batch_norm\n  - linear: 3\n"));
+  const auto shape = [&](const std::string& name) { return find_operator(net, name).kernel; };
+  const KernelShape first = shape("conv2d_1.forward");
+  CHECK(first.outputs == 4);
+  CHECK(first.inputs == 2);
+  CHECK(first.window == 9);
+  CHECK(first.blocks == 0);
+  CHECK_FALSE(first.is_direct);
+  CHECK_FALSE((first.of_input || first.of_weight));
+  // The input needs no gradient.
+  CHECK_FALSE(shape("conv2d_1.backward").of_input);
+  CHECK(shape("conv2d_1.backward").of_weight);
+  CHECK(shape("conv2d_2.backward").of_input);
+  CHECK(shape("conv2d_2.backward").of_weight);
+  // One position, a stride, a dilation, groups; of groups no sizes are told.
+  for (const char* name : {"conv2d_2", "conv2d_3", "conv2d_4", "conv2d_5"}) {
+    CAPTURE(name);
+    CHECK(shape(std::string(name) + ".forward").is_direct);
+    CHECK(shape(std::string(name) + ".backward").is_direct);
+  }
+  CHECK(shape("conv2d_4.forward").window == 3);
+  CHECK(shape("conv2d_5.forward").inputs == 0);
+  CHECK(shape("batch_norm_1.forward").blocks == 6);
+  CHECK(shape("batch_norm_1.backward").blocks == 6);
+  CHECK(shape("linear_1.forward").blocks == 0);
+  // Halves have one product each.
+  const Workload split = build_text(
+      network("[2, 8, 8]",
+              "  - conv2d: {channels: 4, kernel: 1}\n  - conv2d: {channels: 4, kernel: 1}\n"),
+      {.split_backward = true});
+  CHECK(find_operator(split, "conv2d_2.backward_input").kernel.of_input);
+  CHECK_FALSE(find_operator(split, "conv2d_2.backward_input").kernel.of_weight);
+  CHECK(find_operator(split, "conv2d_2.backward_weight").kernel.of_weight);
+}

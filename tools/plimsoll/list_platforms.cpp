@@ -124,8 +124,15 @@ class PlatformSheet {
     for (std::size_t d = 0; d < kDTypes; ++d)
       if (processor.compute[d])
         add("compute." + to_text(static_cast<DType>(d)), to_text(*processor.compute[d]));
-    for (std::size_t c = 0; c < kOperatorClasses; ++c)
-      tell_efficiency(processor.name, static_cast<OperatorClass>(c), processor.efficiency[c]);
+    for (std::size_t k = 0; k < kKernelKinds; ++k) {
+      const auto kind = static_cast<KernelKind>(k);
+      const auto of_class = static_cast<std::size_t>(class_of(kind));
+      if (k == of_class || processor.efficiency[k] != processor.efficiency[of_class])
+        tell_efficiency(processor.name, kind, processor.efficiency[k]);
+    }
+    if (processor.kernels.tile > 1) add("kernels.tile", fmt::format("{}", processor.kernels.tile));
+    if (processor.kernels.blocks > 1)
+      add("kernels.blocks", fmt::format("{}", processor.kernels.blocks));
     if (processor.launch_overhead > Time{})
       add("launch_overhead", to_text(processor.launch_overhead));
     if (processor.convolution_workspace > Bytes{})
@@ -134,9 +141,9 @@ class PlatformSheet {
     if (processor.energy_per_flop) add("energy", to_text(*processor.energy_per_flop));
   }
 
-  void tell_efficiency(const std::string& processor, OperatorClass of_class,
+  void tell_efficiency(const std::string& processor, KernelKind kind,
                        const Efficiency& efficiency) {
-    const std::string key = "efficiency." + to_text(of_class);
+    const std::string key = "efficiency." + to_text(kind);
     if (efficiency.is_apart()) {
       row("processors", processor, key + ".compute", to_text(efficiency.compute()));
       row("processors", processor, key + ".bandwidth", to_text(efficiency.bandwidth()));
