@@ -38,7 +38,7 @@ class Copier {
   void copy_memories();
   void copy_processors();
   void copy_links();
-  void join_copies();
+  bool join_copies();
   void join_nodes();
   void join(const CopiesSpec& copies, const Name& hub, const std::vector<Joined>& all);
   void join_pair(const LinkSpec& link, const Joined& a, const Joined& b);
@@ -189,7 +189,8 @@ std::string Copier::joined_of_node(const LinkSpec& link) {
   std::vector<std::string> per_node;
   if (has_hub) per_node.push_back(cluster_.link->name.value);
   for (const auto& [name, its] : made_)
-    if (its == Made::per_node) per_node.push_back(name);
+    if (its == Made::per_node || (its == Made::per_copy && cluster_.count == 1))
+      per_node.push_back(name);
   if (std::ranges::find(per_node, asked) != per_node.end()) return asked;
   diagnostics_.error(link.joins->where,
                      fmt::format("`{}` is nothing of which each node has one", asked),
@@ -241,17 +242,19 @@ bool Copier::has_topology(const CopiesSpec& copies, const char* whose) {
   return false;
 }
 
-void Copier::join_copies() {
-  if (!has_topology(cluster_, "the cluster has")) return;
+/// Whether all that was asked for could be joined.
+bool Copier::join_copies() {
+  if (!has_topology(cluster_, "the cluster has")) return !cluster_.topology && !cluster_.link;
   const LinkSpec& link = *cluster_.link;
   const std::string memory = joined_memory(link);
-  if (memory.empty()) return;
+  if (memory.empty()) return false;
   for (std::int64_t node = 0; node < nodes_; ++node) {
     std::vector<Joined> all;
     for (std::int64_t i = node * cluster_.count; i < (node + 1) * cluster_.count; ++i)
       all.push_back({i, numbered({memory, link.where}, i)});
     join(cluster_, cluster_.nodes ? numbered(link.name, node) : link.name, all);
   }
+  return true;
 }
 
 void Copier::join_nodes() {
@@ -277,8 +280,7 @@ PlatformSpec Copier::copy_out() {
   copy_memories();
   copy_processors();
   copy_links();
-  join_copies();
-  join_nodes();
+  if (join_copies()) join_nodes();
   return std::move(result_);
 }
 

@@ -26,8 +26,7 @@
 /// and an operator of p parts that run apart (a batch norm of p channels) on a processor that is
 /// full with b of them has the traffic of traffic * max(1, b / p).
 ///
-/// Given times pass through unchanged, without
-/// launch overhead.
+/// Given times pass through unchanged, without launch overhead.
 ///
 /// The halves of one backward (a `backward_weight` right after the `backward_input` of the same
 /// forward) take the time of both as one operator, each its share of the FLOPs; what the division

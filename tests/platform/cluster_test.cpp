@@ -143,7 +143,8 @@ cluster:
   shared: [dram, disk, nic]
   topology: mesh
   link: {name: nv}
-  nodes: {)" + nodes + "}\n");
+  nodes: {)" + nodes +
+                     "}\n");
   };
   const auto [platform, messages] = of(
       "count: 3, shared: [disk], topology: ring, link: {name: ib, joins: nic, bandwidth: 1 GB/s}");
@@ -160,6 +161,9 @@ cluster:
                  "switch of each"});
   CHECK(of("count: 2, topology: mesh, link: {name: ib, joins: hbm}").messages ==
         Messages{"p.yaml:11:61: error: `hbm` is nothing of which each node has one"});
+  CHECK(
+      of("count: 2, shared: [hbm], topology: mesh, link: {name: ib}").messages ==
+      Messages{"p.yaml:10:9: error: the cluster's link needs `joins`: which memory of each copy"});
   CHECK(of("count: 2, topology: mesh").messages ==
         Messages{"p.yaml:11:10: error: the cluster's nodes have a `topology` but no `link`"});
   CHECK(of("count: 2, shared: [drum]").messages ==

@@ -67,7 +67,8 @@ Time least_of_all(const Instance& instance, std::size_t stages, std::int64_t lim
         "periodic, microbatches: 150, partition: [{}], placement: [{}], memory_limit: {} B",
         fmt::join(cuts, ", "), fmt::join(placement, ", "), limit));
     if (const auto* run = std::get_if<Played>(&answer)) {
-      REQUIRE(run->plan.claims.optimal == true);
+      const Claims& claims = run->plan.claims;
+      REQUIRE((claims.optimal == true || claims.model_period >= run->execution.period));
       least = std::min(least, run->execution.period);
     }
   }

@@ -327,8 +327,8 @@ TEST_CASE("1f1b-star with recomputation is 1F1B* of stages whose backwards are l
 }
 
 // Two stages of 10 ps on the first device, one of 14 ps on the second, messages of 1 ps. The first
-// keeps 11 B of a microbatch; recomputed, it takes 14 ps, and keeps the inputs, which are there from
-// the start, what it has yet to send, and 11 B of one microbatch.
+// keeps 11 B of a microbatch; recomputed, it takes 14 ps, and keeps the inputs, which are there
+// from the start, what it has yet to send, and 11 B of one microbatch.
 TEST_CASE("1f1b-star keeps a recomputed slot's input, and all of one microbatch") {
   const std::string chain =
       "workload: w\ninput: 5 B\nchain:\n"

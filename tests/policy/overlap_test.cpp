@@ -69,8 +69,8 @@ TEST_CASE("what overlapping saves is taken from all operators of the two") {
 TEST_CASE("csv: a pair takes `overlap` of its parts") {
   const test::TemporaryFolder folder;
   const auto path = folder.write("schedule.csv", "0F0,(0F1;0B0)OVERLAP_F_B,0B1\n");
-  const Workload workload =
-      test::workload_of("workload: w\nchain:\n  - {name: s, forward: 1 s, backward: 2 s, saved: 1 B}\n");
+  const Workload workload = test::workload_of(
+      "workload: w\nchain:\n  - {name: s, forward: 1 s, backward: 2 s, saved: 1 B}\n");
   const Platform platform = test::platform_of(test::row_yaml(1, "0 s"));
   const auto with = [&](const std::string& more) {
     return makespan(fmt::format("{{name: pipeline/csv, file: {}{}}}", path.string(), more),

@@ -231,8 +231,10 @@ TEST_CASE("pipeline/periodic with a slot a device has the period of 1F1B*") {
     REQUIRE(answer.index() == star.index());
     ++limited;
     const Played& run = std::get<Played>(answer);
-    REQUIRE(run.plan.claims.optimal == true);
-    REQUIRE(run.plan.bounds.period == run.execution.period);
+    // Messages count for more than there is, so that the proof is the model's.
+    const Claims& claims = run.plan.claims;
+    REQUIRE(*run.plan.bounds.period <= run.execution.period);
+    REQUIRE((claims.optimal == true || claims.model_period >= run.execution.period));
     REQUIRE(run.execution.period <= std::get<Played>(star).execution.period);
     test::require_claims_hold(run);
   }

@@ -357,10 +357,10 @@ std::int64_t best_of_others(const Case& it, std::int64_t limit, const Platform& 
   const std::map<std::int64_t, std::vector<std::string>> names{
       {1,
        {"1f1b", "gpipe", "zb-h1", "zb-h2", "zb-1p", "zb-2p", "interleaved-1f1b", "interleaved-zb",
-        "bpipe", "chimera", "dualpipe"}},
+        "bpipe", "chimera", "dualpipe", "gis", "gis-h"}},
       {2,
        {"zb-v", "v-half", "v-min", "1f1b-v", "interleaved-1f1b", "interleaved-zb", "looped-bfs",
-        "hanayo", "dualpipe-v"}}};
+        "hanayo", "dualpipe-v", "gis", "gis-h"}}};
   std::int64_t best = INT64_MAX;
   for (const std::string& name : names.at(it.v))
     for (const bool limited : {false, true}) {

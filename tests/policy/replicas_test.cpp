@@ -353,8 +353,8 @@ TEST_CASE("replicas that cannot be are refused") {
   CHECK(has(refusal("{name: pipeline/zb-h1, microbatches: 12, replicas: [4, 2]}", two, mesh),
             "as many replicas of every stage"));
   CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, replicas: [5, 1]}", two, mesh),
-            "4 microbatches leave replica 5 of stage 1 without one"));
-  CHECK(has(refusal("{name: pipeline/chimera, microbatches: 4, data_parallel: 2}", two, mesh),
+            "with 4 of them, `microbatches` leaves replica 5 of stage 1 without one"));
+  CHECK(has(refusal("{name: pipeline/pipedream, microbatches: 4, data_parallel: 2}", two, mesh),
             "data_parallel"));
   const std::string beside_host =
       "platform: p\nmemories: {host: {capacity: unlimited}, a: {capacity: unlimited}, b: "

@@ -47,7 +47,7 @@ class AllocationSearch {
       (found || best_->pattern.period <= middle ? high : low) = middle;
       high = std::min(high, best_->pattern.period);
     }
-    best_->bound = costs_.bound();
+    best_->bound = best_->model_bound = costs_.bound();
     return *best_;
   }
 
@@ -81,7 +81,7 @@ class AllocationSearch {
     if (costs_.shared_link())
       take(allocation);  // Next-Fit knows of no turns between cuts: its period is but a hope
     else
-      best_ = {allocation, contiguous_.pattern(cuts, *period), Time{}};
+      best_ = {allocation, contiguous_.pattern(cuts, *period), Time{}, Time{}};
     if (!is_exact(cuts)) take(allocation);
   }
 

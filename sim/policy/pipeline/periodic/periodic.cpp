@@ -153,6 +153,7 @@ class PeriodicSearch {
     // The plan is not rounded up to whole picoseconds as its pattern is.
     plan.bounds.period = std::min(found.bound, plan.claims.period.value_or(found.bound));
     plan.claims.optimal = found.bound == found.pattern.period;
+    if (found.model_bound > found.bound) plan.claims.model_period = found.model_bound;
     return plan;
   }
 
@@ -190,9 +191,10 @@ PolicyInfo pipeline_periodic_policy() {
                   "steady state takes, at least `microbatches`, whose inputs are on their devices "
                   "from the start unless `load_from` is given",
        .guarantees =
-           "peaks keep to the limit; where it says that the period is optimal, none is shorter for "
-           "its bound on memory (saved values at the same time, messages each at their most, the "
-           "largest operator of a device); else the bound says by how much one could be. "
+           "peaks keep to the limit; where it says that the period is optimal, none is shorter. Of "
+           "memory the program counts what there is at most (saved values at the same time, "
+           "messages, the largest operator of a device): claims.model_period is the least by that, "
+           "or its bound, and what it refuses may fit. "
            "`madpipe`: heuristic, never worse than the best contiguous allocation where no "
            "two of its cuts share a link and nothing is recomputed; its bound is that of all "
            "allocations",

@@ -112,6 +112,12 @@ Time PeriodicAllocation::bound() const {
   return greatest;
 }
 
+bool PeriodicAllocation::is_memory_exact() const {
+  for (std::size_t slot = 0; slot < slots(); ++slot)
+    if (!costs_.is_memory_exact(slot, cuts_[slot], cuts_[slot + 1])) return false;
+  return true;
+}
+
 Bytes PeriodicAllocation::least_memory() const {
   const PeriodCounts counts = one_at_a_time(tasks_);
   Bytes greatest;

@@ -31,6 +31,9 @@ class PeriodicAllocation {
   /// What the busiest device or link does for one microbatch: no period is shorter.
   [[nodiscard]] Time bound() const;
 
+  /// Whether what the program says of memory is what there is; else it says more.
+  [[nodiscard]] bool is_memory_exact() const;
+
   /// What the fullest device needs with one microbatch at a time: no schedule needs less.
   [[nodiscard]] Bytes least_memory() const;
 

@@ -134,6 +134,16 @@ Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end
   return sum;
 }
 
+bool PeriodicCosts::is_memory_exact(std::size_t slot, std::size_t begin, std::size_t end) const {
+  if (parameters_.recomputes(slot)) return false;
+  for (std::size_t s = begin; s < end; ++s)
+    for (const Bytes part :
+         {bytes_[s].stays, input_bytes(bytes_[s]), bytes_[s].passing, bytes_[s].received,
+          bytes_[s].received_gradient, bytes_[s].unsaved_output})
+      if (part > Bytes{}) return false;
+  return true;
+}
+
 Time PeriodicCosts::bound() const {
   Time all, greatest;
   for (std::size_t s = 0; s < stages(); ++s) {

@@ -75,6 +75,10 @@ class PeriodicCosts {
     return parameters_.recomputes(slot) ? saved_[end] - saved_[begin] : Bytes{};
   }
 
+  /// Whether so much is there at some time: nothing but what microbatches in flight keep, and
+  /// parameters with what belongs to them.
+  [[nodiscard]] bool is_memory_exact(std::size_t slot, std::size_t begin, std::size_t end) const;
+
   /// No cut into these slots has a shorter period, whatever its memory: the greatest stage where it
   /// is fastest, and all of them shared equally.
   [[nodiscard]] Time bound() const;

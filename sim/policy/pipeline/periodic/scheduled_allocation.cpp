@@ -40,7 +40,9 @@ std::variant<ScheduledAllocation, Bytes> schedule(const PeriodicSetting& setting
   const PeriodCounts first = one_at_a_time(slots.tasks());
   if (!fits(slots.tasks(), first)) return slots.least_memory();
   const LeastPeriod found = least_period_by_ilp(slots.tasks(), first, slots.bound(), setting.nodes);
-  return ScheduledAllocation{allocation, slots.pattern(found.counts, found.period), found.bound};
+  const Time bound = slots.is_memory_exact() ? found.bound : slots.bound();
+  return ScheduledAllocation{allocation, slots.pattern(found.counts, found.period), bound,
+                             found.bound};
 }
 
 }  // namespace plimsoll

@@ -21,7 +21,8 @@ struct PeriodicSetting {
 struct ScheduledAllocation {
   SharedAllocation of;
   PeriodicPattern pattern;
-  Time bound;  ///< no schedule of the allocation has a shorter period
+  Time bound;        ///< no schedule of the allocation has a shorter period
+  Time model_bound;  ///< nor, by what the program says of memory, one shorter than this
 };
 
 /// The best schedule that policy/pipeline/periodic/modular_ilp.hpp finds, or the least limit with

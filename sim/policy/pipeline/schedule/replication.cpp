@@ -133,9 +133,10 @@ Schedule dealt_in_turn(const Replicas& replicas, const PipelineParameters& param
       std::vector<std::uint32_t> own;
       for (std::uint32_t k = replica; k < m; k += replicas.count(stage)) own.push_back(k);
       if (own.empty())
-        refuse_parameter(where_replicated(parameters),
-                         fmt::format("{} microbatches leave replica {} of stage {} without one", m,
-                                     replica + 1, stage + 1));
+        refuse_parameter(
+            where_replicated(parameters),
+            fmt::format("with {} of them, `microbatches` leaves replica {} of stage {} without one",
+                        m, replica + 1, stage + 1));
       schedule.orders.push_back(order(replicas, stage, own));
     }
   return schedule;
@@ -158,9 +159,9 @@ void add_all_reduces(PlanBuilder& builder, const Problem& problem,
     refuse_tree_of(members.size(), parameters);
     if (members.size() > kMostReductions / (2 * members.size()))
       refuse_parameter(where_replicated(parameters),
-                       fmt::format("{} replicas reduce their gradients in more than {} steps; "
-                                   "`data_parallel` plays one of them",
-                                   members.size(), kMostReductions));
+                       fmt::format("{} replicas reduce their gradients in more than {} steps",
+                                   members.size(), kMostReductions),
+                       parameters.equal_replicas() ? "`data_parallel` plays one of them" : "");
     add_all_reduce(builder, parameters.all_reduce, members,
                    gradients_of(problem, *placements.front(), slot));
   }

@@ -411,7 +411,8 @@ PolicyInfo pipeline_search_policy() {
        .paper =
            "none: the best of 1f1b, gpipe, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, v-half, v-min, "
            "1f1b-v, interleaved-1f1b, interleaved-zb, looped-bfs, hanayo, dualpipe-v, bpipe, "
-           "dualpipe and chimera, the first of that order where they tie, and of a search of its "
+           "dualpipe, chimera, gis and gis-h, the first of that order where they tie, and of a "
+           "search of its "
            "own: over warm-ups of many depths and the building blocks of Qi et al. 2024, "
            "\"Pipeline Parallelism with Controllable Memory\", NeurIPS, arXiv:2405.15362, with "
            "times as they are; tasks move into gaps within the limit, forwards and backwards in "
@@ -419,7 +420,8 @@ PolicyInfo pipeline_search_policy() {
        .assumes =
            "a chain whose stages give both halves of their backward, or a network; with "
            "`backward: whole` any chain. Schedules without a flush (pipedream, pipedream-2bw, "
-           "1f1b-star, periodic) are not asked. Schedules whose copies contend for links are run; "
+           "1f1b-star, periodic) are not asked, nor pipeoffload, which offloads by itself. "
+           "Schedules whose copies contend for links are run; "
            "its own orders are looked for as if they did not, and then run. With `recompute` and "
            "`offload` every schedule is tried so, and left out where it cannot be",
        .guarantees =

@@ -39,6 +39,8 @@ constexpr FlushPolicy kPolicies[] = {
     {"pipeline/bpipe", Chunks::one},
     {"pipeline/dualpipe", Chunks::one, true},
     {"pipeline/chimera", Chunks::one},
+    {"pipeline/gis", Chunks::any, true},
+    {"pipeline/gis-h", Chunks::any, true},
 };
 
 bool takes(Chunks chunks, std::int64_t count) {
