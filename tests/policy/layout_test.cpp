@@ -82,7 +82,10 @@ TEST_CASE("a layout that cannot be read says where") {
   CHECK_THAT(error_of("(tt"), Catch::Contains("the end at character 4 of the layout comes before"));
   CHECK_THAT(error_of("tt)"), Catch::Contains("`)` at character 3 of the layout closes no `(`"));
   CHECK_THAT(error_of("t*"), Catch::Contains("follows a `*`; expected a number from 1"));
-  CHECK_THAT(error_of("t*0"), Catch::Contains("follows a `*`; expected a number from 1"));
+  CHECK_THAT(error_of("t*0|t"), Catch::Contains("`0` at character 3 of the layout follows a `*`; "
+                                                "expected a number from 1"));
+  CHECK_THAT(error_of("t*2*2"), Catch::Contains("`*` at character 4 of the layout has nothing "
+                                                "before it to repeat"));
   CHECK_THAT(error_of("t*99999999999999999999"), Catch::Contains("longer than 1000000 symbols"));
   CHECK_THAT(error_of("(((tt)*1000)*1000)*1000"), Catch::Contains("longer than 1000000 symbols"));
   CHECK_THAT(error_of(std::string(40, '(')), Catch::Contains("is nested deeper than 16"));

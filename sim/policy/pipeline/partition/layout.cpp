@@ -60,8 +60,9 @@ class LayoutReader {
   }
 
   std::string symbol() {
+    if (text_[at_] == '*') refuse("has nothing before it to repeat");
     if (kSymbols.find(text_[at_]) == std::string_view::npos)
-      refuse("is no symbol; expected E, t, m, L, |, ( or *");
+      refuse("is no symbol; expected E, t, m, L, | or (");
     return std::string(1, text_[at_++]);
   }
 
@@ -72,8 +73,9 @@ class LayoutReader {
     const std::size_t begin = at_;
     for (; at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9'; ++at_)
       number = std::min(kMostSymbols + 1, 10 * number + static_cast<std::size_t>(text_[at_] - '0'));
-    if (at_ == begin || number == 0) refuse("follows a `*`; expected a number from 1");
-    return number;
+    if (at_ > begin && number > 0) return number;
+    at_ = begin;
+    refuse("follows a `*`; expected a number from 1");
   }
 
   const std::string& text_;
