@@ -76,8 +76,8 @@ class StarPlanner {
     const auto period = parameters_.period ? given_period() : search_.least_period();
     const auto cuts = period ? search_.cuts_for(*period) : std::nullopt;
     if (!cuts)
-      return too_little(problem_, devices_, limits_,
-                        *search_.least_cap(period.value_or(costs_.whole())));
+      return too_little_at_most(problem_, devices_, limits_,
+                                *search_.least_cap(period.value_or(costs_.whole())));
     return plan(*cuts, *period);
   }
 

@@ -108,7 +108,7 @@ class PeriodicSearch {
   Planned run() {
     const auto found = asks_for_madpipe(parameters_) ? madpipe() : given();
     if (const auto* smallest = std::get_if<Bytes>(&found))
-      return too_little(setting_.problem, setting_.devices, setting_.limits, *smallest);
+      return too_little_at_most(setting_.problem, setting_.devices, setting_.limits, *smallest);
     return plan(std::get<ScheduledAllocation>(found));
   }
 

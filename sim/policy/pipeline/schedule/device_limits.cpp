@@ -31,4 +31,11 @@ Infeasible too_little(const Problem& problem, const std::vector<ProcessorId>& de
   return infeasible(problem, devices[tightest], limits[tightest], smallest);
 }
 
+Infeasible too_little_at_most(const Problem& problem, const std::vector<ProcessorId>& devices,
+                              const std::vector<Bytes>& limits, Bytes smallest) {
+  Infeasible no = too_little(problem, devices, limits, smallest);
+  no.why += ", as it counts memory: at the most that there can be";
+  return no;
+}
+
 }  // namespace plimsoll

@@ -19,4 +19,9 @@ namespace plimsoll {
 [[nodiscard]] Infeasible too_little(const Problem& problem, const std::vector<ProcessorId>& devices,
                                     const std::vector<Bytes>& limits, Bytes smallest);
 
+/// That of a planner that counts what there is at the most, and says so.
+[[nodiscard]] Infeasible too_little_at_most(const Problem& problem,
+                                            const std::vector<ProcessorId>& devices,
+                                            const std::vector<Bytes>& limits, Bytes smallest);
+
 }  // namespace plimsoll
