@@ -100,7 +100,16 @@ class PipelinePlanner {
   }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
 
-  /// Makes room for the whole plan, but for the optimizer.
+  /// Steps after the last backward: sums of the gradients of copies, and optimizers.
+  std::size_t steps_at_the_end() const {
+    const std::size_t turns = std::max<std::size_t>(dealt_.size(), 1);
+    const std::size_t copies = turns + dealt_turned_.size() + (turned_ ? 1 : 0);
+    const Workload& workload = problem_.workload;
+    const std::size_t optimizers = workload.operators.size() - workload.optimizer_begin;
+    return slots_.count() * 2 * copies * (copies - 1) + optimizers * copies;
+  }
+
+  /// Makes room for the whole plan.
   void reserve() {
     const Workload& workload = problem_.workload;
     std::size_t messages = 0, made = 0, read = 0;
@@ -114,9 +123,11 @@ class PipelinePlanner {
           slot, [&](Slots::StageBackward operators) { std::ranges::for_each(operators, add); });
       messages += slots_.messages(slot, true).size() + slots_.messages(slot, false).size();
     }
-    builder_.reserve(runs_.count(schedule_) + messages * microbatches(),
-                     (made + messages) * microbatches(),
-                     (made + read + 2 * messages) * microbatches());
+    constexpr std::size_t kListed = 4;  // by a step at the end, or thereabouts
+    const std::size_t end = steps_at_the_end();
+    builder_.reserve(runs_.count(schedule_) + messages * microbatches() + end,
+                     (made + messages) * microbatches() + end,
+                     (made + read + 2 * messages) * microbatches() + kListed * end);
   }
 
   /// The slots as placed for a microbatch.
