@@ -137,7 +137,8 @@ std::vector<std::string> mirror_problems(const Plan& plan, const Platform& platf
 bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b) {
   const Processor &one = platform[a], &other = platform[b];
   return one.streams == other.streams && one.compute == other.compute &&
-         one.efficiency == other.efficiency && one.kernels == other.kernels && one.launch_overhead == other.launch_overhead &&
+         one.efficiency == other.efficiency && one.kernels == other.kernels &&
+         one.launch_overhead == other.launch_overhead &&
          one.convolution_workspace == other.convolution_workspace && same(one.power, other.power) &&
          one.energy_per_flop == other.energy_per_flop &&
          same(platform[one.memory], platform[other.memory]);

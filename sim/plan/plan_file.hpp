@@ -23,8 +23,8 @@ enum class PlanForm : std::uint8_t { binary, json };
 
 /// The bytes of a plan; the same ones for the same plan. Dependencies after an end come out before
 /// those after a start. Precondition: ids are in range, copies read one buffer and write one, of
-/// the step's own microbatch and instance, and only what computes states a duration (check_plan says
-/// so). O(plan).
+/// the step's own microbatch and instance, and only what computes states a duration (check_plan
+/// says so). O(plan).
 [[nodiscard]] std::string to_bytes(const Plan& plan, PlanForm form, const Workload& workload,
                                    const Platform& platform);
 

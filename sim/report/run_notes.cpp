@@ -53,8 +53,8 @@ std::vector<std::string> bound_notes(const RunResult& result) {
   if (const auto model = result.claims.model_makespan)
     parts.push_back(fmt::format("planned with a model in which it takes {}", to_text(*model)));
   if (const auto model = result.claims.model_period)
-    parts.push_back(
-        fmt::format("planned with a model in which a microbatch follows every {}", to_text(*model)));
+    parts.push_back(fmt::format("planned with a model in which a microbatch follows every {}",
+                                to_text(*model)));
   for (const auto& [memory, bytes] : result.claims.model_peak)
     parts.push_back(fmt::format("planned with a model in which it needs {} of {}", to_text(bytes),
                                 result.memory_names[static_cast<std::size_t>(memory)]));

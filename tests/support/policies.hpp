@@ -36,8 +36,7 @@ inline Planned answer(const std::string& policy, const Workload& workload,
                       const Platform& platform) {
   const Topology topology(platform);
   const ChainView view = chain_view(workload);
-  return bound_policy(policy).plan(
-      Problem{workload, view, platform, topology, judge_by_execution});
+  return bound_policy(policy).plan(Problem{workload, view, platform, topology, judge_by_execution});
 }
 
 inline Plan planned(const std::string& policy, const Workload& workload, const Platform& platform) {

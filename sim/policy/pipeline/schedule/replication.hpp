@@ -56,8 +56,8 @@ using ReplicaOrder = std::vector<Task> (*)(const Replicas& replicas, std::uint32
 
 /// Adds the all-reduces: of every slot, from the last to the first, the gradients that its
 /// backwards made, around a ring in the order of the parameters' devices. `placements` are those of
-/// Schedule::dealt, or the two directions of one that holds two copies. Throws InputError where a tree has no
-/// power of two of them, or they are too many to be played.
+/// Schedule::dealt, or the two directions of one that holds two copies. Throws InputError where a
+/// tree has no power of two of them, or they are too many to be played.
 void add_all_reduces(PlanBuilder& builder, const Problem& problem,
                      const PipelineParameters& parameters,
                      const std::vector<const Slots*>& placements);
