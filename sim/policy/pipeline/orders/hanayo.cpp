@@ -101,7 +101,7 @@ class UnitScheduler {
 };
 
 Schedule hanayo(const SlotCosts& costs, std::uint32_t microbatches) {
-  Schedule schedule{costs.placement, std::vector<std::vector<Task>>(costs.devices), {}, 0};
+  Schedule schedule{costs.placement, std::vector<std::vector<Task>>(costs.devices)};
   // A unit of the same size has the same order: a full one is scheduled once.
   std::vector<std::vector<Task>> unit(costs.devices);
   const std::uint32_t size = std::min(costs.devices, microbatches);

@@ -64,7 +64,7 @@ class CsvReader {
     diagnostics_.throw_if_errors();
     require_progress();
     diagnostics_.throw_if_errors();
-    CsvSchedule result{{{}, std::move(orders_), {}, 0}, microbatches_, false};
+    CsvSchedule result{{{}, std::move(orders_)}, microbatches_, false};
     for (std::uint32_t s = 0; s < stages_; ++s)
       result.schedule.placement.push_back(places_.at({Kind::forward, s, 0}).rank);
     result.schedule.messages_in_orders = has_messages_;

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -111,7 +112,7 @@ Partition balanced_memory(const Problem& problem, const PipelineParameters& para
       },
       [&](std::size_t slot, std::size_t s) { return (bytes[s].received * kept(slot)).count(); },
       [](std::size_t, std::size_t) { return 0; }};
-  return least_greatest(weights, bytes.size(), slots);
+  return least_greatest(weights, bytes.size(), slots).partition;
 }
 
 /// The time of what crosses a cut before `stage`, from one device to the next and back.
@@ -137,9 +138,9 @@ Partition pipedream(const Problem& problem, const std::vector<ProcessorId>& devi
                             [&](std::size_t slot, std::size_t s) {
                               return transfer_at_cut(problem, devices, slot, s).count();
                             }};
-  Partition partition = least_greatest(weights, stages, devices.size());
-  partition.model_period = Time{greatest(weights, partition)};
-  return partition;
+  LeastGreatest found = least_greatest(weights, stages, devices.size());
+  found.partition.model_period = Time{found.cost};
+  return std::move(found.partition);
 }
 
 /// The most slots x stages that a search over cuts looks at.
@@ -205,7 +206,7 @@ Partition balanced_partition(const std::vector<Time>& times, std::size_t slots) 
   return *fill(times, slots, low);
 }
 
-Partition least_greatest(const SlotWeights& weights, std::size_t stages, std::size_t slots) {
+LeastGreatest least_greatest(const SlotWeights& weights, std::size_t stages, std::size_t slots) {
   std::int64_t low = 0, high = 0;
   for (std::size_t slot = 0; slot < slots; ++slot) {
     std::int64_t aside = 0;
@@ -220,18 +221,7 @@ Partition least_greatest(const SlotWeights& weights, std::size_t stages, std::si
     else
       low = middle + 1;
   }
-  return Suffixes(weights, stages, slots, low).fullest_first();
-}
-
-std::int64_t greatest(const SlotWeights& weights, const Partition& partition) {
-  std::int64_t cost = 0;
-  for (std::size_t slot = 0; slot < partition.slots(); ++slot) {
-    const std::size_t begin = partition.cuts[slot], end = partition.cuts[slot + 1];
-    const std::int64_t own = weights.before(slot, end) - weights.before(slot, begin);
-    cost = std::max(cost, slot == 0 ? own : own + weights.entry(slot, begin));
-    if (slot > 0) cost = std::max(cost, weights.crossing(slot, begin));
-  }
-  return cost;
+  return {Suffixes(weights, stages, slots, low).fullest_first(), low};
 }
 
 Partition partition_for(const Problem& problem, const PipelineParameters& parameters,

@@ -33,14 +33,16 @@ struct SlotWeights {
   Weight before, entry, crossing;
 };
 
+struct LeastGreatest {
+  Partition partition;
+  std::int64_t cost = 0;  ///< of its costliest slot or cut
+};
+
 /// The partition whose costliest slot or cut costs least; among those the one that fills the first
 /// slots most. Exact: a search over that cost, O(slots stages log(cost)), slots x stages bits.
 /// Precondition: 1 <= slots <= stages.
-[[nodiscard]] Partition least_greatest(const SlotWeights& weights, std::size_t stages,
-                                       std::size_t slots);
-
-/// What that costs. O(slots). Precondition: the weights are those of the partition.
-[[nodiscard]] std::int64_t greatest(const SlotWeights& weights, const Partition& partition);
+[[nodiscard]] LeastGreatest least_greatest(const SlotWeights& weights, std::size_t stages,
+                                           std::size_t slots);
 
 /// The partition that the parameters ask for. Throws InputError.
 ///

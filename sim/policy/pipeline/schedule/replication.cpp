@@ -97,7 +97,8 @@ Schedule dealt_out(const Schedule& of_one, const Replicas& replicas) {
   };
   for (std::uint32_t replica = 0; replica < n; ++replica) {
     schedule.dealt.push_back(of_replica(of_one.placement, replica));
-    if (!of_one.turned.empty()) schedule.dealt_turned.push_back(of_replica(of_one.turned, replica));
+    for (const auto& placement : of_one.turned)
+      schedule.turned.push_back(of_replica(placement, replica));
   }
   schedule.placement = schedule.dealt.front();
   for (std::uint32_t stage = 0; stage < replicas.stages(); ++stage)

@@ -33,7 +33,11 @@ class PipelinePlanner {
         parameters_(parameters),
         schedule_(schedule),
         devices_(devices),
-        slots_(problem, partition, devices, schedule.placement),
+        placed_(
+            placed(problem, partition, devices,
+                   schedule.dealt.empty() ? std::vector(1, schedule.placement) : schedule.dealt)),
+        turned_(placed(problem, partition, devices, schedule.turned)),
+        slots_(placed_.front()),
         runs_(problem.workload, slots_, schedule.recomputed),
         builder_(problem.workload, problem.platform, parameters.name),
         moves_(schedule, builder_),
@@ -41,16 +45,12 @@ class PipelinePlanner {
         runs_before_(devices.size()),
         awaited_(devices.size()),
         channels_(devices.size()) {
-    require_links(schedule.placement);
-    place(partition, schedule.dealt, dealt_);
-    place(partition, schedule.dealt_turned, dealt_turned_);
+    for (const auto* all : {&placed_, &turned_})
+      for (const Slots& slots : *all) require_links(slots);
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
       require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
     if (schedule.updates.every > 0) versions_.emplace(problem, slots_, schedule.updates, builder_);
-    if (schedule.turned.empty()) return;
-    turned_.emplace(problem, partition, devices, schedule.turned);
-    require_links(schedule.turned);
   }
 
   Plan run() {
@@ -84,26 +84,26 @@ class PipelinePlanner {
   }
 
  private:
-  void place(const Partition& partition, const std::vector<std::vector<std::uint32_t>>& placements,
-             std::vector<Slots>& all) {
+  static std::vector<Slots> placed(const Problem& problem, const Partition& partition,
+                                   const std::vector<ProcessorId>& devices,
+                                   const std::vector<std::vector<std::uint32_t>>& placements) {
+    std::vector<Slots> all;
     all.reserve(placements.size());
-    for (const auto& placement : placements) {
-      all.emplace_back(problem_, partition, devices_, placement);
-      require_links(placement);
-    }
+    for (const auto& placement : placements)
+      all.emplace_back(problem, partition, devices, placement);
+    return all;
   }
 
   /// Those that are played: all of the mini-batch, or those of the replica that stands for all.
   std::size_t microbatches() const {
-    return static_cast<std::size_t>(dealt_.empty() ? parameters_.microbatches
-                                                   : parameters_.of_mini_batch());
+    return static_cast<std::size_t>(schedule_.dealt.empty() ? parameters_.microbatches
+                                                            : parameters_.of_mini_batch());
   }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
 
   /// Steps after the last backward: sums of the gradients of copies, and optimizers.
   std::size_t steps_at_the_end() const {
-    const std::size_t turns = std::max<std::size_t>(dealt_.size(), 1);
-    const std::size_t copies = turns + dealt_turned_.size() + (turned_ ? 1 : 0);
+    const std::size_t copies = placed_.size() + turned_.size();
     const Workload& workload = problem_.workload;
     const std::size_t optimizers = workload.operators.size() - workload.optimizer_begin;
     return slots_.count() * 2 * copies * (copies - 1) + optimizers * copies;
@@ -132,17 +132,14 @@ class PipelinePlanner {
 
   /// The slots as placed for a microbatch.
   const Slots& slots_of(const Task& task) const {
-    if (dealt_.empty())
-      return turned_ && task.microbatch >= schedule_.turned_from ? *turned_ : slots_;
-    const std::size_t turn = task.microbatch % dealt_.size();
-    const bool back =
-        !dealt_turned_.empty() && task.microbatch / dealt_.size() >= schedule_.turned_from;
-    return back ? dealt_turned_[turn] : dealt_[turn];
+    const std::size_t turn = task.microbatch % placed_.size();
+    const bool back = !turned_.empty() && task.microbatch / placed_.size() >= schedule_.turned_from;
+    return back ? turned_[turn] : placed_[turn];
   }
 
-  void require_links(const std::vector<std::uint32_t>& placement) const {
-    for (std::size_t s = 0; s + 1 < placement.size(); ++s)
-      require_route(memory(placement[s]), memory(placement[s + 1]), "neighbouring stages");
+  void require_links(const Slots& slots) const {
+    for (std::size_t s = 0; s + 1 < slots.count(); ++s)
+      require_route(memory(slots.device(s)), memory(slots.device(s + 1)), "neighbouring stages");
   }
 
   void require_route(MemoryId a, MemoryId b, const char* what) const {
@@ -338,13 +335,9 @@ class PipelinePlanner {
 
   void optimize() {
     std::vector<const Slots*> copies;
-    for (const Slots& slots : dealt_) copies.push_back(&slots);
-    if (dealt_.empty()) copies.push_back(&slots_);
-    const std::size_t turns = copies.size();
-    if (schedule_.turned_from * turns < microbatches()) {
-      for (const Slots& slots : dealt_turned_) copies.push_back(&slots);
-      if (turned_) copies.push_back(&*turned_);
-    }
+    for (const Slots& slots : placed_) copies.push_back(&slots);
+    if (schedule_.turned_from * placed_.size() < microbatches())
+      for (const Slots& slots : turned_) copies.push_back(&slots);
     if (copies.size() > 1)
       add_all_reduces(builder_, problem_, parameters_, copies);
     else if (parameters_.data_parallel && parameters_.data_parallel->value > 1)
@@ -356,10 +349,8 @@ class PipelinePlanner {
   const PipelineParameters& parameters_;
   const Schedule& schedule_;
   const std::vector<ProcessorId>& devices_;
-  Slots slots_;
-  /// By turn, where microbatches are dealt out to replicas, in the one direction and the other.
-  std::vector<Slots> dealt_, dealt_turned_;
-  std::optional<Slots> turned_;  ///< for the second direction, where there is one replica
+  const std::vector<Slots> placed_, turned_;  ///< by turn; the second direction's, if there is one
+  const Slots& slots_;                        ///< as placed for the first turn
   TaskRuns runs_;
   PlanBuilder builder_;
   SlotMoves moves_;
@@ -386,8 +377,8 @@ Planned plan_schedule(const Problem& problem, const PipelineParameters& paramete
 }
 
 Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from) {
-  Schedule schedule{loop_placement(devices, 1), {}, {}, turned_from};
-  schedule.turned.assign(schedule.placement.rbegin(), schedule.placement.rend());
+  Schedule schedule{.placement = loop_placement(devices, 1), .turned_from = turned_from};
+  schedule.turned.emplace_back(schedule.placement.rbegin(), schedule.placement.rend());
   return schedule;
 }
 

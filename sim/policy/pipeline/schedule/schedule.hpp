@@ -55,15 +55,13 @@ struct Task {
 struct Schedule {
   std::vector<std::uint32_t> placement;   ///< by slot: index of its device
   std::vector<std::vector<Task>> orders;  ///< by device
-  /// Where not empty: microbatches from `turned_from` on run on the devices of this placement,
-  /// which hold a second copy of the parameters for them.
-  std::vector<std::uint32_t> turned;
-  std::uint32_t turned_from = 0;
   /// Where not empty: by turn, the placement of the microbatches k for which k mod turns is it.
   /// `placement` is the first.
   std::vector<std::vector<std::uint32_t>> dealt;
-  /// And of those of the second direction; `turned_from` counts the microbatches of a turn.
-  std::vector<std::vector<std::uint32_t>> dealt_turned;
+  /// Where not empty: by turn, microbatches from `turned_from` of that turn on run on the devices
+  /// of this placement, which hold a second copy of the parameters for them.
+  std::vector<std::vector<std::uint32_t>> turned;
+  std::uint32_t turned_from = 0;
   WeightUpdates updates;
   /// Whether orders hold sends and awaits; else a value is sent when it is made.
   bool messages_in_orders = false;

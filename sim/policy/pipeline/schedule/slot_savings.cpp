@@ -14,10 +14,6 @@ namespace {
 using Kind = Task::Kind;
 constexpr std::uint32_t kNever = 0xFFFFFFFF;
 
-bool is_chosen(const std::optional<Located<SlotChoice>>& choice) {
-  return choice && !choice->value.is_none();
-}
-
 void require_slots(const Located<SlotChoice>& choice, std::size_t slots) {
   for (const std::int64_t slot : choice.value.slots)
     if (slot >= static_cast<std::int64_t>(slots))
@@ -185,7 +181,6 @@ void save_memory(Schedule& schedule, const Problem& problem, const PipelineParam
 }
 
 void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters) {
-  if (!is_chosen(parameters.recompute)) return;
   for (std::uint32_t slot = 0; slot < costs.slots.size(); ++slot)
     if (parameters.recomputes(slot)) costs.slots[slot].backward_input += costs.slots[slot].forward;
 }
@@ -193,7 +188,6 @@ void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters) {
 void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& problem,
                        const Slots& slots, const PipelineParameters& parameters) {
   add_recomputation(costs, parameters);
-  if (!is_chosen(parameters.recompute)) return;
   for (std::uint32_t slot = 0; slot < costs.slots.size(); ++slot) {
     if (!parameters.recomputes(slot)) continue;
     SlotCosts::Slot& its = costs.slots[slot];
@@ -205,8 +199,8 @@ void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& proble
   }
 }
 
-bool saves_memory(const PipelineParameters& parameters) {
-  return is_chosen(parameters.recompute) || is_chosen(parameters.offload);
+bool is_chosen(const std::optional<Located<SlotChoice>>& choice) {
+  return choice && !choice->value.is_none();
 }
 
 }  // namespace plimsoll

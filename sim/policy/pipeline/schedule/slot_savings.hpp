@@ -49,7 +49,7 @@ void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters);
 void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& problem,
                        const Slots& slots, const PipelineParameters& parameters);
 
-/// Whether something is made less.
-[[nodiscard]] bool saves_memory(const PipelineParameters& parameters);
+/// Whether `recompute` or `offload` is given, and not `none`.
+[[nodiscard]] bool is_chosen(const std::optional<Located<SlotChoice>>& choice);
 
 }  // namespace plimsoll

@@ -303,7 +303,8 @@ class PipelineSearch {
 
   /// By device, for the bound: none where less is kept than the network says.
   std::vector<Bytes> limits_on_kept() const {
-    return saves_memory(parameters_) ? std::vector(devices_.size(), Bytes::unlimited()) : limits_;
+    const bool less = is_chosen(parameters_.recompute) || is_chosen(parameters_.offload);
+    return less ? std::vector(devices_.size(), Bytes::unlimited()) : limits_;
   }
 
   std::int64_t orders(const TaskNetwork& network) const {
@@ -323,8 +324,7 @@ class PipelineSearch {
   bool search_within(const PipelineParameters& it, const std::string& name, const SlotCosts& costs,
                      OrderSearch& task, const std::vector<Bytes>& limits) {
     const std::vector<Bytes> none(devices_.size(), Bytes::unlimited());
-    const bool unlimited =
-        it.offload && !it.offload->value.is_none() && lower_until_fit(it, name, costs, task, none);
+    const bool unlimited = is_chosen(it.offload) && lower_until_fit(it, name, costs, task, none);
     return lower_until_fit(it, name, costs, task, limits) || unlimited;
   }
 
