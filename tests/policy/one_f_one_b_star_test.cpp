@@ -258,6 +258,40 @@ TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the 
 }
 
 TEST_CASE(
+    "a limit that a periodic schedule keeps to does not stop it, nor make it slower but rarely") {
+  Dice dice(20261123);
+  int as_fast = 0, all = 0;
+  for (int round = 0; round < 120; ++round) {
+    const Stages stages(dice, static_cast<std::size_t>(dice(2, 4)), 9, 6);
+    std::string link = fmt::format(", bandwidth: {} TB/s", dice(1, 3));
+    if (dice(0, 1) == 1) link += ", duplex: half";
+    const Workload workload = test::workload_of(stages.yaml());
+    const Platform platform = test::platform_of(row_of(stages.count(), link));
+    for (const char* name : {"pipeline/1f1b-star", "pipeline/periodic"}) {
+      if (name == std::string("pipeline/periodic") && std::ranges::count(stages.forward, 0) > 0)
+        continue;  // what takes no time it refuses
+      const std::string keys =
+          fmt::format("{{name: {}, microbatches: 120{}", name, test::recomputation(round));
+      CAPTURE(stages.yaml(), link, keys);
+      const Played free = test::play_policy(keys + "}", workload, platform);
+      std::int64_t most = 0;
+      for (std::size_t d = 0; d < stages.count(); ++d)
+        most = std::max(most, free.peak(MemoryId{static_cast<std::uint32_t>(d)}));
+      const auto answer =
+          play_or_least(keys + fmt::format(", memory_limit: {} B}}", most), workload, platform);
+      REQUIRE(std::holds_alternative<Played>(answer));
+      const Played& within = std::get<Played>(answer);
+      for (std::size_t d = 0; d < stages.count(); ++d)
+        REQUIRE(within.peak(MemoryId{static_cast<std::uint32_t>(d)}) <= most);
+      test::require_claims_hold(within);
+      ++all;
+      if (within.execution.period == free.execution.period) ++as_fast;
+    }
+  }
+  CHECK(as_fast * 20 > all * 19);
+}
+
+TEST_CASE(
     "periodic schedules load inputs: as many as are in flight, and no faster than they come") {
   Dice dice(20261121);
   int held_up = 0;

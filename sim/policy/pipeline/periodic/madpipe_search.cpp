@@ -81,7 +81,8 @@ class AllocationSearch {
     if (costs_.shared_link())
       take(allocation);  // Next-Fit knows of no turns between cuts: its period is but a hope
     else
-      best_ = {allocation, contiguous_.pattern(cuts, *period), Time{}, Time{}};
+      best_ = {allocation, contiguous_.pattern(cuts, *period), Time{}, Time{},
+               contiguous_.memories(cuts, *period)};
     if (!is_exact(cuts)) take(allocation);
   }
 
@@ -97,9 +98,8 @@ class AllocationSearch {
   void take(const std::optional<SharedAllocation>& allocation) {
     if (!allocation || std::ranges::find(seen_, *allocation) != seen_.end()) return;
     seen_.push_back(*allocation);
-    auto scheduled = schedule(setting_, *allocation);
-    auto* found = std::get_if<ScheduledAllocation>(&scheduled);
-    if (found != nullptr && (!best_ || found->pattern.period < best_->pattern.period))
+    auto found = schedule(setting_, *allocation);
+    if (found && (!best_ || found->pattern.period < best_->pattern.period))
       best_ = std::move(*found);
   }
 

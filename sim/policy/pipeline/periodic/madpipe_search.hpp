@@ -3,6 +3,8 @@
 
 #include "policy/pipeline/periodic/scheduled_allocation.hpp"
 
+#include <variant>
+
 namespace plimsoll {
 
 /// The best of the contiguous optimum (policy/pipeline/periodic/next_fit.hpp, all cuts; where cuts

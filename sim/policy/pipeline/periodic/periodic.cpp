@@ -1,6 +1,7 @@
 #include "policy/pipeline/partition/partition.hpp"
 #include "policy/pipeline/partition/placement.hpp"
 #include "policy/pipeline/periodic/madpipe_search.hpp"
+#include "policy/pipeline/periodic/next_fit_plans.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
 #include "policy/registry.hpp"
 
@@ -105,24 +106,29 @@ class PeriodicSearch {
     setting_.limits = device_limits(problem, setting_.devices, parameters.memory_limit);
   }
 
-  Planned run() {
-    const auto found = asks_for_madpipe(parameters_) ? madpipe() : given();
-    if (const auto* smallest = std::get_if<Bytes>(&found))
-      return too_little_at_most(setting_.problem, setting_.devices, setting_.limits, *smallest);
-    return plan(std::get<ScheduledAllocation>(found));
-  }
+  Planned run() { return asks_for_madpipe(parameters_) ? madpipe() : given(); }
 
  private:
-  std::variant<ScheduledAllocation, Bytes> given() {
+  Planned given() {
     SharedAllocation allocation;
     allocation.placement = checked_placement(setting_.problem, parameters_, setting_.devices);
     play_for(allocation.placement.size());
     const auto of_slots = processors_of(setting_.devices, allocation.placement);
     allocation.cuts = checked_partition(setting_.problem, parameters_, of_slots).cuts;
-    return schedule(setting_, allocation);
+    return plan_within(
+        setting_.problem, setting_.devices, setting_.limits,
+        {[&](const auto& allowances) { return planned(scheduled_within(allowances, allocation)); },
+         [&] { return plan(one_at_a_time(setting_, allocation)); }});
   }
 
-  std::variant<ScheduledAllocation, Bytes> madpipe() {
+  std::optional<ScheduledAllocation> scheduled_within(const std::vector<Bytes>& allowances,
+                                                      const SharedAllocation& allocation) const {
+    PeriodicSetting setting = setting_;
+    setting.limits = allowances;
+    return schedule(setting, allocation);
+  }
+
+  Planned madpipe() {
     const Location& where = parameters_.partition->where;
     if (parameters_.placement)
       refuse_parameter(parameters_.placement->where,
@@ -135,7 +141,43 @@ class PeriodicSearch {
     contiguous.partition.reset();
     (void)partition_for(setting_.problem, contiguous, setting_.devices);
     play_for(most_shared_slots(setting_.devices.size(), setting_.problem.chain.stages.size()));
-    return search_allocations(setting_, where);
+    const std::optional<Planned> apart = plan_apart();
+    Planned shared = shared_plan(where);
+    return apart && is_better(*apart, shared) ? *apart : shared;
+  }
+
+  /// Of the allocation that is found for the limits. What it counts too much changes when its slots
+  /// run, not where.
+  Planned shared_plan(const Location& where) const {
+    const auto answer = search_allocations(setting_, where);
+    if (const auto* smallest = std::get_if<Bytes>(&answer))
+      return too_little_at_most(setting_.problem, setting_.devices, setting_.limits, *smallest);
+    const auto& first = std::get<ScheduledAllocation>(answer);
+    const auto within = [&](const std::vector<Bytes>& allowances) {
+      if (allowances == setting_.limits) return planned(first);
+      auto next = scheduled_within(allowances, first.of);
+      if (next) next->bound = next->model_bound = first.bound;
+      return planned(next);
+    };
+    return plan_within(setting_.problem, setting_.devices, setting_.limits,
+                       {within, [&] { return plan(first); }});
+  }
+
+  /// A slot a device, where no two cuts share a link.
+  std::optional<Planned> plan_apart() const {
+    const PeriodicCosts costs(setting_.problem, setting_.devices, parameters_,
+                              setting_.microbatches);
+    if (costs.shared_link()) return std::nullopt;
+    return contiguous_plan(setting_, costs);
+  }
+
+  /// Whether it has a plan and the other none, or the shorter one; the smaller need of two that
+  /// have none.
+  static bool is_better(const Planned& it, const Planned& than) {
+    if (it.index() != than.index()) return std::holds_alternative<Plan>(it);
+    if (const auto* no = std::get_if<Infeasible>(&it))
+      return no->smallest_budget < std::get<Infeasible>(than).smallest_budget;
+    return is_shorter(std::get<Plan>(it), std::get<Plan>(than));
   }
 
   void play_for(std::size_t slots) {
@@ -145,7 +187,11 @@ class PeriodicSearch {
     refuse_too_many_steps(setting_.problem, played);
   }
 
-  Plan plan(const ScheduledAllocation& found) const {
+  std::optional<CountedPlan> planned(const std::optional<ScheduledAllocation>& found) const {
+    return found ? std::optional(plan(*found)) : std::nullopt;
+  }
+
+  CountedPlan plan(const ScheduledAllocation& found) const {
     const Partition partition{found.of.cuts};
     const Slots slots(setting_.problem, partition, setting_.devices, found.of.placement);
     Plan plan = periodic_plan(setting_.problem, parameters_, slots, setting_.devices, found.pattern,
@@ -154,7 +200,7 @@ class PeriodicSearch {
     plan.bounds.period = std::min(found.bound, plan.claims.period.value_or(found.bound));
     plan.claims.optimal = found.bound == found.pattern.period;
     if (found.model_bound > found.bound) plan.claims.model_period = found.model_bound;
-    return plan;
+    return {std::move(plan), found.counted};
   }
 
   const PeriodicParameters& parameters_;
@@ -193,8 +239,9 @@ PolicyInfo pipeline_periodic_policy() {
        .guarantees =
            "peaks keep to the limit; where it says that the period is optimal, none is shorter. Of "
            "memory the program counts what there is at most (saved values at the same time, "
-           "messages, the largest operator of a device): claims.model_period is the least by that, "
-           "or its bound, and what it refuses may fit. "
+           "messages, the largest operator of a device); what that is more than a plan turns out "
+           "to need is allowed for the next. claims.model_period is the least by that count, or "
+           "its bound; a limit is refused only where one microbatch at a time exceeds it. "
            "`madpipe`: heuristic, never worse than the best contiguous allocation where no "
            "two of its cuts share a link and nothing is recomputed; its bound is that of all "
            "allocations",

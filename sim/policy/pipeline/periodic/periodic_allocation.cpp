@@ -118,12 +118,13 @@ bool PeriodicAllocation::is_memory_exact() const {
   return true;
 }
 
-Bytes PeriodicAllocation::least_memory() const {
-  const PeriodCounts counts = one_at_a_time(tasks_);
-  Bytes greatest;
-  for (const ModularTasks::Room& room : tasks_.rooms)
-    greatest = std::max(greatest, bytes_in(room, counts));
-  return greatest;
+std::vector<Bytes> PeriodicAllocation::counted(const PeriodCounts& counts) const {
+  std::vector<Bytes> by_device(std::size_t{*std::ranges::max_element(placement_)} + 1);
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    Bytes& its = by_device[placement_[slot]];
+    its = std::max(its, bytes_in(tasks_.rooms[slot], counts));
+  }
+  return by_device;
 }
 
 PeriodicPattern PeriodicAllocation::pattern(const PeriodCounts& counts, Time period) const {

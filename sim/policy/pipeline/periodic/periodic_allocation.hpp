@@ -34,8 +34,8 @@ class PeriodicAllocation {
   /// Whether what the program says of memory is what there is; else it says more.
   [[nodiscard]] bool is_memory_exact() const;
 
-  /// What the fullest device needs with one microbatch at a time: no schedule needs less.
-  [[nodiscard]] Bytes least_memory() const;
+  /// By device, what is there at most with these counts.
+  [[nodiscard]] std::vector<Bytes> counted(const PeriodCounts& counts) const;
 
   /// Precondition: the period is met with these counts.
   [[nodiscard]] PeriodicPattern pattern(const PeriodCounts& counts, Time period) const;

@@ -22,6 +22,29 @@ void require_time(const PeriodicCosts& costs, const std::vector<std::size_t>& cu
     }
 }
 
+/// The tasks of an allocation, and what has to outlive them.
+struct AllocationTasks {
+  AllocationTasks(const PeriodicSetting& setting, const SharedAllocation& allocation)
+      : of_slots(processors_of(setting.devices, allocation.placement)),
+        costs(setting.problem, of_slots, setting.parameters, setting.microbatches),
+        slots(costs, allocation.cuts, allocation.placement, setting.limits) {
+    require_time(costs, allocation.cuts, setting.parameters.where);
+  }
+  AllocationTasks(const AllocationTasks&) = delete;  // the costs refer to `of_slots`
+  AllocationTasks& operator=(const AllocationTasks&) = delete;
+
+  const std::vector<ProcessorId> of_slots;
+  const PeriodicCosts costs;
+  const PeriodicAllocation slots;
+};
+
+ScheduledAllocation scheduled(const SharedAllocation& allocation, const PeriodicAllocation& slots,
+                              const LeastPeriod& found) {
+  const Time bound = slots.is_memory_exact() ? found.bound : slots.bound();
+  return {allocation, slots.pattern(found.counts, found.period), bound, found.bound,
+          slots.counted(found.counts)};
+}
+
 }  // namespace
 
 std::vector<ProcessorId> processors_of(const std::vector<ProcessorId>& devices,
@@ -31,18 +54,23 @@ std::vector<ProcessorId> processors_of(const std::vector<ProcessorId>& devices,
   return of_slots;
 }
 
-std::variant<ScheduledAllocation, Bytes> schedule(const PeriodicSetting& setting,
-                                                  const SharedAllocation& allocation) {
-  const std::vector<ProcessorId> of_slots = processors_of(setting.devices, allocation.placement);
-  const PeriodicCosts costs(setting.problem, of_slots, setting.parameters, setting.microbatches);
-  require_time(costs, allocation.cuts, setting.parameters.where);
-  const PeriodicAllocation slots(costs, allocation.cuts, allocation.placement, setting.limits);
-  const PeriodCounts first = one_at_a_time(slots.tasks());
-  if (!fits(slots.tasks(), first)) return slots.least_memory();
-  const LeastPeriod found = least_period_by_ilp(slots.tasks(), first, slots.bound(), setting.nodes);
-  const Time bound = slots.is_memory_exact() ? found.bound : slots.bound();
-  return ScheduledAllocation{allocation, slots.pattern(found.counts, found.period), bound,
-                             found.bound};
+std::optional<ScheduledAllocation> schedule(const PeriodicSetting& setting,
+                                            const SharedAllocation& allocation) {
+  const AllocationTasks its(setting, allocation);
+  const ModularTasks& tasks = its.slots.tasks();
+  const PeriodCounts first = one_at_a_time(tasks);
+  if (!fits(tasks, first)) return std::nullopt;
+  return scheduled(allocation, its.slots,
+                   least_period_by_ilp(tasks, first, its.slots.bound(), setting.nodes));
+}
+
+ScheduledAllocation one_at_a_time(const PeriodicSetting& setting,
+                                  const SharedAllocation& allocation) {
+  const AllocationTasks its(setting, allocation);
+  const PeriodCounts counts = one_at_a_time(its.slots.tasks());
+  const Time bound = its.slots.bound();
+  return scheduled(allocation, its.slots,
+                   {counts, *least_period(its.slots.tasks(), counts, bound), bound});
 }
 
 }  // namespace plimsoll
