@@ -291,6 +291,80 @@ TEST_CASE(
   CHECK(as_fast * 20 > all * 19);
 }
 
+TEST_CASE("what leaves between forward and backward makes periodic schedules faster, not fuller") {
+  Dice dice(20261124);
+  int faster = 0, all = 0;
+  for (int round = 0; round < 100; ++round) {
+    Stages stages(dice, static_cast<std::size_t>(dice(4, 7)), 9, 3);
+    for (auto& time : stages.forward) time += 2;
+    for (auto& saved : stages.saved) saved += 10;
+    const Workload workload = test::workload_of(stages.yaml());
+    std::string row = row_of(stages.count(), ", bandwidth: 2 TB/s");
+    row.insert(row.find("processors"), "  store: {capacity: unlimited}\n");
+    // Some by way of their neighbour, over the links of messages.
+    for (std::size_t d = 0; d < stages.count(); d += round % 4 == 3 ? 2 : 1)
+      row += fmt::format("  bus{0}: {{between: [store, hbm{0}], bandwidth: {1} TB/s{2}}}\n", d,
+                         dice(4, 12), dice(0, 2) == 0 ? ", duplex: half" : "");
+    const Platform platform = test::platform_of(row);
+    for (const char* name : {"pipeline/1f1b-star", "pipeline/periodic"}) {
+      if (name == std::string("pipeline/periodic") && stages.count() > 5) continue;
+      const std::string keys =
+          fmt::format("{{name: {}, microbatches: 120{}", name, test::recomputation(round));
+      CAPTURE(row, stages.yaml(), keys);
+      const Played free = test::play_policy(keys + "}", workload, platform);
+      const std::int64_t limit = free.peak(MemoryId{0}) * dice(4, 9) / 10;
+      const std::string limited = keys + fmt::format(", memory_limit: {} B", limit);
+      const auto staying = play_or_least(limited + "}", workload, platform);
+      const auto leaving = play_or_least(limited + ", offload: all}", workload, platform);
+      ++all;
+      if (std::holds_alternative<Bytes>(leaving)) {
+        REQUIRE(std::holds_alternative<Bytes>(staying));
+        REQUIRE(std::get<Bytes>(leaving) <= std::get<Bytes>(staying));
+        continue;
+      }
+      const Played& run = std::get<Played>(leaving);
+      for (std::size_t d = 0; d < stages.count(); ++d)
+        REQUIRE(run.peak(MemoryId{static_cast<std::uint32_t>(d)}) <= limit);
+      REQUIRE(run.plan.claims.period);
+      test::require_claims_hold(run);
+      if (std::holds_alternative<Bytes>(staying)) continue;
+      REQUIRE(run.execution.period <= std::get<Played>(staying).execution.period);
+      if (run.execution.period < std::get<Played>(staying).execution.period) ++faster;
+    }
+  }
+  CHECK(all > 140);
+  CHECK(faster > 20);
+}
+
+// Four stages of 20 ps: in periods of that length the first has four microbatches in flight. Copies
+// take 1 ps, so that it has two of them at a time: one on its way out, and one that is back.
+TEST_CASE("periodic schedules offload what is in flight, so that limits hold for what is there") {
+  std::string chain = "workload: w\nchain:\n", row = row_of(4, "");
+  for (int s = 0; s < 4; ++s)
+    chain += fmt::format("  - {{name: s{}, forward: 10 ps, backward: 10 ps, saved: 10 B}}\n", s);
+  row.insert(row.find("processors"), "  store: {capacity: unlimited}\n");
+  for (int d = 0; d < 4; ++d)
+    row += fmt::format("  bus{0}: {{between: [store, hbm{0}], bandwidth: 10 TB/s}}\n", d);
+  const Workload workload = test::workload_of(chain);
+  const Platform platform = test::platform_of(row);
+  for (const char* name : {"pipeline/1f1b-star", "pipeline/periodic"}) {
+    const auto play = [&](const std::string& keys) {
+      return test::play_policy(fmt::format("{{name: {}, memory_limit: 20 B{}}}", name, keys),
+                               workload, platform);
+    };
+    CAPTURE(name);
+    CHECK(play("").execution.period == Time{40});
+    const Played run = play(", offload: all");
+    test::require_claims_hold(run);
+    CHECK(run.execution.period == Time{20});
+    CHECK(run.plan.claims.in_flight == std::vector<std::int64_t>{4, 3, 2, 1});
+    for (std::uint32_t d = 0; d < 4; ++d) CHECK(run.peak(MemoryId{d}) == (d < 3 ? 20 : 10));
+    CHECK(run.peak(MemoryId{4}) == 60);
+    CHECK(play(", offload: [0, 1]").execution.period == Time{20});
+    CHECK(play(", offload: [0]").execution.period == Time{40});
+  }
+}
+
 TEST_CASE(
     "periodic schedules load inputs: as many as are in flight, and no faster than they come") {
   Dice dice(20261121);

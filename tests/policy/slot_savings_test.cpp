@@ -314,10 +314,17 @@ TEST_CASE("what recomputation and offload cannot do, they say") {
              Catch::Contains("links no storage to `hbm0`"));
   CHECK_THAT(error_of("{name: pipeline/bpipe, offload: all}", row),
              Catch::Contains("moves what slots keep to the memories of partners already"));
-  CHECK_THAT(error_of("{name: pipeline/1f1b-star, offload: all}", row),
-             Catch::Contains("unknown key `offload`"));
-  CHECK_THAT(error_of("{name: pipeline/periodic, offload: all}", row),
-             Catch::Contains("unknown key `offload`"));
+  for (const char* name : {"pipeline/1f1b-star", "pipeline/periodic"}) {
+    const auto error = [&](const std::string& keys) {
+      return error_of(fmt::format("{{name: {}{}}}", name, keys), row);
+    };
+    CHECK_THAT(error(", offload: 50 %"), Catch::Contains("moves every microbatch of a slot"));
+    CHECK_THAT(error(", offload: [1, 7]"), Catch::Contains("there is no slot 7"));
+    CHECK_THAT(error(", to: store"), Catch::Contains("`to` belongs to `offload`"));
+    CHECK_THAT(error(", offload: all, distance: 3"), Catch::Contains("unknown key `distance`"));
+  }
+  CHECK_THAT(error_of("{name: pipeline/periodic, partition: madpipe, offload: [0]}", row),
+             Catch::Contains("expected `all` or `none`"));
   const std::string shared =
       "platform: p\nmemories:\n  hbm: {capacity: unlimited}\n  dram: {capacity: unlimited}\n"
       "processors:\n  gpu0: {memory: hbm}\n  gpu1: {memory: hbm}\n"

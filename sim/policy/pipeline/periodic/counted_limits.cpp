@@ -64,29 +64,37 @@ bool is_shorter(const Plan& plan, const Plan& than) {
   return plan.claims.period && (!than.claims.period || *plan.claims.period < *than.claims.period);
 }
 
+Planned better_of(Planned first, Planned second) {
+  if (first.index() != second.index()) return std::holds_alternative<Plan>(first) ? first : second;
+  const bool is_second = std::holds_alternative<Plan>(first)
+                             ? is_shorter(std::get<Plan>(second), std::get<Plan>(first))
+                             : std::get<Infeasible>(second).smallest_budget <
+                                   std::get<Infeasible>(first).smallest_budget;
+  return is_second ? second : first;
+}
+
 Planned plan_within(const Problem& problem, const std::vector<ProcessorId>& devices,
                     const std::vector<Bytes>& limits, const CountingRule& rule) {
-  Allowances allowances(limits);
   std::optional<CountedPlan> found = rule.within(limits);
-  if (!found) {
-    found = rule.least();
-    const std::vector<Bytes> needs = needs_of(problem, devices, *found);
-    if (!keeps_to(needs, limits))
-      return too_little_at_most(problem, devices, limits, std::ranges::max(needs));
-  }
-  std::optional<Plan> best;
-  for (int ask = 0; found && ask < kAsks; ++ask) {
-    const std::vector<Bytes> needs = needs_of(problem, devices, *found);
+  if (!found) found = rule.least();
+  std::vector<Bytes> needs = needs_of(problem, devices, *found);
+  if (!keeps_to(needs, limits))
+    return too_little_at_most(problem, devices, limits, std::ranges::max(needs));
+  Allowances allowances(limits);
+  Plan best = found->plan;
+  for (int ask = 1; ask < kAsks; ++ask) {
     if (keeps_to(needs, limits)) {
-      if (!best || is_shorter(found->plan, *best)) best = std::move(found->plan);
+      if (is_shorter(found->plan, best)) best = std::move(found->plan);
       allowances.widen(found->counted, needs);
     } else {
       allowances.narrow();
     }
-    if (is_at_its_bound(*best) || allowances.are_settled()) break;
+    if (is_at_its_bound(best) || allowances.are_settled()) break;
     found = rule.within(allowances.next());
+    if (!found) break;
+    needs = needs_of(problem, devices, *found);
   }
-  return *best;
+  return best;
 }
 
 }  // namespace plimsoll

@@ -30,6 +30,9 @@ struct CountingRule {
 /// Whether the period that it claims is shorter, or it alone claims one.
 [[nodiscard]] bool is_shorter(const Plan& plan, const Plan& than);
 
+/// The one that has a plan, or the shorter one; of two that have none, the one that needs less.
+[[nodiscard]] Planned better_of(Planned first, Planned second);
+
 /// The plan of least period that keeps to the limits, of those that the rule gives for what it may
 /// count; where it counts too much for any, from the one on that counts least. Infeasible where
 /// that one needs more, too. Makes at most some ten plans.

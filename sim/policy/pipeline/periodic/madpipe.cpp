@@ -82,7 +82,8 @@ class MadPipe::Table {
   /// For one microbatch in flight.
   Bytes kept(const NextFit::Run& run) const {
     const auto memory = [&](std::int64_t in_flight) {
-      return it_.kinds_.memory(run.slot, run.begin, run.end, {in_flight, 0, 0, 0}, Bytes{});
+      return it_.kinds_.memory(run.slot, run.begin, run.end,
+                               {.in_flight = in_flight, .saved = in_flight}, Bytes{});
     };
     return memory(1) - memory(0);
   }

@@ -36,12 +36,14 @@ std::optional<NextFit::Lifetimes> NextFit::lifetimes(const Run& run, Time behind
 
 Bytes NextFit::memory(const Run& run, const Lifetimes& lifetimes, Time period) const {
   const Time backward = costs_.backward(run.slot, run.begin, run.end);
+  KeptTimes times{.backward = backward};
   KeptCounts kept;
-  kept.in_flight = periods_of(lifetimes.slot, period);
+  kept.in_flight = kept.saved = periods_of(lifetimes.slot, period);
   if (run.slot > 0) {
-    const Time gradient = costs_.cut(run.slot, run.begin).gradient;
-    kept.received = periods_of(lifetimes.with_cut - gradient, period);
-    kept.sent_gradients = periods_of(backward + gradient, period);
+    const PeriodicCosts::Cut cut = costs_.cut(run.slot, run.begin);
+    kept.received = periods_of(lifetimes.with_cut - cut.gradient, period);
+    kept.sent_gradients = periods_of(backward + cut.gradient, period);
+    times.arrived = cut.one_at_a_time ? cut.value + cut.load() : cut.value;
   }
   if (run.slot + 1 < costs_.slots()) {
     kept.received_gradients =
@@ -50,8 +52,11 @@ Bytes NextFit::memory(const Run& run, const Lifetimes& lifetimes, Time period) c
     // does not fall as the period grows, so the longest counts.
     const Time forward = costs_.forward(run.slot, run.begin, run.end);
     const Time value = costs_.cut(run.slot + 1, run.end).value;
-    kept.sent_values = periods_of(forward + value + forward + backward, period);
+    times.sent = forward + value + forward + backward;
+    kept.sent_values = periods_of(times.sent, period);
   }
+  if (const auto copies = costs_.moved().copies(run.slot, run.begin, run.end))
+    kept = without_moved(kept, *copies, times, period);
   return costs_.memory(run.slot, run.begin, run.end, kept, passing(run));
 }
 
@@ -155,7 +160,7 @@ std::vector<Bytes> NextFit::memories(const std::vector<std::size_t>& cuts, Time 
 
 PeriodicPattern NextFit::pattern(const std::vector<std::size_t>& cuts, Time period) const {
   const std::size_t slots = costs_.slots();
-  PeriodicPattern pattern{period, std::vector<PeriodicPattern::Busy>(slots), {}, {}};
+  PeriodicPattern pattern{period, std::vector<PeriodicPattern::Busy>(slots), {}, {}, {}};
   pattern.backward = pattern.forward;
   pattern.cuts.resize(slots - 1);
   // Backwards and gradients follow each other without a pause; forwards are early enough.
@@ -172,11 +177,12 @@ PeriodicPattern NextFit::pattern(const std::vector<std::size_t>& cuts, Time peri
     const PeriodicCosts::Cut cut = costs_.cut(slot, run.begin);
     now += cut.gradient;
     const Time sent = now - found.with_cut;
-    pattern.cuts[slot - 1] = {{sent, sent + cut.value}, {now - cut.gradient, now}, {}, {}};
-    if (cut.one_at_a_time)
-      pattern.cuts[slot - 1].value_turns =
-          pattern.cuts[slot - 1].gradient_turns = {static_cast<std::uint32_t>(slot)};
+    pattern.cuts[slot - 1] = {{sent, sent + cut.value},
+                              {now - cut.gradient, now},
+                              costs_.turns(slot, true),
+                              costs_.turns(slot, false)};
   }
+  add_moves(pattern, costs_, cuts);
   return pattern;
 }
 

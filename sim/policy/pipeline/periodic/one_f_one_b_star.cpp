@@ -2,6 +2,7 @@
 #include "policy/pipeline/partition/partition.hpp"
 #include "policy/pipeline/periodic/next_fit_plans.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/registry.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ Record<StarParameters> star_record() {
   auto record = cut_record<StarParameters>("pipeline/1f1b-star", 1);
   add_loading(record);
   add_recompute(record);
+  add_offload(record);
   record
       .optional("period", &StarParameters::period, located(quantity<Time>()),
                 "time from microbatch to microbatch that the counts in flight are made for; "
@@ -91,13 +93,21 @@ std::optional<Time> given_period(const StarParameters& parameters, const StarDev
   return std::min(period, star.costs.whole());  // beyond, one in flight is all that there is
 }
 
-Planned plan_star(const Problem& problem, const StarParameters& parameters) {
-  require_one_virtual_stage(parameters);
+Planned plan_as_given(const Problem& problem, const StarParameters& parameters) {
   const StarDevices star(problem, parameters);
   const std::vector<std::size_t> cuts = given_cuts(parameters, star);
   const auto period = given_period(parameters, star, cuts);
   if (cuts.empty() && !period) return contiguous_plan(star.setting, star.costs);
   return NextFitPlans(star.setting, star.costs, cuts, period).run();
+}
+
+Planned plan_star(const Problem& problem, const StarParameters& parameters) {
+  require_one_virtual_stage(parameters);
+  Planned planned = plan_as_given(problem, parameters);
+  if (!is_chosen(parameters.offload)) return planned;
+  StarParameters staying = parameters;
+  staying.offload.reset();
+  return better_of(std::move(planned), plan_as_given(problem, staying));
 }
 
 }  // namespace
@@ -113,7 +123,9 @@ PolicyInfo pipeline_1f1b_star_policy() {
            "one stage a device, links that no two cuts share; one version of the "
            "parameters with its gradient, the optimizer at the end; plays as many "
            "microbatches as the steady state takes, at least `microbatches`, whose inputs are on "
-           "their devices from the start unless `load_from` is given",
+           "their devices from the start unless `load_from` is given; `offload` names "
+           "slots that may leave: the last one stays, and those whose copies take longer than the "
+           "period",
        .guarantees =
            "no schedule of these stages at that period has fewer in flight on any of them; the "
            "period is the least for its bound on memory (what is kept, two gradients on their way "

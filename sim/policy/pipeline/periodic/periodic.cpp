@@ -3,6 +3,7 @@
 #include "policy/pipeline/periodic/madpipe_search.hpp"
 #include "policy/pipeline/periodic/next_fit_plans.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/registry.hpp"
 
 #include <algorithm>
@@ -25,6 +26,7 @@ Record<PeriodicParameters> periodic_record() {
   auto record = cut_record<PeriodicParameters>("pipeline/periodic", 1);
   add_loading(record);
   add_recompute(record);
+  add_offload(record);
   record
       .optional("placement", &PeriodicParameters::placement,
                 located(list_of(integer(0, 65'535), 1, kMostSlots)),
@@ -136,14 +138,17 @@ class PeriodicSearch {
     if (parameters_.recompute && !parameters_.recompute->value.slots.empty())
       refuse_parameter(parameters_.recompute->where,
                        "`partition: madpipe` looks for the slots; expected `full` or `none`");
+    if (parameters_.offload && !parameters_.offload->value.slots.empty())
+      refuse_parameter(parameters_.offload->where,
+                       "`partition: madpipe` looks for the slots; expected `all` or `none`");
     (void)checked_placement(setting_.problem, parameters_, setting_.devices);
     PipelineParameters contiguous = parameters_;
     contiguous.partition.reset();
     (void)partition_for(setting_.problem, contiguous, setting_.devices);
     play_for(most_shared_slots(setting_.devices.size(), setting_.problem.chain.stages.size()));
-    const std::optional<Planned> apart = plan_apart();
+    std::optional<Planned> apart = plan_apart();
     Planned shared = shared_plan(where);
-    return apart && is_better(*apart, shared) ? *apart : shared;
+    return apart ? better_of(std::move(shared), std::move(*apart)) : shared;
   }
 
   /// Of the allocation that is found for the limits. What it counts too much changes when its slots
@@ -169,15 +174,6 @@ class PeriodicSearch {
                               setting_.microbatches);
     if (costs.shared_link()) return std::nullopt;
     return contiguous_plan(setting_, costs);
-  }
-
-  /// Whether it has a plan and the other none, or the shorter one; the smaller need of two that
-  /// have none.
-  static bool is_better(const Planned& it, const Planned& than) {
-    if (it.index() != than.index()) return std::holds_alternative<Plan>(it);
-    if (const auto* no = std::get_if<Infeasible>(&it))
-      return no->smallest_budget < std::get<Infeasible>(than).smallest_budget;
-    return is_shorter(std::get<Plan>(it), std::get<Plan>(than));
   }
 
   void play_for(std::size_t slots) {
@@ -213,7 +209,11 @@ Planned plan_periodic(const Problem& problem, const PeriodicParameters& paramete
                      fmt::format("`placement` says how many slots a device has; virtual_stages is "
                                  "{}",
                                  parameters.virtual_stages));
-  return PeriodicSearch(problem, parameters).run();
+  Planned planned = PeriodicSearch(problem, parameters).run();
+  if (!is_chosen(parameters.offload)) return planned;
+  PeriodicParameters staying = parameters;
+  staying.offload.reset();
+  return better_of(std::move(planned), PeriodicSearch(problem, staying).run());
 }
 
 }  // namespace
@@ -235,7 +235,8 @@ PolicyInfo pipeline_periodic_policy() {
                   "forwards and backwards take time; one version of the parameters "
                   "with its gradient, the optimizer at the end; plays as many microbatches as the "
                   "steady state takes, at least `microbatches`, whose inputs are on their devices "
-                  "from the start unless `load_from` is given",
+                  "from the start unless `load_from` is given; with `offload` periods are at least "
+                  "as long as copies, unless all that stays is faster; the last slot stays",
        .guarantees =
            "peaks keep to the limit; where it says that the period is optimal, none is shorter. Of "
            "memory the program counts what there is at most (saved values at the same time, "

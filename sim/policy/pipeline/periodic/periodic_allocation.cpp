@@ -1,8 +1,15 @@
 #include "policy/pipeline/periodic/periodic_allocation.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace plimsoll {
+
+namespace {
+
+constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
 
 PeriodicAllocation::PeriodicAllocation(const PeriodicCosts& costs, std::vector<std::size_t> cuts,
                                        std::vector<std::uint32_t> placement,
@@ -10,8 +17,10 @@ PeriodicAllocation::PeriodicAllocation(const PeriodicCosts& costs, std::vector<s
     : costs_(costs),
       cuts_(std::move(cuts)),
       placement_(std::move(placement)),
+      at_home_(placement_.size()),
       messages_(placement_.size()) {
   add_lasts();
+  find_moved();
   keep_apart();
   for (std::size_t slot = 0; slot < slots(); ++slot) count_messages(slot);
   for (std::size_t slot = 0; slot < slots(); ++slot) add_room(slot, limits[placement_[slot]]);
@@ -38,6 +47,25 @@ void PeriodicAllocation::add_lasts() {
   }
 }
 
+/// In periods of the least length, in which most is there; a pause is shorter than a period.
+void PeriodicAllocation::find_moved() {
+  const Time period = shortest();
+  Time behind;
+  for (std::size_t slot = slots(); slot-- > 0;) {
+    behind += tasks_.lasts[forward(slot)] + tasks_.lasts[backward(slot)];
+    if (const auto copies = costs_.moved().copies(slot, cuts_[slot], cuts_[slot + 1])) {
+      const KeptTimes times{
+          .arrived = slot > 0 ? tasks_.lasts[value(slot - 1)] + period : Time{},
+          .sent = tasks_.lasts[forward(slot)] + period + tasks_.lasts[value(slot)],
+          .backward = tasks_.lasts[backward(slot)]};
+      const KeptCounts kept =
+          without_moved({.saved = kAny, .received = kAny}, *copies, times, period);
+      if (kept.saved <= periods_of(behind, period)) at_home_[slot] = kept;
+    }
+    if (slot > 0) behind += tasks_.lasts[value(slot - 1)] + tasks_.lasts[gradient(slot - 1)];
+  }
+}
+
 void PeriodicAllocation::keep_apart() {
   for (std::uint32_t a = 0; a < turns_.size(); ++a)
     for (std::uint32_t b = a + 1; b < turns_.size(); ++b) {
@@ -56,7 +84,7 @@ std::uint32_t PeriodicAllocation::count(std::uint32_t first, std::uint32_t secon
 }
 
 void PeriodicAllocation::count_messages(std::size_t slot) {
-  const Bytes none = bytes(slot, {0, 0, 0, 0, 0});
+  const Bytes none = bytes(slot, {});
   const auto add = [&](const KeptCounts& one, std::uint32_t from, std::uint32_t to) {
     const Bytes each = bytes(slot, one) - none;
     if (each == Bytes{}) return;
@@ -65,16 +93,17 @@ void PeriodicAllocation::count_messages(std::size_t slot) {
     messages_[slot].push_back({each, 0, {index}, {}});
   };
   if (slot > 0) {
-    add({0, 1, 0, 0, 0}, value(slot - 1), backward(slot));
-    add({0, 0, 1, 0, 0}, backward(slot), gradient(slot - 1));
+    if (!at_home_[slot]) add({.received = 1}, value(slot - 1), backward(slot));
+    add({.sent_gradients = 1}, backward(slot), gradient(slot - 1));
   }
   if (slot + 1 == slots()) return;
-  add({0, 0, 0, 1, 0}, gradient(slot), backward(slot));
-  add({0, 0, 0, 0, 1}, forward(slot), value(slot));
+  add({.received_gradients = 1}, gradient(slot), backward(slot));
+  add({.sent_values = 1}, forward(slot), value(slot));
 }
 
 ModularTasks::Kept PeriodicAllocation::alive(std::size_t slot, std::size_t at) const {
-  ModularTasks::Kept kept{bytes(slot, {1, 0, 0, 0, 0}) - bytes(slot, {0, 0, 0, 0, 0}), 0, {}, {}};
+  const KeptCounts one{.in_flight = 1, .saved = at_home_[slot] ? 0 : 1};
+  ModularTasks::Kept kept{bytes(slot, one) - bytes(slot, {}), 0, {}, {}};
   kept.plus.push_back(count(forward(at), backward(slot)));
   // One that starts now counts; of an earlier slot, one more has started than periods are between.
   if (slot <= at) kept.alive = 1;
@@ -88,7 +117,7 @@ void PeriodicAllocation::add_room(std::size_t at, Bytes limit) {
   Bytes passing;
   for (std::size_t slot = 0; slot < slots(); ++slot) {
     if (placement_[slot] != placement_[at]) continue;
-    room.fixed += bytes(slot, {0, 0, 0, 0, 0});
+    room.fixed += bytes(slot, at_home_[slot].value_or(KeptCounts{}));
     const Bytes again = costs_.recomputed(slot, cuts_[slot], cuts_[slot + 1]);
     for (std::size_t s = cuts_[slot]; s < cuts_[slot + 1]; ++s)
       passing = std::max(passing, costs_.passing(s) + again);
@@ -112,6 +141,19 @@ Time PeriodicAllocation::bound() const {
   return greatest;
 }
 
+Time PeriodicAllocation::shortest() const {
+  std::map<std::uint32_t, Time> busy;
+  for (std::size_t slot = 0; slot < slots(); ++slot) {
+    const auto copies = costs_.moved().copies(slot, cuts_[slot], cuts_[slot + 1]);
+    if (!copies) continue;
+    for (const std::uint32_t turn : costs_.moved().turns(slot, true)) busy[turn] += copies->out;
+    for (const std::uint32_t turn : costs_.moved().turns(slot, false)) busy[turn] += copies->back;
+  }
+  Time greatest = bound();
+  for (const auto& [turn, time] : busy) greatest = std::max(greatest, time);
+  return greatest;
+}
+
 bool PeriodicAllocation::is_memory_exact() const {
   for (std::size_t slot = 0; slot < slots(); ++slot)
     if (!costs_.is_memory_exact(slot, cuts_[slot], cuts_[slot + 1])) return false;
@@ -132,14 +174,15 @@ PeriodicPattern PeriodicAllocation::pattern(const PeriodCounts& counts, Time per
   const auto busy = [&](std::uint32_t task) {
     return PeriodicPattern::Busy{starts[task], starts[task] + tasks_.lasts[task]};
   };
-  PeriodicPattern pattern{period, {}, {}, {}};
+  PeriodicPattern pattern{period, {}, {}, {}, {}};
   for (std::size_t slot = 0; slot < slots(); ++slot) {
     pattern.forward.push_back(busy(forward(slot)));
     pattern.backward.push_back(busy(backward(slot)));
     if (slot + 1 == slots()) break;
-    pattern.cuts.push_back(
-        {busy(value(slot)), busy(gradient(slot)), turns_[value(slot)], turns_[gradient(slot)]});
+    pattern.cuts.push_back({busy(value(slot)), busy(gradient(slot)), costs_.turns(slot + 1, true),
+                            costs_.turns(slot + 1, false)});
   }
+  add_moves(pattern, costs_, cuts_);
   return pattern;
 }
 

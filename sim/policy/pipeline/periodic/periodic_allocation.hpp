@@ -5,7 +5,8 @@
 /// on links that take turns. What a device keeps is looked at when a forward starts, since only
 /// then do more microbatches become alive: of each of its slots the started forwards less the ended
 /// backwards. Values that are received and gradients that cross a cut are counted by themselves, as
-/// many as there ever are.
+/// many as there ever are. So is what leaves its device: of a slot whose microbatches in flight are
+/// more than can be there at once, as many as can.
 #pragma once
 
 #include "policy/pipeline/periodic/modular_tasks.hpp"
@@ -31,6 +32,9 @@ class PeriodicAllocation {
   /// What the busiest device or link does for one microbatch: no period is shorter.
   [[nodiscard]] Time bound() const;
 
+  /// No period that this plans is shorter: the bound, and the copies of what leaves its device.
+  [[nodiscard]] Time shortest() const;
+
   /// Whether what the program says of memory is what there is; else it says more.
   [[nodiscard]] bool is_memory_exact() const;
 
@@ -53,6 +57,7 @@ class PeriodicAllocation {
   [[nodiscard]] std::uint32_t gradient(std::size_t cut) const { return backward(cut) - 1; }
 
   void add_lasts();
+  void find_moved();
   void keep_apart();
   void count_messages(std::size_t slot);
   void add_room(std::size_t slot, Bytes limit);
@@ -66,6 +71,8 @@ class PeriodicAllocation {
   ModularTasks tasks_;
   std::vector<std::vector<std::uint32_t>> turns_;  ///< by task: devices, then links
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> pairs_;
+  /// By slot: what it has at most at once, where that is known to be less than what is in flight.
+  std::vector<std::optional<KeptCounts>> at_home_;
   std::vector<std::vector<ModularTasks::Kept>> messages_;  ///< by slot
 };
 

@@ -21,7 +21,8 @@ PeriodicCosts::PeriodicCosts(const Problem& problem, const std::vector<Processor
       bytes_(stage_bytes(problem)),
       fixed_(1),
       saved_(1),
-      inputs_(1) {
+      inputs_(1),
+      moved_(problem, devices, parameters) {
   for (std::size_t slot = 1; slot < devices.size(); ++slot)
     require_link(problem, problem.platform[devices[slot - 1]].memory,
                  problem.platform[devices[slot]].memory, "neighbouring stages", parameters.where);
@@ -122,7 +123,7 @@ Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end
                             const KeptCounts& kept, Bytes passing) const {
   const bool again = parameters_.recomputes(slot);
   Bytes sum = fixed_[end] - fixed_[begin] + passing;
-  if (!again) sum += (saved_[end] - saved_[begin]) * kept.in_flight;
+  if (!again) sum += (saved_[end] - saved_[begin]) * kept.saved;
   sum += (inputs_[end] - inputs_[begin]) * parameters_.inputs_there(kept.in_flight, microbatches_);
   if (slot > 0)
     sum += bytes_[begin].received * kept.received +
@@ -135,7 +136,7 @@ Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end
 }
 
 bool PeriodicCosts::is_memory_exact(std::size_t slot, std::size_t begin, std::size_t end) const {
-  if (parameters_.recomputes(slot)) return false;
+  if (parameters_.recomputes(slot) || moved_.copies(slot, begin, end)) return false;
   for (std::size_t s = begin; s < end; ++s)
     for (const Bytes part :
          {bytes_[s].stays, input_bytes(bytes_[s]), bytes_[s].passing, bytes_[s].received,
@@ -168,6 +169,32 @@ Time PeriodicCosts::whole() const {
     sum += longest;
   }
   return sum;
+}
+
+KeptCounts without_moved(KeptCounts kept, const SlotCopies& copies, const KeptTimes& times,
+                         Time period) {
+  if (copies.load() > period) return kept;
+  const std::int64_t back = periods_of(copies.longest_back() + times.backward, period);
+  const Time gone = times.sent + copies.out;
+  kept.saved = std::min(kept.saved, periods_of(gone, period) + back);
+  kept.received = std::min(kept.received, periods_of(times.arrived + gone, period) + back);
+  return kept;
+}
+
+void add_moves(PeriodicPattern& pattern, const PeriodicCosts& costs,
+               const std::vector<std::size_t>& cuts) {
+  pattern.away.resize(costs.slots());
+  for (std::size_t slot = 0; slot < costs.slots(); ++slot) {
+    const auto copies = costs.moved().copies(slot, cuts[slot], cuts[slot + 1]);
+    if (!copies) continue;
+    // The last slot has none, so there is a cut behind.
+    const Time made = std::max(pattern.forward[slot].end, pattern.cuts[slot].value.end);
+    auto away = away_between(made, pattern.backward[slot].start, *copies, pattern.period);
+    if (!away) continue;
+    away->out_turns = costs.moved().turns(slot, true);
+    away->back_turns = costs.moved().turns(slot, false);
+    pattern.away[slot] = std::move(away);
+  }
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "policy/pipeline/partition/stage_bytes.hpp"
+#include "policy/pipeline/periodic/moved_slots.hpp"
 #include "policy/pipeline/schedule/pipeline_parameters.hpp"
 
 #include <algorithm>
@@ -13,12 +14,25 @@ namespace plimsoll {
 
 /// How many microbatches a slot keeps at once.
 struct KeptCounts {
-  std::int64_t in_flight = 1;       ///< from the start of the forward to the end of the backward
-  std::int64_t received = 1;        ///< values that came over the cut before it
-  std::int64_t sent_gradients = 1;  ///< on their way over that cut
-  std::int64_t received_gradients = 1;  ///< that came over the cut after it
-  std::int64_t sent_values = 1;         ///< made, and on their way over that cut
+  std::int64_t in_flight = 0;       ///< from the start of the forward to the end of the backward
+  std::int64_t saved = 0;           ///< of these, those whose saved values are there
+  std::int64_t received = 0;        ///< values that came over the cut before it
+  std::int64_t sent_gradients = 0;  ///< on their way over that cut
+  std::int64_t received_gradients = 0;  ///< that came over the cut after it
+  std::int64_t sent_values = 0;         ///< made, and on their way over that cut
 };
+
+/// How long values that leave are there at most.
+struct KeptTimes {
+  Time arrived;  ///< from the start of the message to the slot until its forward
+  Time sent;     ///< from the start of the forward until its value has left
+  Time backward;
+};
+
+/// What is kept, no more than of microbatches that have not left yet or are back. Does not rise as
+/// the period grows.
+[[nodiscard]] KeptCounts without_moved(KeptCounts kept, const SlotCopies& copies,
+                                       const KeptTimes& times, Time period);
 
 /// Slots have a device each, given in their order; stages [begin, end) are a slot.
 class PeriodicCosts {
@@ -53,6 +67,8 @@ class PeriodicCosts {
   /// How long the inputs of a microbatch are on their way to the slot; unlimited where they cannot
   /// get there. Zero where they are there from the start.
   [[nodiscard]] Time load(std::size_t slot, std::size_t begin, std::size_t end) const;
+
+  [[nodiscard]] const MovedSlots& moved() const { return moved_; }
 
   /// What messages over the cut before `slot` take turns on: a number for each link, and direction
   /// unless it is half-duplex, that needs time.
@@ -98,6 +114,11 @@ class PeriodicCosts {
   std::vector<Bytes> fixed_, saved_, inputs_;          ///< over the first stages
   std::vector<std::size_t> loading_;                   ///< stages whose inputs are copied to them
   std::vector<std::vector<Time>> loads_;               ///< by slot, of those stages
+  const MovedSlots moved_;
 };
+
+/// When the slots of a pattern that leave are away. Precondition: the rest of it is known.
+void add_moves(PeriodicPattern& pattern, const PeriodicCosts& costs,
+               const std::vector<std::size_t>& cuts);
 
 }  // namespace plimsoll

@@ -33,8 +33,9 @@ class PeriodicPlanner {
         builder_(problem.workload, problem.platform, parameters.name),
         recomputed_(recomputed_slots(parameters, slots.count())),
         runs_(problem.workload, slots, recomputed_),
-        ended_(4 * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
+        ended_(kParts * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
     for (const ProcessorId device : devices) streams_.push_back(builder_.stream(device));
+    if (is_chosen(parameters.offload)) stores_ = stores_of(problem, parameters, devices);
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
   }
 
@@ -49,7 +50,8 @@ class PeriodicPlanner {
   }
 
  private:
-  enum class Part : std::uint8_t { forward, value, gradient, backward };
+  enum class Part : std::uint8_t { forward, value, out, gradient, back, backward };
+  static constexpr std::size_t kParts = 6;
 
   /// In a microbatch, positions are in order of dependency.
   struct Event {
@@ -72,8 +74,10 @@ class PeriodicPlanner {
     for (std::uint32_t s = 0; s < slots; ++s) {
       add(Part::forward, s, pattern_.forward[s]);
       if (s + 1 < slots) add(Part::value, s, pattern_.cuts[s].value);
+      if (pattern_.away[s]) add(Part::out, s, pattern_.away[s]->out);
     }
     for (std::uint32_t s = slots; s-- > 0;) {
+      if (pattern_.away[s]) add(Part::back, s, pattern_.away[s]->back);
       add(Part::backward, s, pattern_.backward[s]);
       if (s > 0) add(Part::gradient, s - 1, pattern_.cuts[s - 1].gradient);
     }
@@ -91,10 +95,17 @@ class PeriodicPlanner {
   }
 
   void emit(const Event& event) {
-    if (event.part == Part::forward || event.part == Part::backward)
-      emit_task(event);
-    else
-      emit_messages(event);
+    switch (event.part) {
+      case Part::forward:
+      case Part::backward:
+        return emit_task(event);
+      case Part::value:
+      case Part::gradient:
+        return emit_messages(event);
+      case Part::out:
+      case Part::back:
+        return emit_moves(event);
+    }
   }
 
   void emit_task(const Event& event) {
@@ -121,7 +132,7 @@ class PeriodicPlanner {
   bool is_recomputed(std::uint32_t slot) const { return !recomputed_.empty() && recomputed_[slot]; }
 
   /// What a task makes for another slot waits for the room of what it made before: gradients, and
-  /// values that the slot does not keep itself.
+  /// values that the slot does not keep itself; and what leaves for that of what has left.
   void wait_for_messages(const Event& event, StepId first) {
     const std::uint32_t slot = event.slot;
     if (event.part == Part::backward && slot > 0)
@@ -130,6 +141,9 @@ class PeriodicPlanner {
     if (event.part == Part::forward && is_recomputed(slot) && slot + 1 < slots_.count())
       wait_for_room(first, Part::value, slot, event.microbatch,
                     pattern_.cuts[slot].value.end - pattern_.forward[slot].start);
+    if (event.part == Part::forward && pattern_.away[slot])
+      wait_for_room(first, Part::out, slot, event.microbatch,
+                    pattern_.away[slot]->out.end - pattern_.forward[slot].start);
   }
 
   void emit_messages(const Event& event) {
@@ -142,13 +156,44 @@ class PeriodicPlanner {
       const StepId copy = builder_.copy(
           builder_.channel(slots_.memory(slots_.device(from)), slots_.memory(message.to_device)),
           message.tensor, event.microbatch, SourceRelease::keep);
-      wait_for_room(copy, Part::backward, to, event.microbatch, pattern_.backward[to].end - start);
-      for (const std::uint32_t turn : forward ? times.value_turns : times.gradient_turns) {
-        if (const auto before = last_of_turn_.find(turn); before != last_of_turn_.end())
-          builder_.after_end(copy, before->second);
-        last_of_turn_.insert_or_assign(turn, copy);
-      }
+      const bool leaves = forward && pattern_.away[to];
+      wait_for_room(copy, leaves ? Part::out : Part::backward, to, event.microbatch,
+                    (leaves ? pattern_.away[to]->out : pattern_.backward[to]).end - start);
+      take_turns(copy, forward ? times.value_turns : times.gradient_turns);
       ended(event.part, cut, event.microbatch) = copy;
+    }
+  }
+
+  /// Devices may share a store, which then has a value of each that keeps it.
+  void emit_moves(const Event& event) {
+    const std::uint32_t slot = event.slot, device = slots_.device(slot);
+    const PeriodicPattern::Away& its = *pattern_.away[slot];
+    const MemoryId home = slots_.memory(device), store = stores_[device];
+    if (event.part == Part::out) {
+      auto& gone = gone_[{slot, event.microbatch}];
+      for (const TensorId tensor : slots_.kept(slot, is_recomputed(slot))) {
+        gone.push_back(builder_.copy(builder_.channel(home, store), tensor, event.microbatch,
+                                     SourceRelease::whole));
+        take_turns(gone.back(), its.out_turns);
+        ended(Part::out, slot, event.microbatch) = gone.back();
+      }
+      return;
+    }
+    const auto gone = gone_.extract({slot, event.microbatch});
+    for (const StepId copy : gone.mapped()) {
+      const StepId back =
+          builder_.copy_on(copy, builder_.channel(store, home), SourceRelease::whole);
+      wait_for_room(back, Part::backward, slot, event.microbatch,
+                    pattern_.backward[slot].end - its.back.start);
+      take_turns(back, its.back_turns);
+    }
+  }
+
+  void take_turns(StepId copy, const std::vector<std::uint32_t>& turns) {
+    for (const std::uint32_t turn : turns) {
+      if (const auto before = last_of_turn_.find(turn); before != last_of_turn_.end())
+        builder_.after_end(copy, before->second);
+      last_of_turn_.insert_or_assign(turn, copy);
     }
   }
 
@@ -163,7 +208,7 @@ class PeriodicPlanner {
   }
 
   std::optional<StepId>& ended(Part part, std::uint32_t slot, std::uint32_t microbatch) {
-    return ended_[4 * slot + static_cast<std::size_t>(part)][microbatch];
+    return ended_[kParts * slot + static_cast<std::size_t>(part)][microbatch];
   }
 
   /// Until the first forward that is not there any more would have been waited for; from where a
@@ -186,9 +231,12 @@ class PeriodicPlanner {
   const TaskRuns runs_;
   std::optional<DataLoading> loading_;  ///< where inputs come from another memory
   std::vector<LaneId> streams_;
-  /// By 4 * slot + part, and microbatch: the last step.
+  std::vector<MemoryId> stores_;  ///< by device, where anything leaves
+  /// By kParts * slot + part, and microbatch: the last step.
   std::vector<std::vector<std::optional<StepId>>> ended_;
   std::map<std::uint32_t, StepId> last_of_turn_;
+  /// By slot and microbatch: the copies of what is in the store.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<StepId>> gone_;
 };
 
 }  // namespace

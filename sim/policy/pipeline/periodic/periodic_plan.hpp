@@ -5,6 +5,7 @@
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace plimsoll {
@@ -21,9 +22,14 @@ struct PeriodicPattern {
     /// before it.
     std::vector<std::uint32_t> value_turns, gradient_turns;
   };
+  struct Away {
+    Busy out, back;  ///< what a slot keeps, on its way to the store and from it
+    std::vector<std::uint32_t> out_turns, back_turns;
+  };
   Time period;
   std::vector<Busy> forward, backward;  ///< by slot
   std::vector<Cut> cuts;
+  std::vector<std::optional<Away>> away;  ///< by slot; none where nothing leaves
 
   /// The most microbatches that are alive in a slot at once, from the start of its forward to the
   /// end of its backward.
@@ -41,7 +47,8 @@ struct PeriodicPattern {
 /// link. Devices and links do everything in the pattern's order, each step as early as that allows;
 /// so the plan may be faster than the pattern, never slower. Nothing is kept longer than the
 /// pattern keeps it, counted in microbatches: messages wait for the room that an earlier microbatch
-/// leaves. Inputs that `parameters` say where to copy from are (schedule/data_loading.hpp).
+/// leaves. What is away goes to the stores that `parameters` choose. Inputs that they say where to
+/// copy from are (schedule/data_loading.hpp).
 /// Optimizers run at the end. O(microbatches x operators). Throws InputError where a link carries
 /// inputs to two devices, or beside messages. Preconditions: the pattern is of these slots;
 /// microbatches >= microbatches_for_period(slots), and at most four a slot are in flight.

@@ -61,16 +61,16 @@ std::optional<ScheduledAllocation> schedule(const PeriodicSetting& setting,
   const PeriodCounts first = one_at_a_time(tasks);
   if (!fits(tasks, first)) return std::nullopt;
   return scheduled(allocation, its.slots,
-                   least_period_by_ilp(tasks, first, its.slots.bound(), setting.nodes));
+                   least_period_by_ilp(tasks, first, its.slots.shortest(), setting.nodes));
 }
 
 ScheduledAllocation one_at_a_time(const PeriodicSetting& setting,
                                   const SharedAllocation& allocation) {
   const AllocationTasks its(setting, allocation);
   const PeriodCounts counts = one_at_a_time(its.slots.tasks());
-  const Time bound = its.slots.bound();
+  const Time shortest = its.slots.shortest();
   return scheduled(allocation, its.slots,
-                   {counts, *least_period(its.slots.tasks(), counts, bound), bound});
+                   {counts, *least_period(its.slots.tasks(), counts, shortest), shortest});
 }
 
 }  // namespace plimsoll

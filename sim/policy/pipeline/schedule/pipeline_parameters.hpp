@@ -101,25 +101,35 @@ void add_recompute(Record<Parameters>& record) {
       "backward; or the numbers of the slots that do, from 0 along the network; default none");
 }
 
-/// And `offload`, `distance` and `to`.
+/// Adds `offload` and `to`, likewise.
 template <class Parameters>
-void add_savings(Record<Parameters>& record) {
-  add_recompute(record);
+void add_offload(Record<Parameters>& record) {
   std::optional<Located<SlotChoice>> Parameters::*offload = &Parameters::offload;
-  std::int64_t Parameters::*distance = &Parameters::distance;
   std::optional<Located<std::string>> Parameters::*to = &Parameters::to;
   record
       .optional("offload", offload, located(offload_format()),
                 "what leaves its device after a forward and comes back for the backward: `all` "
                 "that slots keep, that of the slots listed, or of a share of the microbatches "
                 "(`50 %`); default none")
-      .optional("distance", distance, integer(1, 1'000'000),
-                "how many tasks of its device ahead what was offloaded is sent for; default 2")
       .optional("to", to, located(plimsoll::name()),
                 "the memory to offload to; default: for each device the one with the fastest way "
                 "out and back")
       .check({"offload"}, [](Parameters&, const Node& node, Diagnostics& diagnostics) {
-        check_belonging(node, {"distance", "to"}, "offload", diagnostics);
+        check_belonging(node, {"to"}, "offload", diagnostics);
+      });
+}
+
+/// Adds `recompute`, `offload` and `to`, and `distance`.
+template <class Parameters>
+void add_savings(Record<Parameters>& record) {
+  add_recompute(record);
+  add_offload(record);
+  std::int64_t Parameters::*distance = &Parameters::distance;
+  record
+      .optional("distance", distance, integer(1, 1'000'000),
+                "how many tasks of its device ahead what was offloaded is sent for; default 2")
+      .check({"offload"}, [](Parameters&, const Node& node, Diagnostics& diagnostics) {
+        check_belonging(node, {"distance"}, "offload", diagnostics);
       });
 }
 
@@ -152,7 +162,7 @@ template <class Parameters>
 }
 
 /// A Record that has `microbatches`, `devices`, `virtual_stages`, `partition` and `layout`, for
-/// schedules that neither recompute nor offload; `virtual_stages` is what the policy takes where
+/// schedules without what others add; `virtual_stages` is what the policy takes where
 /// the parameters do not say.
 template <class Parameters = PipelineParameters>
 [[nodiscard]] Record<Parameters> cut_record(const std::string& name, std::int64_t virtual_stages) {

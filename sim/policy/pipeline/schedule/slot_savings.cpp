@@ -14,13 +14,6 @@ namespace {
 using Kind = Task::Kind;
 constexpr std::uint32_t kNever = 0xFFFFFFFF;
 
-void require_slots(const Located<SlotChoice>& choice, std::size_t slots) {
-  for (const std::int64_t slot : choice.value.slots)
-    if (slot >= static_cast<std::int64_t>(slots))
-      refuse_parameter(choice.where, fmt::format("there is no slot {}; the pipeline has {}, from 0",
-                                                 slot, slots));
-}
-
 bool begins_backward(const Task& task) {
   return task.kind == Kind::backward || task.kind == Kind::backward_input;
 }
@@ -136,6 +129,13 @@ class Offloader {
 };
 
 }  // namespace
+
+void require_slots(const Located<SlotChoice>& choice, std::size_t slots) {
+  for (const std::int64_t slot : choice.value.slots)
+    if (slot >= static_cast<std::int64_t>(slots))
+      refuse_parameter(choice.where, fmt::format("there is no slot {}; the pipeline has {}, from 0",
+                                                 slot, slots));
+}
 
 std::vector<bool> recomputed_slots(const PipelineParameters& parameters, std::size_t slots) {
   std::vector<bool> recomputed;

@@ -28,6 +28,9 @@ namespace plimsoll {
 void save_memory(Schedule& schedule, const Problem& problem, const PipelineParameters& parameters,
                  const std::vector<ProcessorId>& devices);
 
+/// Throws InputError where it names slots that are not there.
+void require_slots(const Located<SlotChoice>& choice, std::size_t slots);
+
 /// Throws InputError where `recompute` names slots that are not there; by slot whether it does,
 /// empty where none does.
 [[nodiscard]] std::vector<bool> recomputed_slots(const PipelineParameters& parameters,
