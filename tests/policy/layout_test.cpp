@@ -125,12 +125,52 @@ TEST_CASE("a layout that does not suit the pipeline says so") {
              Catch::Contains("`layout` and `partition` both say where to cut"));
 }
 
-TEST_CASE("an empty stage is Megatron's, and said not to be there") {
-  for (const char* layout : {"Ettt||ttL", "Ettttt|L|", "|Ettt|ttL"})
-    CHECK_THAT(refusal(layout),
-               Catch::StartsWith("policy:1:31: error: stage ") &&
-                   Catch::Contains("of the layout is empty: with Megatron-LM its device would only "
-                                   "hand on what it receives"));
+TEST_CASE("an empty stage takes no time, and hands on what it receives") {
+  // Against a chain that has a stage in its place which does just that.
+  test::Dice dice(20261125);
+  for (int round = 0; round < 60; ++round) {
+    const std::string schedule = std::vector<std::string>{
+        "gpipe",      "1f1b",    "zb-h1",         "zb-2p", "interleaved-1f1b",
+        "looped-bfs", "chimera", "interleaved-zb"}[static_cast<std::size_t>(round) % 8];
+    const bool has_chunks = schedule.starts_with("inter") || schedule == "looped-bfs";
+    const std::int64_t devices = 4, slots = has_chunks ? 2 * devices : devices;
+    std::string with = "workload: w\nchain:\n", without = with, layout;
+    for (std::int64_t s = 0; s < slots; ++s) {
+      // Three in a row would be all other devices: the reader has the value already.
+      const bool is_empty = s > 0 && s + 1 < slots && !layout.ends_with("||") && dice(0, 2) == 0;
+      const auto time = [&] { return fmt::format("{} s", is_empty ? 0 : dice(1, 5)); };
+      const std::string stage = fmt::format(
+          "  - {{name: s{}, forward: {}, backward_input: {}, backward_weight: {}, output: 2 B, "
+          "saved: 3 B}}\n",
+          s, time(), time(), time());
+      with += stage;
+      if (!is_empty) without += stage;
+      layout += std::string(s > 0 ? "|" : "") + (is_empty ? "" : "t");
+    }
+    const Platform platform = test::platform_of(test::row_yaml(devices, "1 s"));
+    const std::string policy =
+        fmt::format("{{name: pipeline/{}, microbatches: {}, virtual_stages: {}", schedule,
+                    devices * dice(1, 3), has_chunks ? 2 : 1);
+    CAPTURE(policy, layout, with);
+    const auto run = test::play_policy(fmt::format("{}, layout: '{}'}}", policy, layout),
+                                       test::workload_of(without), platform);
+    test::require_claims_hold(run);
+    const auto full = test::play_policy(policy + "}", test::workload_of(with), platform);
+    REQUIRE(run.execution.makespan == full.execution.makespan);
+  }
+}
+
+TEST_CASE("only stages between others are empty") {
+  CHECK_THAT(refusal("|Ettt|ttL"), Catch::Contains("the first stage of the layout is empty"));
+  CHECK_THAT(refusal("Ettttt|L|"), Catch::Contains("the last stage of the layout is empty"));
+}
+
+// What is written is read from the plan, where nobody runs on the device in between.
+TEST_CASE("a pipeline with an empty stage is not written as a layout") {
+  CHECK_THROWS_WITH(
+      written("{name: pipeline/1f1b, layout: 'ttt||ttt'}", test::workload_of(chain_of(6)),
+              test::platform_of(test::row_yaml(3, "0 s"))),
+      Catch::Contains("has not as many stages on every device"));
 }
 
 TEST_CASE("a network's layout has its embedding first and its loss last, each once") {

@@ -181,13 +181,11 @@ Partition layout_partition(const Problem& problem, const Located<std::string>& l
     refuse_parameter(layout.where,
                      fmt::format("the layout has {} stages; expected {} (devices x virtual_stages)",
                                  stages.size(), slots));
-  if (const auto empty = std::ranges::find(stages, ""); empty != stages.end())
-    refuse_parameter(
-        layout.where,
-        fmt::format("stage {} of the layout is empty: with Megatron-LM its device would only hand "
-                    "on what it receives, which is not there in a pipeline here; expected layers "
-                    "in every stage",
-                    empty - stages.begin()));
+  if (stages.front().empty() || stages.back().empty())
+    refuse_parameter(layout.where,
+                     fmt::format("the {} stage of the layout is empty; expected E or a layer, and "
+                                 "empty stages only between others",
+                                 stages.front().empty() ? "first" : "last"));
   const std::vector<std::size_t> begins = begins_of(problem, symbols, layout.where);
   Partition partition{{0}};
   std::size_t next = 0;
@@ -196,7 +194,7 @@ Partition layout_partition(const Problem& problem, const Located<std::string>& l
     const std::size_t end = slot + 1 == slots      ? problem.chain.stages.size()
                             : next < begins.size() ? begins[next]
                                                    : 0;
-    if (end <= partition.cuts.back())
+    if (end <= partition.cuts.back() && !stages[slot].empty())
       refuse_parameter(layout.where,
                        fmt::format("stage {} of the layout, `{}`, holds nothing of `{}`; every "
                                    "stage needs something to run",

@@ -229,18 +229,18 @@ Partition partition_for(const Problem& problem, const PipelineParameters& parame
   const std::size_t stages = problem.chain.stages.size();
   const std::size_t slots = devices.size() * static_cast<std::size_t>(parameters.virtual_stages);
   const Location where = parameters.partition ? parameters.partition->where : parameters.where;
-  if (slots > stages)
-    refuse_parameter(
-        where, fmt::format("{} devices x {} virtual stages make {} slots, but `{}` can be cut "
-                           "into {} stages at most",
-                           devices.size(), parameters.virtual_stages, slots, problem.workload.name,
-                           stages));
   if (parameters.layout) {
     if (parameters.partition)
       refuse_parameter(parameters.layout->where,
                        "`layout` and `partition` both say where to cut; give one of the two");
     return layout_partition(problem, *parameters.layout, slots);
   }
+  if (slots > stages)
+    refuse_parameter(
+        where, fmt::format("{} devices x {} virtual stages make {} slots, but `{}` can be cut "
+                           "into {} stages at most",
+                           devices.size(), parameters.virtual_stages, slots, problem.workload.name,
+                           stages));
   if (parameters.partition) {
     const PartitionChoice& choice = parameters.partition->value;
     if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&choice))

@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-/// Slot k holds chain stages [cuts[k], cuts[k+1]).
+/// Slot k holds chain stages [cuts[k], cuts[k+1]): at least one, but where a layout says otherwise.
 struct Partition {
   std::vector<std::size_t> cuts;
   /// Where PipeDream's program chose the cuts: the time of the slowest stage or transfer in its

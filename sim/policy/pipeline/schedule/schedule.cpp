@@ -191,18 +191,20 @@ class PipelinePlanner {
 
   /// Runs the operators of one task, one after the other.
   void emit_runs(const Task& task, std::uint32_t device) {
-    StepRange& steps = runs_before_[device];
     bool is_first = true;
     for (const TaskRuns::Run& run : runs_.of(task)) {
       const Part& part = run.first;
-      if (run.second.op == kNoOperator)
-        steps.last = builder_.compute(streams_[device], part.op, part.microbatch, part.form);
-      else
-        steps.last = builder_.pair(streams_[device], part, run.second,
-                                   time(device, part.op) + time(device, run.second.op));
-      if (!std::exchange(is_first, false)) continue;
-      steps.first = steps.last;
-      if (task.kind == Task::Kind::forward) moves_.wait_for_room(device, steps.first);
+      const StepId step =
+          run.second.op == kNoOperator
+              ? builder_.compute(streams_[device], part.op, part.microbatch, part.form)
+              : builder_.pair(streams_[device], part, run.second,
+                              time(device, part.op) + time(device, run.second.op));
+      if (!std::exchange(is_first, false)) {
+        runs_before_[device]->last = step;
+        continue;
+      }
+      runs_before_[device] = {step, step};
+      if (task.kind == Task::Kind::forward) moves_.wait_for_room(device, step);
       wait_for_awaited(device);
     }
   }
@@ -210,7 +212,7 @@ class PipelinePlanner {
   /// What the device runs next starts when what it awaited is there.
   void wait_for_awaited(std::uint32_t device) {
     for (const StepId awaited : std::exchange(awaited_[device], {}))
-      builder_.after_end(runs_before_[device].first, awaited);
+      builder_.after_end(runs_before_[device]->first, awaited);
   }
 
   /// The second half of what is neither filling nor draining.
@@ -225,13 +227,14 @@ class PipelinePlanner {
       case Task::Kind::fetch:
       case Task::Kind::offload:
       case Task::Kind::reload:
-        return moves_.emit(tasks.front(), device, slots_of(tasks.front()), runs_before_[device]);
+        return moves_.emit(tasks.front(), device, slots_of(tasks.front()),
+                           runs_before_[device].value_or(StepRange{}));
       case Task::Kind::send_output:
       case Task::Kind::send_gradient:
-        return emit_send(tasks.front(), device);
+        return emit_send(tasks.front(), tasks.front().kind == Task::Kind::send_output, device);
       case Task::Kind::await_input:
       case Task::Kind::await_gradient:
-        return emit_await(tasks.front(), device);
+        return await_value(tasks.front(), tasks.front().kind == Task::Kind::await_input, device);
       case Task::Kind::await_offload:
         return await(moves_.offload(tasks.front()), device);
       default:
@@ -240,6 +243,8 @@ class PipelinePlanner {
   }
 
   void emit_computing(std::span<const Task> tasks, std::uint32_t device) {
+    for (const Task& task : tasks)
+      if (hands_on(task)) await_value(task, task.kind == Task::Kind::forward, device);
     if (versions_ && tasks.front().kind == Task::Kind::forward)
       versions_->before_forward(device, tasks.front().microbatch);
     if (loading_)
@@ -250,17 +255,21 @@ class PipelinePlanner {
       emit_runs(tasks.front(), device);
     else
       emit_overlapped(tasks, device);
-    const StepId last = runs_before_[device].last;
-    if (loading_) loading_->has_run(device, runs_before_[device]);
+    const auto& steps = runs_before_[device];  // none yet where it only hands on
+    if (loading_ && steps) loading_->has_run(device, *steps);
     for (const Task& task : tasks) {
       const bool forward = task.kind == Task::Kind::forward;
       if (task.kind == Task::Kind::backward_weight || task.kind == Task::Kind::recompute) continue;
-      if (!schedule_.messages_in_orders) send(task, device, tasks.size() == 2);
+      if (hands_on(task))
+        emit_send(task, forward, device);
+      else if (!schedule_.messages_in_orders)
+        send(task, device, tasks.size() == 2);
       (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
           true;
-      if (versions_ && forward) versions_->after_forward(device, task.microbatch, last);
-      if (versions_ && !forward)
-        versions_->after_backward(device, task.microbatch, last, streams_[device]);
+      if (versions_ && steps && forward)
+        versions_->after_forward(device, task.microbatch, steps->last);
+      if (versions_ && steps && !forward)
+        versions_->after_backward(device, task.microbatch, steps->last, streams_[device]);
     }
   }
 
@@ -273,11 +282,11 @@ class PipelinePlanner {
       for (const Task& task : tasks) emit_runs(task, device);
       return;
     }
-    StepRange& steps = runs_before_[device];
     const std::vector<Time> times =
         overlapped_times(own_times(first, device), own_times(second, device), parameters_.overlap);
-    steps.first = steps.last =
+    const StepId pair =
         builder_.pair(streams_[device], first.front(), second.front(), times.front());
+    StepRange& steps = runs_before_[device].emplace(pair, pair);
     wait_for_awaited(device);
     auto next = times.begin();
     for (const auto* parts : {&first, &second})
@@ -290,19 +299,23 @@ class PipelinePlanner {
 
   using Sent = std::tuple<std::uint32_t, std::uint32_t, bool>;  ///< slot, microbatch, forward
 
-  void emit_send(const Task& task, std::uint32_t device) {
-    const bool forward = task.kind == Task::Kind::send_output;
+  /// The tasks of an empty slot take no time, but their place in the order of the device.
+  bool hands_on(const Task& task) const {
+    return slots_.is_empty(task.slot) && !schedule_.messages_in_orders &&
+           task.kind != Task::Kind::backward_weight && task.kind != Task::Kind::recompute;
+  }
+
+  void emit_send(const Task& task, bool forward, std::uint32_t device) {
     std::vector<StepId>& sent = sent_[Sent{task.slot, task.microbatch, forward}];
     for (const Message& message : slots_of(task).messages(task.slot, forward)) {
       sent.push_back(builder_.copy(channel(device, message.to_device), message.tensor,
                                    task.microbatch, SourceRelease::keep));
-      builder_.after_end(sent.back(), runs_before_[device].last);
+      if (runs_before_[device]) builder_.after_end(sent.back(), runs_before_[device]->last);
       for (const StepId awaited : awaited_[device]) builder_.after_end(sent.back(), awaited);
     }
   }
 
-  void emit_await(const Task& task, std::uint32_t device) {
-    const bool forward = task.kind == Task::Kind::await_input;
+  void await_value(const Task& task, bool forward, std::uint32_t device) {
     const std::uint32_t from = forward ? task.slot - 1 : task.slot + 1;
     await(sent_.at({from, task.microbatch, forward}), device);
   }
@@ -325,11 +338,16 @@ class PipelinePlanner {
   }
 
   void send(const Task& task, std::uint32_t device, bool at_the_end) {
-    for (const Message& message :
-         slots_of(task).messages(task.slot, task.kind == Task::Kind::forward)) {
+    const bool forward = task.kind == Task::Kind::forward;
+    const std::size_t next = forward ? task.slot + std::size_t{1} : task.slot - std::size_t{1};
+    std::vector<StepId>* sent = nullptr;
+    if (next < slots_.count() && slots_.is_empty(next))
+      sent = &sent_[Sent{task.slot, task.microbatch, forward}];
+    for (const Message& message : slots_of(task).messages(task.slot, forward)) {
       const StepId copy = builder_.copy(channel(device, message.to_device), message.tensor,
                                         task.microbatch, SourceRelease::keep);
-      if (at_the_end) builder_.after_end(copy, runs_before_[device].last);
+      if (at_the_end) builder_.after_end(copy, runs_before_[device]->last);
+      if (sent != nullptr) sent->push_back(copy);
     }
   }
 
@@ -358,8 +376,8 @@ class PipelinePlanner {
   std::optional<WeightVersions> versions_;  ///< where parameters are updated on the way
   std::vector<std::vector<Time>> times_;    ///< by device: durations of operators, where asked for
   std::vector<LaneId> streams_;
-  std::vector<StepRange> runs_before_;              ///< by device: what it ran last
-  std::map<Sent, std::vector<StepId>> sent_;        ///< copies
+  std::vector<std::optional<StepRange>> runs_before_;  ///< by device: what it ran last
+  std::map<Sent, std::vector<StepId>> sent_;           ///< copies
   std::vector<std::vector<StepId>> awaited_;        ///< by device: what holds up what it runs next
   std::vector<std::vector<Channel>> channels_;      ///< by device from, those used so far
   std::vector<bool> forward_done_, backward_done_;  ///< by slot * microbatches + microbatch

@@ -35,7 +35,7 @@ MemoryId Slots::memory(std::uint32_t device) const {
 
 void Slots::visit(std::size_t slot, bool forward, OperatorId op) {
   const Workload& workload = problem_.workload;
-  for (const TensorId value : workload.list(workload[op].reads)) request(value, placement_[slot]);
+  for (const TensorId value : workload.list(workload[op].reads)) request(value, slot);
   for (const TensorList slice : {workload[op].kept, workload[op].bare})
     for (const TensorId made : workload.list(slice)) {
       const auto tensor = static_cast<std::size_t>(made);
@@ -46,10 +46,20 @@ void Slots::visit(std::size_t slot, bool forward, OperatorId op) {
     }
 }
 
-void Slots::request(TensorId value, std::uint32_t device) {
+void Slots::request(TensorId value, std::size_t slot) {
   const std::uint32_t from = maker_[static_cast<std::size_t>(value)];
-  if (from == kNobody || memory(placement_[from / 2]) == memory(device)) return;
-  auto& list = messages_[from];
+  if (from == kNobody || memory(placement_[from / 2]) == memory(placement_[slot])) return;
+  for (std::size_t at = from / 2; at != slot;) {
+    const std::size_t neighbour = at < slot ? at + 1 : at - 1;
+    const std::size_t next = is_empty(neighbour) ? neighbour : slot;
+    if (memory(placement_[at]) != memory(placement_[next]))
+      send(value, 2 * at + from % 2, placement_[next]);
+    at = next;
+  }
+}
+
+void Slots::send(TensorId value, std::size_t task, std::uint32_t device) {
+  auto& list = messages_[task];
   const auto same = [&](const Message& m) {
     return m.tensor == value && memory(m.to_device) == memory(device);
   };

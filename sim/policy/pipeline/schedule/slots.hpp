@@ -9,7 +9,7 @@
 
 namespace plimsoll {
 
-/// A tensor that one task makes and a task of another device reads.
+/// A tensor that one task makes, or hands on, and a task of another device reads or hands on.
 struct Message {
   TensorId tensor = kNoTensor;
   std::uint32_t to_device = 0;
@@ -40,6 +40,11 @@ class Slots {
   [[nodiscard]] std::uint32_t device(std::size_t slot) const { return placement_[slot]; }
   [[nodiscard]] MemoryId memory(std::uint32_t device) const;
 
+  /// Whether its tasks only hand on what they receive.
+  [[nodiscard]] bool is_empty(std::size_t slot) const {
+    return partition_.cuts[slot] == partition_.cuts[slot + 1];
+  }
+
   /// Backwards of one chain stage, in execution order; the halves of one follow each other.
   using StageBackward = std::span<const OperatorId>;
 
@@ -59,7 +64,8 @@ class Slots {
       visit(StageBackward(problem_.chain.backward(s)));
   }
 
-  /// What the forward or the backward of `slot` sends.
+  /// What the forward or the backward of `slot` sends: what crosses empty slots goes by way of
+  /// their devices, unless its reader is on the device that made it.
   [[nodiscard]] const std::vector<Message>& messages(std::size_t slot, bool forward) const {
     return messages_[2 * slot + (forward ? 0 : 1)];
   }
@@ -82,7 +88,8 @@ class Slots {
   [[nodiscard]] Bytes held(std::size_t slot) const;
   [[nodiscard]] bool is_kept(std::size_t slot, TensorId value, bool recomputed) const;
   void visit(std::size_t slot, bool forward, OperatorId op);
-  void request(TensorId value, std::uint32_t device);
+  void request(TensorId value, std::size_t slot);
+  void send(TensorId value, std::size_t task, std::uint32_t device);
   [[nodiscard]] Time message_time(std::size_t slot, bool forward) const;
 
   const Problem& problem_;
