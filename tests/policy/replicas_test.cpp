@@ -1,6 +1,7 @@
 // Replicas of stages: microbatches dealt out, gradients reduced, one replica played for all.
 #include "plan/mirror_problems.hpp"
 #include "support/policies.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <memory>
 #include <random>
@@ -230,6 +231,41 @@ TEST_CASE("nothing of a replica runs while it reduces") {
     }
 }
 
+// Of a file every replica runs all: those of 1F1B on two devices with two microbatches.
+TEST_CASE("one replica stands for all: a schedule from a file") {
+  const TemporaryFolder folder;
+  const std::string chain = chain_of({{}, {3, 1, 1, 4, 20}});
+  const std::string platform = cluster(6, "mesh", "bandwidth: 3 B/s, latency: 1 s");
+  const auto policy = [&](const char* rows) {
+    return fmt::format("{{name: pipeline/csv, file: {}}}",
+                       folder.write("schedule.csv", rows).string());
+  };
+  const std::string computing = policy("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  require_fold(computing, 3, chain, platform);
+  for (const char* how : {", data_parallel: 3", ", replicas: 3"}) {
+    CHECK(bound_policy(with_parameters(computing, how)).microbatches == 6);
+    require_same(
+        played(with_parameters(computing, how), chain, platform),
+        played(with_parameters("{name: pipeline/1f1b, microbatches: 6}", how), chain, platform));
+  }
+  CHECK(refusal(with_parameters(computing, ", replicas: 2"), chain, platform)
+            .find("2 rows for 3 devices of a replica") != std::string::npos);
+  CHECK(refusal(with_parameters(computing, ", replicas: [2, 4]"), chain, platform)
+            .find("as many replicas of every stage") != std::string::npos);
+  CHECK(refusal(with_parameters(computing, ", replicas: 3, data_parallel: 3"), chain, platform)
+            .find("expected one of the two") != std::string::npos);
+  require_fold(policy("0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
+                      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"),
+               3, chain, platform);
+}
+
+TEST_CASE("one replica stands for all: what a search finds") {
+  for (const char* more : {"", ", recompute: full", ", all_reduce: tree", ", memory_limit: 130 B"})
+    require_fold("pipeline/search", 16, 2, std::string(", orders: 100") + more,
+                 chain_of({{}, {3, 1, 1, 4, 20}, {}, {1, 2, 3, 4, 8}}),
+                 cluster(8, "mesh", "bandwidth: 4 B/s, latency: 1 s"));
+}
+
 TEST_CASE("replicas recompute inside their stages") {
   for (const char* name : {"pipeline/gpipe", "pipeline/1f1b", "pipeline/zb-h1"})
     for (const char* recompute : {", recompute: full", ", recompute: [1, 2]"})
@@ -447,7 +483,7 @@ TEST_CASE("replicas that cannot be are refused") {
   CHECK(has(refusal("{name: pipeline/pipedream, microbatches: 6, data_parallel: 3}", two, mesh),
             "on 2 devices is steady only with more microbatches than devices; microbatches is 2 a "
             "replica"));
-  for (const char* name : {"pipedream", "pipedream-2bw"})
+  for (const char* name : {"pipedream", "pipedream-2bw", "search"})
     CHECK(
         has(refusal(fmt::format("{{name: pipeline/{}, microbatches: 12, replicas: [4, 2]}}", name),
                     two, mesh),

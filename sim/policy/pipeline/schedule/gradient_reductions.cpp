@@ -14,19 +14,6 @@ namespace {
 /// The most steps that the all-reduces of one slot take.
 constexpr std::size_t kMostReductions = 1'000'000;
 
-/// What the backwards of a slot add up over microbatches.
-std::vector<TensorId> gradients_of(const Problem& problem, const Slots& slots, std::size_t slot) {
-  std::vector<TensorId> gradients;
-  slots.for_backwards(slot, [&](Slots::StageBackward operators) {
-    for (const OperatorId op : operators)
-      for (const TensorId made : problem.workload.list(problem.workload[op].kept))
-        if (problem.workload[made].lifetime == Lifetime::accumulated) gradients.push_back(made);
-  });
-  std::ranges::sort(gradients);
-  gradients.erase(std::unique(gradients.begin(), gradients.end()), gradients.end());
-  return gradients;
-}
-
 void refuse_tree_of(std::size_t replicas, const PipelineParameters& parameters) {
   if (parameters.all_reduce == AllReduce::ring || std::has_single_bit(replicas)) return;
   refuse_parameter(where_replicated(parameters),
@@ -36,8 +23,7 @@ void refuse_tree_of(std::size_t replicas, const PipelineParameters& parameters) 
 }
 
 /// The ways of one replica: its messages, and its reductions.
-std::vector<ReplicaWay> ways_of(const Problem& problem, const Slots& slots,
-                                const std::vector<std::uint32_t>& partners,
+std::vector<ReplicaWay> ways_of(const Slots& slots, const std::vector<std::uint32_t>& partners,
                                 const std::vector<CollectiveSend>& sends) {
   std::vector<ReplicaWay> ways;
   const auto add = [&](const ReplicaWay& way) {
@@ -47,7 +33,7 @@ std::vector<ReplicaWay> ways_of(const Problem& problem, const Slots& slots,
     const std::uint32_t device = slots.device(slot);
     for (const bool forward : {true, false})
       for (const Message& message : slots.messages(slot, forward)) add({device, message.to_device});
-    if (gradients_of(problem, slots, slot).empty()) continue;
+    if (slots.gradients(slot).empty()) continue;
     for (const CollectiveSend& send : sends) add({device, device, send.to});
   }
   for (std::uint32_t device = 0; device < partners.size(); ++device)
@@ -160,7 +146,7 @@ void GradientReductions::fold(const std::vector<std::vector<ProcessorId>>& group
                               const std::vector<std::uint32_t>& partners) {
   refuse_host_copies(parameters_);
   const auto n = static_cast<std::uint32_t>(groups.front().size());
-  const auto ways = ways_of(problem_, slots_, partners, sends_of(parameters_.all_reduce, n, 0));
+  const auto ways = ways_of(slots_, partners, sends_of(parameters_.all_reduce, n, 0));
   refuse_to_fold(parameters_, cannot_be_folded(problem_, groups, ways, parameters_.all_reduce));
   for (const auto& group : groups)
     for (std::size_t replica = 1; replica < n; ++replica)
@@ -168,7 +154,7 @@ void GradientReductions::fold(const std::vector<std::vector<ProcessorId>>& group
 }
 
 AllReduceEnds GradientReductions::add(std::size_t slot) {
-  const std::vector<TensorId> gradients = gradients_of(problem_, slots_, slot);
+  const std::vector<TensorId> gradients = slots_.gradients(slot);
   const auto add = is_folded_ ? add_folded_all_reduce : add_all_reduce;
   return add(builder_, parameters_.all_reduce, members_[slot], gradients);
 }
