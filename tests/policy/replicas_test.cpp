@@ -488,6 +488,11 @@ TEST_CASE("replicas that cannot be are refused") {
         has(refusal(fmt::format("{{name: pipeline/{}, microbatches: 12, replicas: [4, 2]}}", name),
                     two, mesh),
             "as many replicas of every stage"));
+  const std::string apart =
+      "platform: p\nmemories: {a: {capacity: unlimited}, b: {capacity: unlimited}}\nprocessors: "
+      "{x: {memory: a}, y: {memory: b}}\n";
+  CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, replicas: 2}", chain_of({{}}), apart),
+            "no link joins `a` and `b`, which hold replicas of a stage"));
   const std::string beside_host =
       "platform: p\nmemories: {host: {capacity: unlimited}, a: {capacity: unlimited}, b: "
       "{capacity: "

@@ -104,6 +104,15 @@ std::vector<std::vector<MemoryId>> members_of_copies(const Problem& problem,
   return all;
 }
 
+void require_links(const Problem& problem, const PipelineParameters& parameters,
+                   const std::vector<MemoryId>& members) {
+  const auto n = static_cast<std::uint32_t>(members.size());
+  for (std::uint32_t i = 0; i < n; ++i)
+    for (const CollectiveSend& send : sends_of(parameters.all_reduce, n, i))
+      require_link(problem, members[i], members[send.to], "replicas of a stage",
+                   where_replicated(parameters));
+}
+
 }  // namespace
 
 void require_alike_replicas(const Problem& problem, const PipelineParameters& parameters) {
@@ -125,9 +134,11 @@ GradientReductions::GradientReductions(const Problem& problem, const PipelinePar
       is_folded_ ? replica_groups(problem, parameters) : std::vector<std::vector<ProcessorId>>();
   members_ = is_folded_ ? members_of_groups(problem, slots_, groups)
                         : members_of_copies(problem, parameters, copies);
-  for (const auto& members : members_) {
+  for (std::size_t slot = 0; slot < members_.size(); ++slot) {
+    const std::vector<MemoryId>& members = members_[slot];
     refuse_tree_of(members.size(), parameters);
     refuse_too_many(members.size(), times);
+    if (!is_folded_ && !slots_.gradients(slot).empty()) require_links(problem, parameters, members);
   }
   if (is_folded_) fold(groups, partners);
 }

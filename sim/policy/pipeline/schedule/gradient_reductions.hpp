@@ -28,7 +28,7 @@ class GradientReductions {
   /// that it is played for all, the others become its mirrors; `partners` are those of
   /// Schedule::partners. Each slot is reduced `times` times. Throws InputError where that cannot be
   /// (policy/pipeline/schedule/replica_symmetry.hpp), where a tree has no power of two of copies,
-  /// or where they are too many to be played.
+  /// where no link joins two of them, or where they are too many to be played.
   GradientReductions(const Problem& problem, const PipelineParameters& parameters,
                      const Copies& copies, const std::vector<std::uint32_t>& partners,
                      std::size_t times, PlanBuilder& builder);
