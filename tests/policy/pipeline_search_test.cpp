@@ -473,7 +473,7 @@ TEST_CASE("pipeline/search with recomputation and offload is never worse than ot
 
 TEST_CASE("pipeline/search with replicas is never worse than others with them at the same limit") {
   Dice dice(20261122);
-  int strictly = 0, tight = 0;
+  int strictly = 0, tight = 0, proven = 0;
   for (int round = 0; round < 60; ++round) {
     // The policies' microbatches and all devices: those of both replicas.
     Case it = random_case(dice, 4, 6, true);
@@ -492,6 +492,7 @@ TEST_CASE("pipeline/search with replicas is never worse than others with them at
       const std::int64_t others = best_of_others(it, INT64_MAX, platform, how);
       REQUIRE(free.execution.makespan.count() <= others);
       strictly += free.execution.makespan.count() < others ? 1 : 0;
+      proven += *free.plan.claims.optimal ? 1 : 0;
       const std::int64_t limit = largest_peak(free, it.p) - 1;
       const auto less = test::played_or_smallest(
           search_policy(it, fmt::format(", orders: 100, memory_limit: {} B", limit) + how),
@@ -505,6 +506,26 @@ TEST_CASE("pipeline/search with replicas is never worse than others with them at
   }
   CHECK(strictly > 20);
   CHECK(tight > 20);
+  CHECK(proven > 20);
+}
+
+// One stage, two replicas of two microbatches: F and BW 2 s and 3 s, 12 B of gradients in two
+// rounds of 6 B at 2 B/s, and an optimizer of 1 s. Nothing can be faster than 2 x 5 + 2 x 3 + 1 s.
+TEST_CASE("pipeline/search counts the reduction of replicas in its bound") {
+  const Workload workload = test::workload_of(
+      "workload: w\noptimizer: sgd\nchain:\n  - {name: s, forward: 2 s, backward: 3 s, saved: 1 B, "
+      "parameters: 12 B, optimizer_step: 1 s}\n");
+  const Platform platform = test::platform_of(
+      "platform: c\nmemories: {hbm: {capacity: unlimited}}\nprocessors: {gpu: {memory: hbm}}\n"
+      "cluster: {count: 2, topology: mesh, link: {name: l, bandwidth: 2 B/s}}\n");
+  for (const char* how : {"data_parallel: 2", "replicas: 2"}) {
+    const Played it = test::play_policy(
+        fmt::format("{{name: pipeline/search, microbatches: 4, backward: whole, {}}}", how),
+        workload, platform);
+    CHECK(it.execution.makespan == seconds(17));
+    CHECK(it.plan.bounds.makespan == seconds(17));
+    CHECK(*it.plan.claims.optimal);
+  }
 }
 
 TEST_CASE("pipeline/search says the same every time") {

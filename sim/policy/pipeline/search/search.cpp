@@ -10,8 +10,8 @@
 #include "policy/pipeline/search/makespan_bound.hpp"
 #include "policy/pipeline/search/order_search.hpp"
 #include "policy/pipeline/search/search_candidates.hpp"
+#include "policy/pipeline/search/update_times.hpp"
 #include "policy/registry.hpp"
-#include "workload/cost_model.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -264,19 +264,6 @@ class PipelineSearch {
     return made;
   }
 
-  /// Time of the optimizer, by device.
-  std::vector<Time> optimizer_times(const Plan& plan) const {
-    std::vector<Time> sums(devices_.size());
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      const auto times = durations(problem_.workload, problem_.platform, devices_[d]);
-      for (const Step& step : plan.steps)
-        if (step.kind == StepKind::compute && plan[step.lane].processor == devices_[d] &&
-            problem_.workload[step.op].phase == Phase::optimizer)
-          sums[d] += times[index(step.op)];
-    }
-    return sums;
-  }
-
   void search(const PipelineParameters& it, const Partition& partition, const Placement& placement,
               bool others_judged) {
     const auto m = static_cast<std::uint32_t>(it.microbatches);
@@ -293,7 +280,8 @@ class PipelineSearch {
         fmt::format("{} ({}{} a device on a {})", kName, it.virtual_stages,
                     it.virtual_stages == 1 ? " stage" : " stages", placement.name);
     Plan lean = plan(it, schedule_of(network, costs, leanest));
-    network = task_network(costs, slack, m, optimizer_times(lean), splits_);
+    network =
+        task_network(costs, slack, m, update_times(problem_, it, slots, devices_, lean), splits_);
     const Time bound = makespan_bound(network, counts_of(limits_on_kept()));
     if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(network);
     OrderSearch task{network, costs.placement, {}, orders(network), bound.count()};
