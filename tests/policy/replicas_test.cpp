@@ -310,16 +310,17 @@ TEST_CASE("one replica stands for all: random pipelines") {
   const auto draw = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
   };
-  for (int i = 0; i < 120; ++i) {
+  const char* const names[] = {"gpipe", "1f1b", "pipedream", "pipedream-2bw"};
+  for (int i = 0; i < 240; ++i) {
     std::vector<Stage> stages;
     const std::int64_t p = draw(1, 4);
     for (std::int64_t s = 0; s < p; ++s)
-      stages.push_back({draw(1, 9), draw(1, 9), draw(1, 9), draw(1, 40), draw(0, 60)});
+      stages.push_back({draw(1, 9), draw(1, 9), draw(1, 9), draw(1, 40), draw(0, 60), draw(0, 3)});
     const bool tree = draw(0, 2) == 0;
     const std::int64_t n = tree ? std::int64_t{1} << draw(1, 3) : draw(2, 6);
     const std::string link =
         fmt::format("bandwidth: {} B/s, latency: {} s", draw(1, 9), draw(0, 3));
-    require_fold(draw(0, 1) == 0 ? "pipeline/gpipe" : "pipeline/1f1b", n * draw(1, 5), n,
+    require_fold(fmt::format("pipeline/{}", names[draw(0, 3)]), n * (p + draw(1, 8)), n,
                  tree ? ", all_reduce: tree" : "", chain_of(stages),
                  cluster(p * n, draw(0, 1) == 0 ? "switch" : "mesh", link));
   }
