@@ -1,5 +1,7 @@
 #include "execution/metrics.hpp"
 
+#include "plan/mirror_problems.hpp"
+
 #include <algorithm>
 
 namespace plimsoll {
@@ -103,6 +105,11 @@ Energy state_energy(const std::optional<PowerStates>& power, Time busy, Time mak
   return power->idle * makespan + (power->active - power->idle) * busy;
 }
 
+/// Microbatches that were played, or that one replica was played for.
+std::int64_t of_all_replicas(const Plan& plan) {
+  return std::int64_t{plan.microbatches} * replicas_of(plan);
+}
+
 class EnergyBill {
  public:
   EnergyBill(const Program& program, const Execution& execution)
@@ -134,7 +141,7 @@ class EnergyBill {
   /// A periodic plan may play more microbatches than a mini-batch has.
   Energy of_one_batch() const {
     if (!plan_.steady_from_microbatch) return bill_.total;
-    return Energy{bill_.total.count() / plan_.microbatches * workload_.microbatches};
+    return Energy{bill_.total.count() / of_all_replicas(plan_) * workload_.microbatches};
   }
 
   void charge(const std::string& name, Energy energy) {
@@ -220,7 +227,7 @@ Metrics measure(const Program& program, const Execution& execution, std::int64_t
   // A period of a periodic plan is that of one microbatch; it may play more than a mini-batch has.
   const Workload& workload = *program.workload;
   const bool is_periodic = program.plan->steady_from_microbatch.has_value();
-  const double played = is_periodic ? program.plan->microbatches : 1;
+  const double played = is_periodic ? static_cast<double>(of_all_replicas(*program.plan)) : 1;
   const double batches = is_periodic ? played / static_cast<double>(workload.microbatches) : 1;
   const double seconds = in_seconds(execution.makespan) + static_cast<double>(iterations - 1) *
                                                               played * in_seconds(execution.period);

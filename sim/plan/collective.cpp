@@ -42,9 +42,10 @@ std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
   return tree_sends(members, member);
 }
 
-void add_all_reduce(PlanBuilder& builder, AllReduce algorithm, std::span<const MemoryId> members,
-                    std::span<const TensorId> gradients) {
-  if (members.size() < 2 || gradients.empty()) return;
+AllReduceEnds add_all_reduce(PlanBuilder& builder, AllReduce algorithm,
+                             std::span<const MemoryId> members,
+                             std::span<const TensorId> gradients) {
+  if (members.size() < 2 || gradients.empty()) return {};
   const auto n = static_cast<std::uint32_t>(members.size());
   const std::uint32_t group = builder.new_group();
   std::vector<std::vector<CollectiveSend>> sends;
@@ -63,17 +64,22 @@ void add_all_reduce(PlanBuilder& builder, AllReduce algorithm, std::span<const M
     }
     before = now;
   }
+  AllReduceEnds ends;
+  for (std::uint32_t i = 0; i < n; ++i) ends.push_back({before[i], before[sends[i].back().from]});
+  return ends;
 }
 
-void add_folded_all_reduce(PlanBuilder& builder, AllReduce algorithm,
-                           std::span<const MemoryId> members, std::span<const TensorId> gradients) {
-  if (members.size() < 2 || gradients.empty()) return;
+AllReduceEnds add_folded_all_reduce(PlanBuilder& builder, AllReduce algorithm,
+                                    std::span<const MemoryId> members,
+                                    std::span<const TensorId> gradients) {
+  if (members.size() < 2 || gradients.empty()) return {};
   const std::uint32_t group = builder.new_group();
   std::vector<StepId> after;
   for (const CollectiveSend& send :
        sends_of(algorithm, static_cast<std::uint32_t>(members.size()), 0))
     after = {builder.reduce(builder.channel(members[0], members[send.to], members[send.from]),
                             gradients, send.part, group, after)};
+  return {after};
 }
 
 }  // namespace plimsoll

@@ -42,14 +42,20 @@ struct CollectiveSend {
 [[nodiscard]] std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
                                                    std::uint32_t member);
 
+/// By member: the steps that end an all-reduce there. After them it holds the sums and sends no
+/// more of them.
+using AllReduceEnds = std::vector<std::vector<StepId>>;
+
 /// Adds the all-reduce of `gradients`, which every one of the memories `members` holds: 2(n-1) n or
-/// 2 log2(n) n steps. Without gradients, or with one member, none.
-void add_all_reduce(PlanBuilder& builder, AllReduce algorithm, std::span<const MemoryId> members,
-                    std::span<const TensorId> gradients);
+/// 2 log2(n) n steps. Without gradients, or with one member, none, and no ends.
+AllReduceEnds add_all_reduce(PlanBuilder& builder, AllReduce algorithm,
+                             std::span<const MemoryId> members,
+                             std::span<const TensorId> gradients);
 
 /// The same where only the first member is played and the others are its mirrors: 2(n-1) or
-/// 2 log2(n) steps. Precondition: the members' ways to each other are alike.
-void add_folded_all_reduce(PlanBuilder& builder, AllReduce algorithm,
-                           std::span<const MemoryId> members, std::span<const TensorId> gradients);
+/// 2 log2(n) steps, and its ends only. Precondition: the members' ways to each other are alike.
+AllReduceEnds add_folded_all_reduce(PlanBuilder& builder, AllReduce algorithm,
+                                    std::span<const MemoryId> members,
+                                    std::span<const TensorId> gradients);
 
 }  // namespace plimsoll

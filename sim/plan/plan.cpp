@@ -1,5 +1,7 @@
 #include "plan/plan.hpp"
 
+#include "plan/mirror_problems.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -64,7 +66,8 @@ Time steady_interval(const Plan& plan, std::span<const Time> ends) {
   }
   const std::uint32_t from = *plan.steady_from_microbatch;
   const std::uint32_t until = plan.steady_until_microbatch.value_or(plan.microbatches - 1);
-  return Time{(ended[until] - ended[from]).count() / (until - from)};
+  const std::int64_t microbatches = std::int64_t{until - from} * replicas_of(plan);
+  return Time{(ended[until] - ended[from]).count() / microbatches};
 }
 
 LaneId placing_lane(const Plan& plan, const Platform& platform, MemoryId memory) {

@@ -238,8 +238,8 @@ struct Plan {
 [[nodiscard]] Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload);
 
 /// The steady interval of a plan that has one: the time between the ends of the first and the last
-/// steady microbatch over their distance. A microbatch ends with the last of its steps in streams;
-/// `ends` is by step. O(steps).
+/// steady microbatch over how many end in it, those of replicas that are not played among them. A
+/// microbatch ends with the last of its steps in streams; `ends` is by step. O(steps + mirrors).
 [[nodiscard]] Time steady_interval(const Plan& plan, std::span<const Time> ends);
 
 /// Allocators that keep streams apart know a step by its lane. This is the lane that places what is

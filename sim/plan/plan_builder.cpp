@@ -283,9 +283,9 @@ BufferId PlanBuilder::version(TensorId tensor, MemoryId memory) {
 }
 
 BufferId PlanBuilder::add_version(TensorId tensor, MemoryId memory, std::uint32_t microbatch,
-                                  StepId after) {
+                                  std::span<const StepId> after) {
   const StepId made = copy(channel(memory, memory), tensor, microbatch, SourceRelease::keep);
-  after_end(made, after);
+  for (const StepId step : after) after_end(made, step);
   const Plan& plan = state_->plan;
   const BufferId before = plan.list(plan[made].reads).front();
   const BufferId version = plan.list(plan[made].writes).front();

@@ -78,9 +78,10 @@ class PlanBuilder {
   /// The stay from which a resident tensor is read in `memory`; placed there if it is not.
   BufferId version(TensorId tensor, MemoryId memory);
 
-  /// Makes a new version of a resident tensor: a copy within `memory`, in no time, after the end of
-  /// `after`. Steps added later read it; the version before it goes after its last reader.
-  BufferId add_version(TensorId tensor, MemoryId memory, std::uint32_t microbatch, StepId after);
+  /// Makes a new version of a resident tensor: a copy within `memory`, in no time, after the ends
+  /// of `after`. Steps added later read it; the version before it goes after its last reader.
+  BufferId add_version(TensorId tensor, MemoryId memory, std::uint32_t microbatch,
+                       std::span<const StepId> after);
 
   /// Steps of `microbatch` read the tensor of `version` from it, until they are told otherwise:
   /// read_latest() makes them read the latest version again.

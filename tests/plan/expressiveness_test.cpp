@@ -259,7 +259,7 @@ TEST_CASE("a plan can say: versions of parameters") {
   builder.read_version(first, 1);
   builder.compute(stream, forward, 1);
   const StepId b0 = builder.compute(stream, backward, 0);
-  const BufferId second = builder.add_version(weights, kHbm, 0, b0);
+  const BufferId second = builder.add_version(weights, kHbm, 0, {&b0, 1});
   const StepId b1 = builder.compute(stream, backward, 1);
   const StepId f2 = builder.compute(stream, forward, 2);
   builder.compute(stream, backward, 2);

@@ -471,6 +471,63 @@ TEST_CASE("pipeline/search with recomputation and offload is never worse than ot
   CHECK(proven > 5);
 }
 
+TEST_CASE("pipeline/search with replicas is never worse than others with them at the same limit") {
+  Dice dice(20261122);
+  int strictly = 0, tight = 0, proven = 0;
+  for (int round = 0; round < 60; ++round) {
+    // The policies' microbatches and all devices: those of both replicas.
+    Case it = random_case(dice, 4, 6, true);
+    it.p *= 2;
+    it.m *= 2;
+    const Workload workload = test::workload_of(chain_yaml(it), Setting::options(true));
+    const Platform platform = test::platform_of(
+        fmt::format("platform: c\nmemories: {{hbm: {{capacity: unlimited}}}}\nprocessors: {{gpu: "
+                    "{{memory: hbm}}}}\ncluster: {{count: {}, topology: mesh, link: {{name: l, "
+                    "bandwidth: {} B/s, latency: {} s}}}}\n",
+                    it.p, dice(1, 4), it.latency));
+    for (const std::string how : {", data_parallel: 2", ", replicas: 2"}) {
+      CAPTURE(round, how, it.p, it.m, it.v, chain_yaml(it));
+      const Played free = std::get<Played>(
+          test::played_or_smallest(search_policy(it, ", orders: 100" + how), workload, platform));
+      const std::int64_t others = best_of_others(it, INT64_MAX, platform, how);
+      REQUIRE(free.execution.makespan.count() <= others);
+      strictly += free.execution.makespan.count() < others ? 1 : 0;
+      proven += *free.plan.claims.optimal ? 1 : 0;
+      const std::int64_t limit = largest_peak(free, it.p) - 1;
+      const auto less = test::played_or_smallest(
+          search_policy(it, fmt::format(", orders: 100, memory_limit: {} B", limit) + how),
+          workload, platform);
+      if (!std::holds_alternative<Played>(less)) continue;
+      ++tight;
+      REQUIRE(largest_peak(std::get<Played>(less), it.p) <= limit);
+      REQUIRE(std::get<Played>(less).execution.makespan.count() <=
+              best_of_others(it, limit, platform, how));
+    }
+  }
+  CHECK(strictly > 20);
+  CHECK(tight > 20);
+  CHECK(proven > 20);
+}
+
+// One stage, two replicas of two microbatches: F and BW 2 s and 3 s, 12 B of gradients in two
+// rounds of 6 B at 2 B/s, and an optimizer of 1 s. Nothing can be faster than 2 x 5 + 2 x 3 + 1 s.
+TEST_CASE("pipeline/search counts the reduction of replicas in its bound") {
+  const Workload workload = test::workload_of(
+      "workload: w\noptimizer: sgd\nchain:\n  - {name: s, forward: 2 s, backward: 3 s, saved: 1 B, "
+      "parameters: 12 B, optimizer_step: 1 s}\n");
+  const Platform platform = test::platform_of(
+      "platform: c\nmemories: {hbm: {capacity: unlimited}}\nprocessors: {gpu: {memory: hbm}}\n"
+      "cluster: {count: 2, topology: mesh, link: {name: l, bandwidth: 2 B/s}}\n");
+  for (const char* how : {"data_parallel: 2", "replicas: 2"}) {
+    const Played it = test::play_policy(
+        fmt::format("{{name: pipeline/search, microbatches: 4, backward: whole, {}}}", how),
+        workload, platform);
+    CHECK(it.execution.makespan == seconds(17));
+    CHECK(it.plan.bounds.makespan == seconds(17));
+    CHECK(*it.plan.claims.optimal);
+  }
+}
+
 TEST_CASE("pipeline/search says the same every time") {
   Dice dice(20251205);
   const Case it = random_case(dice, 4, 8, true);

@@ -1,6 +1,7 @@
 // Replicas of stages: microbatches dealt out, gradients reduced, one replica played for all.
 #include "plan/mirror_problems.hpp"
 #include "support/policies.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <memory>
 #include <random>
@@ -14,6 +15,7 @@ namespace {
 struct Stage {
   std::int64_t forward = 2, input = 2, weight = 1;  ///< s
   std::int64_t output = 4, parameters = 12;         ///< B
+  std::int64_t step = 0;                            ///< s, of its optimizer
 };
 
 std::string chain_of(const std::vector<Stage>& stages) {
@@ -21,9 +23,10 @@ std::string chain_of(const std::vector<Stage>& stages) {
   for (std::size_t s = 0; s < stages.size(); ++s)
     text += fmt::format(
         "  - {{name: s{}, forward: {} s, backward_input: {} s, backward_weight: {} s, output: {} B,"
-        " saved: {} B, parameters: {} B}}\n",
+        " saved: {} B, parameters: {} B{}}}\n",
         s, stages[s].forward, stages[s].input, stages[s].weight, stages[s].output,
-        stages[s].output + 4, stages[s].parameters);
+        stages[s].output + 4, stages[s].parameters,
+        stages[s].step > 0 ? fmt::format(", optimizer_step: {} s", stages[s].step) : "");
   return text;
 }
 
@@ -82,16 +85,22 @@ void require_same(const Played& folded, const Played& all) {
   }
 }
 
+/// `policy` lacks only how many replicas there are.
+void require_fold(const std::string& policy, std::int64_t n, const std::string& chain,
+                  const std::string& platform) {
+  const auto with = [&](const char* how) {
+    return with_parameters(policy, fmt::format(", {}: {}", how, n));
+  };
+  CAPTURE(with("data_parallel"), chain, platform);
+  const Played folded = played(with("data_parallel"), chain, platform);
+  CHECK(replicas_of(folded.plan) == n);
+  require_same(folded, played(with("replicas"), chain, platform));
+}
+
 void require_fold(const std::string& name, std::int64_t microbatches, std::int64_t n,
                   const std::string& more, const std::string& chain, const std::string& platform) {
-  const auto policy = [&](const char* how) {
-    return fmt::format("{{name: {}, microbatches: {}, {}: {}{}}}", name, microbatches, how, n,
-                       more);
-  };
-  CAPTURE(policy("data_parallel"), chain, platform);
-  const Played folded = played(policy("data_parallel"), chain, platform);
-  CHECK(replicas_of(folded.plan) == n);
-  require_same(folded, played(policy("replicas"), chain, platform));
+  require_fold(fmt::format("{{name: {}, microbatches: {}{}}}", name, microbatches, more), n, chain,
+               platform);
 }
 
 }  // namespace
@@ -140,6 +149,123 @@ TEST_CASE("one replica stands for all: every schedule that flushes") {
                    cluster(8, topology, "bandwidth: 4 B/s, latency: 1 s"));
 }
 
+// Devices go on when their replicas have reduced, in the middle of a run, too.
+TEST_CASE("one replica stands for all: pipelines that update on the way") {
+  for (const char* name : {"pipeline/pipedream", "pipeline/pipedream-2bw"})
+    for (const char* topology : {"switch", "mesh"})
+      for (const char* more : {"", ", all_reduce: tree", ", recompute: full"})
+        for (const std::int64_t step : {0, 2})
+          require_fold(name, 30 * 4, 4, more, chain_of(std::vector<Stage>(4, {.step = step})),
+                       cluster(16, topology, "bandwidth: 4 B/s, latency: 1 s"));
+}
+
+// One stage, two replicas of six microbatches each: F 2 s and BW 3 s, and 12 B of gradients, of
+// which each half goes there and back, 1 s + 6 B / 2 B/s both times. Every microbatch is followed
+// by its reduction, 5 s + 8 s, and two of them end in that time.
+TEST_CASE("replicas reduce before each update") {
+  const std::string platform = cluster(2, "chain", "bandwidth: 2 B/s, latency: 1 s");
+  for (const char* how : {"data_parallel", "replicas"}) {
+    const auto run = [&](const char* policy, const Stage& stage) {
+      return played(fmt::format("{{name: pipeline/{}, microbatches: 12, {}: 2}}", policy, how),
+                    chain_of({stage}), platform);
+    };
+    const Played it = run("pipedream", {});
+    CHECK(it.execution.makespan == seconds(6 * (5 + 8)));
+    CHECK(it.execution.period * std::int64_t{2} == seconds(5 + 8));
+    CHECK(it.execution.processors[1].busy == seconds(6 * 5));
+    // With an optimizer of 3 s after each reduction.
+    const Played stepping = run("pipedream", {.step = 3});
+    CHECK(stepping.execution.makespan == seconds(6 * (5 + 8 + 3)));
+    CHECK(stepping.execution.period * std::int64_t{2} == seconds(5 + 8 + 3));
+    // Where an update takes three of a replica's microbatches, there are two reductions.
+    CHECK(run("pipedream-2bw, accumulate: 3", {}).execution.makespan == seconds(6 * 5 + 2 * 8));
+  }
+}
+
+// Two stages of F 1 s and BW 2 s, three replicas, no time for messages. A ring of three reduces
+// 12 B in four rounds of 4 B at 4 B/s, so a device takes F + BW + 4 s for each of its microbatches,
+// three of which end in that time; with two of them an update, 2 (F + BW) + 4 s for six. Device i
+// keeps 2-i of its microbatches, 4 B each, and as many versions of its parameters, with two
+// microbatches an update 2, and one gradient. On the first are the inputs, 4 B for each of ten
+// microbatches, and of nine their gradients, when the last but one has its backward.
+TEST_CASE("in the steady state replicas idle while they reduce") {
+  const std::string chain = chain_of({{1, 1, 1, 0, 12}, {1, 1, 1, 0, 12}});
+  const std::string platform = cluster(6, "mesh", "bandwidth: 4 B/s");
+  for (const char* how : {"data_parallel", "replicas"}) {
+    const auto run = [&](const char* name) {
+      return played(fmt::format("{{name: pipeline/{}, microbatches: 30, {}: 3}}", name, how), chain,
+                    platform);
+    };
+    const Played each = run("pipedream"), second = run("pipedream-2bw");
+    CHECK(each.execution.period == Time{seconds(3 + 4).count() / 3});
+    CHECK(second.execution.period == Time{seconds(6 + 4).count() / 6});
+    for (std::uint32_t d = 0; d < 6; ++d) {
+      const std::int64_t kept = 2 - d / 3, inputs = d < 3 ? (10 + 9) * 4 : 0;
+      CHECK(each.peak(MemoryId{d}) == inputs + kept * (4 + 12) + 12);
+      CHECK(second.peak(MemoryId{d}) == inputs + kept * 4 + 2 * 12 + 12);
+    }
+  }
+}
+
+// No update comes before the sums are there, and none of its replicas adds to them before.
+TEST_CASE("nothing of a replica runs while it reduces") {
+  for (const char* name : {"pipedream", "pipedream-2bw"})
+    for (const char* how : {"data_parallel", "replicas"}) {
+      const Played it =
+          played(fmt::format("{{name: pipeline/{}, microbatches: 20, {}: 2}}", name, how),
+                 chain_of({{}, {3, 1, 1, 4, 20}, {}}),
+                 cluster(6, "mesh", "bandwidth: 3 B/s, latency: 1 s"));
+      for (std::size_t r = 0; r < it.plan.steps.size(); ++r) {
+        const Step& reduction = it.plan.steps[r];
+        if (reduction.kind != StepKind::reduce) continue;
+        const Lane& way = it.plan[reduction.lane];
+        for (std::size_t s = 0; s < it.plan.steps.size(); ++s) {
+          const Lane& lane = it.plan[it.plan.steps[s].lane];
+          if (lane.kind != Lane::Kind::stream) continue;
+          const MemoryId memory{index(lane.processor)};
+          if (memory != way.from && memory != way.to) continue;
+          CHECK((it.execution.end[s] <= it.execution.start[r] ||
+                 it.execution.start[s] >= it.execution.end[r]));
+        }
+      }
+    }
+}
+
+// Of a file every replica runs all: those of 1F1B on two devices with two microbatches.
+TEST_CASE("one replica stands for all: a schedule from a file") {
+  const TemporaryFolder folder;
+  const std::string chain = chain_of({{}, {3, 1, 1, 4, 20}});
+  const std::string platform = cluster(6, "mesh", "bandwidth: 3 B/s, latency: 1 s");
+  const auto policy = [&](const char* rows) {
+    return fmt::format("{{name: pipeline/csv, file: {}}}",
+                       folder.write("schedule.csv", rows).string());
+  };
+  const std::string computing = policy("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n");
+  require_fold(computing, 3, chain, platform);
+  for (const char* how : {", data_parallel: 3", ", replicas: 3"}) {
+    CHECK(bound_policy(with_parameters(computing, how)).microbatches == 6);
+    require_same(
+        played(with_parameters(computing, how), chain, platform),
+        played(with_parameters("{name: pipeline/1f1b, microbatches: 6}", how), chain, platform));
+  }
+  CHECK(refusal(with_parameters(computing, ", replicas: 2"), chain, platform)
+            .find("2 rows for 3 devices of a replica") != std::string::npos);
+  CHECK(refusal(with_parameters(computing, ", replicas: [2, 4]"), chain, platform)
+            .find("as many replicas of every stage") != std::string::npos);
+  CHECK(refusal(with_parameters(computing, ", replicas: 3, data_parallel: 3"), chain, platform)
+            .find("expected one of the two") != std::string::npos);
+  require_fold(policy("0F0,0F1,0SEND_F1,0SEND_F0,0RECV_B0,0B0,0RECV_B1,0B1\n"
+                      "1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\n"),
+               3, chain, platform);
+}
+
+TEST_CASE("one replica stands for all: what a search finds") {
+  for (const char* more : {"", ", recompute: full", ", all_reduce: tree", ", memory_limit: 130 B"})
+    require_fold("pipeline/search", 16, 2, std::string(", orders: 100") + more,
+                 chain_of({{}, {3, 1, 1, 4, 20}, {}, {1, 2, 3, 4, 8}}),
+                 cluster(8, "mesh", "bandwidth: 4 B/s, latency: 1 s"));
+}
+
 TEST_CASE("replicas recompute inside their stages") {
   for (const char* name : {"pipeline/gpipe", "pipeline/1f1b", "pipeline/zb-h1"})
     for (const char* recompute : {", recompute: full", ", recompute: [1, 2]"})
@@ -184,16 +310,17 @@ TEST_CASE("one replica stands for all: random pipelines") {
   const auto draw = [&](std::int64_t low, std::int64_t high) {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random);
   };
-  for (int i = 0; i < 120; ++i) {
+  const char* const names[] = {"gpipe", "1f1b", "pipedream", "pipedream-2bw"};
+  for (int i = 0; i < 240; ++i) {
     std::vector<Stage> stages;
     const std::int64_t p = draw(1, 4);
     for (std::int64_t s = 0; s < p; ++s)
-      stages.push_back({draw(1, 9), draw(1, 9), draw(1, 9), draw(1, 40), draw(0, 60)});
+      stages.push_back({draw(1, 9), draw(1, 9), draw(1, 9), draw(1, 40), draw(0, 60), draw(0, 3)});
     const bool tree = draw(0, 2) == 0;
     const std::int64_t n = tree ? std::int64_t{1} << draw(1, 3) : draw(2, 6);
     const std::string link =
         fmt::format("bandwidth: {} B/s, latency: {} s", draw(1, 9), draw(0, 3));
-    require_fold(draw(0, 1) == 0 ? "pipeline/gpipe" : "pipeline/1f1b", n * draw(1, 5), n,
+    require_fold(fmt::format("pipeline/{}", names[draw(0, 3)]), n * (p + draw(1, 8)), n,
                  tree ? ", all_reduce: tree" : "", chain_of(stages),
                  cluster(p * n, draw(0, 1) == 0 ? "switch" : "mesh", link));
   }
@@ -354,8 +481,19 @@ TEST_CASE("replicas that cannot be are refused") {
             "as many replicas of every stage"));
   CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, replicas: [5, 1]}", two, mesh),
             "with 4 of them, `microbatches` leaves replica 5 of stage 1 without one"));
-  CHECK(has(refusal("{name: pipeline/pipedream, microbatches: 4, data_parallel: 2}", two, mesh),
-            "data_parallel"));
+  CHECK(has(refusal("{name: pipeline/pipedream, microbatches: 6, data_parallel: 3}", two, mesh),
+            "on 2 devices is steady only with more microbatches than devices; microbatches is 2 a "
+            "replica"));
+  for (const char* name : {"pipedream", "pipedream-2bw", "search"})
+    CHECK(
+        has(refusal(fmt::format("{{name: pipeline/{}, microbatches: 12, replicas: [4, 2]}}", name),
+                    two, mesh),
+            "as many replicas of every stage"));
+  const std::string apart =
+      "platform: p\nmemories: {a: {capacity: unlimited}, b: {capacity: unlimited}}\nprocessors: "
+      "{x: {memory: a}, y: {memory: b}}\n";
+  CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, replicas: 2}", chain_of({{}}), apart),
+            "no link joins `a` and `b`, which hold replicas of a stage"));
   const std::string beside_host =
       "platform: p\nmemories: {host: {capacity: unlimited}, a: {capacity: unlimited}, b: "
       "{capacity: "

@@ -138,6 +138,54 @@ TEST_CASE("throughput of a periodic plan counts a period for each microbatch") {
   CHECK(*it.metrics.throughput == Approx(2 * 8 / 24.0));
 }
 
+TEST_CASE("throughput and energy of a periodic plan count the microbatches of all replicas") {
+  // Two devices at 1 W share four microbatches of 3 s, without a gradient to reduce: a mini-batch
+  // takes each of them 6 s, and a microbatch of both ends every 1.5 s.
+  Workload workload = test::workload_of(
+      "workload: w\nbatch: 8\nchain:\n  - {name: s, forward: 1 s, backward: 2 s, saved: 1 B}\n");
+  workload.microbatches = 4;
+  const Platform platform = test::platform_of(
+      "platform: two\nmemories: {hbm: {capacity: unlimited}}\nprocessors: {gpu: {memory: hbm, "
+      "power: {idle: 0 W, active: 1 W}}}\ncluster: {count: 2, topology: mesh, link: {name: l}}\n");
+  for (const char* how : {"data_parallel", "replicas"}) {
+    const Played it = test::play(
+        test::planned(fmt::format("{{name: pipeline/pipedream, microbatches: 4, {}: 2}}", how),
+                      workload, platform),
+        workload, platform, 3);
+    CHECK(it.execution.period * std::int64_t{2} == seconds(3));
+    CHECK(*it.metrics.throughput == Approx(3 * 8 / 18.0));
+    CHECK(it.metrics.energy->per_sample ==
+          Energy{Energy::Count{1'500'000'000} * 1'000'000'000'000});
+  }
+}
+
+TEST_CASE("replicas read in their backwards what their forwards read") {
+  Dice dice(20261122);
+  for (int round = 0; round < 40; ++round) {
+    std::vector<Stage> stages(static_cast<std::size_t>(dice(1, 4)));
+    for (Stage& stage : stages) stage = {dice(1, 6), dice(1, 9), dice(1, 5), dice(0, 50)};
+    const auto replicas = static_cast<std::size_t>(dice(2, 3));
+    const char* name = dice(0, 1) == 0 ? "pipedream" : "pipedream-2bw";
+    CAPTURE(name, replicas, chain_yaml(stages));
+    const Platform platform = test::platform_of(fmt::format(
+        "platform: c\nmemories: {{hbm: {{capacity: unlimited}}}}\nprocessors: {{gpu: {{memory: "
+        "hbm}}}}\ncluster: {{count: {}, topology: mesh, link: {{name: l, bandwidth: {} B/s}}}}\n",
+        stages.size() * replicas, dice(5, 50)));
+    const Played it = run(fmt::format("{{name: pipeline/{}, microbatches: {}, replicas: {}}}", name,
+                                      20 * replicas, replicas),
+                          stages, platform);
+    REQUIRE(it.execution.status == RunStatus::ok);
+    REQUIRE(backwards_read_what_forwards_read(it, test::workload_of(chain_yaml(stages))));
+    for (std::uint32_t d = 0; d < stages.size() * replicas; ++d) {
+      const std::size_t i = d / replicas;
+      const auto kept = static_cast<std::int64_t>(stages.size() - i);
+      const std::int64_t versions = std::string_view(name) == "pipedream" ? kept : std::int64_t{2};
+      REQUIRE(it.peak(MemoryId{d}) <=
+              kept * stages[i].saved + (versions + 1) * stages[i].parameters);
+    }
+  }
+}
+
 TEST_CASE(
     "energy per sample and steps of a battery are those of a mini-batch, however much is played") {
   // One device at 1 W, F + BW = 3 s a microbatch: 12 J for a mini-batch of four microbatches and

@@ -17,10 +17,15 @@ Record<CsvParameters> csv_record() {
       &CsvParameters::devices;
   record
       .required("file", &CsvParameters::file, located(text()),
-                "the schedule; relative to the file that names it")
+                "the schedule, of one replica; relative to the file that names it")
       .optional("devices", devices, list_of(located(plimsoll::name()), 1, 65'536),
                 "processors, one a row; default: all of the platform");
   add_savings(record);
+  add_replica_keys(record);
+  record.check({"data_parallel", "replicas"},
+               [](CsvParameters& parameters, const Node&, Diagnostics& diagnostics) {
+                 check_replicas(parameters, diagnostics);
+               });
   return with_overlap(std::move(record));
 }
 
@@ -33,9 +38,10 @@ Planned plan_csv(const Problem& problem, const CsvParameters& parameters) {
   const std::size_t rows = csv.schedule.orders.size();
   const std::size_t devices = pipeline_devices(problem, parameters).size();
   if (rows != devices)
-    refuse_parameter(parameters.file.where, fmt::format("the schedule has {} rows for {} devices; "
-                                                        "expected one a device",
-                                                        rows, devices));
+    refuse_parameter(
+        parameters.file.where,
+        fmt::format("the schedule has {} rows for {} devices{}; expected one a device", rows,
+                    devices, parameters.equal_replicas() == 1 ? "" : " of a replica"));
   PipelineParameters pipeline = parameters;
   pipeline.microbatches = csv.microbatches;
   pipeline.virtual_stages = static_cast<std::int64_t>(csv.schedule.placement.size() / rows);
@@ -53,7 +59,8 @@ PolicyInfo pipeline_csv_policy() {
                 "compute_comms)",
        .assumes = "one row a device, every stage on one of them; where a backward is in halves, a "
                   "chain whose stages give both, or a network; an overlapped pair lasts `overlap` "
-                  "of its parts together, at least the longer of them",
+                  "of its parts together, at least the longer of them; every replica runs all of "
+                  "the file",
        .guarantees =
            "none: runs what the file says, in its order of sends, each receive holding its rank up "
            "until the value is there; a schedule that hangs is refused with the cycle",
@@ -67,7 +74,7 @@ PolicyInfo pipeline_csv_policy() {
     const Node& file = *node.find("file");
     try {
       const CsvSchedule csv = read_file(file.scalar(), file.where());
-      bound->microbatches = csv.microbatches;
+      bound->microbatches *= csv.microbatches;  // of each of the replicas
       bound->splits_backward = csv.splits_backward;
     } catch (const InputError& error) {
       for (const Diagnostic& it : error.diagnostics())

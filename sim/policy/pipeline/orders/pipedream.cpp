@@ -49,16 +49,18 @@ Schedule with_two_versions(std::uint32_t devices, std::uint32_t microbatches, st
   return schedule;
 }
 
-/// The first devices - 1 microbatches fill the pipeline, the last ones drain it.
+/// The first devices - 1 microbatches fill a replica's pipeline, the last ones drain it.
 Planned plan_steady(const Problem& problem, const PipelineParameters& parameters,
                     const ScheduleRule& rule) {
   require_one_virtual_stage(parameters);
+  require_equal_replicas(parameters);
   const auto devices = std::ssize(pipeline_devices(problem, parameters));
   if (parameters.microbatches <= devices)
     refuse_parameter(parameters.where,
                      fmt::format("`{}` on {} devices is steady only with more microbatches than "
-                                 "devices; microbatches is {}",
-                                 parameters.name, devices, parameters.microbatches));
+                                 "devices; microbatches is {}{}",
+                                 parameters.name, devices, parameters.microbatches,
+                                 parameters.equal_replicas() == 1 ? "" : " a replica"));
   return plan_pipeline(problem, parameters, rule);
 }
 
@@ -90,32 +92,38 @@ PolicyInfo pipeline_pipedream_policy() {
        .paper = "Narayanan et al. 2019, \"PipeDream: Generalized Pipeline Parallelism for DNN "
                 "Training\", SOSP; the numbers of versions as reconstructed: those that "
                 "microbatches in flight still read, each device with its own latest version at a "
-                "forward (no vertical sync), and one gradient",
-       .assumes = "one stage a device, no replicas; a backward that is not split; every microbatch "
-                  "is a mini-batch of its own; more microbatches than devices",
+                "forward (no vertical sync), and one gradient, which replicas reduce after each "
+                "backward",
+       .assumes =
+           "one stage a device; a backward that is not split; an update takes one microbatch "
+           "of every replica, and a device goes on when it has it; more microbatches of a "
+           "replica than it has devices",
        .guarantees = "device i keeps at most p-i microbatches and p-i versions of its parameters; "
-                     "on equal stages without message latency no device idles in the steady state",
+                     "on equal stages without message latency no device idles in the steady state "
+                     "but while its replicas reduce",
        .complexity = "O(microbatches x operators)"},
-      pipeline_record("pipeline/pipedream", 1, Replicable::no), plan_pipedream);
+      pipeline_record("pipeline/pipedream"), plan_pipedream);
 }
 
 PolicyInfo pipeline_pipedream_2bw_policy() {
-  auto record =
-      pipeline_record<AccumulatingParameters>("pipeline/pipedream-2bw", 1, Replicable::no);
+  auto record = pipeline_record<AccumulatingParameters>("pipeline/pipedream-2bw");
   record.optional("accumulate", &AccumulatingParameters::accumulate, located(integer(1, 1'000'000)),
-                  "microbatches whose gradients one update takes, at least one a device; default: "
-                  "one a device");
+                  "microbatches of each replica whose gradients one update takes, at least one a "
+                  "device of it; default: one a device");
   return make_policy<AccumulatingParameters>(
       {.name = "pipeline/pipedream-2bw",
        .summary = "1F1B that is never drained, with two versions of the parameters.",
        .paper = "Narayanan et al. 2021, \"Memory-Efficient Pipeline-Parallel DNN Training\" "
                 "(PipeDream-2BW), ICML, arXiv:2006.09503; as reconstructed: a microbatch reads on "
-                "every device the version that the first device had at its forward; one gradient",
+                "every device the version that the first device had at its forward; one gradient, "
+                "which replicas reduce after the last backward of an update",
        .assumes =
-           "one stage a device, no replicas; a backward that is not split; more microbatches "
-           "than devices, and `accumulate` of them an update",
+           "one stage a device; a backward that is not split; more microbatches of a replica "
+           "than it has devices, `accumulate` of them an update, and a device goes on when "
+           "it has it",
        .guarantees = "device i keeps at most p-i microbatches and two versions of its parameters; "
-                     "on equal stages without message latency no device idles in the steady state",
+                     "on equal stages without message latency no device idles in the steady state "
+                     "but while its replicas reduce",
        .complexity = "O(microbatches x operators)"},
       record, plan_2bw);
 }

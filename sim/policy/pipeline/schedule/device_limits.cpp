@@ -25,6 +25,31 @@ std::vector<Bytes> device_limits(const Problem& problem, const std::vector<Proce
   return limits;
 }
 
+std::vector<Bytes> stage_limits(const Problem& problem,
+                                const std::vector<std::vector<ProcessorId>>& replicas,
+                                const std::optional<Located<Bytes>>& limit) {
+  std::vector<ProcessorId> all;
+  for (const auto& group : replicas) all.insert(all.end(), group.begin(), group.end());
+  const std::vector<Bytes> each = device_limits(problem, all, limit);
+  std::vector<Bytes> limits;
+  auto next = each.begin();
+  for (const auto& group : replicas) {
+    const auto end = next + std::ssize(group);
+    limits.push_back(*std::min_element(next, end));
+    next = end;
+  }
+  return limits;
+}
+
+Bytes fullest_peak(const Plan& plan, const Platform& platform,
+                   const std::vector<ProcessorId>& replicas) {
+  Bytes fullest;
+  for (const auto& [memory, bytes] : plan.claims.peak)
+    for (const ProcessorId replica : replicas)
+      if (platform[replica].memory == memory) fullest = std::max(fullest, bytes);
+  return fullest;
+}
+
 Infeasible too_little(const Problem& problem, const std::vector<ProcessorId>& devices,
                       const std::vector<Bytes>& limits, Bytes smallest) {
   const auto tightest = static_cast<std::size_t>(std::ranges::min_element(limits) - limits.begin());

@@ -14,6 +14,15 @@ namespace plimsoll {
                                                const std::vector<ProcessorId>& devices,
                                                const std::optional<Located<Bytes>>& limit);
 
+/// By stage, of the replica with the least memory. Throws likewise.
+[[nodiscard]] std::vector<Bytes> stage_limits(const Problem& problem,
+                                              const std::vector<std::vector<ProcessorId>>& replicas,
+                                              const std::optional<Located<Bytes>>& limit);
+
+/// What `plan` claims that the fullest of some replicas holds; nothing where it claims no peaks.
+[[nodiscard]] Bytes fullest_peak(const Plan& plan, const Platform& platform,
+                                 const std::vector<ProcessorId>& replicas);
+
 /// The answer where every schedule needs `smallest` on some device: for the one with the least
 /// room.
 [[nodiscard]] Infeasible too_little(const Problem& problem, const std::vector<ProcessorId>& devices,

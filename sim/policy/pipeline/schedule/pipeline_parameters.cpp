@@ -9,7 +9,7 @@
 namespace plimsoll {
 
 template Record<PipelineParameters> pipeline_record<PipelineParameters>(const std::string&,
-                                                                        std::int64_t, Replicable);
+                                                                        std::int64_t);
 template PolicyInfo make_policy<PipelineParameters>(
     PolicyText, Record<PipelineParameters>,
     std::function<Planned(const Problem&, const PipelineParameters&)>);
@@ -74,19 +74,28 @@ std::int64_t PipelineParameters::of_mini_batch() const {
   return microbatches * equal_replicas().value_or(1);
 }
 
-void deal_out(PipelineParameters& parameters, const Node&, Diagnostics& diagnostics) {
+bool check_replicas(const PipelineParameters& parameters, Diagnostics& diagnostics) {
   const auto& [folded, played] = std::tie(parameters.data_parallel, parameters.replicas);
-  if (folded && played)
-    return diagnostics.error(played->where,
-                             "`replicas` plays every replica and `data_parallel` one for all of "
-                             "them; expected one of the two");
-  if (parameters.finds_replicas() && (folded || played))
-    return diagnostics.error(folded ? folded->where : played->where,
-                             "the partition `pipedream-replicated` finds the replicas itself");
+  if (folded && played) {
+    diagnostics.error(played->where,
+                      "`replicas` plays every replica and `data_parallel` one for all of them; "
+                      "expected one of the two");
+    return false;
+  }
+  if (parameters.finds_replicas() && (folded || played)) {
+    diagnostics.error(folded ? folded->where : played->where,
+                      "the partition `pipedream-replicated` finds the replicas itself");
+    return false;
+  }
+  return true;
+}
+
+void deal_out(PipelineParameters& parameters, const Node&, Diagnostics& diagnostics) {
+  if (!check_replicas(parameters, diagnostics)) return;
   const std::int64_t each = parameters.equal_replicas().value_or(1);
   if (parameters.microbatches % each != 0)
     return diagnostics.error(
-        folded ? folded->where : played->where,
+        where_replicated(parameters),
         fmt::format("{} replicas do not divide {} microbatches; expected as many for each", each,
                     parameters.microbatches));
   parameters.microbatches /= each;
@@ -99,6 +108,12 @@ void check_belonging(const Node& node, std::initializer_list<const char*> keys, 
     if (const Node* given = node.find(key))
       diagnostics.error(given->where(),
                         fmt::format("`{}` belongs to `{}`, which is not given", key, with));
+}
+
+void require_equal_replicas(const PipelineParameters& parameters) {
+  if (!parameters.equal_replicas())
+    refuse_parameter(where_replicated(parameters),
+                     fmt::format("`{}` takes as many replicas of every stage", parameters.name));
 }
 
 void require_one_virtual_stage(const PipelineParameters& parameters) {
@@ -139,7 +154,7 @@ std::vector<std::size_t> replica_counts(const PipelineParameters& parameters, st
     const auto each = static_cast<std::size_t>(*equal);
     if (devices % each == 0) return std::vector(devices / each, each);
     refuse_parameter(
-        parameters.data_parallel ? parameters.data_parallel->where : parameters.replicas->where,
+        where_replicated(parameters),
         fmt::format("{} devices are not {} replicas of the same number of stages", devices, each));
   }
   std::vector<std::size_t> counts;
@@ -160,9 +175,7 @@ std::vector<std::size_t> replica_counts(const PipelineParameters& parameters, st
 
 std::vector<std::vector<ProcessorId>> replica_groups(const Problem& problem,
                                                      const PipelineParameters& parameters) {
-  if (parameters.finds_replicas())
-    refuse_parameter(parameters.partition->where,
-                     fmt::format("`{}` takes as many replicas of every stage", parameters.name));
+  if (parameters.finds_replicas()) require_equal_replicas(parameters);
   const std::vector<ProcessorId> devices = all_devices(problem, parameters);
   std::vector<std::vector<ProcessorId>> groups;
   auto next = devices.begin();
@@ -178,6 +191,12 @@ std::vector<ProcessorId> pipeline_devices(const Problem& problem,
   std::vector<ProcessorId> first;
   for (const auto& group : replica_groups(problem, parameters)) first.push_back(group.front());
   return first;
+}
+
+const Location& where_replicated(const PipelineParameters& parameters) {
+  if (parameters.data_parallel) return parameters.data_parallel->where;
+  if (parameters.replicas) return parameters.replicas->where;
+  return parameters.partition ? parameters.partition->where : parameters.where;
 }
 
 void refuse_too_many_steps(const Problem& problem, const PipelineParameters& parameters) {

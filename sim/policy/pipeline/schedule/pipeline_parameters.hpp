@@ -41,6 +41,8 @@ struct PipelineParameters : CommonParameters {
   [[nodiscard]] bool recomputes(std::size_t slot) const;
   /// Whether the partition says how many replicas a stage has.
   [[nodiscard]] bool finds_replicas() const;
+  /// Whether one of several replicas is played for all of them.
+  [[nodiscard]] bool is_folded() const { return data_parallel && data_parallel->value > 1; }
   /// How many replicas every stage has; nothing where they may differ.
   [[nodiscard]] std::optional<std::int64_t> equal_replicas() const;
   /// Microbatches of the whole mini-batch, as they are written.
@@ -54,13 +56,15 @@ struct PipelineParameters : CommonParameters {
 
 [[nodiscard]] Format<ReplicaChoice> replicas_format();
 
+/// Whether replicas are given in one way at most; reports it.
+bool check_replicas(const PipelineParameters& parameters, Diagnostics& diagnostics);
+
 /// Deals the mini-batch out to replicas of which every stage has as many.
 void deal_out(PipelineParameters& parameters, const Node& node, Diagnostics& diagnostics);
 
-/// Adds `data_parallel`, `replicas` and `all_reduce` to the record of a schedule that ends with a
-/// flush and holds one copy of the parameters.
+/// Adds `data_parallel`, `replicas` and `all_reduce` to a record, unchecked.
 template <class Parameters>
-void add_replicas(Record<Parameters>& record) {
+void add_replica_keys(Record<Parameters>& record) {
   std::optional<Located<std::int64_t>> Parameters::*data_parallel = &Parameters::data_parallel;
   std::optional<Located<ReplicaChoice>> Parameters::*replicas = &Parameters::replicas;
   AllReduce Parameters::*all_reduce = &Parameters::all_reduce;
@@ -77,19 +81,22 @@ void add_replicas(Record<Parameters>& record) {
       .optional("all_reduce", all_reduce,
                 one_of<AllReduce>({{"ring", AllReduce::ring}, {"tree", AllReduce::tree}}),
                 "`ring`, or `tree`: recursive halving and doubling, of 2, 4, 8, .. replicas; "
-                "default ring")
-      .check({"data_parallel", "replicas", "microbatches"},
-             [](Parameters& parameters, const Node& node, Diagnostics& diagnostics) {
-               deal_out(parameters, node, diagnostics);
-             });
+                "default ring");
+}
+
+/// Adds them to the record of a schedule whose `microbatches` the replicas share.
+template <class Parameters>
+void add_replicas(Record<Parameters>& record) {
+  add_replica_keys(record);
+  record.check({"data_parallel", "replicas", "microbatches"},
+               [](Parameters& parameters, const Node& node, Diagnostics& diagnostics) {
+                 deal_out(parameters, node, diagnostics);
+               });
 }
 
 /// Reports what is given of `keys` without `with`, to which they belong.
 void check_belonging(const Node& node, std::initializer_list<const char*> keys, const char* with,
                      Diagnostics& diagnostics);
-
-/// Whether stages may have replicas.
-enum class Replicable : std::uint8_t { yes, no };
 
 /// Adds `recompute` to a record of parameters that derive from PipelineParameters.
 template <class Parameters>
@@ -201,25 +208,26 @@ template <class Parameters = PipelineParameters>
   return record;
 }
 
-/// A Record that has all of PipelineParameters, as far as stages may have replicas.
+/// A Record that has all of PipelineParameters.
 template <class Parameters = PipelineParameters>
 [[nodiscard]] Record<Parameters> pipeline_record(const std::string& name,
-                                                 std::int64_t virtual_stages = 1,
-                                                 Replicable replicable = Replicable::yes) {
+                                                 std::int64_t virtual_stages = 1) {
   Record<Parameters> record = cut_record<Parameters>(name, virtual_stages);
   add_savings(record);
   add_loading(record);
-  if (replicable == Replicable::yes) add_replicas(record);
+  add_replicas(record);
   return record;
 }
 
 // Most schedules take these and no others: what describes them is compiled once.
 extern template Record<PipelineParameters> pipeline_record<PipelineParameters>(const std::string&,
-                                                                               std::int64_t,
-                                                                               Replicable);
+                                                                               std::int64_t);
 extern template PolicyInfo make_policy<PipelineParameters>(
     PolicyText, Record<PipelineParameters>,
     std::function<Planned(const Problem&, const PipelineParameters&)>);
+
+/// Throws InputError where stages may have different numbers of replicas.
+void require_equal_replicas(const PipelineParameters& parameters);
 
 /// Throws InputError where `virtual_stages` is not 1: for schedules of one stage a device.
 void require_one_virtual_stage(const PipelineParameters& parameters);
@@ -242,6 +250,9 @@ void require_two_virtual_stages(const PipelineParameters& parameters);
 /// where the partition would have to find them.
 [[nodiscard]] std::vector<std::vector<ProcessorId>> replica_groups(
     const Problem& problem, const PipelineParameters& parameters);
+
+/// What says how many replicas there are: for messages.
+[[nodiscard]] const Location& where_replicated(const PipelineParameters& parameters);
 
 /// Throws InputError where the plan would have more than some ten million steps.
 void refuse_too_many_steps(const Problem& problem, const PipelineParameters& parameters);

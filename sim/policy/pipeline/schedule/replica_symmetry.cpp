@@ -32,28 +32,15 @@ class Symmetry {
         replicas_(static_cast<std::uint32_t>(groups.front().size())) {}
 
   std::string run() {
-    for (auto check : {&Symmetry::look_at_devices, &Symmetry::follow_ways, &Symmetry::look_at_ports,
-                       &Symmetry::look_at_meetings})
+    if (const std::string why = unlike_devices(platform_, groups_); !why.empty()) return why;
+    for (auto check :
+         {&Symmetry::follow_ways, &Symmetry::look_at_ports, &Symmetry::look_at_meetings})
       if (const std::string why = (this->*check)(); !why.empty()) return why;
     return {};
   }
 
  private:
   const std::string& name(ProcessorId processor) const { return platform_[processor].name; }
-
-  std::string look_at_devices() {
-    std::map<MemoryId, ProcessorId> replica_of;
-    for (const auto& group : groups_)
-      for (const ProcessorId device : group) {
-        if (!are_alike(platform_, group.front(), device))
-          return fmt::format("`{}` and `{}`, or their memories, are not alike", name(group.front()),
-                             name(device));
-        const auto [held, is_new] = replica_of.emplace(platform_[device].memory, device);
-        if (!is_new)
-          return fmt::format("`{}` and `{}` share a memory", name(held->second), name(device));
-      }
-    return {};
-  }
 
   /// Where a way of replica 0 leads to in replica `k`.
   std::uint32_t image(std::uint32_t to_replica, std::uint32_t k) const {
@@ -185,6 +172,22 @@ class Symmetry {
 };
 
 }  // namespace
+
+std::string unlike_devices(const Platform& platform,
+                           const std::vector<std::vector<ProcessorId>>& groups) {
+  std::map<MemoryId, ProcessorId> replica_of;
+  for (const auto& group : groups)
+    for (const ProcessorId device : group) {
+      if (!are_alike(platform, group.front(), device))
+        return fmt::format("`{}` and `{}`, or their memories, are not alike",
+                           platform[group.front()].name, platform[device].name);
+      const auto [held, is_new] = replica_of.emplace(platform[device].memory, device);
+      if (!is_new)
+        return fmt::format("`{}` and `{}` share a memory", platform[held->second].name,
+                           platform[device].name);
+    }
+  return {};
+}
 
 std::string told_apart(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
                        const std::vector<ReplicaWay>& ways, bool exchanges) {

@@ -40,4 +40,8 @@ struct ReplicaWay {
                                      const std::vector<std::vector<ProcessorId>>& groups,
                                      const std::vector<ReplicaWay>& ways, bool exchanges);
 
+/// The first of these conditions by itself.
+[[nodiscard]] std::string unlike_devices(const Platform& platform,
+                                         const std::vector<std::vector<ProcessorId>>& groups);
+
 }  // namespace plimsoll

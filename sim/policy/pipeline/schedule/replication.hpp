@@ -1,13 +1,13 @@
 /// Replicas of the stages of a pipeline.
 ///
 /// Every replica of a stage holds its parameters and runs some of the microbatches of a mini-batch;
-/// afterwards the replicas reduce their gradients (plan/collective.hpp), and each runs the
-/// optimizer. Microbatches are dealt out in turn: the k-th goes to replica k mod r of a stage that
-/// has r. Where all stages have as many replicas, the j-th ones make a pipeline of their own, which
-/// keeps to the order of the schedule.
+/// afterwards, and where parameters are updated on the way before each update, the replicas reduce
+/// their gradients (gradient_reductions.hpp), and each runs the optimizer. Microbatches are dealt
+/// out in turn: the k-th goes to replica k mod r of a stage that has r. Where all stages have as
+/// many replicas, the j-th ones make a pipeline of their own, which keeps to the order of the
+/// schedule.
 #pragma once
 
-#include "plan/plan_builder.hpp"
 #include "policy/pipeline/schedule/schedule.hpp"
 
 #include <cstdint>
@@ -38,11 +38,8 @@ class Replicas {
   std::vector<std::uint32_t> begin_;  ///< by stage, in devices_
 };
 
-/// What says how many replicas there are: for messages.
-[[nodiscard]] const Location& where_replicated(const PipelineParameters& parameters);
-
 /// A schedule of one pipeline for each of as many replicas, in whose orders microbatch k of replica
-/// j is k n + j; stores are left out. Precondition: it updates parameters once.
+/// j is k n + j; stores are left out.
 [[nodiscard]] Schedule dealt_out(const Schedule& of_one, const Replicas& replicas);
 
 /// Orders of a replica of a stage: its microbatches, in their order.
@@ -53,21 +50,6 @@ using ReplicaOrder = std::vector<Task> (*)(const Replicas& replicas, std::uint32
 /// microbatch, or the turns repeat after too many.
 [[nodiscard]] Schedule dealt_in_turn(const Replicas& replicas, const PipelineParameters& parameters,
                                      ReplicaOrder order);
-
-/// Adds the all-reduces: of every slot, from the last to the first, the gradients that its
-/// backwards made, around a ring in the order of the parameters' devices. `placements` are those of
-/// Schedule::dealt, or the two directions of one that holds two copies. Throws InputError where a
-/// tree has no power of two of them, or they are too many to be played.
-void add_all_reduces(PlanBuilder& builder, const Problem& problem,
-                     const PipelineParameters& parameters,
-                     const std::vector<const Slots*>& placements);
-
-/// The same where one replica is played: `slots` and `partners` (Schedule::partners) are its, and
-/// the others are its mirrors. Throws InputError where that does not hold
-/// (policy/pipeline/schedule/replica_symmetry.hpp).
-void add_folded_all_reduces(PlanBuilder& builder, const Problem& problem,
-                            const PipelineParameters& parameters, const Slots& slots,
-                            const std::vector<std::uint32_t>& partners);
 
 /// plan_pipeline() for one slot a stage, whose stages may have different numbers of replicas.
 [[nodiscard]] Planned plan_in_turn(const Problem& problem, const PipelineParameters& parameters,

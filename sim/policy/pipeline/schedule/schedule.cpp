@@ -3,6 +3,7 @@
 #include "plan/plan_builder.hpp"
 #include "policy/claims.hpp"
 #include "policy/pipeline/schedule/data_loading.hpp"
+#include "policy/pipeline/schedule/gradient_reductions.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
 #include "policy/pipeline/schedule/overlap.hpp"
 #include "policy/pipeline/schedule/replication.hpp"
@@ -38,6 +39,7 @@ class PipelinePlanner {
                    schedule.dealt.empty() ? std::vector(1, schedule.placement) : schedule.dealt)),
         turned_(placed(problem, partition, devices, schedule.turned)),
         slots_(placed_.front()),
+        copies_(copies()),
         runs_(problem.workload, slots_, schedule.recomputed),
         builder_(problem.workload, problem.platform, parameters.name),
         moves_(schedule, builder_),
@@ -49,8 +51,9 @@ class PipelinePlanner {
       for (const Slots& slots : *all) require_links(slots);
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
       require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
+    reductions_.emplace(problem, parameters, copies_, schedule.partners, updates(), builder_);
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
-    if (schedule.updates.every > 0) versions_.emplace(problem, slots_, schedule.updates, builder_);
+    if (schedule.updates.every > 0) versions_.emplace(problem, placed_, schedule.updates, builder_);
   }
 
   Plan run() {
@@ -101,12 +104,28 @@ class PipelinePlanner {
   }
   MemoryId memory(std::uint32_t device) const { return slots_.memory(device); }
 
-  /// Steps after the last backward: sums of the gradients of copies, and optimizers.
-  std::size_t steps_at_the_end() const {
-    const std::size_t copies = placed_.size() + turned_.size();
+  /// What holds parameters: the slots as placed in every turn, and in the second direction where
+  /// microbatches take it.
+  GradientReductions::Copies copies() const {
+    GradientReductions::Copies all;
+    for (const Slots& slots : placed_) all.push_back(&slots);
+    if (schedule_.turned_from * placed_.size() < microbatches())
+      for (const Slots& slots : turned_) all.push_back(&slots);
+    return all;
+  }
+
+  /// How often parameters are updated.
+  std::size_t updates() const {
+    const std::size_t every = schedule_.updates.every;
+    return every == 0 ? 1 : std::max<std::size_t>(microbatches() / placed_.size() / every, 1);
+  }
+
+  /// Steps of all updates: sums of the gradients of copies, and optimizers.
+  std::size_t steps_of_updates() const {
+    const std::size_t copies = copies_.size();
     const Workload& workload = problem_.workload;
     const std::size_t optimizers = workload.operators.size() - workload.optimizer_begin;
-    return slots_.count() * 2 * copies * (copies - 1) + optimizers * copies;
+    return updates() * (slots_.count() * 2 * copies * (copies - 1) + optimizers * copies);
   }
 
   /// Makes room for the whole plan.
@@ -123,11 +142,11 @@ class PipelinePlanner {
           slot, [&](Slots::StageBackward operators) { std::ranges::for_each(operators, add); });
       messages += slots_.messages(slot, true).size() + slots_.messages(slot, false).size();
     }
-    constexpr std::size_t kListed = 4;  // by a step at the end, or thereabouts
-    const std::size_t end = steps_at_the_end();
-    builder_.reserve(runs_.count(schedule_) + messages * microbatches() + end,
-                     (made + messages) * microbatches() + end,
-                     (made + read + 2 * messages) * microbatches() + kListed * end);
+    constexpr std::size_t kListed = 4;  // by a step of an update, or thereabouts
+    const std::size_t updating = steps_of_updates();
+    builder_.reserve(runs_.count(schedule_) + messages * microbatches() + updating,
+                     (made + messages) * microbatches() + updating,
+                     (made + read + 2 * messages) * microbatches() + kListed * updating);
   }
 
   /// The slots as placed for a microbatch.
@@ -215,10 +234,12 @@ class PipelinePlanner {
       builder_.after_end(runs_before_[device]->first, awaited);
   }
 
-  /// The second half of what is neither filling nor draining.
+  /// The second half of what is neither filling nor draining, in microbatches of the first replica.
   void mark_steady(Plan& plan) const {
-    plan.steady_until_microbatch = static_cast<std::uint32_t>(microbatches() - devices_.size());
-    plan.steady_from_microbatch = *plan.steady_until_microbatch / 2;
+    const auto turns = static_cast<std::uint32_t>(placed_.size());
+    const auto until = static_cast<std::uint32_t>(microbatches() - devices_.size()) / turns;
+    plan.steady_until_microbatch = until * turns;
+    plan.steady_from_microbatch = until / 2 * turns;
   }
 
   void emit(std::span<const Task> tasks, std::uint32_t device) {
@@ -266,10 +287,28 @@ class PipelinePlanner {
         send(task, device, tasks.size() == 2);
       (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
           true;
-      if (versions_ && steps && forward)
+      if (!versions_ || !steps) continue;
+      if (forward)
         versions_->after_forward(device, task.microbatch, steps->last);
-      if (versions_ && steps && !forward)
-        versions_->after_backward(device, task.microbatch, steps->last, streams_[device]);
+      else if (versions_->after_backward(device, task.microbatch))
+        update(task);
+    }
+  }
+
+  /// The replicas of a stage run the same task in the same round, so that the last of them to come
+  /// here finds the gradients of all, to which none has added for the next update. None goes on
+  /// before it has the new version.
+  void update(const Task& task) {
+    const auto turns = static_cast<std::uint32_t>(placed_.size());
+    const std::uint32_t first = task.microbatch / turns * turns;
+    if (task.microbatch + 1 < first + turns) return;
+    const AllReduceEnds ends = reductions_->add(task.slot);
+    for (std::uint32_t turn = 0; turn < turns; ++turn) {
+      const std::uint32_t device = placed_[turn].device(task.slot);
+      std::vector<StepId> after = ends.empty() ? std::vector<StepId>() : ends[turn];
+      await(after, device);
+      after.push_back(runs_before_[device]->last);
+      versions_->update(device, first + turn, after, streams_[device]);
     }
   }
 
@@ -352,15 +391,8 @@ class PipelinePlanner {
   }
 
   void optimize() {
-    std::vector<const Slots*> copies;
-    for (const Slots& slots : placed_) copies.push_back(&slots);
-    if (schedule_.turned_from * placed_.size() < microbatches())
-      for (const Slots& slots : turned_) copies.push_back(&slots);
-    if (copies.size() > 1)
-      add_all_reduces(builder_, problem_, parameters_, copies);
-    else if (parameters_.data_parallel && parameters_.data_parallel->value > 1)
-      add_folded_all_reduces(builder_, problem_, parameters_, slots_, schedule_.partners);
-    add_optimizer_steps(builder_, problem_, copies, streams_);
+    for (std::size_t slot = slots_.count(); slot-- > 0;) reductions_->add(slot);
+    add_optimizer_steps(builder_, problem_, copies_, streams_);
   }
 
   const Problem& problem_;
@@ -369,9 +401,11 @@ class PipelinePlanner {
   const std::vector<ProcessorId>& devices_;
   const std::vector<Slots> placed_, turned_;  ///< by turn; the second direction's, if there is one
   const Slots& slots_;                        ///< as placed for the first turn
+  const GradientReductions::Copies copies_;
   TaskRuns runs_;
   PlanBuilder builder_;
   SlotMoves moves_;
+  std::optional<GradientReductions> reductions_;
   std::optional<DataLoading> loading_;      ///< where inputs come from another memory
   std::optional<WeightVersions> versions_;  ///< where parameters are updated on the way
   std::vector<std::vector<Time>> times_;    ///< by device: durations of operators, where asked for
@@ -408,10 +442,8 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
   Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
                            static_cast<std::uint32_t>(parameters.microbatches),
                            static_cast<std::uint32_t>(parameters.virtual_stages));
-  if (!parameters.equal_replicas())
-    refuse_parameter(where_replicated(parameters),
-                     fmt::format("`{}` takes as many replicas of every stage", parameters.name));
-  if (parameters.data_parallel && parameters.data_parallel->value > 1 && !schedule.turned.empty())
+  require_equal_replicas(parameters);
+  if (parameters.is_folded() && !schedule.turned.empty())
     refuse_parameter(
         parameters.data_parallel->where,
         fmt::format("`{}` holds two copies of the parameters; one replica cannot be "

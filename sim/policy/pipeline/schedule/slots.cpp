@@ -107,6 +107,19 @@ std::vector<TensorId> Slots::kept(std::size_t slot, bool recomputed) const {
   return kept;
 }
 
+std::vector<TensorId> Slots::gradients(std::size_t slot) const {
+  const Workload& workload = problem_.workload;
+  std::vector<TensorId> gradients;
+  for_backwards(slot, [&](StageBackward operators) {
+    for (const OperatorId op : operators)
+      for (const TensorId made : workload.list(workload[op].kept))
+        if (workload[made].lifetime == Lifetime::accumulated) gradients.push_back(made);
+  });
+  std::ranges::sort(gradients);
+  gradients.erase(std::ranges::unique(gradients).begin(), gradients.end());
+  return gradients;
+}
+
 std::vector<TensorId> Slots::inputs(std::size_t slot) const {
   const Workload& workload = problem_.workload;
   std::vector<TensorId> inputs;

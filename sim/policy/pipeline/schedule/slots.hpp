@@ -79,6 +79,9 @@ class Slots {
   /// of a recomputed slot what was sent here, for its forwards, too.
   [[nodiscard]] std::vector<TensorId> kept(std::size_t slot, bool recomputed) const;
 
+  /// What its backwards add up over microbatches.
+  [[nodiscard]] std::vector<TensorId> gradients(std::size_t slot) const;
+
   /// Inputs of the workload that forwards or backwards of the slot read.
   [[nodiscard]] std::vector<TensorId> inputs(std::size_t slot) const;
 

@@ -4,17 +4,23 @@
 
 namespace plimsoll {
 
-WeightVersions::WeightVersions(const Problem& problem, const Slots& slots,
+WeightVersions::WeightVersions(const Problem& problem, const std::vector<Slots>& placed,
                                const WeightUpdates& updates, PlanBuilder& builder)
     : problem_(problem),
-      slots_(slots),
       updates_(updates),
       builder_(builder),
-      devices_(updates.read.size()) {
-  for (std::uint32_t d = 0; d < devices_.size(); ++d) gather(slots, d);
+      replicas_(static_cast<std::uint32_t>(placed.size())),
+      devices_(placed.size() * updates.read.size()) {
+  for (const Slots& slots : placed)
+    for (std::size_t slot = 0; slot < slots.count(); ++slot) {
+      const std::uint32_t device = slots.device(slot);
+      devices_[device].slots = &slots;
+      devices_[device].slot = slot;
+      gather(device);
+    }
 }
 
-void WeightVersions::gather(const Slots& slots, std::uint32_t device) {
+void WeightVersions::gather(std::uint32_t device) {
   const Workload& workload = problem_.workload;
   Device& it = devices_[device];
   const auto add_weights = [&](OperatorId op) {
@@ -23,12 +29,12 @@ void WeightVersions::gather(const Slots& slots, std::uint32_t device) {
           std::ranges::find(it.weights, read) == it.weights.end())
         it.weights.push_back(read);
   };
-  slots.for_forwards(device, add_weights);
-  slots.for_backwards(device, [&](Slots::StageBackward operators) {
+  it.slots->for_forwards(it.slot, add_weights);
+  it.slots->for_backwards(it.slot, [&](Slots::StageBackward operators) {
     std::ranges::for_each(operators, add_weights);
   });
   const auto made_here = [&](TensorId read) {
-    const auto& makers = slots.makers(read);
+    const auto& makers = it.slots->makers(read);
     return std::ranges::find(makers, device) != makers.end();
   };
   for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op)
@@ -42,42 +48,42 @@ void WeightVersions::before_forward(std::uint32_t device, std::uint32_t microbat
   if (it.versions.empty()) {
     auto& first = it.versions.emplace_back();
     for (const TensorId weight : it.weights)
-      first.push_back(builder_.version(weight, slots_.memory(device)));
+      first.push_back(builder_.version(weight, memory(device)));
   }
-  for (const BufferId version : it.versions[updates_.read[device][microbatch]])
+  for (const BufferId version : it.versions[updates_.read[it.slot][own(microbatch)]])
     builder_.read_version(version, microbatch);
 }
 
 void WeightVersions::after_forward(std::uint32_t device, std::uint32_t microbatch, StepId last) {
-  if (!updates_.begun.empty() && microbatch + 1 == updates_.begun[device])
-    add_version(device, microbatch, last);
+  if (!updates_.begun.empty() && own(microbatch) + 1 == updates_.begun[devices_[device].slot])
+    add_version(device, microbatch, {&last, 1});
 }
 
-void WeightVersions::after_backward(std::uint32_t device, std::uint32_t microbatch, StepId last,
-                                    LaneId stream) {
+bool WeightVersions::after_backward(std::uint32_t device, std::uint32_t microbatch) {
   Device& it = devices_[device];
-  for (const TensorId weight : it.weights)
-    builder_.read_latest(weight, microbatch, slots_.memory(device));
-  if (++it.backwards % updates_.every == 0) update(device, microbatch, last, stream);
+  for (const TensorId weight : it.weights) builder_.read_latest(weight, microbatch, memory(device));
+  return ++it.backwards % updates_.every == 0;
 }
 
-void WeightVersions::update(std::uint32_t device, std::uint32_t microbatch, StepId last,
-                            LaneId stream) {
+void WeightVersions::update(std::uint32_t device, std::uint32_t microbatch,
+                            std::span<const StepId> after, LaneId stream) {
   Device& it = devices_[device];
-  const auto& read = updates_.read[device];
+  const auto& read = updates_.read[it.slot];
   // Backwards run in the order of the microbatches.
-  if (microbatch + 1 < read.size() && read[microbatch + 1] < it.versions.size())
-    add_version(device, microbatch, last);
+  const std::uint32_t next = own(microbatch) + 1;
+  if (next < read.size() && read[next] < it.versions.size())
+    add_version(device, microbatch, after);
   else
     it.versions.push_back(it.versions.back());
   for (const OperatorId op : it.optimizers) builder_.compute(stream, op, microbatch);
 }
 
-void WeightVersions::add_version(std::uint32_t device, std::uint32_t microbatch, StepId last) {
+void WeightVersions::add_version(std::uint32_t device, std::uint32_t microbatch,
+                                 std::span<const StepId> after) {
   Device& it = devices_[device];
   auto& next = it.versions.emplace_back();
   for (const TensorId weight : it.weights)
-    next.push_back(builder_.add_version(weight, slots_.memory(device), microbatch, last));
+    next.push_back(builder_.add_version(weight, memory(device), microbatch, after));
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include "policy/budget.hpp"
 #include "policy/claims.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/pipeline/schedule/gradient_reductions.hpp"
 #include "policy/smaller_budgets.hpp"
 
 #include <algorithm>
@@ -25,9 +26,11 @@ class LimitedPlanner {
         roomy_{problem.workload, problem.chain, roomy_platform_, problem.topology},
         parameters_(parameters),
         search_(search),
+        groups_(replica_groups(problem, parameters)),
         devices_(pipeline_devices(problem, parameters)),
         costs_(slot_costs(problem, parameters, placement)),
         chunk_(devices_.size()) {
+    require_alike_replicas(problem, parameters);
     for (std::size_t slot = 0; slot < costs_.slots.size(); ++slot) {
       Bytes& chunk = chunk_[costs_.placement[slot]];
       chunk = std::max(chunk, costs_.slots[slot].saved);
@@ -44,7 +47,7 @@ class LimitedPlanner {
         .most = largest_peak(free),
         .rungs = kRungs};
     return fastest_of_rungs(
-        problem_, std::ranges::min(device_limits(problem_, devices_, parameters_.memory_limit)),
+        problem_, std::ranges::min(stage_limits(problem_, groups_, parameters_.memory_limit)),
         planner);
   }
 
@@ -82,10 +85,7 @@ class LimitedPlanner {
   }
 
   Bytes peak(const Plan& plan, std::size_t device) const {
-    const MemoryId memory = problem_.platform[devices_[device]].memory;
-    for (const auto& [claimed, bytes] : plan.claims.peak)
-      if (claimed == memory) return bytes;
-    return Bytes{};
+    return fullest_peak(plan, problem_.platform, groups_[device]);
   }
 
   Bytes largest_peak(const Plan& plan) const {
@@ -128,7 +128,8 @@ class LimitedPlanner {
   const Problem roomy_;
   const LimitedParameters& parameters_;
   const LimitedSearch& search_;
-  const std::vector<ProcessorId> devices_;
+  const std::vector<std::vector<ProcessorId>> groups_;  ///< by device: its replicas
+  const std::vector<ProcessorId> devices_;              ///< the first of each
   const SlotCosts costs_;
   std::vector<Bytes> chunk_;  ///< by device: its largest
 };

@@ -4,13 +4,14 @@
 #include "policy/left_out.hpp"
 #include "policy/pipeline/orders/v_search.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/pipeline/schedule/gradient_reductions.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/pipeline/search/list_heuristic.hpp"
 #include "policy/pipeline/search/makespan_bound.hpp"
 #include "policy/pipeline/search/order_search.hpp"
 #include "policy/pipeline/search/search_candidates.hpp"
+#include "policy/pipeline/search/update_times.hpp"
 #include "policy/registry.hpp"
-#include "workload/cost_model.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -72,6 +73,7 @@ Record<SearchParameters> search_record() {
                 "orders that are looked at for each placement of the stages; default 20000, fewer "
                 "where they place more than 50 million tasks");
   add_savings(record);
+  add_replicas(record);
   return record;
 }
 
@@ -97,13 +99,14 @@ class PipelineSearch {
         roomy_platform_(without_limits(problem.platform)),
         roomy_{problem.workload, problem.chain, roomy_platform_, problem.topology},
         parameters_(parameters),
+        groups_(replica_groups(problem, parameters)),
         devices_(pipeline_devices(problem, parameters)),
-        limits_(device_limits(problem, devices_, parameters.memory_limit)),
+        limits_(limits()),
         splits_(std::ranges::any_of(problem.workload.operators, [](const Operator& op) {
           return op.phase == Phase::backward_weight;
         })) {
-    for (std::size_t d = 0; d < devices_.size(); ++d)
-      limits_[d] = std::min(limits_[d], problem.platform[memory(d)].usable());
+    require_equal_replicas(parameters);
+    require_alike_replicas(problem, parameters);
   }
 
   Planned run() {
@@ -132,7 +135,16 @@ class PipelineSearch {
   }
 
  private:
-  MemoryId memory(std::size_t device) const { return problem_.platform[devices_[device]].memory; }
+  MemoryId memory(ProcessorId device) const { return problem_.platform[device].memory; }
+
+  /// By device, of its replica with the least memory.
+  std::vector<Bytes> limits() const {
+    std::vector<Bytes> limits = stage_limits(problem_, groups_, parameters_.memory_limit);
+    for (std::size_t d = 0; d < groups_.size(); ++d)
+      for (const ProcessorId replica : groups_[d])
+        limits[d] = std::min(limits[d], problem_.platform[memory(replica)].usable());
+    return limits;
+  }
 
   void refuse_too_many_tasks(const PipelineParameters& it) const {
     refuse_too_many_steps(problem_, it);
@@ -205,16 +217,15 @@ class PipelineSearch {
   /// Where a plan claims no times, what its execution shows.
   void judge(Plan& plan) const {
     std::vector<MemoryId> memories;
-    for (std::size_t d = 0; d < devices_.size(); ++d) memories.push_back(memory(d));
+    for (const auto& group : groups_)
+      for (const ProcessorId replica : group) memories.push_back(memory(replica));
     Problem lent = roomy_;
     lent.judge = problem_.judge;
     claim_by_judge(plan, lent, memories);
   }
 
   Bytes peak(const Plan& plan, std::size_t device) const {
-    for (const auto& [claimed, bytes] : plan.claims.peak)
-      if (claimed == memory(device)) return bytes;
-    return Bytes{};
+    return fullest_peak(plan, problem_.platform, groups_[device]);
   }
 
   void leave_out(const std::string& name, const std::string& why) {
@@ -253,19 +264,6 @@ class PipelineSearch {
     return made;
   }
 
-  /// Time of the optimizer, by device.
-  std::vector<Time> optimizer_times(const Plan& plan) const {
-    std::vector<Time> sums(devices_.size());
-    for (std::size_t d = 0; d < devices_.size(); ++d) {
-      const auto times = durations(problem_.workload, problem_.platform, devices_[d]);
-      for (const Step& step : plan.steps)
-        if (step.kind == StepKind::compute && plan[step.lane].processor == devices_[d] &&
-            problem_.workload[step.op].phase == Phase::optimizer)
-          sums[d] += times[index(step.op)];
-    }
-    return sums;
-  }
-
   void search(const PipelineParameters& it, const Partition& partition, const Placement& placement,
               bool others_judged) {
     const auto m = static_cast<std::uint32_t>(it.microbatches);
@@ -282,7 +280,8 @@ class PipelineSearch {
         fmt::format("{} ({}{} a device on a {})", kName, it.virtual_stages,
                     it.virtual_stages == 1 ? " stage" : " stages", placement.name);
     Plan lean = plan(it, schedule_of(network, costs, leanest));
-    network = task_network(costs, slack, m, optimizer_times(lean), splits_);
+    network =
+        task_network(costs, slack, m, update_times(problem_, it, slots, devices_, lean), splits_);
     const Time bound = makespan_bound(network, counts_of(limits_on_kept()));
     if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(network);
     OrderSearch task{network, costs.placement, {}, orders(network), bound.count()};
@@ -387,8 +386,9 @@ class PipelineSearch {
   const Platform roomy_platform_;
   const Problem roomy_;
   const SearchParameters& parameters_;
-  const std::vector<ProcessorId> devices_;
-  std::vector<Bytes> limits_;  ///< by device, on the whole of its memory
+  const std::vector<std::vector<ProcessorId>> groups_;  ///< by device: its replicas
+  const std::vector<ProcessorId> devices_;              ///< the first of each
+  const std::vector<Bytes> limits_;                     ///< by device, on the whole of its memory
   const bool splits_;
   std::optional<Plan> best_;
   Bytes smallest_ = Bytes::unlimited();
@@ -422,8 +422,9 @@ PolicyInfo pipeline_search_policy() {
            "`backward: whole` any chain. Schedules without a flush (pipedream, pipedream-2bw, "
            "1f1b-star, periodic) are not asked, nor pipeoffload, which offloads by itself. "
            "Schedules whose copies contend for links are run; "
-           "its own orders are looked for as if they did not, and then run. With `recompute` and "
-           "`offload` every schedule is tried so, and left out where it cannot be",
+           "its own orders are looked for as if they did not, and then run. With `recompute`, "
+           "`offload` and replicas every schedule is tried so, and left out where it cannot be; "
+           "the fullest replica of a stage has to keep to the limit of the one with the least",
        .guarantees =
            "never slower than any of these for the same limit, the least largest span among those "
            "of equal makespan; claims are execution's. The bound holds for all orders of these "

@@ -79,17 +79,24 @@ std::string savings_text(const PipelineParameters& asked) {
   return asked.to ? text + fmt::format(", to: \"{}\"", asked.to->value) : text;
 }
 
+std::string replicas_text(const PipelineParameters& asked) {
+  if (asked.equal_replicas() == 1) return {};
+  const char* how = asked.data_parallel ? "data_parallel" : "replicas";
+  return fmt::format(", {}: {}, all_reduce: {}", how, *asked.equal_replicas(),
+                     asked.all_reduce == AllReduce::tree ? "tree" : "ring");
+}
+
 Node mapping_for(const FlushPolicy& policy, const SearchTask& task) {
   const PipelineParameters& asked = task.parameters;
   std::string text = fmt::format("{{name: {}, microbatches: {}, virtual_stages: {}", policy.name,
-                                 asked.microbatches, asked.virtual_stages);
+                                 asked.of_mini_batch(), asked.virtual_stages);
   if (asked.devices) {
     std::vector<std::string> names;
     for (const Located<std::string>& device : *asked.devices) names.push_back(device.value);
     text += fmt::format(", devices: [\"{}\"]", fmt::join(names, "\", \""));
   }
   if (asked.partition) text += ", partition: " + partition_text(asked.partition->value);
-  text += savings_text(asked);
+  text += savings_text(asked) + replicas_text(asked);
   if (policy.takes_limit && !task.limit.is_unlimited())
     text += fmt::format(", memory_limit: {} B", task.limit.count());
   return parse_value(text + "}", asked.where.origin);

@@ -67,9 +67,9 @@ struct TaskNetwork {
 /// By device: its tasks, in order.
 using TaskOrders = std::vector<std::vector<std::uint32_t>>;
 
-/// `after`: by device, what follows its tasks (the optimizer). `splits`: whether each backward is
-/// two tasks. Throws QuantityOverflow where all tasks and messages, one after the other, leave the
-/// range.
+/// `after`: by device, what follows its tasks (update_times.hpp). `splits`: whether each backward
+/// is two tasks. Throws QuantityOverflow where all tasks and messages, one after the other, leave
+/// the range.
 [[nodiscard]] TaskNetwork task_network(const SlotCosts& costs, const SlotSlack& slack,
                                        std::uint32_t microbatches, const std::vector<Time>& after,
                                        bool splits);

@@ -1,0 +1,53 @@
+/// The all-reduces of the gradients of replicas.
+///
+/// Every replica of a stage, or both copies of one that is held twice, ends with gradients of its
+/// own microbatches; an all-reduce (plan/collective.hpp) gives each the sum. There is one gradient
+/// buffer, so it begins with what is there when it is added, and whoever adds to the gradients
+/// afterwards waits until it has ended.
+#pragma once
+
+#include "plan/collective.hpp"
+#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "policy/pipeline/schedule/slots.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace plimsoll {
+
+/// Throws InputError where one replica is to be played for all of them, and devices of a stage or
+/// their memories differ: for planners that look at a platform without limits first.
+void require_alike_replicas(const Problem& problem, const PipelineParameters& parameters);
+
+class GradientReductions {
+ public:
+  /// The copies of a pipeline's parameters: the stages as placed for each of them.
+  using Copies = std::vector<const Slots*>;
+
+  /// The arguments must outlive it. Where there is one of several copies, and the parameters say
+  /// that it is played for all, the others become its mirrors; `partners` are those of
+  /// Schedule::partners. Each slot is reduced `times` times. Throws InputError where that cannot be
+  /// (policy/pipeline/schedule/replica_symmetry.hpp), where a tree has no power of two of copies,
+  /// where no link joins two of them, or where they are too many to be played.
+  GradientReductions(const Problem& problem, const PipelineParameters& parameters,
+                     const Copies& copies, const std::vector<std::uint32_t>& partners,
+                     std::size_t times, PlanBuilder& builder);
+
+  /// Adds the all-reduce of what the backwards of a slot have made so far, around a ring in the
+  /// order of the parameters' devices. Its ends are of the memories in that order, each once.
+  AllReduceEnds add(std::size_t slot);
+
+ private:
+  void refuse_too_many(std::size_t members, std::size_t times) const;
+  void fold(const std::vector<std::vector<ProcessorId>>& groups,
+            const std::vector<std::uint32_t>& partners);
+
+  const Problem& problem_;
+  const PipelineParameters& parameters_;
+  const Slots& slots_;
+  PlanBuilder& builder_;
+  bool is_folded_ = false;
+  std::vector<std::vector<MemoryId>> members_;  ///< by slot
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,130 @@
+#include "policy/pipeline/search/update_times.hpp"
+
+#include "plan/collective.hpp"
+#include "workload/cost_model.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace plimsoll {
+
+namespace {
+
+class UpdateTimes {
+ public:
+  UpdateTimes(const Problem& problem, const PipelineParameters& parameters, const Slots& slots,
+              const std::vector<ProcessorId>& devices, const Plan& plan)
+      : problem_(problem),
+        workload_(problem.workload),
+        all_reduce_(parameters.all_reduce),
+        slots_(slots),
+        groups_(replica_groups(problem, parameters)),
+        optimizers_(devices.size()) {
+    for (const ProcessorId device : devices)
+      times_.push_back(durations(problem.workload, problem.platform, device));
+    for (const Step& step : plan.steps) {
+      if (step.kind != StepKind::compute || workload_[step.op].phase != Phase::optimizer) continue;
+      const auto device = std::ranges::find(devices, plan[step.lane].processor);
+      if (device != devices.end())
+        optimizers_[static_cast<std::size_t>(device - devices.begin())].push_back(step.op);
+    }
+  }
+
+  std::vector<Time> run() const {
+    std::vector<std::optional<Time>> least(optimizers_.size());
+    for (std::size_t slot = 0; slot < slots_.count(); ++slot) {
+      const Time after = after_slot(slot);
+      auto& it = least[slots_.device(slot)];
+      it = std::min(it.value_or(after), after);
+    }
+    std::vector<Time> after;
+    for (std::uint32_t d = 0; d < optimizers_.size(); ++d) {
+      Time all;
+      for (const OperatorId op : optimizers_[d]) all += time(d, op);
+      after.push_back(std::max(all, least[d].value_or(Time{})));
+    }
+    return after;
+  }
+
+ private:
+  Time time(std::uint32_t device, OperatorId op) const { return times_[device][index(op)]; }
+
+  Time after_slot(std::size_t slot) const {
+    const std::uint32_t device = slots_.device(slot);
+    const std::vector<TensorId> gradients = slots_.gradients(slot);
+    Time after;
+    for (const OperatorId op : optimizers_[device])
+      if (std::ranges::any_of(workload_.list(workload_[op].reads), [&](TensorId read) {
+            return std::ranges::binary_search(gradients, read);
+          }))
+        after += time(device, op);
+    const std::optional<Time> rest = after_last_gradient(slot);
+    if (!rest) return after;
+    return after + std::max(reduction(device, gradients), *rest) - *rest;
+  }
+
+  /// What a backward of the slot does at most when it has made its last gradient; nothing where
+  /// that may be long before the slot's last task, which is of weight halves where there are any.
+  std::optional<Time> after_last_gradient(std::size_t slot) const {
+    std::vector<OperatorId> operators;
+    slots_.for_backwards(slot, [&](Slots::StageBackward stage) {
+      operators.insert(operators.end(), stage.begin(), stage.end());
+    });
+    const auto is_weight_half = [&](OperatorId op) {
+      return workload_[op].phase == Phase::backward_weight;
+    };
+    const bool halves = std::ranges::any_of(operators, is_weight_half);
+    std::optional<Time> rest;
+    for (const OperatorId op : operators)
+      if (makes_gradient(op) && (!halves || is_weight_half(op)))
+        rest = Time{};
+      else if (rest)
+        *rest += time(slots_.device(slot), op);
+    return rest;
+  }
+
+  bool makes_gradient(OperatorId op) const {
+    return std::ranges::any_of(workload_.list(workload_[op].kept), [&](TensorId made) {
+      return workload_[made].lifetime == Lifetime::accumulated;
+    });
+  }
+
+  Time reduction(std::uint32_t device, const std::vector<TensorId>& gradients) const {
+    std::vector<MemoryId> members;
+    for (const ProcessorId replica : groups_[device]) {
+      const MemoryId memory = problem_.platform[replica].memory;
+      if (std::ranges::find(members, memory) == members.end()) members.push_back(memory);
+    }
+    Time sum;
+    if (members.size() < 2) return sum;
+    Bytes whole;
+    for (const TensorId gradient : gradients) whole += workload_[gradient].bytes;
+    const auto n = static_cast<std::uint32_t>(members.size());
+    for (const CollectiveSend& send : sends_of(all_reduce_, n, 0)) {
+      const Route& route = *problem_.topology.route(members.front(), members[send.to]);
+      const std::int64_t of = send.part.of;
+      const Bytes part = Bytes{(whole.count() + of - 1) / of} * std::int64_t{send.part.count};
+      sum += route.latency + transfer_time(part, route.bandwidth);
+    }
+    return sum;
+  }
+
+  const Problem& problem_;
+  const Workload& workload_;
+  const AllReduce all_reduce_;
+  const Slots& slots_;
+  const std::vector<std::vector<ProcessorId>> groups_;  ///< by device: its replicas
+  std::vector<std::vector<OperatorId>> optimizers_;     ///< by device, as often as they run
+  std::vector<std::vector<Time>> times_;                ///< by device
+};
+
+}  // namespace
+
+std::vector<Time> update_times(const Problem& problem, const PipelineParameters& parameters,
+                               const Slots& slots, const std::vector<ProcessorId>& devices,
+                               const Plan& plan) {
+  return UpdateTimes(problem, parameters, slots, devices, plan).run();
+}
+
+}  // namespace plimsoll
