@@ -376,6 +376,29 @@ TEST_CASE("bounds hold, and what is found is the least, over all orders of small
   CHECK(limited > 70);
 }
 
+TEST_CASE("bounds hold, and are often met, by what is found on one or two chunks a device") {
+  Dice dice(20261124);
+  int met = 0, met_without = 0;
+  for (int round = 0; round < 200; ++round) {
+    const Case chosen = random_case(dice, 4, 6, false);
+    const Setting it(chosen, dice(0, 3) > 0);
+    CAPTURE(round, chosen.p, chosen.m, chosen.v, chosen.latency, chain_yaml(chosen));
+    // Up to three times what one microbatch after the other needs.
+    std::vector<std::int64_t> limits;
+    for (const std::int64_t least : kept_by(it.network, one_at_a_time(it.network)))
+      limits.push_back(least + dice(0, 2 * least));
+    const std::int64_t bound = makespan_bound(it.network, limits).count();
+    const auto found = search_orders({it.network, it.costs.placement, limits, 4'000, bound}, {});
+    REQUIRE(found);
+    REQUIRE(keeps_to(it.network, found->orders, limits));
+    REQUIRE(bound <= found->value.makespan);
+    const std::int64_t without = makespan_bound(it.network, unlimited(it)).count();
+    met += bound == found->value.makespan ? 1 : 0;
+    met_without += without == found->value.makespan ? 1 : 0;
+  }
+  CHECK(met > 2 * met_without);
+}
+
 namespace {
 
 std::string search_policy(const Case& it, const std::string& more) {
