@@ -3,6 +3,7 @@
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace plimsoll {
 
@@ -178,6 +179,33 @@ SlotCosts Slots::costs() const {
     it.forward_message = message_time(slot, true);
     it.backward_message = message_time(slot, false);
     costs.slots.push_back(it);
+  }
+  return costs;
+}
+
+SlotCosts Slots::surely_kept(SlotCosts costs) const {
+  const Workload& workload = problem_.workload;
+  const auto add = [&](std::set<TensorId>& to, TensorList list) {
+    const auto ids = workload.list(list);
+    to.insert(ids.begin(), ids.end());
+  };
+  for (std::size_t slot = 0; slot < count(); ++slot) {
+    std::set<TensorId> of_forward, of_weight_half;
+    for_forwards(slot, [&](OperatorId op) {
+      add(of_forward, workload[op].reads);
+      add(of_forward, workload[op].kept);
+    });
+    for_backwards(slot, [&](StageBackward operators) {
+      for (const OperatorId op : operators)
+        if (workload[op].phase == Phase::backward_weight) add(of_weight_half, workload[op].reads);
+    });
+    SlotCosts::Slot& it = costs.slots[slot];
+    it.saved = it.held = Bytes{};
+    for (const TensorId id : kept(slot, false)) {
+      if (!of_forward.contains(id)) continue;
+      it.saved += workload[id].bytes;
+      if (of_weight_half.contains(id)) it.held += workload[id].bytes;
+    }
   }
   return costs;
 }

@@ -87,6 +87,10 @@ class Slots {
 
   [[nodiscard]] SlotCosts costs() const;
 
+  /// `costs`, but with what is kept in any order: of `kept` what the forward makes or reads, from
+  /// its end until the backward begins and, of what weight halves read, until those begin.
+  [[nodiscard]] SlotCosts surely_kept(SlotCosts costs) const;
+
  private:
   [[nodiscard]] Bytes held(std::size_t slot) const;
   [[nodiscard]] bool is_kept(std::size_t slot, TensorId value, bool recomputed) const;

@@ -11,11 +11,10 @@ namespace plimsoll {
 ///     begin, the time of all of them, and the least time after the last of them (the classes of at
 ///     least some time before and at least some time after, for all such pairs: Jackson's bound of
 ///     one machine);
-///   - what all microbatches keep, each for the least time from the start of its forward to the
-///     ends of its backward and its weight half, over the sum of `limits` (bytes; INT64_MAX where
-///     there is none): no memory of the devices holds more at a time.
-/// Schedules that move what they keep from device to device are covered; those with two copies of
-/// the parameters are not. O(slots + devices chunks^3).
+///   - for each device what it has to wait for within its limit (`limits` by device, bytes;
+///     INT64_MAX where there is none): memory_bound.hpp.
+/// Schedules with two copies of the parameters are not covered, nor, where there are limits, those
+/// that move what they keep from device to device or overlap tasks. O(slots + devices chunks^3).
 [[nodiscard]] Time makespan_bound(const TaskNetwork& network,
                                   const std::vector<std::int64_t>& limits);
 

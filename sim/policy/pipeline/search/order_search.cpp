@@ -14,7 +14,7 @@ namespace {
 
 constexpr Haste kHastes[] = {{0, 0}, {4, 0}, {4, 4}, {2, 2}, {0, 4}};
 constexpr std::size_t kMostBlocks = 16;
-/// Orders that are worked on further after each round.
+/// Orders that are worked on further once they have been moved.
 constexpr std::size_t kMostKept = 4;
 /// A move of all tasks takes as long as so many evaluations.
 constexpr std::int64_t kCompaction = 8;
@@ -25,9 +25,14 @@ TaskOrders turned_round(TaskOrders orders) {
   return orders;
 }
 
-bool by_value(const FoundOrders& a, const FoundOrders& b) {
-  return a.value < b.value;
-}
+struct Candidate : FoundOrders {
+  enum class State : std::uint8_t {
+    fresh,   ///< not moved yet
+    better,  ///< for its last move
+    settled  ///< moving it does not help, or others are better
+  };
+  State state = State::fresh;
+};
 
 class Search {
  public:
@@ -41,20 +46,21 @@ class Search {
   std::optional<FoundOrders> run(const std::vector<TaskOrders>& from) {
     for (const TaskOrders& orders : from)
       if (keeps_to(network_, orders, search_.limits)) offer(orders);
-    if (std::ranges::none_of(found_, [&](const FoundOrders& it) { return meets_bound(it); }))
-      begin();
-    std::ranges::stable_sort(found_, by_value);
+    move();
+    if (!meets_bound()) begin();
     if (found_.empty()) return std::nullopt;
-    first_round();
-    for (int round = 0; round < 8 && !is_over(); ++round)
-      if (!next_round()) break;
+    move();
     finish();
     return std::move(found_.front());
   }
 
  private:
-  bool meets_bound(const FoundOrders& it) const { return it.value.makespan <= search_.bound; }
-  bool is_over() const { return left_ <= 0 || meets_bound(found_.front()); }
+  using State = Candidate::State;
+
+  bool meets_bound() const {
+    return !found_.empty() && found_.front().value.makespan <= search_.bound;
+  }
+  bool is_over() const { return left_ <= 0 || meets_bound(); }
 
   OrderValue value_of(const TaskOrders& orders) {
     --left_;
@@ -63,7 +69,7 @@ class Search {
 
   void offer(TaskOrders orders) {
     const OrderValue value = value_of(orders);
-    if (value < kWorst) found_.push_back({std::move(orders), value});
+    if (value < kWorst) found_.push_back({{std::move(orders), value}});
   }
 
   void begin() {
@@ -97,48 +103,41 @@ class Search {
     return best;
   }
 
-  /// Every order that there is to begin with is moved once; the best go on.
-  void first_round() {
-    for (std::size_t i = 0; i < found_.size(); ++i) {
-      if (is_over()) break;
-      FoundOrders better = moved(found_[i].orders);
-      if (better.value < found_[i].value) found_[i] = std::move(better);
-      if (meets_bound(found_[i])) std::swap(found_[0], found_[i]);
+  /// The best first, as long as it gets better; every order that there is to begin with once.
+  void move() {
+    sort();
+    while (!is_over()) {
+      const auto next = std::ranges::find_if(
+          found_, [](State it) { return it != State::settled; }, &Candidate::state);
+      if (next == found_.end()) break;
+      FoundOrders better = moved(next->orders);
+      next->state = better.value < next->value ? State::better : State::settled;
+      if (next->state == State::better) static_cast<FoundOrders&>(*next) = std::move(better);
+      sort();
+      for (std::size_t i = kMostKept; i < found_.size(); ++i)
+        if (found_[i].state == State::better) found_[i].state = State::settled;
     }
-    std::ranges::stable_sort(found_, by_value);
-    if (found_.size() > kMostKept) found_.resize(kMostKept);
-  }
-
-  /// Whether an order got better.
-  bool next_round() {
-    bool improved = false;
-    for (FoundOrders& it : found_) {
-      if (is_over()) break;
-      FoundOrders better = moved(it.orders);
-      if (!(better.value < it.value)) continue;
-      it = std::move(better);
-      improved = true;
-    }
-    std::ranges::stable_sort(found_, by_value);
-    return improved;
   }
 
   void finish() {
+    if (found_.size() > kMostKept) found_.resize(kMostKept);
     for (FoundOrders& it : found_) {
       if (is_over()) break;
       it.value = polish(network_, it.orders, search_.limits, left_);
       if (left_ <= 0) break;
       if (FoundOrders better = moved(it.orders); better.value < it.value) it = std::move(better);
     }
-    std::ranges::stable_sort(found_, by_value);
+    sort();
   }
+
+  void sort() { std::ranges::stable_sort(found_, {}, &Candidate::value); }
 
   const OrderSearch& search_;
   const TaskNetwork& network_;
   const TaskNetwork turned_;
   OrderEvaluator evaluator_;
   std::int64_t left_;
-  std::vector<FoundOrders> found_;
+  std::vector<Candidate> found_;  ///< from `move` on the best first
 };
 
 }  // namespace

@@ -2,9 +2,10 @@
 ///
 /// It begins with the orders given and with some of its own (one microbatch after the other;
 /// warm-ups of several depths, weight halves put off by several numbers; on a V every building
-/// block), moves tasks up into gaps and, turned round, back again (order_compaction.hpp), and works
-/// on the chains that make the makespan of the best (order_polish.hpp). It counts what it looks at
-/// and not the time, so it finds the same wherever it runs.
+/// block), moves tasks up into gaps and, turned round, back again (order_compaction.hpp), always
+/// those of the best order that this may still help, and works on the chains that make the makespan
+/// of the best (order_polish.hpp). It counts what it looks at and not the time, so it finds the
+/// same wherever it runs.
 #pragma once
 
 #include "policy/pipeline/search/task_network.hpp"

@@ -92,6 +92,12 @@ bool is_two_way(const std::string& policy) {
   return policy == "pipeline/chimera" || policy == "pipeline/dualpipe";
 }
 
+/// Whether it is bound by no limit on what a device keeps: it moves that elsewhere, or frees some
+/// of it during a forward, with which a backward overlaps.
+bool frees_otherwise(const std::string& policy) {
+  return policy == "pipeline/bpipe" || policy == "pipeline/dualpipe-v";
+}
+
 class PipelineSearch {
  public:
   PipelineSearch(const Problem& problem, const SearchParameters& parameters)
@@ -280,16 +286,20 @@ class PipelineSearch {
         fmt::format("{} ({}{} a device on a {})", kName, it.virtual_stages,
                     it.virtual_stages == 1 ? " stage" : " stages", placement.name);
     Plan lean = plan(it, schedule_of(network, costs, leanest));
-    network =
-        task_network(costs, slack, m, update_times(problem_, it, slots, devices_, lean), splits_);
-    const Time bound = makespan_bound(network, counts_of(limits_on_kept()));
+    const auto after = update_times(problem_, it, slots, devices_, lean);
+    network = task_network(costs, slack, m, after, splits_);
+    const TaskNetwork surely = task_network(slots.surely_kept(costs), slack, m, after, splits_);
+    const Time bound = makespan_bound(surely, counts_of(limits_on_kept(lean)));
     if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(network);
     OrderSearch task{network, costs.placement, {}, orders(network), bound.count()};
     const bool found =
         search_within(it, name, costs, task, room_for_kept(lean, kept_by(network, leanest)));
     const bool lean_judged = compare(name, std::move(lean));
     if (!found && !lean_judged) leave_out(name, kUncertain);
-    if (found || lean_judged || others_judged) bound_ = std::min(bound_, bound);
+    if (!found && !lean_judged && !others_judged) return;
+    bound_ = std::min(bound_, bound);
+    unlimited_bound_ = std::min(unlimited_bound_,
+                                makespan_bound(network, std::vector(devices_.size(), INT64_MAX)));
   }
 
   /// The limits but for what else is there than what is kept, in the plan `lean`.
@@ -300,10 +310,25 @@ class PipelineSearch {
     return room;
   }
 
-  /// By device, for the bound: none where less is kept than the network says.
-  std::vector<Bytes> limits_on_kept() const {
-    const bool less = is_chosen(parameters_.recompute) || is_chosen(parameters_.offload);
-    return less ? std::vector(devices_.size(), Bytes::unlimited()) : limits_;
+  /// By device, for the bound: the limits but for what stays, as it does in the plan `lean`; none
+  /// where less is kept than the network says.
+  std::vector<Bytes> limits_on_kept(const Plan& lean) const {
+    if (is_chosen(parameters_.recompute) || is_chosen(parameters_.offload))
+      return std::vector(devices_.size(), Bytes::unlimited());
+    std::vector<Bytes> limits = limits_;
+    for (std::size_t d = 0; d < limits.size(); ++d)
+      if (!limits[d].is_unlimited()) limits[d] -= resident(lean, d);
+    return limits;
+  }
+
+  Bytes resident(const Plan& plan, std::size_t device) const {
+    Bytes sum;
+    for (const BufferId id : plan.initial) {
+      const Tensor& tensor = problem_.workload[plan[id].tensor];
+      if (plan[id].memory == memory(devices_[device]) && tensor.lifetime == Lifetime::resident)
+        sum += tensor.bytes;
+    }
+    return sum;
   }
 
   std::int64_t orders(const TaskNetwork& network) const {
@@ -376,10 +401,15 @@ class PipelineSearch {
     plan.claims.chosen = judged.chosen;
     plan.claims.left_out = left_out_;
     plan.bounds = {};
-    plan.bounds.makespan =
-        is_two_way(judged.chosen) ? std::min(bound_, two_way_bound_.value_or(bound_)) : bound_;
+    plan.bounds.makespan = bound_of(judged.chosen);
     plan.claims.optimal = plan.claims.makespan == plan.bounds.makespan;
     return plan;
+  }
+
+  /// Of all that were tried and not left out, and of the kind of the one that is chosen.
+  Time bound_of(const std::string& chosen) const {
+    if (is_two_way(chosen)) return std::min(bound_, two_way_bound_.value_or(bound_));
+    return frees_otherwise(chosen) ? unlimited_bound_ : bound_;
   }
 
   const Problem& problem_;
@@ -392,7 +422,7 @@ class PipelineSearch {
   const bool splits_;
   std::optional<Plan> best_;
   Bytes smallest_ = Bytes::unlimited();
-  Time bound_ = Time::unlimited();
+  Time bound_ = Time::unlimited(), unlimited_bound_ = Time::unlimited();
   std::optional<Time> two_way_bound_;
   std::vector<LeftOut> left_out_;
 };
@@ -428,11 +458,13 @@ PolicyInfo pipeline_search_policy() {
        .guarantees =
            "never slower than any of these for the same limit, the least largest span among those "
            "of equal makespan; claims are execution's. The bound holds for all orders of these "
-           "stages with one copy of the parameters on the placements that are tried and not left "
-           "out (a loop and, for even numbers of stages a device, a V or wave), and where a "
-           "schedule with two copies is taken, for those, too; claims.optimal says that it is met. "
-           "What is infeasible names the smallest limit of any of them, one microbatch after the "
-           "other included. claims.chosen names whose schedule it is",
+           "stages with one copy of the parameters that do one thing after the other and leave "
+           "what they keep where it is, on the placements that are tried and not left out (a loop "
+           "and, for even numbers of stages a device, a V or wave), and where a schedule of "
+           "another kind is taken (bpipe, chimera, dualpipe, dualpipe-v), for those, too; "
+           "claims.optimal says that it is met. What is infeasible names the smallest limit of any "
+           "of them, one microbatch after the other included. claims.chosen names whose schedule "
+           "it is",
        .complexity = "the sum of theirs, and O(orders x tasks) for each placement"},
       search_record(), plan_search);
   // How the workload is built is one of the parameters.
