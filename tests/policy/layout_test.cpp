@@ -129,9 +129,17 @@ TEST_CASE("an empty stage takes no time, and hands on what it receives") {
   // Against a chain that has a stage in its place which does just that.
   test::Dice dice(20261125);
   for (int round = 0; round < 60; ++round) {
-    const std::string schedule = std::vector<std::string>{
-        "gpipe",      "1f1b",    "zb-h1",         "zb-2p", "interleaved-1f1b",
-        "looped-bfs", "chimera", "interleaved-zb"}[static_cast<std::size_t>(round) % 8];
+    const std::string schedule =
+        std::vector<std::string>{"gpipe",
+                                 "1f1b",
+                                 "zb-h1",
+                                 "zb-2p",
+                                 "interleaved-1f1b",
+                                 "looped-bfs",
+                                 "chimera",
+                                 "interleaved-zb",
+                                 "pipedream",
+                                 "pipedream-2bw"}[static_cast<std::size_t>(round) % 10];
     const bool has_chunks = schedule.starts_with("inter") || schedule == "looped-bfs";
     const std::int64_t devices = 4, slots = has_chunks ? 2 * devices : devices;
     std::string with = "workload: w\nchain:\n", without = with, layout;
@@ -150,7 +158,7 @@ TEST_CASE("an empty stage takes no time, and hands on what it receives") {
     const Platform platform = test::platform_of(test::row_yaml(devices, "1 s"));
     const std::string policy =
         fmt::format("{{name: pipeline/{}, microbatches: {}, virtual_stages: {}", schedule,
-                    devices * dice(1, 3), has_chunks ? 2 : 1);
+                    devices * dice(2, 4), has_chunks ? 2 : 1);
     CAPTURE(policy, layout, with);
     const auto run = test::play_policy(fmt::format("{}, layout: '{}'}}", policy, layout),
                                        test::workload_of(without), platform);

@@ -78,6 +78,11 @@ Planned plan_2bw(const Problem& problem, const AccumulatingParameters& parameter
                      fmt::format("two versions are enough only where an update takes as many "
                                  "microbatches as there are devices, {}; accumulate is {}",
                                  devices, every));
+  if (parameters.equal_replicas() != 1 && parameters.microbatches < devices + every)
+    refuse_parameter(where_replicated(parameters),
+                     fmt::format("{} microbatches of each replica hold no whole update in a steady "
+                                 "state; expected at least {}",
+                                 parameters.microbatches, devices + every));
   return plan_steady(problem, parameters, [every](std::uint32_t p, std::uint32_t m, std::uint32_t) {
     return with_two_versions(p, m, static_cast<std::uint32_t>(every));
   });

@@ -1,5 +1,6 @@
 #include "policy/pipeline/periodic/counted_limits.hpp"
 
+#include "policy/judged_claims.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
 
 #include <algorithm>
@@ -46,22 +47,55 @@ class Allowances {
   std::vector<Bytes> kept_, next_;  ///< those with which a plan kept to the limits, and to ask for
 };
 
-/// By device: the peak of its memory; what is counted where that is not certain.
-std::vector<Bytes> needs_of(const Problem& problem, const std::vector<ProcessorId>& devices,
-                            const CountedPlan& it) {
-  std::vector<Bytes> needs;
-  for (std::size_t d = 0; d < devices.size(); ++d) {
-    const auto peak = std::ranges::find(it.plan.claims.peak, problem.platform[devices[d]].memory,
-                                        &std::pair<MemoryId, Bytes>::first);
-    needs.push_back(peak == it.plan.claims.peak.end() ? it.counted[d] : peak->second);
-  }
-  return needs;
+std::vector<MemoryId> memories_of(const Problem& problem, const std::vector<ProcessorId>& devices) {
+  std::vector<MemoryId> memories;
+  for (const ProcessorId device : devices) memories.push_back(problem.platform[device].memory);
+  return memories;
 }
+
+/// The rule's answers, with what the judge saw of those that claim nothing.
+class Asked {
+ public:
+  Asked(const Problem& problem, const std::vector<ProcessorId>& devices, const CountingRule& rule)
+      : problem_(problem), memories_(memories_of(problem, devices)), rule_(rule) {}
+
+  [[nodiscard]] std::optional<CountedPlan> within(const std::vector<Bytes>& allowances) const {
+    auto found = rule_.within(allowances);
+    if (found) claim_by_judge(found->plan, problem_, memories_);
+    return found;
+  }
+
+  [[nodiscard]] CountedPlan least() const {
+    CountedPlan found = rule_.least();
+    claim_by_judge(found.plan, problem_, memories_);
+    return found;
+  }
+
+  /// By device: the peak of its memory; what is counted where that is not certain.
+  [[nodiscard]] std::vector<Bytes> needs_of(const CountedPlan& it) const {
+    std::vector<Bytes> needs;
+    for (std::size_t d = 0; d < memories_.size(); ++d) {
+      const auto peak =
+          std::ranges::find(it.plan.claims.peak, memories_[d], &std::pair<MemoryId, Bytes>::first);
+      needs.push_back(peak == it.plan.claims.peak.end() ? it.counted[d] : peak->second);
+    }
+    return needs;
+  }
+
+ private:
+  const Problem& problem_;
+  const std::vector<MemoryId> memories_;
+  const CountingRule& rule_;
+};
 
 }  // namespace
 
 bool is_shorter(const Plan& plan, const Plan& than) {
-  return plan.claims.period && (!than.claims.period || *plan.claims.period < *than.claims.period);
+  const Claims &one = plan.claims, &other = than.claims;
+  if (one.period && other.period) return *one.period < *other.period;
+  if (!one.period && !other.period && one.makespan && other.makespan)
+    return *one.makespan < *other.makespan;
+  return one.period && !other.period;
 }
 
 Planned better_of(Planned first, Planned second) {
@@ -75,9 +109,12 @@ Planned better_of(Planned first, Planned second) {
 
 Planned plan_within(const Problem& problem, const std::vector<ProcessorId>& devices,
                     const std::vector<Bytes>& limits, const CountingRule& rule) {
-  std::optional<CountedPlan> found = rule.within(limits);
-  if (!found) found = rule.least();
-  std::vector<Bytes> needs = needs_of(problem, devices, *found);
+  const Asked asked(problem, devices, rule);
+  auto free = asked.within(std::vector(limits.size(), Bytes::unlimited()));
+  if (free && keeps_to(asked.needs_of(*free), limits)) return std::move(free->plan);
+  std::optional<CountedPlan> found = asked.within(limits);
+  if (!found) found = asked.least();
+  std::vector<Bytes> needs = asked.needs_of(*found);
   if (!keeps_to(needs, limits))
     return too_little_at_most(problem, devices, limits, std::ranges::max(needs));
   Allowances allowances(limits);
@@ -90,9 +127,9 @@ Planned plan_within(const Problem& problem, const std::vector<ProcessorId>& devi
       allowances.narrow();
     }
     if (is_at_its_bound(best) || allowances.are_settled()) break;
-    found = rule.within(allowances.next());
+    found = asked.within(allowances.next());
     if (!found) break;
-    needs = needs_of(problem, devices, *found);
+    needs = asked.needs_of(*found);
   }
   return best;
 }

@@ -2,9 +2,9 @@
 ///
 /// A rule that plans within limits counts what there is at most: messages at their longest, the
 /// largest operator of a device at any time. Its plan may need less, so a rule is asked for what it
-/// may count, not for what there may be: first the limits themselves, then on top of them what it
-/// counted too much in its last plan. A plan that needs more than the limits is not taken, and
-/// halfway to it is asked for.
+/// may count, not for what there may be: without limits, in case it keeps to them; then for the
+/// limits themselves, then on top of them what it counted too much in its last plan. A plan that
+/// needs more than the limits is not taken, and halfway to it is asked for.
 #pragma once
 
 #include "policy/policy.hpp"
@@ -27,7 +27,8 @@ struct CountingRule {
   std::function<CountedPlan()> least;
 };
 
-/// Whether the period that it claims is shorter, or it alone claims one.
+/// Whether the period that it claims is shorter, or it alone claims one; the makespan, of as many
+/// microbatches, where neither claims a period.
 [[nodiscard]] bool is_shorter(const Plan& plan, const Plan& than);
 
 /// The one that has a plan, or the shorter one; of two that have none, the one that needs less.

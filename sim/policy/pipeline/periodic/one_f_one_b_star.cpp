@@ -33,12 +33,6 @@ Record<StarParameters> star_record() {
   return record;
 }
 
-bool has_free_cuts(const StarParameters& parameters) {
-  const auto* name =
-      parameters.partition ? std::get_if<std::string>(&parameters.partition->value) : nullptr;
-  return name != nullptr && *name == "1f1b-star";
-}
-
 /// What does not depend on the cuts.
 struct StarDevices {
   StarDevices(const Problem& problem, const StarParameters& parameters)
@@ -67,7 +61,8 @@ std::vector<std::size_t> given_cuts(const StarParameters& parameters, const Star
   const auto& [problem, unplayed, devices, limits, microbatches, nodes] = star.setting;
   PipelineParameters played = parameters;
   played.microbatches = microbatches;
-  if (!has_free_cuts(parameters)) return partition_for(problem, played, devices).cuts;
+  if (!parameters.asks_for_partition("1f1b-star"))
+    return partition_for(problem, played, devices).cuts;
   constexpr std::size_t kMostRuns = 4'000'000;
   const std::size_t stages = problem.chain.stages.size();
   if (devices.size() > kMostRuns / stages / stages)

@@ -92,12 +92,6 @@ Partition checked_partition(const Problem& problem, const PeriodicParameters& pa
   return partition_for(problem, parameters, of_slots);
 }
 
-bool asks_for_madpipe(const PeriodicParameters& parameters) {
-  const auto* name =
-      parameters.partition ? std::get_if<std::string>(&parameters.partition->value) : nullptr;
-  return name != nullptr && *name == "madpipe";
-}
-
 /// The given allocation, or MadPipe's.
 class PeriodicSearch {
  public:
@@ -108,7 +102,7 @@ class PeriodicSearch {
     setting_.limits = device_limits(problem, setting_.devices, parameters.memory_limit);
   }
 
-  Planned run() { return asks_for_madpipe(parameters_) ? madpipe() : given(); }
+  Planned run() { return parameters_.asks_for_partition("madpipe") ? madpipe() : given(); }
 
  private:
   Planned given() {
@@ -151,8 +145,8 @@ class PeriodicSearch {
     return apart ? better_of(std::move(shared), std::move(*apart)) : shared;
   }
 
-  /// Of the allocation that is found for the limits. What it counts too much changes when its slots
-  /// run, not where.
+  /// Of the allocation that is found without limits, if that keeps to them, or for the limits. What
+  /// it counts too much changes when its slots run, not where.
   Planned shared_plan(const Location& where) const {
     const auto answer = search_allocations(setting_, where);
     if (const auto* smallest = std::get_if<Bytes>(&answer))
@@ -160,12 +154,19 @@ class PeriodicSearch {
     const auto& first = std::get<ScheduledAllocation>(answer);
     const auto within = [&](const std::vector<Bytes>& allowances) {
       if (allowances == setting_.limits) return planned(first);
+      if (std::ranges::all_of(allowances, &Bytes::is_unlimited)) return free_plan(where);
       auto next = scheduled_within(allowances, first.of);
       if (next) next->bound = next->model_bound = first.bound;
       return planned(next);
     };
     return plan_within(setting_.problem, setting_.devices, setting_.limits,
                        {within, [&] { return plan(first); }});
+  }
+
+  std::optional<CountedPlan> free_plan(const Location& where) const {
+    PeriodicSetting roomy = setting_;
+    roomy.limits.assign(roomy.limits.size(), Bytes::unlimited());
+    return plan(std::get<ScheduledAllocation>(search_allocations(roomy, where)));
   }
 
   /// A slot a device, where no two cuts share a link.

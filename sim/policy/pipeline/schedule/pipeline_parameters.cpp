@@ -50,10 +50,10 @@ bool PipelineParameters::recomputes(std::size_t slot) const {
   return recompute && recompute->value.takes(static_cast<std::uint32_t>(slot), 0);
 }
 
-bool PipelineParameters::finds_replicas() const {
+bool PipelineParameters::asks_for_partition(std::string_view partitioner) const {
   if (!partition) return false;
   const auto* choice = std::get_if<std::string>(&partition->value);
-  return choice != nullptr && *choice == "pipedream-replicated";
+  return choice != nullptr && *choice == partitioner;
 }
 
 std::optional<std::int64_t> PipelineParameters::equal_replicas() const {

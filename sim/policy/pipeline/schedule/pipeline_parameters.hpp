@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -39,8 +40,10 @@ struct PipelineParameters : CommonParameters {
 
   /// Whether a slot runs its forward once more.
   [[nodiscard]] bool recomputes(std::size_t slot) const;
+  /// Whether that is the name of the partitioner.
+  [[nodiscard]] bool asks_for_partition(std::string_view partitioner) const;
   /// Whether the partition says how many replicas a stage has.
-  [[nodiscard]] bool finds_replicas() const;
+  [[nodiscard]] bool finds_replicas() const { return asks_for_partition("pipedream-replicated"); }
   /// Whether one of several replicas is played for all of them.
   [[nodiscard]] bool is_folded() const { return data_parallel && data_parallel->value > 1; }
   /// How many replicas every stage has; nothing where they may differ.

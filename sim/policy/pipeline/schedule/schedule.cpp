@@ -234,12 +234,15 @@ class PipelinePlanner {
       builder_.after_end(runs_before_[device]->first, awaited);
   }
 
-  /// The second half of what is neither filling nor draining, in microbatches of the first replica.
+  /// The second half of what is neither filling nor draining, in microbatches of the first replica:
+  /// of whole updates, where there are any.
   void mark_steady(Plan& plan) const {
     const auto turns = static_cast<std::uint32_t>(placed_.size());
     const auto until = static_cast<std::uint32_t>(microbatches() - devices_.size()) / turns;
+    const std::uint32_t every = schedule_.updates.every, half = until - until / 2;
+    const std::uint32_t steady = until < every ? half : std::max(every, half / every * every);
     plan.steady_until_microbatch = until * turns;
-    plan.steady_from_microbatch = until / 2 * turns;
+    plan.steady_from_microbatch = (until - steady) * turns;
   }
 
   void emit(std::span<const Task> tasks, std::uint32_t device) {
@@ -266,7 +269,8 @@ class PipelinePlanner {
   void emit_computing(std::span<const Task> tasks, std::uint32_t device) {
     for (const Task& task : tasks)
       if (hands_on(task)) await_value(task, task.kind == Task::Kind::forward, device);
-    if (versions_ && tasks.front().kind == Task::Kind::forward)
+    const bool has_weights = versions_ && !slots_.is_empty(tasks.front().slot);
+    if (has_weights && tasks.front().kind == Task::Kind::forward)
       versions_->before_forward(device, tasks.front().microbatch);
     if (loading_)
       for (const Task& task : tasks)
@@ -287,7 +291,7 @@ class PipelinePlanner {
         send(task, device, tasks.size() == 2);
       (forward ? forward_done_ : backward_done_)[task.slot * microbatches() + task.microbatch] =
           true;
-      if (!versions_ || !steps) continue;
+      if (!has_weights) continue;
       if (forward)
         versions_->after_forward(device, task.microbatch, steps->last);
       else if (versions_->after_backward(device, task.microbatch))
