@@ -148,25 +148,34 @@ class PeriodicSearch {
   /// Of the allocation that is found without limits, if that keeps to them, or for the limits. What
   /// it counts too much changes when its slots run, not where.
   Planned shared_plan(const Location& where) const {
-    const auto answer = search_allocations(setting_, where);
-    if (const auto* smallest = std::get_if<Bytes>(&answer))
-      return too_little_at_most(setting_.problem, setting_.devices, setting_.limits, *smallest);
-    const auto& first = std::get<ScheduledAllocation>(answer);
-    const auto within = [&](const std::vector<Bytes>& allowances) {
-      if (allowances == setting_.limits) return planned(first);
-      if (std::ranges::all_of(allowances, &Bytes::is_unlimited)) return free_plan(where);
-      auto next = scheduled_within(allowances, first.of);
-      if (next) next->bound = next->model_bound = first.bound;
-      return planned(next);
+    const CountedPlan free = free_plan(where);
+    std::optional<ScheduledAllocation> first;
+    Bytes smallest = Bytes::unlimited();
+    const auto within = [&](const std::vector<Bytes>& allowances) -> std::optional<CountedPlan> {
+      if (std::ranges::all_of(allowances, &Bytes::is_unlimited)) return free;
+      if (first) {
+        auto next = scheduled_within(allowances, first->of);
+        if (next) next->bound = next->model_bound = first->bound;
+        return planned(next);
+      }
+      const auto answer = search_allocations(setting_, where);
+      if (const auto* least = std::get_if<Bytes>(&answer)) {
+        smallest = *least;
+        return std::nullopt;
+      }
+      return plan(first.emplace(std::get<ScheduledAllocation>(answer)));
     };
-    return plan_within(setting_.problem, setting_.devices, setting_.limits,
-                       {within, [&] { return plan(first); }});
+    Planned found = plan_within(setting_.problem, setting_.devices, setting_.limits,
+                                {within, [&] { return free; }});
+    if (smallest.is_unlimited()) return found;
+    return better_of(std::move(found), too_little_at_most(setting_.problem, setting_.devices,
+                                                          setting_.limits, smallest));
   }
 
-  std::optional<CountedPlan> free_plan(const Location& where) const {
-    PeriodicSetting roomy = setting_;
-    roomy.limits.assign(roomy.limits.size(), Bytes::unlimited());
-    return plan(std::get<ScheduledAllocation>(search_allocations(roomy, where)));
+  CountedPlan free_plan(const Location& where) const {
+    PeriodicSetting free = setting_;
+    free.limits.assign(free.limits.size(), Bytes::unlimited());
+    return plan(std::get<ScheduledAllocation>(search_allocations(free, where)));
   }
 
   /// A slot a device, where no two cuts share a link.
