@@ -301,7 +301,7 @@ TEST_CASE("what leaves between forward and backward makes periodic schedules fas
     std::string row = row_of(stages.count(), ", bandwidth: 2 TB/s");
     row.insert(row.find("processors"), "  store: {capacity: unlimited}\n");
     // Some by way of their neighbour, over the links of messages.
-    for (std::size_t d = 0; d < stages.count(); d += round % 4 == 3 ? 2 : 1)
+    for (std::size_t d = 0; d < stages.count(); d += round % 4 == 3 ? 2U : 1U)
       row += fmt::format("  bus{0}: {{between: [store, hbm{0}], bandwidth: {1} TB/s{2}}}\n", d,
                          dice(4, 12), dice(0, 2) == 0 ? ", duplex: half" : "");
     const Platform platform = test::platform_of(row);

@@ -38,11 +38,13 @@ struct AllocationTasks {
   const PeriodicAllocation slots;
 };
 
-ScheduledAllocation scheduled(const SharedAllocation& allocation, const PeriodicAllocation& slots,
-                              const LeastPeriod& found) {
+ScheduledAllocation scheduled(const PeriodicSetting& setting, const SharedAllocation& allocation,
+                              const PeriodicAllocation& slots, const LeastPeriod& found) {
   const Time bound = slots.is_memory_exact() ? found.bound : slots.bound();
+  std::vector<Bytes> counted = slots.counted(found.counts);
+  counted.resize(setting.devices.size());  // the last ones may hold nothing
   return {allocation, slots.pattern(found.counts, found.period), bound, found.bound,
-          slots.counted(found.counts)};
+          std::move(counted)};
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ std::optional<ScheduledAllocation> schedule(const PeriodicSetting& setting,
   const ModularTasks& tasks = its.slots.tasks();
   const PeriodCounts first = one_at_a_time(tasks);
   if (!fits(tasks, first)) return std::nullopt;
-  return scheduled(allocation, its.slots,
+  return scheduled(setting, allocation, its.slots,
                    least_period_by_ilp(tasks, first, its.slots.shortest(), setting.nodes));
 }
 
@@ -69,7 +71,7 @@ ScheduledAllocation one_at_a_time(const PeriodicSetting& setting,
   const AllocationTasks its(setting, allocation);
   const PeriodCounts counts = one_at_a_time(its.slots.tasks());
   const Time shortest = its.slots.shortest();
-  return scheduled(allocation, its.slots,
+  return scheduled(setting, allocation, its.slots,
                    {counts, *least_period(its.slots.tasks(), counts, shortest), shortest});
 }
 
