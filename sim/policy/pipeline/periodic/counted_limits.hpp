@@ -7,7 +7,7 @@
 /// needs more than the limits is not taken, and halfway to it is asked for.
 #pragma once
 
-#include "policy/policy.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <functional>
 #include <optional>
@@ -33,6 +33,16 @@ struct CountingRule {
 
 /// The one that has a plan, or the shorter one; of two that have none, the one that needs less.
 [[nodiscard]] Planned better_of(Planned first, Planned second);
+
+/// What `plan` makes of the parameters, or, where that is better, without their `offload`.
+template <class Parameters, class MakePlan>
+[[nodiscard]] Planned with_or_without_offload(const Parameters& parameters, MakePlan plan) {
+  Planned planned = plan(parameters);
+  if (!is_chosen(parameters.offload)) return planned;
+  Parameters staying = parameters;
+  staying.offload.reset();
+  return better_of(std::move(planned), plan(staying));
+}
 
 /// The plan of least period that keeps to the limits, of those that the rule gives for what it may
 /// count; where it counts too much for any, from the one on that counts least. Infeasible where

@@ -3,6 +3,7 @@
 #include "policy/entry.hpp"
 #include "policy/memory_named.hpp"
 
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -19,6 +20,13 @@ std::vector<std::uint32_t> link_turns(const Problem& problem, MemoryId from, Mem
     turns.push_back(2 * static_cast<std::uint32_t>(hop.link) + (one_for_both ? 0 : hop.direction));
   }
   return turns;
+}
+
+bool is_half_duplex(const Problem& problem, MemoryId from, MemoryId to) {
+  if (from == to) return false;
+  return std::ranges::any_of(problem.topology.route(from, to)->hops, [&](const Hop& hop) {
+    return problem.platform[hop.link].duplex == Duplex::half;
+  });
 }
 
 void require_inputs_apart(const Problem& problem, const Located<std::string>& load_from,

@@ -13,6 +13,9 @@ namespace plimsoll {
 [[nodiscard]] std::vector<std::uint32_t> link_turns(const Problem& problem, MemoryId from,
                                                     MemoryId to);
 
+/// Whether copies from one memory to the other take turns with those back. Precondition likewise.
+[[nodiscard]] bool is_half_duplex(const Problem& problem, MemoryId from, MemoryId to);
+
 /// Throws InputError where a link carries, in one direction, inputs to two devices, or inputs and
 /// messages: a pattern gives each its own. Preconditions: routes join neighbours, and the data and
 /// every slot that reads it.

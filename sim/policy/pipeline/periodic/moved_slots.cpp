@@ -18,12 +18,6 @@ bool reads(const Problem& problem, std::span<const OperatorId> operators, Tensor
   });
 }
 
-bool takes_turns(const Problem& problem, MemoryId from, MemoryId to) {
-  return std::ranges::any_of(problem.topology.route(from, to)->hops, [&](const Hop& hop) {
-    return problem.platform[hop.link].duplex == Duplex::half;
-  });
-}
-
 }  // namespace
 
 MovedSlots::MovedSlots(const Problem& problem, const std::vector<ProcessorId>& devices,
@@ -41,7 +35,7 @@ MovedSlots::MovedSlots(const Problem& problem, const std::vector<ProcessorId>& d
     if (!choice.takes(slot, 0) || slot + std::size_t{1} == devices.size()) continue;
     const MemoryId home = problem.platform[devices[slot]].memory;
     const MemoryId store = storage_for(problem, home, parameters.to, parameters.where);
-    way.emplace(Way{home, store, takes_turns(problem, home, store), {Time{}}, {Time{}}, {}, {}});
+    way.emplace(Way{home, store, is_half_duplex(problem, home, store), {Time{}}, {Time{}}, {}, {}});
     for (std::size_t s = 0; s < problem.chain.stages.size(); ++s)
       add_times(*way, s, parameters.recomputes(slot));
   }

@@ -2,7 +2,6 @@
 #include "policy/pipeline/partition/partition.hpp"
 #include "policy/pipeline/periodic/next_fit_plans.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
-#include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/registry.hpp"
 
 #include <algorithm>
@@ -36,20 +35,18 @@ Record<StarParameters> star_record() {
 /// What does not depend on the cuts.
 struct StarDevices {
   StarDevices(const Problem& problem, const StarParameters& parameters)
-      : setting{problem, parameters, pipeline_devices(problem, parameters)},
-        costs(problem, setting.devices, parameters, play_for(parameters)) {
+      : setting(setting_of(problem, parameters)),
+        costs(problem, setting.devices, parameters, setting.microbatches) {
     costs.require_links_apart(parameters.where);
     setting.limits = device_limits(problem, setting.devices, parameters.memory_limit);
   }
   StarDevices(const StarDevices&) = delete;  // the costs refer to the setting
   StarDevices& operator=(const StarDevices&) = delete;
 
-  std::int64_t play_for(const StarParameters& parameters) {
-    PipelineParameters played = parameters;
-    played.microbatches = setting.microbatches =
-        std::max(parameters.microbatches, microbatches_for_period(setting.devices.size()));
-    refuse_too_many_steps(setting.problem, played);
-    return setting.microbatches;
+  static PeriodicSetting setting_of(const Problem& problem, const StarParameters& parameters) {
+    PeriodicSetting setting{problem, parameters, pipeline_devices(problem, parameters)};
+    setting.microbatches = played_microbatches(problem, parameters, setting.devices.size());
+    return setting;
   }
 
   PeriodicSetting setting;
@@ -98,11 +95,8 @@ Planned plan_as_given(const Problem& problem, const StarParameters& parameters) 
 
 Planned plan_star(const Problem& problem, const StarParameters& parameters) {
   require_one_virtual_stage(parameters);
-  Planned planned = plan_as_given(problem, parameters);
-  if (!is_chosen(parameters.offload)) return planned;
-  StarParameters staying = parameters;
-  staying.offload.reset();
-  return better_of(std::move(planned), plan_as_given(problem, staying));
+  return with_or_without_offload(
+      parameters, [&](const StarParameters& it) { return plan_as_given(problem, it); });
 }
 
 }  // namespace

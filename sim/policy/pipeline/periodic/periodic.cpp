@@ -3,7 +3,6 @@
 #include "policy/pipeline/periodic/madpipe_search.hpp"
 #include "policy/pipeline/periodic/next_fit_plans.hpp"
 #include "policy/pipeline/schedule/device_limits.hpp"
-#include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/registry.hpp"
 
 #include <algorithm>
@@ -187,10 +186,7 @@ class PeriodicSearch {
   }
 
   void play_for(std::size_t slots) {
-    PipelineParameters played = parameters_;
-    played.microbatches = setting_.microbatches =
-        std::max(parameters_.microbatches, microbatches_for_period(slots));
-    refuse_too_many_steps(setting_.problem, played);
+    setting_.microbatches = played_microbatches(setting_.problem, parameters_, slots);
   }
 
   std::optional<CountedPlan> planned(const std::optional<ScheduledAllocation>& found) const {
@@ -219,11 +215,8 @@ Planned plan_periodic(const Problem& problem, const PeriodicParameters& paramete
                      fmt::format("`placement` says how many slots a device has; virtual_stages is "
                                  "{}",
                                  parameters.virtual_stages));
-  Planned planned = PeriodicSearch(problem, parameters).run();
-  if (!is_chosen(parameters.offload)) return planned;
-  PeriodicParameters staying = parameters;
-  staying.offload.reset();
-  return better_of(std::move(planned), PeriodicSearch(problem, staying).run());
+  return with_or_without_offload(
+      parameters, [&](const PeriodicParameters& it) { return PeriodicSearch(problem, it).run(); });
 }
 
 }  // namespace

@@ -110,13 +110,8 @@ PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const
   const MemoryId from = problem_.platform[devices_[slot - 1]].memory;
   const MemoryId to = problem_.platform[devices_[slot]].memory;
   const ChainStage& before = problem_.chain.stages[stage - 1];
-  Cut cut{copy_time(problem_, from, to, before.output_bytes),
-          copy_time(problem_, to, from, before.gradient_bytes)};
-  if (from != to)
-    cut.one_at_a_time = std::ranges::any_of(
-        problem_.topology.route(from, to)->hops,
-        [&](const Hop& hop) { return problem_.platform[hop.link].duplex == Duplex::half; });
-  return cut;
+  return {copy_time(problem_, from, to, before.output_bytes),
+          copy_time(problem_, to, from, before.gradient_bytes), is_half_duplex(problem_, from, to)};
 }
 
 Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end,

@@ -6,6 +6,7 @@
 #include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
+#include "policy/pipeline/schedule/slot_store.hpp"
 #include "policy/pipeline/schedule/task_runs.hpp"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ class PeriodicPlanner {
         builder_(problem.workload, problem.platform, parameters.name),
         recomputed_(recomputed_slots(parameters, slots.count())),
         runs_(problem.workload, slots, recomputed_),
+        store_(stores_, recomputed_, builder_),
         ended_(kParts * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
     for (const ProcessorId device : devices) streams_.push_back(builder_.stream(device));
     if (is_chosen(parameters.offload)) stores_ = stores_of(problem, parameters, devices);
@@ -164,28 +166,19 @@ class PeriodicPlanner {
     }
   }
 
-  /// Devices may share a store, which then has a value of each that keeps it.
   void emit_moves(const Event& event) {
-    const std::uint32_t slot = event.slot, device = slots_.device(slot);
+    const auto [slot, k] = std::pair(event.slot, event.microbatch);
     const PeriodicPattern::Away& its = *pattern_.away[slot];
-    const MemoryId home = slots_.memory(device), store = stores_[device];
     if (event.part == Part::out) {
-      auto& gone = gone_[{slot, event.microbatch}];
-      for (const TensorId tensor : slots_.kept(slot, is_recomputed(slot))) {
-        gone.push_back(builder_.copy(builder_.channel(home, store), tensor, event.microbatch,
-                                     SourceRelease::whole));
-        take_turns(gone.back(), its.out_turns);
-        ended(Part::out, slot, event.microbatch) = gone.back();
+      for (const StepId copy : store_.leave(slots_, slot, k)) {
+        take_turns(copy, its.out_turns);
+        ended(Part::out, slot, k) = copy;
       }
       return;
     }
-    const auto gone = gone_.extract({slot, event.microbatch});
-    for (const StepId copy : gone.mapped()) {
-      const StepId back =
-          builder_.copy_on(copy, builder_.channel(store, home), SourceRelease::whole);
-      wait_for_room(back, Part::backward, slot, event.microbatch,
-                    pattern_.backward[slot].end - its.back.start);
-      take_turns(back, its.back_turns);
+    for (const StepId copy : store_.come_back(slots_, slot, k)) {
+      wait_for_room(copy, Part::backward, slot, k, pattern_.backward[slot].end - its.back.start);
+      take_turns(copy, its.back_turns);
     }
   }
 
@@ -232,11 +225,10 @@ class PeriodicPlanner {
   std::optional<DataLoading> loading_;  ///< where inputs come from another memory
   std::vector<LaneId> streams_;
   std::vector<MemoryId> stores_;  ///< by device, where anything leaves
+  SlotStore store_;
   /// By kParts * slot + part, and microbatch: the last step.
   std::vector<std::vector<std::optional<StepId>>> ended_;
   std::map<std::uint32_t, StepId> last_of_turn_;
-  /// By slot and microbatch: the copies of what is in the store.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<StepId>> gone_;
 };
 
 }  // namespace
@@ -252,6 +244,13 @@ std::int64_t PeriodicPattern::in_flight(std::size_t slot) const {
 
 std::int64_t microbatches_for_period(std::size_t slots) {
   return 8 * static_cast<std::int64_t>(slots) + 3 * kIntervals;
+}
+
+std::int64_t played_microbatches(const Problem& problem, PipelineParameters parameters,
+                                 std::size_t slots) {
+  parameters.microbatches = std::max(parameters.microbatches, microbatches_for_period(slots));
+  refuse_too_many_steps(problem, parameters);
+  return parameters.microbatches;
 }
 
 Plan periodic_plan(const Problem& problem, const PipelineParameters& parameters, const Slots& slots,

@@ -43,6 +43,11 @@ struct PeriodicPattern {
 /// slot are in flight.
 [[nodiscard]] std::int64_t microbatches_for_period(std::size_t slots);
 
+/// So many, and as many as the parameters ask for. Throws InputError where they are too many to be
+/// played.
+[[nodiscard]] std::int64_t played_microbatches(const Problem& problem,
+                                               PipelineParameters parameters, std::size_t slots);
+
 /// Plays `microbatches` of a pattern in which nothing overlaps on a device or in one direction of a
 /// link. Devices and links do everything in the pattern's order, each step as early as that allows;
 /// so the plan may be faster than the pattern, never slower. Nothing is kept longer than the

@@ -138,7 +138,8 @@ GradientReductions::GradientReductions(const Problem& problem, const PipelinePar
     const std::vector<MemoryId>& members = members_[slot];
     refuse_tree_of(members.size(), parameters);
     refuse_too_many(members.size(), times);
-    if (!is_folded_ && !slots_.gradients(slot).empty()) require_links(problem, parameters, members);
+    gradients_.push_back(slots_.gradients(slot));
+    if (!is_folded_ && !gradients_.back().empty()) require_links(problem, parameters, members);
   }
   if (is_folded_) fold(groups, partners);
 }
@@ -165,9 +166,8 @@ void GradientReductions::fold(const std::vector<std::vector<ProcessorId>>& group
 }
 
 AllReduceEnds GradientReductions::add(std::size_t slot) {
-  const std::vector<TensorId> gradients = slots_.gradients(slot);
   const auto add = is_folded_ ? add_folded_all_reduce : add_all_reduce;
-  return add(builder_, parameters_.all_reduce, members_[slot], gradients);
+  return add(builder_, parameters_.all_reduce, members_[slot], gradients_[slot]);
 }
 
 }  // namespace plimsoll

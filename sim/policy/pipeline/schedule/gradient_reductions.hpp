@@ -47,7 +47,8 @@ class GradientReductions {
   const Slots& slots_;
   PlanBuilder& builder_;
   bool is_folded_ = false;
-  std::vector<std::vector<MemoryId>> members_;  ///< by slot
+  std::vector<std::vector<MemoryId>> members_;    ///< by slot
+  std::vector<std::vector<TensorId>> gradients_;  ///< by slot
 };
 
 }  // namespace plimsoll

@@ -12,12 +12,10 @@
 
 #include "plan/plan_builder.hpp"
 #include "policy/pipeline/schedule/schedule.hpp"
+#include "policy/pipeline/schedule/slot_store.hpp"
 #include "policy/stage_steps.hpp"
 
 #include <cstdint>
-#include <map>
-#include <optional>
-#include <utility>
 #include <vector>
 
 namespace plimsoll {
@@ -28,6 +26,7 @@ class SlotMoves {
   SlotMoves(const Schedule& schedule, PlanBuilder& builder)
       : schedule_(schedule),
         builder_(builder),
+        store_(schedule.stores, schedule.recomputed, builder),
         evictions_(schedule.orders.size()),
         fetches_(schedule.orders.size()) {}
 
@@ -44,17 +43,11 @@ class SlotMoves {
  private:
   void move_to_partner(const Task& task, std::uint32_t device, const Slots& slots,
                        StepId last_before);
-  void leave(const Task& task, std::uint32_t device, const Slots& slots);
-  void come_back(const Task& task, std::uint32_t device, const Slots& slots, StepId first_before);
-  [[nodiscard]] const std::vector<TensorId>& kept(const Slots& slots, std::size_t slot);
 
   const Schedule& schedule_;
   PlanBuilder& builder_;
+  SlotStore store_;
   std::vector<std::vector<StepId>> evictions_, fetches_;  ///< by device, those still waited for
-  /// By slot and microbatch: the copies of what is in the store.
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<StepId>> offloads_;
-  /// By slot, what it keeps, as far as asked for; both directions keep the same.
-  std::vector<std::optional<std::vector<TensorId>>> kept_;
 };
 
 }  // namespace plimsoll
