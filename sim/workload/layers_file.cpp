@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::string_view kRequiredWord = "required";
 constexpr std::size_t kMaxLayers = 100'000;
+/// Each is looked up for every layer that calls the block.
+constexpr std::size_t kMaxReads = 100;
 
 /// --- reading -------------------------------------------------------------------------------
 
@@ -68,6 +70,8 @@ class LayerReader {
         read_into(layer_.second_input, located(name()), entry.value);
       else if (rule_ != nullptr && !rule_->input_list.empty() && key == rule_->input_list)
         read_into(layer_.parts, list_of(located(name()), 1, kMaxLayers), entry.value);
+      else if (key == "reads")
+        read_into(layer_.reads, map_of(located(name())), entry.value);
       else if (key == "repeat")
         layer_.repeat = read_repeat(entry.value);
       else
@@ -164,6 +168,8 @@ Format<BlockSpec> block_format() {
       .where(&BlockSpec::where)
       .optional("with", &BlockSpec::with, map_of(default_format()),
                 "its numbers and their defaults")
+      .optional("reads", &BlockSpec::reads, list_of(located(name()), 1, kMaxReads),
+                "names of values that it reads beside its input")
       .required("layers", &BlockSpec::layers, layer_list_format(), "the layers")
       .format();
 }
@@ -250,10 +256,11 @@ class LayersChecker {
         if (value) check_expression(*value, constants_);
         numbers.insert(number.value);
       }
-      check_layers(block.layers, numbers);
+      check_layers(block.layers, numbers, values_in(block));
     }
     for (const Argument& dim : network_.input.shape) check_expression(dim, constants_);
-    const std::set<std::string> values = check_layers(network_.layers, constants_);
+    const std::set<std::string> values =
+        check_layers(network_.layers, constants_, {std::string(kBlockInput)});
     for (const Located<std::string>& name : network_.auxiliary)
       if (!values.contains(name.value))
         diagnostics_.error(name.where, "no value of `layers` is named `" + name.value + "`",
@@ -262,11 +269,19 @@ class LayersChecker {
   }
 
  private:
-  /// The names of values in the end.
-  std::set<std::string> check_layers(const std::vector<LayerSpec>& layers,
-                                     std::set<std::string> numbers) {
-    numbers.insert(std::string(kChannelsIn));
+  /// Those that a block begins with.
+  std::set<std::string> values_in(const BlockSpec& block) {
     std::set<std::string> values = {std::string(kBlockInput)};
+    for (const Located<std::string>& name : block.reads)
+      if (!values.insert(name.value).second)
+        diagnostics_.error(name.where, "the name `" + name.value + "` is taken");
+    return values;
+  }
+
+  /// The names of values in the end; `values` are those at first.
+  std::set<std::string> check_layers(const std::vector<LayerSpec>& layers,
+                                     std::set<std::string> numbers, std::set<std::string> values) {
+    numbers.insert(std::string(kChannelsIn));
     bool all_values_known = true;
     for (const LayerSpec& layer : layers) {
       if (!layer.kind.empty() || layer.is_read) check_kind(layer);
@@ -276,6 +291,8 @@ class LayersChecker {
         if (*value && all_values_known) check_value(**value, values);
       for (const Located<std::string>& part : layer.parts)
         if (all_values_known) check_value(part, values);
+      for (const auto& [inside, outside] : layer.reads)
+        if (all_values_known) check_value(outside, values);
       all_values_known = all_values_known && layer.is_read;
       if (!layer.name.empty() && !values.insert(layer.name).second)
         diagnostics_.error(layer.where, "the name `" + layer.name + "` is taken");
@@ -301,6 +318,7 @@ class LayersChecker {
       std::vector<Attribute> attributes;
       for (const auto& [name, value] : block->second.with)
         attributes.push_back({name.value, value ? 0 : kRequired});
+      check_reads(layer, block->second.reads);
       return check_arguments(layer, attributes);
     }
     const OperatorRule* rule = find_rule(layer.kind);
@@ -310,6 +328,7 @@ class LayersChecker {
       return;
     }
     check_arguments(layer, rule->attributes);
+    check_reads(layer, {});
     const auto need = [&](std::string_view key, bool given) {
       if (!key.empty() && !given && layer.is_read)
         diagnostics_.error(layer.where, "`" + layer.kind + "` needs `" + std::string(key) + "`");
@@ -320,6 +339,24 @@ class LayersChecker {
     if (layer.from && !rule->input_list.empty())
       diagnostics_.error(layer.where, "`" + layer.kind + "` reads `" +
                                           std::string(rule->input_list) + "`, not `from`");
+  }
+
+  /// That the layer names what a block reads beside its input, and nothing else.
+  void check_reads(const LayerSpec& layer, const std::vector<Located<std::string>>& reads) {
+    std::set<std::string> known, given;
+    for (const Located<std::string>& name : reads) known.insert(name.value);
+    for (const auto& [inside, outside] : layer.reads) {
+      given.insert(inside.value);
+      if (!known.contains(inside.value))
+        diagnostics_.error(inside.where, "`" + layer.kind + "` reads no `" + inside.value + "`",
+                           suggest(inside.value, known));
+    }
+    if (!layer.is_read) return;
+    for (const Located<std::string>& name : reads)
+      if (!given.contains(name.value))
+        diagnostics_.error(layer.where, "`" + layer.kind + "` reads `" + name.value +
+                                            "`; say what that is: `reads: {" + name.value +
+                                            ": NAME}`");
   }
 
   /// The nearest name; only among so many that the search takes no time.

@@ -19,11 +19,12 @@
 ///   loss: cross-entropy
 ///
 /// A layer reads the one before it, or the value named by `from`; `name` names what it makes. In a
-/// block `input` is what the block reads; names are local to a block. `trained` says which of its
-/// parameters are trained, for a block those of all its layers that do not say it themselves. An
-/// argument is a whole number or an expression (workload/expression.hpp) of the names of `with`, of
-/// the block's own, and of `in`, the channels that the layer reads; the first argument may be given
-/// alone. `repeat: 0` leaves a layer out.
+/// block `input` is what the block reads; names are local to a block. A block that reads more
+/// values says under which names (`reads: [previous]`), and its caller which they are (`reads:
+/// {previous: stem}`). `trained` says which of its parameters are trained, for a block those of all
+/// its layers that do not say it themselves. An argument is a whole number or an expression
+/// (workload/expression.hpp) of the names of `with`, of the block's own, and of `in`, the channels
+/// that the layer reads; the first argument may be given alone. `repeat: 0` leaves a layer out.
 #pragma once
 
 #include "workload/expression.hpp"
@@ -50,6 +51,8 @@ struct LayerSpec {
   std::string name;  ///< of its output; empty where it has none
   std::optional<Located<std::string>> from, second_input, link;
   std::vector<Located<std::string>> parts;
+  /// Of a block: its name for a value, and what that is here.
+  std::vector<std::pair<Located<std::string>, Located<std::string>>> reads;
   std::optional<Argument> repeat;
   std::vector<Argument> arguments;
   std::optional<Trained> trained;
@@ -60,6 +63,7 @@ struct BlockSpec {
   Location where;
   /// Its numbers in order; nothing where one must be given.
   std::vector<std::pair<Located<std::string>, std::optional<Argument>>> with;
+  std::vector<Located<std::string>> reads;  ///< values beside its input
   std::vector<LayerSpec> layers;
 };
 

@@ -129,7 +129,7 @@ class Expander {
 
   /// Bounds the work of hostile files: layers that are left out and inputs count, too.
   void count_steps(const LayerSpec& layer) {
-    steps_ += 1 + layer.parts.size();
+    steps_ += 1 + layer.parts.size() + layer.reads.size();
     if (steps_ > kMaxNetworkOperators)
       fail(layer.where,
            "the network has more than " + std::to_string(kMaxNetworkOperators) + " layers");
@@ -168,6 +168,8 @@ class Expander {
         scope.numbers[key] = number(argument, outer.numbers);
       });
     scope.values.emplace(kBlockInput, current_);
+    for (const auto& [inside, outside] : layer.reads)
+      scope.values.emplace(inside.value, outer.values.at(outside.value));
     add_layers(block.layers, scope);
   }
 

@@ -137,6 +137,53 @@ TEST_CASE("a split backward makes gradients of inputs and of weights apart") {
   CHECK(net.saved_bytes == whole.saved_bytes);
 }
 
+TEST_CASE("a block reads values by its own names") {
+  const char* joined =
+      "blocks:\n"
+      "  inner: {reads: [x], layers: [{add: {skip: x}}]}\n"
+      "  join:\n"
+      "    with: {features: required}\n"
+      "    reads: [left, right]\n"
+      "    layers:\n"
+      "      - linear: {from: left, features: features, name: one}\n"
+      "      - inner: {from: right, reads: {x: one}}\n"
+      "      - add: {skip: input}\n";
+  const auto with_blocks = [&](const std::string& layers) {
+    return "workload: w\ninput: [4]\n" + std::string(joined) + "layers:\n" + layers;
+  };
+  const std::string first =
+      "  - linear: {features: 4, name: a}\n  - linear: {features: 4, name: b}\n";
+  const Workload blocks =
+      build_text(with_blocks(first + "  - join: {features: 4, reads: {right: a, left: b}}\n"));
+  const Workload flat =
+      build_text("workload: w\ninput: [4]\nlayers:\n" + first +
+                 "  - linear: {from: b, features: 4, name: one}\n  - add: {from: a, skip: one}\n"
+                 "  - add: {skip: b}\n");
+  REQUIRE(blocks.operators.size() == flat.operators.size());
+  for (std::size_t i = 0; i < flat.operators.size(); ++i) {
+    CHECK(blocks.operators[i].flops == flat.operators[i].flops);
+    CHECK(blocks.list(blocks.operators[i].reads).size() ==
+          flat.list(flat.operators[i].reads).size());
+  }
+  CHECK(blocks.saved_bytes == flat.saved_bytes);
+  const auto error = [&](const std::string& layers) {
+    return error_of(with_blocks(first + layers));
+  };
+  CHECK_THAT(error("  - join: {features: 4, reads: {right: a}}\n"),
+             Contains("`join` reads `left`; say what that is: `reads: {left: NAME}`"));
+  CHECK_THAT(error("  - join: {features: 4, reads: {right: a, left: c}}\n"),
+             Contains("no value `c` was named before this layer"));
+  CHECK_THAT(error("  - join: {features: 4, reads: {right: a, lft: b}}\n"),
+             Contains("`join` reads no `lft`") && Contains("did you mean `left`?"));
+  CHECK_THAT(error("  - relu: {reads: {x: a}}\n"), Contains("`relu` reads no `x`"));
+  CHECK_THAT(error_of("workload: w\ninput: [4]\nblocks: {b: {reads: [x, x], layers: [relu]}}\n"
+                      "layers: [relu]\n"),
+             Contains("the name `x` is taken"));
+  CHECK_THAT(error_of("workload: w\ninput: [4]\nblocks: {b: {reads: [input], layers: [relu]}}\n"
+                      "layers: [relu]\n"),
+             Contains("the name `input` is taken"));
+}
+
 TEST_CASE("layers that cannot be are refused with their place") {
   CHECK_THAT(layers_error("  - cnov2d: {channels: 1, kernel: 1}\n"),
              Contains("test.yaml:5:5") && Contains("unknown layer `cnov2d`") &&
