@@ -145,6 +145,9 @@ class Record {
   template <class M>
   Record& optional(std::string key, std::optional<M> T::*member, Format<M> format,
                    std::string text);
+  /// An element of T, an array of std::optional<M>.
+  template <class M>
+  Record& element(std::string key, std::size_t index, Format<M> format, std::string text);
   /// Keeps the place of the whole record in `member`.
   Record& where(Location T::*member);
   /// A check across the fields `keys`. It runs even if other fields could not be read: all that it

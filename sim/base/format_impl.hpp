@@ -241,6 +241,20 @@ Record<T>& Record<T>::optional(std::string key, std::optional<M> T::*member, For
 }
 
 template <class T>
+template <class M>
+Record<T>& Record<T>::element(std::string key, std::size_t index, Format<M> format,
+                              std::string text) {
+  detail::add_field(shape_, key, false, std::move(text), format.shape);
+  auto read = [index, format = std::move(format)](const Node& node, T& record,
+                                                  Diagnostics& diagnostics) {
+    record[index] = format.read(node, diagnostics);
+    return record[index].has_value();
+  };
+  fields_.push_back({std::move(key), false, std::move(read)});
+  return *this;
+}
+
+template <class T>
 Record<T>& Record<T>::where(Location T::*member) {
   keep_place_ = [member](T& record, const Node& node) { record.*member = node.where(); };
   return *this;

@@ -52,23 +52,6 @@ std::string to_text(Quality quality) {
   return kNames[static_cast<std::size_t>(quality)];
 }
 
-std::string to_text(OperatorClass operator_class) {
-  static constexpr std::array<const char*, kOperatorClasses> kNames{
-      "matmul",      "convolution", "attention", "normalization", "pooling",
-      "elementwise", "embedding",   "loss",      "optimizer",     "other"};
-  return kNames[static_cast<std::size_t>(operator_class)];
-}
-
-std::string to_text(KernelKind kind) {
-  switch (kind) {
-    case KernelKind::direct_convolution:
-      return "direct_convolution";
-    case KernelKind::pooling_backward:
-      return "pooling_backward";
-  }
-  return to_text(static_cast<OperatorClass>(kind));
-}
-
 const Memory& Platform::operator[](MemoryId id) const {
   return memories[static_cast<std::size_t>(id)];
 }

@@ -4,6 +4,7 @@
 #include "base/dense_id.hpp"
 #include "base/quantity.hpp"
 #include "memory/caching_settings.hpp"
+#include "platform/kernel_kind.hpp"
 
 #include <array>
 #include <cstdint>
@@ -27,47 +28,9 @@ enum class DType : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8, int8 };
 inline constexpr std::size_t kDTypes = 7;
 [[nodiscard]] std::int64_t bytes_per_element(DType);  ///< tf32 is stored as 4 bytes
 
-/// Classes of operators that reach different shares of a processor's peak.
-enum class OperatorClass : std::uint8_t {
-  matmul,
-  convolution,
-  attention,
-  normalization,
-  pooling,
-  elementwise,
-  embedding,
-  loss,
-  optimizer,
-  other
-};
-inline constexpr std::size_t kOperatorClasses = 10;
-
-/// Kernels that reach different shares: those of each class, and then kinds within a class that a
-/// platform may tell apart from it. The first kOperatorClasses are the classes.
-enum class KernelKind : std::uint8_t {
-  direct_convolution = kOperatorClasses,  ///< KernelShape::is_direct
-  pooling_backward
-};
-inline constexpr std::size_t kKernelKinds = kOperatorClasses + 2;
-[[nodiscard]] constexpr KernelKind kind_of(OperatorClass of_class) {
-  return static_cast<KernelKind>(of_class);
-}
-/// The class that a kind is of.
-[[nodiscard]] constexpr OperatorClass class_of(KernelKind kind) {
-  switch (kind) {
-    case KernelKind::direct_convolution:
-      return OperatorClass::convolution;
-    case KernelKind::pooling_backward:
-      return OperatorClass::pooling;
-  }
-  return static_cast<OperatorClass>(kind);
-}
-
-/// As written in files: "fp32", "measured", "matmul".
+/// As written in files: "fp32", "measured".
 [[nodiscard]] std::string to_text(DType);
 [[nodiscard]] std::string to_text(Quality);
-[[nodiscard]] std::string to_text(OperatorClass);
-[[nodiscard]] std::string to_text(KernelKind);
 
 /// A library may multiply less than is counted: a 3 x 3 convolution of stride 1 by Winograd's
 /// minimal filtering F(4 x 4, 3 x 3) a fourth (A. Lavin, S. Gray, CVPR 2016, arXiv 1509.09308).
@@ -99,8 +62,8 @@ struct Kernels {
   /// Sizes of a convolution's products are rounded up to multiples of it: output channels, input
   /// channels, and input channels times window.
   std::uint32_t tile = 1;
-  /// An operator of parts that run apart (KernelShape::blocks) reaches its bandwidth with so many.
-  std::uint32_t blocks = 1;
+  /// A convolution's bias is added, and its gradient summed, by kernels of their own.
+  bool bias = false;
   bool operator==(const Kernels&) const = default;
 };
 

@@ -46,26 +46,21 @@ Memory make_memory(const MemorySpec& spec) {
   return memory;
 }
 
+/// That of the kind that stands for it, which is known already.
+Efficiency default_efficiency(std::size_t kind, const Processor& processor) {
+  const auto it = static_cast<KernelKind>(kind);
+  return is_class(it) ? Efficiency()
+                      : processor.efficiency[static_cast<std::size_t>(parent_of(it))];
+}
+
 Processor make_processor(const ProcessorSpec& spec) {
   const ComputeSpec& c = spec.compute;
-  const EfficiencySpec& e = spec.efficiency;
   Processor processor;
   processor.streams = static_cast<std::uint32_t>(spec.streams);
   processor.compute = {c.fp64, c.fp32, c.tf32, c.bf16, c.fp16, c.fp8, c.int8};
-  processor.efficiency = {e.matmul,
-                          e.convolution,
-                          e.attention,
-                          e.normalization,
-                          e.pooling,
-                          e.elementwise,
-                          e.embedding,
-                          e.loss,
-                          e.optimizer,
-                          e.other,
-                          e.direct_convolution.value_or(e.convolution),
-                          e.pooling_backward.value_or(e.pooling)};
-  processor.kernels = {static_cast<std::uint32_t>(spec.kernels.tile),
-                       static_cast<std::uint32_t>(spec.kernels.blocks)};
+  for (std::size_t i = 0; i < kKernelKinds; ++i)
+    processor.efficiency[i] = spec.efficiency[i].value_or(default_efficiency(i, processor));
+  processor.kernels = {static_cast<std::uint32_t>(spec.kernels.tile), spec.kernels.bias};
   processor.launch_overhead = spec.launch_overhead;
   processor.convolution_workspace = spec.convolution_workspace;
   processor.power = without_place(spec.power);

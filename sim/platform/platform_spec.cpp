@@ -209,29 +209,21 @@ Format<Efficiency> class_efficiency() {
       }));
 }
 
+std::string default_of(KernelKind kind) {
+  if (is_class(kind)) return "default 1";
+  return "default: as `" + to_text(parent_of(kind)) + "`";
+}
+
 Format<EfficiencySpec> efficiency_format() {
-  using Spec = EfficiencySpec;
-  const std::string text = "default 1";
-  return Record<Spec>("efficiency",
-                      "The share of peak FLOP/s, or of bandwidth where bandwidth-bound, that a "
-                      "class of operators reaches; or both apart, as `{compute: ..., bandwidth: "
-                      "...}`.")
-      .optional("matmul", &Spec::matmul, class_efficiency(), text)
-      .optional("convolution", &Spec::convolution, class_efficiency(), text)
-      .optional("attention", &Spec::attention, class_efficiency(), text)
-      .optional("normalization", &Spec::normalization, class_efficiency(), text)
-      .optional("pooling", &Spec::pooling, class_efficiency(), text)
-      .optional("elementwise", &Spec::elementwise, class_efficiency(), text)
-      .optional("embedding", &Spec::embedding, class_efficiency(), text)
-      .optional("loss", &Spec::loss, class_efficiency(), text)
-      .optional("optimizer", &Spec::optimizer, class_efficiency(), text)
-      .optional("other", &Spec::other, class_efficiency(), text)
-      .optional("direct_convolution", &Spec::direct_convolution, class_efficiency(),
-                "convolutions of one position, or with a stride, a dilation or groups; default: as "
-                "`convolution`")
-      .optional("pooling_backward", &Spec::pooling_backward, class_efficiency(),
-                "the backward of poolings; default: as `pooling`")
-      .format();
+  Record<EfficiencySpec> record(
+      "efficiency",
+      "The share of peak FLOP/s, or of bandwidth where bandwidth-bound, that a kind of operators "
+      "reaches; or both apart, as `{compute: ..., bandwidth: ...}`.");
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    const auto kind = static_cast<KernelKind>(i);
+    record.element(to_text(kind), i, class_efficiency(), default_of(kind));
+  }
+  return record.format();
 }
 
 Format<KernelsSpec> kernels_format() {
@@ -240,8 +232,9 @@ Format<KernelsSpec> kernels_format() {
   return Record<Spec>("kernels", "How its libraries cut operators into pieces.")
       .optional("tile", &Spec::tile, integer(1, kMost),
                 "channels of a convolution's products are rounded up to multiples of it (1)")
-      .optional("blocks", &Spec::blocks, integer(1, kMost),
-                "a batch norm of fewer channels reaches that part of the bandwidth (1)")
+      .optional("bias", &Spec::bias, boolean(),
+                "a convolution's bias is added by a kernel of its own, and its gradient summed by "
+                "another (false)")
       .format();
 }
 

@@ -50,14 +50,12 @@ struct ComputeSpec {
   std::optional<FlopRate> fp64, fp32, tf32, bf16, fp16, fp8, int8;
 };
 
-struct EfficiencySpec {
-  Efficiency matmul, convolution, attention, normalization, pooling, elementwise, embedding, loss,
-      optimizer, other;
-  std::optional<Efficiency> direct_convolution, pooling_backward;
-};
+/// By KernelKind; nothing where the file says nothing.
+using EfficiencySpec = std::array<std::optional<Efficiency>, kKernelKinds>;
 
 struct KernelsSpec {
-  std::int64_t tile = 1, blocks = 1;
+  std::int64_t tile = 1;
+  bool bias = false;
 };
 
 struct ProcessorSpec {

@@ -126,8 +126,8 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
   if (!sources.shares.empty()) text += "    efficiency:\n";
   for (const std::string& share : sources.shares) text += "      " + share + "\n";
   if (spec.kernels)
-    text += fmt::format("    kernels: {{tile: {}, blocks: {}}}\n", spec.kernels->tile,
-                        spec.kernels->blocks);
+    text += fmt::format("    kernels: {{tile: {}, bias: {}}}\n", spec.kernels->tile,
+                        spec.kernels->bias);
   text += fmt::format("    launch_overhead: {}\nprovenance:\n",
                       overhead_text(calibration.fitted.launch_overhead));
   // Written once, then by its anchor.
@@ -141,7 +141,7 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
     text += fmt::format("  processors.{}.{}: {{quality: estimate, source: {}}}\n", processor, path,
                         quoted("as in " + from + ": what was measured says little of it"));
   if (spec.kernels)
-    for (const char* number : {"tile", "blocks"})
+    for (const char* number : {"tile", "bias"})
       text += fmt::format("  processors.{}.kernels.{}: {{quality: estimate, source: {}}}\n",
                           processor, number, quoted(spec.kernels->source));
   check(text, calibration, target);

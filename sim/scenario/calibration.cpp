@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 namespace plimsoll {
@@ -19,6 +20,13 @@ constexpr std::int64_t kMillion = 1'000'000;
 constexpr Signed128 kMostError = 1'000'000'000'000;
 /// Of a launch overhead in the last term, where the platform has a smaller one or none.
 constexpr Time kLeastOverhead{1'000'000};
+
+/// Rounds of least squares; a handful is enough.
+constexpr int kRounds = 20;
+/// Of ours to the measured, in those rounds.
+constexpr double kLeastRatio = 1e-3;
+/// Below it log(1 + error) is the error.
+constexpr double kNoError = 1e-6;
 
 /// Of a wait, in the last term.
 constexpr Time kLeastWait{100'000'000};
@@ -34,41 +42,20 @@ constexpr std::size_t kUnknowns = kFirstBandwidth + kKernelKinds;
 /// Of the operators of each of its shapes.
 using ShapeTimes = std::vector<std::vector<Time>>;
 
-ShapeTimes durations_on(const Measurement& it, const Platform& platform, ProcessorId processor) {
+ShapeTimes durations_on(const MeasurementSet& set, const Measurement& it,
+                        const Processor& processor) {
+  Platform platform = set.platform;
+  platform.processors[static_cast<std::size_t>(set.processor)] = processor;
   try {
     ShapeTimes times;
     for (const MeasuredShape& shape : it.shapes)
-      times.push_back(durations(shape.workload, platform, processor));
+      times.push_back(durations(shape.workload, platform, set.processor));
     return times;
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
   } catch (const CostOverflow& problem) {
     throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
   }
-}
-
-ShapeTimes durations_on(const MeasurementSet& set, const Measurement& it,
-                        const Processor& processor) {
-  Platform platform = set.platform;
-  platform.processors[static_cast<std::size_t>(set.processor)] = processor;
-  return durations_on(it, platform, set.processor);
-}
-
-/// With nothing lost, and only arithmetic or only traffic to do.
-Platform perfect(const MeasurementSet& set, bool only_arithmetic) {
-  Platform platform = set.platform;
-  Processor& processor = platform.processors[static_cast<std::size_t>(set.processor)];
-  processor.efficiency.fill(kWhole);
-  processor.kernels = set.start.kernels;
-  processor.launch_overhead = Time{};
-  if (only_arithmetic) {
-    Memory& memory = platform.memories[static_cast<std::size_t>(processor.memory)];
-    memory.read.bandwidth = memory.write.bandwidth = ByteRate::unlimited();
-  } else {
-    for (std::optional<FlopRate>& peak : processor.compute)
-      if (peak) peak = FlopRate::unlimited();
-  }
-  return platform;
 }
 
 Processor with(const Coefficients& fitted, Processor processor) {
@@ -115,15 +102,16 @@ double in_picoseconds(Time time) {
 /// The equations of the fit.
 class Fit {
  public:
-  explicit Fit(const MeasurementSet& set)
-      : set_(set), arithmetic_(perfect(set, true)), traffic_(perfect(set, false)) {
+  explicit Fit(const MeasurementSet& set) : set_(set) {
     now_.assign(kUnknowns, 0);
     now_[kOverhead] = in_picoseconds(set.start.launch_overhead);
     problem_.at_least.assign(kUnknowns, 1);
     for (const std::size_t j : {kFirstWait, kFirstWait + 1}) problem_.at_least[j] = 0;
     problem_.at_least[kOverhead] = in_picoseconds(set.platform[set.processor].launch_overhead);
-    problem_.at_least[kFirstCompute + static_cast<std::size_t>(OperatorClass::convolution)] =
-        1 / as_fraction(kMostCompute);
+    for (const KernelKind kind :
+         {kind_of(OperatorClass::convolution), KernelKind::convolution_backward})
+      problem_.at_least[kFirstCompute + static_cast<std::size_t>(kind)] =
+          1 / as_fraction(kMostCompute);
     for (std::size_t i = 0; i < kKernelKinds; ++i) {
       now_[kFirstCompute + i] = 1 / as_fraction(set.start.efficiency[i].compute());
       now_[kFirstBandwidth + i] = 1 / as_fraction(set.start.efficiency[i].bandwidth());
@@ -135,7 +123,7 @@ class Fit {
   }
 
   [[nodiscard]] Coefficients run() const {
-    const std::vector<double> x = solve(problem_);
+    const std::vector<double> x = balanced_solution();
     Coefficients fitted;
     fitted.launch_overhead = in_nanoseconds(x[kOverhead]);
     if (is_fitted_[kFirstWait] || is_fitted_[kFirstWait + 1])
@@ -158,37 +146,72 @@ class Fit {
     return Ratio{std::max<std::int64_t>(steps, 1) * (kWhole.count() / kEfficiencySteps)};
   }
 
+  /// Least squares of log(ours / t), each round by the linear errors ours / t - 1 with the weights
+  /// that the ratios of the round before give them.
+  [[nodiscard]] std::vector<double> balanced_solution() const {
+    std::vector<double> x = solve(problem_);
+    for (int round = 0; round < kRounds; ++round) {
+      LeastSquares balanced = problem_;
+      for (std::size_t i = 0; i < weights_.size(); ++i) {
+        LeastSquares::Row& row = balanced.rows[i];
+        const double error = (product(row.of, x) - row.equals) / weights_[i];
+        const double scale = scale_of(std::max(1 + error, kLeastRatio));
+        for (double& of : row.of) of *= scale;
+        row.equals *= scale;
+      }
+      x = solve(balanced);
+    }
+    return x;
+  }
+
+  /// So that the linear error pulls as its logarithm does: scale^2 (r - 1) = log(r) / r.
+  static double scale_of(double ratio) {
+    const double error = ratio - 1;
+    if (std::abs(error) < kNoError) return 1;
+    return std::sqrt(std::log(ratio) / (error * ratio));
+  }
+
+  static double product(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  }
+
   void add(const Measurement& it) {
-    const ShapeTimes arithmetic = durations_on(it, arithmetic_, set_.processor);
-    const ShapeTimes traffic = durations_on(it, traffic_, set_.processor);
     const double weight = 1 / std::sqrt(static_cast<double>(it.parts.size()));
     const auto all_parts = static_cast<double>(parts_of(it));
     for (const MeasuredPart& part : it.parts) {
       LeastSquares::Row row{std::vector<double>(kUnknowns), weight};
       for (std::size_t s = 0; s < it.shapes.size(); ++s) {
         const double share = static_cast<double>(it.shapes[s].parts) / all_parts;
-        add(row, share * weight / in_picoseconds(part.time), it.shapes[s].workload,
-            part.operators[s], arithmetic[s], traffic[s]);
+        const double each = share * weight / in_picoseconds(part.time);
+        for (const OperatorId op : part.operators[s]) add(row, each, it.shapes[s].workload, op);
       }
       if (part.waits)
         row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] +=
             weight / in_picoseconds(part.time) * static_cast<double>(part.waiting);
       note_told(row);
       problem_.rows.push_back(std::move(row));
+      weights_.push_back(weight);
     }
   }
 
-  /// Operators of one shape, each counted `each` times.
-  static void add(LeastSquares::Row& row, double each, const Workload& workload,
-                  const std::vector<OperatorId>& operators, const std::vector<Time>& arithmetic,
-                  const std::vector<Time>& traffic) {
-    for (const OperatorId op : operators) {
-      const auto kind = static_cast<std::size_t>(kind_of(workload[op]));
-      const auto i = static_cast<std::size_t>(op);
-      row.of[kOverhead] += each;
-      row.of[kFirstCompute + kind] += each * in_picoseconds(arithmetic[i]);
-      row.of[kFirstBandwidth + kind] += each * in_picoseconds(traffic[i]);
-    }
+  /// An operator's kernels, counted `each` times.
+  void add(LeastSquares::Row& row, double each, const Workload& workload, OperatorId op) const {
+    if (is_second_half(workload, op)) return;
+    const Processor& processor = set_.platform[set_.processor];
+    const Memory& memory = set_.platform[processor.memory];
+    const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
+    const OperatorWork work = work_of(workload, op, set_.start.kernels);
+    const auto kind = static_cast<std::size_t>(work.kind);
+    const DType arithmetic = arithmetic_of(workload.dtype, work.kind);
+    const auto& peak = processor.compute[static_cast<std::size_t>(arithmetic)];
+    row.of[kOverhead] += each;
+    if (peak)
+      row.of[kFirstCompute + kind] += each * in_picoseconds(compute_time(work.flops, *peak));
+    row.of[kFirstBandwidth + kind] += each * in_picoseconds(transfer_time(work.traffic, bandwidth));
+    if (work.bias == Bytes{}) return;
+    row.of[kOverhead] += each;
+    row.of[kFirstBandwidth + static_cast<std::size_t>(work.bias_kind)] +=
+        each * in_picoseconds(transfer_time(work.bias, bandwidth));
   }
 
   /// Which shares take a part of this time that can be told from its error.
@@ -229,30 +252,39 @@ class Fit {
   }
 
   const MeasurementSet& set_;
-  Platform arithmetic_, traffic_;
-  LeastSquares problem_;
-  std::vector<double> now_;  ///< the unknowns at the start
+  LeastSquares problem_;         ///< the measured rows first
+  std::vector<double> weights_;  ///< of the measured rows
+  std::vector<double> now_;      ///< the unknowns at the start
   std::array<bool, kUnknowns> is_fitted_{};
 };
 
+/// A kind that nothing tells of stays with the one that stands for it, where the platform has them
+/// as one.
+void inherit(const Coefficients& fitted, const Processor& before, Processor& after) {
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    const auto kind = static_cast<KernelKind>(i);
+    if (fitted.efficiency[i].any()) continue;
+    after.efficiency[i] = before.efficiency[i];
+    if (is_class(kind)) continue;
+    const auto parent = static_cast<std::size_t>(parent_of(kind));
+    if (before.efficiency[i] == before.efficiency[parent])
+      after.efficiency[i] = after.efficiency[parent];
+  }
+}
+
 Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
+  std::vector<ShapeTimes> before;
+  for (const Measurement& it : set.measurements) before.push_back(durations_on(set, it, processor));
   Calibration calibration{spec, processor, processor, Fit(set).run(), {}, set.read};
   calibration.after = with(calibration.fitted, set.start);
-  for (std::size_t i = 0; i < kKernelKinds; ++i) {
-    if (calibration.fitted.efficiency[i].any()) continue;
-    // A kind that nothing tells of stays with its class, where the platform has them as one.
-    const auto of_class = static_cast<std::size_t>(class_of(static_cast<KernelKind>(i)));
-    const bool is_one = i != of_class && processor.efficiency[i] == processor.efficiency[of_class];
-    calibration.after.efficiency[i] =
-        is_one ? calibration.after.efficiency[of_class] : processor.efficiency[i];
-  }
-  for (const Measurement& it : set.measurements) {
-    const ShapeTimes before = durations_on(set, it, processor);
+  inherit(calibration.fitted, processor, calibration.after);
+  for (std::size_t i = 0; i < set.measurements.size(); ++i) {
+    const Measurement& it = set.measurements[i];
     const ShapeTimes after = durations_on(set, it, calibration.after);
     for (const MeasuredPart& part : it.parts)
       calibration.rows.push_back({it.spec->name, part.name, part.layer, it.spec->source, it.is_test,
-                                  part.time, mean_of(it, part, before),
+                                  part.time, mean_of(it, part, before[i]),
                                   mean_of(it, part, after) + waited(part, calibration.fitted)});
   }
   return calibration;

@@ -14,15 +14,16 @@
 /// launch_overhead >= that of the platform, which steps of large operators tell little of, waits >=
 /// 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for, >= 1 / 4:
 ///
-///   minimise  sum over measurements, mean over their parts i of  ((ours_i - t_i) / t_i)^2
+///   minimise  sum over measurements, mean over their parts i of  log^2(ours_i / t_i)
 ///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2
 ///
-/// Errors are relative; a measurement counts once, its parts alike. The last term, which costs as
-/// much for a coefficient that doubles as a measurement that is 0.1 % off, leaves where it is what
-/// the measurements say little of. The shares of arithmetic, or of traffic, of a class that take
-/// less than kLeastShare of every fitted time, as the start is, are not touched; a class of which
-/// neither is touched stays the roofline that it was, and a kind of which neither is touched stays
-/// with its class.
+/// so that half as long and twice as long weigh the same: squares of ours / t - 1 would make times
+/// come out too short, the more so the more they scatter. A measurement counts once, its parts
+/// alike. The last term, which costs as much for a coefficient that doubles as a measurement that
+/// is 0.1 % off, leaves where it is what the measurements say little of. The shares of arithmetic,
+/// or of traffic, of a class that take less than kLeastShare of every fitted time, as the start is,
+/// are not touched; a class of which neither is touched stays the roofline that it was, and a kind
+/// of which neither is touched stays with the one that stands for it (parent_of).
 ///
 /// Example: 1 class, A = 2 ms, B = 0, 10 operators, measured 3 ms; A = 4 ms, 10 operators, measured
 /// 5 ms: x = 1, launch_overhead = 100 us fit both.

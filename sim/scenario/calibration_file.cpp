@@ -10,26 +10,13 @@ constexpr std::size_t kMaxMeasurements = 1000;
 constexpr std::size_t kMaxShapes = 100;
 constexpr std::int64_t kMaxParts = 1'000'000'000'000;
 
-/// By name, for the reader; ClassTimes is by class.
-struct NamedTimes {
-  std::optional<Time> matmul, convolution, attention, normalization, pooling, elementwise,
-      embedding, loss, optimizer, other;
-};
-
 Format<ClassTimes> class_times_format(const std::string& title) {
-  using T = NamedTimes;
-  static constexpr std::array<std::optional<Time> T::*, kOperatorClasses> kFields{
-      &T::matmul,      &T::convolution, &T::attention, &T::normalization, &T::pooling,
-      &T::elementwise, &T::embedding,   &T::loss,      &T::optimizer,     &T::other};
-  Record<T> record(title, "Times of classes of operators, each summed over its operators.");
+  Record<ClassTimes> record(title,
+                            "Times of classes of operators, each summed over its operators.");
   for (std::size_t i = 0; i < kOperatorClasses; ++i)
-    record.optional(to_text(static_cast<OperatorClass>(i)), kFields[i], quantity<Time>(),
-                    "all operators of the class together");
-  return mapped<T, ClassTimes>(record.format(), [](const T& named) {
-    ClassTimes times;
-    for (std::size_t i = 0; i < kOperatorClasses; ++i) times[i] = named.*kFields[i];
-    return times;
-  });
+    record.element(to_text(static_cast<OperatorClass>(i)), i, quantity<Time>(),
+                   "all operators of the class together");
+  return record.format();
 }
 
 bool is_zero(const std::optional<Time>& time) {
@@ -134,7 +121,7 @@ Format<KnownKernels> kernels_format() {
   constexpr std::int64_t kMost = 65'536;
   return Record<K>("kernels", "How operators are cut into pieces, as in a platform.")
       .optional("tile", &K::tile, integer(1, kMost), "(1)")
-      .optional("blocks", &K::blocks, integer(1, kMost), "(1)")
+      .optional("bias", &K::bias, boolean(), "(false)")
       .required("source", &K::source, text(), "where that is from")
       .format();
 }

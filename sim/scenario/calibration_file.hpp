@@ -77,7 +77,8 @@ struct MeasurementSpec {
 
 /// How the processor's libraries cut operators into pieces, which is known and not fitted.
 struct KnownKernels {
-  std::int64_t tile = 1, blocks = 1;
+  std::int64_t tile = 1;
+  bool bias = false;
   std::string source;
 };
 

@@ -1,5 +1,6 @@
 #include "scenario/calibration_rows.hpp"
 
+#include "base/wildcard.hpp"
 #include "engine/wide.hpp"
 #include "platform/platform_file.hpp"
 #include "scenario/scenario.hpp"
@@ -58,8 +59,7 @@ class Reader {
     set_.start = set_.platform[set_.processor];
     if (spec_.like) begin_like(*spec_.like);
     if (spec_.kernels)
-      set_.start.kernels = {static_cast<std::uint32_t>(spec_.kernels->tile),
-                            static_cast<std::uint32_t>(spec_.kernels->blocks)};
+      set_.start.kernels = {static_cast<std::uint32_t>(spec_.kernels->tile), spec_.kernels->bias};
     return std::move(set_);
   }
 
@@ -170,9 +170,10 @@ class Reader {
     return ProcessorId{0};
   }
 
-  /// Operators are named after their layer: "conv2d_1.forward".
+  /// Operators are named after their layer: "conv2d_1.forward". `layer` may be a pattern.
   static bool is_of_layer(const Operator& op, const std::string& layer) {
-    return op.name.starts_with(layer) && op.name.substr(layer.size()).starts_with('.');
+    const std::string_view name = op.name;
+    return matches(layer, name.substr(0, name.rfind('.')));
   }
 
   static bool is_of_any(const Operator& op, const std::vector<Located<std::string>>& layers) {

@@ -496,7 +496,8 @@ class ScenarioReader {
 
   void use_master_weights(const Located<bool>& wanted) {
     scenario_.workload_options.master_weights = wanted.value;
-    if (wanted.value && scenario_.workload_options.dtype.value_or(DType::fp32) == DType::fp32)
+    const DType dtype = scenario_.workload_options.dtype.value_or(DType::fp32);
+    if (wanted.value && bytes_per_element(dtype) == bytes_per_element(DType::fp32))
       diagnostics_.error(wanted.where,
                          "`master_weights` are copies of parameters in fp16 or bf16; expected one "
                          "of these as `dtype`");

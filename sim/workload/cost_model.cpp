@@ -10,26 +10,6 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-const char* name(DType dtype) {
-  switch (dtype) {
-    case DType::fp64:
-      return "fp64";
-    case DType::fp32:
-      return "fp32";
-    case DType::tf32:
-      return "tf32";
-    case DType::bf16:
-      return "bf16";
-    case DType::fp16:
-      return "fp16";
-    case DType::fp8:
-      return "fp8";
-    case DType::int8:
-      return "int8";
-  }
-  return "";
-}
-
 /// `amount` * `part` / `whole`, rounded up. Throws QuantityOverflow.
 template <class Amount>
 Amount scaled(Amount amount, std::uint64_t part, std::uint64_t whole) {
@@ -64,33 +44,31 @@ Flops tiled(const Operator& op, std::uint32_t tile) {
   return of_input(half) + of_weight(op.flops - half);
 }
 
-/// As if all of the processor's bandwidth were there.
-Bytes spread(const Operator& op, std::uint32_t blocks) {
-  const std::uint32_t own = op.kernel.blocks;
-  return own == 0 || own >= blocks ? op.traffic : scaled(op.traffic, blocks, own);
+/// What the forward `id` leaves for others: of a convolution its output, and as much as the
+/// gradient of that.
+Bytes output_of(const Workload& workload, OperatorId id) {
+  Bytes sum;
+  for (const TensorId made : workload.list(workload[id].bare)) sum += workload[made].bytes;
+  return sum;
 }
 
-/// What there is to do.
-struct Work {
-  Flops flops;
-  Bytes traffic;
-};
-
-Work work_of(const Operator& op, const Kernels& kernels) {
-  return {tiled(op, kernels.tile), spread(op, kernels.blocks)};
+/// What kernels of a convolution's bias move: the forward reads and changes its output, the
+/// backward reads its incoming gradient.
+Bytes moved_by_bias(const Workload& workload, OperatorId id, const Kernels& kernels) {
+  const Operator& op = workload[id];
+  if (!kernels.bias || !op.kernel.has_bias) return Bytes{};
+  if (op.forward != kNoOperator) return output_of(workload, op.forward);
+  return output_of(workload, id) * 2;
 }
 
-/// The incoming gradient, which each of the two products of a convolution's backward reads. With a
-/// convolution's output it is as large as what its forward leaves at the least.
+/// The incoming gradient, which each of the two products of a convolution's backward reads.
 Bytes second_read(const Workload& workload, const Operator& op, const Operator* second,
                   const Kernels& kernels) {
   const bool of_weight = op.kernel.of_weight || (second != nullptr && second->kernel.of_weight);
   if (kernels.tile == 1 || op.operator_class != OperatorClass::convolution ||
       op.forward == kNoOperator || !op.kernel.of_input || !of_weight)
     return Bytes{};
-  Bytes sum;
-  for (const TensorId made : workload.list(workload[op.forward].bare)) sum += workload[made].bytes;
-  return sum;
+  return output_of(workload, op.forward);
 }
 
 /// What a processor reaches with operators of one kind.
@@ -107,8 +85,9 @@ class Roofline {
       : processor_(processor), dtype_(dtype) {
     const Memory& memory = platform[processor.memory];
     const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
-    const std::optional<FlopRate>& peak = processor.compute[static_cast<std::size_t>(dtype)];
     for (std::size_t k = 0; k < kKernelKinds; ++k) {
+      const DType arithmetic = arithmetic_of(dtype, static_cast<KernelKind>(k));
+      const auto& peak = processor.compute[static_cast<std::size_t>(arithmetic)];
       const Efficiency& share = processor.efficiency[k];
       reach_[k].bandwidth = bandwidth * share.bandwidth();
       if (peak) reach_[k].compute = *peak * share.compute();
@@ -116,24 +95,46 @@ class Roofline {
     }
   }
 
-  /// Of an operator like `op` with so much to do. Throws QuantityOverflow.
-  [[nodiscard]] Time time(const Operator& op, const Work& work) const {
-    const Reach& reach = reach_[static_cast<std::size_t>(kind_of(op))];
-    const Time moving = transfer_time(work.traffic, reach.bandwidth);
-    if (work.flops == Flops{}) return processor_.launch_overhead + moving;
+  /// `name` is the operator's, for errors. Throws QuantityOverflow.
+  [[nodiscard]] Time time(const OperatorWork& work, const std::string& name) const {
+    Time time = kernel_time(work.kind, work.flops, work.traffic, name);
+    if (work.bias != Bytes{}) time += kernel_time(work.bias_kind, Flops{}, work.bias, name);
+    return time;
+  }
+
+ private:
+  [[nodiscard]] Time kernel_time(KernelKind kind, Flops flops, Bytes traffic,
+                                 const std::string& name) const {
+    const Reach& reach = reach_[static_cast<std::size_t>(kind)];
+    const Time moving = transfer_time(traffic, reach.bandwidth);
+    if (flops == Flops{}) return processor_.launch_overhead + moving;
     if (!reach.compute)
       throw std::invalid_argument("processor `" + processor_.name + "` states no peak rate for " +
-                                  name(dtype_) + ", which operator `" + op.name + "` needs");
-    const Time computing = compute_time(work.flops, *reach.compute);
+                                  to_text(arithmetic_of(dtype_, kind)) + ", which operator `" +
+                                  name + "` needs");
+    const Time computing = compute_time(flops, *reach.compute);
     return processor_.launch_overhead +
            (reach.is_apart ? computing + moving : std::max(computing, moving));
   }
 
- private:
   const Processor& processor_;
   DType dtype_;
   std::array<Reach, kKernelKinds> reach_;
 };
+
+KernelKind kind_of(ConvolutionShape shape) {
+  switch (shape) {
+    case ConvolutionShape::transformable:
+      break;
+    case ConvolutionShape::direct:
+      return KernelKind::direct_convolution;
+    case ConvolutionShape::pointwise:
+      return KernelKind::pointwise_convolution;
+    case ConvolutionShape::grouped:
+      return KernelKind::grouped_convolution;
+  }
+  return kind_of(OperatorClass::convolution);
+}
 
 /// The weight half of the backward that `op` begins, or nullptr.
 const Operator* second_half(const Workload& workload, std::size_t op) {
@@ -153,18 +154,46 @@ Time share_of(Time time, Flops part, Flops whole) {
 }  // namespace
 
 KernelKind kind_of(const Operator& op) {
+  KernelKind kind = kind_of(op.operator_class);
+  if (op.operator_class == OperatorClass::convolution) kind = kind_of(op.kernel.convolution);
   const bool is_backward = op.phase != Phase::forward && op.phase != Phase::optimizer;
-  if (op.operator_class == OperatorClass::convolution && op.kernel.is_direct)
-    return KernelKind::direct_convolution;
-  if (op.operator_class == OperatorClass::pooling && is_backward)
-    return KernelKind::pooling_backward;
-  return kind_of(op.operator_class);
+  return is_backward ? backward_of(kind) : kind;
+}
+
+DType arithmetic_of(DType dtype, KernelKind kind) {
+  if (dtype != DType::tf32) return dtype;
+  while (!is_class(kind)) kind = parent_of(kind);
+  const bool multiplies = kind == kind_of(OperatorClass::matmul) ||
+                          kind == kind_of(OperatorClass::convolution) ||
+                          kind == kind_of(OperatorClass::attention);
+  return multiplies ? DType::tf32 : DType::fp32;
 }
 
 CostOverflow::CostOverflow(const Operator& op, const Processor& processor)
     : what_("operator `" + op.name + "` (" + to_text(op.flops) + ", " + to_text(op.traffic) +
             " of traffic) takes longer on processor `" + processor.name + "` than " +
             to_text(Time(Time::unlimited().count() - 1))) {}
+
+OperatorWork work_of(const Workload& workload, OperatorId id, const Kernels& kernels) {
+  const Operator& op = workload[id];
+  const auto i = static_cast<std::size_t>(id);
+  const KernelKind bias = KernelKind::convolution_bias;
+  OperatorWork work{kind_of(op), tiled(op, kernels.tile), op.traffic,
+                    op.phase == Phase::forward ? bias : backward_of(bias),
+                    moved_by_bias(workload, id, kernels)};
+  const Operator* second = second_half(workload, i);
+  work.traffic += second_read(workload, op, second, kernels);
+  if (second == nullptr) return work;
+  work.flops += tiled(*second, kernels.tile);
+  work.traffic += second->traffic;
+  work.bias += moved_by_bias(workload, static_cast<OperatorId>(i + 1), kernels);
+  return work;
+}
+
+bool is_second_half(const Workload& workload, OperatorId id) {
+  const auto i = static_cast<std::size_t>(id);
+  return i > 0 && second_half(workload, i - 1) != nullptr;
+}
 
 std::vector<Time> durations(const Workload& workload, const Platform& platform,
                             ProcessorId processor) {
@@ -173,26 +202,20 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
   std::vector<Time> times;
   times.reserve(workload.operators.size());
   while (times.size() < workload.operators.size()) {
-    const Operator& op = workload.operators[times.size()];
+    const std::size_t i = times.size();
+    const Operator& op = workload.operators[i];
     if (op.given_time) {
       times.push_back(*op.given_time);
       continue;
     }
     try {
-      const Operator* second = second_half(workload, times.size());
-      Work work = work_of(op, unit.kernels);
-      work.traffic += second_read(workload, op, second, unit.kernels);
-      if (second == nullptr) {
-        times.push_back(roofline.time(op, work));
-        continue;
-      }
-      const Work other = work_of(*second, unit.kernels);
-      work.flops += other.flops;
-      work.traffic += other.traffic;
-      const Time whole = roofline.time(op, work);
-      const Time rest = share_of(whole, second->flops, op.flops + second->flops);
+      const auto id = static_cast<OperatorId>(i);
+      const Time whole = roofline.time(work_of(workload, id, unit.kernels), op.name);
+      const Operator* second = second_half(workload, i);
+      const Time rest =
+          second == nullptr ? Time{} : share_of(whole, second->flops, op.flops + second->flops);
       times.push_back(whole - rest);
-      times.push_back(rest);
+      if (second != nullptr) times.push_back(rest);
     } catch (const QuantityOverflow&) {
       throw CostOverflow(op, unit);
     }

@@ -2,11 +2,9 @@
 ///
 ///   time = launch_overhead + max(flops / (peak(dtype) * e), traffic / (bandwidth * e))
 ///
-/// with e the processor's efficiency for the operator's kind, which is its class unless the
-/// platform tells apart convolutions that no transform is for, and the backward of poolings: a
-/// class bound by bandwidth reaches that share of the memory's bandwidth, one bound by arithmetic
-/// that share of the peak. Where a platform states the two shares apart, neither hides behind the
-/// other:
+/// with e the processor's efficiency for the operator's kind (platform/kernel_kind.hpp): a kind
+/// bound by bandwidth reaches that share of the memory's bandwidth, one bound by arithmetic that
+/// share of the peak. Where a platform states the two shares apart, neither hides behind the other:
 ///
 ///   time = launch_overhead + flops / (peak(dtype) * e.compute) + traffic / (bandwidth *
 ///   e.bandwidth)
@@ -23,8 +21,8 @@
 ///   gradient of the weight:      flops * up(k) / k * up(c w) / (c w)
 ///
 /// the two products of its backward read the incoming gradient twice, which is counted once else,
-/// and an operator of p parts that run apart (a batch norm of p channels) on a processor that is
-/// full with b of them has the traffic of traffic * max(1, b / p).
+/// and a convolution's bias is added by a kernel of its own, which reads and writes the output, and
+/// its gradient summed by another, which reads the incoming gradient, each with a launch.
 ///
 /// Given times pass through unchanged, without launch overhead.
 ///
@@ -53,6 +51,25 @@ class CostOverflow : public QuantityOverflow {
 
 /// What the operator's efficiency is that of.
 [[nodiscard]] KernelKind kind_of(const Operator& op);
+
+/// What an operator gives a processor to do, as that cuts it into pieces.
+struct OperatorWork {
+  KernelKind kind{};
+  Flops flops;
+  Bytes traffic;
+  KernelKind bias_kind{};
+  Bytes bias;  ///< moved by a kernel of a convolution's bias; zero: there is none
+};
+
+/// Of a backward's first half the work of both. Throws QuantityOverflow. O(its tensors).
+[[nodiscard]] OperatorWork work_of(const Workload& workload, OperatorId id, const Kernels& kernels);
+
+/// Whether the work of the operator before it has its own.
+[[nodiscard]] bool is_second_half(const Workload& workload, OperatorId id);
+
+/// What kernels of `kind` compute in: of a workload in TF32 products of matrices and convolutions
+/// do so, and all else in fp32 (NVIDIA A100 Tensor Core GPU Architecture, 2020).
+[[nodiscard]] DType arithmetic_of(DType dtype, KernelKind kind);
 
 /// The duration of every operator on `processor`, by operator id.
 /// Throws std::invalid_argument with a sentence if the platform lacks a number that is needed (the

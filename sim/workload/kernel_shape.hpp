@@ -1,5 +1,5 @@
 /// What a cost model may want to know of the shape that an operator's kernel works on, beside FLOPs
-/// and traffic. 20 bytes an operator; zeros where nothing is known, which costs as if it did not
+/// and traffic. 16 bytes an operator; zeros where nothing is known, which costs as if it did not
 /// matter.
 #pragma once
 
@@ -7,16 +7,24 @@
 
 namespace plimsoll {
 
+/// How a library may go about a convolution. Algorithms by transforms, which multiply less, need
+/// windows of several positions that move by one, without dilation or groups (A. Lavin, S. Gray,
+/// "Fast Algorithms for Convolutional Neural Networks", CVPR 2016, arXiv 1509.09308, and those by
+/// Fourier transforms).
+enum class ConvolutionShape : std::uint8_t {
+  transformable,
+  direct,     ///< with a stride or a dilation
+  pointwise,  ///< windows of one position: a matrix product
+  grouped
+};
+
 struct KernelShape {
   /// Of a convolution of one group: its products are of `inputs` x `window` values for each of
   /// `outputs` channels.
   std::uint32_t outputs = 0, inputs = 0, window = 0;
-  /// Parts that run apart, one after the other within each: the channels of a batch norm.
-  std::uint32_t blocks = 0;
-  /// A convolution that no algorithm by transforms is for: of one position, or with a stride, a
-  /// dilation or groups (A. Lavin, S. Gray, "Fast Algorithms for Convolutional Neural Networks",
-  /// CVPR 2016, arXiv 1509.09308, and those by Fourier transforms need stride 1).
-  bool is_direct = false;
+  ConvolutionShape convolution = ConvolutionShape::transformable;
+  /// A convolution that adds a bias, or whose backward sums the gradient of one.
+  bool has_bias = false;
   /// The gradients that a backward makes by a product.
   bool of_input = false, of_weight = false;
 };

@@ -3,7 +3,6 @@
 #include "workload/layer_error.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace plimsoll::effect {
 
@@ -106,10 +105,7 @@ OperatorEffect linear(const RuleCall& call) {
 
 OperatorEffect batch_norm(const RuleCall& call) {
   const Dims& x = call.inputs.front();
-  OperatorEffect effect = normalization(call, {channels_of(x)}, channels_of(x));
-  effect.kernel.blocks = static_cast<std::uint32_t>(
-      std::min<std::int64_t>(channels_of(x), std::numeric_limits<std::uint32_t>::max()));
-  return effect;
+  return normalization(call, {channels_of(x)}, channels_of(x));
 }
 
 /// One operator, as libraries have it: neither what it normalizes to nor the sum is ever stored.

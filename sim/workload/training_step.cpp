@@ -168,6 +168,7 @@ class StepBuilder {
     read_kept(op, layer, spec);
     contribute(op, incoming, spec);
     for (const std::size_t p : layer.used) contribute(parameters_of_[p], spec);
+    spec.kernel.has_bias = trains_bias(op, layer);
     add_input_products(op, inputs, spec);
     add_weight_product(op, layer, spec);
     if (spec.kept.empty() && spec.workspace == Bytes{}) return;
@@ -179,6 +180,11 @@ class StepBuilder {
   [[nodiscard]] bool multiplies_weight(const NetworkOperator& op, const Layer& layer) const {
     return !layer.used.empty() && op.effect.macs != Elements{} && !op.effect.keeps_output &&
            op.effect.extras.empty() && trains_weight(network_, op);
+  }
+
+  /// The bias of a convolution is its last parameter.
+  [[nodiscard]] bool trains_bias(const NetworkOperator& op, const Layer& layer) const {
+    return op.effect.kernel.has_bias && !parameters_of_[layer.used.back()].trained.empty();
   }
 
   /// What both halves read is traffic of the first.
@@ -194,6 +200,8 @@ class StepBuilder {
     weight.kernel = input.kernel;
     for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
     for (const std::size_t p : layer.used) contribute(parameters_of_[p], weight);
+    weight.kernel.has_bias = trains_bias(op, layer);
+    input.kernel.has_bias = false;
     add_weight_product(op, layer, weight);
 
     input.name = op.name + ".backward_input";

@@ -73,11 +73,21 @@ std::uint32_t narrowed(std::int64_t size) {
       std::min<std::int64_t>(size, std::numeric_limits<std::uint32_t>::max()));
 }
 
+ConvolutionShape shape_of(const Windows& both, std::int64_t groups) {
+  const auto moves_on = [](const Window& w) { return w.stride > 1; };
+  const auto has_gaps = [](const Window& w) { return w.kernel > 1 && w.dilation > 1; };
+  if (groups > 1) return ConvolutionShape::grouped;
+  if (moves_on(both.height) || moves_on(both.width) || has_gaps(both.height) ||
+      has_gaps(both.width))
+    return ConvolutionShape::direct;
+  if (both.height.kernel == 1 && both.width.kernel == 1) return ConvolutionShape::pointwise;
+  return ConvolutionShape::transformable;
+}
+
 KernelShape convolution_kernel(const Windows& both, std::int64_t groups, const Dims& weight) {
   const std::int64_t window = weight[2] * weight[3];
-  const auto steps = [](const Window& w) { return w.stride > 1 || w.dilation > 1; };
   KernelShape kernel;
-  kernel.is_direct = window == 1 || groups > 1 || steps(both.height) || steps(both.width);
+  kernel.convolution = shape_of(both, groups);
   if (groups == 1) {
     kernel.outputs = narrowed(weight[0]);
     kernel.inputs = narrowed(weight[1]);
@@ -122,6 +132,7 @@ OperatorEffect conv2d(const RuleCall& call) {
   if (!both.are_matrices())
     effect.lowering = lowering(call, weight, {x[0], effect.output[1], effect.output[2]});
   effect.kernel = convolution_kernel(both, call["groups"], weight);
+  effect.kernel.has_bias = call["bias"] != 0;
   return effect;
 }
 
@@ -148,6 +159,7 @@ OperatorEffect conv_transpose2d(const RuleCall& call) {
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::weight;
   effect.lowering = lowering(call, weight, {channels, x[1], x[2]});
+  effect.kernel.has_bias = call["bias"] != 0;
   return effect;
 }
 

@@ -46,7 +46,8 @@ Format<Loss> loss_format() {
 }
 
 Format<DType> dtype_format() {
-  return one_of<DType>({{"fp32", DType::fp32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}});
+  return one_of<DType>(
+      {{"fp32", DType::fp32}, {"tf32", DType::tf32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}});
 }
 
 Format<Trained> trained_format() {

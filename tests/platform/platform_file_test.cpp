@@ -2,6 +2,8 @@
 
 #include "platform/read_text.hpp"
 
+#include <set>
+
 #include <catch2/catch.hpp>
 
 using namespace plimsoll;
@@ -276,29 +278,50 @@ TEST_CASE("an efficiency above the peak is refused") {
                  "`0.82` or `82 %`"});
 }
 
-TEST_CASE("kinds of kernels are like their class unless they are stated") {
+TEST_CASE("kinds of kernels are like others unless they are stated") {
+  using K = KernelKind;
   const auto at = [](const Platform& platform, KernelKind kind) {
     return platform.processors.at(0).efficiency[static_cast<std::size_t>(kind)];
   };
   const auto [same, none] = read_text(
       with(kSize, ", efficiency: {convolution: 0.5, pooling: {compute: 1, bandwidth: 0.3}}"));
   CHECK(none == Messages{});
-  CHECK(at(same, KernelKind::direct_convolution) == Ratio{500'000'000});
-  CHECK(at(same, KernelKind::pooling_backward) == Efficiency(kWhole, Ratio{300'000'000}));
+  for (const K kind : {K::direct_convolution, K::pointwise_convolution, K::grouped_convolution,
+                       K::convolution_backward, K::grouped_convolution_backward}) {
+    CAPTURE(to_text(kind));
+    CHECK(at(same, kind) == Ratio{500'000'000});
+  }
+  CHECK(at(same, K::pooling_backward) == Efficiency(kWhole, Ratio{300'000'000}));
+  CHECK(at(same, K::convolution_bias_backward) == kWhole);
   CHECK(same.processors.at(0).kernels == Kernels{});
-  const auto [apart, nothing] = read_text(
-      with(kSize,
-           ", efficiency: {convolution: 0.5, direct_convolution: 0.4, pooling_backward: 0.2}, "
-           "kernels: {tile: 64, blocks: 80}"));
+  const auto [apart, nothing] = read_text(with(
+      kSize,
+      ", efficiency: {convolution: 0.5, direct_convolution: 0.4, pooling_backward: 0.2, "
+      "elementwise: 0.9, grouped_convolution_backward: 0.1}, kernels: {tile: 64, bias: true}"));
   CHECK(nothing == Messages{});
-  CHECK(at(apart, KernelKind::direct_convolution) == Ratio{400'000'000});
-  CHECK(at(apart, KernelKind::pooling_backward) == Ratio{200'000'000});
+  CHECK(at(apart, K::direct_convolution) == Ratio{400'000'000});
+  CHECK(at(apart, K::pointwise_convolution_backward) == Ratio{400'000'000});
+  CHECK(at(apart, K::grouped_convolution) == Ratio{400'000'000});
+  CHECK(at(apart, K::grouped_convolution_backward) == Ratio{100'000'000});
+  CHECK(at(apart, K::convolution_backward) == Ratio{500'000'000});
+  CHECK(at(apart, K::pooling_backward) == Ratio{200'000'000});
+  CHECK(at(apart, K::convolution_bias) == Ratio{900'000'000});
   CHECK(at(apart, kind_of(OperatorClass::pooling)) == kWhole);
-  CHECK(apart.processors.at(0).kernels == Kernels{64, 80});
-  CHECK(to_text(KernelKind::direct_convolution) == "direct_convolution");
+  CHECK(apart.processors.at(0).kernels == Kernels{64, true});
   CHECK(messages(with(kSize, ", kernels: {tile: 0}"))
             .at(0)
             .find("expected a whole number from 1 to 65536") != std::string::npos);
+}
+
+TEST_CASE("every kind has a name, and stands after the one that stands for it") {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    const auto kind = static_cast<KernelKind>(i);
+    CHECK(names.insert(to_text(kind)).second);
+    if (!is_class(kind)) CHECK(parent_of(kind) < kind);
+    const std::string backward = to_text(backward_of(kind));
+    CHECK((backward == to_text(kind) || backward == to_text(kind) + "_backward"));
+  }
 }
 
 TEST_CASE("a class may reach a share of arithmetic and one of traffic") {

@@ -2,6 +2,8 @@
 
 #include "workload/workload_text.hpp"
 
+#include <map>
+
 #include <catch2/catch.hpp>
 
 using namespace plimsoll;
@@ -155,10 +157,17 @@ TEST_CASE("a convolution that no transform is for may reach shares of its own") 
   CHECK(kind_of(op) == kind_of(OperatorClass::convolution));
   CHECK(duration(op, on) == Time{6'000'000});
   // At 0.5e12 /s: 2 us; at 100e9 B/s: 0.1 us.
-  op.kernel.is_direct = true;
+  op.kernel.convolution = ConvolutionShape::direct;
   CHECK(kind_of(op) == KernelKind::direct_convolution);
-  CHECK(class_of(kind_of(op)) == OperatorClass::convolution);
   CHECK(duration(op, on) == Time{7'100'000});
+  op.kernel.convolution = ConvolutionShape::pointwise;
+  CHECK(kind_of(op) == KernelKind::pointwise_convolution);
+  op.phase = Phase::backward_weight;
+  CHECK(kind_of(op) == KernelKind::pointwise_convolution_backward);
+  op.kernel.convolution = ConvolutionShape::grouped;
+  CHECK(kind_of(op) == KernelKind::grouped_convolution_backward);
+  op.kernel.convolution = ConvolutionShape::transformable;
+  CHECK(kind_of(op) == KernelKind::convolution_backward);
   // A matrix product is never one.
   op.operator_class = OperatorClass::matmul;
   CHECK(kind_of(op) == kind_of(OperatorClass::matmul));
@@ -177,10 +186,61 @@ TEST_CASE("the backward of a pooling may reach shares of its own") {
   CHECK(duration(op, on) == Time{5'200'000});
 }
 
+TEST_CASE("in TF32 products are computed in TF32, and all else in fp32") {
+  Operator op;
+  op.operator_class = OperatorClass::matmul;
+  op.flops = Flops{1'000'000};
+  Workload product = one(op);
+  product.dtype = DType::tf32;
+  op.operator_class = OperatorClass::normalization;
+  Workload norm = one(op);
+  norm.dtype = DType::tf32;
+  Platform on = platform();
+  CHECK_THROWS_WITH(durations(product, on, ProcessorId{0}),
+                    Catch::Contains("states no peak rate for tf32"));
+  on.processors[0].compute[static_cast<std::size_t>(DType::tf32)] = FlopRate{8'000'000'000'000};
+  // 1e6 FLOP at half of 8 TFLOP/s are 0.25 us, at 1 TFLOP/s 1 us; launch 5 us.
+  CHECK(durations(product, on, ProcessorId{0}).at(0) == Time{5'250'000});
+  CHECK(durations(norm, on, ProcessorId{0}).at(0) == Time{6'000'000});
+  CHECK(arithmetic_of(DType::tf32, KernelKind::grouped_convolution_backward) == DType::tf32);
+  CHECK(arithmetic_of(DType::tf32, KernelKind::convolution_bias) == DType::fp32);
+  CHECK(arithmetic_of(DType::fp16, kind_of(OperatorClass::pooling)) == DType::fp16);
+}
+
+TEST_CASE("kernels of its own add a convolution's bias and sum its gradient") {
+  const Workload net = build_text(
+      "workload: net\ninput: [4, 5, 5]\nloss: none\nbatch: 100\nlayers:\n"
+      "  - conv2d: {channels: 10, kernel: 1, name: a}\n"
+      "  - conv2d: {channels: 10, kernel: 1, bias: false, name: b}\n"
+      "  - conv2d: {channels: 10, kernel: 1, name: c, trained: none}\n"
+      "  - conv2d: {channels: 10, kernel: 1, name: d, trained: bias}\n");
+  Platform on = platform();
+  const auto times = [&] {
+    std::map<std::string, Time> by_name;
+    const std::vector<Time> all = durations(net, on, ProcessorId{0});
+    for (std::size_t i = 0; i < all.size(); ++i) by_name[net.operators[i].name] = all[i];
+    return by_name;
+  };
+  auto before = times();
+  on.processors[0].kernels.bias = true;
+  on.processors[0].efficiency[static_cast<std::size_t>(KernelKind::convolution_bias_backward)] =
+      Ratio{250'000'000};
+  auto after = times();
+  // An output is 100 x 10 x 25 x 4 B = 1e5 B: read and written 2 us at 100 GB/s; its gradient read
+  // at a fourth of that 4 us. Each is a launch of 5 us.
+  CHECK(after["a.forward"] - before["a.forward"] == Time{7'000'000});
+  CHECK(after["a.backward"] - before["a.backward"] == Time{9'000'000});
+  CHECK(after["b.forward"] == before["b.forward"]);
+  CHECK(after["b.backward"] == before["b.backward"]);
+  CHECK(after["c.forward"] - before["c.forward"] == Time{7'000'000});
+  CHECK(after["c.backward"] == before["c.backward"]);
+  CHECK(after["d.backward"] - before["d.backward"] == Time{9'000'000});
+}
+
 TEST_CASE("products of convolutions are of whole tiles") {
   Operator op;
   op.operator_class = OperatorClass::convolution;
-  op.kernel = {48, 16, 1, 0, true, false, false};
+  op.kernel = {48, 16, 1, ConvolutionShape::direct};
   op.flops = Flops{3'000'000};
   Platform on = platform();
   on.processors[0].kernels.tile = 32;
@@ -218,7 +278,7 @@ TEST_CASE("halves of a backward take the time of both in whole tiles") {
   Operator op;
   op.operator_class = OperatorClass::convolution;
   op.flops = Flops{3'000'000};
-  op.kernel = {48, 16, 1, 0, true, false, false};
+  op.kernel = {48, 16, 1, ConvolutionShape::direct};
   op.kept = op.bare = {0, 1};
   workload.operators.push_back(op);
   op.kept = op.bare = {};
@@ -231,7 +291,7 @@ TEST_CASE("halves of a backward take the time of both in whole tiles") {
   op.kernel.of_weight = true;
   workload.operators.push_back(op);
   Platform on = platform();
-  on.processors[0].efficiency[static_cast<std::size_t>(KernelKind::direct_convolution)] =
+  on.processors[0].efficiency[static_cast<std::size_t>(KernelKind::direct_convolution_backward)] =
       Efficiency(kWhole, kWhole);
   on.processors[0].kernels.tile = 32;
   // 6 us and 8 us as above; the gradient of y is read a second time, 1e5 B at 100 GB/s or 1 us; one
@@ -252,22 +312,4 @@ TEST_CASE("halves of a backward take the time of both in whole tiles") {
   whole.kernel.of_weight = true;
   on.processors[0].kernels.tile = 1;
   CHECK(durations(workload, on, ProcessorId{0})[1] == Time{11'000'000});
-}
-
-TEST_CASE("an operator of few parts that run apart reaches a part of the bandwidth") {
-  Operator op;
-  op.operator_class = OperatorClass::normalization;
-  op.traffic = Bytes{10'000};
-  op.kernel.blocks = 20;
-  Platform on = platform();
-  on.processors[0].kernels.blocks = 80;
-  // A fourth of 100 GB/s: 0.4 us; launch 5 us.
-  CHECK(duration(op, on) == Time{5'400'000});
-  op.kernel.blocks = 80;
-  CHECK(duration(op, on) == Time{5'100'000});
-  op.kernel.blocks = 0;
-  CHECK(duration(op, on) == Time{5'100'000});
-  op.kernel.blocks = 1;
-  op.traffic = Bytes{Bytes::unlimited().count() / 2};
-  CHECK_THROWS_AS(duration(op, on), CostOverflow);
 }

@@ -260,37 +260,46 @@ TEST_CASE("hostile sizes end in a located error, not in overflow or exhaustion")
              Contains("longer than 200"));
 }
 
-TEST_CASE("convolutions and batch norms tell the shape of their kernels") {
+TEST_CASE("convolutions tell the shape of their kernels") {
   const Workload net = build_text(network(
       "[2, 16, 16]",
       "  - conv2d: {channels: 4, kernel: 3, padding: 1}\n  - conv2d: {channels: 6, kernel: 1}\n"
       "  - conv2d: {channels: 6, kernel: 3, stride: 2}\n"
       "  - conv2d: {channels: 6, kernel: 1, kernel_width: 3, dilation: 2}\n"
-      "  - conv2d: {channels: 6, kernel: 1, groups: 2}\n  - batch_norm\n  - linear: 3\n"));
+      "  - conv2d: {channels: 6, kernel: 1, groups: 2}\n"
+      "  - conv2d: {channels: 6, kernel: 1, stride: 2, bias: false}\n"
+      "  - linear: 3\n"));
   const auto shape = [&](const std::string& name) { return find_operator(net, name).kernel; };
   const KernelShape first = shape("conv2d_1.forward");
   CHECK(first.outputs == 4);
   CHECK(first.inputs == 2);
   CHECK(first.window == 9);
-  CHECK(first.blocks == 0);
-  CHECK_FALSE(first.is_direct);
+  CHECK(first.convolution == ConvolutionShape::transformable);
+  CHECK(first.has_bias);
   CHECK_FALSE((first.of_input || first.of_weight));
   // The input needs no gradient.
   CHECK_FALSE(shape("conv2d_1.backward").of_input);
   CHECK(shape("conv2d_1.backward").of_weight);
   CHECK(shape("conv2d_2.backward").of_input);
   CHECK(shape("conv2d_2.backward").of_weight);
-  // One position, a stride, a dilation, groups; of groups no sizes are told.
-  for (const char* name : {"conv2d_2", "conv2d_3", "conv2d_4", "conv2d_5"}) {
+  using Shape = ConvolutionShape;
+  const std::pair<const char*, Shape> shapes[] = {{"conv2d_2", Shape::pointwise},
+                                                  {"conv2d_3", Shape::direct},
+                                                  {"conv2d_4", Shape::direct},
+                                                  {"conv2d_5", Shape::grouped},
+                                                  {"conv2d_6", Shape::direct}};
+  for (const auto& [name, expected] : shapes) {
     CAPTURE(name);
-    CHECK(shape(std::string(name) + ".forward").is_direct);
-    CHECK(shape(std::string(name) + ".backward").is_direct);
+    CHECK(shape(std::string(name) + ".forward").convolution == expected);
+    CHECK(shape(std::string(name) + ".backward").convolution == expected);
   }
   CHECK(shape("conv2d_4.forward").window == 3);
+  // Of groups no sizes are told.
   CHECK(shape("conv2d_5.forward").inputs == 0);
-  CHECK(shape("batch_norm_1.forward").blocks == 6);
-  CHECK(shape("batch_norm_1.backward").blocks == 6);
-  CHECK(shape("linear_1.forward").blocks == 0);
+  CHECK(shape("conv2d_5.backward").has_bias);
+  CHECK_FALSE(shape("conv2d_6.forward").has_bias);
+  CHECK_FALSE(shape("conv2d_6.backward").has_bias);
+  CHECK_FALSE(shape("linear_1.forward").has_bias);
   // Halves have one product each.
   const Workload split = build_text(
       network("[2, 8, 8]",
@@ -299,4 +308,6 @@ TEST_CASE("convolutions and batch norms tell the shape of their kernels") {
   CHECK(find_operator(split, "conv2d_2.backward_input").kernel.of_input);
   CHECK_FALSE(find_operator(split, "conv2d_2.backward_input").kernel.of_weight);
   CHECK(find_operator(split, "conv2d_2.backward_weight").kernel.of_weight);
+  CHECK_FALSE(find_operator(split, "conv2d_2.backward_input").kernel.has_bias);
+  CHECK(find_operator(split, "conv2d_2.backward_weight").kernel.has_bias);
 }

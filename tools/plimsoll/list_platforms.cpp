@@ -126,13 +126,12 @@ class PlatformSheet {
         add("compute." + to_text(static_cast<DType>(d)), to_text(*processor.compute[d]));
     for (std::size_t k = 0; k < kKernelKinds; ++k) {
       const auto kind = static_cast<KernelKind>(k);
-      const auto of_class = static_cast<std::size_t>(class_of(kind));
-      if (k == of_class || processor.efficiency[k] != processor.efficiency[of_class])
+      if (is_class(kind) || processor.efficiency[k] !=
+                                processor.efficiency[static_cast<std::size_t>(parent_of(kind))])
         tell_efficiency(processor.name, kind, processor.efficiency[k]);
     }
     if (processor.kernels.tile > 1) add("kernels.tile", fmt::format("{}", processor.kernels.tile));
-    if (processor.kernels.blocks > 1)
-      add("kernels.blocks", fmt::format("{}", processor.kernels.blocks));
+    if (processor.kernels.bias) add("kernels.bias", "true");
     if (processor.launch_overhead > Time{})
       add("launch_overhead", to_text(processor.launch_overhead));
     if (processor.convolution_workspace > Bytes{})
