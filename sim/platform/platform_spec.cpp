@@ -209,9 +209,25 @@ Format<Efficiency> class_efficiency() {
       }));
 }
 
-std::string default_of(KernelKind kind) {
+/// What a kind within a class is.
+std::string about(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::direct_convolution:
+      return "convolutions with a stride or a dilation";
+    case KernelKind::pointwise_convolution:
+      return "convolutions of one position";
+    case KernelKind::grouped_convolution:
+      return "convolutions of groups";
+    case KernelKind::convolution_bias:
+      return "kernels that add a convolution's bias";
+    default:
+      return "the backward of that";
+  }
+}
+
+std::string about_share(KernelKind kind) {
   if (is_class(kind)) return "default 1";
-  return "default: as `" + to_text(parent_of(kind)) + "`";
+  return about(kind) + "; default: as `" + to_text(parent_of(kind)) + "`";
 }
 
 Format<EfficiencySpec> efficiency_format() {
@@ -221,7 +237,7 @@ Format<EfficiencySpec> efficiency_format() {
       "reaches; or both apart, as `{compute: ..., bandwidth: ...}`.");
   for (std::size_t i = 0; i < kKernelKinds; ++i) {
     const auto kind = static_cast<KernelKind>(i);
-    record.element(to_text(kind), i, class_efficiency(), default_of(kind));
+    record.element(to_text(kind), i, class_efficiency(), about_share(kind));
   }
   return record.format();
 }
