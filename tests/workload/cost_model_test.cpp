@@ -208,12 +208,14 @@ TEST_CASE("in TF32 products are computed in TF32, and all else in fp32") {
 }
 
 TEST_CASE("kernels of its own add a convolution's bias and sum its gradient") {
-  const Workload net = build_text(
+  const std::string text =
       "workload: net\ninput: [4, 5, 5]\nloss: none\nbatch: 100\nlayers:\n"
       "  - conv2d: {channels: 10, kernel: 1, name: a}\n"
       "  - conv2d: {channels: 10, kernel: 1, bias: false, name: b}\n"
       "  - conv2d: {channels: 10, kernel: 1, name: c, trained: none}\n"
-      "  - conv2d: {channels: 10, kernel: 1, name: d, trained: bias}\n");
+      "  - conv2d: {channels: 10, kernel: 1, name: d, trained: bias}\n"
+      "  - conv2d: {channels: 10, kernel: 1, name: e}\n";
+  const Workload net = build_text(text);
   Platform on = platform();
   const auto times = [&] {
     std::map<std::string, Time> by_name;
@@ -235,6 +237,13 @@ TEST_CASE("kernels of its own add a convolution's bias and sum its gradient") {
   CHECK(after["c.forward"] - before["c.forward"] == Time{7'000'000});
   CHECK(after["c.backward"] == before["c.backward"]);
   CHECK(after["d.backward"] - before["d.backward"] == Time{9'000'000});
+  // Halves take as much together.
+  const Workload split = build_text(text, {.split_backward = true});
+  Time halves;
+  const std::vector<Time> of_split = durations(split, on, ProcessorId{0});
+  for (std::size_t i = 0; i < of_split.size(); ++i)
+    if (split.operators[i].name.starts_with("e.backward")) halves += of_split[i];
+  CHECK(halves == after["e.backward"]);
 }
 
 TEST_CASE("products of convolutions are of whole tiles") {
