@@ -19,13 +19,13 @@ constexpr std::array<const char*, kKernelKinds> kNames{"matmul",
                                                        "other",
                                                        "direct_convolution",
                                                        "pointwise_convolution",
-                                                       "grouped_convolution",
+                                                       "depthwise_convolution",
                                                        "convolution_bias",
 
                                                        "convolution_backward",
                                                        "direct_convolution_backward",
                                                        "pointwise_convolution_backward",
-                                                       "grouped_convolution_backward",
+                                                       "depthwise_convolution_backward",
                                                        "convolution_bias_backward",
                                                        "pooling_backward"};
 
@@ -37,7 +37,7 @@ constexpr std::array<K, kKernelKinds - kOperatorClasses> kParents{
     kind_of(OperatorClass::convolution),
     K::direct_convolution,
     K::pointwise_convolution,
-    K::grouped_convolution,
+    K::depthwise_convolution,
     K::convolution_bias,
     kind_of(OperatorClass::pooling)};
 

@@ -25,14 +25,14 @@ inline constexpr std::size_t kOperatorClasses = 10;
 /// The classes, and then kinds that a platform may tell apart: each reaches what the kind that
 /// stands for it reaches (parent_of) where the platform does not say more.
 enum class KernelKind : std::uint8_t {
-  direct_convolution = kOperatorClasses,  ///< with a stride or a dilation
+  direct_convolution = kOperatorClasses,  ///< with a stride, a dilation or groups
   pointwise_convolution,                  ///< of one position
-  grouped_convolution,
-  convolution_bias,  ///< where kernels of its own add it (Kernels::bias)
+  depthwise_convolution,                  ///< of groups of one channel
+  convolution_bias,                       ///< where kernels of its own add it (Kernels::bias)
   convolution_backward,
   direct_convolution_backward,
   pointwise_convolution_backward,
-  grouped_convolution_backward,
+  depthwise_convolution_backward,
   convolution_bias_backward,
   pooling_backward
 };

@@ -213,11 +213,11 @@ Format<Efficiency> class_efficiency() {
 std::string about(KernelKind kind) {
   switch (kind) {
     case KernelKind::direct_convolution:
-      return "convolutions with a stride or a dilation";
+      return "convolutions with a stride, a dilation or groups";
     case KernelKind::pointwise_convolution:
       return "convolutions of one position";
-    case KernelKind::grouped_convolution:
-      return "convolutions of groups";
+    case KernelKind::depthwise_convolution:
+      return "convolutions of groups of one channel";
     case KernelKind::convolution_bias:
       return "kernels that add a convolution's bias";
     default:

@@ -130,8 +130,8 @@ KernelKind kind_of(ConvolutionShape shape) {
       return KernelKind::direct_convolution;
     case ConvolutionShape::pointwise:
       return KernelKind::pointwise_convolution;
-    case ConvolutionShape::grouped:
-      return KernelKind::grouped_convolution;
+    case ConvolutionShape::depthwise:
+      return KernelKind::depthwise_convolution;
   }
   return kind_of(OperatorClass::convolution);
 }

@@ -13,9 +13,9 @@ namespace plimsoll {
 /// Fourier transforms).
 enum class ConvolutionShape : std::uint8_t {
   transformable,
-  direct,     ///< with a stride or a dilation
+  direct,     ///< with a stride, a dilation or groups
   pointwise,  ///< windows of one position: a matrix product
-  grouped
+  depthwise   ///< groups of one channel, for which libraries have kernels of their own
 };
 
 struct KernelShape {

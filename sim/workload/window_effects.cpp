@@ -73,10 +73,10 @@ std::uint32_t narrowed(std::int64_t size) {
       std::min<std::int64_t>(size, std::numeric_limits<std::uint32_t>::max()));
 }
 
-ConvolutionShape shape_of(const Windows& both, std::int64_t groups) {
+ConvolutionShape shape_of(const Windows& both, std::int64_t groups, const Dims& weight) {
   const auto moves_on = [](const Window& w) { return w.stride > 1; };
   const auto has_gaps = [](const Window& w) { return w.kernel > 1 && w.dilation > 1; };
-  if (groups > 1) return ConvolutionShape::grouped;
+  if (groups > 1) return weight[1] == 1 ? ConvolutionShape::depthwise : ConvolutionShape::direct;
   if (moves_on(both.height) || moves_on(both.width) || has_gaps(both.height) ||
       has_gaps(both.width))
     return ConvolutionShape::direct;
@@ -87,7 +87,7 @@ ConvolutionShape shape_of(const Windows& both, std::int64_t groups) {
 KernelShape convolution_kernel(const Windows& both, std::int64_t groups, const Dims& weight) {
   const std::int64_t window = weight[2] * weight[3];
   KernelShape kernel;
-  kernel.convolution = shape_of(both, groups);
+  kernel.convolution = shape_of(both, groups, weight);
   if (groups == 1) {
     kernel.outputs = narrowed(weight[0]);
     kernel.inputs = narrowed(weight[1]);

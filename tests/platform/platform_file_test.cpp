@@ -286,8 +286,8 @@ TEST_CASE("kinds of kernels are like others unless they are stated") {
   const auto [same, none] = read_text(
       with(kSize, ", efficiency: {convolution: 0.5, pooling: {compute: 1, bandwidth: 0.3}}"));
   CHECK(none == Messages{});
-  for (const K kind : {K::direct_convolution, K::pointwise_convolution, K::grouped_convolution,
-                       K::convolution_backward, K::grouped_convolution_backward}) {
+  for (const K kind : {K::direct_convolution, K::pointwise_convolution, K::depthwise_convolution,
+                       K::convolution_backward, K::depthwise_convolution_backward}) {
     CAPTURE(to_text(kind));
     CHECK(at(same, kind) == Ratio{500'000'000});
   }
@@ -297,12 +297,12 @@ TEST_CASE("kinds of kernels are like others unless they are stated") {
   const auto [apart, nothing] = read_text(with(
       kSize,
       ", efficiency: {convolution: 0.5, direct_convolution: 0.4, pooling_backward: 0.2, "
-      "elementwise: 0.9, grouped_convolution_backward: 0.1}, kernels: {tile: 64, bias: true}"));
+      "elementwise: 0.9, depthwise_convolution_backward: 0.1}, kernels: {tile: 64, bias: true}"));
   CHECK(nothing == Messages{});
   CHECK(at(apart, K::direct_convolution) == Ratio{400'000'000});
   CHECK(at(apart, K::pointwise_convolution_backward) == Ratio{400'000'000});
-  CHECK(at(apart, K::grouped_convolution) == Ratio{400'000'000});
-  CHECK(at(apart, K::grouped_convolution_backward) == Ratio{100'000'000});
+  CHECK(at(apart, K::depthwise_convolution) == Ratio{400'000'000});
+  CHECK(at(apart, K::depthwise_convolution_backward) == Ratio{100'000'000});
   CHECK(at(apart, K::convolution_backward) == Ratio{500'000'000});
   CHECK(at(apart, K::pooling_backward) == Ratio{200'000'000});
   CHECK(at(apart, K::convolution_bias) == Ratio{900'000'000});

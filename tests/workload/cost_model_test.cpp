@@ -164,8 +164,8 @@ TEST_CASE("a convolution that no transform is for may reach shares of its own") 
   CHECK(kind_of(op) == KernelKind::pointwise_convolution);
   op.phase = Phase::backward_weight;
   CHECK(kind_of(op) == KernelKind::pointwise_convolution_backward);
-  op.kernel.convolution = ConvolutionShape::grouped;
-  CHECK(kind_of(op) == KernelKind::grouped_convolution_backward);
+  op.kernel.convolution = ConvolutionShape::depthwise;
+  CHECK(kind_of(op) == KernelKind::depthwise_convolution_backward);
   op.kernel.convolution = ConvolutionShape::transformable;
   CHECK(kind_of(op) == KernelKind::convolution_backward);
   // A matrix product is never one.
@@ -202,7 +202,7 @@ TEST_CASE("in TF32 products are computed in TF32, and all else in fp32") {
   // 1e6 FLOP at half of 8 TFLOP/s are 0.25 us, at 1 TFLOP/s 1 us; launch 5 us.
   CHECK(durations(product, on, ProcessorId{0}).at(0) == Time{5'250'000});
   CHECK(durations(norm, on, ProcessorId{0}).at(0) == Time{6'000'000});
-  CHECK(arithmetic_of(DType::tf32, KernelKind::grouped_convolution_backward) == DType::tf32);
+  CHECK(arithmetic_of(DType::tf32, KernelKind::depthwise_convolution_backward) == DType::tf32);
   CHECK(arithmetic_of(DType::tf32, KernelKind::convolution_bias) == DType::fp32);
   CHECK(arithmetic_of(DType::fp16, kind_of(OperatorClass::pooling)) == DType::fp16);
 }

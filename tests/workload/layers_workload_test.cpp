@@ -268,6 +268,7 @@ TEST_CASE("convolutions tell the shape of their kernels") {
       "  - conv2d: {channels: 6, kernel: 1, kernel_width: 3, dilation: 2}\n"
       "  - conv2d: {channels: 6, kernel: 1, groups: 2}\n"
       "  - conv2d: {channels: 6, kernel: 1, stride: 2, bias: false}\n"
+      "  - conv2d: {channels: 12, kernel: 3, stride: 2, padding: 1, groups: 6}\n"
       "  - linear: 3\n"));
   const auto shape = [&](const std::string& name) { return find_operator(net, name).kernel; };
   const KernelShape first = shape("conv2d_1.forward");
@@ -283,11 +284,9 @@ TEST_CASE("convolutions tell the shape of their kernels") {
   CHECK(shape("conv2d_2.backward").of_input);
   CHECK(shape("conv2d_2.backward").of_weight);
   using Shape = ConvolutionShape;
-  const std::pair<const char*, Shape> shapes[] = {{"conv2d_2", Shape::pointwise},
-                                                  {"conv2d_3", Shape::direct},
-                                                  {"conv2d_4", Shape::direct},
-                                                  {"conv2d_5", Shape::grouped},
-                                                  {"conv2d_6", Shape::direct}};
+  const std::pair<const char*, Shape> shapes[] = {
+      {"conv2d_2", Shape::pointwise}, {"conv2d_3", Shape::direct}, {"conv2d_4", Shape::direct},
+      {"conv2d_5", Shape::direct},    {"conv2d_6", Shape::direct}, {"conv2d_7", Shape::depthwise}};
   for (const auto& [name, expected] : shapes) {
     CAPTURE(name);
     CHECK(shape(std::string(name) + ".forward").convolution == expected);
