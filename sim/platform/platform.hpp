@@ -100,6 +100,9 @@ struct Memory {
   }
 };
 
+/// In which layout the library of convolutions computes: the caller's, or a blocked one of its own.
+enum class ConvolutionLayout : std::uint8_t { plain, blocked };
+
 struct Processor {
   std::string name;
   MemoryId memory{};
@@ -109,6 +112,7 @@ struct Processor {
   Kernels kernels;
   Time launch_overhead;         ///< per operator
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
+  ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   std::optional<PowerStates> power;
   std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power
 };

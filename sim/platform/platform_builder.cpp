@@ -63,6 +63,7 @@ Processor make_processor(const ProcessorSpec& spec) {
   processor.kernels = {static_cast<std::uint32_t>(spec.kernels.tile), spec.kernels.bias};
   processor.launch_overhead = spec.launch_overhead;
   processor.convolution_workspace = spec.convolution_workspace;
+  processor.convolution_layout = spec.convolution_layout;
   processor.power = without_place(spec.power);
   processor.energy_per_flop = without_place(spec.energy_per_flop);
   return processor;

@@ -254,6 +254,13 @@ Format<KernelsSpec> kernels_format() {
       .format();
 }
 
+void check_convolutions(const ProcessorSpec& it, const Node& node, Diagnostics& diagnostics) {
+  if (it.convolution_layout == ConvolutionLayout::blocked && it.convolution_workspace > Bytes{})
+    diagnostics.error(node.find("convolution_workspace")->where(),
+                      "a limit beside `convolution_layout: blocked`, which has none; expected one "
+                      "of the two");
+}
+
 Format<ProcessorSpec> processor_format() {
   using Spec = ProcessorSpec;
   return Record<Spec>("processor", "Computes on the tensors of one memory.")
@@ -266,9 +273,15 @@ Format<ProcessorSpec> processor_format() {
       .optional("launch_overhead", &Spec::launch_overhead, latency(), "per operator (0 s)")
       .optional("convolution_workspace", &Spec::convolution_workspace, quantity<Bytes>(),
                 "the most that its library takes for one convolution (0 B)")
+      .optional("convolution_layout", &Spec::convolution_layout,
+                one_of<ConvolutionLayout>(
+                    {{"plain", ConvolutionLayout::plain}, {"blocked", ConvolutionLayout::blocked}}),
+                "in which its library computes convolutions: as it gets them, or copied into one "
+                "of its own, as oneDNN does (plain)")
       .optional("power", &Spec::power, located(power_states()), "by state")
       .optional("energy_per_flop", &Spec::energy_per_flop, located(quantity<EnergyPerFlop>()),
                 "instead of an active power")
+      .check({"convolution_workspace", "convolution_layout"}, check_convolutions)
       .format();
 }
 

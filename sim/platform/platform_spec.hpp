@@ -67,6 +67,7 @@ struct ProcessorSpec {
   KernelsSpec kernels;
   Time launch_overhead;
   Bytes convolution_workspace;
+  ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   std::optional<Located<PowerStates>> power;
   std::optional<Located<EnergyPerFlop>> energy_per_flop;
 };

@@ -56,6 +56,7 @@ std::span<const PolicyInfo> policies() {
       pipeline_zb_h1_policy(),              //
       pipeline_zb_h2_policy(),              //
       pipeline_zb_v_policy(),               //
+      remat_blocks_policy(),                //
       remat_chen_greedy_policy(),           //
       remat_double_policy(),                //
       remat_every_stage_policy(),           //

@@ -51,6 +51,7 @@ namespace plimsoll {
 [[nodiscard]] PolicyInfo pipeline_zb_h1_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_h2_policy();
 [[nodiscard]] PolicyInfo pipeline_zb_v_policy();
+[[nodiscard]] PolicyInfo remat_blocks_policy();
 [[nodiscard]] PolicyInfo remat_chen_greedy_policy();
 [[nodiscard]] PolicyInfo remat_double_policy();
 [[nodiscard]] PolicyInfo remat_every_stage_policy();

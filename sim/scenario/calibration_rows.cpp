@@ -5,6 +5,7 @@
 #include "platform/platform_file.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
+#include "workload/layer_name.hpp"
 
 #include <algorithm>
 
@@ -170,10 +171,9 @@ class Reader {
     return ProcessorId{0};
   }
 
-  /// Operators are named after their layer: "conv2d_1.forward". `layer` may be a pattern.
+  /// `layer` may be a pattern.
   static bool is_of_layer(const Operator& op, const std::string& layer) {
-    const std::string_view name = op.name;
-    return matches(layer, name.substr(0, name.rfind('.')));
+    return matches(layer, layer_of(op));
   }
 
   static bool is_of_any(const Operator& op, const std::vector<Located<std::string>>& layers) {
@@ -196,8 +196,7 @@ class Reader {
         continue;
       std::vector<std::string> layers;
       for (std::size_t op = 0; op < workload.forwards; ++op)
-        layers.push_back(
-            workload.operators[op].name.substr(0, workload.operators[op].name.rfind('.')));
+        layers.emplace_back(layer_of(workload.operators[op]));
       refuse(layer.where,
              fmt::format("workload `{}` has no layer `{}`", workload.name, layer.value),
              did_you_mean(layer.value, layers));

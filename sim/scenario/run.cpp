@@ -266,11 +266,8 @@ BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundP
 
 /// Of the platform, a step depends on the convolution workspaces alone.
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
-  Bytes workspace;
-  for (const Processor& processor : scenario.platform.processors)
-    workspace = std::max(workspace, processor.convolution_workspace);
   return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
-                     workspace.count(), key_text(scenario.workload_key));
+                     convolution_key(scenario.platform), key_text(scenario.workload_key));
 }
 
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,

@@ -9,6 +9,7 @@
 
 #include "base/quantity.hpp"
 #include "platform/platform.hpp"
+#include "workload/convolution_scratch.hpp"
 #include "workload/kernel_shape.hpp"
 
 #include <cstdint>
@@ -99,7 +100,8 @@ struct OperatorEffect {
   Flops forward_flops;             ///< all of the forward, 2 per multiply-add
   Flops backward_flops;  ///< of the backward, without 2 macs for each gradient of a product
   Bytes forward_workspace;
-  Bytes lowering;  ///< see Operator::lowering
+  /// Of a convolution: while it makes its output, the gradient of its input, that of its weight.
+  ConvolutionScratch forward_scratch, input_scratch, weight_scratch;
   KernelShape kernel;
 };
 

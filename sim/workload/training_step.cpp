@@ -99,7 +99,7 @@ class StepBuilder {
     spec.operator_class = op.rule->operator_class;
     spec.flops = op.effect.forward_flops;
     spec.workspace = op.effect.forward_workspace;
-    spec.lowering = op.effect.lowering;
+    spec.scratch = op.effect.forward_scratch;
     spec.kernel = op.effect.kernel;
     for (const std::uint32_t input : op.inputs) add_once(spec.reads, storage_of(input));
     if (op.pool != kNoValue) spec.reads.push_back(layers_[op.pool].extras.front());
@@ -147,7 +147,8 @@ class StepBuilder {
     spec.operator_class = op.rule->operator_class;
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
-    spec.lowering = op.effect.lowering;
+    // The gradient of the weight comes last, beside that of the input.
+    spec.scratch = trains_weight(network_, op) ? op.effect.weight_scratch : op.effect.input_scratch;
     spec.kernel = op.effect.kernel;
     if (!op.has_backward) return;
     TensorId incoming = kNoTensor;
@@ -196,7 +197,7 @@ class StepBuilder {
     weight.operator_class = input.operator_class;
     weight.forward = layer.forward;
     weight.reads = {incoming};
-    weight.lowering = input.lowering;
+    weight.scratch = op.effect.weight_scratch;
     weight.kernel = input.kernel;
     for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
     for (const std::size_t p : layer.used) contribute(parameters_of_[p], weight);
@@ -206,6 +207,7 @@ class StepBuilder {
 
     input.name = op.name + ".backward_input";
     input.phase = Phase::backward_input;
+    input.scratch = op.effect.input_scratch;
     for (const std::size_t p : layer.used) add_once(input.reads, parameters_of_[p].tensor);
     contribute(op, incoming, input);
     add_input_products(op, inputs, input);

@@ -104,6 +104,17 @@ Bytes lowering(const RuleCall& call, const Dims& weight, const Dims& positions) 
   return std::max(call.bytes(matrix), Bytes{call.element} * elements_of(weight).count());
 }
 
+/// In a layout of its own a library has both operands while it computes, and the result while it
+/// writes that out, when the operands are gone: oneDNN as PyTorch calls it (aten/src/ATen/native/
+/// mkldnn/Conv.cpp). Operands and results in the caller's layout are there throughout.
+void add_scratch(OperatorEffect& effect, const RuleCall& call, const Dims& weight, Bytes lowering) {
+  const Bytes in = call.bytes(call.inputs.front()), out = call.bytes(effect.output);
+  const Bytes filter = Bytes{call.element} * elements_of(weight).count();
+  effect.forward_scratch = {lowering, std::max(in + filter, out)};
+  effect.input_scratch = {lowering, std::max(out + filter, in)};
+  effect.weight_scratch = {lowering, std::max(in + out, filter)};
+}
+
 OperatorEffect pooling(const RuleCall& call, Dims output, std::int64_t window) {
   OperatorEffect effect;
   effect.output = std::move(output);
@@ -129,8 +140,9 @@ OperatorEffect conv2d(const RuleCall& call) {
   if (call["bias"] != 0) effect.parameters.emplace_back("bias", Dims{channels});
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::weight;
-  if (!both.are_matrices())
-    effect.lowering = lowering(call, weight, {x[0], effect.output[1], effect.output[2]});
+  const Dims positions = {x[0], effect.output[1], effect.output[2]};
+  add_scratch(effect, call, weight,
+              both.are_matrices() ? Bytes{} : lowering(call, weight, positions));
   effect.kernel = convolution_kernel(both, call["groups"], weight);
   effect.kernel.has_bias = call["bias"] != 0;
   return effect;
@@ -158,7 +170,7 @@ OperatorEffect conv_transpose2d(const RuleCall& call) {
   if (call["bias"] != 0) effect.parameters.emplace_back("bias", Dims{channels});
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::weight;
-  effect.lowering = lowering(call, weight, {channels, x[1], x[2]});
+  add_scratch(effect, call, weight, lowering(call, weight, {channels, x[1], x[2]}));
   effect.kernel.has_bias = call["bias"] != 0;
   return effect;
 }

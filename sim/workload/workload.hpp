@@ -17,6 +17,7 @@
 
 #include "base/quantity.hpp"
 #include "platform/platform.hpp"
+#include "workload/convolution_scratch.hpp"
 #include "workload/kernel_shape.hpp"
 
 #include <cstdint>
@@ -83,9 +84,7 @@ struct Operator {
   std::optional<Time> given_time;  ///< abstract workloads and profiles: on every processor
   std::optional<Energy> given_energy;
   Bytes workspace;  ///< while it runs
-  /// What a library likes to have besides for a convolution; a platform says how much of it it gets
-  /// (workload/convolution_workspace.hpp).
-  Bytes lowering;
+  ConvolutionScratch scratch;
   KernelShape kernel;
   /// Values that must be valid at its start.
   TensorList reads;

@@ -23,7 +23,8 @@ struct OperatorSpec {
   Bytes traffic;
   std::optional<Time> given_time;
   std::optional<Energy> given_energy;
-  Bytes workspace, lowering;
+  Bytes workspace;
+  ConvolutionScratch scratch;
   KernelShape kernel;
   std::vector<TensorId> reads, updates, kept, bare;
 };

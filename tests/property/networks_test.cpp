@@ -31,7 +31,7 @@ TEST_CASE("every network of the library runs under every policy of one processor
       return it.peak(*platform.find_memory("hbm"));
     };
     const std::int64_t none = peak_at("none"), sqrt = peak_at("remat/sqrt");
-    const std::int64_t every = peak_at("remat/every-stage");
+    const std::int64_t every = peak_at("remat/every-stage"), blocks = peak_at("remat/blocks");
     CHECK(none >= workload.saved_bytes.count());
     CHECK(peak_at("offload/all") <= none);
     CHECK(peak_at("offload/eager") <= none);
@@ -48,6 +48,7 @@ TEST_CASE("every network of the library runs under every policy of one processor
       CHECK(revolve < none);
       CHECK(greedy < none);
       CHECK(every < none);
+      CHECK(blocks < none);
     }
   }
 }

@@ -99,8 +99,8 @@ std::string random_pipeline(Dice& dice) {
 /// Any policy of one processor, with its defaults.
 std::string random_single(Dice& dice) {
   const std::string eager = fmt::format("{{name: offload/eager, distance: {}}}", dice(1, 4));
-  const std::vector<std::string> all{"none", "remat/sqrt", "remat/every-stage", "offload/all",
-                                     eager};
+  const std::vector<std::string> all{"none",         "remat/sqrt",  "remat/every-stage",
+                                     "remat/blocks", "offload/all", eager};
   return all[static_cast<std::size_t>(dice(0, static_cast<std::int64_t>(all.size()) - 1))];
 }
 

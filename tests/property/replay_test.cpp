@@ -37,7 +37,7 @@ Run run(const std::string& policy, const Workload& workload, const Platform& pla
 
 /// A single-processor policy with random parameters.
 std::string random_policy(Dice& dice, std::size_t stages) {
-  switch (dice(0, 4)) {
+  switch (dice(0, 5)) {
     case 0:
       return "none";
     case 1:
@@ -46,6 +46,8 @@ std::string random_policy(Dice& dice, std::size_t stages) {
     case 2:
       return "remat/every-stage";
     case 3:
+      return "remat/blocks";
+    case 4:
       return "offload/all";
     default:
       return fmt::format("{{name: offload/eager, distance: {}}}", dice(1, 4));

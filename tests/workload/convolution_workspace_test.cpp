@@ -50,6 +50,32 @@ TEST_CASE("a convolution takes its windows as a matrix, or its weight, up to the
   CHECK(workspace("a.forward") == 0);
 }
 
+TEST_CASE("a library with a layout of its own copies operands and results") {
+  // Batch 3. `a`: 2 channels of 8 x 8 to 4 of 8 x 8. `b`: 1 x 1, to 100 channels.
+  const std::string layers =
+      "  - conv2d: {channels: 4, kernel: 3, padding: 1, name: a}\n"
+      "  - conv2d: {channels: 100, kernel: 1, bias: false, name: b}\n";
+  constexpr std::int64_t in = 4 * 3 * 2 * 64, middle = 2 * in, out = 50 * in;
+  constexpr std::int64_t a = 4 * 4 * 2 * 9, b = 4 * 100 * 4;
+  Platform platform = with_limits({0});
+  platform.processors.front().convolution_layout = ConvolutionLayout::blocked;
+  const auto workspace = [&](const WorkloadOptions& options, const char* op) {
+    Workload net = build_text(network("[2, 8, 8]", layers), options);
+    const Bytes before = find_operator(net, op).workspace;
+    add_convolution_workspace(net, platform);
+    return (find_operator(net, op).workspace - before).count();
+  };
+  const WorkloadOptions whole{.batch = 3}, split{.batch = 3, .split_backward = true};
+  CHECK(workspace(whole, "a.forward") == std::max(in + a, middle));
+  CHECK(workspace(whole, "b.forward") == std::max(middle + b, out));
+  // The gradient of the weight comes last: its operands, then itself while it is copied out.
+  CHECK(workspace(whole, "a.backward") == in + middle);
+  CHECK(workspace(whole, "b.backward") == middle + out);
+  CHECK(workspace(split, "b.backward_input") == out + b);
+  CHECK(workspace(split, "b.backward_weight") == middle + out);
+  CHECK(convolution_key(platform) != convolution_key(with_limits({0})));
+}
+
 TEST_CASE("gradients that stay are read by what adds to them, which makes its own") {
   const std::string text = network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse");
   Workload net = build_text(text, {.optimizer = Optimizer::sgd});

@@ -136,6 +136,8 @@ class PlatformSheet {
       add("launch_overhead", to_text(processor.launch_overhead));
     if (processor.convolution_workspace > Bytes{})
       add("convolution_workspace", to_text(processor.convolution_workspace));
+    if (processor.convolution_layout == ConvolutionLayout::blocked)
+      add("convolution_layout", "blocked");
     tell_power("processors", processor.name, processor.power);
     if (processor.energy_per_flop) add("energy", to_text(*processor.energy_per_flop));
   }
