@@ -64,6 +64,9 @@ void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnost
   if (!it.mix.empty() && !it.step && !it.throughput)
     diagnostics.error(node.find("mix")->where(),
                       "a mix is of whole steps; expected `step` or `throughput` beside it");
+  if (it.policy && !it.step && !it.throughput)
+    diagnostics.error(node.find("policy")->where(),
+                      "a policy is of a whole step; expected `step` or `throughput` beside it");
   if (it.layer_by_layer && (it.step || it.throughput))
     diagnostics.error(node.find("layer_by_layer")->where(),
                       "a whole step is not timed layer by layer; expected times of classes, or a "
@@ -101,6 +104,8 @@ Format<MeasurementSpec> measurement_format() {
       .optional("layers", &M::layers, map_of(layer_times_format()), "times by layer")
       .optional("profile", &M::profile, located(text()),
                 "a profile of this network: its times, summed by class")
+      .optional("policy", &M::policy, raw(),
+                "what the step was run with, as in a scenario: one that only computes (none)")
       .optional("mix", &M::mix, list_of(mixed_shape_format(), 1, kMaxShapes),
                 "shapes of the steps whose mean was measured; default: as the workload says")
       .optional("layer_by_layer", &M::layer_by_layer, boolean(),
@@ -110,8 +115,8 @@ Format<MeasurementSpec> measurement_format() {
       .optional("untimed", &M::untimed, list_of(located(text()), 0, kMaxMeasurements),
                 "layers whose forward is in the time of what runs next, and whose backward in none")
       .required("source", &M::source, text(), "who measured it, and how")
-      .check({"step", "throughput", "forward", "backward", "layers", "profile", "mix", "untimed",
-              "layer_by_layer"},
+      .check({"step", "throughput", "forward", "backward", "layers", "profile", "mix", "policy",
+              "untimed", "layer_by_layer"},
              check_measured)
       .format();
 }

@@ -24,6 +24,9 @@
 ///
 /// is the mean over four steps, of which three have the one length and one the other.
 ///
+/// `policy: remat/blocks` says how a step was run that computes layers again; one that copies has
+/// times that no coefficient changes. A workload may `accumulate`.
+///
 /// `layers: {conv2d_1: {forward: 3 ms, backward: 7 ms}}` gives times of layers one by one, which
 /// tell more of how a time depends on a shape than their sums by class do. What a profiler gives no
 /// time of its own it waits for in what runs next: `untimed` names such layers.
@@ -67,6 +70,7 @@ struct MeasurementSpec {
   ClassTimes forward, backward;
   std::vector<std::pair<Located<std::string>, LayerTimes>> layers;
   std::optional<Located<std::string>> profile;
+  std::optional<Node> policy;                 ///< that the step was run with; absent: `none`
   std::vector<MixedShape> mix;                ///< empty: all steps are as the workload says
   bool layer_by_layer = false;                ///< each layer was waited for
   std::vector<Located<std::string>> without;  ///< layers that the times leave out

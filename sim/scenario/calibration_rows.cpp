@@ -3,6 +3,8 @@
 #include "base/wildcard.hpp"
 #include "engine/wide.hpp"
 #include "platform/platform_file.hpp"
+#include "platform/without_limits.hpp"
+#include "scenario/run.hpp"
 #include "scenario/scenario.hpp"
 #include "scenario/search_path.hpp"
 #include "workload/layer_name.hpp"
@@ -94,9 +96,37 @@ class Reader {
     const MeasurementSpec& it = *measurement.spec;
     Scenario scenario = scenario_of(it, with);
     check(it, scenario);
-    set_.platform = std::move(scenario.platform);
+    set_.platform = scenario.platform;
     set_.processor = processor();
-    measurement.shapes.push_back({parts, build(scenario.workload, scenario.workload_options)});
+    // Whether it fits is not asked: what was measured did.
+    scenario.platform = without_limits(scenario.platform);
+    measurement.shapes.push_back(it.policy || scenario.workload_options.accumulate
+                                     ? as_planned(it, scenario, parts)
+                                     : as_built(scenario, parts));
+  }
+
+  static MeasuredShape as_built(const Scenario& scenario, std::int64_t parts) {
+    MeasuredShape shape{parts, build(scenario.workload, scenario.workload_options), {}};
+    for (std::uint32_t op = 0; op < shape.workload.operators.size(); ++op)
+      shape.runs.push_back(OperatorId{op});
+    return shape;
+  }
+
+  [[nodiscard]] MeasuredShape as_planned(const MeasurementSpec& it, const Scenario& scenario,
+                                         std::int64_t parts) const {
+    RunResult run = run_policy(scenario, scenario.policies.front());
+    const Location& where = it.policy ? it.policy->where() : it.where;
+    if (run.infeasible)
+      refuse(where, fmt::format("policy `{}` has no plan: {}", run.policy, run.infeasible->why));
+    MeasuredShape shape{parts, std::move(run.step), {}};
+    for (const Step& step : run.plan.steps) {
+      if (step.kind != StepKind::compute || run.plan[step.lane].processor != set_.processor)
+        refuse(where, fmt::format("policy `{}` does more than compute on `{}`; expected one whose "
+                                  "steps are sums of its operators",
+                                  run.policy, set_.platform[set_.processor].name));
+      shape.runs.push_back(step.op);
+    }
+    return shape;
   }
 
   void begin_like(const Located<std::string>& named) {
@@ -137,6 +167,7 @@ class Reader {
       if (workload.is_mapping())
         workload.set("with." + number.key.scalar(), number.value, diagnostics);
     Node document = parse_value("{scenario: calibration, policy: none}", it.where.origin);
+    if (it.policy) document.set("policy", *it.policy, diagnostics);
     document.set("platform", platform_, diagnostics);
     document.set("workload", workload, diagnostics);
     diagnostics.throw_if_errors();
@@ -151,8 +182,11 @@ class Reader {
              fmt::format("workload `{}` has times of its own, which no coefficient changes; "
                          "expected a network of layers, or an ONNX file",
                          scenario.workload_name));
-    if (scenario.workload_options.accumulate)
-      refuse(it.workload.where(), "expected no `accumulate`: measured is one microbatch");
+    if (scenario.workload_options.accumulate && !it.step && !it.throughput)
+      refuse(it.workload.where(),
+             "`accumulate` is of whole steps; expected `step` or `throughput` beside it");
+    if (scenario.policies.size() != 1)
+      refuse(it.policy->where(), "a step is run with one policy, found a list");
   }
 
   [[nodiscard]] ProcessorId processor() const {
@@ -218,14 +252,25 @@ class Reader {
     return by_shape;
   }
 
+  /// Whole steps, without the layers that the times leave out.
+  static std::vector<std::vector<OperatorId>> steps_of(const Measurement& measurement) {
+    std::vector<std::vector<OperatorId>> by_shape;
+    for (const MeasuredShape& shape : measurement.shapes) {
+      std::vector<OperatorId>& operators = by_shape.emplace_back(shape.runs);
+      std::erase_if(operators, [&](OperatorId op) {
+        return is_of_any(shape.workload[op], measurement.spec->without);
+      });
+    }
+    return by_shape;
+  }
+
   void add_parts(Measurement& measurement) {
     const MeasurementSpec& it = *measurement.spec;
     const std::int64_t batch = measurement.shapes.front().workload.batch;
     if (it.profile) return add_profile(measurement, *it.profile);
     if (it.step || it.throughput) {
       measurement.parts.push_back(
-          {"", "", it.step ? *it.step : step_time(it, batch),
-           operators_of(measurement, [](const Operator&) { return true; })});
+          {"", "", it.step ? *it.step : step_time(it, batch), steps_of(measurement)});
       return;
     }
     for (const auto& [layer, times] : it.layers) {

@@ -19,7 +19,8 @@ struct MeasuredPart {
   std::string name;   ///< "forward convolution"; empty: the whole step
   std::string layer;  ///< empty: of all layers
   Time time;
-  std::vector<std::vector<OperatorId>> operators;  ///< by shape; those of the first are not empty
+  /// By shape, each as often as it ran; those of the first are not empty.
+  std::vector<std::vector<OperatorId>> operators;
   /// For the host, in this half, so many of the first shape's operators.
   std::optional<Half> waits = std::nullopt;
   std::size_t waiting = 0;
@@ -29,6 +30,7 @@ struct MeasuredPart {
 struct MeasuredShape {
   std::int64_t parts = 1;
   Workload workload;
+  std::vector<OperatorId> runs;  ///< of a step, in order
 };
 
 struct Measurement {

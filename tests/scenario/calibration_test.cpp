@@ -230,6 +230,55 @@ TEST_CASE("the step of a mix is the mean over its shapes, each as often as it wa
   CHECK(named.rows[0].before == same.rows[0].before);
 }
 
+TEST_CASE("a step has the operators that its policy runs, as often as it runs them") {
+  // Products of 4 x 8 and 8 x 8, 1,000 samples at 64 kFLOP/s: 1 s and 2 s; backwards of 4 s, with
+  // two gradients, and 1 s. The second backward reads what the first forward made, which runs
+  // again.
+  Files files;
+  files.write("two.yaml",
+              "workload: two\ninput: [4]\nloss: none\nlayers:\n"
+              "  - linear: {features: 8, bias: false}\n  - linear: {features: 8, bias: false}\n");
+  const std::string once = "{model: two, batch: 1000}";
+  const std::string again =
+      ", policy: {name: remat/blocks, blocks: [{from: linear_1, to: linear_2}]}";
+  const Calibration it =
+      files.calibrated(document(measured("step: 18 s" + again, once),
+                                measured("step: 16 s", once) +
+                                    measured("throughput: 100 samples/s" + again,
+                                             "{model: two, batch: 2000, accumulate: 2}") +
+                                    measured("step: 10 s, without: [linear_1]" + again, once)));
+  REQUIRE(it.rows.size() == 4);
+  CHECK(it.rows[0].before == Time{9'000'000'000'000});
+  CHECK(*it.fitted.efficiency[0].compute == Ratio{500'000'000});
+  CHECK(error_of(it.rows[1], Moment::after) == 0);
+  // Two microbatches.
+  CHECK(it.rows[2].measured == Time{20'000'000'000'000});
+  CHECK(it.rows[2].before == Time{18'000'000'000'000});
+  CHECK(it.rows[3].before == Time{6'000'000'000'000});
+}
+
+TEST_CASE("a step is run with one policy, which only computes") {
+  Files files;
+  const auto error_with = [&](const std::string& policy, const char* platform = "board") {
+    return files.error_of(document(measured("step: 1 s, policy: " + policy), "", platform));
+  };
+  CHECK_THAT(files.error_of(document(measured("forward: {matmul: 1 s}, policy: none"))),
+             Contains("a policy is of a whole step; expected `step` or `throughput` beside it"));
+  CHECK_THAT(error_with("[none, none]"), Contains("a step is run with one policy, found a list"));
+  CHECK_THAT(error_with("remat/blokcs"), Contains("fit.yaml:4:") && Contains("`remat/blocks`"));
+  CHECK_THAT(error_with("{name: remat/rotor, budget: 1 B}"),
+             Contains("policy `remat/rotor` has no plan: "));
+  files.write(
+      "linked.yaml",
+      "extends: board\nplatform: linked\nmemories: {ram: {capacity: 1 GiB}, dram: {capacity: "
+      "1 GiB}}\nlinks: {pcie: {between: [ram, dram], bandwidth: 1 GB/s}}\n");
+  CHECK_THAT(error_with("offload/save-on-cpu", "linked"),
+             Contains("policy `offload/save-on-cpu` does more than compute on `cpu`"));
+  CHECK_THAT(files.error_of(document(
+                 measured("forward: {matmul: 1 s}", "{model: lenet, batch: 2, accumulate: 2}"))),
+             Contains("`accumulate` is of whole steps"));
+}
+
 TEST_CASE("layers are rows of their own") {
   // Products of 4 x 8 and 8 x 8, 1,000 samples at 64 kFLOP/s: 1 s and 2 s, twice that the backward
   // of the second, which has two gradients. At half the rate 2 s, 4 s and 8 s.
