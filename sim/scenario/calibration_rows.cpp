@@ -271,6 +271,8 @@ class Reader {
     if (it.step || it.throughput) {
       measurement.parts.push_back(
           {"", "", it.step ? *it.step : step_time(it, batch), steps_of(measurement)});
+      if (measurement.parts.back().operators.front().empty())
+        refuse(it.without.front().where, "`without` leaves nothing of the step to be timed");
       return;
     }
     for (const auto& [layer, times] : it.layers) {

@@ -53,10 +53,26 @@ bool is_network(const WorkloadSource& workload) {
   return std::holds_alternative<LayersSpec>(workload) || std::holds_alternative<OnnxSpec>(workload);
 }
 
+/// Those that `on` or `devices` of a policy name; all where it names none.
+std::vector<Processor> processors_of(const Platform& platform, const Node& policy) {
+  std::vector<Processor> named;
+  const auto add = [&](const Node& name) {
+    if (!name.is_scalar()) return;
+    if (const auto found = platform.find_processor(name.scalar()))
+      named.push_back(platform[*found]);
+  };
+  if (policy.is_mapping()) {
+    if (const Node* on = policy.find("on")) add(*on);
+    if (const Node* devices = policy.find("devices"))
+      for (const Node& device : devices->items()) add(device);
+  }
+  return named.empty() ? platform.processors : named;
+}
+
 /// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
 /// the batch, or where a backward cannot be split.
-Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool split_backward,
-                   const Location& where) {
+Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
+                   std::int64_t microbatches, bool split_backward, const Location& where) {
   WorkloadOptions options = scenario.workload_options;
   options.split_backward = split_backward;
   if (microbatches > 1 && states_batch(scenario)) {
@@ -68,7 +84,7 @@ Workload build_for(const Scenario& scenario, std::int64_t microbatches, bool spl
     options.microbatch = batch / microbatches;
   }
   Workload workload = build(scenario.workload, options);
-  add_convolution_workspace(workload, scenario.platform);
+  add_convolution_workspace(workload, processors);
   if (scenario.workload_options.accumulate)
     keep_gradients(workload, is_network(scenario.workload) && !options.master_weights);
   workload.microbatches = microbatches;
@@ -246,7 +262,8 @@ BuiltStep make_step(const Scenario& scenario, const Node& policy, const BoundPol
   BuiltStep step;
   const std::int64_t microbatches =
       scenario.workload_options.accumulate.value_or(bound.microbatches);
-  step.workload = build_for(scenario, microbatches, bound.splits_backward, policy.where());
+  step.workload = build_for(scenario, processors_of(scenario.platform, policy), microbatches,
+                            bound.splits_backward, policy.where());
   step.chain = chain_view(step.workload);
   step.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
                          ? step.workload.saved_bytes
@@ -265,16 +282,17 @@ BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundP
 }
 
 /// Of the platform, a step depends on the convolution workspaces alone.
-std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
+std::string step_key_of(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
-                     convolution_key(scenario.platform), key_text(scenario.workload_key));
+                     convolution_key(processors_of(scenario.platform, policy)),
+                     key_text(scenario.workload_key));
 }
 
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                     ScenarioMemo* memo) {
   RunResult result = run_to_make(scenario, policy);
   check_accumulation(scenario, policy, bound);
-  const std::string step_key = step_key_of(scenario, bound);
+  const std::string step_key = step_key_of(scenario, policy, bound);
   auto [workload, chain, saved_bytes] = recall_step(scenario, policy, bound, memo, step_key);
   result.step = std::move(workload);
   result.saved_bytes = saved_bytes;
@@ -426,7 +444,8 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
-  result.step = build_for(scenario, of_mini_batch, split_backward, place);
+  result.step =
+      build_for(scenario, scenario.platform.processors, of_mini_batch, split_backward, place);
   if (scenario.workload_options.accumulate) take_turns(result.step);
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
   if (!problems.empty()) {

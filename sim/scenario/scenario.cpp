@@ -45,6 +45,7 @@ struct WorkloadReference {
   std::optional<Trained> trained;
   std::optional<Located<std::string>> trained_from;
   std::optional<Located<bool>> master_weights;
+  std::optional<bool> fused_optimizer;
   std::optional<std::int64_t> accumulate;
   std::optional<Time> step_overhead;
   std::optional<Loss> loss;
@@ -90,6 +91,8 @@ Format<WorkloadReference> reference_format() {
                 "the first layer that is trained; default the first of all")
       .optional("master_weights", &WorkloadReference::master_weights, located(boolean()),
                 "fp32 copies of parameters in fp16 or bf16; default false")
+      .optional("fused_optimizer", &WorkloadReference::fused_optimizer, boolean(),
+                "each update is one kernel, without temporaries; default false")
       .optional("accumulate", &WorkloadReference::accumulate, integer(1, kMaxAccumulated),
                 "microbatches before the optimizer, which keep gradients between them")
       .optional("step_overhead", &WorkloadReference::step_overhead, quantity<Time>(),
@@ -471,6 +474,7 @@ class ScenarioReader {
                                   .trained_from = fields->trained_from,
                                   .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
+    scenario_.workload_options.fused_optimizer = fields->fused_optimizer.value_or(false);
     if (fields->model && is_onnx_path(fields->model->value))
       refuse_model(*fields->model, "an ONNX file", "onnx");
     else if (fields->model && is_pipedream_path(fields->model->value))

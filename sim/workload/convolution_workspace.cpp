@@ -11,23 +11,23 @@ bool is_blocked(const Processor& processor) {
   return processor.convolution_layout == ConvolutionLayout::blocked;
 }
 
-Bytes limit_of(const Platform& platform) {
+Bytes limit_of(std::span<const Processor> processors) {
   Bytes limit;
-  for (const Processor& processor : platform.processors)
+  for (const Processor& processor : processors)
     limit = std::max(limit, processor.convolution_workspace);
   return limit;
 }
 
 }  // namespace
 
-std::string convolution_key(const Platform& platform) {
-  return fmt::format("{}{}", std::ranges::any_of(platform.processors, is_blocked) ? "blocked " : "",
-                     limit_of(platform).count());
+std::string convolution_key(std::span<const Processor> processors) {
+  return fmt::format("{}{}", std::ranges::any_of(processors, is_blocked) ? "blocked " : "",
+                     limit_of(processors).count());
 }
 
-void add_convolution_workspace(Workload& workload, const Platform& platform) {
-  const Bytes limit = limit_of(platform);
-  const bool blocked = std::ranges::any_of(platform.processors, is_blocked);
+void add_convolution_workspace(Workload& workload, std::span<const Processor> processors) {
+  const Bytes limit = limit_of(processors);
+  const bool blocked = std::ranges::any_of(processors, is_blocked);
   for (Operator& op : workload.operators)
     op.workspace +=
         std::max(std::min(op.scratch.lowering, limit), blocked ? op.scratch.relayout : Bytes{});

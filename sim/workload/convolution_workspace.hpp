@@ -17,16 +17,17 @@
 #include "platform/platform.hpp"
 #include "workload/workload.hpp"
 
+#include <span>
 #include <string>
 
 namespace plimsoll {
 
-/// What of a platform they depend on; equal for platforms whose steps are equal.
-[[nodiscard]] std::string convolution_key(const Platform& platform);
+/// What of processors they depend on: equal where steps are.
+[[nodiscard]] std::string convolution_key(std::span<const Processor> processors);
 
-/// Adds it to the workspaces of `workload`. Limit and layout are those of the processors; where
-/// theirs differ what takes the most, since a step is built before it is known where it runs.
-/// O(operators).
-void add_convolution_workspace(Workload& workload, const Platform& platform);
+/// Adds it to the workspaces of `workload`, as `processors` have limit and layout; where theirs
+/// differ what takes the most, since a step is built before it is known which part of it runs
+/// where. O(operators).
+void add_convolution_workspace(Workload& workload, std::span<const Processor> processors);
 
 }  // namespace plimsoll

@@ -55,7 +55,7 @@ Workload build(const OnnxSpec& onnx, const WorkloadOptions& options) {
   Workload workload =
       build_step(onnx.name, network,
                  {resolved.optimizer.value_or(Optimizer::none), resolved.split_backward,
-                  *resolved.dtype, resolved.master_weights});
+                  *resolved.dtype, resolved.master_weights, resolved.fused_optimizer});
   set_batch(workload, onnx.batch, resolved);
   return workload;
 }

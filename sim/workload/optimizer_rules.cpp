@@ -61,6 +61,30 @@ Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter) {
   return holds_two ? kFloat * 2 * parameter.count() : Bytes{};
 }
 
+/// Of 4 bytes an element. Once are read: gradient, parameter, moments; and written: all but the
+/// gradient.
+Bytes repeated_passes(Optimizer optimizer, Elements parameter) {
+  const auto of = [&](std::int64_t all, std::int64_t once) {
+    return kFloat * (all - once) * parameter.count();
+  };
+  switch (optimizer) {
+    case Optimizer::none:
+    case Optimizer::sgd:
+    case Optimizer::adam_8bit:
+    case Optimizer::adamw_8bit:
+      return {};
+    case Optimizer::sgd_momentum:
+      return of(8, 5);
+    case Optimizer::adam:
+      return of(20, 7);
+    case Optimizer::adamw:
+      return of(22, 7);
+    case Optimizer::adafactor:
+      return of(21, 3);
+  }
+  return {};
+}
+
 std::int64_t update_flops(Optimizer optimizer) {
   switch (optimizer) {
     case Optimizer::none:

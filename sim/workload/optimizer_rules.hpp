@@ -1,13 +1,15 @@
 /// What every optimizer keeps for a parameter, and holds while it updates one.
 ///
-/// State is fp32 but where said otherwise. Parameters are updated one after the other, as PyTorch
-/// 1.13.1 does by default (its `foreach` would hold the temporaries of all at once); the 8-bit ones
-/// are one kernel each, without temporaries.
+/// State is fp32 but where said otherwise. Parameters are updated one after the other, by the
+/// operators of PyTorch 1.13.1 (torch/optim, `_single_tensor_*`), each of which reads and writes
+/// its operands: 8 passes over a parameter's elements for sgd-momentum, 20 for adam, 22 for adamw.
+/// Its `foreach` makes as many, and would hold the temporaries of all parameters at once. The 8-bit
+/// ones are one kernel each, without temporaries, and so are the others where the optimizer is
+/// fused (PyTorch's `fused`, apex): all that is read and written is then, once.
 ///
 ///   sgd, sgd-momentum  no state; one value a parameter
 ///   adam, adamw        D. Kingma, J. Ba, ICLR 2015; I. Loshchilov, F. Hutter, ICLR 2019: two
-///   moments;
-///                      a root and a quotient are held
+///                      moments; a root and a quotient are held
 ///   adam-8bit,         T. Dettmers, M. Lewis, S. Shleifer, L. Zettlemoyer, "8-bit optimizers via
 ///   adamw-8bit         block-wise quantization", ICLR 2022: two moments of 1 byte, and the largest
 ///                      magnitude of every block of 2,048 in fp32. As in the authors' library,
@@ -18,7 +20,7 @@
 ///                      dimensions the second moment's means over its last, and over its last but
 ///                      one; of a vector all of it. The squared gradient and the update are held.
 ///                      How tensors of more than two dimensions are factored the paper leaves open:
-///                      as in the PyTorch implementations
+///                      as in the PyTorch implementations; 21 passes in that of Hugging Face
 #pragma once
 
 #include "workload/operator_rules.hpp"
@@ -33,8 +35,10 @@ namespace plimsoll {
 /// The tensors that stay, by name. Throws QuantityOverflow.
 [[nodiscard]] std::vector<std::pair<std::string, Bytes>> optimizer_state(Optimizer optimizer,
                                                                          const Dims& parameter);
-/// Held while a tensor of so many elements is updated, each made and read once.
+/// Held while a tensor of so many elements is updated.
 [[nodiscard]] Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter);
+/// Read and written of a tensor of so many elements beyond each of its values and states once.
+[[nodiscard]] Bytes repeated_passes(Optimizer optimizer, Elements parameter);
 /// FLOPs of one step, for each element.
 [[nodiscard]] std::int64_t update_flops(Optimizer optimizer);
 

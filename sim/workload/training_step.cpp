@@ -320,7 +320,7 @@ class StepBuilder {
 
   void add_update(std::size_t i) {
     OperatorSpec spec = optimizer_spec(i, ".update");
-    Bytes passing, untouched;
+    Bytes again, untouched;
     for (const std::size_t p : layers_[i].own) {
       const Parameter& parameter = parameters_of_[p];
       if (!parameter.has_gradient) continue;
@@ -330,13 +330,14 @@ class StepBuilder {
       untouched += builder_[parameter.tensor].bytes - Bytes{network_.element} * elements;
       add_state(parameter, spec);
       spec.flops += Flops{update_flops(options_.optimizer)} * elements;
-      const Bytes temporaries = optimizer_temporaries(options_.optimizer, Elements{elements});
-      spec.workspace = std::max(spec.workspace, temporaries);
-      passing += temporaries;
+      if (options_.fused_optimizer) continue;
+      spec.workspace =
+          std::max(spec.workspace, optimizer_temporaries(options_.optimizer, Elements{elements}));
+      again += repeated_passes(options_.optimizer, Elements{elements});
     }
     if (spec.updates.empty()) return;
     spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
-    spec.traffic = traffic(spec) + passing * 2 - untouched * 2;
+    spec.traffic = traffic(spec) + again - untouched * 2;
     builder_.add(std::move(spec));
   }
 

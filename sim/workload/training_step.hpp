@@ -52,6 +52,7 @@ struct StepOptions {
   bool split_backward = false;
   DType dtype = DType::fp32;
   bool master_weights = false;  ///< of 16 bits to be ones of 32, with the optimizer
+  bool fused_optimizer = false;
 };
 
 /// O(operators). Throws QuantityOverflow where sizes are out of range.

@@ -171,6 +171,7 @@ OperatorEffect conv_transpose2d(const RuleCall& call) {
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::weight;
   add_scratch(effect, call, weight, lowering(call, weight, {channels, x[1], x[2]}));
+  effect.kernel.convolution = shape_of(both, call["groups"], weight);
   effect.kernel.has_bias = call["bias"] != 0;
   return effect;
 }

@@ -59,6 +59,8 @@ struct WorkloadOptions {
   std::optional<Located<std::string>> trained_from;
   /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).
   bool master_weights = false;
+  /// Each update is one kernel, without temporaries; networks only (optimizer_rules.hpp).
+  bool fused_optimizer = false;
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
   /// What the host takes once a step, on every processor that works; chains may say it themselves.
   std::optional<Time> step_overhead;

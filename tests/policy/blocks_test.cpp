@@ -94,7 +94,17 @@ TEST_CASE("a pattern names the shortest part of a path that it matches") {
   CHECK(named("relu_1") == "relu_1 [1, 2) ");
   const BlockNames run{{"outer_*", {}}, Located<std::string>{"*/inner_1/gelu_1", {}}};
   CHECK(ranges(named_blocks(net, {&run, 1})) == "outer_1 [2, 4) outer_2 [7, 9) outer_3 [12, 14) ");
+  // What begins behind the last end is not meant.
+  const BlockNames two{{"outer_*", {}}, Located<std::string>{"outer_2", {}}};
+  CHECK(ranges(named_blocks(net, {&two, 1})) == "outer_1 [2, 12) ");
   CHECK(ranges(outermost_blocks(net)) == named("outer_*"));
+  // The modules of a profile have dots: 0 to 3, the blocks 4 to 11, pooling, and the head.
+  const Workload recorded =
+      build(read_workload(read_document(std::string(PLIMSOLL_SOURCE_DIR) +
+                                        "/tests/oracles/resnet18_profile.yaml")),
+            {});
+  CHECK(outermost_blocks(recorded).size() == 8);
+  CHECK(outermost_blocks(recorded).front().name == "4");
   const Workload flat = test::workload_of(
       "workload: flat\ninput: {shape: [4]}\nlayers:\n  - linear: 8\n  - tanh\n", {.batch = 2});
   CHECK(ranges(outermost_blocks(flat)) ==
@@ -115,6 +125,23 @@ TEST_CASE("a block runs again what its backwards read, once, before the first of
   CHECK(again(blocks("[{from: relu_1, to: outer_1/inner_1}]"), net) == "outer_1/inner_1/linear_1 ");
   // Every stage of a chain, the last one too.
   CHECK(again("remat/blocks", test::chain_workload(test::equal_chain(3, {}))) == "s3 s2 s1 ");
+}
+
+TEST_CASE("what goes into a block stays until its backwards have ended") {
+  // The skip of its sum, which nothing reads again, is an argument of the block.
+  const Workload net = test::workload_of(
+      "workload: skip\ninput: {shape: [8, 16]}\nlayers:\n  - linear: {features: in, name: x}\n"
+      "  - tanh\n  - linear: in\n  - gelu\n  - linear: in\n  - add: {skip: x, name: sum}\n"
+      "  - scale\n  - linear: 4\n",
+      {.batch = 2});
+  const Played it = played(blocks("[{from: linear_2, to: sum}]"), net);
+  for (const Release& release : it.plan.releases) {
+    const Buffer& buffer = it.plan.buffers[index(release.buffer)];
+    if (net[buffer.tensor].name != "x") continue;
+    REQUIRE(it.plan.after(release).size() == 1);
+    const Step& last = it.plan[it.plan.after(release).front()];
+    CHECK(net[last.op].name == "linear_2.backward");
+  }
 }
 
 TEST_CASE("running blocks again takes as long as what runs again, and holds less") {
@@ -154,7 +181,10 @@ TEST_CASE("remat/blocks refuses what has no meaning, in words") {
   CHECK_THAT(error_of("[outter_1]", net),
              Contains("workload `net` has no block or layer `outter_1`; did you mean `outer_1`?"));
   CHECK_THAT(error_of("[{from: outer_2, to: outer_1}]", net),
-             Contains("has no block or layer `outer_1` from `outer_2/inner_1/linear_1` on"));
+             Contains("no `outer_1` comes after `outer_2` in workload `net`"));
+  CHECK_THAT(error_of("[{from: outer_2, to: otter_3}]", net), Contains("did you mean `outer_3`?"));
+  CHECK_THAT(error_of("[relu_1, '*/gelu_1']", net),
+             Contains("nothing of these blocks would run again"));
   CHECK_THAT(error_of("[outer_2, '*/inner_2']", net),
              Contains("layer `outer_2/inner_2/linear_1` is in two of the blocks, `outer_2` and "
                       "`outer_2/inner_2`"));

@@ -477,6 +477,8 @@ TEST_CASE("what a calibration cannot fit it refuses, and says where") {
              Contains("the forward of workload `one` has no operator of the class `convolution`"));
   CHECK_THAT(files.error_of(document(measured("step: 1 s, without: [linaer_1]"))),
              Contains("has no layer `linaer_1`; did you mean `linear_1`?"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s, without: ['*']"))),
+             Contains("`without` leaves nothing of the step to be timed"));
   CHECK_THAT(files.error_of(document(measured("profile: none.yaml"))),
              Contains("there is no file"));
   CHECK_THAT(files.error_of(document(measured("step: 1 s"), "", "bord")),

@@ -9,14 +9,14 @@ using namespace plimsoll;
 
 namespace {
 
-Platform with_limits(std::initializer_list<std::int64_t> limits) {
-  Platform platform;
+std::vector<Processor> with_limits(std::initializer_list<std::int64_t> limits) {
+  std::vector<Processor> processors;
   for (const std::int64_t limit : limits) {
     Processor processor;
     processor.convolution_workspace = Bytes{limit};
-    platform.processors.push_back(processor);
+    processors.push_back(processor);
   }
-  return platform;
+  return processors;
 }
 
 }  // namespace
@@ -57,12 +57,12 @@ TEST_CASE("a library with a layout of its own copies operands and results") {
       "  - conv2d: {channels: 100, kernel: 1, bias: false, name: b}\n";
   constexpr std::int64_t in = 4 * 3 * 2 * 64, middle = 2 * in, out = 50 * in;
   constexpr std::int64_t a = 4 * 4 * 2 * 9, b = 4 * 100 * 4;
-  Platform platform = with_limits({0});
-  platform.processors.front().convolution_layout = ConvolutionLayout::blocked;
+  std::vector<Processor> oneDnn = with_limits({0});
+  oneDnn.front().convolution_layout = ConvolutionLayout::blocked;
   const auto workspace = [&](const WorkloadOptions& options, const char* op) {
     Workload net = build_text(network("[2, 8, 8]", layers), options);
     const Bytes before = find_operator(net, op).workspace;
-    add_convolution_workspace(net, platform);
+    add_convolution_workspace(net, oneDnn);
     return (find_operator(net, op).workspace - before).count();
   };
   const WorkloadOptions whole{.batch = 3}, split{.batch = 3, .split_backward = true};
@@ -73,7 +73,7 @@ TEST_CASE("a library with a layout of its own copies operands and results") {
   CHECK(workspace(whole, "b.backward") == middle + out);
   CHECK(workspace(split, "b.backward_input") == out + b);
   CHECK(workspace(split, "b.backward_weight") == middle + out);
-  CHECK(convolution_key(platform) != convolution_key(with_limits({0})));
+  CHECK(convolution_key(oneDnn) != convolution_key(with_limits({0})));
 }
 
 TEST_CASE("gradients that stay are read by what adds to them, which makes its own") {

@@ -75,9 +75,8 @@ TEST_CASE("the optimizer updates each layer with parameters") {
   CHECK(names(net, update.updates) ==
         "linear_1.weight linear_1.weight.state_1 linear_1.weight.state_2 "
         "linear_1.bias linear_1.bias.state_1 linear_1.bias.state_2");
-  // Reads gradient, parameter and two states of 40 elements, writes the last three, and two
-  // temporaries, which are read again. They are those of one tensor at a time.
-  CHECK(update.traffic == Bytes{4 * 40 * (4 + 3 + 2 * 2)});
+  // 22 passes over 40 elements; two temporaries, of one tensor at a time.
+  CHECK(update.traffic == Bytes{4 * 40 * 22});
   CHECK(update.workspace == Bytes{4 * 32 * 2});
 }
 
@@ -299,6 +298,18 @@ TEST_CASE("convolutions tell the shape of their kernels") {
   CHECK_FALSE(shape("conv2d_6.forward").has_bias);
   CHECK_FALSE(shape("conv2d_6.backward").has_bias);
   CHECK_FALSE(shape("linear_1.forward").has_bias);
+  // So do transposed ones.
+  const Workload spread = build_text(
+      network("[6, 8, 8]",
+              "  - conv_transpose2d: {channels: 6, kernel: 3, padding: 1}\n"
+              "  - conv_transpose2d: {channels: 6, kernel: 2, stride: 2}\n"
+              "  - conv_transpose2d: {channels: 6, kernel: 3, padding: 1, groups: 6}\n"));
+  const auto spreads = [&](const char* name) {
+    return find_operator(spread, name).kernel.convolution;
+  };
+  CHECK(spreads("conv_transpose2d_1.forward") == Shape::transformable);
+  CHECK(spreads("conv_transpose2d_2.backward") == Shape::direct);
+  CHECK(spreads("conv_transpose2d_3.forward") == Shape::depthwise);
   // Halves have one product each.
   const Workload split = build_text(
       network("[2, 8, 8]",

@@ -78,9 +78,30 @@ TEST_CASE("temporaries are those of one tensor after the other") {
   const Operator& update =
       find_operator(build_text(text, {.optimizer = Optimizer::adafactor}), "linear_1.update");
   // 32 weights, 8 biases. Reads gradients and parameters, writes these; both ways 8 rows and 4
-  // columns, and the 8 second moments of the biases; both temporaries are made and read.
-  CHECK(update.traffic == Bytes{4 * (40 * 3 + 2 * (8 + 4 + 8) + 2 * 2 * 40)});
+  // columns, and the 8 second moments of the biases; 18 passes more over all elements.
+  CHECK(update.traffic == Bytes{4 * (40 * 3 + 2 * (8 + 4 + 8) + 18 * 40)});
   CHECK(update.workspace == Bytes{2 * 4 * 32});
+}
+
+TEST_CASE("an update passes over its elements as often as PyTorch's operators do, or once") {
+  const auto update = [](Optimizer optimizer, bool fused) {
+    const std::string text = network("[4]", "  - linear: {features: 8, bias: false}\n", "mse");
+    return find_operator(build_text(text, {.optimizer = optimizer, .fused_optimizer = fused}),
+                         "linear_1.update");
+  };
+  constexpr Bytes element{4 * 32};
+  // p.add_(g); b.mul_().add_(g), p.add_(b); m.mul_().add_(g), v.mul_().addcmul_(g, g), v.sqrt() /
+  // c, .add_(eps), p.addcdiv_(m, d); p.mul_() besides.
+  CHECK(update(Optimizer::sgd, false).traffic == element * 3);
+  CHECK(update(Optimizer::sgd_momentum, false).traffic == element * (2 + 3 + 3));
+  CHECK(update(Optimizer::adam, false).traffic == element * (2 + 3 + 2 + 3 + 2 + 2 + 2 + 4));
+  CHECK(update(Optimizer::adamw, false).traffic == element * (2 + 20));
+  // Fused, gradient, parameter and moments are read, and all but the gradient written.
+  CHECK(update(Optimizer::sgd_momentum, true).traffic == element * 5);
+  CHECK(update(Optimizer::adamw, true).traffic == element * 7);
+  CHECK(update(Optimizer::adamw, true).workspace == Bytes{});
+  CHECK(update(Optimizer::adamw, false).workspace == element * 2);
+  CHECK(update(Optimizer::adam_8bit, true).traffic == update(Optimizer::adam_8bit, false).traffic);
 }
 
 TEST_CASE("what has no shapes takes no optimizer whose state follows from them") {
@@ -97,4 +118,5 @@ TEST_CASE("what has no shapes takes no optimizer whose state follows from them")
   CHECK_THAT(error_of(chain, {.trained = Trained{Trained::What::bias, kWhole}}),
              Contains("a chain takes no `trained`"));
   CHECK_THAT(error_of(chain, {.master_weights = true}), Contains("takes no `master_weights`"));
+  CHECK_THAT(error_of(chain, {.fused_optimizer = true}), Contains("takes no `fused_optimizer`"));
 }

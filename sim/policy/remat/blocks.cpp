@@ -55,6 +55,7 @@ class BlockRuns {
   }
 
   [[nodiscard]] bool again(std::uint32_t forward) const { return again_[forward]; }
+  [[nodiscard]] bool any() const { return std::ranges::find(again_, true) != again_.end(); }
   [[nodiscard]] bool is_in_block(std::uint32_t forward) const {
     return block_of_[forward] != kNone;
   }
@@ -64,6 +65,21 @@ class BlockRuns {
     if (op < workload_.forwards || op >= workload_.optimizer_begin) return kNone;
     const OperatorId forward = workload_.operators[op].forward;
     return forward == kNoOperator ? kNone : block_of_[index(forward)];
+  }
+
+  /// Whether a backward reads more than gradients.
+  [[nodiscard]] bool reads_kept(std::uint32_t backward) const {
+    return std::ranges::any_of(
+        workload_.list(workload_.operators[backward].reads), [&](TensorId value) {
+          const Lifetime lifetime = workload_[value].lifetime;
+          return makers_.made[index(value)] != kNone || lifetime == Lifetime::resident ||
+                 lifetime == Lifetime::input;
+        });
+  }
+
+  /// Of a value that this forward of a block reads.
+  [[nodiscard]] bool is_from_before(TensorId value, std::uint32_t forward) const {
+    return !is_of(value, block_of_[forward]);
   }
 
   /// A forward that would not make the same again: it reads a value from before its block that it
@@ -105,24 +121,65 @@ class BlockRuns {
   std::vector<bool> is_needed_;          ///< by tensor: to run its block's backwards
 };
 
-Plan plan_of(const Problem& problem, ProcessorId processor, std::span<const ForwardRange> blocks,
-             const BlockRuns& runs, const std::string& policy) {
-  PlanBuilder builder(problem.workload, problem.platform, policy);
-  const LaneId stream = builder.stream(processor);
-  std::vector<bool> is_done(blocks.size(), false);
-  for (std::uint32_t op = 0; op < problem.workload.operators.size(); ++op) {
-    if (const std::uint32_t block = runs.block_of_backward(op); block != kNone && !is_done[block]) {
-      is_done[block] = true;
-      for (std::uint32_t f = blocks[block].begin; f < blocks[block].end; ++f)
-        if (runs.again(f)) builder.compute(stream, OperatorId{f});
-    }
-    const bool is_bare = op < problem.workload.forwards && runs.is_in_block(op);
-    builder.compute(stream, OperatorId{op}, 0, is_bare ? Form::bare : Form::keep);
+class BlocksPlayer {
+ public:
+  BlocksPlayer(const Problem& problem, ProcessorId processor, std::span<const ForwardRange> blocks,
+               const BlockRuns& runs, const std::string& policy)
+      : problem_(problem),
+        workload_(problem.workload),
+        memory_(problem.platform[processor].memory),
+        blocks_(blocks),
+        runs_(runs),
+        builder_(problem.workload, problem.platform, policy),
+        stream_(builder_.stream(processor)),
+        last_backward_(blocks.size(), kNone) {
+    for (std::uint32_t op = workload_.forwards; op < workload_.optimizer_begin; ++op)
+      if (const std::uint32_t block = runs_.block_of_backward(op);
+          block != kNone && runs_.reads_kept(op))
+        last_backward_[block] = op;
   }
-  Plan plan = builder.finish();
-  plan.claims = claims_of(plan, problem);
-  return plan;
-}
+
+  Plan run() {
+    std::vector<bool> is_done(blocks_.size(), false);
+    for (std::uint32_t op = 0; op < workload_.operators.size(); ++op) {
+      const std::uint32_t block = runs_.block_of_backward(op);
+      if (block != kNone && !is_done[block]) again(blocks_[block]);
+      if (block != kNone) is_done[block] = true;
+      const bool is_bare = op < workload_.forwards && runs_.is_in_block(op);
+      const StepId step =
+          builder_.compute(stream_, OperatorId{op}, 0, is_bare ? Form::bare : Form::keep);
+      if (block != kNone && op == last_backward_[block]) hold_inputs(blocks_[block], step);
+    }
+    Plan plan = builder_.finish();
+    plan.claims = claims_of(plan, problem_);
+    return plan;
+  }
+
+ private:
+  void again(const ForwardRange& block) {
+    for (std::uint32_t f = block.begin; f < block.end; ++f)
+      if (runs_.again(f)) builder_.compute(stream_, OperatorId{f});
+  }
+
+  /// What went into a block stays until the last of its backwards that reads anything kept, whether
+  /// that needs it or not: it is an argument of the function that would run again.
+  void hold_inputs(const ForwardRange& block, StepId until) {
+    for (std::uint32_t f = block.begin; f < block.end; ++f)
+      for (const TensorId value : workload_.list(workload_.operators[f].reads))
+        if (workload_[value].lifetime == Lifetime::step && runs_.is_from_before(value, f) &&
+            builder_.holds(value, 0, memory_))
+          builder_.hold_until(value, 0, memory_, until);
+  }
+
+  const Problem& problem_;
+  const Workload& workload_;
+  const MemoryId memory_;
+  std::span<const ForwardRange> blocks_;
+  const BlockRuns& runs_;
+  PlanBuilder builder_;
+  const LaneId stream_;
+  std::vector<std::uint32_t> last_backward_;  ///< by block, that reads anything kept; or kNone
+};
 
 Planned plan_blocks(const Problem& problem, const BlocksParameters& parameters) {
   const Workload& workload = problem.workload;
@@ -143,7 +200,12 @@ Planned plan_blocks(const Problem& problem, const BlocksParameters& parameters) 
               "changed in place afterwards",
               it.name, workload.operators[*reader].name),
           "let the block begin earlier, or end later");
-  return plan_of(problem, processor_for(problem, parameters), blocks, runs, parameters.name);
+  if (!parameters.blocks.empty() && !runs.any())
+    refuse_parameter(parameters.blocks.front().from.where,
+                     "nothing of these blocks would run again: no backward in them reads what they "
+                     "make; expected blocks of several layers, which are trained");
+  return BlocksPlayer(problem, processor_for(problem, parameters), blocks, runs, parameters.name)
+      .run();
 }
 
 }  // namespace
@@ -165,8 +227,8 @@ PolicyInfo remat_blocks_policy() {
            "alone (selective)",
        .assumes = "any network; blocks that have nothing in common and change nothing in place "
                   "that is from before them",
-       .guarantees = "one more run of what the backwards of a block need of it, its end not among "
-                     "them; no budget",
+       .guarantees = "one more run of what the backwards of a block read of it, so not of its last "
+                     "addition or activation; no budget",
        .complexity = "O(operators + reads)"},
       record, plan_blocks);
 }

@@ -1,5 +1,7 @@
 #include "policy/remat/named_blocks.hpp"
 
+#include "base/dense_id.hpp"
+#include "base/utf8.hpp"
 #include "base/wildcard.hpp"
 #include "policy/entry.hpp"
 #include "workload/layer_name.hpp"
@@ -12,17 +14,20 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::size_t kLongestName = 200;  // in a message
+
 std::string_view layer(const Workload& workload, std::uint32_t forward) {
   return layer_of(workload.operators[forward]);
 }
 
-/// The parts of a path from its beginning, the shortest first: a/b/c has a, a/b and a/b/c. Calls
-/// `visit` until it returns true.
+/// The parts of a path from its beginning, the shortest first: a/b/c has a, a/b and a/b/c; so do
+/// a.b.c's modules, where there is no `/`. Calls `visit` until it returns true.
 bool any_part(std::string_view path, auto visit) {
   // ONNX files may begin their paths with a `/`.
-  for (std::size_t slash = path.find('/', 1); slash != std::string_view::npos;
-       slash = path.find('/', slash + 1))
-    if (visit(path.substr(0, slash))) return true;
+  const char separator = path.find('/') == std::string_view::npos ? '.' : '/';
+  for (std::size_t end = path.find(separator, 1); end != std::string_view::npos;
+       end = path.find(separator, end + 1))
+    if (visit(path.substr(0, end))) return true;
   return visit(path);
 }
 
@@ -45,42 +50,53 @@ std::uint32_t end_of(const Workload& workload, std::uint32_t begin, std::string_
   return end;
 }
 
-[[noreturn]] void refuse_name(const Workload& workload, const Located<std::string>& name,
-                              const std::string& behind) {
+/// The first forward from `begin` on that the pattern names; kNone: there is none.
+std::uint32_t find_named(const Workload& workload, std::uint32_t begin,
+                         const std::string& pattern) {
+  for (std::uint32_t f = begin; f < workload.forwards; ++f)
+    if (!named_part(pattern, layer(workload, f)).empty()) return f;
+  return kNone;
+}
+
+[[noreturn]] void refuse_name(const Workload& workload, const Located<std::string>& name) {
   std::vector<std::string> known;
   for (std::uint32_t f = 0; f < workload.forwards; ++f)
     any_part(layer(workload, f), [&](std::string_view part) {
       if (known.empty() || known.back() != part) known.emplace_back(part);
       return false;
     });
-  refuse_parameter(
-      name.where,
-      fmt::format("workload `{}` has no block or layer `{}`{}", workload.name, name.value, behind),
-      did_you_mean(name.value, known));
+  refuse_parameter(name.where,
+                   fmt::format("workload `{}` has no block or layer `{}`", workload.name,
+                               visible_utf8(name.value, kLongestName)),
+                   did_you_mean(name.value, known));
 }
 
-std::uint32_t end_of_range(const Workload& workload, std::uint32_t begin,
-                           const Located<std::string>& to) {
-  for (std::uint32_t f = begin; f < workload.forwards; ++f)
-    if (const auto name = named_part(to.value, layer(workload, f)); !name.empty())
-      return end_of(workload, f, name);
-  refuse_name(workload, to, fmt::format(" from `{}` on", layer(workload, begin)));
+[[noreturn]] void refuse_range(const Workload& workload, const BlockNames& names) {
+  if (find_named(workload, 0, names.from.value) == kNone) refuse_name(workload, names.from);
+  if (find_named(workload, 0, names.to->value) == kNone) refuse_name(workload, *names.to);
+  refuse_parameter(names.to->where,
+                   fmt::format("no `{}` comes after `{}` in workload `{}`; expected the last of a "
+                               "run of layers, in the order in which they run",
+                               names.to->value, names.from.value, workload.name));
 }
 
 void add(std::vector<ForwardRange>& ranges, const Workload& workload, const BlockNames& names) {
   const std::size_t before = ranges.size();
-  for (std::uint32_t f = 0; f < workload.forwards;) {
+  for (std::uint32_t f = find_named(workload, 0, names.from.value); f != kNone;) {
     const std::string_view name = named_part(names.from.value, layer(workload, f));
-    if (name.empty()) {
-      ++f;
-      continue;
-    }
     const std::uint32_t own = end_of(workload, f, name);
-    const std::uint32_t end = names.to ? end_of_range(workload, f, *names.to) : own;
+    std::uint32_t end = own;
+    if (names.to) {
+      const std::uint32_t last = find_named(workload, f, names.to->value);
+      if (last == kNone) break;  // as a `block_*` behind the last `to`
+      end = end_of(workload, last, named_part(names.to->value, layer(workload, last)));
+    }
     ranges.push_back({f, end, std::string(name), names.from.where});
-    f = std::max(own, end);
+    f = find_named(workload, std::max(own, end), names.from.value);
   }
-  if (ranges.size() == before) refuse_name(workload, names.from, "");
+  if (ranges.size() > before) return;
+  if (names.to) refuse_range(workload, names);
+  refuse_name(workload, names.from);
 }
 
 }  // namespace

@@ -3,7 +3,8 @@
 /// Layers are named by their path through the blocks: `block_3/attention_1/softmax_1`. A pattern,
 /// in which `*` stands for any characters, names the shortest part of a path, from its beginning up
 /// to a `/` or its end, that it matches: `block_*` the blocks of a transformer, and
-/// `*/attention_1` their attentions. So it is with the paths of an ONNX file.
+/// `*/attention_1` their attentions. So it is with the paths of an ONNX file and, by `.`, with the
+/// modules of a profile.
 #pragma once
 
 #include "base/format.hpp"
@@ -17,7 +18,7 @@
 namespace plimsoll {
 
 /// Every block or layer that `from` names; with `to`, each of them and all behind it, up to the end
-/// of the next that `to` names.
+/// of the next that `to` names (those behind the last one are not meant).
 struct BlockNames {
   Located<std::string> from;
   std::optional<Located<std::string>> to;
