@@ -270,6 +270,24 @@ TEST_CASE("a library with a layout of its own takes no limit") {
       Contains("a limit beside `convolution_layout: blocked`, which has none"));
 }
 
+TEST_CASE("workspaces are those of the processors that a policy names") {
+  const auto peak_on = [](const char* on, const char* layout) {
+    const std::string platform =
+        "{platform: two, memories: {ram: {capacity: unlimited}, hbm: {capacity: unlimited}}, "
+        "processors: {cpu: {memory: ram, compute: {fp32: 1 TFLOP/s}, convolution_layout: " +
+        std::string(layout) + "}, gpu: {memory: hbm, compute: {fp32: 1 TFLOP/s}}}}";
+    const json result = run_text(platform, "model: resnet18-cifar, batch: 2",
+                                 "{name: none, on: " + std::string(on) + "}");
+    return result.at("memories")
+        .at(std::string(on) == "cpu" ? "ram" : "hbm")
+        .at("peak_requested_bytes")
+        .get<std::int64_t>();
+  };
+  CHECK(peak_on("gpu", "blocked") == peak_on("gpu", "plain"));
+  CHECK(peak_on("cpu", "plain") == peak_on("gpu", "plain"));
+  CHECK(peak_on("cpu", "blocked") > peak_on("cpu", "plain"));
+}
+
 TEST_CASE("policies of one processor plan for unpooling, auxiliary losses and what is frozen") {
   for (const char* workload :
        {"model: segnet, batch: 2, with: {height: 32, width: 32}, optimizer: sgd",
