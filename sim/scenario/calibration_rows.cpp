@@ -98,10 +98,8 @@ class Reader {
     check(it, scenario);
     set_.platform = scenario.platform;
     set_.processor = processor();
-    // Whether it fits is not asked: what was measured did.
-    scenario.platform = without_limits(scenario.platform);
     measurement.shapes.push_back(it.policy || scenario.workload_options.accumulate
-                                     ? as_planned(it, scenario, parts)
+                                     ? as_planned(it, std::move(scenario), parts)
                                      : as_built(scenario, parts));
   }
 
@@ -112,8 +110,10 @@ class Reader {
     return shape;
   }
 
-  [[nodiscard]] MeasuredShape as_planned(const MeasurementSpec& it, const Scenario& scenario,
+  [[nodiscard]] MeasuredShape as_planned(const MeasurementSpec& it, Scenario scenario,
                                          std::int64_t parts) const {
+    // Whether it fits is not asked: what was measured did.
+    scenario.platform = without_limits(std::move(scenario.platform));
     RunResult run = run_policy(scenario, scenario.policies.front());
     const Location& where = it.policy ? it.policy->where() : it.where;
     if (run.infeasible)
@@ -237,29 +237,16 @@ class Reader {
     }
   }
 
-  /// Those of which `wanted` is true, without the layers that the times leave out.
+  /// Of a step's runs those of which `wanted` is true, without the layers that the times leave out.
   static std::vector<std::vector<OperatorId>> operators_of(const Measurement& measurement,
                                                            auto wanted) {
     std::vector<std::vector<OperatorId>> by_shape;
     for (const MeasuredShape& shape : measurement.shapes) {
       std::vector<OperatorId>& operators = by_shape.emplace_back();
-      for (std::size_t i = 0; i < shape.workload.operators.size(); ++i) {
-        const Operator& op = shape.workload.operators[i];
-        if (wanted(op) && !is_of_any(op, measurement.spec->without))
-          operators.push_back(static_cast<OperatorId>(i));
+      for (const OperatorId id : shape.runs) {
+        const Operator& op = shape.workload[id];
+        if (wanted(op) && !is_of_any(op, measurement.spec->without)) operators.push_back(id);
       }
-    }
-    return by_shape;
-  }
-
-  /// Whole steps, without the layers that the times leave out.
-  static std::vector<std::vector<OperatorId>> steps_of(const Measurement& measurement) {
-    std::vector<std::vector<OperatorId>> by_shape;
-    for (const MeasuredShape& shape : measurement.shapes) {
-      std::vector<OperatorId>& operators = by_shape.emplace_back(shape.runs);
-      std::erase_if(operators, [&](OperatorId op) {
-        return is_of_any(shape.workload[op], measurement.spec->without);
-      });
     }
     return by_shape;
   }
@@ -270,7 +257,8 @@ class Reader {
     if (it.profile) return add_profile(measurement, *it.profile);
     if (it.step || it.throughput) {
       measurement.parts.push_back(
-          {"", "", it.step ? *it.step : step_time(it, batch), steps_of(measurement)});
+          {"", "", it.step ? *it.step : step_time(it, batch),
+           operators_of(measurement, [](const Operator&) { return true; })});
       if (measurement.parts.back().operators.front().empty())
         refuse(it.without.front().where, "`without` leaves nothing of the step to be timed");
       return;

@@ -88,7 +88,7 @@ class BlockRuns {
     for (std::uint32_t f = block.begin; f < block.end; ++f)
       for (const TensorId value : workload_.list(workload_.operators[f].reads)) {
         const std::uint32_t changed = makers_.changed[index(value)];
-        if (again_[f] && !is_of(value, block_of_[f]) && changed != kNone && changed >= f &&
+        if (again_[f] && is_from_before(value, f) && changed != kNone && changed >= f &&
             workload_[value].lifetime != Lifetime::resident)
           return f;
       }
