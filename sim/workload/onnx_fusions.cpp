@@ -18,6 +18,7 @@ class Matcher {
     fusion_.nodes = {first_};
     bool found = false;
     if (node.kind == "ReduceMean") found = layer_norm();
+    if (node.kind == "Reshape") found = group_norm();
     if (node.kind == "Div" || node.kind == "Mul") found = gelu();
     if (node.kind == "Sigmoid") found = silu();
     if (!found) return std::nullopt;
@@ -60,13 +61,30 @@ class Matcher {
       return false;
     const OnnxNode* quotient = over_deviation(centred->outputs.front());
     if (quotient == nullptr) return false;
-    const OnnxNode* scaled = only_reader(quotient->outputs.front(), "Mul");
+    return weighted(quotient->outputs.front());
+  }
+
+  bool group_norm() {
+    const OnnxNode& groups = graph_.nodes[first_];
+    fusion_.kind = "group_norm";
+    fusion_.x = groups.inputs.front();
+    const OnnxNode* normal = only_reader(groups.outputs.front(), "InstanceNormalization");
+    if (normal == nullptr || normal->inputs.size() != 3) return false;
+    const std::int64_t count = readers_.all(normal->inputs[1], 1);
+    if (count == 0 || readers_.all(normal->inputs[2], 0) != count) return false;
+    fusion_.arguments = {{"groups", count}};
+    const OnnxNode* channels = only_reader(normal->outputs.front(), "Reshape");
+    return channels != nullptr && weighted(channels->outputs.front());
+  }
+
+  /// Times a weight, plus a bias: the end.
+  bool weighted(const std::string& value) {
+    const OnnxNode* scaled = only_reader(value, "Mul");
     const OnnxNode* moved =
         scaled == nullptr ? nullptr : only_reader(scaled->outputs.front(), "Add");
     if (moved == nullptr) return false;
     fusion_.y = moved->outputs.front();
-    return add_weight(*scaled, quotient->outputs.front()) &&
-           add_weight(*moved, scaled->outputs.front());
+    return add_weight(*scaled, value) && add_weight(*moved, scaled->outputs.front());
   }
 
   bool add_weight(const OnnxNode& node, const std::string& value) {

@@ -1,8 +1,9 @@
-/// Groups of nodes that are one operator of a framework: exporters write layer norm, GELU and SiLU
-/// as their arithmetic.
+/// Groups of nodes that are one operator of a framework: exporters write layer norm, group norm,
+/// GELU and SiLU as their arithmetic.
 #pragma once
 
 #include "workload/onnx_graph.hpp"
+#include "workload/operator_rules.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -19,20 +20,25 @@ struct OnnxReaders {
   std::function<const std::vector<std::uint32_t>&(const std::string&)> of;
   /// The number that a name stands for, where it is a known constant.
   std::function<std::optional<double>(const std::string&)> number;
-  /// True for an initializer.
+  /// How many numbers a name stands for, where it is a known constant and all of them are this one;
+  /// else 0.
+  std::function<std::int64_t(const std::string&, double)> all;
+  /// True for an initializer, and for a view of one.
   std::function<bool(const std::string&)> is_weight;
 };
 
 struct OnnxFusion {
   std::string_view kind;             ///< the operator rule
   std::vector<std::uint32_t> nodes;  ///< replaced by it
+  RuleArguments arguments;
   std::string x, y;                  ///< its input and output
-  std::vector<std::string> weights;  ///< a layer norm's weight and bias
+  std::vector<std::string> weights;  ///< a normalization's weight and bias
 };
 
 /// The group that begins with a node, if one does. A layer norm is ReduceMean, Sub, Pow 2,
-/// ReduceMean, Add, Sqrt, Div, Mul, Add; GELU Div (or Mul), Erf, Add 1, Mul, Mul 0.5 with the last
-/// two in either order; SiLU Sigmoid, Mul. No value between them may be read elsewhere. O(1).
+/// ReduceMean, Add, Sqrt, Div, Mul, Add; a group norm Reshape, InstanceNormalization by ones and
+/// zeros, Reshape, Mul, Add; GELU Div (or Mul), Erf, Add 1, Mul, Mul 0.5 with the last two in
+/// either order; SiLU Sigmoid, Mul. No value between them may be read elsewhere. O(1).
 [[nodiscard]] std::optional<OnnxFusion> find_fusion(const OnnxGraph& graph, std::uint32_t node,
                                                     const OnnxReaders& readers);
 

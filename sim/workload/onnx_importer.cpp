@@ -30,7 +30,7 @@ Network OnnxImporter::import() {
   index_names();
   add_initializers();
   add_inputs();
-  add_constants();
+  fold_constants();
   for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i)
     if (!done_[i]) run_node(i);
   add_losses();
@@ -178,16 +178,17 @@ void OnnxImporter::add_inputs() {
 }
 
 /// Exporters put constants where they are used; patterns are looked for before.
-void OnnxImporter::add_constants() {
+void OnnxImporter::fold_constants() {
   for (std::uint32_t i = 0; i < graph_.nodes.size(); ++i) {
     node_ = &graph_.nodes[i];
-    if (node_->kind != "Constant") continue;
-    done_[i] = true;
     try {
       if (node_->outputs.empty()) throw LayerError("it has no output");
-      bind_constant(0, constant_of(*node_));
+      done_[i] = node_->kind == "Constant" || run_constant();
+      if (node_->kind == "Constant") bind_constant(0, constant_of(*node_));
     } catch (const LayerError& error) {
       fail_at_node(error.what(), error.hint());
+    } catch (const QuantityOverflow&) {
+      fail_at_node("sizes out of range");
     }
   }
 }
@@ -240,20 +241,37 @@ bool OnnxImporter::run_fusion(std::uint32_t index) {
                               return value(name).is_constant() ? value(name).scalar()
                                                                : std::nullopt;
                             },
+                            [&](const std::string& name, double number) {
+                              const OnnxTensor& tensor = value(name).tensor;
+                              const auto is_it = [&](double real) { return real == number; };
+                              return tensor.is_known && std::ranges::all_of(tensor.reals, is_it)
+                                         ? static_cast<std::int64_t>(tensor.reals.size())
+                                         : 0;
+                            },
                             [&](const std::string& name) { return value(name).weight != kNoName; }};
   const std::optional<OnnxFusion> fusion = find_fusion(graph_, index, readers);
   if (!fusion || !value(fusion->x).is_network()) return false;
   const OnnxValue x = value(fusion->x);
-  if (fusion->kind == "layer_norm" &&
-      value(fusion->weights.front()).dims() != Dims{x.dims().back()})
-    return false;
+  if (!fits(*fusion, x)) return false;
   for (const std::uint32_t node : fusion->nodes) {
     done_[node] = true;
     consume(graph_.nodes[node]);
   }
-  const std::uint32_t y = apply(fusion->kind, {}, {x.id});
+  const bool is_image = fusion->kind == "group_norm";
+  const std::uint32_t y = apply(fusion->kind, fusion->arguments, {is_image ? as_image(x) : x.id});
   bind_result(fusion->y, y, x.dims(), x.batch_axis);
   return true;
+}
+
+/// The weight of a layer norm has the features, that of a group norm [channels, 1, ...].
+bool OnnxImporter::fits(const OnnxFusion& fusion, const OnnxValue& x) const {
+  if (fusion.weights.empty()) return true;
+  const Dims& weight = value(fusion.weights.front()).dims();
+  if (fusion.kind == "layer_norm") return weight == Dims{x.dims().back()};
+  if (x.batch_axis != 0 || x.dims().size() < 3) return false;
+  Dims each(x.dims().size() - 1, 1);
+  each.front() = x.dims()[1];
+  return weight == each;
 }
 
 /// Arithmetic on constants alone.

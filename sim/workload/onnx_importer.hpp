@@ -33,7 +33,10 @@ class OnnxImporter {
 
  private:
   using Handler = void (OnnxImporter::*)();
-  using Arguments = std::vector<std::pair<std::string_view, std::int64_t>>;
+  using Arguments = RuleArguments;
+  static constexpr const char* kTrainingMode =
+      "export the model in training mode (torch.onnx.export(..., training=TrainingMode.TRAINING, "
+      "do_constant_folding=False))";
   /// By the kind of node, sorted.
   static const std::map<std::string_view, Handler>& handlers();
 
@@ -45,10 +48,11 @@ class OnnxImporter {
   [[nodiscard]] std::int64_t dimension(const OnnxInput& input, std::size_t axis);
   void add_inputs();
   void add_initializers();
-  void add_constants();
+  void fold_constants();
   [[nodiscard]] static OnnxTensor constant_of(const OnnxNode& node);
   void run_node(std::uint32_t index);
   bool run_fusion(std::uint32_t index);
+  [[nodiscard]] bool fits(const OnnxFusion& fusion, const OnnxValue& x) const;
   bool run_constant();
   void consume(const OnnxNode& node);
   void add_losses();
@@ -88,9 +92,14 @@ class OnnxImporter {
   void global_average_pool();
   void resize();
 
-  // Operators (onnx_operators.cpp).
+  // Normalizations (onnx_normalizations.cpp).
+  std::uint32_t over_channels(const OnnxValue& x, const Dims& weight);
   void batch_normalization();
+  void instance_normalization();
+  void group_normalization();
   void layer_normalization();
+
+  // Operators (onnx_operators.cpp).
   void matmul();
   void gemm();
   void linear(const OnnxValue& x, const OnnxValue& weight, bool transposed, bool bias,

@@ -4,13 +4,6 @@
 #include <algorithm>
 
 namespace plimsoll {
-namespace {
-
-const char* const kTrainingMode =
-    "export the model in training mode (torch.onnx.export(..., training=TrainingMode.TRAINING, "
-    "do_constant_folding=False))";
-
-}  // namespace
 
 const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers() {
   using I = OnnxImporter;
@@ -39,8 +32,10 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"Gemm", &I::gemm},
       {"GlobalAveragePool", &I::global_average_pool},
       {"Greater", &I::only_constants},
+      {"GroupNormalization", &I::group_normalization},
       {"HardSwish", &I::activation},
       {"Identity", &I::identity},
+      {"InstanceNormalization", &I::instance_normalization},
       {"LayerNormalization", &I::layer_normalization},
       {"LeakyRelu", &I::activation},
       {"Less", &I::only_constants},
@@ -74,38 +69,6 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"Where", &I::where},
   };
   return table;
-}
-
-void OnnxImporter::batch_normalization() {
-  const OnnxValue x = network_input(0);
-  if (node_->integer("training_mode", 0) == 0 && node_->outputs.size() != 5)
-    throw LayerError("it is in inference mode, which keeps nothing for a backward", kTrainingMode);
-  const Dims& dims = x.dims();
-  if (dims.size() < 2 || x.batch_axis != 0)
-    throw LayerError("expected values [batch, channels, ...], found " + to_text(dims));
-  // Vectors [channels] and images as they are; positions as an image of height 1.
-  std::uint32_t image = x.id;
-  if (dims.size() == 3 || dims.size() > 4)
-    image = builder_.view(x.id, {dims[1], 1, size_of(Dims(dims.begin() + 2, dims.end()))});
-  else if (dims.size() == 4)
-    image = as_image(x);
-  if (weight_input(1).dims() != Dims{dims[1]})
-    throw LayerError("a weight " + to_text(weight_input(1).dims()) + " does not fit values " +
-                     to_text(dims));
-  bind_result(apply("batch_norm", {}, {image}), dims, 0);
-}
-
-void OnnxImporter::layer_normalization() {
-  const OnnxValue x = network_input(0);
-  const Dims weight = weight_input(1).dims();
-  const std::size_t axis = axis_of(node_->integer("axis", -1), x.dims().size());
-  if (axis <= x.batch_axis ||
-      weight != Dims(x.dims().begin() + static_cast<std::ptrdiff_t>(axis), x.dims().end()))
-    throw LayerError("a weight " + to_text(weight) + " does not fit values " + to_text(x.dims()));
-  const std::int64_t features = size_of(weight);
-  const std::int64_t rows = size_of(builder_.dims(x.id)) / features;
-  const std::uint32_t view = builder_.view(x.id, {rows, features});
-  bind_result(apply("layer_norm", {}, {view}), x.dims(), x.batch_axis);
 }
 
 /// A dense layer where the right side is a weight, else a product of two values.

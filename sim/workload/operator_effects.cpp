@@ -134,6 +134,30 @@ OperatorEffect layer_norm(const RuleCall& call) {
   return normalization(call, call.over_batch(rows), x.back());
 }
 
+/// Its statistics have the type of its values (aten/src/ATen/native/group_norm.cpp).
+OperatorEffect group_norm(const RuleCall& call) {
+  const std::int64_t channels = channels_of(image(call)), groups = call["groups"];
+  require(groups > 0 && channels % groups == 0, call,
+          "channels in " + std::to_string(groups) + " equal groups");
+  OperatorEffect effect = normalization(call, call.over_batch({groups}), channels);
+  for (KeptExtra& statistics : effect.extras) statistics.type = ElementType::value;
+  return effect;
+}
+
+/// PyTorch runs it as the batch norm of one sample that has the channels of all, for which it
+/// repeats the weight.
+OperatorEffect instance_norm(const RuleCall& call) {
+  const std::int64_t channels = channels_of(image(call));
+  const Dims each = call.over_batch({channels});
+  OperatorEffect effect = normalization(call, each, channels);
+  effect.backward_reads_parameters = false;
+  if (call["affine"] != 0)
+    effect.extras.push_back({"repeated_weight", each, ElementType::value});
+  else
+    effect.parameters.clear();
+  return effect;
+}
+
 OperatorEffect relu(const RuleCall& call) {
   OperatorEffect effect = elementwise(call, 1, 1);
   if (in_place(call)) effect.form = Form::in_place;

@@ -37,6 +37,8 @@ OperatorEffect batch_norm(const RuleCall& call);
 OperatorEffect batch_norm_relu(const RuleCall& call);
 OperatorEffect batch_norm_add_relu(const RuleCall& call);
 OperatorEffect layer_norm(const RuleCall& call);
+OperatorEffect group_norm(const RuleCall& call);
+OperatorEffect instance_norm(const RuleCall& call);
 OperatorEffect relu(const RuleCall& call);
 OperatorEffect relu6(const RuleCall& call);
 OperatorEffect leaky_relu(const RuleCall& call);

@@ -38,6 +38,13 @@ class Graph {
     graph_.initializers.push_back({name, tensor});
     return *this;
   }
+  Graph& constant(const std::string& name, std::vector<double> numbers) {
+    OnnxAttribute value;
+    value.name = "value";
+    value.tensor =
+        OnnxTensor{{static_cast<std::int64_t>(numbers.size())}, OnnxType::fp32, true, {}, numbers};
+    return node({name}, "Constant", {}, {value});
+  }
   Graph& list(const std::string& name, std::vector<std::int64_t> numbers) {
     OnnxTensor tensor{
         {static_cast<std::int64_t>(numbers.size())}, OnnxType::integer, true, numbers, {}};
@@ -162,6 +169,45 @@ TEST_CASE("GELU, SiLU and layer norm are one operator each") {
   Graph fixed({1, 4});
   fixed.node({"s"}, "Sigmoid", {"x"}).node({"y"}, "Mul", {"x", "s"});
   CHECK(fixed.kept().empty());
+}
+
+TEST_CASE("a group norm is one operator, however its weight is unsqueezed") {
+  const auto by_ones = [](double scale, bool unsqueezed) {
+    Graph graph({2, 6, 4, 4});
+    graph.weight("w", {6, 6, 1, 1}).list("groups", {2, 3, -1}).list("axes", {1, 2});
+    graph.constant("scale", {scale, 1, 1}).constant("zeros", {0, 0, 0});
+    graph.weight("gain", unsqueezed ? Dims{6} : Dims{6, 1, 1}).weight("bias", {6, 1, 1});
+    graph.node({"c"}, "Conv", {"x", "w"}).node({"g"}, "Reshape", {"c", "groups"});
+    graph.node({"n"}, "InstanceNormalization", {"g", "scale", "zeros"});
+    graph.node({"size"}, "Shape", {"c"}).node({"r"}, "Reshape", {"n", "size"});
+    if (unsqueezed) graph.node({"column"}, "Unsqueeze", {"gain", "axes"});
+    graph.node({"m"}, "Mul", {"r", unsqueezed ? "column" : "gain"});
+    graph.node({"y"}, "Add", {"m", "bias"});
+    return graph;
+  };
+  const std::string one =
+      "conv2d.x(input) group_norm.x group_norm.mean group_norm.inverse_deviation ";
+  CHECK(by_ones(1, false).kept() == one);
+  CHECK(by_ones(1, true).kept() == one);
+  CHECK(by_ones(1, true).build().saved_bytes.count() == 2 * (6 * 16 + 2 * 3) * 4);
+  // By other numbers it is what it says.
+  CHECK_THAT(by_ones(2, false).kept(), Contains("instance_norm.x") && !Contains("group_norm"));
+}
+
+TEST_CASE("normalizations of ONNX over channels") {
+  const auto normal = [](const std::string& kind, const Dims& weight, const Dims& input) {
+    Graph graph(input);
+    graph.weight("k", {6, 6, 1}).weight("w", weight).weight("b", weight);
+    graph.node({"c"}, "Conv", {"x", "k"});
+    graph.node({"y"}, kind, {"c", "w", "b"}, {integer("num_groups", 3)});
+    return graph;
+  };
+  CHECK(normal("InstanceNormalization", {6}, {2, 6, 4}).build().saved_bytes.count() ==
+        2 * (6 * 4 + 3 * 6) * 4);
+  CHECK(normal("GroupNormalization", {6}, {2, 6, 4}).build().saved_bytes.count() ==
+        2 * (6 * 4 + 2 * 3) * 4);
+  CHECK_THAT(normal("GroupNormalization", {3}, {2, 6, 4}).error(),
+             Contains("(GroupNormalization): a weight [3] does not fit values [2, 6, 4]"));
 }
 
 TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a copy") {

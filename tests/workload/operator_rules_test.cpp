@@ -26,6 +26,11 @@ TEST_CASE("each operator keeps what its rule says") {
   CHECK(kept(kImage, kMake) == 0);  // the network's input never counts
   CHECK(kept(kImage, kMake + "  - conv2d: {channels: 3, kernel: 3}\n") == x);
   CHECK(kept(kImage, kMake + "  - batch_norm\n") == x + 2 * 2 * 4);  // mean, 1/std of 2 channels
+  CHECK(kept(kImage, kMake + "  - group_norm: 1\n", {.batch = 3}) == 3 * (x + 2 * 4));
+  CHECK(kept(kImage, kMake + "  - group_norm: 2\n", {.batch = 3}) == 3 * (x + 2 * 2 * 4));
+  CHECK(kept(kImage, kMake + "  - instance_norm\n", {.batch = 3}) == 3 * (x + 2 * 2 * 4));
+  // A copy of its weight for each sample.
+  CHECK(kept(kImage, kMake + "  - instance_norm: 1\n", {.batch = 3}) == 3 * (x + 3 * 2 * 4));
   CHECK(kept(kImage, kMake + "  - relu\n") == x);
   CHECK(kept(kImage, kMake + "  - relu6\n") == x);  // the private copy
   CHECK(kept(kImage, kMake + "  - relu6: {in_place: false}\n") == x);
