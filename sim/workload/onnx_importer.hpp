@@ -99,6 +99,13 @@ class OnnxImporter {
   void group_normalization();
   void layer_normalization();
 
+  // Recurrence (onnx_recurrent.cpp).
+  void lstm();
+  void check_lstm(const OnnxValue& x, std::int64_t directions, std::int64_t hidden) const;
+  [[nodiscard]] bool is_read(std::size_t output) const;
+  /// One value, or all of them along their features.
+  std::uint32_t joined(const std::vector<std::uint32_t>& parts);
+
   // Operators (onnx_operators.cpp).
   void matmul();
   void gemm();

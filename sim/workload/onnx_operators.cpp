@@ -36,6 +36,7 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"HardSwish", &I::activation},
       {"Identity", &I::identity},
       {"InstanceNormalization", &I::instance_normalization},
+      {"LSTM", &I::lstm},
       {"LayerNormalization", &I::layer_normalization},
       {"LeakyRelu", &I::activation},
       {"Less", &I::only_constants},

@@ -210,6 +210,54 @@ TEST_CASE("normalizations of ONNX over channels") {
              Contains("(GroupNormalization): a weight [3] does not fit values [2, 6, 4]"));
 }
 
+TEST_CASE("an LSTM goes over positions, in one direction or in both") {
+  const auto over_words = [](std::int64_t directions, const std::string& direction) {
+    OnnxAttribute way;
+    way.name = "direction";
+    way.text = direction;
+    Graph graph({4, 7, 32});
+    graph.weight("w", {directions, 192, 32}).weight("r", {directions, 192, 48});
+    graph.weight("b", {directions, 384}).list("rows", {0, 0, -1});
+    graph.node({"t"}, "Transpose", {"x"}, {integers("perm", {1, 0, 2})});
+    graph.node({"all", "last", "cell"}, "LSTM", {"t", "w", "r", "b"},
+               {integer("hidden_size", 48), way});
+    graph.node({"joined"}, "Transpose", {"all"}, {integers("perm", {0, 2, 1, 3})});
+    graph.node({"z"}, "Reshape", {"joined", "rows"});
+    graph.node({"y"}, "Transpose", {"z"}, {integers("perm", {1, 0, 2})});
+    return graph;
+  };
+  // A copy of what is not contiguous, and seven numbers a position and feature.
+  constexpr std::int64_t each = 4 * 7 * (32 + 7 * 48) * 4;
+  const Workload one = over_words(1, "forward").build();
+  CHECK(one.saved_bytes.count() == each);
+  CHECK(one.forwards == 2);
+  CHECK(one.parameters == 192 * (32 + 48 + 2));
+  // Each direction copies x; its outputs are joined, and lie as PyTorch has them.
+  const Workload both = over_words(2, "bidirectional").build();
+  CHECK(both.saved_bytes.count() == 2 * each);
+  CHECK(both.forwards == 5);
+  // The last state is a copy of its own: the other positions are not kept.
+  Graph last = over_words(1, "reverse");
+  (*last).outputs = {"v"};
+  last.weight("h", {48, 5}).node({"v"}, "MatMul", {"last", "h"});
+  CHECK(last.build().saved_bytes.count() == each + 4 * 48 * 4);
+  const auto error = [&](auto change) {
+    Graph graph = over_words(1, "forward");
+    change(*graph);
+    return graph.error();
+  };
+  CHECK_THAT(error([](OnnxGraph& graph) { graph.nodes[1].inputs[1] = "r"; }),
+             Contains("(LSTM): a weight [1, 192, 48] does not fit values [7, 4, 32] and 48"));
+  CHECK_THAT(error([](OnnxGraph& graph) {
+               graph.nodes[1].inputs.insert(graph.nodes[1].inputs.end(), {"", "t"});
+             }),
+             Contains("a first state that the network makes is not supported"));
+  CHECK_THAT(error([](OnnxGraph& graph) { graph.outputs = {"cell"}; }),
+             Contains("its last cell, which is read, is not supported"));
+  CHECK_THAT(error([](OnnxGraph& graph) { graph.nodes[1].inputs[0] = "x"; }),
+             Contains("of which the batch is the first dimension of the graph's input"));
+}
+
 TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a copy") {
   Graph graph({2, 6, 4});
   graph.list("zero", {0}).list("two", {2}).list("rest", {-1});
@@ -258,9 +306,9 @@ TEST_CASE("what cannot be imported is refused with node, operator and what to do
   const auto unary = [](const std::string& kind, Dims dims = {1, 4}) {
     return Graph(std::move(dims)).node({"y"}, kind, {"x"}).error();
   };
-  CHECK_THAT(unary("LSTM"), Contains("net.onnx: error: unsupported operator `LSTM` (domain "
-                                     "ai.onnx, opset 13)") &&
-                                Contains("first at node `y`, 1 in all"));
+  CHECK_THAT(unary("GRU"), Contains("net.onnx: error: unsupported operator `GRU` (domain "
+                                    "ai.onnx, opset 13)") &&
+                               Contains("first at node `y`, 1 in all"));
   CHECK_THAT(unary("Rellu"), Contains("did you mean `Relu`?"));
   CHECK_THAT(unary("Erf"), Contains("node `y` (Erf): it is supported for constants only"));
   CHECK_THAT(unary("BatchNormalization", {1, 4, 2, 2}),

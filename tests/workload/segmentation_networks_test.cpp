@@ -69,14 +69,28 @@ TEST_CASE("SegNet keeps indices once, for the pooling and for what undoes it") {
   CHECK(saved("segnet", 2, {{{"height", {}}, 72}, {{"width", {}}, 96}}) == by_hand(2, 72, 96));
 }
 
-TEST_CASE("an LSTM keeps its input, its output, four gates and a cell") {
+TEST_CASE("an LSTM keeps its input, and of each position four gates, two cells and a state") {
   const auto by_hand = [](std::int64_t batch, std::int64_t s, std::int64_t h) {
     // Before each LSTM and after the last one a dropout: a mask, and the value that is read next.
     const std::int64_t value = batch * s * h;
-    return 3 * (1 + 4) * value + 2 * (4 + 16 + 4) * value + cross_entropy(batch * s, 10'000);
+    return 3 * (1 + 4) * value + 2 * 7 * 4 * value + cross_entropy(batch * s, 10'000);
   };
   CHECK(saved("lstm-lm", 1, {}) == by_hand(1, 35, 650));
   CHECK(saved("lstm-lm", 20, {{{"hidden", {}}, 1500}}) == by_hand(20, 35, 1500));
+  // Counted in PyTorch 1.13.1 (CPU), 4 samples of 7 words: Embedding(100, 32), LSTM(32, 48, 2),
+  // Linear(48, 100), without what goes in.
+  const std::string words =
+      "workload: t\ninput: {shape: [7], type: indices}\nloss: sum\nlayers:\n"
+      "  - embedding: {entries: 100, features: 32}\n";
+  const std::string head = "  - linear: 100\n";
+  const auto kept = [&](const std::string& layers) {
+    return build_text(words + layers + head, {.batch = 4}).saved_bytes.count();
+  };
+  CHECK(kept("  - lstm: 48\n  - lstm: 48\n") == 89'600);
+  CHECK(kept("  - lstm: 48\n") == 46'592);
+  CHECK(kept("  - lstm: {features: 48, bias: false}\n") == 46'592);
+  // As one call of a library: x, y, four gates and a cell.
+  CHECK(kept("  - lstm: {features: 48, fused: true}\n") == 4 * 7 * (32 + 6 * 48) * 4);
 }
 
 TEST_CASE("an unpooling reads the indices of its pooling, forward and backward") {
