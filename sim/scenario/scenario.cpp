@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::int64_t kMaxIterations = 1'000'000;
 constexpr std::int64_t kMaxAccumulated = 10'000;
+constexpr std::size_t kMaxBuffers = 1'000;
 constexpr std::size_t kMaxPolicies = 1000;
 
 struct RunSpec {
@@ -44,6 +45,7 @@ struct WorkloadReference {
   std::optional<Optimizer> optimizer;
   std::optional<Trained> trained;
   std::optional<Located<std::string>> trained_from;
+  std::vector<Located<std::string>> buffers;
   std::optional<Located<bool>> master_weights;
   std::optional<bool> fused_optimizer;
   std::optional<std::int64_t> accumulate;
@@ -89,6 +91,8 @@ Format<WorkloadReference> reference_format() {
                 "of layers that do not say it themselves; default all")
       .optional("trained_from", &WorkloadReference::trained_from, located(name()),
                 "the first layer that is trained; default the first of all")
+      .optional("buffers", &WorkloadReference::buffers, list_of(located(text()), 0, kMaxBuffers),
+                "initializers of an ONNX file that are no parameters; `*` for any characters")
       .optional("master_weights", &WorkloadReference::master_weights, located(boolean()),
                 "fp32 copies of parameters in fp16 or bf16; default false")
       .optional("fused_optimizer", &WorkloadReference::fused_optimizer, boolean(),
@@ -472,6 +476,7 @@ class ScenarioReader {
                                   .with = fields->with,
                                   .trained = fields->trained,
                                   .trained_from = fields->trained_from,
+                                  .buffers = fields->buffers,
                                   .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
     scenario_.workload_options.fused_optimizer = fields->fused_optimizer.value_or(false);

@@ -32,7 +32,7 @@ const OnnxValue& OnnxImporter::weight_input(std::size_t i) const {
   const OnnxValue& found = input(i);
   if (found.weight == kNoName || found.rows_of != 0)
     throw LayerError("its input `" + printable(node_->inputs[i]) +
-                     "` is computed; expected a weight that is stored in the file");
+                     "` is computed, or a buffer; expected a weight that is stored in the file");
   return found;
 }
 
@@ -58,6 +58,11 @@ Dims OnnxImporter::sample_dims(const Dims& dims, std::size_t batch_axis) const {
   if (batch == 1 && sample.size() > 1)
     sample.erase(sample.begin() + static_cast<std::ptrdiff_t>(batch_axis));
   return sample;
+}
+
+Dims OnnxImporter::at_batch(Dims dims, std::size_t batch_axis) const {
+  dims[batch_axis] = size_of({dims[batch_axis] / file_batch_, batch_});
+  return dims;
 }
 
 bool OnnxImporter::is_free(const OnnxValue& value) const {
@@ -90,7 +95,8 @@ void OnnxImporter::bind(const std::string& name, OnnxValue value) {
     const std::uint32_t storage = builder_.storage_of(value.id);
     if (storage >= pending_.size()) pending_.resize(storage + 1, 0);
     pending_[storage] += static_cast<std::uint32_t>(readers_[index].size()) + outputs_[index];
-    if (value.strides.empty()) value.strides = contiguous_strides(value.dims());
+    if (value.strides.empty())
+      value.strides = contiguous_strides(at_batch(value.dims(), value.batch_axis));
   }
   values_[index] = std::move(value);
 }

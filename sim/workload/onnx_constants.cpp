@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 using Tensors = std::vector<const OnnxTensor*>;
 
 /// The most numbers of one constant that are computed.
-constexpr std::int64_t kMaxNumbers = 16'384;
+constexpr std::size_t kMaxNumbers = 16'384;
 constexpr std::size_t kMaxRank = 16;
 
 bool is_integer(const OnnxTensor& tensor) {
@@ -82,22 +83,21 @@ OnnxTensor squeezed(const OnnxNode& node, const Tensors& inputs) {
 }
 
 OnnxTensor concatenated(const OnnxNode& node, const Tensors& inputs) {
-  Dims dims = inputs[0]->dims;
-  const std::size_t axis = axis_of(node.integer("axis", 0), dims.size());
-  bool is_list = dims.size() == 1;
-  OnnxTensor joined = of_shape(dims, inputs[0]->type);
+  OnnxTensor joined = of_shape(inputs[0]->dims, inputs[0]->type);
+  const std::size_t rank = joined.dims.size(), axis = axis_of(node.integer("axis", 0), rank);
   joined.dims[axis] = 0;
+  joined.is_known = rank == 1;
   for (const OnnxTensor* part : inputs) {
-    if (part->dims.size() != dims.size()) throw LayerError("its parts differ in rank");
+    if (part->dims.size() != rank) throw LayerError("its parts differ in rank");
     joined.dims[axis] += part->dims[axis];
-    is_list = is_list && part->is_known && is_integer(*part);
-    if (is_list)
-      joined.integers.insert(joined.integers.end(), part->integers.begin(), part->integers.end());
+    joined.is_known = joined.is_known && part->is_known && is_integer(*part) == is_integer(joined);
+    if (!joined.is_known) continue;
+    joined.integers.insert(joined.integers.end(), part->integers.begin(), part->integers.end());
+    joined.reals.insert(joined.reals.end(), part->reals.begin(), part->reals.end());
   }
-  joined.is_known = is_list && static_cast<std::int64_t>(joined.integers.size()) <= kMaxNumbers;
-  if (!joined.is_known) joined.integers.clear();
   static_cast<void>(size_of(joined.dims));
-  return joined;
+  if (joined.integers.size() + joined.reals.size() <= kMaxNumbers && joined.is_known) return joined;
+  return of_shape(std::move(joined.dims), joined.type);
 }
 
 /// Rows of the first dimension (or any other, where the numbers do not matter).
@@ -178,7 +178,7 @@ OnnxTensor filled(const OnnxNode& node, const Tensors& inputs) {
       of_shape(known_integers(*inputs[0], "shape"), given ? value->tensor->type : OnnxType::fp32);
   const std::int64_t size = size_of(tensor.dims);
   if (!given || !is_integer(*value->tensor) || value->tensor->integers.size() != 1 ||
-      size > kMaxNumbers)
+      std::cmp_greater(size, kMaxNumbers))
     return tensor;
   tensor.integers.assign(static_cast<std::size_t>(size), value->tensor->integers.front());
   tensor.is_known = true;
@@ -197,7 +197,7 @@ OnnxTensor ranged(const Tensors& inputs) {
   if (numbers[2] <= 0) throw LayerError("expected a step above 0");
   const std::int64_t count =
       std::max<std::int64_t>((numbers[1] - numbers[0] + numbers[2] - 1) / numbers[2], 0);
-  if (count > kMaxNumbers) return of_shape({count}, OnnxType::integer);
+  if (std::cmp_greater(count, kMaxNumbers)) return of_shape({count}, OnnxType::integer);
   std::vector<std::int64_t> list;
   for (std::int64_t i = 0; i < count; ++i) list.push_back(numbers[0] + i * numbers[2]);
   return list_of(std::move(list));
@@ -226,6 +226,25 @@ OnnxTensor cast(const OnnxNode& node, const OnnxTensor& from) {
   return tensor;
 }
 
+}  // namespace
+
+OnnxTensor strided_part(const OnnxTensor& from, Dims dims, std::int64_t first,
+                        const std::vector<std::int64_t>& strides) {
+  OnnxTensor part = of_shape(std::move(dims), from.type);
+  const std::int64_t size = size_of(part.dims);
+  if (!from.is_known || !is_integer(from) || std::cmp_greater(size, kMaxNumbers)) return part;
+  for (std::int64_t i = 0; i < size; ++i) {
+    std::int64_t at = first, left = i;
+    for (std::size_t axis = part.dims.size(); axis-- > 0; left /= part.dims[axis])
+      at += left % part.dims[axis] * strides[axis];
+    part.integers.push_back(from.integers.at(static_cast<std::size_t>(at)));
+  }
+  part.is_known = true;
+  return part;
+}
+
+namespace {
+
 bool is_arithmetic(const std::string& kind) {
   static constexpr std::string_view kKinds[] = {"Add",   "Sub",     "Mul",  "Div", "Pow", "Mod",
                                                 "Equal", "Greater", "Less", "And", "Or"};
@@ -234,8 +253,9 @@ bool is_arithmetic(const std::string& kind) {
 
 /// Operators that change numbers and leave the shape.
 bool keeps_shape(const std::string& kind) {
-  static constexpr std::string_view kKinds[] = {"Sqrt", "Neg", "Not",   "Floor", "Ceil",
-                                                "Exp",  "Log", "Trilu", "Abs",   "Reciprocal"};
+  static constexpr std::string_view kKinds[] = {"Sqrt", "Neg",        "Not", "Floor",
+                                                "Ceil", "Exp",        "Log", "Trilu",
+                                                "Abs",  "Reciprocal", "Sin", "Cos"};
   return std::ranges::find(kKinds, kind) != std::end(kKinds);
 }
 

@@ -1,6 +1,7 @@
 #include "workload/onnx_fusions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace plimsoll {
@@ -20,7 +21,10 @@ class Matcher {
     if (node.kind == "ReduceMean") found = layer_norm();
     if (node.kind == "Reshape") found = group_norm();
     if (node.kind == "Div" || node.kind == "Mul") found = gelu();
-    if (node.kind == "Sigmoid") found = silu();
+    if (node.kind == "Mul" && !found) found = gelu_by_tanh();
+    if (node.kind == "Sigmoid") found = gated({}, "silu");
+    if (node.kind == "Softplus") found = gated("Tanh", "mish");
+    if (node.kind == "Sqrt") found = rsqrt();
     if (!found) return std::nullopt;
     return std::move(fusion_);
   }
@@ -152,14 +156,57 @@ class Matcher {
     return false;
   }
 
-  bool silu() {
-    const OnnxNode& gate = graph_.nodes[first_];
-    fusion_.kind = "silu";
-    fusion_.x = gate.inputs.front();
-    const OnnxNode* times = only_reader(gate.outputs.front(), "Mul");
-    const std::string* x = times == nullptr ? nullptr : other(*times, gate.outputs.front());
+  /// 0.5 x (1 + tanh(0.798 (x + 0.0447 x^3))).
+  bool gelu_by_tanh() {
+    struct Step {
+      std::string_view kind;
+      std::optional<double> by;  ///< x where it is nothing
+    };
+    static constexpr std::array kSteps = {
+        Step{"Mul", {}},  Step{"Mul", 0.044715}, Step{"Add", {}}, Step{"Mul", 0.797885},
+        Step{"Tanh", {}}, Step{"Add", 1},        Step{"Mul", {}}, Step{"Mul", 0.5}};
+    const OnnxNode* node = &graph_.nodes[first_];
+    if (node->inputs.size() != 2 || node->inputs[0] != node->inputs[1]) return false;
+    fusion_ = {.kind = "gelu", .nodes = {first_}, .x = node->inputs[0]};
+    for (const Step& step : kSteps) {
+      const std::string& value = node->outputs.front();
+      node = only_reader(value, step.kind);
+      if (node == nullptr) return false;
+      if (step.kind == "Tanh") continue;
+      const std::string* by = other(*node, value);
+      if (by == nullptr || (step.by ? !is_number(*by, *step.by) : *by != fusion_.x)) return false;
+    }
+    fusion_.y = node->outputs.front();
+    return true;
+  }
+
+  /// x times what the first node, and one more if it is named, make of x.
+  bool gated(std::string_view second, std::string_view kind) {
+    const OnnxNode* gate = &graph_.nodes[first_];
+    fusion_.kind = kind;
+    fusion_.x = gate->inputs.front();
+    if (!second.empty()) gate = only_reader(gate->outputs.front(), second);
+    const OnnxNode* times = gate == nullptr ? nullptr : only_reader(gate->outputs.front(), "Mul");
+    const std::string* x = times == nullptr ? nullptr : other(*times, gate->outputs.front());
     if (x == nullptr || *x != fusion_.x) return false;
     fusion_.y = times->outputs.front();
+    return true;
+  }
+
+  /// 1 over a root.
+  bool rsqrt() {
+    const OnnxNode& root = graph_.nodes[first_];
+    fusion_.kind = "rsqrt";
+    fusion_.x = root.inputs.front();
+    const std::vector<std::uint32_t>& readers = readers_.of(root.outputs.front());
+    if (readers.size() != 1) return false;
+    const bool divides = graph_.nodes[readers.front()].kind == "Div";
+    const OnnxNode* inverse = take(readers.front(), divides ? "Div" : "Reciprocal");
+    if (inverse == nullptr) return false;
+    if (divides && (inverse->inputs.size() != 2 || inverse->inputs[1] != root.outputs.front() ||
+                    !is_number(inverse->inputs[0], 1)))
+      return false;
+    fusion_.y = inverse->outputs.front();
     return true;
   }
 

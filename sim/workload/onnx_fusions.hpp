@@ -1,5 +1,5 @@
-/// Groups of nodes that are one operator of a framework: exporters write layer norm, group norm,
-/// GELU and SiLU as their arithmetic.
+/// Groups of nodes that are one operator of a framework: exporters write normalizations, GELU,
+/// SiLU and others as their arithmetic.
 #pragma once
 
 #include "workload/onnx_graph.hpp"
@@ -38,7 +38,8 @@ struct OnnxFusion {
 /// The group that begins with a node, if one does. A layer norm is ReduceMean, Sub, Pow 2,
 /// ReduceMean, Add, Sqrt, Div, Mul, Add; a group norm Reshape, InstanceNormalization by ones and
 /// zeros, Reshape, Mul, Add; GELU Div (or Mul), Erf, Add 1, Mul, Mul 0.5 with the last two in
-/// either order; SiLU Sigmoid, Mul. No value between them may be read elsewhere. O(1).
+/// either order, or its form with Tanh; SiLU Sigmoid, Mul; Mish Softplus, Tanh, Mul; one over a
+/// root Sqrt, Div (or Reciprocal). No value between them may be read elsewhere. O(1).
 [[nodiscard]] std::optional<OnnxFusion> find_fusion(const OnnxGraph& graph, std::uint32_t node,
                                                     const OnnxReaders& readers);
 

@@ -1,5 +1,6 @@
 #include "workload/onnx_importer.hpp"
 
+#include "base/wildcard.hpp"
 #include "workload/layer_error.hpp"
 #include "workload/onnx_workload.hpp"
 #include "workload/training_step.hpp"
@@ -20,8 +21,8 @@ OnnxImporter::OnnxImporter(const OnnxGraph& graph, const WorkloadOptions& option
       options_(options),
       done_(graph.nodes.size(), false),
       file_batch_(onnx_batch(graph)),
-      builder_(options.microbatch.value_or(options.batch.value_or(file_batch_)),
-               bytes_per_element(options.dtype.value_or(onnx_dtype(graph)))),
+      batch_(options.microbatch.value_or(options.batch.value_or(file_batch_))),
+      builder_(batch_, bytes_per_element(options.dtype.value_or(onnx_dtype(graph)))),
       trained_(options) {}
 
 Network OnnxImporter::import() {
@@ -123,14 +124,36 @@ void OnnxImporter::index_names() {
   for (const std::string& output : graph_.outputs) ++outputs_[names_.at(output)];
 }
 
+/// Parameters, but for those that the scenario calls buffers: ONNX does not tell.
 void OnnxImporter::add_initializers() {
+  std::vector<bool> is_used(options_.buffers.size(), false);
+  const auto is_buffer = [&](const std::string& name) {
+    bool found = false;
+    for (std::size_t i = 0; i < is_used.size(); ++i)
+      if (matches(options_.buffers[i].value, name)) found = is_used[i] = true;
+    return found;
+  };
   for (const OnnxInitializer& initializer : graph_.initializers) {
     const std::uint32_t name = names_.at(initializer.name);
     OnnxValue& value = values_[name];
     value.kind = OnnxValue::Kind::constant;
     value.tensor = initializer.tensor;
-    value.weight = name;
+    if (!is_buffer(printable(initializer.name))) value.weight = name;
   }
+  check_buffers(is_used);
+}
+
+void OnnxImporter::check_buffers(const std::vector<bool>& is_used) const {
+  std::vector<std::string> known;
+  for (const OnnxInitializer& initializer : graph_.initializers)
+    known.push_back(printable(initializer.name));
+  Diagnostics diagnostics;
+  for (std::size_t i = 0; i < is_used.size(); ++i)
+    if (!is_used[i])
+      diagnostics.error(options_.buffers[i].where,
+                        "the ONNX file has no initializer `" + options_.buffers[i].value + "`",
+                        did_you_mean(options_.buffers[i].value, known));
+  diagnostics.throw_if_errors();
 }
 
 std::int64_t OnnxImporter::dimension(const OnnxInput& input, std::size_t axis) {
@@ -294,6 +317,8 @@ bool OnnxImporter::run_constant() {
     rows.weight = first.weight;
     rows.rows_of = first.dims().front();
   }
+  if (node_->kind == "Expand" && first.weight != kNoName)
+    values_[names_.at(node_->outputs.front())].is_repeated_weight = true;
   return true;
 }
 

@@ -48,6 +48,7 @@ class OnnxImporter {
   [[nodiscard]] std::int64_t dimension(const OnnxInput& input, std::size_t axis);
   void add_inputs();
   void add_initializers();
+  void check_buffers(const std::vector<bool>& is_used) const;
   void fold_constants();
   [[nodiscard]] static OnnxTensor constant_of(const OnnxNode& node);
   void run_node(std::uint32_t index);
@@ -69,6 +70,8 @@ class OnnxImporter {
   /// Integers of an input, or of the attribute of the same name in older opsets.
   [[nodiscard]] std::vector<std::int64_t> integers(std::size_t i, std::string_view name) const;
   [[nodiscard]] Dims sample_dims(const Dims& dims, std::size_t batch_axis) const;
+  /// A shape at the batch of the file, at the batch that is asked for.
+  [[nodiscard]] Dims at_batch(Dims dims, std::size_t batch_axis) const;
   [[nodiscard]] bool is_free(const OnnxValue& value) const;
   /// Adds an operator of this rule; `weight`: the initializer that is its weight.
   std::uint32_t apply(std::string_view kind, const Arguments& arguments,
@@ -91,6 +94,8 @@ class OnnxImporter {
   void pool();
   void global_average_pool();
   void resize();
+  [[nodiscard]] std::vector<std::int64_t> resized(const Dims& from) const;
+  void pad_image(const OnnxValue& from, const std::vector<std::int64_t>& pads);
 
   // Normalizations (onnx_normalizations.cpp).
   std::uint32_t over_channels(const OnnxValue& x, const Dims& weight);
@@ -109,18 +114,22 @@ class OnnxImporter {
   // Operators (onnx_operators.cpp).
   void matmul();
   void gemm();
+  std::uint32_t as_rows(const OnnxValue& x);
   void linear(const OnnxValue& x, const OnnxValue& weight, bool transposed, bool bias,
               const std::string& output);
   void add();
   void subtract();
   void multiply();
   void divide();
+  void power();
+  void combine(std::string_view kind);
   void add_constant(const OnnxValue& x, const OnnxValue& constant);
   void activation();
   void clip();
   void dropout();
-  void reduce_mean();
+  void reduce();
   void concat();
+  bool join_token();
   void where();
 
   // Views (onnx_views.cpp).
@@ -135,6 +144,7 @@ class OnnxImporter {
   void identity();
   void expand();
   void cast();
+  void depth_to_space();
   void shape();
   void pad();
   void only_constants();
@@ -149,7 +159,7 @@ class OnnxImporter {
   std::vector<std::uint32_t> pending_;               ///< reads to come, by storage
   std::map<std::uint32_t, std::uint32_t> owners_;    ///< operators, by the weight that they brought
   std::set<std::string> operator_names_;
-  std::int64_t file_batch_ = 1;
+  std::int64_t file_batch_ = 1, batch_ = 1;
   NetworkBuilder builder_;
   TrainedLayers trained_;
   const OnnxNode* node_ = nullptr;

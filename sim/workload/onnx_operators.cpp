@@ -8,22 +8,28 @@ namespace plimsoll {
 const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers() {
   using I = OnnxImporter;
   static const std::map<std::string_view, Handler> table = {
+      {"Abs", &I::activation},
       {"Add", &I::add},
       {"And", &I::only_constants},
       {"AveragePool", &I::pool},
       {"BatchNormalization", &I::batch_normalization},
       {"Cast", &I::cast},
       {"Ceil", &I::only_constants},
+      {"Celu", &I::activation},
       {"Clip", &I::clip},
       {"Concat", &I::concat},
       {"Constant", &I::only_constants},
       {"ConstantOfShape", &I::only_constants},
       {"Conv", &I::conv},
       {"ConvTranspose", &I::conv_transpose},
+      {"Cos", &I::activation},
+      {"DepthToSpace", &I::depth_to_space},
       {"Div", &I::divide},
       {"Dropout", &I::dropout},
+      {"Elu", &I::activation},
       {"Equal", &I::only_constants},
       {"Erf", &I::only_constants},
+      {"Exp", &I::activation},
       {"Expand", &I::expand},
       {"Flatten", &I::flatten},
       {"Floor", &I::only_constants},
@@ -33,6 +39,7 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"GlobalAveragePool", &I::global_average_pool},
       {"Greater", &I::only_constants},
       {"GroupNormalization", &I::group_normalization},
+      {"HardSigmoid", &I::activation},
       {"HardSwish", &I::activation},
       {"Identity", &I::identity},
       {"InstanceNormalization", &I::instance_normalization},
@@ -40,26 +47,35 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"LayerNormalization", &I::layer_normalization},
       {"LeakyRelu", &I::activation},
       {"Less", &I::only_constants},
+      {"Log", &I::activation},
       {"LogSoftmax", &I::activation},
       {"MatMul", &I::matmul},
       {"MaxPool", &I::pool},
+      {"Mish", &I::activation},
       {"Mod", &I::only_constants},
       {"Mul", &I::multiply},
+      {"Neg", &I::activation},
       {"Not", &I::only_constants},
       {"Or", &I::only_constants},
       {"Pad", &I::pad},
-      {"Pow", &I::only_constants},
+      {"Pow", &I::power},
       {"Range", &I::only_constants},
-      {"ReduceMean", &I::reduce_mean},
+      {"Reciprocal", &I::activation},
+      {"ReduceMean", &I::reduce},
+      {"ReduceSum", &I::reduce},
       {"Relu", &I::activation},
       {"Reshape", &I::reshape},
       {"Resize", &I::resize},
+      {"Selu", &I::activation},
       {"Shape", &I::shape},
       {"Sigmoid", &I::activation},
+      {"Sin", &I::activation},
       {"Slice", &I::slice},
       {"Softmax", &I::activation},
+      {"Softplus", &I::activation},
+      {"SpaceToDepth", &I::depth_to_space},
       {"Split", &I::split},
-      {"Sqrt", &I::only_constants},
+      {"Sqrt", &I::activation},
       {"Squeeze", &I::squeeze},
       {"Sub", &I::subtract},
       {"Tanh", &I::activation},
@@ -115,18 +131,29 @@ void OnnxImporter::gemm() {
 }
 
 /// `transposed`: the weight is [features, inputs].
+/// PyTorch flattens all dimensions but the last one, where it takes a copy by one.
+std::uint32_t OnnxImporter::as_rows(const OnnxValue& x) {
+  const Dims dims = at_batch(x.dims(), x.batch_axis);
+  const std::int64_t features = dims.back();
+  if (dims.size() < 3 || viewed_strides(dims, x.strides, {size_of(dims) / features, features}))
+    return x.id;
+  return apply("copy", {}, {x.id});
+}
+
 void OnnxImporter::linear(const OnnxValue& x, const OnnxValue& weight, bool transposed, bool bias,
                           const std::string& output) {
   const Dims& shape = weight.dims();
-  if (shape.size() != 2 || shape[transposed ? 1 : 0] != x.dims().back() ||
-      x.batch_axis + 1 == x.dims().size())
+  const bool is_last = x.batch_axis + 1 == x.dims().size();
+  // Of rows and features, a batch of one may lie in either: then it is in the rows.
+  const bool is_one = file_batch_ == 1 && x.dims().size() > 1;
+  if (shape.size() != 2 || shape[transposed ? 1 : 0] != x.dims().back() || (is_last && !is_one))
     throw LayerError("a weight " + to_text(shape) + " does not fit values " + to_text(x.dims()));
   const std::int64_t features = shape[transposed ? 0 : 1];
-  const std::uint32_t y =
-      apply("linear", {{"features", features}, {"bias", bias ? 1 : 0}}, {x.id}, weight.weight);
+  const std::uint32_t y = apply("linear", {{"features", features}, {"bias", bias ? 1 : 0}},
+                                {as_rows(x)}, weight.weight);
   Dims dims = x.dims();
   dims.back() = features;
-  bind_result(output, y, std::move(dims), x.batch_axis);
+  bind_result(output, y, std::move(dims), is_last ? x.batch_axis - 1 : x.batch_axis);
 }
 
 void OnnxImporter::add() {
@@ -161,8 +188,22 @@ void OnnxImporter::add_constant(const OnnxValue& given, const OnnxValue& constan
 }
 
 void OnnxImporter::subtract() {
-  if (!input(1).is_constant()) throw LayerError("only a constant can be subtracted");
-  add_constant(network_input(0), input(1));
+  if (input(1).is_constant()) return add_constant(network_input(0), input(1));
+  if (!input(0).is_constant()) return combine("sub");
+  const OnnxValue x = network_input(1);
+  if (broadcast(x.dims(), input(0).dims()) != x.dims())
+    throw LayerError("a difference that broadcasts values " + to_text(x.dims()) +
+                     " is not supported");
+  bind_result(apply("neg", {}, {x.id}), x.dims(), x.batch_axis);
+}
+
+/// Of two values of the network, the second of which may be broadcast.
+void OnnxImporter::combine(std::string_view kind) {
+  const OnnxValue x = network_input(0), other = network_input(1);
+  if (broadcast(x.dims(), other.dims()) != x.dims())
+    throw LayerError("it broadcasts its first input " + to_text(x.dims()) + " to " +
+                     to_text(other.dims()) + ", which is not supported");
+  bind_result(apply(kind, {}, {x.id, other.id}), x.dims(), x.batch_axis);
 }
 
 void OnnxImporter::multiply() {
@@ -174,13 +215,10 @@ void OnnxImporter::multiply() {
     if (broadcast(x.dims(), other.dims()) != x.dims())
       throw LayerError("a product that broadcasts values " + to_text(x.dims()) +
                        " is not supported");
-    const bool is_number = elements == 1;
-    if (!is_number && other.weight == kNoName)
-      throw LayerError("a product with a computed constant " + to_text(other.dims()) +
-                       " is not supported");
-    const std::uint32_t y = is_number
-                                ? apply("scale", {}, {x.id})
-                                : apply("gain", {{"elements", elements}}, {x.id}, other.weight);
+    const bool is_learned = elements > 1 && other.weight != kNoName;
+    const std::uint32_t y = is_learned
+                                ? apply("gain", {{"elements", elements}}, {x.id}, other.weight)
+                                : apply("scale", {{"kept", elements == 1 ? 1 : 0}}, {x.id});
     return bind_result(y, x.dims(), x.batch_axis);
   }
   OnnxValue factor = network_input(1);
@@ -192,18 +230,46 @@ void OnnxImporter::multiply() {
 }
 
 void OnnxImporter::divide() {
-  if (!input(1).is_constant() || size_of(input(1).dims()) != 1)
-    throw LayerError("values can only be divided by a number");
+  if (!input(0).is_constant() && !input(1).is_constant()) return combine("div");
+  const bool inverts = input(0).is_constant();
+  const OnnxValue x = network_input(inverts ? 1 : 0);
+  if (size_of(input(inverts ? 0 : 1).dims()) != 1)
+    throw LayerError("values can only be divided by a number or by values, and numbers by values");
+  bind_result(apply(inverts ? "reciprocal" : "scale", {}, {x.id}), x.dims(), x.batch_axis);
+}
+
+void OnnxImporter::power() {
   const OnnxValue x = network_input(0);
-  bind_result(apply("scale", {}, {x.id}), x.dims(), x.batch_axis);
+  if (!input(1).is_constant() || size_of(input(1).dims()) != 1)
+    throw LayerError("only powers by a number are supported");
+  bind_result(apply("pow", {}, {x.id}), x.dims(), x.batch_axis);
 }
 
 /// Operators of one input whose output has its shape.
 void OnnxImporter::activation() {
   static const std::map<std::string_view, std::string_view> kinds = {
-      {"Gelu", "gelu"}, {"HardSwish", "hard_swish"},   {"LeakyRelu", "leaky_relu"},
-      {"Relu", "relu"}, {"Sigmoid", "sigmoid"},        {"Softmax", "softmax"},
-      {"Tanh", "tanh"}, {"LogSoftmax", "log_softmax"},
+      {"Abs", "abs"},
+      {"Celu", "elu"},
+      {"Cos", "cos"},
+      {"Elu", "elu"},
+      {"Exp", "exp"},
+      {"Gelu", "gelu"},
+      {"HardSigmoid", "hard_sigmoid"},
+      {"HardSwish", "hard_swish"},
+      {"LeakyRelu", "leaky_relu"},
+      {"Log", "log"},
+      {"LogSoftmax", "log_softmax"},
+      {"Mish", "mish"},
+      {"Neg", "neg"},
+      {"Reciprocal", "reciprocal"},
+      {"Relu", "relu"},
+      {"Selu", "elu"},
+      {"Sigmoid", "sigmoid"},
+      {"Sin", "sin"},
+      {"Softmax", "softmax"},
+      {"Softplus", "softplus"},
+      {"Sqrt", "sqrt"},
+      {"Tanh", "tanh"},
   };
   const OnnxValue x = network_input(0);
   const std::string_view kind = kinds.at(node_->kind);
@@ -231,18 +297,22 @@ void OnnxImporter::dropout() {
   constexpr std::int64_t kModeInput = 12;  // the opset from which on the mode is an input
   const bool trains = graph_.opset < kModeInput || (has_input(2) && input(2).scalar() == 1.0);
   if (!trains) throw LayerError("it is in inference mode", kTrainingMode);
+  const OnnxAttribute* ratio = node_->attribute("ratio");
+  if ((ratio != nullptr && ratio->real == 0) || (has_input(1) && input(1).scalar() == 0.0))
+    return identity();
   bind_result(apply("dropout", {}, {x.id}), x.dims(), x.batch_axis);
 }
 
 /// The mean over neighbouring dimensions, none of them the batch: x is kept, as by a pooling.
-void OnnxImporter::reduce_mean() {
+/// To means or sums over neighbouring dimensions.
+void OnnxImporter::reduce() {
   const OnnxValue x = network_input(0);
   const std::size_t rank = x.dims().size();
   std::set<std::size_t> axes;
   for (const std::int64_t axis : integers(1, "axes")) axes.insert(axis_of(axis, rank));
   if (axes.empty() || axes.contains(x.batch_axis) ||
       *axes.rbegin() - *axes.begin() + 1 != axes.size())
-    throw LayerError("only the mean over neighbouring dimensions, without the batch, is supported");
+    throw LayerError("only neighbouring dimensions, without the batch, are supported");
   Dims dims;
   std::int64_t window = 1;
   std::size_t batch_axis = x.batch_axis;
@@ -259,11 +329,30 @@ void OnnxImporter::reduce_mean() {
   }
   const std::int64_t means = size_of(builder_.dims(x.id)) / window;
   const std::uint32_t image = builder_.view(x.id, {means, 1, window});
-  bind_result(apply("global_avg_pool", {}, {image}), std::move(dims), batch_axis);
+  const bool is_mean = node_->kind == "ReduceMean";
+  bind_result(apply(is_mean ? "global_avg_pool" : "global_sum", {}, {image}), std::move(dims),
+              batch_axis);
 }
 
 /// As rows: all before the dimension, and all from it on.
+/// A learned position before, or behind, those of a sequence.
+bool OnnxImporter::join_token() {
+  if (node_->inputs.size() != 2) return false;
+  const bool is_first = input(0).is_constant();
+  const OnnxValue& token = input(is_first ? 0 : 1);
+  if (!token.is_repeated_weight || !input(is_first ? 1 : 0).is_network()) return false;
+  const OnnxValue x = network_input(is_first ? 1 : 0);
+  Dims dims = x.dims();
+  if (dims.size() != 3 || x.batch_axis != 0 || token.dims() != Dims{dims[0], 1, dims[2]} ||
+      axis_of(node_->integer("axis", 0), 3) != 1)
+    return false;
+  ++dims[1];
+  bind_result(apply("class_token", {}, {x.id}), std::move(dims), 0);
+  return true;
+}
+
 void OnnxImporter::concat() {
+  if (join_token()) return;
   Dims dims = network_input(0).dims();
   const std::size_t axis = axis_of(node_->integer("axis", 0), dims.size());
   const std::size_t batch_axis = network_input(0).batch_axis;

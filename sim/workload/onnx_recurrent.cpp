@@ -15,7 +15,7 @@ void OnnxImporter::lstm() {
   check_lstm(x, directions, hidden);
   const std::int64_t positions = x.dims()[0], batch = x.dims()[1];
   const std::uint32_t rows = builder_.view(x.id, {positions, x.dims()[2]});
-  const bool is_strided = x.strides != contiguous_strides(x.dims());
+  const bool is_strided = x.strides != contiguous_strides(at_batch(x.dims(), 1));
   const Arguments arguments = {{"features", hidden}, {"bias", has_input(3) ? 1 : 0}};
   std::vector<std::uint32_t> outputs, states;
   for (std::int64_t i = 0; i < directions; ++i) {
@@ -30,8 +30,8 @@ void OnnxImporter::lstm() {
   OnnxValue y = x;
   y.id = joined(outputs);
   // [positions, directions, batch, hidden], of which PyTorch joins the directions last.
-  const std::int64_t row = directions * hidden;
-  bind_view(0, y, {positions, directions, batch, hidden}, 2, {batch * row, hidden, row, 1});
+  const std::int64_t row = directions * hidden, position = at_batch(x.dims(), 1)[1] * row;
+  bind_view(0, y, {positions, directions, batch, hidden}, 2, {position, hidden, row, 1});
   if (is_read(1)) bind_result(node_->outputs[1], joined(states), {directions, batch, hidden}, 1);
 }
 

@@ -21,13 +21,15 @@ struct OnnxValue {
   OnnxTensor tensor;  ///< shape and type of either; numbers of a constant only
 
   // Constants.
-  std::uint32_t weight = kNoName;  ///< the initializer that it is, or is a view of
-  std::int64_t rows_of = 0;        ///< entries of the table whose rows it is; 0: it is none
+  std::uint32_t weight = kNoName;   ///< the initializer that it is, or is a view of
+  std::int64_t rows_of = 0;         ///< entries of the table whose rows it is; 0: it is none
+  bool is_repeated_weight = false;  ///< an initializer that is repeated over the batch
 
   // Values of the network.
-  std::uint32_t id = 0;               ///< in the network
-  std::size_t batch_axis = 0;         ///< the dimension that has the batch in it
-  std::vector<std::int64_t> strides;  ///< in elements: where the bytes lie in the storage
+  std::uint32_t id = 0;        ///< in the network
+  std::size_t batch_axis = 0;  ///< the dimension that has the batch in it
+  /// In elements, at the batch that is asked for: where the bytes lie in the storage.
+  std::vector<std::int64_t> strides;
   /// Rows and columns added by a Pad before an average pooling.
   std::int64_t padding = 0, padding_width = 0;
 
@@ -45,6 +47,10 @@ struct OnnxValue {
 /// Strides of the same bytes in another shape of as many elements; nothing where that takes a copy.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> viewed_strides(
     const Dims& dims, const std::vector<std::int64_t>& strides, const Dims& wanted);
+/// The part of a constant that has this shape, begins at this element and goes by these strides;
+/// its numbers are known where the constant's are, and are few.
+[[nodiscard]] OnnxTensor strided_part(const OnnxTensor& from, Dims dims, std::int64_t first,
+                                      const std::vector<std::int64_t>& strides);
 /// Elements of a shape, 0 included. Throws QuantityOverflow.
 [[nodiscard]] std::int64_t size_of(const Dims& dims);
 /// A dimension counted from the end where negative. Throws LayerError.

@@ -13,27 +13,40 @@ Dims permuted(const Dims& dims, const std::vector<std::size_t>& order) {
   return result;
 }
 
-/// How often a part of a dimension is taken: from start to end by step.
-std::int64_t sliced(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
-  if (step < 1 || step > kMaxBatch) throw LayerError("expected steps from 1 to 1e9");
-  const auto within = [&](std::int64_t at) {
-    return std::clamp<std::int64_t>(at < 0 ? std::max(at, -size) + size : at, 0, size);
+/// A part of a dimension: from start to end by step, which may go backwards.
+struct Part {
+  std::int64_t first = 0, count = 0;
+};
+
+Part part_of(std::int64_t size, std::int64_t start, std::int64_t end, std::int64_t step) {
+  if (step == 0 || step < -kMaxBatch || step > kMaxBatch)
+    throw LayerError("expected steps up to 1e9, other than 0");
+  const bool is_back = step < 0;
+  const auto within = [&](std::int64_t at, std::int64_t least) {
+    return std::clamp<std::int64_t>(at < 0 ? std::max(at, -size - 1) + size : at, least,
+                                    is_back ? size - 1 : size);
   };
-  const std::int64_t room = within(end) - within(start);
-  return room <= 0 ? 0 : (room - 1) / step + 1;
+  const std::int64_t first = within(start, 0), last = within(end, is_back ? -1 : 0);
+  const std::int64_t room = is_back ? first - last : last - first;
+  return {first, room <= 0 ? 0 : (room - 1) / std::abs(step) + 1};
 }
 
-/// The dimension of a reshaped value that has the batch in it: as many elements before it, or else
-/// the first that the batch divides.
+/// The dimension of a reshaped value that has the batch in it. In the one that had it, the batch
+/// lay behind so many elements, or up to so many more: an axis that is the batch, from there to
+/// there; else the one that begins there; else the first that the batch divides.
 std::size_t batch_axis_after(const OnnxValue& from, const Dims& dims, std::int64_t batch) {
   const auto before = [](const Dims& all, std::size_t axis) {
     return size_of(Dims(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(axis)));
   };
-  const std::int64_t wanted = before(from.dims(), from.batch_axis);
+  const std::int64_t first = before(from.dims(), from.batch_axis);
+  const std::int64_t last = before(from.dims(), from.batch_axis + 1) / batch;
+  for (std::size_t axis = 0; axis < dims.size(); ++axis)
+    if (dims[axis] == batch && before(dims, axis) >= first && before(dims, axis) <= last)
+      return axis;
   std::size_t fallback = dims.size();
   for (std::size_t axis = 0; axis < dims.size(); ++axis) {
     if (dims[axis] % batch != 0) continue;
-    if (before(dims, axis) == wanted) return axis;
+    if (before(dims, axis) == first) return axis;
     fallback = std::min(fallback, axis);
   }
   if (fallback == dims.size())
@@ -78,7 +91,8 @@ void OnnxImporter::reshape_to(const OnnxValue& given, Dims dims) {
   }
   const OnnxValue from = network_input(0);
   const std::size_t axis = batch_axis_after(from, dims, file_batch_);
-  if (auto strides = viewed_strides(from.dims(), from.strides, dims))
+  if (auto strides = viewed_strides(at_batch(from.dims(), from.batch_axis), from.strides,
+                                    at_batch(dims, axis)))
     return bind_view(0, from, std::move(dims), axis, std::move(*strides));
   bind_result(apply("copy", {}, {from.id}), std::move(dims), axis);
 }
@@ -118,9 +132,9 @@ void OnnxImporter::transpose() {
       throw LayerError("`perm` is no permutation of " + std::to_string(rank) + " dimensions");
   }
   if (from.is_constant()) {
-    OnnxTensor tensor;
-    tensor.type = from.tensor.type;
-    tensor.dims = permuted(from.dims(), order);
+    const std::vector<std::int64_t> strides = contiguous_strides(from.dims());
+    OnnxTensor tensor =
+        strided_part(from.tensor, permuted(from.dims(), order), 0, permuted(strides, order));
     return bind_constant(0, std::move(tensor), from.weight);
   }
   const OnnxValue value = network_input(0);
@@ -141,29 +155,21 @@ void OnnxImporter::slice() {
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
     throw LayerError("its starts, ends, axes and steps differ in number");
   Dims dims = from.dims();
-  std::vector<std::int64_t> strides = from.strides;
+  const bool is_constant = from.is_constant();
+  std::vector<std::int64_t> strides = is_constant ? contiguous_strides(dims) : from.strides;
+  std::int64_t first = 0;
   for (std::size_t i = 0; i < starts.size(); ++i) {
     const std::size_t axis = axis_of(axes[i], dims.size());
-    dims[axis] = sliced(dims[axis], starts[i], ends[i], steps[i]);
-    if (from.is_network()) strides[axis] = size_of({strides[axis], steps[i]});
-    if (from.is_network() && axis == from.batch_axis && dims[axis] != from.dims()[axis])
+    if (steps[i] < 0 && !is_constant) throw LayerError("expected steps from 1 to 1e9");
+    const Part part = part_of(dims[axis], starts[i], ends[i], steps[i]);
+    dims[axis] = part.count;
+    if (is_constant) first += part.first * strides[axis];
+    strides[axis] = is_constant ? strides[axis] * steps[i] : size_of({strides[axis], steps[i]});
+    if (!is_constant && axis == from.batch_axis && dims[axis] != from.dims()[axis])
       throw LayerError("it takes a part of the batch");
   }
-  if (from.is_network()) return bind_view(0, network_input(0), dims, from.batch_axis, strides);
-  OnnxTensor tensor;
-  tensor.type = from.tensor.type;
-  tensor.dims = dims;
-  // Parts of shapes.
-  if (dims.size() == 1 && from.tensor.is_known && starts.size() == 1 &&
-      from.tensor.type == OnnxType::integer) {
-    const std::int64_t size = from.dims().front();
-    std::int64_t at = std::clamp<std::int64_t>(
-        starts[0] < 0 ? std::max(starts[0], -size) + size : starts[0], 0, size);
-    for (std::int64_t i = 0; i < dims[0]; ++i, at += steps[0])
-      tensor.integers.push_back(from.tensor.integers[static_cast<std::size_t>(at)]);
-    tensor.is_known = true;
-  }
-  bind_constant(0, std::move(tensor));
+  if (!is_constant) return bind_view(0, network_input(0), dims, from.batch_axis, strides);
+  bind_constant(0, strided_part(from.tensor, std::move(dims), first, strides));
 }
 
 void OnnxImporter::split() {
@@ -266,26 +272,49 @@ void OnnxImporter::shape() {
 }
 
 /// Nothing, or the padding of the average pooling that follows.
+/// Even padding of an image before average poolings is a matter of theirs; all other is an
+/// operator.
 void OnnxImporter::pad() {
   const OnnxValue from = network_input(0);
   const std::vector<std::int64_t> pads = integers(1, "pads");
   const std::size_t rank = from.dims().size();
   if (pads.size() != 2 * rank) throw LayerError("expected two numbers a dimension");
-  OnnxValue padded = from;
-  for (std::size_t axis = 0; axis < rank; ++axis) {
-    const std::int64_t before = pads[axis], after = pads[axis + rank];
-    if (before == 0 && after == 0) continue;
-    if (rank != 4 || axis < 2 || before != after || before < 0 || before > kMaxBatch)
-      throw LayerError("only an even padding of images is supported");
-    (axis == 2 ? padded.padding : padded.padding_width) = before;
-  }
-  const bool pads_any = padded.padding != 0 || padded.padding_width != 0;
+  if (std::ranges::all_of(pads, [](std::int64_t pad) { return pad == 0; })) return identity();
+  const OnnxAttribute* mode = node_->attribute("mode");
+  if (mode != nullptr && mode->text != "constant")
+    throw LayerError("the mode `" + printable(mode->text) + "` is not supported");
   const auto& readers = readers_[names_.at(node_->outputs.front())];
-  for (const std::uint32_t reader : readers)
-    if (pads_any && graph_.nodes[reader].kind != "AveragePool")
-      throw LayerError("a Pad before " + graph_.nodes[reader].kind +
-                       " is not supported; only before AveragePool");
+  const bool is_even = rank == 4 && std::equal(pads.begin(), pads.begin() + 4, pads.begin() + 4) &&
+                       pads[0] == 0 && pads[1] == 0 && pads[2] >= 0 && pads[3] >= 0;
+  const bool is_of_poolings = std::ranges::all_of(
+      readers, [&](std::uint32_t reader) { return graph_.nodes[reader].kind == "AveragePool"; });
+  if (!is_even || !is_of_poolings || readers.empty()) return pad_image(from, pads);
+  OnnxValue padded = from;
+  padded.padding = std::min(pads[2], kMaxBatch);
+  padded.padding_width = std::min(pads[3], kMaxBatch);
   bind_view(0, padded, from.dims(), from.batch_axis, from.strides);
+}
+
+/// Pixels and channels change places: always a copy.
+void OnnxImporter::depth_to_space() {
+  const OnnxValue x = network_input(0);
+  const std::int64_t block = node_->integer("blocksize", 0);
+  if (x.dims().size() != 4 || x.batch_axis != 0 || block < 1 || block > 1024)
+    throw LayerError(
+        "expected images [batch, channels, height, width] and a `blocksize` from 1 to "
+        "1024");
+  Dims dims = x.dims();
+  const bool grows = node_->kind == "DepthToSpace";
+  const auto change = [&](std::int64_t size, std::int64_t by, bool divide) {
+    if (divide && size % by != 0)
+      throw LayerError("blocks of " + std::to_string(block) + " do not fit values " +
+                       to_text(x.dims()));
+    return divide ? size / by : size_of({size, by});
+  };
+  dims[1] = change(dims[1], block * block, grows);
+  dims[2] = change(dims[2], block, !grows);
+  dims[3] = change(dims[3], block, !grows);
+  bind_result(apply("copy", {}, {x.id}), std::move(dims), 0);
 }
 
 void OnnxImporter::only_constants() {

@@ -138,29 +138,56 @@ void OnnxImporter::global_average_pool() {
 }
 
 /// Resize and Upsample by a whole number.
+/// By factors or to sizes; by one whole number it is an upsampling.
 void OnnxImporter::resize() {
   const OnnxValue x = network_input(0);
+  const std::uint32_t image = as_image(x);
+  const Dims from = builder_.dims(image);
+  const std::vector<std::int64_t> sizes = resized(x.dims());
+  const std::int64_t height = x.dims().size() == 4 ? sizes[2] : 1, width = sizes.back();
+  const std::int64_t factor = height / from[1];
+  const bool is_whole = factor >= 1 && height == factor * from[1] && width % from[2] == 0 &&
+                        width / from[2] == factor;
+  const std::uint32_t y = is_whole
+                              ? apply("upsample", {{"factor", factor}}, {image})
+                              : apply("resize", {{"height", height}, {"width", width}}, {image});
+  Dims dims = x.dims();
+  std::copy(sizes.begin() + 2, sizes.end(), dims.begin() + 2);
+  bind_result(y, std::move(dims), 0);
+}
+
+/// The sizes that a Resize or an Upsample asks for, channels and batch as they are.
+std::vector<std::int64_t> OnnxImporter::resized(const Dims& from) const {
   const bool is_upsample = node_->kind == "Upsample";
   const std::size_t scales = is_upsample ? 1 : 2;
-  std::int64_t factor = 0;
-  if (has_input(scales) && input(scales).tensor.is_known &&
-      input(scales).tensor.reals.size() == 4) {
-    const std::vector<double>& by = input(scales).tensor.reals;
-    if (by[0] == 1 && by[1] == 1 && by[2] == by[3] && by[2] >= 1 && by[2] < 1e6)
-      factor = std::floor(by[2]) == by[2] ? std::llround(by[2]) : 0;
-  } else if (!is_upsample && has_input(3)) {
-    const auto sizes = integers(3, "sizes");
-    if (sizes.size() == 4 && x.dims().size() == 4 && sizes[2] % x.dims()[2] == 0)
-      factor = sizes[2] / x.dims()[2];
-    if (factor < 1 || sizes[3] / factor != x.dims()[3] || sizes[3] % factor != 0) factor = 0;
-  }
-  if (factor < 1 || x.dims().size() != 4)
-    throw LayerError(
-        "only images [batch, channels, height, width] that grow by one whole number "
-        "are supported");
-  const std::uint32_t y = apply("upsample", {{"factor", at({factor}, 0, 1)}}, {as_image(x)});
-  const Dims& made = builder_.dims(y);
-  bind_result(y, {x.dims()[0], made[0], made[1], made[2]}, 0);
+  std::vector<std::int64_t> sizes;
+  if (!is_upsample && has_input(3)) sizes = integers(3, "sizes");
+  if (sizes.empty() && has_input(scales) && input(scales).tensor.is_known)
+    for (std::size_t i = 0; i < std::min(from.size(), input(scales).tensor.reals.size()); ++i) {
+      const double size = std::floor(static_cast<double>(from[i]) * input(scales).tensor.reals[i]);
+      sizes.push_back(size >= 1 && size < 1e9 ? std::llround(size) : 0);
+    }
+  if (sizes.size() != from.size() || sizes[1] != from[1] || std::ranges::min(sizes) < 1)
+    throw LayerError("expected known sizes, or factors, of rows and columns alone");
+  return sizes;
+}
+
+void OnnxImporter::pad_image(const OnnxValue& from, const std::vector<std::int64_t>& pads) {
+  const std::size_t rank = from.dims().size();
+  const std::uint32_t image = as_image(from);
+  if (pads[0] != 0 || pads[1] != 0 || pads[rank] != 0 || pads[rank + 1] != 0)
+    throw LayerError("only a padding of rows and columns is supported");
+  const bool is_plane = rank == 4;
+  const std::uint32_t y = apply("pad",
+                                {{"top", is_plane ? pads[2] : 0},
+                                 {"bottom", is_plane ? pads[rank + 2] : 0},
+                                 {"left", pads[rank - 1]},
+                                 {"right", pads.back()}},
+                                {image});
+  Dims dims = from.dims();
+  if (is_plane) dims[2] = builder_.dims(y)[1];
+  dims.back() = builder_.dims(y)[2];
+  bind_result(y, std::move(dims), 0);
 }
 
 }  // namespace plimsoll

@@ -64,6 +64,15 @@ void require_same_as_skip(const RuleCall& call) {
           "the shape of `skip`, " + to_text(call.inputs.back()));
 }
 
+/// The second input may have fewer elements than the first.
+void require_broadcast(const RuleCall& call) {
+  const Elements larger = elements_of(call.inputs.front());
+  const Elements smaller = elements_of(call.inputs.back());
+  if (smaller > larger || larger.count() % smaller.count() != 0)
+    throw LayerError("a factor " + to_text(call.inputs.back()) + " does not fit values " +
+                     to_text(call.inputs.front()));
+}
+
 bool in_place(const RuleCall& call) {
   return call["in_place"] == kWherePossible ? call.can_update : call["in_place"] != 0;
 }
@@ -271,12 +280,8 @@ OperatorEffect segment_embedding(const RuleCall& call) {
 
 OperatorEffect scale(const RuleCall& call) {
   OperatorEffect effect = elementwise(call, 1, 1);
-  effect.extras = {{"factor", {}, ElementType::number}};
+  if (call["kept"] != 0) effect.extras = {{"factor", {}, ElementType::number}};
   return effect;
-}
-
-OperatorEffect copy(const RuleCall& call) {
-  return elementwise(call, 0, 0);
 }
 
 OperatorEffect add(const RuleCall& call) {
@@ -289,14 +294,22 @@ OperatorEffect add(const RuleCall& call) {
 
 /// Each operand's gradient needs the other one; the second may be smaller, and is broadcast.
 OperatorEffect times(const RuleCall& call) {
-  const Elements larger = elements_of(call.inputs.front());
-  const Elements smaller = elements_of(call.inputs.back());
-  if (smaller > larger || larger.count() % smaller.count() != 0)
-    throw LayerError("a factor " + to_text(call.inputs.back()) + " does not fit values " +
-                     to_text(call.inputs.front()));
+  require_broadcast(call);
   OperatorEffect effect = elementwise(call, 1, 2);
   effect.keeps_inputs = true;
   effect.inputs = Inputs::partner;
+  return effect;
+}
+
+OperatorEffect sub(const RuleCall& call) {
+  require_broadcast(call);
+  return elementwise(call, 1, 1);
+}
+
+OperatorEffect div(const RuleCall& call) {
+  require_broadcast(call);
+  OperatorEffect effect = elementwise(call, 1, 4);
+  effect.keeps_inputs = true;
   return effect;
 }
 

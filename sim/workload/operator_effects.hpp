@@ -29,7 +29,10 @@ OperatorEffect max_pool(const RuleCall& call);
 OperatorEffect avg_pool(const RuleCall& call);
 OperatorEffect adaptive_avg_pool(const RuleCall& call);
 OperatorEffect global_avg_pool(const RuleCall& call);
+OperatorEffect global_sum(const RuleCall& call);
 OperatorEffect upsample(const RuleCall& call);
+OperatorEffect resize(const RuleCall& call);
+OperatorEffect pad(const RuleCall& call);
 OperatorEffect max_unpool(const RuleCall& call);
 
 OperatorEffect linear(const RuleCall& call);
@@ -55,9 +58,10 @@ OperatorEffect scale(const RuleCall& call);
 OperatorEffect shift(const RuleCall& call);
 OperatorEffect bias(const RuleCall& call);
 OperatorEffect gain(const RuleCall& call);
-OperatorEffect copy(const RuleCall& call);
 OperatorEffect add(const RuleCall& call);
 OperatorEffect times(const RuleCall& call);
+OperatorEffect sub(const RuleCall& call);
+OperatorEffect div(const RuleCall& call);
 OperatorEffect concat(const RuleCall& call);
 
 // Attention (attention_effects.cpp).
@@ -88,6 +92,11 @@ OperatorEffect keeps_y(const RuleCall& call) {
   OperatorEffect effect = elementwise(call, forward, backward);
   effect.keeps_output = true;
   return effect;
+}
+
+template <std::int64_t forward, std::int64_t backward>
+OperatorEffect keeps_nothing(const RuleCall& call) {
+  return elementwise(call, forward, backward);
 }
 
 template <std::int64_t forward>

@@ -7,6 +7,8 @@
 namespace plimsoll::effect {
 namespace {
 
+constexpr std::int64_t kMostPadding = 1'000'000'000;
+
 /// A window along one axis.
 struct Window {
   std::int64_t kernel = 1, stride = 1, padding = 0, dilation = 1;
@@ -124,6 +126,14 @@ OperatorEffect pooling(const RuleCall& call, Dims output, std::int64_t window) {
   return effect;
 }
 
+/// y of another size, of which each number is made of a few of x.
+OperatorEffect resized(const RuleCall& call, Dims output) {
+  OperatorEffect effect;
+  effect.output = std::move(output);
+  effect.forward_flops = effect.backward_flops = flops(count(call, effect.output), 1);
+  return effect;
+}
+
 }  // namespace
 
 OperatorEffect conv2d(const RuleCall& call) {
@@ -219,6 +229,12 @@ OperatorEffect adaptive_avg_pool(const RuleCall& call) {
   return pooling(call, {x[0], size, size}, window);
 }
 
+OperatorEffect global_sum(const RuleCall& call) {
+  OperatorEffect effect = global_avg_pool(call);
+  effect.keeps_inputs = false;
+  return effect;
+}
+
 OperatorEffect global_avg_pool(const RuleCall& call) {
   const Dims& x = image(call);
   return pooling(call, {x[0]}, elements_of({x[1], x[2]}).count());
@@ -229,10 +245,24 @@ OperatorEffect upsample(const RuleCall& call) {
   const Dims& x = image(call);
   const std::int64_t factor = call["factor"];
   if (factor < 1) throw LayerError("factor must be at least 1");
-  OperatorEffect effect;
-  effect.output = {x[0], elements_of({x[1], factor}).count(), elements_of({x[2], factor}).count()};
-  effect.forward_flops = effect.backward_flops = flops(count(call, effect.output), 1);
-  return effect;
+  return resized(call,
+                 {x[0], elements_of({x[1], factor}).count(), elements_of({x[2], factor}).count()});
+}
+
+OperatorEffect resize(const RuleCall& call) {
+  if (call["height"] < 1 || call["width"] < 1)
+    throw LayerError("height and width must be at least 1");
+  return resized(call, {image(call)[0], call["height"], call["width"]});
+}
+
+OperatorEffect pad(const RuleCall& call) {
+  Dims output = image(call);
+  for (const std::string_view side : {"top", "bottom", "left", "right"}) {
+    if (call[side] < 0 || call[side] > kMostPadding)
+      throw LayerError(std::string(side) + " must be from 0 to 1e9");
+    output[side == "top" || side == "bottom" ? 1 : 2] += call[side];
+  }
+  return resized(call, std::move(output));
 }
 
 }  // namespace plimsoll::effect

@@ -58,6 +58,8 @@ void check_training(const Location& where, const std::string& form, const Worklo
 
 /// Chains, graphs and profiles have neither layers nor a loss.
 void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
+  if (!options.buffers.empty() && !std::holds_alternative<OnnxSpec>(source))
+    refuse(options.buffers.front().where, "only an ONNX file has `buffers`");
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source))
     return;
   const Location& where = place_of(source);

@@ -57,6 +57,8 @@ struct WorkloadOptions {
   std::optional<Trained> trained;
   /// The first layer, or block, that is trained: all before it is frozen. Networks only.
   std::optional<Located<std::string>> trained_from;
+  /// Initializers of an ONNX file that are no parameters, `*` for any characters.
+  std::vector<Located<std::string>> buffers;
   /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).
   bool master_weights = false;
   /// Each update is one kernel, without temporaries; networks only (optimizer_rules.hpp).

@@ -171,6 +171,95 @@ TEST_CASE("GELU, SiLU and layer norm are one operator each") {
   CHECK(fixed.kept().empty());
 }
 
+TEST_CASE("Mish, GELU by tanh and one over a root are one operator each") {
+  Graph mish({1, 4});
+  mish.weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"}).node({"p"}, "Softplus", {"h"});
+  mish.node({"t"}, "Tanh", {"p"}).node({"y"}, "Mul", {"h", "t"});
+  CHECK(mish.kept() == "linear.x(input) mish.x ");
+  const auto gelu = [](double cubed) {
+    Graph graph({1, 4});
+    graph.weight("w", {4, 4}).number("c", cubed).number("r", 0.7978845608).number("one", 1);
+    graph.number("half", 0.5).node({"h"}, "MatMul", {"x", "w"});
+    graph.node({"h2"}, "Mul", {"h", "h"}).node({"h3"}, "Mul", {"h", "h2"});
+    graph.node({"a"}, "Mul", {"c", "h3"}).node({"b"}, "Add", {"h", "a"});
+    graph.node({"d"}, "Mul", {"r", "b"}).node({"t"}, "Tanh", {"d"});
+    graph.node({"e"}, "Add", {"one", "t"}).node({"f"}, "Mul", {"h", "e"});
+    graph.node({"y"}, "Mul", {"half", "f"});
+    return graph.kept();
+  };
+  CHECK(gelu(0.044715) == "linear.x(input) gelu.x ");
+  CHECK_THAT(gelu(0.1), !Contains("gelu") && Contains("tanh.y"));
+  const auto inverse = [](const std::string& kind) {
+    Graph graph({1, 4});
+    graph.weight("w", {4, 4}).number("one", 1).node({"h"}, "MatMul", {"x", "w"});
+    graph.node({"r"}, "Sqrt", {"h"});
+    if (kind == "Div")
+      graph.node({"y"}, kind, {"one", "r"});
+    else
+      graph.node({"y"}, kind, {"r"});
+    return graph.kept();
+  };
+  CHECK(inverse("Div") == "linear.x(input) rsqrt.y ");
+  CHECK(inverse("Reciprocal") == "linear.x(input) rsqrt.y ");
+  CHECK(inverse("Exp") == "linear.x(input) sqrt.y exp.y ");
+}
+
+TEST_CASE("a dropout of nothing is none") {
+  const auto dropped = [](double ratio) {
+    Graph graph({2, 4});
+    graph.weight("w", {4, 4}).number("ratio", ratio).number("trains", 1);
+    graph.node({"h"}, "MatMul", {"x", "w"}).node({"y"}, "Dropout", {"h", "ratio", "trains"});
+    return graph.kept();
+  };
+  CHECK(dropped(0.1) == "linear.x(input) dropout.mask ");
+  CHECK(dropped(0) == "linear.x(input) ");
+}
+
+TEST_CASE("images are padded and resized, pixels and channels change places") {
+  const auto changed = [](const std::string& kind, const std::vector<std::int64_t>& numbers,
+                          std::vector<OnnxAttribute> attributes = {}) {
+    Graph graph({2, 4, 6, 6});
+    graph.weight("w", {4, 4, 1, 1}).weight("v", {4, 1, 1, 1}).list("numbers", numbers);
+    graph.node({"c"}, "Conv", {"x", "w"});
+    if (kind == "Resize")
+      graph.node({"r"}, kind, {"c", "", "", "numbers"});
+    else if (numbers.empty())
+      graph.node({"r"}, kind, {"c"}, attributes);
+    else
+      graph.node({"r"}, kind, {"c", "numbers"});
+    return graph.node({"y"}, "Relu", {"r"});
+  };
+  // What the ReLU keeps.
+  const auto kept = [](const Graph& graph) { return graph.build().saved_bytes.count(); };
+  CHECK(kept(changed("Pad", {0, 0, 1, 0, 0, 0, 2, 3})) == 2 * 4 * 9 * 9 * 4);
+  CHECK(kept(changed("Resize", {2, 4, 12, 12})) == 2 * 4 * 12 * 12 * 4);
+  CHECK(kept(changed("Resize", {2, 4, 3, 7})) == 2 * 4 * 3 * 7 * 4);
+  CHECK(kept(changed("DepthToSpace", {}, {integer("blocksize", 2)})) == 2 * 4 * 36 * 4);
+  CHECK_THAT(changed("Pad", {0, 0, -1, 0, 0, 0, 0, 0}).error(), Contains("top must be from 0"));
+  CHECK_THAT(changed("Pad", {0, 1, 0, 0, 0, 0, 0, 0}).error(),
+             Contains("only a padding of rows and columns is supported"));
+  CHECK_THAT(changed("Resize", {2, 8, 6, 6}).error(),
+             Contains("expected known sizes, or factors, of rows and columns alone"));
+  CHECK_THAT(changed("DepthToSpace", {}, {integer("blocksize", 3)}).error(),
+             Contains("blocks of 3 do not fit values [2, 4, 6, 6]"));
+}
+
+TEST_CASE("initializers that are called buffers are no parameters") {
+  Graph graph({2, 4, 6});
+  graph.weight("w", {6, 6}).weight("rotary.cos", {4, 6}).weight("mask", {4, 6});
+  graph.node({"h"}, "MatMul", {"x", "w"}).node({"c"}, "Mul", {"h", "rotary.cos"});
+  graph.node({"y"}, "Add", {"c", "mask"});
+  CHECK(graph.build().parameters == 36 + 2 * 24);
+  WorkloadOptions options;
+  options.buffers = {{"*.cos", {"s.yaml", 3, 9}}, {"mask", {"s.yaml", 3, 16}}};
+  const Workload net = graph.build(options);
+  CHECK(net.parameters == 36);
+  CHECK(net.saved_bytes.count() == 0);
+  options.buffers.push_back({"maks", {"s.yaml", 3, 24}});
+  CHECK_THAT(graph.error(options), Contains("s.yaml:3:24: error: the ONNX file has no initializer "
+                                            "`maks`; did you mean `mask`?"));
+}
+
 TEST_CASE("a group norm is one operator, however its weight is unsqueezed") {
   const auto by_ones = [](double scale, bool unsqueezed) {
     Graph graph({2, 6, 4, 4});

@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 using namespace plimsoll;
+using Catch::Matchers::Contains;
 
 namespace {
 
@@ -35,6 +36,12 @@ TEST_CASE("each operator keeps what its rule says") {
   CHECK(kept(kImage, kMake + "  - relu6\n") == x);  // the private copy
   CHECK(kept(kImage, kMake + "  - relu6: {in_place: false}\n") == x);
   CHECK(kept(kImage, kMake + "  - gelu\n") == x);
+  for (const std::string kind : {"mish", "softplus", "elu", "hard_sigmoid", "exp", "sqrt", "rsqrt",
+                                 "reciprocal", "log", "pow", "abs", "sin", "cos"})
+    CHECK(kept(kImage, kMake + "  - " + kind + "\n") == x);
+  for (const std::string layer : {"neg", "resize: {height: 5, width: 9}", "pad: {top: 1, right: 2}",
+                                  "scale: {kept: false}", "global_sum"})
+    CHECK(kept(kImage, kMake + "  - " + layer + "\n") == 0);
   CHECK(kept(kImage, kMake + "  - dropout\n") == 2 * 8 * 8);  // one byte an element
   CHECK(kept(kImage, kMake + "  - max_pool: 2\n") == x + 2 * 4 * 4 * 8);
   CHECK(kept(kImage, kMake + "  - avg_pool: 2\n") == x);
@@ -50,6 +57,32 @@ TEST_CASE("each operator keeps what its rule says") {
   CHECK(kept("[3, 5]", kMakeRows + "  - position_embedding: 9\n") == 8 * 3);
   CHECK(kept("[3, 5]", kMakeRows + "  - take: 2\n", {.batch = 6}) == 6 * 8 * 2);
   CHECK(kept("[3, 5]", kMakeRows + "  - segment_embedding: 2\n", {.batch = 6}) == 6 * 8 * 3);
+}
+
+TEST_CASE("a difference keeps nothing, a quotient both of its sides") {
+  constexpr std::int64_t x = 2 * 8 * 8 * 4;
+  const std::string made =
+      "  - conv2d: {channels: 2, kernel: 1, name: a}\n"
+      "  - conv2d: {from: input, channels: 2, kernel: 1, name: b}\n";
+  CHECK(kept(kImage, made + "  - sub: {from: a, by: b}\n") == 0);
+  CHECK(kept(kImage, made + "  - div: {from: a, by: b}\n") == 2 * x);
+  // Broadcast: the mean of each channel, which itself keeps what it is of.
+  const std::string mean = "  - global_avg_pool: {from: b, name: m}\n";
+  CHECK(kept(kImage, made + mean + "  - div: {from: a, by: m}\n") == 2 * x + 2 * 4);
+  CHECK_THAT(error_of(network(kImage, made + mean + "  - sub: {from: m, by: a}\n")),
+             Contains("does not fit values [2]"));
+}
+
+TEST_CASE("a padded or resized image has the size that was asked for") {
+  const auto output = [](const std::string& layer) {
+    return build_text(network(kImage, kMake + "  - " + layer + "\n  - flatten\n  - linear: 1\n"))
+        .macs;
+  };
+  const std::int64_t before = 2 * 2 * 8 * 8;  // of the convolution
+  CHECK(output("pad: {top: 1, bottom: 2, left: 3}") == before + 2 * 11 * 11);
+  CHECK(output("resize: {height: 3, width: 20}") == before + 2 * 3 * 20);
+  CHECK_THAT(error_of(network(kImage, "  - resize: {height: 0, width: 1}\n")),
+             Contains("height and width must be at least 1"));
 }
 
 TEST_CASE("patterns keep each storage once") {
