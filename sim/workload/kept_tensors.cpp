@@ -26,7 +26,8 @@ class Lister {
     KeptTensor kept{op.name, op.rule->kind, role, {network_.batch}, {}, {}, storage.bytes};
     kept.dims.insert(kept.dims.end(), value.dims.begin(), value.dims.end());
     kept.type = value.indices ? ElementType::index : ElementType::value;
-    kept.bytes = Bytes{bytes_of(kept.type, network_.element)} * elements_of(kept.dims).count();
+    kept.bytes =
+        Bytes{bytes_of(kept.type, bytes_per_element(value.type))} * elements_of(kept.dims).count();
     kept.is_input = storage.is_input;
     kept.is_shared = seen_[value.storage];
     seen_[value.storage] = true;
@@ -34,7 +35,7 @@ class Lister {
   }
 
   void add_extra(const NetworkOperator& op, const KeptExtra& extra) {
-    const Bytes size = bytes(extra, network_.element);
+    const Bytes size = bytes(extra, bytes_per_element(op.type));
     kept_.push_back({op.name, op.rule->kind, extra.name, extra.dims, extra.type, size, size});
   }
 

@@ -39,7 +39,7 @@ class Expander {
   Expander(const LayersSpec& layers, const WorkloadOptions& options)
       : layers_(layers),
         builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
-                 bytes_per_element(options.dtype.value_or(DType::fp32))),
+                 options.dtype.value_or(DType::fp32)),
         trained_(options) {
     loss_ = options.loss.value_or(layers.loss.value_or(Loss::cross_entropy));
     set_constants(options.with);

@@ -17,6 +17,7 @@ struct NetworkValue {
   std::uint32_t storage = 0;
   std::uint32_t gradient = 0;  ///< values with the same number share one gradient
   std::uint32_t version = 0;   ///< of the storage: a later change in place makes the value stale
+  DType type = DType::fp32;    ///< of its elements, where they are no indices
   bool indices = false;
   bool part = false;  ///< of the bytes; its gradient is a part of that of all of them
 };
@@ -46,6 +47,7 @@ struct NetworkOperator {
   std::uint32_t output = kNoValue;
   std::uint32_t tied = kNoValue;  ///< the operator whose weight this one uses as its own
   std::uint32_t pool = kNoValue;  ///< the pooling whose indices it reads
+  DType type = DType::fp32;  ///< what it computes in, and what it keeps beside inputs and output
   /// Of each parameter the part that is trained: no dimensions where none is.
   std::vector<Dims> trained;
   bool has_backward = false;        ///< something before or in it is trained
@@ -60,7 +62,7 @@ struct Network {
   std::vector<NetworkOperator> operators;
   std::vector<NetworkGradient> gradients;  ///< by NetworkValue::gradient
   std::int64_t batch = 1;
-  std::int64_t element = 4;
+  DType dtype = DType::fp32;  ///< of parameters
 };
 
 /// Whether the weight of `op`, its own or a tied one, is trained.

@@ -46,9 +46,9 @@ bool trains_weight(const Network& network, const NetworkOperator& op) {
   return false;
 }
 
-NetworkBuilder::NetworkBuilder(std::int64_t batch, std::int64_t element) {
+NetworkBuilder::NetworkBuilder(std::int64_t batch, DType dtype) {
   network_.batch = batch;
-  network_.element = element;
+  network_.dtype = dtype;
 }
 
 std::uint32_t NetworkBuilder::add_value(NetworkValue value) {
@@ -67,12 +67,12 @@ std::uint32_t NetworkBuilder::add_input(std::string name, Dims dims, bool indice
   storage.name = std::move(name);
   storage.is_input = true;
   const ElementType type = indices ? ElementType::index : ElementType::value;
-  storage.bytes =
-      Bytes{bytes_of(type, network_.element)} * network_.batch * elements_of(dims).count();
+  storage.bytes = Bytes{bytes_of(type, bytes_per_element(network_.dtype))} * network_.batch *
+                  elements_of(dims).count();
   const auto index = static_cast<std::uint32_t>(network_.storages.size());
   const std::uint32_t gradient = add_gradient(storage.bytes, false);
   network_.storages.push_back(std::move(storage));
-  return add_value({std::move(dims), index, gradient, 0, indices});
+  return add_value({std::move(dims), index, gradient, 0, network_.dtype, indices});
 }
 
 std::uint32_t NetworkBuilder::view(std::uint32_t value, Dims dims) {
@@ -97,8 +97,9 @@ std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments argu
       inputs.size() > 1 && storage_of(inputs.back()) == storage_of(inputs.front());
   call.can_update = !first.is_input && !first.kept && !reads_twice;
   call.batch = network_.batch;
-  call.element = network_.element;
   NetworkOperator op;
+  op.type = network_.dtype;
+  call.element = bytes_per_element(op.type);
   op.name = name;
   op.rule = &rule;
   op.inputs = std::move(inputs);
@@ -177,8 +178,8 @@ void NetworkBuilder::tie(NetworkOperator& op) const {
 void NetworkBuilder::add_output(NetworkOperator& op, Bytes bytes) {
   using Form = OperatorEffect::Form;
   const NetworkValue first = network_.values[op.inputs.front()];
-  NetworkValue output{op.effect.output, first.storage, first.gradient,
-                      first.version,    false,         first.part};
+  NetworkValue output{op.effect.output, first.storage, first.gradient, first.version,
+                      first.type,       false,         first.part};
   output.part = output.part || (op.effect.form == Form::view &&
                                 elements_of(op.effect.output) < elements_of(first.dims));
   if (op.effect.form == Form::no_output) {
@@ -188,6 +189,7 @@ void NetworkBuilder::add_output(NetworkOperator& op, Bytes bytes) {
   if (op.effect.form != Form::view) output.gradient = add_gradient(bytes, op.has_backward);
   if (op.effect.form == Form::fresh) {
     output.part = false;
+    output.type = op.type;
     output.storage = static_cast<std::uint32_t>(network_.storages.size());
     output.version = 0;
     NetworkStorage storage;

@@ -13,8 +13,8 @@ namespace plimsoll {
 /// sizes are out of range. O(1) an operator, but for its inputs and arguments.
 class NetworkBuilder {
  public:
-  /// `element`: bytes of a value of the network's dtype.
-  NetworkBuilder(std::int64_t batch, std::int64_t element);
+  /// `dtype`: of inputs and parameters.
+  NetworkBuilder(std::int64_t batch, DType dtype);
 
   /// A value that is there before the step; `dims` without the batch.
   std::uint32_t add_input(std::string name, Dims dims, bool indices);

@@ -64,20 +64,23 @@ class StepBuilder {
     return network_.gradients[gradient_of(value)].bytes;
   }
 
+  /// Bytes of an element of a parameter.
+  [[nodiscard]] std::int64_t parameter_element() const { return bytes_per_element(network_.dtype); }
+
   TensorId add_tensor(std::string name, Bytes bytes, TensorClass tensor_class, Lifetime lifetime) {
     return builder_.add(Tensor{std::move(name), bytes, tensor_class, lifetime, kNoTensor});
   }
 
   void add_parameters(const NetworkOperator& op, Layer& layer) {
     if (op.tied != kNoValue) layer.used.push_back(layers_[op.tied].own.front());
-    const std::int64_t gradient = options_.master_weights ? kMasterBytes : network_.element;
+    const std::int64_t gradient = options_.master_weights ? kMasterBytes : parameter_element();
     for (std::size_t p = 0; p < op.trained.size(); ++p) {
       const auto& [suffix, dims] = op.effect.parameters[p];
       const std::string name = op.name + "." + suffix;
       Parameter parameter;
       parameter.dims = dims;
       parameter.trained = op.trained[p];
-      parameter.tensor = add_tensor(name, Bytes{network_.element} * elements_of(dims).count(),
+      parameter.tensor = add_tensor(name, Bytes{parameter_element()} * elements_of(dims).count(),
                                     TensorClass::parameter, Lifetime::resident);
       if (!parameter.trained.empty())
         parameter.gradient = add_tensor(name + ".gradient", Bytes{gradient} * parameter.elements(),
@@ -112,7 +115,7 @@ class StepBuilder {
     }
     for (const KeptExtra& extra : op.effect.extras)
       layer.extras.push_back(add_tensor(
-          op.name + "." + extra.name, bytes(extra, network_.element),
+          op.name + "." + extra.name, bytes(extra, bytes_per_element(op.type)),
           op.keeps_extras ? TensorClass::saved : TensorClass::activation, Lifetime::step));
     spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
     if (op.is_undone) spec.bare.push_back(layer.extras.front());
@@ -285,7 +288,7 @@ class StepBuilder {
   void contribute(Parameter& parameter, OperatorSpec& spec) {
     if (parameter.gradient == kNoTensor) return;
     if (parameter.has_gradient || options_.master_weights)
-      spec.workspace += Bytes{network_.element} * parameter.elements();
+      spec.workspace += Bytes{parameter_element()} * parameter.elements();
     parameter.has_gradient = true;
     spec.kept.push_back(parameter.gradient);
   }
@@ -327,7 +330,7 @@ class StepBuilder {
       const std::int64_t elements = parameter.elements();
       spec.reads.push_back(parameter.gradient);
       spec.updates.push_back(parameter.tensor);
-      untouched += builder_[parameter.tensor].bytes - Bytes{network_.element} * elements;
+      untouched += builder_[parameter.tensor].bytes - Bytes{parameter_element()} * elements;
       add_state(parameter, spec);
       spec.flops += Flops{update_flops(options_.optimizer)} * elements;
       if (options_.fused_optimizer) continue;
