@@ -3,6 +3,7 @@
 #include "plan/readers.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace plimsoll {
@@ -13,6 +14,7 @@ class Derivation {
  public:
   Derivation(Plan& plan, const Workload& workload, BufferFacts facts)
       : plan_(plan), workload_(workload), facts_(std::move(facts)), readers_(plan) {
+    if (std::ranges::any_of(workload.tensors, &Tensor::cached)) hold_cached();
     std::ranges::sort(facts_.holds);
   }
 
@@ -33,6 +35,41 @@ class Derivation {
   }
 
  private:
+  using Pass = std::pair<LaneId, std::uint32_t>;  ///< what a lane runs of a microbatch
+
+  /// The last of the forwards that are before all backwards.
+  struct LastForward {
+    StepId step = kNoStep;
+    bool is_over = false;
+  };
+
+  void hold_cached() {
+    const std::map<Pass, LastForward> last = last_forwards();
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      const StepId maker = readers_.producer(BufferId{b});
+      if (maker == kNoStep || !workload_[plan_.buffers[b].tensor].cached) continue;
+      const auto found = last.find({plan_[maker].lane, plan_.buffers[b].microbatch});
+      if (found != last.end() && maker < found->second.step)
+        facts_.holds.emplace_back(BufferId{b}, found->second.step);
+    }
+  }
+
+  std::map<Pass, LastForward> last_forwards() const {
+    std::map<Pass, LastForward> last;
+    const auto note = [&](StepId id, OperatorId op, std::uint32_t microbatch) {
+      LastForward& it = last[{plan_[id].lane, microbatch}];
+      if (workload_[op].phase != Phase::forward) it.is_over = true;
+      if (!it.is_over) it.step = id;
+    };
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (step.kind == StepKind::compute || step.kind == StepKind::pair)
+        note(StepId{s}, step.op, step.microbatch);
+      if (step.kind == StepKind::pair) note(StepId{s}, step.second, step.second_microbatch);
+    }
+    return last;
+  }
+
   /// Whether the buffer is over before the plan is.
   bool goes(BufferId buffer) const {
     switch (workload_[plan_[buffer].tensor].lifetime) {

@@ -25,7 +25,10 @@ void mark(std::vector<bool>& facts, BufferId buffer);
 }
 
 /// Releases each buffer that goes during the plan, and that no copy takes away, after its last
-/// users: after its maker where nobody reads it. O(steps + reads + holds log holds).
+/// users: after its maker where nobody reads it; a cached one (Tensor::cached) also after the last
+/// forward that its maker's lane runs of its microbatch before the first backward. What is made
+/// later, by a forward that runs again, is in no cache any more. O(steps + reads + holds log
+/// holds).
 void derive_releases(Plan& plan, const Workload& workload, BufferFacts facts);
 
 }  // namespace plimsoll

@@ -202,8 +202,7 @@ class Fit {
     const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
     const OperatorWork work = work_of(workload, op, set_.start.kernels);
     const auto kind = static_cast<std::size_t>(work.kind);
-    const DType arithmetic = arithmetic_of(workload.dtype, work.kind);
-    const auto& peak = processor.compute[static_cast<std::size_t>(arithmetic)];
+    const auto& peak = processor.compute[static_cast<std::size_t>(work.arithmetic)];
     row.of[kOverhead] += each;
     if (peak)
       row.of[kFirstCompute + kind] += each * in_picoseconds(compute_time(work.flops, *peak));

@@ -28,6 +28,11 @@ class StagePlay {
     for (auto op = static_cast<std::uint32_t>(workload.operators.size()); op-- > 0;)
       for (const TensorId id : workload.list(workload.operators[op].kept))
         first_write_[index(id)] = op;
+    for (std::uint32_t f = 0; f < workload.forwards; ++f) {
+      cached_before_.push_back(cached_before_.back());
+      for (const TensorId id : workload.list(workload.operators[f].bare))
+        if (workload[id].cached) cached_before_.back() += workload[id].bytes;
+    }
   }
 
   /// Precondition: the stages behind `s` have been played, since gradients that they leave are
@@ -39,8 +44,10 @@ class StagePlay {
     costs.gradient = stage.gradient_bytes;
     if (stage.output != kNoTensor && !is_saved(stage.output)) costs.passing = stage.output_bytes;
     costs.saved = stage.saved_bytes + costs.passing;
-    costs.keep_workspace = beyond(costs.saved, forward_peak(stage, true));
-    costs.bare_workspace = beyond(costs.output, forward_peak(stage, false));
+    // What is saved of earlier stages counts twice, which is more than there is.
+    const Bytes cached = cached_before_[stage.forward_begin];
+    costs.keep_workspace = beyond(costs.saved, forward_peak(stage, true) + cached);
+    costs.bare_workspace = beyond(costs.output, forward_peak(stage, false) + cached);
     const Bytes backward = backward_peak(s);
     const Bytes left = play_backward(s, costs);
     costs.freed_early = costs.saved + left + costs.backward_workspace - backward;
@@ -113,7 +120,8 @@ class StagePlay {
   Bytes forward_peak(const ChainStage& stage, bool keep) {
     begin(Bytes{});
     const auto stays = [&](TensorId id) {
-      return workload_.is_chain || id == stage.output || (keep && is_saved_[index(id)]);
+      return workload_.is_chain || id == stage.output || workload_[id].cached ||
+             (keep && is_saved_[index(id)]);
     };
     for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op) {
       const Operator& it = workload_.operators[op];
@@ -179,6 +187,7 @@ class StagePlay {
   const std::vector<Time>& durations_;
   std::vector<bool> is_saved_, is_live_, lasts_;
   std::vector<std::uint32_t> last_forward_read_, last_backward_read_, first_write_;
+  std::vector<Bytes> cached_before_{Bytes{}};  ///< by forward, made by those before it
   std::vector<TensorId> made_;
   Bytes live_, peak_;
 };

@@ -73,7 +73,7 @@ Bytes second_read(const Workload& workload, const Operator& op, const Operator* 
 
 /// What a processor reaches with operators of one kind.
 struct Reach {
-  std::optional<FlopRate> compute;
+  Ratio compute;  ///< of the peak for the type that they compute in
   ByteRate bandwidth;
   bool is_apart = false;  ///< neither hides behind the other
 };
@@ -81,44 +81,43 @@ struct Reach {
 /// A processor's roofline for each kind of operators.
 class Roofline {
  public:
-  Roofline(const Platform& platform, const Processor& processor, DType dtype)
-      : processor_(processor), dtype_(dtype) {
+  Roofline(const Platform& platform, const Processor& processor) : processor_(processor) {
     const Memory& memory = platform[processor.memory];
     const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
     for (std::size_t k = 0; k < kKernelKinds; ++k) {
-      const DType arithmetic = arithmetic_of(dtype, static_cast<KernelKind>(k));
-      const auto& peak = processor.compute[static_cast<std::size_t>(arithmetic)];
       const Efficiency& share = processor.efficiency[k];
       reach_[k].bandwidth = bandwidth * share.bandwidth();
-      if (peak) reach_[k].compute = *peak * share.compute();
+      reach_[k].compute = share.compute();
       reach_[k].is_apart = share.is_apart();
     }
   }
 
   /// `name` is the operator's, for errors. Throws QuantityOverflow.
   [[nodiscard]] Time time(const OperatorWork& work, const std::string& name) const {
-    Time time = kernel_time(work.kind, work.flops, work.traffic, name);
-    if (work.bias != Bytes{}) time += kernel_time(work.bias_kind, Flops{}, work.bias, name);
+    const Reach& reach = reach_[static_cast<std::size_t>(work.kind)];
+    const Time moving = transfer_time(work.traffic, reach.bandwidth);
+    const Time computing = arithmetic_time(reach, work, name);
+    Time time = processor_.launch_overhead +
+                (reach.is_apart ? computing + moving : std::max(computing, moving));
+    if (work.bias != Bytes{})
+      time += processor_.launch_overhead +
+              transfer_time(work.bias, reach_[static_cast<std::size_t>(work.bias_kind)].bandwidth);
     return time;
   }
 
  private:
-  [[nodiscard]] Time kernel_time(KernelKind kind, Flops flops, Bytes traffic,
-                                 const std::string& name) const {
-    const Reach& reach = reach_[static_cast<std::size_t>(kind)];
-    const Time moving = transfer_time(traffic, reach.bandwidth);
-    if (flops == Flops{}) return processor_.launch_overhead + moving;
-    if (!reach.compute)
+  [[nodiscard]] Time arithmetic_time(const Reach& reach, const OperatorWork& work,
+                                     const std::string& name) const {
+    if (work.flops == Flops{}) return Time{};
+    const auto& peak = processor_.compute[static_cast<std::size_t>(work.arithmetic)];
+    if (!peak)
       throw std::invalid_argument("processor `" + processor_.name + "` states no peak rate for " +
-                                  to_text(arithmetic_of(dtype_, kind)) + ", which operator `" +
-                                  name + "` needs");
-    const Time computing = compute_time(flops, *reach.compute);
-    return processor_.launch_overhead +
-           (reach.is_apart ? computing + moving : std::max(computing, moving));
+                                  to_text(work.arithmetic) + ", which operator `" + name +
+                                  "` needs");
+    return compute_time(work.flops, *peak * reach.compute);
   }
 
   const Processor& processor_;
-  DType dtype_;
   std::array<Reach, kKernelKinds> reach_;
 };
 
@@ -178,7 +177,11 @@ OperatorWork work_of(const Workload& workload, OperatorId id, const Kernels& ker
   const Operator& op = workload[id];
   const auto i = static_cast<std::size_t>(id);
   const KernelKind bias = KernelKind::convolution_bias;
-  OperatorWork work{kind_of(op), tiled(op, kernels.tile), op.traffic,
+  const KernelKind kind = kind_of(op);
+  OperatorWork work{kind,
+                    arithmetic_of(op.dtype.value_or(workload.dtype), kind),
+                    tiled(op, kernels.tile),
+                    op.traffic,
                     op.phase == Phase::forward ? bias : backward_of(bias),
                     moved_by_bias(workload, id, kernels)};
   const Operator* second = second_half(workload, i);
@@ -198,7 +201,7 @@ bool is_second_half(const Workload& workload, OperatorId id) {
 std::vector<Time> durations(const Workload& workload, const Platform& platform,
                             ProcessorId processor) {
   const Processor& unit = platform[processor];
-  const Roofline roofline(platform, unit, workload.dtype);
+  const Roofline roofline(platform, unit);
   std::vector<Time> times;
   times.reserve(workload.operators.size());
   while (times.size() < workload.operators.size()) {

@@ -2,9 +2,10 @@
 ///
 ///   time = launch_overhead + max(flops / (peak(dtype) * e), traffic / (bandwidth * e))
 ///
-/// with e the processor's efficiency for the operator's kind (platform/kernel_kind.hpp): a kind
-/// bound by bandwidth reaches that share of the memory's bandwidth, one bound by arithmetic that
-/// share of the peak. Where a platform states the two shares apart, neither hides behind the other:
+/// with the type that the operator computes in, and e the processor's efficiency for the operator's
+/// kind (platform/kernel_kind.hpp): a kind bound by bandwidth reaches that share of the memory's
+/// bandwidth, one bound by arithmetic that share of the peak. Where a platform states the two
+/// shares apart, neither hides behind the other:
 ///
 ///   time = launch_overhead + flops / (peak(dtype) * e.compute) + traffic / (bandwidth *
 ///   e.bandwidth)
@@ -55,6 +56,7 @@ class CostOverflow : public QuantityOverflow {
 /// What an operator gives a processor to do, as that cuts it into pieces.
 struct OperatorWork {
   KernelKind kind{};
+  DType arithmetic = DType::fp32;
   Flops flops;
   Bytes traffic;
   KernelKind bias_kind{};

@@ -66,6 +66,9 @@ struct Tensor {
   Lifetime lifetime = Lifetime::step;
   /// The tensor that also holds this value (a_i: saved_i), or kNoTensor.
   TensorId inside = kNoTensor;
+  /// A framework holds it until the end of the forwards, whoever reads it last: it goes no earlier
+  /// than the last forward that its processor runs of the microbatch before a backward.
+  bool cached = false;
 };
 
 /// A slice of Workload::tensor_lists.
@@ -77,6 +80,7 @@ struct Operator {
   std::string name;
   Phase phase = Phase::forward;
   OperatorClass operator_class = OperatorClass::other;
+  std::optional<DType> dtype;  ///< what it computes in, where that is not the workload's
   /// The forward operator that a backward belongs to; kNoOperator for forwards and optimizers.
   OperatorId forward = kNoOperator;
   Flops flops;                     ///< 2 per multiply-add
@@ -113,7 +117,7 @@ struct Workload {
   Bytes parameter_bytes;
   std::int64_t parameters = 0;  ///< elements; 0 where unknown
   std::int64_t macs = 0;        ///< multiply-adds of one forward of `microbatch`; 0 where unknown
-  DType dtype = DType::fp32;
+  DType dtype = DType::fp32;    ///< what operators compute in that do not say otherwise
   /// Each stage of an abstract chain, in order, is one forward operator (see chain_view.hpp).
   bool is_chain = false;
 

@@ -18,6 +18,7 @@ struct OperatorSpec {
   std::string name;
   Phase phase = Phase::forward;
   OperatorClass operator_class = OperatorClass::other;
+  std::optional<DType> dtype;
   OperatorId forward = kNoOperator;
   Flops flops;
   Bytes traffic;

@@ -53,6 +53,49 @@ TEST_CASE("a builder makes a lane at its first use only") {
   CHECK(bench.builder.finish().lanes.size() == 4);
 }
 
+TEST_CASE("a cached value goes no earlier than the last forward before a backward") {
+  WorkloadBuilder net("cached");
+  const auto value = [&](const char* name, bool cached) {
+    return net.add(
+        Tensor{name, Bytes{1}, TensorClass::activation, Lifetime::step, kNoTensor, cached});
+  };
+  const TensorId copy = value("copy", true), a = value("a", false), b = value("b", false);
+  const auto forward = [&](const char* name, std::vector<TensorId> reads, TensorId makes) {
+    OperatorSpec spec;
+    spec.name = name;
+    spec.reads = std::move(reads);
+    spec.kept = spec.bare = {makes};
+    return net.add(std::move(spec));
+  };
+  forward("cast", {}, copy);
+  forward("reader", {copy}, a);
+  const OperatorId last = forward("last", {a}, b);
+  OperatorSpec backward;
+  backward.name = "backward";
+  backward.phase = Phase::backward;
+  backward.forward = last;
+  backward.reads = {b};
+  net.add(std::move(backward));
+
+  Bench bench(net.freeze());
+  const LaneId stream = bench.builder.stream(kGpu);
+  const auto run = [&](const char* name) {
+    return bench.builder.compute(stream, bench.named.op(name));
+  };
+  run("cast");
+  run("reader");
+  const StepId end = run("last");
+  run("backward");
+  run("cast");  // again: in no cache any more
+  const StepId again = run("reader");
+  const Plan plan = bench.builder.finish();
+  std::vector<StepId> after;
+  for (const Release& release : plan.releases)
+    if (plan[release.buffer].tensor == copy)
+      for (const StepId step : plan.after(release)) after.push_back(step);
+  CHECK(after == std::vector<StepId>{end, again});
+}
+
 TEST_CASE("a value is read from the wider tensor where that is there, else from its own") {
   // After F1 keep, a_1 is read inside saved_1; after F1 bare, from the tensor a_1 itself.
   Bench bench;

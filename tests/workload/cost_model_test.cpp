@@ -207,6 +207,19 @@ TEST_CASE("in TF32 products are computed in TF32, and all else in fp32") {
   CHECK(arithmetic_of(DType::fp16, kind_of(OperatorClass::pooling)) == DType::fp16);
 }
 
+TEST_CASE("an operator computes in the type that it says, else in the workload's") {
+  Operator op;
+  op.operator_class = OperatorClass::matmul;
+  op.flops = Flops{1'000'000};
+  op.dtype = DType::fp16;
+  Platform on = platform();
+  CHECK_THROWS_WITH(durations(one(op), on, ProcessorId{0}),
+                    Catch::Contains("states no peak rate for fp16"));
+  on.processors[0].compute[static_cast<std::size_t>(DType::fp16)] = FlopRate{8'000'000'000'000};
+  // 1e6 FLOP at half of 8 TFLOP/s are 0.25 us; launch 5 us.
+  CHECK(durations(one(op), on, ProcessorId{0}).at(0) == Time{5'250'000});
+}
+
 TEST_CASE("kernels of its own add a convolution's bias and sum its gradient") {
   const std::string text =
       "workload: net\ninput: [4, 5, 5]\nloss: none\nbatch: 100\nlayers:\n"
