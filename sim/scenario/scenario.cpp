@@ -47,6 +47,7 @@ struct WorkloadReference {
   std::optional<Located<std::string>> trained_from;
   std::vector<Located<std::string>> buffers;
   std::optional<Located<bool>> master_weights;
+  std::optional<Located<DType>> autocast;
   std::optional<bool> fused_optimizer;
   std::optional<std::int64_t> accumulate;
   std::optional<Time> step_overhead;
@@ -95,6 +96,8 @@ Format<WorkloadReference> reference_format() {
                 "initializers of an ONNX file that are no parameters; `*` for any characters")
       .optional("master_weights", &WorkloadReference::master_weights, located(boolean()),
                 "fp32 copies of parameters in fp16 or bf16; default false")
+      .optional("autocast", &WorkloadReference::autocast, located(autocast_format()),
+                "products in fp16 or bf16, parameters in fp32, as torch.autocast does it")
       .optional("fused_optimizer", &WorkloadReference::fused_optimizer, boolean(),
                 "each update is one kernel, without temporaries; default false")
       .optional("accumulate", &WorkloadReference::accumulate, integer(1, kMaxAccumulated),
@@ -479,6 +482,7 @@ class ScenarioReader {
                                   .buffers = fields->buffers,
                                   .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
+    if (fields->autocast) use_autocast(*fields->autocast);
     scenario_.workload_options.fused_optimizer = fields->fused_optimizer.value_or(false);
     if (fields->model && is_onnx_path(fields->model->value))
       refuse_model(*fields->model, "an ONNX file", "onnx");
@@ -510,6 +514,20 @@ class ScenarioReader {
       diagnostics_.error(wanted.where,
                          "`master_weights` are copies of parameters in fp16 or bf16; expected one "
                          "of these as `dtype`");
+  }
+
+  void use_autocast(const Located<DType>& wanted) {
+    WorkloadOptions& options = scenario_.workload_options;
+    options.autocast = wanted.value;
+    if (options.master_weights)
+      diagnostics_.error(wanted.where,
+                         "`autocast` leaves parameters in fp32, and `master_weights` are copies of "
+                         "parameters in fp16 or bf16; expected one of the two");
+    else if (options.dtype && bytes_per_element(*options.dtype) < bytes_per_element(DType::fp32))
+      diagnostics_.error(wanted.where,
+                         "`autocast` runs a network of fp32 or tf32 partly in 16 bits, and `dtype` "
+                         "is " +
+                             to_text(*options.dtype) + " already; expected one of the two");
   }
 
   /// A path relative to the scenario; nothing in the file itself can be set.

@@ -10,10 +10,8 @@ Workload build(const LayersSpec& layers, const WorkloadOptions& options) {
   const Network network = expand(layers, options);
   const Optimizer optimizer =
       options.optimizer.value_or(layers.optimizer.value_or(Optimizer::none));
-  Workload workload =
-      build_step(layers.name, network,
-                 {optimizer, options.split_backward, options.dtype.value_or(DType::fp32),
-                  options.master_weights, options.fused_optimizer});
+  Workload workload = build_step(
+      layers.name, network, step_options(options, optimizer, options.dtype.value_or(DType::fp32)));
   set_batch(workload, layers.batch, options);
   return workload;
 }

@@ -39,7 +39,7 @@ class Expander {
   Expander(const LayersSpec& layers, const WorkloadOptions& options)
       : layers_(layers),
         builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
-                 options.dtype.value_or(DType::fp32)),
+                 value_types(options, DType::fp32)),
         trained_(options) {
     loss_ = options.loss.value_or(layers.loss.value_or(Loss::cross_entropy));
     set_constants(options.with);
@@ -147,7 +147,9 @@ class Expander {
     if (block != layers_.blocks.end()) return add_block(block->second, layer, scope, name);
     const std::uint32_t before = builder_.operators();
     at(layer.where, "`" + layer.kind + "`", [&] { add_operator(layer, scope, name); });
-    if (!layer.name.empty() && builder_.operators() > before) scope.operators[layer.name] = before;
+    // Behind casts of its inputs.
+    if (!layer.name.empty() && builder_.operators() > before)
+      scope.operators[layer.name] = builder_.operators() - 1;
   }
 
   void add_block(const BlockSpec& block, const LayerSpec& layer, Scope& outer,

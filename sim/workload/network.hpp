@@ -40,7 +40,8 @@ struct NetworkGradient {
 };
 
 struct NetworkOperator {
-  std::string name;
+  std::string name;  ///< of its layer
+  std::string part;  ///< of the layer: "cast_input"; empty for what the layer itself is
   const OperatorRule* rule = nullptr;
   OperatorEffect effect;
   std::vector<std::uint32_t> inputs;  ///< values
@@ -53,6 +54,8 @@ struct NetworkOperator {
   bool has_backward = false;        ///< something before or in it is trained
   std::vector<std::uint32_t> kept;  ///< those of `inputs` that its backward reads
   bool keeps_output = false, keeps_extras = false;
+  bool copies_parameters = false;  ///< it computes in another type than theirs
+  bool keeps_weight_copy = false;
   bool is_undone = false;  ///< a pooling whose indices a later operator reads
 };
 
@@ -64,6 +67,9 @@ struct Network {
   std::int64_t batch = 1;
   DType dtype = DType::fp32;  ///< of parameters
 };
+
+/// Whether a parameter of this name is one: `bias_hh`.
+[[nodiscard]] bool is_bias(const std::string& parameter);
 
 /// Whether the weight of `op`, its own or a tied one, is trained.
 [[nodiscard]] bool trains_weight(const Network& network, const NetworkOperator& op);

@@ -22,10 +22,6 @@ std::int64_t share_of(std::int64_t channels, Ratio share) {
   return static_cast<std::int64_t>(parts / kWhole.count());
 }
 
-bool is_bias(const std::string& parameter) {
-  return parameter.starts_with("bias");
-}
-
 /// No dimensions where nothing is trained. A share is one of the first dimension: the output
 /// channels of a weight.
 Dims trained_part(const std::string& parameter, const Dims& dims, const Trained& trained) {
@@ -39,6 +35,10 @@ Dims trained_part(const std::string& parameter, const Dims& dims, const Trained&
 
 }  // namespace
 
+bool is_bias(const std::string& parameter) {
+  return parameter.starts_with("bias");
+}
+
 bool trains_weight(const Network& network, const NetworkOperator& op) {
   if (op.tied != kNoValue && !network.operators[op.tied].trained.front().empty()) return true;
   for (std::size_t p = 0; p < op.trained.size(); ++p)
@@ -46,9 +46,9 @@ bool trains_weight(const Network& network, const NetworkOperator& op) {
   return false;
 }
 
-NetworkBuilder::NetworkBuilder(std::int64_t batch, DType dtype) {
+NetworkBuilder::NetworkBuilder(std::int64_t batch, const ValueTypes& types) : types_(types) {
   network_.batch = batch;
-  network_.dtype = dtype;
+  network_.dtype = types.full;
 }
 
 std::uint32_t NetworkBuilder::add_value(NetworkValue value) {
@@ -86,34 +86,68 @@ std::uint32_t NetworkBuilder::view(std::uint32_t value, Dims dims) {
 std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments arguments,
                                     std::vector<std::uint32_t> inputs, const std::string& name,
                                     std::uint32_t link) {
-  RuleCall call;
-  call.arguments = std::move(arguments);
-  for (const std::uint32_t input : inputs) {
-    check_current(network_.values[input], rule);
-    call.inputs.push_back(network_.values[input].dims);
-  }
-  const NetworkStorage& first = network_.storages[storage_of(inputs.front())];
-  const bool reads_twice =
-      inputs.size() > 1 && storage_of(inputs.back()) == storage_of(inputs.front());
-  call.can_update = !first.is_input && !first.kept && !reads_twice;
-  call.batch = network_.batch;
   NetworkOperator op;
-  op.type = network_.dtype;
-  call.element = bytes_per_element(op.type);
   op.name = name;
   op.rule = &rule;
   op.inputs = std::move(inputs);
   (rule.link == kPool ? op.pool : op.tied) = link;
+  op.type = type_of(op);
+  cast_inputs(op);
+  return add_operator(std::move(op), std::move(arguments));
+}
+
+DType NetworkBuilder::type_of(const NetworkOperator& op) const {
+  if (op.rule->autocast == Autocast::unknown && types_.low != types_.full)
+    throw LayerError("autocast: how a library copies its weights to " + to_text(types_.low) +
+                     " is not known");
+  std::vector<DType> types;
+  for (const std::uint32_t input : op.inputs) types.push_back(network_.values[input].type);
+  return type_under(op.rule->autocast, types_, types);
+}
+
+void NetworkBuilder::cast_inputs(NetworkOperator& op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!casts(op.rule->autocast, network_.values[op.inputs[i]].type, op.type)) continue;
+    NetworkOperator cast;
+    cast.name = op.name;
+    cast.part = i == 0 ? "cast_input" : "cast_input_" + std::to_string(i + 1);
+    cast.rule = &cast_rule();
+    cast.inputs = {op.inputs[i]};
+    cast.type = op.type;
+    op.inputs[i] = add_operator(std::move(cast), {});
+  }
+}
+
+RuleCall NetworkBuilder::call_of(const NetworkOperator& op, RuleArguments arguments) const {
+  RuleCall call;
+  call.arguments = std::move(arguments);
+  for (const std::uint32_t input : op.inputs) {
+    check_current(network_.values[input], *op.rule);
+    call.inputs.push_back(network_.values[input].dims);
+  }
+  const NetworkStorage& first = network_.storages[storage_of(op.inputs.front())];
+  const bool reads_twice =
+      op.inputs.size() > 1 && storage_of(op.inputs.back()) == storage_of(op.inputs.front());
+  call.can_update = !first.is_input && !first.kept && !reads_twice;
+  call.batch = network_.batch;
+  call.element = bytes_per_element(op.type);
+  return call;
+}
+
+std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arguments) {
+  RuleCall call = call_of(op, std::move(arguments));
   if (op.pool != kNoValue) undo_pool(op, call);
-  op.effect = rule.apply(call);
+  op.effect = op.rule->apply(call);
   check_dims(op.effect.output);
   if (op.tied != kNoValue) tie(op);
   for (const auto& [parameter, dims] : op.effect.parameters)
     op.trained.push_back(trained_part(parameter, dims, trained_));
   find_kept(op);
   if (op.effect.form == OperatorEffect::Form::in_place && !call.can_update)
-    throw LayerError("cannot work in place: `" + first.name + "` is needed elsewhere");
-  add_output(op, call.bytes(op.effect.output));
+    throw LayerError("cannot work in place: `" +
+                     network_.storages[storage_of(op.inputs.front())].name +
+                     "` is needed elsewhere");
+  add_output(op);
   const std::uint32_t output = op.output;
   if (op.effect.form != OperatorEffect::Form::view) network_.operators.push_back(std::move(op));
   return output;
@@ -134,17 +168,25 @@ void NetworkBuilder::undo_pool(const NetworkOperator& op, RuleCall& call) {
 void NetworkBuilder::find_kept(NetworkOperator& op) const {
   using Inputs = OperatorEffect::Inputs;
   const OperatorEffect& effect = op.effect;
-  const auto has_gradient = [&](std::uint32_t input) {
-    return network_.gradients[network_.values[input].gradient].is_made;
-  };
   const bool trains_weights = trains_weight(network_, op);
-  op.has_backward = trains_weights || std::ranges::any_of(op.inputs, has_gradient) ||
+  const bool passes_on =
+      std::ranges::any_of(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
+  const bool has_parameters = !effect.parameters.empty() || op.tied != kNoValue;
+  op.copies_parameters =
+      has_parameters && op.rule->autocast == Autocast::low && op.type != network_.dtype;
+  op.has_backward = trains_weights || passes_on ||
                     std::ranges::any_of(op.trained, [](const Dims& dims) { return !dims.empty(); });
   if (!op.has_backward) return;
   const bool reads = effect.inputs != Inputs::weight || trains_weights;
   op.keeps_output = effect.keeps_output;
   op.keeps_extras = reads;
-  if (!effect.keeps_inputs || !reads) return;
+  op.keeps_weight_copy = op.copies_parameters && (passes_on || effect.keeps_weight);
+  if (effect.keeps_inputs && reads) keep_inputs_of(op);
+}
+
+void NetworkBuilder::keep_inputs_of(NetworkOperator& op) const {
+  using Inputs = OperatorEffect::Inputs;
+  const OperatorEffect& effect = op.effect;
   const std::size_t read = effect.inputs == Inputs::first ? 1 : op.inputs.size();
   for (std::size_t i = 0; i < read; ++i) {
     bool is_read = effect.inputs != Inputs::partner;
@@ -175,7 +217,7 @@ void NetworkBuilder::tie(NetworkOperator& op) const {
   ours.erase(ours.begin());
 }
 
-void NetworkBuilder::add_output(NetworkOperator& op, Bytes bytes) {
+void NetworkBuilder::add_output(NetworkOperator& op) {
   using Form = OperatorEffect::Form;
   const NetworkValue first = network_.values[op.inputs.front()];
   NetworkValue output{op.effect.output, first.storage, first.gradient, first.version,
@@ -186,14 +228,16 @@ void NetworkBuilder::add_output(NetworkOperator& op, Bytes bytes) {
     keep_inputs(op);
     return;
   }
+  if (op.effect.form == Form::fresh) output.type = op.type;
+  const Bytes bytes = Bytes{bytes_per_element(output.type)} * network_.batch *
+                      elements_of(op.effect.output).count();
   if (op.effect.form != Form::view) output.gradient = add_gradient(bytes, op.has_backward);
   if (op.effect.form == Form::fresh) {
     output.part = false;
-    output.type = op.type;
     output.storage = static_cast<std::uint32_t>(network_.storages.size());
     output.version = 0;
     NetworkStorage storage;
-    storage.name = op.name;
+    storage.name = op.part.empty() ? op.name : op.name + "." + op.part;
     storage.bytes = bytes;
     network_.storages.push_back(std::move(storage));
   }

@@ -1,6 +1,7 @@
 /// Makes networks, value by value: what layers and ONNX graphs become.
 #pragma once
 
+#include "workload/autocast.hpp"
 #include "workload/network.hpp"
 
 #include <cstdint>
@@ -13,15 +14,15 @@ namespace plimsoll {
 /// sizes are out of range. O(1) an operator, but for its inputs and arguments.
 class NetworkBuilder {
  public:
-  /// `dtype`: of inputs and parameters.
-  NetworkBuilder(std::int64_t batch, DType dtype);
+  NetworkBuilder(std::int64_t batch, const ValueTypes& types);
 
   /// A value that is there before the step; `dims` without the batch.
   std::uint32_t add_input(std::string name, Dims dims, bool indices);
   /// The same bytes in another shape, or, with fewer elements, a part of them.
   std::uint32_t view(std::uint32_t value, Dims dims);
-  /// Adds the operator. Its output, kNoValue where it has none. `link`: the operator whose weight
-  /// it uses as its own, or, where the rule undoes a pooling, that pooling.
+  /// Adds the operator, behind casts of inputs that it reads in another type. Its output, kNoValue
+  /// where it has none. `link`: the operator whose weight it uses as its own, or, where the rule
+  /// undoes a pooling, that pooling.
   std::uint32_t apply(const OperatorRule& rule, RuleArguments arguments,
                       std::vector<std::uint32_t> inputs, const std::string& name,
                       std::uint32_t link = kNoValue);
@@ -41,16 +42,25 @@ class NetworkBuilder {
   [[nodiscard]] Network take() { return std::move(network_); }
 
  private:
+  std::uint32_t add_operator(NetworkOperator op, RuleArguments arguments);
+  void cast_inputs(NetworkOperator& op);
+  [[nodiscard]] DType type_of(const NetworkOperator& op) const;
   std::uint32_t add_value(NetworkValue value);
   std::uint32_t add_gradient(Bytes bytes, bool is_made);
+  [[nodiscard]] bool has_gradient(std::uint32_t value) const {
+    return network_.gradients[network_.values[value].gradient].is_made;
+  }
+  [[nodiscard]] RuleCall call_of(const NetworkOperator& op, RuleArguments arguments) const;
   void check_current(const NetworkValue& value, const OperatorRule& rule) const;
   void tie(NetworkOperator& op) const;
   void undo_pool(const NetworkOperator& op, RuleCall& call);
   void find_kept(NetworkOperator& op) const;
-  void add_output(NetworkOperator& op, Bytes bytes);
+  void keep_inputs_of(NetworkOperator& op) const;
+  void add_output(NetworkOperator& op);
   void keep_inputs(const NetworkOperator& op);
 
   Network network_;
+  const ValueTypes types_;
   Trained trained_;
 };
 

@@ -77,12 +77,11 @@ std::uint32_t OnnxImporter::apply(std::string_view kind, const Arguments& given,
     std::ranges::find(arguments, name, [](const auto& a) { return a.first; })->second = number;
   const auto owner = owners_.find(weight);
   const std::uint32_t tied = owner == owners_.end() ? kNoValue : owner->second;
-  const std::uint32_t index = builder_.operators();
   const std::string name = operator_name(*node_);
   builder_.train(trained_.of(name, std::nullopt));
   const std::uint32_t output =
       builder_.apply(rule, std::move(arguments), std::move(inputs), name, tied);
-  if (weight != kNoName && tied == kNoValue) owners_.emplace(weight, index);
+  if (weight != kNoName && tied == kNoValue) owners_.emplace(weight, builder_.operators() - 1);
   return output;
 }
 

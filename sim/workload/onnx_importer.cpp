@@ -22,7 +22,7 @@ OnnxImporter::OnnxImporter(const OnnxGraph& graph, const WorkloadOptions& option
       done_(graph.nodes.size(), false),
       file_batch_(onnx_batch(graph)),
       batch_(options.microbatch.value_or(options.batch.value_or(file_batch_))),
-      builder_(batch_, options.dtype.value_or(onnx_dtype(graph))),
+      builder_(batch_, value_types(options, onnx_dtype(graph))),
       trained_(options) {}
 
 Network OnnxImporter::import() {

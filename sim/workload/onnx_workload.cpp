@@ -21,6 +21,19 @@ std::optional<DType> dtype_of(OnnxType type) {
   }
 }
 
+/// A file may say itself that it is in 16 bits.
+void check_autocast(const OnnxSpec& onnx, const WorkloadOptions& options) {
+  if (!options.autocast || bytes_per_element(*options.dtype) == bytes_per_element(DType::fp32))
+    return;
+  Diagnostics diagnostics;
+  diagnostics.error(onnx.where,
+                    "`autocast` runs a network of fp32 or tf32 partly in 16 bits, and "
+                    "this file is in " +
+                        to_text(*options.dtype) +
+                        " already; expected `dtype: fp32`, or no `autocast`");
+  diagnostics.throw_if_errors();
+}
+
 }  // namespace
 
 OnnxSpec read_onnx_workload(const std::filesystem::path& path) {
@@ -51,11 +64,11 @@ Network expand(const OnnxGraph& graph, const WorkloadOptions& options) {
 Workload build(const OnnxSpec& onnx, const WorkloadOptions& options) {
   WorkloadOptions resolved = options;
   resolved.dtype = options.dtype.value_or(onnx_dtype(*onnx.graph));
+  check_autocast(onnx, resolved);
   const Network network = expand(*onnx.graph, resolved);
-  Workload workload =
-      build_step(onnx.name, network,
-                 {resolved.optimizer.value_or(Optimizer::none), resolved.split_backward,
-                  *resolved.dtype, resolved.master_weights, resolved.fused_optimizer});
+  Workload workload = build_step(
+      onnx.name, network,
+      step_options(resolved, resolved.optimizer.value_or(Optimizer::none), *resolved.dtype));
   set_batch(workload, onnx.batch, resolved);
   return workload;
 }

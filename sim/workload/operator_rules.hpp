@@ -3,8 +3,9 @@
 /// GPU).
 ///
 /// Shapes leave out the batch: [channels, height, width] for images, [positions, features] for
-/// sequences, [features] for vectors. Values and parameters have the size of the dtype throughout;
-/// masks take 1 byte an element, indices 8, statistics of normalizations 4.
+/// sequences, [features] for vectors. Values have the size of the type that the operator computes
+/// in, parameters that of the network's dtype; masks take 1 byte an element, indices 8, statistics
+/// of normalizations 4.
 #pragma once
 
 #include "base/quantity.hpp"
@@ -33,7 +34,7 @@ using Dims = std::vector<std::int64_t>;
 /// "[64, 56, 56]"
 [[nodiscard]] std::string to_text(const Dims& dims);
 
-/// What the elements of a kept tensor are: values of the network's dtype, masks, indices,
+/// What the elements of a kept tensor are: values of the operator's type, masks, indices,
 /// statistics of normalizations, single numbers.
 enum class ElementType : std::uint8_t { value, boolean, index, statistic, number };
 /// Bytes of one element; `value` is the size of a value.
@@ -55,7 +56,7 @@ struct RuleCall {
   std::vector<Dims> inputs;
   bool can_update = false;  ///< nothing else needs the first input's bytes
   std::int64_t batch = 1;
-  std::int64_t element = 4;  ///< bytes of one element
+  std::int64_t element = 4;  ///< bytes of one element of the type that it computes in
   RuleArguments arguments;
   /// Of an unpooling: what the pooling that it undoes read, and made.
   Dims pooled_from, pooled_to;
@@ -95,6 +96,9 @@ struct OperatorEffect {
   /// By name: `bias` is what bias-only training trains.
   std::vector<std::pair<std::string, Dims>> parameters;
   bool backward_reads_parameters = true;
+  /// Of a weight that is copied into another type autograd keeps the copy even where no input has a
+  /// gradient: all gradients are one node's (a convolution).
+  bool keeps_weight = false;
   bool sparse_parameters = false;  ///< forward reads only as many rows as it has outputs
   Elements macs;                   ///< multiply-adds of the forward
   Flops forward_flops;             ///< all of the forward, 2 per multiply-add
@@ -112,6 +116,17 @@ inline constexpr std::int64_t kRequired = -1;
 /// The default of a window's number along the width: that along the height.
 inline constexpr std::int64_t kAsHeight = -2;
 
+/// What torch.autocast makes of an operator (autocast.hpp).
+enum class Autocast : std::uint8_t {
+  low,        ///< computes in 16 bits; inputs and parameters are cast to them
+  full,       ///< computes in fp32; inputs are cast to it
+  softmax,    ///< the same, but reads fp16 as it is, and makes fp32 of it
+  parameter,  ///< makes what its parameters are, fp32, and reads inputs as they are
+  widest,     ///< makes the widest of its inputs, which it reads as they are
+  input,      ///< makes what its first input is
+  unknown     ///< a library's affair
+};
+
 struct Attribute {
   std::string_view name;
   std::int64_t fallback = kRequired;
@@ -120,6 +135,7 @@ struct Attribute {
 struct OperatorRule {
   std::string_view kind;  ///< as in the file: "conv2d"
   OperatorClass operator_class;
+  Autocast autocast = Autocast::input;
   std::vector<Attribute> attributes;  ///< the first may be given without its name
   OperatorEffect (*apply)(const RuleCall&);
   std::string_view about;

@@ -1,5 +1,6 @@
 #include "workload/training_step.hpp"
 
+#include "workload/autocast.hpp"
 #include "workload/optimizer_rules.hpp"
 #include "workload/workload_builder.hpp"
 
@@ -39,7 +40,10 @@ class StepBuilder {
  private:
   struct Parameter {
     TensorId tensor = kNoTensor, gradient = kNoTensor;
+    TensorId copy = kNoTensor, copy_gradient = kNoTensor;  ///< in the type of the last reader
+    OperatorId cast = kNoOperator;                         ///< makes the copy
     Dims dims, trained;  ///< the part that is trained: no dimensions where none is
+    bool is_bias = false;
     bool has_gradient = false;
 
     [[nodiscard]] std::int64_t elements() const { return elements_of(trained).count(); }
@@ -49,6 +53,7 @@ class StepBuilder {
     std::vector<TensorId> extras;
     std::vector<std::size_t> used;  ///< parameters that it reads, a tied one first
     std::vector<std::size_t> own;   ///< parameters that it brought
+    std::vector<std::size_t> cast;  ///< of `used`, those of which it made the copy
   };
 
   [[nodiscard]] TensorId storage_of(std::uint32_t value) const {
@@ -79,6 +84,7 @@ class StepBuilder {
       const std::string name = op.name + "." + suffix;
       Parameter parameter;
       parameter.dims = dims;
+      parameter.is_bias = is_bias(suffix);
       parameter.trained = op.trained[p];
       parameter.tensor = add_tensor(name, Bytes{parameter_element()} * elements_of(dims).count(),
                                     TensorClass::parameter, Lifetime::resident);
@@ -97,9 +103,8 @@ class StepBuilder {
     const NetworkOperator& op = network_.operators[i];
     Layer& layer = layers_[i];
     add_parameters(op, layer);
-    OperatorSpec spec;
-    spec.name = op.name + ".forward";
-    spec.operator_class = op.rule->operator_class;
+    if (op.copies_parameters) copy_parameters(op, layer);
+    OperatorSpec spec = layer_spec(op, Phase::forward);
     spec.flops = op.effect.forward_flops;
     spec.workspace = op.effect.forward_workspace;
     spec.scratch = op.effect.forward_scratch;
@@ -109,8 +114,9 @@ class StepBuilder {
     if (op.effect.form == Form::in_place) spec.updates = {storage_of(op.inputs.front())};
     if (op.effect.form == Form::fresh) {
       const std::uint32_t storage = network_.values[op.output].storage;
-      storages_[storage] = add_tensor(op.name, network_.storages[storage].bytes,
-                                      TensorClass::activation, Lifetime::step);
+      storages_[storage] =
+          add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
+                     TensorClass::activation, Lifetime::step);
       spec.bare = spec.kept = {storages_[storage]};
     }
     for (const KeptExtra& extra : op.effect.extras)
@@ -121,12 +127,59 @@ class StepBuilder {
     if (op.is_undone) spec.bare.push_back(layer.extras.front());
     spec.traffic = traffic(spec);
     for (const std::size_t p : layer.used) {
-      spec.reads.push_back(parameters_of_[p].tensor);
+      spec.reads.push_back(read_of(op, p));
       spec.traffic += op.effect.sparse_parameters ? gradient_bytes(op.output)
-                                                  : builder_[parameters_of_[p].tensor].bytes;
+                                                  : builder_[spec.reads.back()].bytes;
     }
     macs_ += op.effect.macs;
     layer.forward = builder_.add(std::move(spec));
+  }
+
+  /// An operator of a layer, named after it.
+  OperatorSpec layer_spec(const NetworkOperator& op, Phase phase) const {
+    OperatorSpec spec;
+    spec.name = op.name + (phase == Phase::forward ? ".forward" : ".backward");
+    if (!op.part.empty()) spec.name += "_" + op.part;
+    spec.phase = phase;
+    spec.operator_class = op.rule->operator_class;
+    if (op.type != network_.dtype) spec.dtype = op.type;
+    return spec;
+  }
+
+  /// What the operator reads of a parameter.
+  [[nodiscard]] TensorId read_of(const NetworkOperator& op, std::size_t p) const {
+    return op.copies_parameters ? parameters_of_[p].copy : parameters_of_[p].tensor;
+  }
+
+  /// One cast for each. The copy of what is trained is cached until the forwards end, and read by
+  /// all that tie to it.
+  void copy_parameters(const NetworkOperator& op, Layer& layer) {
+    for (const std::size_t p : layer.used) {
+      Parameter& parameter = parameters_of_[p];
+      if (parameter.copy != kNoTensor) continue;
+      const bool is_cached = !parameter.trained.empty();
+      const std::string& name = builder_[parameter.tensor].name;
+      Tensor copy{name + ".copy",
+                  Bytes{bytes_per_element(op.type)} * elements_of(parameter.dims).count(),
+                  TensorClass::activation,
+                  Lifetime::step,
+                  kNoTensor,
+                  is_cached};
+      parameter.copy = builder_.add(std::move(copy));
+      OperatorSpec spec = cast_spec(op, parameter, Phase::forward);
+      spec.reads = {parameter.tensor};
+      spec.kept = {parameter.copy};
+      layer.cast.push_back(p);
+      parameter.cast = add_whole(std::move(spec));
+    }
+  }
+
+  OperatorSpec cast_spec(const NetworkOperator& op, const Parameter& parameter, Phase phase) const {
+    const std::string& name = builder_[parameter.tensor].name;
+    OperatorSpec spec = layer_spec(op, phase);
+    spec.name += "_cast" + ("_" + name.substr(name.rfind('.') + 1));
+    spec.operator_class = cast_rule().operator_class;
+    return spec;
   }
 
   /// Bytes read, made, and changed.
@@ -144,10 +197,7 @@ class StepBuilder {
   void add_backward(std::size_t i) {
     const NetworkOperator& op = network_.operators[i];
     const Layer& layer = layers_[i];
-    OperatorSpec spec;
-    spec.name = op.name + ".backward";
-    spec.phase = Phase::backward;
-    spec.operator_class = op.rule->operator_class;
+    OperatorSpec spec = layer_spec(op, Phase::backward);
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
     // The gradient of the weight comes last, beside that of the input.
@@ -171,12 +221,27 @@ class StepBuilder {
       spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
     read_kept(op, layer, spec);
     contribute(op, incoming, spec);
-    for (const std::size_t p : layer.used) contribute(parameters_of_[p], spec);
+    for (const std::size_t p : layer.used) contribute(op, parameters_of_[p], spec);
     spec.kernel.has_bias = trains_bias(op, layer);
     add_input_products(op, inputs, spec);
     add_weight_product(op, layer, spec);
     if (spec.kept.empty() && spec.workspace == Bytes{}) return;
     add_whole(std::move(spec));
+    add_casts_back(op, layer);
+  }
+
+  /// The gradients of copies that the layer made, in the parameters' type.
+  void add_casts_back(const NetworkOperator& op, const Layer& layer) {
+    for (const std::size_t p : layer.cast) {
+      Parameter& parameter = parameters_of_[p];
+      if (parameter.copy_gradient == kNoTensor) continue;
+      OperatorSpec spec = cast_spec(op, parameter, Phase::backward);
+      if (options_.split_backward) spec.phase = Phase::backward_weight;
+      spec.forward = parameter.cast;
+      spec.reads = {parameter.copy_gradient};
+      contribute(parameter, spec);
+      add_whole(std::move(spec));
+    }
   }
 
   /// Whether the output is a product of inputs and weight, so that each gradient is one of the
@@ -194,16 +259,14 @@ class StepBuilder {
   /// What both halves read is traffic of the first.
   void add_halves(const NetworkOperator& op, const Layer& layer, TensorId incoming,
                   std::int64_t inputs, OperatorSpec input) {
-    OperatorSpec weight;
+    OperatorSpec weight = layer_spec(op, Phase::backward_weight);
     weight.name = op.name + ".backward_weight";
-    weight.phase = Phase::backward_weight;
-    weight.operator_class = input.operator_class;
     weight.forward = layer.forward;
     weight.reads = {incoming};
     weight.scratch = op.effect.weight_scratch;
     weight.kernel = input.kernel;
     for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
-    for (const std::size_t p : layer.used) contribute(parameters_of_[p], weight);
+    for (const std::size_t p : layer.used) contribute(op, parameters_of_[p], weight);
     weight.kernel.has_bias = trains_bias(op, layer);
     input.kernel.has_bias = false;
     add_weight_product(op, layer, weight);
@@ -211,19 +274,27 @@ class StepBuilder {
     input.name = op.name + ".backward_input";
     input.phase = Phase::backward_input;
     input.scratch = op.effect.input_scratch;
-    for (const std::size_t p : layer.used) add_once(input.reads, parameters_of_[p].tensor);
+    for (const std::size_t p : layer.used)
+      if (backward_reads(op, p)) add_once(input.reads, read_of(op, p));
     contribute(op, incoming, input);
     add_input_products(op, inputs, input);
     weight.traffic = traffic(weight) - builder_[incoming].bytes;
     add_whole(std::move(input));
     weight.bare = weight.kept;
     builder_.add(std::move(weight));
+    add_casts_back(op, layer);
   }
 
-  void add_whole(OperatorSpec spec) {
+  OperatorId add_whole(OperatorSpec spec) {
     spec.bare = spec.kept;
     spec.traffic = traffic(spec);
-    builder_.add(std::move(spec));
+    return builder_.add(std::move(spec));
+  }
+
+  /// Of copies the weight's only, where autograd keeps it.
+  [[nodiscard]] bool backward_reads(const NetworkOperator& op, std::size_t p) const {
+    if (!op.copies_parameters) return true;
+    return op.keeps_weight_copy && !parameters_of_[p].is_bias;
   }
 
   static void add_input_products(const NetworkOperator& op, std::int64_t products,
@@ -259,7 +330,8 @@ class StepBuilder {
       for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
     if (op.pool != kNoValue) add_once(spec.reads, layers_[op.pool].extras.front());
     if (op.effect.backward_reads_parameters)
-      for (const std::size_t p : layer.used) add_once(spec.reads, parameters_of_[p].tensor);
+      for (const std::size_t p : layer.used)
+        if (backward_reads(op, p)) add_once(spec.reads, read_of(op, p));
   }
 
   void contribute(const NetworkOperator& op, TensorId incoming, OperatorSpec& spec) {
@@ -271,7 +343,11 @@ class StepBuilder {
   void contribute(const NetworkOperator& op, std::uint32_t input, TensorId incoming,
                   OperatorSpec& spec) {
     TensorId& gradient = gradients_[gradient_of(input)];
-    if (op.effect.gradient == OperatorEffect::Gradient::pass && gradient == kNoTensor) {
+    const auto has_type = [&] {
+      return network_.values[input].type == network_.values[op.output].type;
+    };
+    if (op.effect.gradient == OperatorEffect::Gradient::pass && gradient == kNoTensor &&
+        has_type()) {
       gradient = incoming;
       return;
     }
@@ -284,6 +360,17 @@ class StepBuilder {
     spec.kept.push_back(gradient);
   }
 
+  /// To the gradient of what the operator reads of a parameter.
+  void contribute(const NetworkOperator& op, Parameter& parameter, OperatorSpec& spec) {
+    if (!op.copies_parameters) return contribute(parameter, spec);
+    if (parameter.gradient == kNoTensor) return;
+    if (parameter.copy_gradient != kNoTensor) add_once(spec.reads, parameter.copy_gradient);
+    parameter.copy_gradient = add_tensor(builder_[parameter.copy].name + ".gradient",
+                                         Bytes{bytes_per_element(op.type)} * parameter.elements(),
+                                         TensorClass::gradient, Lifetime::step);
+    spec.kept.push_back(parameter.copy_gradient);
+  }
+
   /// A second gradient of the same parameter, or one in another type, is added to the first.
   void contribute(Parameter& parameter, OperatorSpec& spec) {
     if (parameter.gradient == kNoTensor) return;
@@ -294,7 +381,7 @@ class StepBuilder {
   }
 
   void add_optimizer() {
-    if (options_.master_weights && options_.dtype == DType::fp16)
+    if (options_.scales_loss)
       for (std::size_t i = 0; i < layers_.size(); ++i) add_unscaling(i);
     for (std::size_t i = 0; i < layers_.size(); ++i) add_update(i);
   }
@@ -377,6 +464,12 @@ class StepBuilder {
 };
 
 }  // namespace
+
+StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DType dtype) {
+  const bool is_scaled = options.autocast || options.master_weights;
+  return {optimizer, options.split_backward, options.master_weights,
+          is_scaled && options.autocast.value_or(dtype) == DType::fp16, options.fused_optimizer};
+}
 
 Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {
   return StepBuilder(name, network, options).build();

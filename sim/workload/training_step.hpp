@@ -31,9 +31,13 @@
 /// "Reducing activation recomputation in large transformer models", 2022): parameters and values of
 /// 2 bytes; a gradient of 4, to which each backward adds the one that it has made in `dtype`;
 /// master copies of 4, with the optimizer's state. In fp16 the loss is scaled: before the first
-/// update all gradients are divided by the scale, in place, and checked. bf16 needs no scale. What
-/// torch.autocast does (parameters in fp32, cast copies of them while the step runs, some operators
-/// in fp32) is another thing, and is not there.
+/// update all gradients are divided by the scale, in place, and checked. bf16 needs no scale.
+///
+/// With autocast (autocast.hpp) what a network's operators read and make is in two types. A
+/// parameter that an operator reads in 16 bits is cast by an operator right before it, into a copy
+/// of 2 bytes beside the 4; that of a trained one is cached, as PyTorch does, for all its readers
+/// and until the forwards end. Backwards read the copy of a weight, not that of a bias, and make a
+/// gradient of 2 bytes, which a cast adds to that of 4. The loss is scaled as above.
 #pragma once
 
 #include "workload/network.hpp"
@@ -50,10 +54,14 @@ inline constexpr std::size_t kMaxNetworkOperators = 100'000;
 struct StepOptions {
   Optimizer optimizer = Optimizer::none;
   bool split_backward = false;
-  DType dtype = DType::fp32;
   bool master_weights = false;  ///< of 16 bits to be ones of 32, with the optimizer
+  bool scales_loss = false;     ///< and gradients back before the optimizer
   bool fused_optimizer = false;
 };
+
+/// `dtype`: of parameters.
+[[nodiscard]] StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer,
+                                       DType dtype);
 
 /// O(operators). Throws QuantityOverflow where sizes are out of range.
 [[nodiscard]] Workload build_step(const std::string& name, const Network& network,

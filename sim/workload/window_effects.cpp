@@ -155,6 +155,7 @@ OperatorEffect conv2d(const RuleCall& call) {
               both.are_matrices() ? Bytes{} : lowering(call, weight, positions));
   effect.kernel = convolution_kernel(both, call["groups"], weight);
   effect.kernel.has_bias = call["bias"] != 0;
+  effect.keeps_weight = true;
   return effect;
 }
 
@@ -183,6 +184,7 @@ OperatorEffect conv_transpose2d(const RuleCall& call) {
   add_scratch(effect, call, weight, lowering(call, weight, {channels, x[1], x[2]}));
   effect.kernel.convolution = shape_of(both, call["groups"], weight);
   effect.kernel.has_bias = call["bias"] != 0;
+  effect.keeps_weight = true;
   return effect;
 }
 

@@ -52,6 +52,7 @@ void check_training(const Location& where, const std::string& form, const Worklo
     refuse(where, "a " + form + " takes no `trained` or `trained_from`: it has no layers");
   if (options.master_weights)
     refuse(where, "a " + form + " takes no `master_weights`: its bytes are given");
+  if (options.autocast) refuse(where, "a " + form + " takes no `autocast`: its bytes are given");
   if (options.fused_optimizer)
     refuse(where, "a " + form + " takes no `fused_optimizer`: its optimizer's time is given");
 }

@@ -50,6 +50,10 @@ Format<DType> dtype_format() {
       {{"fp32", DType::fp32}, {"tf32", DType::tf32}, {"fp16", DType::fp16}, {"bf16", DType::bf16}});
 }
 
+Format<DType> autocast_format() {
+  return one_of<DType>({{"fp16", DType::fp16}, {"bf16", DType::bf16}});
+}
+
 Format<Trained> trained_format() {
   using What = Trained::What;
   auto read = [](const Node& node, Diagnostics& diagnostics) -> std::optional<Trained> {

@@ -61,6 +61,9 @@ struct WorkloadOptions {
   std::vector<Located<std::string>> buffers;
   /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).
   bool master_weights = false;
+  /// fp16 or bf16: the type in which products run of a network in fp32 or tf32; networks only
+  /// (autocast.hpp).
+  std::optional<DType> autocast;
   /// Each update is one kernel, without temporaries; networks only (optimizer_rules.hpp).
   bool fused_optimizer = false;
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
@@ -78,6 +81,8 @@ inline constexpr const char* kStepOverheadText =
 [[nodiscard]] Format<Loss> loss_format();
 /// fp32, fp16 or bf16.
 [[nodiscard]] Format<DType> dtype_format();
+/// fp16 or bf16.
+[[nodiscard]] Format<DType> autocast_format();
 /// `all`, `bias`, `none`, or a share: 25 %.
 [[nodiscard]] Format<Trained> trained_format();
 [[nodiscard]] Format<NamedIntegers> with_format();

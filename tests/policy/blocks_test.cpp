@@ -38,7 +38,7 @@ layers:
 const Platform& machine() {
   static const Platform platform = test::platform_of(
       "platform: p\nmemories:\n  ram: {capacity: unlimited, bandwidth: 1 GB/s}\n"
-      "processors:\n  cpu: {memory: ram, compute: {fp32: 1 GFLOP/s}}\n");
+      "processors:\n  cpu: {memory: ram, compute: {fp32: 1 GFLOP/s, fp16: 1 GFLOP/s}}\n");
   return platform;
 }
 
@@ -125,6 +125,15 @@ TEST_CASE("a block runs again what its backwards read, once, before the first of
   CHECK(again(blocks("[{from: relu_1, to: outer_1/inner_1}]"), net) == "outer_1/inner_1/linear_1 ");
   // Every stage of a chain, the last one too.
   CHECK(again("remat/blocks", test::chain_workload(test::equal_chain(3, {}))) == "s3 s2 s1 ");
+}
+
+TEST_CASE("a block that runs again casts again, and casts make no block of a layer") {
+  const Workload net = test::workload_of(kNetwork, {.batch = 2, .autocast = DType::fp16});
+  // Each product is three operators: casts of weight and bias, and itself.
+  const std::string first = "outer_2/inner_1/linear_1 ", second = "outer_2/inner_2/linear_1 ";
+  CHECK(again(blocks("[outer_2]"), net) ==
+        first + first + first + "outer_2/inner_1/gelu_1 " + second + second + second);
+  CHECK(outermost_blocks(net).size() == 3);
 }
 
 TEST_CASE("what goes into a block stays until its backwards have ended") {

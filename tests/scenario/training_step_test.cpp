@@ -248,6 +248,25 @@ TEST_CASE("master weights, what is trained and from where, in a scenario") {
              Contains("step.yaml:3:") && Contains("no layer is named `linear_2`"));
 }
 
+TEST_CASE("autocast, in a scenario") {
+  // Parameters, gradients and both moments of GPT-2 small (124,439,808) in fp32.
+  constexpr std::int64_t gpt2 = 124'439'808;
+  const json cast =
+      run_text(board(), "model: gpt2-small, autocast: bf16, optimizer: adam, accumulate: 1");
+  CHECK(of_class(cast, "parameter") == 4 * gpt2);
+  CHECK(of_class(cast, "gradient") >= 4 * gpt2);
+  CHECK(of_class(cast, "optimizer_state") == 8 * gpt2);
+  check_claims(cast);
+  check_claims(run_text(board(), "model: mlp, batch: 8, accumulate: 4, autocast: fp16"));
+  CHECK_THAT(
+      error_of("model: mlp, dtype: bf16, autocast: fp16"),
+      Contains("step.yaml:3:") && Contains("`dtype` is bf16 already; expected one of the two"));
+  CHECK_THAT(error_of("model: mlp, dtype: bf16, master_weights: true, autocast: bf16"),
+             Contains("step.yaml:3:") && Contains("`master_weights` are copies"));
+  CHECK_THAT(error_of("model: mlp, autocast: fp32"), Contains("step.yaml:3:"));
+  CHECK_THAT(error_of("model: lstm-lm, autocast: fp16"), Contains("is not known"));
+}
+
 TEST_CASE("convolutions take the workspace that the platform allows") {
   // SegNet at 32 x 32 reads 64 channels of 32 x 32 through 3 x 3: a matrix of 64 * 9 * 32 * 32
   // values, 2.25 MiB. More than that no other takes, as each pooling quarters the positions and at
@@ -294,6 +313,8 @@ TEST_CASE("policies of one processor plan for unpooling, auxiliary losses and wh
         "model: inception-v3, optimizer: adamw-8bit",
         "model: unet, with: {resolution: 32}, trained: bias, optimizer: sgd",
         "model: vit-s-16, dtype: fp16, master_weights: true, optimizer: adafactor",
+        "model: vit-s-16, autocast: fp16, optimizer: adamw",
+        "model: gpt2-small, with: {blocks: 3, sequence: 128}, autocast: fp16, optimizer: adam",
         "model: lstm-lm, batch: 3, trained_from: layer_2, optimizer: adam"})
     for (const char* policy : {"none", "remat/sqrt", "remat/every-stage", "remat/chen-greedy",
                                "offload/all", "{name: remat/revolve, snapshots: 2}"}) {

@@ -136,7 +136,8 @@ std::vector<ForwardRange> outermost_blocks(const Workload& workload) {
       return true;
     });
     const std::uint32_t end = end_of(workload, f, name);
-    (end > f + 1 ? blocks : layers).push_back({f, end, name, {}});
+    const bool is_block = layer(workload, f) != layer(workload, end - 1);
+    (is_block ? blocks : layers).push_back({f, end, name, {}});
     f = end;
   }
   return blocks.empty() ? layers : blocks;
