@@ -10,7 +10,7 @@
 #include "policy/work_bound.hpp"
 #include "scenario/given_budget.hpp"
 #include "scenario/memo.hpp"
-#include "workload/convolution_workspace.hpp"
+#include "workload/kernel_workspace.hpp"
 #include "workload/cost_model.hpp"
 #include "workload/gradient_accumulation.hpp"
 
@@ -84,7 +84,7 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
     options.microbatch = batch / microbatches;
   }
   Workload workload = build(scenario.workload, options);
-  add_convolution_workspace(workload, processors);
+  add_kernel_workspace(workload, processors);
   if (scenario.workload_options.accumulate)
     keep_gradients(workload, is_network(scenario.workload) && !options.master_weights);
   workload.microbatches = microbatches;
@@ -284,7 +284,7 @@ BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundP
 /// Of the platform, a step depends on the convolution workspaces alone.
 std::string step_key_of(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
-                     convolution_key(processors_of(scenario.platform, policy)),
+                     kernel_key(processors_of(scenario.platform, policy)),
                      key_text(scenario.workload_key));
 }
 

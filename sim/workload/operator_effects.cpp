@@ -114,7 +114,10 @@ OperatorEffect linear(const RuleCall& call) {
 
 OperatorEffect batch_norm(const RuleCall& call) {
   const Dims& x = call.inputs.front();
-  return normalization(call, {channels_of(x)}, channels_of(x));
+  OperatorEffect effect = normalization(call, {channels_of(x)}, channels_of(x));
+  // PyTorch 1.13.1, measured: beside the gradient of the input a buffer of its size.
+  effect.input_scratch.on_cpu = effect.backward_scratch.on_cpu = call.bytes(x);
+  return effect;
 }
 
 /// One operator, as libraries have it: neither what it normalizes to nor the sum is ever stored.

@@ -10,7 +10,7 @@
 
 #include "base/quantity.hpp"
 #include "platform/platform.hpp"
-#include "workload/convolution_scratch.hpp"
+#include "workload/kernel_scratch.hpp"
 #include "workload/kernel_shape.hpp"
 
 #include <cstdint>
@@ -104,8 +104,9 @@ struct OperatorEffect {
   Flops forward_flops;             ///< all of the forward, 2 per multiply-add
   Flops backward_flops;  ///< of the backward, without 2 macs for each gradient of a product
   Bytes forward_workspace;
-  /// Of a convolution: while it makes its output, the gradient of its input, that of its weight.
-  ConvolutionScratch forward_scratch, input_scratch, weight_scratch;
+  /// While it makes its output, the gradient of its input, that of its weight, the one and then the
+  /// other.
+  KernelScratch forward_scratch, input_scratch, weight_scratch, backward_scratch;
   KernelShape kernel;
 };
 

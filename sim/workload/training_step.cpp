@@ -200,8 +200,6 @@ class StepBuilder {
     OperatorSpec spec = layer_spec(op, Phase::backward);
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
-    // The gradient of the weight comes last, beside that of the input.
-    spec.scratch = trains_weight(network_, op) ? op.effect.weight_scratch : op.effect.input_scratch;
     spec.kernel = op.effect.kernel;
     if (!op.has_backward) return;
     TensorId incoming = kNoTensor;
@@ -217,6 +215,7 @@ class StepBuilder {
         std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
     if (options_.split_backward && inputs > 0 && multiplies_weight(op, layer))
       return add_halves(op, layer, incoming, inputs, std::move(spec));
+    spec.scratch = scratch_of(op, inputs > 0);
     if (options_.split_backward)
       spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
     read_kept(op, layer, spec);
@@ -242,6 +241,11 @@ class StepBuilder {
       contribute(parameter, spec);
       add_whole(std::move(spec));
     }
+  }
+
+  [[nodiscard]] KernelScratch scratch_of(const NetworkOperator& op, bool of_input) const {
+    if (!of_input) return op.effect.weight_scratch;
+    return trains_weight(network_, op) ? op.effect.backward_scratch : op.effect.input_scratch;
   }
 
   /// Whether the output is a product of inputs and weight, so that each gradient is one of the

@@ -1,3 +1,4 @@
+#include "workload/convolution_copies.hpp"
 #include "workload/layer_error.hpp"
 #include "workload/operator_effects.hpp"
 
@@ -106,15 +107,26 @@ Bytes lowering(const RuleCall& call, const Dims& weight, const Dims& positions) 
   return std::max(call.bytes(matrix), Bytes{call.element} * elements_of(weight).count());
 }
 
-/// In a layout of its own a library has both operands while it computes, and the result while it
-/// writes that out, when the operands are gone: oneDNN as PyTorch calls it (aten/src/ATen/native/
-/// mkldnn/Conv.cpp). Operands and results in the caller's layout are there throughout.
-void add_scratch(OperatorEffect& effect, const RuleCall& call, const Dims& weight, Bytes lowering) {
-  const Bytes in = call.bytes(call.inputs.front()), out = call.bytes(effect.output);
-  const Bytes filter = Bytes{call.element} * elements_of(weight).count();
-  effect.forward_scratch = {lowering, std::max(in + filter, out)};
-  effect.input_scratch = {lowering, std::max(out + filter, in)};
-  effect.weight_scratch = {lowering, std::max(in + out, filter)};
+void add_scratch(OperatorEffect& effect, Bytes lowering, const ConvolutionCopies& copies) {
+  effect.forward_scratch = {lowering, copies.forward};
+  effect.input_scratch = {lowering, copies.of_input};
+  effect.weight_scratch = {lowering, copies.of_weight};
+  effect.backward_scratch = {lowering, copies.of_both};
+}
+
+CpuConvolution on_cpu(const RuleCall& call, const Dims& output, const Windows& both) {
+  const Dims& x = call.inputs.front();
+  CpuConvolution it;
+  it.input = {x[0], elements_of({x[1], x[2]}).count()};
+  it.output = {output[0], elements_of({output[1], output[2]}).count()};
+  it.window_height = both.height.kernel;
+  it.window_width = both.width.kernel;
+  it.groups = call["groups"];
+  it.samples = call.batch;
+  it.element = call.element;
+  it.has_bias = call["bias"] != 0;
+  it.are_matrices = both.are_matrices();
+  return it;
 }
 
 OperatorEffect pooling(const RuleCall& call, Dims output, std::int64_t window) {
@@ -151,8 +163,8 @@ OperatorEffect conv2d(const RuleCall& call) {
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::weight;
   const Dims positions = {x[0], effect.output[1], effect.output[2]};
-  add_scratch(effect, call, weight,
-              both.are_matrices() ? Bytes{} : lowering(call, weight, positions));
+  add_scratch(effect, both.are_matrices() ? Bytes{} : lowering(call, weight, positions),
+              copies_of(on_cpu(call, effect.output, both)));
   effect.kernel = convolution_kernel(both, call["groups"], weight);
   effect.kernel.has_bias = call["bias"] != 0;
   effect.keeps_weight = true;
@@ -181,7 +193,9 @@ OperatorEffect conv_transpose2d(const RuleCall& call) {
   if (call["bias"] != 0) effect.parameters.emplace_back("bias", Dims{channels});
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::weight;
-  add_scratch(effect, call, weight, lowering(call, weight, {channels, x[1], x[2]}));
+  CpuConvolution transposed = on_cpu(call, effect.output, both);
+  transposed.is_transposed = true;
+  add_scratch(effect, lowering(call, weight, {channels, x[1], x[2]}), copies_of(transposed));
   effect.kernel.convolution = shape_of(both, call["groups"], weight);
   effect.kernel.has_bias = call["bias"] != 0;
   effect.keeps_weight = true;

@@ -17,7 +17,7 @@
 
 #include "base/quantity.hpp"
 #include "platform/platform.hpp"
-#include "workload/convolution_scratch.hpp"
+#include "workload/kernel_scratch.hpp"
 #include "workload/kernel_shape.hpp"
 
 #include <cstdint>
@@ -88,7 +88,7 @@ struct Operator {
   std::optional<Time> given_time;  ///< abstract workloads and profiles: on every processor
   std::optional<Energy> given_energy;
   Bytes workspace;  ///< while it runs
-  ConvolutionScratch scratch;
+  KernelScratch scratch;
   KernelShape kernel;
   /// Values that must be valid at its start.
   TensorList reads;

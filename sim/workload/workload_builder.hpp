@@ -25,7 +25,7 @@ struct OperatorSpec {
   std::optional<Time> given_time;
   std::optional<Energy> given_energy;
   Bytes workspace;
-  ConvolutionScratch scratch;
+  KernelScratch scratch;
   KernelShape kernel;
   std::vector<TensorId> reads, updates, kept, bare;
 };

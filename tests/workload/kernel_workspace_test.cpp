@@ -1,4 +1,4 @@
-#include "workload/convolution_workspace.hpp"
+#include "workload/kernel_workspace.hpp"
 
 #include "workload/gradient_accumulation.hpp"
 #include "workload/workload_text.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("a convolution takes its windows as a matrix, or its weight, up to the
   constexpr std::int64_t a = 4 * 2 * 9 * 64 * 3, b = 4 * 100 * 4 * 64, d = 4 * 100 * 2 * 4;
   Workload net = build_text(network("[2, 8, 8]", layers), {.batch = 3});
   const auto workspace = [&](const char* op) { return find_operator(net, op).workspace.count(); };
-  add_convolution_workspace(net, with_limits({0, 1'000'000}));
+  add_kernel_workspace(net, with_limits({0, 1'000'000}));
   for (const char* half : {"forward", "backward"}) {
     CHECK(workspace((std::string("a.") + half).c_str()) == a);
     CHECK(workspace((std::string("b.") + half).c_str()) == b);
@@ -42,11 +42,11 @@ TEST_CASE("a convolution takes its windows as a matrix, or its weight, up to the
     CHECK(workspace((std::string("d.") + half).c_str()) == d);
   }
   net = build_text(network("[2, 8, 8]", layers), {.batch = 3});
-  add_convolution_workspace(net, with_limits({5000, 6000}));
+  add_kernel_workspace(net, with_limits({5000, 6000}));
   CHECK(workspace("a.forward") == 6000);
   CHECK(workspace("d.backward") == d);
   net = build_text(network("[2, 8, 8]", layers), {.batch = 3});
-  add_convolution_workspace(net, with_limits({0}));
+  add_kernel_workspace(net, with_limits({0}));
   CHECK(workspace("a.forward") == 0);
 }
 
@@ -55,25 +55,44 @@ TEST_CASE("a library with a layout of its own copies operands and results") {
   const std::string layers =
       "  - conv2d: {channels: 4, kernel: 3, padding: 1, name: a}\n"
       "  - conv2d: {channels: 100, kernel: 1, bias: false, name: b}\n";
-  constexpr std::int64_t in = 4 * 3 * 2 * 64, middle = 2 * in, out = 50 * in;
-  constexpr std::int64_t a = 4 * 4 * 2 * 9, b = 4 * 100 * 4;
+  // In blocks of 16 channels, but that `a` reads its image as it is.
+  constexpr std::int64_t middle = 4 * 3 * 4 * 64;
+  constexpr std::int64_t blocked_middle = 4 * middle, blocked_out = 28 * middle;
+  constexpr std::int64_t a = 4 * 4 * 2 * 9, blocked_a = 4 * a;
+  constexpr std::int64_t b = 4 * 100 * 4, blocked_b = 4 * 112 * 16;
   std::vector<Processor> oneDnn = with_limits({0});
   oneDnn.front().convolution_layout = ConvolutionLayout::blocked;
   const auto workspace = [&](const WorkloadOptions& options, const char* op) {
     Workload net = build_text(network("[2, 8, 8]", layers), options);
     const Bytes before = find_operator(net, op).workspace;
-    add_convolution_workspace(net, oneDnn);
+    add_kernel_workspace(net, oneDnn);
     return (find_operator(net, op).workspace - before).count();
   };
   const WorkloadOptions whole{.batch = 3}, split{.batch = 3, .split_backward = true};
-  CHECK(workspace(whole, "a.forward") == std::max(in + a, middle));
-  CHECK(workspace(whole, "b.forward") == std::max(middle + b, out));
+  // What is copied out is more than the operands, and than what padding adds to it.
+  CHECK(workspace(whole, "a.forward") == blocked_middle);
+  CHECK(workspace(whole, "b.forward") == blocked_out);
   // The gradient of the weight comes last: its operands, then itself while it is copied out.
-  CHECK(workspace(whole, "a.backward") == in + middle);
-  CHECK(workspace(whole, "b.backward") == middle + out);
-  CHECK(workspace(split, "b.backward_input") == out + b);
-  CHECK(workspace(split, "b.backward_weight") == middle + out);
-  CHECK(convolution_key(oneDnn) != convolution_key(with_limits({0})));
+  // A bias of 4 channels is one of 16, and has 128 bytes to align it.
+  CHECK(workspace(whole, "a.backward") == blocked_a + blocked_middle + (4 * 16 + 128) - a);
+  CHECK(workspace(whole, "b.backward") == blocked_middle + blocked_out + blocked_b - b);
+  CHECK(workspace(split, "b.backward_input") == blocked_out + blocked_b + blocked_middle - middle);
+  CHECK(workspace(split, "b.backward_weight") == blocked_middle + blocked_out + blocked_b - b);
+  CHECK(kernel_key(oneDnn) != kernel_key(with_limits({0})));
+}
+
+TEST_CASE(
+    "a batch norm's backward takes as much as its input on a CPU, where that has a gradient") {
+  const std::string layers =
+      "  - batch_norm\n  - conv2d: {channels: 4, kernel: 1}\n  - batch_norm\n";
+  std::vector<Processor> oneDnn = with_limits({0});
+  oneDnn.front().convolution_layout = ConvolutionLayout::blocked;
+  Workload net = build_text(network("[2, 8, 8]", layers), {.batch = 3});
+  add_kernel_workspace(net, with_limits({1'000'000}));
+  CHECK(find_operator(net, "batch_norm_2.backward").workspace == Bytes{});
+  add_kernel_workspace(net, oneDnn);
+  CHECK(find_operator(net, "batch_norm_1.backward").workspace == Bytes{});
+  CHECK(find_operator(net, "batch_norm_2.backward").workspace == Bytes{4 * 3 * 4 * 64});
 }
 
 TEST_CASE("gradients that stay are read by what adds to them, which makes its own") {

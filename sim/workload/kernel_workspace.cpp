@@ -1,4 +1,4 @@
-#include "workload/convolution_workspace.hpp"
+#include "workload/kernel_workspace.hpp"
 
 #include <algorithm>
 
@@ -20,17 +20,17 @@ Bytes limit_of(std::span<const Processor> processors) {
 
 }  // namespace
 
-std::string convolution_key(std::span<const Processor> processors) {
+std::string kernel_key(std::span<const Processor> processors) {
   return fmt::format("{}{}", std::ranges::any_of(processors, is_blocked) ? "blocked " : "",
                      limit_of(processors).count());
 }
 
-void add_convolution_workspace(Workload& workload, std::span<const Processor> processors) {
+void add_kernel_workspace(Workload& workload, std::span<const Processor> processors) {
   const Bytes limit = limit_of(processors);
   const bool blocked = std::ranges::any_of(processors, is_blocked);
   for (Operator& op : workload.operators)
     op.workspace +=
-        std::max(std::min(op.scratch.lowering, limit), blocked ? op.scratch.relayout : Bytes{});
+        std::max(std::min(op.scratch.lowering, limit), blocked ? op.scratch.on_cpu : Bytes{});
 }
 
 }  // namespace plimsoll
