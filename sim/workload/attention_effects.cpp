@@ -23,6 +23,7 @@ OperatorEffect attention_scores(const RuleCall& call) {
   OperatorEffect effect;
   effect.output = {call["heads"], qkv[0], qkv[0]};
   effect.keeps_inputs = true;
+  effect.read_parts = {{qkv[0], 2 * features}};
   multiply(effect, elements_of({qkv[0], qkv[0], features}) * call.batch);
   effect.backward_flops = flops(effect.macs, 2);
   return effect;
@@ -37,6 +38,7 @@ OperatorEffect attention_context(const RuleCall& call) {
   effect.output = {qkv[0], features};
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::partner;
+  effect.read_parts = {{}, {qkv[0], features}};
   multiply(effect, elements_of({qkv[0], qkv[0], features}) * call.batch);
   return effect;
 }

@@ -19,7 +19,8 @@ struct NetworkValue {
   std::uint32_t version = 0;   ///< of the storage: a later change in place makes the value stale
   DType type = DType::fp32;    ///< of its elements, where they are no indices
   bool indices = false;
-  bool part = false;  ///< of the bytes; its gradient is a part of that of all of them
+  bool part = false;      ///< of the bytes; its gradient is a part of that of all of them
+  bool is_split = false;  ///< a part of what is split into parts, whose gradients are joined
 };
 
 struct NetworkStorage {

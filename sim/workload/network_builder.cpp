@@ -83,6 +83,12 @@ std::uint32_t NetworkBuilder::view(std::uint32_t value, Dims dims) {
   return add_value(std::move(seen));
 }
 
+std::uint32_t NetworkBuilder::part(std::uint32_t value, Dims dims) {
+  const std::uint32_t seen = view(value, std::move(dims));
+  network_.values[seen].is_split = true;
+  return seen;
+}
+
 std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments arguments,
                                     std::vector<std::uint32_t> inputs, const std::string& name,
                                     std::uint32_t link) {
@@ -224,6 +230,7 @@ void NetworkBuilder::add_output(NetworkOperator& op) {
                       first.type,       false,         first.part};
   output.part = output.part || (op.effect.form == Form::view &&
                                 elements_of(op.effect.output) < elements_of(first.dims));
+  output.is_split = op.effect.form == Form::view && first.is_split;
   if (op.effect.form == Form::no_output) {
     keep_inputs(op);
     return;

@@ -20,6 +20,8 @@ class NetworkBuilder {
   std::uint32_t add_input(std::string name, Dims dims, bool indices);
   /// The same bytes in another shape, or, with fewer elements, a part of them.
   std::uint32_t view(std::uint32_t value, Dims dims);
+  /// One of the parts into which all of the value is split.
+  std::uint32_t part(std::uint32_t value, Dims dims);
   /// Adds the operator, behind casts of inputs that it reads in another type. Its output, kNoValue
   /// where it has none. `link`: the operator whose weight it uses as its own, or, where the rule
   /// undoes a pooling, that pooling.

@@ -192,7 +192,9 @@ void OnnxImporter::split() {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     Dims dims = from.dims();
     dims[axis] = sizes[i];
-    bind_view(i, from, std::move(dims), from.batch_axis, from.strides);
+    OnnxValue part = from;
+    if (sizes.size() > 1) part.id = builder_.part(from.id, sample_dims(dims, from.batch_axis));
+    bind_view(i, part, std::move(dims), from.batch_axis, from.strides);
   }
 }
 

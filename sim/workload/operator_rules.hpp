@@ -91,6 +91,8 @@ struct OperatorEffect {
   Form form = Form::fresh;
   Gradient gradient = Gradient::fresh;
   bool keeps_inputs = false, keeps_output = false;
+  /// Of inputs that are split into parts what it reads, by input; no dimensions: all of it.
+  std::vector<Dims> read_parts;
   Inputs inputs = Inputs::all;
   std::vector<KeptExtra> extras;  ///< further storages that backward reads
   /// By name: `bias` is what bias-only training trains.

@@ -19,7 +19,7 @@ class StepBuilder {
         options_(options),
         builder_(name),
         storages_(network.storages.size(), kNoTensor),
-        gradients_(network.gradients.size(), kNoTensor) {}
+        gradients_(network.gradients.size()) {}
 
   Workload build() {
     for (std::size_t s = 0; s < storages_.size(); ++s)
@@ -47,6 +47,10 @@ class StepBuilder {
     bool has_gradient = false;
 
     [[nodiscard]] std::int64_t elements() const { return elements_of(trained).count(); }
+  };
+  struct Gradient {
+    std::vector<TensorId> tensors;
+    bool is_in_parts = false;  ///< each of another part of the value
   };
   struct Layer {
     OperatorId forward = kNoOperator;
@@ -202,14 +206,12 @@ class StepBuilder {
     spec.flops = op.effect.backward_flops;
     spec.kernel = op.effect.kernel;
     if (!op.has_backward) return;
-    TensorId incoming = kNoTensor;
+    Gradient incoming;
     if (op.output != kNoValue) {
       incoming = gradients_[gradient_of(op.output)];
-      if (incoming == kNoTensor && i + 1 < layers_.size()) return;  // nothing reads its output
-      if (incoming == kNoTensor)
-        incoming = first_gradient(op, spec);
-      else
-        spec.reads.push_back(incoming);
+      spec.reads = incoming.tensors;
+      if (spec.reads.empty() && i + 1 < layers_.size()) return;  // nothing reads its output
+      if (spec.reads.empty()) incoming = first_gradient(op, spec);
     }
     const std::int64_t inputs =
         std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
@@ -225,6 +227,7 @@ class StepBuilder {
     add_input_products(op, inputs, spec);
     add_weight_product(op, layer, spec);
     if (spec.kept.empty() && spec.workspace == Bytes{}) return;
+    join(op, incoming, spec);
     add_whole(std::move(spec));
     add_casts_back(op, layer);
   }
@@ -261,12 +264,12 @@ class StepBuilder {
   }
 
   /// What both halves read is traffic of the first.
-  void add_halves(const NetworkOperator& op, const Layer& layer, TensorId incoming,
+  void add_halves(const NetworkOperator& op, const Layer& layer, const Gradient& incoming,
                   std::int64_t inputs, OperatorSpec input) {
     OperatorSpec weight = layer_spec(op, Phase::backward_weight);
     weight.name = op.name + ".backward_weight";
     weight.forward = layer.forward;
-    weight.reads = {incoming};
+    weight.reads = incoming.tensors;
     weight.scratch = op.effect.weight_scratch;
     weight.kernel = input.kernel;
     for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
@@ -282,7 +285,9 @@ class StepBuilder {
       if (backward_reads(op, p)) add_once(input.reads, read_of(op, p));
     contribute(op, incoming, input);
     add_input_products(op, inputs, input);
-    weight.traffic = traffic(weight) - builder_[incoming].bytes;
+    weight.traffic = traffic(weight);
+    for (const TensorId id : incoming.tensors) weight.traffic -= builder_[id].bytes;
+    join(op, incoming, input);
     add_whole(std::move(input));
     weight.bare = weight.kept;
     builder_.add(std::move(weight));
@@ -291,7 +296,7 @@ class StepBuilder {
 
   OperatorId add_whole(OperatorSpec spec) {
     spec.bare = spec.kept;
-    spec.traffic = traffic(spec);
+    spec.traffic += traffic(spec);
     return builder_.add(std::move(spec));
   }
 
@@ -319,12 +324,22 @@ class StepBuilder {
   }
 
   /// The gradient of the network's output, where no loss makes it.
-  TensorId first_gradient(const NetworkOperator& op, OperatorSpec& spec) {
-    const TensorId gradient = add_tensor(op.name + ".gradient", gradient_bytes(op.output),
-                                         TensorClass::gradient, Lifetime::step);
-    gradients_[gradient_of(op.output)] = gradient;
-    spec.kept.push_back(gradient);
-    return gradient;
+  Gradient first_gradient(const NetworkOperator& op, OperatorSpec& spec) {
+    return gradients_[gradient_of(op.output)] = {
+               {add_gradient(op.name, gradient_bytes(op.output), spec)}};
+  }
+
+  TensorId add_gradient(const std::string& of, Bytes bytes, OperatorSpec& spec) {
+    spec.kept.push_back(add_tensor(of + ".gradient", bytes, TensorClass::gradient, Lifetime::step));
+    return spec.kept.back();
+  }
+
+  /// The parts of the incoming gradient before anything is made; the whole then takes their room.
+  void join(const NetworkOperator& op, const Gradient& incoming, OperatorSpec& spec) const {
+    if (!incoming.is_in_parts) return;
+    Bytes made;
+    for (const TensorId id : spec.kept) made += builder_[id].bytes;
+    spec.workspace += std::max(Bytes{}, gradient_bytes(op.output) - made);
   }
 
   void read_kept(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
@@ -338,30 +353,46 @@ class StepBuilder {
         if (backward_reads(op, p)) add_once(spec.reads, read_of(op, p));
   }
 
-  void contribute(const NetworkOperator& op, TensorId incoming, OperatorSpec& spec) {
-    for (const std::uint32_t input : op.inputs)
-      if (has_gradient(input)) contribute(op, input, incoming, spec);
+  void contribute(const NetworkOperator& op, const Gradient& incoming, OperatorSpec& spec) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i)
+      if (has_gradient(op.inputs[i])) contribute(op, i, incoming, spec);
   }
 
-  /// The operator's part of the gradient of one of its inputs.
-  void contribute(const NetworkOperator& op, std::uint32_t input, TensorId incoming,
+  /// What the operator adds to the gradient of one of its inputs.
+  void contribute(const NetworkOperator& op, std::size_t i, const Gradient& incoming,
                   OperatorSpec& spec) {
-    TensorId& gradient = gradients_[gradient_of(input)];
-    const auto has_type = [&] {
-      return network_.values[input].type == network_.values[op.output].type;
-    };
-    if (op.effect.gradient == OperatorEffect::Gradient::pass && gradient == kNoTensor &&
+    const NetworkValue& value = network_.values[op.inputs[i]];
+    const std::string& name = network_.storages[value.storage].name;
+    Gradient& gradient = gradients_[value.gradient];
+    const auto has_type = [&] { return value.type == network_.values[op.output].type; };
+    if (op.effect.gradient == OperatorEffect::Gradient::pass && gradient.tensors.empty() &&
         has_type()) {
       gradient = incoming;
       return;
     }
-    const bool made_here =
-        gradient != kNoTensor && std::ranges::find(spec.kept, gradient) != spec.kept.end();
-    if (made_here && network_.values[input].part) return;
-    if (gradient != kNoTensor && !made_here) add_once(spec.reads, gradient);
-    gradient = add_tensor(network_.storages[network_.values[input].storage].name + ".gradient",
-                          gradient_bytes(input), TensorClass::gradient, Lifetime::step);
-    spec.kept.push_back(gradient);
+    if (const Dims* part = part_of(op, i)) {
+      const Bytes bytes =
+          Bytes{bytes_per_element(value.type)} * network_.batch * elements_of(*part).count();
+      gradient.tensors.push_back(add_gradient(name, bytes, spec));
+      gradient.is_in_parts = true;
+      spec.traffic += bytes * 2;  // read and written once more, when the parts are joined
+      return;
+    }
+    const bool made_here = std::ranges::any_of(gradient.tensors, [&](TensorId id) {
+      return std::ranges::find(spec.kept, id) != spec.kept.end();
+    });
+    if (made_here && value.part) return;
+    if (!made_here)
+      for (const TensorId id : gradient.tensors) add_once(spec.reads, id);
+    gradient = {{add_gradient(name, gradient_bytes(op.inputs[i]), spec)}};
+  }
+
+  /// What the operator reads of an input that is split into parts; nullptr: all of it.
+  [[nodiscard]] const Dims* part_of(const NetworkOperator& op, std::size_t i) const {
+    if (i < op.effect.read_parts.size() && !op.effect.read_parts[i].empty())
+      return &op.effect.read_parts[i];
+    const NetworkValue& value = network_.values[op.inputs[i]];
+    return value.is_split ? &value.dims : nullptr;
   }
 
   /// To the gradient of what the operator reads of a parameter.
@@ -461,7 +492,7 @@ class StepBuilder {
   StepOptions options_;
   WorkloadBuilder builder_;
   std::vector<TensorId> storages_;   ///< by storage
-  std::vector<TensorId> gradients_;  ///< by number of gradient
+  std::vector<Gradient> gradients_;  ///< by number of gradient
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_of_;
   Elements parameters_, macs_;

@@ -136,6 +136,25 @@ TEST_CASE("a split backward makes gradients of inputs and of weights apart") {
   CHECK(net.saved_bytes == whole.saved_bytes);
 }
 
+TEST_CASE("query, key and value have gradients of their own until their product needs one") {
+  // 100 positions of 2 features: the values' gradient is 100 x 2, that of query and key twice that.
+  const Workload net =
+      build_text(network("[100, 2]", "  - linear: 2\n  - attention: {heads: 1, dropout: false}\n"));
+  const Operator& context = find_operator(net, "attention_1/attention_context_1.backward");
+  CHECK(names(net, context.kept) == "attention_1/softmax_1.gradient attention_1/qkv.gradient");
+  CHECK(net[net.list(context.kept).back()].bytes == Bytes{4 * 100 * 2});
+  const Operator& scores = find_operator(net, "attention_1/attention_scores_1.backward");
+  CHECK(names(net, scores.kept) == "attention_1/qkv.gradient");
+  CHECK(net[net.list(scores.kept).front()].bytes == Bytes{4 * 100 * 4});
+  // Either counts the join of its part: reads the incoming gradient, what is kept (6 features) and,
+  // the one, the scores; makes the part, which is read and written once more; the one, scores, too.
+  CHECK(context.traffic == Bytes{4 * 100 * (2 + 6 + 100 + 3 * 2 + 100)});
+  CHECK(scores.traffic == Bytes{4 * 100 * (100 + 6 + 3 * 4)});
+  // The whole, 100 x 6, takes the room of what is made later: 100 x 2, a weight of 6 x 2, a bias.
+  const Operator& product = find_operator(net, "attention_1/qkv.backward");
+  CHECK(product.workspace == Bytes{4 * (100 * 6 - 100 * 2 - 6 * 2 - 6)});
+}
+
 TEST_CASE("a block reads values by its own names") {
   const char* joined =
       "blocks:\n"

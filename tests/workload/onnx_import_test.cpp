@@ -363,7 +363,7 @@ TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a 
   CHECK(moved.build({.batch = 5}).saved_bytes == Bytes{5 * 24 * 4});
 }
 
-TEST_CASE("parts of one storage keep it once, and have one gradient") {
+TEST_CASE("parts of one storage keep it once, and join their gradients where it is made") {
   Graph graph({1, 3, 4});
   graph.weight("w", {4, 12});
   graph.node({"qkv"}, "MatMul", {"x", "w"});
@@ -373,10 +373,14 @@ TEST_CASE("parts of one storage keep it once, and have one gradient") {
   graph.node({"y"}, "MatMul", {"p", "v"});
   const Workload net = graph.build();
   CHECK(net.saved_bytes == Bytes{(3 * 12 + 3 * 3) * 4});
-  // Each product's backward makes the gradient of all three parts once.
+  // Each product's backward makes the gradients of its parts, 3 x 4 values each.
   const Operator& scores = find_operator(net, "s.backward");
-  CHECK(net.list(scores.kept).size() == 1);
-  CHECK(net[net.list(scores.kept).front()].bytes == Bytes{3 * 12 * 4});
+  REQUIRE(net.list(scores.kept).size() == 2);
+  for (const TensorId part : net.list(scores.kept)) CHECK(net[part].bytes == Bytes{3 * 4 * 4});
+  // Beside the three parts is all of it, 3 x 12 values, or the gradient of the weight, 4 x 12.
+  const Operator& product = find_operator(net, "qkv.backward");
+  CHECK(names(net, product.reads) == "qkv.gradient qkv.gradient qkv.gradient x qkv.weight");
+  CHECK(product.workspace == Bytes{});
 }
 
 TEST_CASE("token ids, learned positions and a tied head") {
