@@ -21,6 +21,7 @@ struct NetworkValue {
   bool indices = false;
   bool part = false;      ///< of the bytes; its gradient is a part of that of all of them
   bool is_split = false;  ///< a part of what is split into parts, whose gradients are joined
+  bool is_view = false;   ///< autograd knows it as a view of another
 };
 
 struct NetworkStorage {

@@ -80,6 +80,7 @@ std::uint32_t NetworkBuilder::view(std::uint32_t value, Dims dims) {
   NetworkValue seen = network_.values[value];
   seen.part = seen.part || elements_of(dims) < elements_of(seen.dims);
   seen.dims = std::move(dims);
+  seen.is_view = true;
   return add_value(std::move(seen));
 }
 
@@ -145,6 +146,7 @@ std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arg
   if (op.pool != kNoValue) undo_pool(op, call);
   op.effect = op.rule->apply(call);
   check_dims(op.effect.output);
+  copy_slices(network_.values[op.inputs.front()], call.bytes(op.effect.output), op.effect);
   if (op.tied != kNoValue) tie(op);
   for (const auto& [parameter, dims] : op.effect.parameters)
     op.trained.push_back(trained_part(parameter, dims, trained_));
@@ -157,6 +159,14 @@ std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arg
   const std::uint32_t output = op.output;
   if (op.effect.form != OperatorEffect::Form::view) network_.operators.push_back(std::move(op));
   return output;
+}
+
+/// Where a view was changed in place, the backward copies the gradient of what it views, and the
+/// part of it that was changed (CopySlices of PyTorch 1.13.1).
+void NetworkBuilder::copy_slices(const NetworkValue& changed, Bytes bytes, OperatorEffect& effect) {
+  if (effect.form == OperatorEffect::Form::in_place && changed.is_view &&
+      effect.gradient == OperatorEffect::Gradient::fresh)
+    effect.backward_workspace = bytes * 2;
 }
 
 /// The shapes of the pooling; its indices stay whether or not its own backward reads them.
@@ -231,6 +241,8 @@ void NetworkBuilder::add_output(NetworkOperator& op) {
   output.part = output.part || (op.effect.form == Form::view &&
                                 elements_of(op.effect.output) < elements_of(first.dims));
   output.is_split = op.effect.form == Form::view && first.is_split;
+  output.is_view = op.effect.form == Form::view || op.effect.views_output ||
+                   (op.effect.form == Form::in_place && first.is_view);
   if (op.effect.form == Form::no_output) {
     keep_inputs(op);
     return;

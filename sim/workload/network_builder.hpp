@@ -60,6 +60,7 @@ class NetworkBuilder {
   void keep_inputs_of(NetworkOperator& op) const;
   void add_output(NetworkOperator& op);
   void keep_inputs(const NetworkOperator& op);
+  static void copy_slices(const NetworkValue& changed, Bytes bytes, OperatorEffect& effect);
 
   Network network_;
   const ValueTypes types_;

@@ -104,6 +104,8 @@ OperatorEffect linear(const RuleCall& call) {
   OperatorEffect effect;
   effect.output = x;
   effect.output.back() = call["features"];
+  // Over positions PyTorch multiplies and adds to them as one matrix.
+  effect.views_output = x.size() == 2 && call["bias"] != 0;
   effect.parameters.emplace_back("weight", Dims{call["features"], x.back()});
   multiply(effect, count(call, effect.output) * x.back());
   if (call["bias"] != 0) effect.parameters.emplace_back("bias", Dims{call["features"]});

@@ -91,6 +91,7 @@ struct OperatorEffect {
   Form form = Form::fresh;
   Gradient gradient = Gradient::fresh;
   bool keeps_inputs = false, keeps_output = false;
+  bool views_output = false;  ///< y is a view of what it computes
   /// Of inputs that are split into parts what it reads, by input; no dimensions: all of it.
   std::vector<Dims> read_parts;
   Inputs inputs = Inputs::all;
@@ -105,7 +106,7 @@ struct OperatorEffect {
   Elements macs;                   ///< multiply-adds of the forward
   Flops forward_flops;             ///< all of the forward, 2 per multiply-add
   Flops backward_flops;  ///< of the backward, without 2 macs for each gradient of a product
-  Bytes forward_workspace;
+  Bytes forward_workspace, backward_workspace;
   /// While it makes its output, the gradient of its input, that of its weight, the one and then the
   /// other.
   KernelScratch forward_scratch, input_scratch, weight_scratch, backward_scratch;

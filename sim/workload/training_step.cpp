@@ -204,6 +204,7 @@ class StepBuilder {
     OperatorSpec spec = layer_spec(op, Phase::backward);
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
+    spec.workspace = op.effect.backward_workspace;
     spec.kernel = op.effect.kernel;
     if (!op.has_backward) return;
     Gradient incoming;

@@ -155,6 +155,20 @@ TEST_CASE("query, key and value have gradients of their own until their product 
   CHECK(product.workspace == Bytes{4 * (100 * 6 - 100 * 2 - 6 * 2 - 6)});
 }
 
+TEST_CASE("a change in place of a view copies the gradient of what it views, and its own") {
+  const auto workspace = [](const char* shape, const char* layers) {
+    const Workload net =
+        build_text(network(shape, std::string(layers) + "  - relu\n  - linear: 2\n"));
+    return find_operator(net, "relu_1.backward").workspace.count();
+  };
+  // Over positions a product with a bias is a view of that of one matrix.
+  CHECK(workspace("[4, 3]", "  - linear: 5\n") == 2 * 4 * 4 * 5);
+  CHECK(workspace("[4, 3]", "  - linear: {features: 5, bias: false}\n") == 0);
+  CHECK(workspace("[3]", "  - linear: 5\n") == 0);
+  CHECK(workspace("[2, 8, 8]", "  - conv2d: {channels: 1, kernel: 1}\n  - flatten\n") ==
+        2 * 4 * 64);
+}
+
 TEST_CASE("a block reads values by its own names") {
   const char* joined =
       "blocks:\n"
