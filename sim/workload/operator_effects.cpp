@@ -204,7 +204,9 @@ OperatorEffect relu6(const RuleCall& call) {
 
 OperatorEffect dropout(const RuleCall& call) {
   OperatorEffect effect = elementwise(call, 2, 1);
-  effect.extras = {{"mask", call.over_batch(effect.output), ElementType::boolean}};
+  const bool fused = call["fused"] != 0;
+  effect.extras = {{fused ? "mask" : "factors", call.over_batch(effect.output),
+                    fused ? ElementType::boolean : ElementType::value}};
   return effect;
 }
 

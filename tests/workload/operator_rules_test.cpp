@@ -43,6 +43,7 @@ TEST_CASE("each operator keeps what its rule says") {
                                   "scale: {kept: false}", "global_sum"})
     CHECK(kept(kImage, kMake + "  - " + layer + "\n") == 0);
   CHECK(kept(kImage, kMake + "  - dropout\n") == 2 * 8 * 8);  // one byte an element
+  CHECK(kept(kImage, kMake + "  - dropout: {fused: 0}\n") == x);
   CHECK(kept(kImage, kMake + "  - max_pool: 2\n") == x + 2 * 4 * 4 * 8);
   CHECK(kept(kImage, kMake + "  - avg_pool: 2\n") == x);
   CHECK(kept(kImage, kMake + "  - adaptive_avg_pool: 8\n") == x);
