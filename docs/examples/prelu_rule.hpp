@@ -19,7 +19,14 @@ inline OperatorEffect prelu(const RuleCall& call) {
 }
 
 inline OperatorRule prelu_rule() {
-  return {"prelu", OperatorClass::elementwise, {}, prelu, "a learned slope a channel; keeps x"};
+  return {
+      "prelu",
+      OperatorClass::elementwise,
+      Autocast::low,  // on PyTorch's list of what computes in 16 bits
+      {},
+      prelu,
+      "a learned slope a channel; keeps x",
+  };
 }
 
 }  // namespace plimsoll::example

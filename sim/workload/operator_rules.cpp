@@ -254,7 +254,7 @@ const std::array kRules = {
                  "to a vector; keeps x"},
     OperatorRule{"global_sum",
                  OperatorClass::pooling,
-                 Autocast::full,
+                 Autocast::parameter,
                  {},
                  effect::global_sum,
                  "to a vector; keeps nothing"},
@@ -433,6 +433,7 @@ const std::array kRules = {
                  "joins the values named in `parts` along channels; keeps nothing",
                  {},
                  "parts"},
+    // A cross-entropy asks for the type of its input by an argument, which autocast leaves alone.
     OperatorRule{
         "log_softmax", OperatorClass::loss, Autocast::input, {}, effect::keeps_y<6, 4>, "keeps y"},
     OperatorRule{"nll_loss",

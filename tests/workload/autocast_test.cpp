@@ -129,6 +129,19 @@ TEST_CASE("under autocast recorded networks keep the recorded tensors") {
   CHECK(networks == 4);
 }
 
+TEST_CASE("under autocast an ONNX file keeps what its network's layers keep") {
+  const std::string files = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/onnx/";
+  const WorkloadOptions options{.batch = 2, .loss = Loss::cross_entropy, .autocast = DType::fp16};
+  for (const auto& [file, network] : {std::pair{"resnet18.onnx", "resnet18"},
+                                      {"densenet121.onnx", "densenet121"},
+                                      {"mobilenet_v2.onnx", "mobilenet-v2"},
+                                      {"vgg16.onnx", "vgg16"}}) {
+    CAPTURE(file);
+    CHECK(build(read_onnx_workload(files + file), options).saved_bytes ==
+          build(read_workload(read_document(shipped(network))), options).saved_bytes);
+  }
+}
+
 namespace {
 
 const WorkloadOptions kHalf{.optimizer = Optimizer::sgd, .autocast = DType::fp16};
