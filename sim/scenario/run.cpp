@@ -10,9 +10,9 @@
 #include "policy/work_bound.hpp"
 #include "scenario/given_budget.hpp"
 #include "scenario/memo.hpp"
-#include "workload/kernel_workspace.hpp"
 #include "workload/cost_model.hpp"
 #include "workload/gradient_accumulation.hpp"
+#include "workload/kernel_workspace.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -281,7 +281,7 @@ BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundP
   return step;
 }
 
-/// Of the platform, a step depends on the convolution workspaces alone.
+/// Of the platform, a step depends on the workspaces of kernels alone.
 std::string step_key_of(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
                      kernel_key(processors_of(scenario.platform, policy)),

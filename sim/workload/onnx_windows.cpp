@@ -137,8 +137,7 @@ void OnnxImporter::global_average_pool() {
   bind_result(y, std::move(dims), 0);
 }
 
-/// Resize and Upsample by a whole number.
-/// By factors or to sizes; by one whole number it is an upsampling.
+/// Resize and Upsample, by factors or to sizes; by one whole number it is an upsampling.
 void OnnxImporter::resize() {
   const OnnxValue x = network_input(0);
   const std::uint32_t image = as_image(x);

@@ -9,9 +9,8 @@
 ///     goes: the same bytes at every moment as adding into the first one, and every gradient has
 ///     one maker;
 ///   - of a value that is split into parts (query, key and value from one product) each reader
-///   makes
-///     the gradient of its part; they are joined when the backward of what made the value needs
-///     them, which PyTorch does in a node of its own;
+///     makes the gradient of its part; they are joined when the backward of what made the value
+///     needs them, which PyTorch does in a node of its own;
 ///   - gradients of parameters stay, a second one for the same (a tied weight) is a workspace that
 ///     is added.
 /// Optimizer: one operator for each layer with parameters (optimizer_rules.hpp).

@@ -1,4 +1,4 @@
-#include "workload/kept_tensors.hpp"
+#include "workload/recorded_tensors.hpp"
 #include "workload/workload_text.hpp"
 
 #include <algorithm>
@@ -33,49 +33,10 @@ WorkloadOptions options_of(const nlohmann::json& row) {
 /// A shipped network, or one block of it, whose input is then the network's.
 LayersSpec layers_of(const nlohmann::json& row) {
   const bool is_block = row.contains("block_of");
-  Node file = read_document(shipped(row.at(is_block ? "block_of" : "workload").get<std::string>()));
-  if (is_block) {
-    Diagnostics diagnostics;
-    file.set("input", parse_value("[sequence, hidden]", "test"), diagnostics);
-    file.set("layers", parse_value("[{block: {heads: heads}}]", "test"), diagnostics);
-    diagnostics.throw_if_errors();
-  }
-  return std::get<LayersSpec>(read_workload(file));
-}
-
-std::string dtype_of(const KeptTensor& kept) {
-  switch (kept.type) {
-    case ElementType::value:
-      return kept.dtype == DType::fp16   ? "float16"
-             : kept.dtype == DType::bf16 ? "bfloat16"
-                                         : "float32";
-    case ElementType::statistic:
-      return "float32";
-    case ElementType::boolean:
-      return "bool";
-    case ElementType::index:
-      return "int64";
-    case ElementType::number:
-      return "float64";
-  }
-  return "";
-}
-
-std::string node_of(const KeptTensor& kept) {
-  static const std::map<std::string_view, std::string> names = {
-      {"conv2d", "Convolution"},
-      {"conv_transpose2d", "Convolution"},
-      {"linear", "Addmm"},
-      {"batch_norm", "NativeBatchNorm"},
-      {"relu", "Relu"},
-      {"relu6", "Hardtanh"},
-      {"max_pool", "MaxPool2DWithIndices"},
-      {"adaptive_avg_pool", "AdaptiveAvgPool2D"},
-      {"global_avg_pool", "Mean"},
-      {"dropout", "NativeDropout"},
-      {"log_softmax", "LogSoftmax"},
-      {"nll_loss", "NllLoss"}};
-  return names.at(kept.kind);
+  if (is_block)
+    return std::get<LayersSpec>(read_workload(block_alone(row.at("block_of").get<std::string>())));
+  const std::string name = row.at("workload").get<std::string>();
+  return std::get<LayersSpec>(read_workload(read_document(shipped(name))));
 }
 
 /// Autograd keeps the weight of a dense layer transposed.

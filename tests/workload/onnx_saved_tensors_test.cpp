@@ -1,5 +1,5 @@
-#include "workload/kept_tensors.hpp"
 #include "workload/onnx_file.hpp"
+#include "workload/recorded_tensors.hpp"
 #include "workload/workload_text.hpp"
 
 #include <fstream>
@@ -26,49 +26,9 @@ WorkloadOptions options_of(const nlohmann::json& row) {
   return options;
 }
 
-/// Autograd's name of what a rule's operator is: the node, and for a pooling the way in which the
-/// exporter wrote it.
-std::string node_of(const KeptTensor& kept) {
-  static const std::map<std::string_view, std::string> names = {
-      {"conv2d", "Convolution"},
-      {"linear", "Addmm"},
-      {"batch_norm", "NativeBatchNorm"},
-      {"layer_norm", "NativeLayerNorm"},
-      {"relu", "Relu"},
-      {"relu6", "Hardtanh"},
-      {"gelu", "Gelu"},
-      {"softmax", "Softmax"},
-      {"max_pool", "MaxPool2DWithIndices"},
-      {"avg_pool", "AvgPool2D"},
-      {"global_avg_pool", "Mean"},
-      {"dropout", "NativeDropout"},
-      {"product", "Bmm"},
-      {"scale", "Mul"},
-      {"masked_fill", "MaskedFill"},
-      {"log_softmax", "LogSoftmax"},
-      {"nll_loss", "NllLoss"}};
-  if (kept.role == "factor") return "Mul";  // the weight of a loss is a product of its own
-  return names.at(kept.kind);
-}
-
 /// An exporter writes an adaptive pooling that changes nothing as an average pooling.
 std::string node_of(const std::string& recorded) {
   return recorded == "AdaptiveAvgPool2D" ? "AvgPool2D" : recorded;
-}
-
-const char* dtype_of(ElementType type) {
-  switch (type) {
-    case ElementType::value:
-    case ElementType::statistic:
-      return "float32";
-    case ElementType::boolean:
-      return "bool";
-    case ElementType::index:
-      return "int64";
-    case ElementType::number:
-      return "float64";
-  }
-  return "";
 }
 
 /// Autograd sees the same bytes with dimensions of 1 more or less, dense layers as rows, products
@@ -125,7 +85,7 @@ TEST_CASE("what an ONNX network keeps is what was recorded, tensor by tensor") {
     std::map<std::int64_t, int> storages;
     std::int64_t unique = 0, references = 0;
     for (const KeptTensor& kept : kept_tensors(expand(graph, options_of(row)))) {
-      ++found[line(node_of(kept), kept.dims, dtype_of(kept.type), kept.bytes.count(),
+      ++found[line(node_of(kept), kept.dims, dtype_of(kept), kept.bytes.count(),
                    kept.storage_bytes.count(), kept.is_input)];
       if (kept.is_input) continue;
       references += kept.bytes.count();

@@ -25,10 +25,8 @@ WorkloadOptions options_of(const nlohmann::json& row) {
 
 /// One block of a shipped network alone: the block's input is the network's.
 Workload build_block(const nlohmann::json& row) {
-  Node file = read_document(shipped(row.at("block_of").get<std::string>()));
+  Node file = block_alone(row.at("block_of").get<std::string>());
   Diagnostics diagnostics;
-  file.set("input", parse_value("[sequence, hidden]", "test"), diagnostics);
-  file.set("layers", parse_value("[{block: {heads: heads}}]", "test"), diagnostics);
   file.set("loss", parse_value("sum", "test"), diagnostics);
   diagnostics.throw_if_errors();
   return build(read_workload(file), options_of(row));

@@ -31,6 +31,16 @@ inline std::string shipped(const std::string& name) {
   return std::string(PLIMSOLL_SOURCE_DIR) + "/workloads/" + name + ".yaml";
 }
 
+/// One block of a shipped network alone: the block's input is the network's.
+inline Node block_alone(const std::string& network) {
+  Node file = read_document(shipped(network));
+  Diagnostics diagnostics;
+  file.set("input", parse_value("[sequence, hidden]", "test"), diagnostics);
+  file.set("layers", parse_value("[{block: {heads: heads}}]", "test"), diagnostics);
+  diagnostics.throw_if_errors();
+  return file;
+}
+
 inline const Operator& find_operator(const Workload& workload, const std::string& name) {
   for (const Operator& op : workload.operators)
     if (op.name == name) return op;
