@@ -138,7 +138,7 @@ bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b) {
   const Processor &one = platform[a], &other = platform[b];
   return one.streams == other.streams && one.compute == other.compute &&
          one.efficiency == other.efficiency && one.kernels == other.kernels &&
-         one.launch_overhead == other.launch_overhead &&
+         one.launch_overhead == other.launch_overhead && one.host_overhead == other.host_overhead &&
          one.convolution_workspace == other.convolution_workspace &&
          one.convolution_layout == other.convolution_layout && same(one.power, other.power) &&
          one.energy_per_flop == other.energy_per_flop &&

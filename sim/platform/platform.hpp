@@ -110,7 +110,8 @@ struct Processor {
   std::array<std::optional<FlopRate>, kDTypes> compute;  ///< peak by dtype
   std::array<Efficiency, kKernelKinds> efficiency;       ///< by KernelKind; default kWhole
   Kernels kernels;
-  Time launch_overhead;         ///< per operator
+  Time launch_overhead;         ///< per kernel
+  Time host_overhead;           ///< per operator, of the host, which runs ahead of the processor
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   std::optional<PowerStates> power;

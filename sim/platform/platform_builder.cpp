@@ -62,6 +62,7 @@ Processor make_processor(const ProcessorSpec& spec) {
     processor.efficiency[i] = spec.efficiency[i].value_or(default_efficiency(i, processor));
   processor.kernels = {static_cast<std::uint32_t>(spec.kernels.tile), spec.kernels.bias};
   processor.launch_overhead = spec.launch_overhead;
+  processor.host_overhead = spec.host_overhead;
   processor.convolution_workspace = spec.convolution_workspace;
   processor.convolution_layout = spec.convolution_layout;
   processor.power = without_place(spec.power);

@@ -270,7 +270,9 @@ Format<ProcessorSpec> processor_format() {
       .optional("compute", &Spec::compute, compute_format(), "peak rates")
       .optional("efficiency", &Spec::efficiency, efficiency_format(), "shares of the peak")
       .optional("kernels", &Spec::kernels, kernels_format(), "how operators are cut into pieces")
-      .optional("launch_overhead", &Spec::launch_overhead, latency(), "per operator (0 s)")
+      .optional("launch_overhead", &Spec::launch_overhead, latency(), "per kernel (0 s)")
+      .optional("host_overhead", &Spec::host_overhead, latency(),
+                "per operator, of the host, which runs ahead of the processor (0 s)")
       .optional("convolution_workspace", &Spec::convolution_workspace, quantity<Bytes>(),
                 "the most that its library takes for one convolution (0 B)")
       .optional("convolution_layout", &Spec::convolution_layout,

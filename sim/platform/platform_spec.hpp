@@ -65,7 +65,7 @@ struct ProcessorSpec {
   ComputeSpec compute;
   EfficiencySpec efficiency;
   KernelsSpec kernels;
-  Time launch_overhead;
+  Time launch_overhead, host_overhead;
   Bytes convolution_workspace;
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   std::optional<Located<PowerStates>> power;

@@ -29,6 +29,8 @@ Json coefficients_json(const Calibration& it) {
   }
   add("launch_overhead_s", in_seconds(it.before.launch_overhead),
       in_seconds(it.after.launch_overhead));
+  if (it.fitted.host_overhead)
+    add("host_overhead_s", in_seconds(it.before.host_overhead), in_seconds(it.after.host_overhead));
   if (const auto& waits = it.fitted.waits) {
     add("wait_forward_s", 0, in_seconds((*waits)[0]));
     add("wait_backward_s", 0, in_seconds((*waits)[1]));

@@ -36,6 +36,8 @@ std::string coefficients_text(const Calibration& it, const Style& style) {
       add("bandwidth of " + name, before.bandwidth(), after.bandwidth());
   }
   add("launch overhead", it.before.launch_overhead, it.after.launch_overhead);
+  if (it.fitted.host_overhead)
+    add("host overhead", it.before.host_overhead, it.after.host_overhead);
   if (const auto& waits = it.fitted.waits) {
     add("wait of the profiler, forward", Time{}, (*waits)[0]);
     add("wait of the profiler, backward", Time{}, (*waits)[1]);

@@ -89,6 +89,7 @@ Sources sources_of(const Calibration& calibration) {
     add("efficiency." + name + ".bandwidth", fitted.bandwidth.has_value(), like);
   }
   sources.fitted.emplace_back("launch_overhead");
+  if (calibration.fitted.host_overhead) sources.fitted.emplace_back("host_overhead");
   return sources;
 }
 
@@ -101,7 +102,8 @@ void check(const std::string& text, const Calibration& calibration, const fs::pa
   if (!diagnostics.has_errors() && processor &&
       platform[*processor].efficiency == calibration.after.efficiency &&
       platform[*processor].kernels == calibration.after.kernels &&
-      platform[*processor].launch_overhead == calibration.after.launch_overhead)
+      platform[*processor].launch_overhead == calibration.after.launch_overhead &&
+      platform[*processor].host_overhead == calibration.after.host_overhead)
     return;
   const Located<std::string>& named = calibration.spec.platform;
   throw InputError({{Severity::error, named.where,
@@ -128,8 +130,11 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
   if (spec.kernels)
     text += fmt::format("    kernels: {{tile: {}, bias: {}}}\n", spec.kernels->tile,
                         spec.kernels->bias);
-  text += fmt::format("    launch_overhead: {}\nprovenance:\n",
-                      overhead_text(calibration.fitted.launch_overhead));
+  text +=
+      fmt::format("    launch_overhead: {}\n", overhead_text(calibration.fitted.launch_overhead));
+  if (const auto& host = calibration.fitted.host_overhead)
+    text += fmt::format("    host_overhead: {}\n", overhead_text(*host));
+  text += "provenance:\n";
   // Written once, then by its anchor.
   std::string source = "&fit " + quoted(source_text(calibration));
   for (const std::string& path : sources.fitted) {

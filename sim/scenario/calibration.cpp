@@ -42,10 +42,17 @@ constexpr std::size_t kUnknowns = kFirstBandwidth + kKernelKinds;
 /// Of the operators of each of its shapes.
 using ShapeTimes = std::vector<std::vector<Time>>;
 
+bool is_step(const Measurement& it) {
+  return it.spec->step || it.spec->throughput;
+}
+
+/// Parts of a step are what the processor takes, whatever it waits for.
 ShapeTimes durations_on(const MeasurementSet& set, const Measurement& it,
                         const Processor& processor) {
   Platform platform = set.platform;
-  platform.processors[static_cast<std::size_t>(set.processor)] = processor;
+  Processor& unit = platform.processors[static_cast<std::size_t>(set.processor)];
+  unit = processor;
+  if (!is_step(it)) unit.host_overhead = Time{};
   try {
     ShapeTimes times;
     for (const MeasuredShape& shape : it.shapes)
@@ -67,6 +74,7 @@ Processor with(const Coefficients& fitted, Processor processor) {
                             shares.bandwidth.value_or(efficiency.bandwidth()));
   }
   processor.launch_overhead = fitted.launch_overhead;
+  processor.host_overhead = fitted.host_overhead.value_or(processor.host_overhead);
   return processor;
 }
 
@@ -117,7 +125,7 @@ class Fit {
       now_[kFirstBandwidth + i] = 1 / as_fraction(set.start.efficiency[i].bandwidth());
     }
     for (const Measurement& it : set.measurements)
-      if (!it.is_test) add(it);
+      if (!it.is_test && !it.spec->host_bound) add(it);
     hold_untold();
     for (std::size_t j = 0; j < kUnknowns; ++j) pull(j);
   }
@@ -203,7 +211,7 @@ class Fit {
     const OperatorWork work = work_of(workload, op, set_.start.kernels);
     const auto kind = static_cast<std::size_t>(work.kind);
     const auto& peak = processor.compute[static_cast<std::size_t>(work.arithmetic)];
-    row.of[kOverhead] += each;
+    row.of[kOverhead] += each * work.launches;
     if (peak)
       row.of[kFirstCompute + kind] += each * in_picoseconds(compute_time(work.flops, *peak));
     row.of[kFirstBandwidth + kind] += each * in_picoseconds(transfer_time(work.traffic, bandwidth));
@@ -271,6 +279,42 @@ void inherit(const Coefficients& fitted, const Processor& before, Processor& aft
   }
 }
 
+/// Of ours to the measured time, over the steps that wait for the host; nullopt: there are none.
+std::optional<double> mean_log_ratio(const MeasurementSet& set, const Processor& processor) {
+  double sum = 0;
+  std::size_t steps = 0;
+  for (const Measurement& it : set.measurements) {
+    if (!it.spec->host_bound) continue;
+    const MeasuredPart& step = it.parts.front();
+    const Time ours = mean_of(it, step, durations_on(set, it, processor));
+    sum += std::log(std::max(in_picoseconds(ours), 1.0) / in_picoseconds(step.time));
+    ++steps;
+  }
+  if (steps == 0) return std::nullopt;
+  return sum / static_cast<double>(steps);
+}
+
+/// What the host takes for an operator, a multiple of 1 ns; `processor` has all else fitted.
+/// O(log(it / 1 ns)) times O(operators).
+std::optional<Time> host_overhead(const MeasurementSet& set, Processor processor) {
+  const auto is_enough = [&](std::int64_t nanoseconds) {
+    processor.host_overhead = Time{nanoseconds * kPicosecondsPerNanosecond};
+    return *mean_log_ratio(set, processor) >= 0;
+  };
+  if (!mean_log_ratio(set, processor)) return std::nullopt;
+  // Steps grow with it without end.
+  std::int64_t least = 0, enough = 1;
+  while (!is_enough(enough)) enough *= 2;
+  while (least < enough) {
+    const std::int64_t middle = least + (enough - least) / 2;
+    if (is_enough(middle))
+      enough = middle;
+    else
+      least = middle + 1;
+  }
+  return Time{least * kPicosecondsPerNanosecond};
+}
+
 Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
   std::vector<ShapeTimes> before;
@@ -278,6 +322,8 @@ Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   Calibration calibration{spec, processor, processor, Fit(set).run(), {}, set.read};
   calibration.after = with(calibration.fitted, set.start);
   inherit(calibration.fitted, processor, calibration.after);
+  calibration.fitted.host_overhead = host_overhead(set, calibration.after);
+  calibration.after = with(calibration.fitted, calibration.after);
   for (std::size_t i = 0; i < set.measurements.size(); ++i) {
     const Measurement& it = set.measurements[i];
     const ShapeTimes after = durations_on(set, it, calibration.after);

@@ -4,7 +4,7 @@
 /// apart (workload/cost_model.hpp), and x_c and y_c the inverses of the shares of arithmetic and of
 /// traffic of kind c,
 ///
-///   time of any set of operators = launch_overhead * their number + sum over c of x_c A_c + y_c
+///   time of any set of operators = launch_overhead * their kernels + sum over c of x_c A_c + y_c
 ///   B_c A_c = sum over its operators of kind c of flops / peak,  B_c the same of traffic /
 ///   bandwidth, both as the processor's kernels cut them
 ///
@@ -24,6 +24,10 @@
 /// or of traffic, of a class that take less than kLeastShare of every fitted time, as the start is,
 /// are not touched; a class of which neither is touched stays the roofline that it was, and a kind
 /// of which neither is touched stays with the one that stands for it (parent_of).
+///
+/// Steps of which a calibration says that the processor waited for the host are left out of this.
+/// host_overhead, of which a step's time is no sum (workload/cost_model.hpp) but grows with it, is
+/// found after: the least with which the mean of log(ours / t) over them is not below 0.
 ///
 /// Example: 1 class, A = 2 ms, B = 0, 10 operators, measured 3 ms; A = 4 ms, 10 operators, measured
 /// 5 ms: x = 1, launch_overhead = 100 us fit both.
@@ -72,6 +76,7 @@ struct FittedShares {
 struct Coefficients {
   std::array<FittedShares, kKernelKinds> efficiency;  ///< by KernelKind
   Time launch_overhead;
+  std::optional<Time> host_overhead;  ///< where a measurement is host-bound
   /// Of the profiler, by Half; where a measurement was timed layer by layer.
   std::optional<std::array<Time, 2>> waits;
 };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace plimsoll {
 namespace {
 
@@ -71,6 +73,10 @@ void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnost
     diagnostics.error(node.find("layer_by_layer")->where(),
                       "a whole step is not timed layer by layer; expected times of classes, or a "
                       "`profile`");
+  if (it.host_bound && !it.step && !it.throughput)
+    diagnostics.error(node.find("host_bound")->where(),
+                      "the host is waited for in a whole step; expected `step` or `throughput` "
+                      "beside it");
   if (!it.untimed.empty() && !gives_classes(it) && !it.profile)
     diagnostics.error(node.find("untimed")->where(),
                       "what has no time of its own is in that of a class; expected times of "
@@ -110,13 +116,16 @@ Format<MeasurementSpec> measurement_format() {
                 "shapes of the steps whose mean was measured; default: as the workload says")
       .optional("layer_by_layer", &M::layer_by_layer, boolean(),
                 "each layer was waited for: a wait for the host is fitted beside (false)")
+      .optional("host_bound", &M::host_bound, boolean(),
+                "the host kept the processor waiting: what it takes for an operator is fitted to "
+                "this step, and nothing else (false)")
       .optional("without", &M::without, list_of(located(text()), 0, kMaxMeasurements),
                 "layers that the times leave out")
       .optional("untimed", &M::untimed, list_of(located(text()), 0, kMaxMeasurements),
                 "layers whose forward is in the time of what runs next, and whose backward in none")
       .required("source", &M::source, text(), "who measured it, and how")
       .check({"step", "throughput", "forward", "backward", "layers", "profile", "mix", "policy",
-              "untimed", "layer_by_layer"},
+              "untimed", "layer_by_layer", "host_bound"},
              check_measured)
       .format();
 }
@@ -129,6 +138,18 @@ Format<KnownKernels> kernels_format() {
       .optional("bias", &K::bias, boolean(), "(false)")
       .required("source", &K::source, text(), "where that is from")
       .format();
+}
+
+void check_fitted(const CalibrationSpec& spec, const Node& node, Diagnostics& diagnostics) {
+  for (const MeasurementSpec& it : spec.test)
+    if (it.host_bound)
+      diagnostics.error(it.where, fmt::format("measurement `{}` only judges, and `host_bound` says "
+                                              "what is fitted to one; expected it in `fit`",
+                                              it.name));
+  if (std::ranges::all_of(spec.fit, &MeasurementSpec::host_bound))
+    diagnostics.error(node.find("fit")->where(),
+                      "all that is fitted waits for the host, which tells nothing of the "
+                      "processor; expected a measurement that is not `host_bound`");
 }
 
 Format<CalibrationSpec> calibration_format() {
@@ -147,6 +168,7 @@ Format<CalibrationSpec> calibration_format() {
                 "what the coefficients are fitted to")
       .optional("test", &C::test, list_of(measurement_format(), 0, kMaxMeasurements),
                 "what only judges them")
+      .check({"fit", "test"}, check_fitted)
       .format();
 }
 

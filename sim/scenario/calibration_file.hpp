@@ -18,6 +18,9 @@
 /// of the profiler and not of the platform. `like: PLATFORM` begins with that platform's launch
 /// overhead and shares of bandwidth, which are of the device whatever the number format.
 ///
+/// What the host takes for an operator shows where it keeps the processor waiting, as with small
+/// microbatches: `host_bound: true` beside such a step fits that to it, and nothing else.
+///
 /// Steps of several shapes, as sequences sorted by length make them, have one mean throughput:
 ///
 ///   mix: [{parts: 3, with: {sequence: 64}}, {parts: 1, with: {sequence: 512}}]
@@ -73,6 +76,7 @@ struct MeasurementSpec {
   std::optional<Node> policy;                 ///< that the step was run with; absent: `none`
   std::vector<MixedShape> mix;                ///< empty: all steps are as the workload says
   bool layer_by_layer = false;                ///< each layer was waited for
+  bool host_bound = false;                    ///< the host kept the processor waiting
   std::vector<Located<std::string>> without;  ///< layers that the times leave out
   /// Layers whose forward is in the time of what runs next, and whose backward is in none.
   std::vector<Located<std::string>> untimed;

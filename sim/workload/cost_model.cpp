@@ -97,7 +97,7 @@ class Roofline {
     const Reach& reach = reach_[static_cast<std::size_t>(work.kind)];
     const Time moving = transfer_time(work.traffic, reach.bandwidth);
     const Time computing = arithmetic_time(reach, work, name);
-    Time time = processor_.launch_overhead +
+    Time time = processor_.launch_overhead * work.launches +
                 (reach.is_apart ? computing + moving : std::max(computing, moving));
     if (work.bias != Bytes{})
       time += processor_.launch_overhead +
@@ -119,6 +119,24 @@ class Roofline {
 
   const Processor& processor_;
   std::array<Reach, kKernelKinds> reach_;
+};
+
+/// Issues operators in order, each in the same time, and runs ahead of the processor.
+class Host {
+ public:
+  explicit Host(Time overhead) : overhead_(overhead) {}
+
+  /// What an operator adds that takes `time`: the processor may have to wait for it to be issued.
+  Time with_wait(Time time) {
+    if (overhead_ == Time{}) return time;
+    const Time wait = std::max(overhead_ - behind_, Time{});
+    behind_ = std::max(behind_ - overhead_, Time{}) + time;
+    return wait + time;
+  }
+
+ private:
+  Time overhead_;
+  Time behind_;  ///< what is issued, and what the processor has yet to do
 };
 
 KernelKind kind_of(ConvolutionShape shape) {
@@ -183,7 +201,8 @@ OperatorWork work_of(const Workload& workload, OperatorId id, const Kernels& ker
                     tiled(op, kernels.tile),
                     op.traffic,
                     op.phase == Phase::forward ? bias : backward_of(bias),
-                    moved_by_bias(workload, id, kernels)};
+                    moved_by_bias(workload, id, kernels),
+                    op.launches};
   const Operator* second = second_half(workload, i);
   work.traffic += second_read(workload, op, second, kernels);
   if (second == nullptr) return work;
@@ -202,6 +221,7 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
                             ProcessorId processor) {
   const Processor& unit = platform[processor];
   const Roofline roofline(platform, unit);
+  Host host(unit.host_overhead);
   std::vector<Time> times;
   times.reserve(workload.operators.size());
   while (times.size() < workload.operators.size()) {
@@ -213,7 +233,8 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
     }
     try {
       const auto id = static_cast<OperatorId>(i);
-      const Time whole = roofline.time(work_of(workload, id, unit.kernels), op.name);
+      const Time whole =
+          host.with_wait(roofline.time(work_of(workload, id, unit.kernels), op.name));
       const Operator* second = second_half(workload, i);
       const Time rest =
           second == nullptr ? Time{} : share_of(whole, second->flops, op.flops + second->flops);

@@ -1,14 +1,15 @@
 /// How long an operator takes on a processor: a roofline,
 ///
-///   time = launch_overhead + max(flops / (peak(dtype) * e), traffic / (bandwidth * e))
+///   time = launches * launch_overhead + max(flops / (peak(dtype) * e), traffic / (bandwidth * e))
 ///
-/// with the type that the operator computes in, and e the processor's efficiency for the operator's
-/// kind (platform/kernel_kind.hpp): a kind bound by bandwidth reaches that share of the memory's
+/// with the launches of its kernels (one, but for updates that are not fused), the type that the
+/// operator computes in, and e the processor's efficiency for the operator's kind
+/// (platform/kernel_kind.hpp): a kind bound by bandwidth reaches that share of the memory's
 /// bandwidth, one bound by arithmetic that share of the peak. Where a platform states the two
 /// shares apart, neither hides behind the other:
 ///
-///   time = launch_overhead + flops / (peak(dtype) * e.compute) + traffic / (bandwidth *
-///   e.bandwidth)
+///   time = launches * launch_overhead + flops / (peak(dtype) * e.compute)
+///                                     + traffic / (bandwidth * e.bandwidth)
 ///
 /// which is nearer to measured classes of layers, whose kernels wait for their operands before they
 /// compute (docs/accuracy.md), and linear in 1 / e.
@@ -25,7 +26,16 @@
 /// and a convolution's bias is added by a kernel of its own, which reads and writes the output, and
 /// its gradient summed by another, which reads the incoming gradient, each with a launch.
 ///
-/// Given times pass through unchanged, without launch overhead.
+/// A host issues the operators in their order, each in host_overhead, and runs ahead of the
+/// processor, which waits for what is not issued yet. With d_i the time of operator i above, it
+/// ends at e_i = max(e_(i-1), i * host_overhead) + d_i and takes e_i - e_(i-1); all together take
+///
+///   max over i of i * host_overhead + d_i + ... + d_n
+///
+/// The wait is the operator's wherever a plan runs it, so that times of plans are sums: run again,
+/// an operator waits as it did the first time.
+///
+/// Given times pass through unchanged, without launch or wait.
 ///
 /// The halves of one backward (a `backward_weight` right after the `backward_input` of the same
 /// forward) take the time of both as one operator, each its share of the FLOPs; what the division
@@ -60,7 +70,8 @@ struct OperatorWork {
   Flops flops;
   Bytes traffic;
   KernelKind bias_kind{};
-  Bytes bias;  ///< moved by a kernel of a convolution's bias; zero: there is none
+  Bytes bias;                  ///< moved by a kernel of a convolution's bias; zero: there is none
+  std::uint32_t launches = 1;  ///< of kernels, that of a bias apart
 };
 
 /// Of a backward's first half the work of both. Throws QuantityOverflow. O(its tensors).

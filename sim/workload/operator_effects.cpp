@@ -210,6 +210,15 @@ OperatorEffect dropout(const RuleCall& call) {
   return effect;
 }
 
+/// Scores are read once and written twice, as probabilities and as what is left of them; the
+/// backward goes from the one's gradient to that of the scores.
+OperatorEffect softmax_dropout(const RuleCall& call) {
+  OperatorEffect effect = elementwise(call, 7, 5);
+  effect.extras = {{"probabilities", call.over_batch(effect.output), ElementType::value},
+                   {"mask", call.over_batch(effect.output), ElementType::boolean}};
+  return effect;
+}
+
 OperatorEffect flatten(const RuleCall& call) {
   OperatorEffect effect;
   effect.form = Form::view;

@@ -46,6 +46,7 @@ OperatorEffect relu(const RuleCall& call);
 OperatorEffect relu6(const RuleCall& call);
 OperatorEffect leaky_relu(const RuleCall& call);
 OperatorEffect dropout(const RuleCall& call);
+OperatorEffect softmax_dropout(const RuleCall& call);
 OperatorEffect flatten(const RuleCall& call);
 OperatorEffect tokens(const RuleCall& call);
 OperatorEffect select(const RuleCall& call);

@@ -1,11 +1,52 @@
 #include "workload/optimizer_rules.hpp"
 
+#include <array>
+
 namespace plimsoll {
 namespace {
 
 using State = std::vector<std::pair<std::string, Bytes>>;
 
 constexpr Bytes kFloat{4};
+
+/// An update that is not fused.
+struct Rule {
+  std::int64_t held;      ///< values an element, besides state, while a tensor is updated
+  std::int64_t passes;    ///< over its elements, of 4 bytes each
+  std::uint32_t kernels;  ///< for a tensor; with one, each value is read and written once
+  std::int64_t flops;     ///< an element
+};
+
+/// In the order of Optimizer; p is the parameter, g its gradient, m, v and u are state.
+constexpr std::array kRules{
+    // none
+    Rule{0, 0, 0, 0},
+    // sgd: p.add_(g)
+    Rule{0, 3, 1, 2},
+    // sgd-momentum: m.mul_().add_(g), p.add_(m)
+    Rule{0, 8, 3, 4},
+    // adam: m.mul_().add_(g), v.mul_().addcmul_(g, g), (v.sqrt() / c).add_(eps), p.addcdiv_(m, it)
+    Rule{2, 20, 8, 12},
+    // adamw: p.mul_() before
+    Rule{2, 22, 9, 14},
+    // bert-adam: norm(g), g.mul_(), m and v as in adam, x = m / (v.sqrt() + eps), x.add_(w * p),
+    // p.add_(-(l * x))
+    Rule{3, 32, 14, 19},
+    // adadelta: v.mul_().addcmul_(g, g), x = u.add(eps).sqrt_().div_(v.add(eps).sqrt_()).mul_(g),
+    // u.mul_().addcmul_(x, x), p.add_(x)
+    Rule{2, 27, 11, 16},
+    // adam-8bit
+    Rule{0, 0, 1, 12},
+    // adamw-8bit
+    Rule{0, 0, 1, 14},
+    // adafactor
+    Rule{2, 21, 24, 12},
+};
+
+const Rule& rule_of(Optimizer optimizer) {
+  return kRules[static_cast<std::size_t>(optimizer)];
+}
+
 constexpr std::int64_t kQuantizedBlock = 2048, kLeastQuantized = 4096;
 
 State moments(Elements elements, std::int64_t count) {
@@ -45,6 +86,8 @@ State optimizer_state(Optimizer optimizer, const Dims& parameter) {
       return moments(elements_of(parameter), 1);
     case Optimizer::adam:
     case Optimizer::adamw:
+    case Optimizer::bert_adam:
+    case Optimizer::adadelta:
       return moments(elements_of(parameter), 2);
     case Optimizer::adam_8bit:
     case Optimizer::adamw_8bit:
@@ -56,52 +99,25 @@ State optimizer_state(Optimizer optimizer, const Dims& parameter) {
 }
 
 Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter) {
-  const bool holds_two = optimizer == Optimizer::adam || optimizer == Optimizer::adamw ||
-                         optimizer == Optimizer::adafactor;
-  return holds_two ? kFloat * 2 * parameter.count() : Bytes{};
+  return kFloat * rule_of(optimizer).held * parameter.count();
 }
 
-/// Of 4 bytes an element. Once are read: gradient, parameter, moments; and written: all but the
-/// gradient.
 Bytes repeated_passes(Optimizer optimizer, Elements parameter) {
-  const auto of = [&](std::int64_t all, std::int64_t once) {
-    return kFloat * (all - once) * parameter.count();
-  };
-  switch (optimizer) {
-    case Optimizer::none:
-    case Optimizer::sgd:
-    case Optimizer::adam_8bit:
-    case Optimizer::adamw_8bit:
-      return {};
-    case Optimizer::sgd_momentum:
-      return of(8, 5);
-    case Optimizer::adam:
-      return of(20, 7);
-    case Optimizer::adamw:
-      return of(22, 7);
-    case Optimizer::adafactor:
-      return of(21, 3);
-  }
-  return {};
+  const Rule& rule = rule_of(optimizer);
+  if (rule.kernels <= 1) return {};
+  // Once are read: gradient, parameter, moments; and written: all but the gradient.
+  const std::int64_t once = 3 + 2 * states_of(optimizer).value_or(0);
+  return kFloat * (rule.passes - once) * parameter.count();
+}
+
+std::uint32_t update_kernels(Optimizer optimizer, const Dims& parameter) {
+  constexpr std::uint32_t kUnfactored = 16;
+  if (optimizer == Optimizer::adafactor && parameter.size() < 2) return kUnfactored;
+  return rule_of(optimizer).kernels;
 }
 
 std::int64_t update_flops(Optimizer optimizer) {
-  switch (optimizer) {
-    case Optimizer::none:
-      return 0;
-    case Optimizer::sgd:
-      return 2;
-    case Optimizer::sgd_momentum:
-      return 4;
-    case Optimizer::adam:
-    case Optimizer::adam_8bit:
-    case Optimizer::adafactor:
-      return 12;
-    case Optimizer::adamw:
-    case Optimizer::adamw_8bit:
-      return 14;
-  }
-  return 0;
+  return rule_of(optimizer).flops;
 }
 
 }  // namespace plimsoll

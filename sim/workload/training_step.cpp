@@ -417,9 +417,16 @@ class StepBuilder {
   }
 
   void add_optimizer() {
+    using Pass = GradientPass;
+    const std::size_t layers = layers_.size();
     if (options_.scales_loss)
-      for (std::size_t i = 0; i < layers_.size(); ++i) add_unscaling(i);
-    for (std::size_t i = 0; i < layers_.size(); ++i) add_update(i);
+      for (std::size_t i = 0; i < layers; ++i) add_pass(i, Pass{".unscale", 1, true, true});
+    if (options_.clips_gradients) {
+      const bool is_fused = options_.fused_optimizer;
+      for (std::size_t i = 0; i < layers; ++i) add_pass(i, Pass{".norm", 2, false, is_fused});
+      for (std::size_t i = 0; i < layers; ++i) add_pass(i, Pass{".clip", 1, true, is_fused});
+    }
+    for (std::size_t i = 0; i < layers; ++i) add_update(i);
   }
 
   OperatorSpec optimizer_spec(std::size_t i, const char* suffix) const {
@@ -430,16 +437,25 @@ class StepBuilder {
     return spec;
   }
 
-  /// Divides the gradients by the scale of the loss, in place.
-  void add_unscaling(std::size_t i) {
-    OperatorSpec spec = optimizer_spec(i, ".unscale");
+  /// What passes over all gradients before the first update: they are divided by the scale of the
+  /// loss, or clipped.
+  struct GradientPass {
+    const char* suffix;
+    std::int64_t flops;  ///< an element
+    bool changes;        ///< in place
+    bool is_fused;       ///< one kernel, not one a tensor
+  };
+
+  void add_pass(std::size_t i, const GradientPass& pass) {
+    OperatorSpec spec = optimizer_spec(i, pass.suffix);
     for (const std::size_t p : layers_[i].own) {
       if (!parameters_of_[p].has_gradient) continue;
-      spec.updates.push_back(parameters_of_[p].gradient);
-      spec.flops += Flops{1} * parameters_of_[p].elements();
+      spec.reads.push_back(parameters_of_[p].gradient);
+      spec.flops += Flops{pass.flops} * parameters_of_[p].elements();
     }
-    if (spec.updates.empty()) return;
-    spec.reads = spec.updates;
+    if (spec.reads.empty()) return;
+    if (pass.changes) spec.updates = spec.reads;
+    if (!pass.is_fused) spec.launches = static_cast<std::uint32_t>(spec.reads.size());
     spec.traffic = traffic(spec);
     builder_.add(std::move(spec));
   }
@@ -447,6 +463,7 @@ class StepBuilder {
   void add_update(std::size_t i) {
     OperatorSpec spec = optimizer_spec(i, ".update");
     Bytes again, untouched;
+    std::uint32_t kernels = 0;
     for (const std::size_t p : layers_[i].own) {
       const Parameter& parameter = parameters_of_[p];
       if (!parameter.has_gradient) continue;
@@ -460,8 +477,10 @@ class StepBuilder {
       spec.workspace =
           std::max(spec.workspace, optimizer_temporaries(options_.optimizer, Elements{elements}));
       again += repeated_passes(options_.optimizer, Elements{elements});
+      kernels += update_kernels(options_.optimizer, parameter.trained);
     }
     if (spec.updates.empty()) return;
+    spec.launches = std::max(kernels, 1U);
     spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
     spec.traffic = traffic(spec) + again - untouched * 2;
     builder_.add(std::move(spec));
@@ -503,8 +522,12 @@ class StepBuilder {
 
 StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DType dtype) {
   const bool is_scaled = options.autocast || options.master_weights;
-  return {optimizer, options.split_backward, options.master_weights,
-          is_scaled && options.autocast.value_or(dtype) == DType::fp16, options.fused_optimizer};
+  return {optimizer,
+          options.split_backward,
+          options.master_weights,
+          is_scaled && options.autocast.value_or(dtype) == DType::fp16,
+          options.fused_optimizer,
+          options.clips_gradients && optimizer != Optimizer::none};
 }
 
 Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {

@@ -13,7 +13,11 @@
 ///     needs them, which PyTorch does in a node of its own;
 ///   - gradients of parameters stay, a second one for the same (a tied weight) is a workspace that
 ///     is added.
-/// Optimizer: one operator for each layer with parameters (optimizer_rules.hpp).
+/// Optimizer: one operator for each layer with parameters (optimizer_rules.hpp). Where gradients
+/// are clipped (R. Pascanu, T. Mikolov, Y. Bengio, ICML 2013; torch.nn.utils.clip_grad_norm_), one
+/// before for each that sums the squares of its gradients, then one for each that scales them in
+/// place: two kernels a tensor, or one each of a layer where the optimizer is fused (apex). The
+/// norm itself, a number a tensor, is left out, and so is the sum of norms over devices.
 ///
 /// What is not trained has no gradient, no state and no update; nothing is kept for it, and the
 /// backward ends where nothing before it is trained. Of a weight of which a share is trained, the
@@ -60,6 +64,7 @@ struct StepOptions {
   bool master_weights = false;  ///< of 16 bits to be ones of 32, with the optimizer
   bool scales_loss = false;     ///< and gradients back before the optimizer
   bool fused_optimizer = false;
+  bool clips_gradients = false;
 };
 
 /// `dtype`: of parameters.

@@ -87,7 +87,8 @@ struct Operator {
   Bytes traffic;                   ///< read and written in the processor's memory, for the roofline
   std::optional<Time> given_time;  ///< abstract workloads and profiles: on every processor
   std::optional<Energy> given_energy;
-  Bytes workspace;  ///< while it runs
+  std::uint32_t launches = 1;  ///< of kernels: several of an update that is not fused
+  Bytes workspace;             ///< while it runs
   KernelScratch scratch;
   KernelShape kernel;
   /// Values that must be valid at its start.

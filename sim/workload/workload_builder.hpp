@@ -24,6 +24,7 @@ struct OperatorSpec {
   Bytes traffic;
   std::optional<Time> given_time;
   std::optional<Energy> given_energy;
+  std::uint32_t launches = 1;
   Bytes workspace;
   KernelScratch scratch;
   KernelShape kernel;

@@ -55,15 +55,20 @@ void check_training(const Location& where, const std::string& form, const Worklo
   if (options.autocast) refuse(where, "a " + form + " takes no `autocast`: its bytes are given");
   if (options.fused_optimizer)
     refuse(where, "a " + form + " takes no `fused_optimizer`: its optimizer's time is given");
+  if (options.clips_gradients)
+    refuse(where, "a " + form + " takes no `clip_gradients`: its optimizer's time is given");
 }
 
 /// Chains, graphs and profiles have neither layers nor a loss.
 void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
   if (!options.buffers.empty() && !std::holds_alternative<OnnxSpec>(source))
     refuse(options.buffers.front().where, "only an ONNX file has `buffers`");
-  if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source))
-    return;
   const Location& where = place_of(source);
+  if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source)) {
+    if (options.clips_gradients && optimizer_of(source, options) == Optimizer::none)
+      refuse(where, "`clip_gradients` comes before an update; expected an `optimizer` beside it");
+    return;
+  }
   const std::string form = form_of(source);
   check_training(where, form, source, options);
   if (options.split_backward && form != "chain")

@@ -13,6 +13,8 @@ std::optional<std::int64_t> states_of(Optimizer optimizer) {
       return 1;
     case Optimizer::adam:
     case Optimizer::adamw:
+    case Optimizer::bert_adam:
+    case Optimizer::adadelta:
       return 2;
     case Optimizer::adam_8bit:
     case Optimizer::adamw_8bit:
@@ -32,6 +34,8 @@ Format<Optimizer> optimizer_format() {
                             {"sgd-momentum", Optimizer::sgd_momentum},
                             {"adam", Optimizer::adam},
                             {"adamw", Optimizer::adamw},
+                            {"bert-adam", Optimizer::bert_adam},
+                            {"adadelta", Optimizer::adadelta},
                             {"adam-8bit", Optimizer::adam_8bit},
                             {"adamw-8bit", Optimizer::adamw_8bit},
                             {"adafactor", Optimizer::adafactor}});

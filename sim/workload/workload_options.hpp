@@ -18,6 +18,8 @@ enum class Optimizer : std::uint8_t {
   sgd_momentum,
   adam,
   adamw,
+  bert_adam,
+  adadelta,
   adam_8bit,
   adamw_8bit,
   adafactor
@@ -66,6 +68,8 @@ struct WorkloadOptions {
   std::optional<DType> autocast;
   /// Each update is one kernel, without temporaries; networks only (optimizer_rules.hpp).
   bool fused_optimizer = false;
+  /// Gradients are scaled to a norm before the update; networks only (training_step.hpp).
+  bool clips_gradients = false;
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
   /// What the host takes once a step, on every processor that works; chains may say it themselves.
   std::optional<Time> step_overhead;

@@ -55,6 +55,7 @@ processors:
     compute: {fp32: 6.37 MFLOP/s, int8: unlimited}
     efficiency: {matmul: 82 %}
     launch_overhead: 2 us
+    host_overhead: 9 us
     power: {idle: 4 mW, active: 25.2 mW}
 links:
   bus: {between: [sram, flash], bandwidth: {to_sram: 2 MB/s, to_flash: 1 MB/s}, latency: 3 us, duplex: half,
@@ -90,6 +91,7 @@ power_limit: 500 mW
   CHECK(cpu.efficiency[static_cast<std::size_t>(OperatorClass::matmul)] == Ratio{820'000'000});
   CHECK(cpu.efficiency[static_cast<std::size_t>(OperatorClass::other)] == kWhole);
   CHECK(cpu.launch_overhead == Time{2'000'000});
+  CHECK(cpu.host_overhead == Time{9'000'000});
   CHECK(cpu.power->active == Power{25'200'000});
   const Link& bus = platform.links.at(0);
   CHECK(bus.bandwidth[0] == ByteRate{1'000'000});  // from sram to flash

@@ -171,6 +171,54 @@ TEST_CASE("what a profiler waits for each layer is none of the platform's") {
              Contains("fit.yaml:4:") && Contains("a whole step is not timed layer by layer"));
 }
 
+TEST_CASE("a step that waits for the host tells what an operator costs it, and nothing else") {
+  // At 64 MFLOP/s a product of 1,000 samples takes 1 ms forward and 1 ms backward, of 10 samples 10
+  // us each. Measured are 110 us: two issues of h, then the backward, 2 h + 10 us = 110 us.
+  Files files;
+  files.write("fast.yaml",
+              "extends: board\nplatform: fast\nprocessors: {cpu: {compute: {fp32: 64 MFLOP/s}}}\n");
+  const std::string few =
+      "{workload: one, batch: 10, input: [4], loss: none, layers: [{linear: {features: 8, bias: "
+      "false}}]}";
+  const std::string bound = ", host_bound: true";
+  const Calibration it = files.calibrated(document(
+      measured("step: 2 ms") + measured("step: 110 us" + bound, few),
+      measured("throughput: 90909 samples/s", few) + measured("forward: {matmul: 10 us}", few),
+      "fast"));
+  REQUIRE(it.fitted.host_overhead);
+  CHECK(*it.fitted.host_overhead == Time{50'000'000});
+  CHECK(error_of(it.rows[1], Moment::before) == -818'182);
+  CHECK(error_of(it.rows[1], Moment::after) == 0);
+  CHECK(std::abs(error_of(it.rows[2], Moment::after)) < 10);
+  // A class of operators is timed without the wait.
+  CHECK(it.rows[3].part == "forward matmul");
+  CHECK(it.rows[3].after < Time{11'000'000});
+  // The other step waits for its first operator alone.
+  CHECK(it.rows[0].after == Time{2'050'000'000});
+  CHECK_THAT(calibration_text(it, {}), Contains("host overhead"));
+  const json coefficients = json::parse(calibration_json(it)).at("coefficients");
+  CHECK(coefficients.back() ==
+        json({{"name", "host_overhead_s"}, {"before", 0.0}, {"fitted", 50e-6}}));
+  CHECK_THAT(calibrated_platform(it, files.path(), files.path() / "fitted.yaml"),
+             Contains("    host_overhead: 50.000 us\n") &&
+                 Contains("processors.cpu.host_overhead: {quality: measured, source: *fit}"));
+  // A step that the processor alone takes longer for leaves nothing to the host.
+  const Calibration none = files.calibrated(
+      document(measured("step: 2 ms") + measured("step: 5 us" + bound, few), "", "fast"));
+  CHECK(none.fitted.host_overhead == Time{});
+}
+
+TEST_CASE("a host-bound measurement is a step, fitted beside others") {
+  const Files files;
+  const std::string bound = ", host_bound: true";
+  CHECK_THAT(files.error_of(document(measured("forward: {matmul: 1 s}" + bound))),
+             Contains("fit.yaml:4:") && Contains("the host is waited for in a whole step"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s"), measured("step: 1 s" + bound))),
+             Contains("fit.yaml:6:") && Contains("measurement `it` only judges"));
+  CHECK_THAT(files.error_of(document(measured("step: 1 s" + bound))),
+             Contains("all that is fitted waits for the host"));
+}
+
 TEST_CASE("a class that takes less than a hundredth of every fitted time is not touched") {
   // 6,400 FLOP of a product and 8 of a ReLU a sample, each way; with 64 and 8 it is a ninth.
   const Files files;

@@ -3,6 +3,7 @@
 #include "workload/workload_text.hpp"
 
 #include <map>
+#include <random>
 
 #include <catch2/catch.hpp>
 
@@ -97,6 +98,68 @@ TEST_CASE("halves of a backward share the time of the whole by their FLOPs") {
   workload.operators[1].forward = OperatorId{1};
   CHECK(durations(workload, platform(), ProcessorId{0}) ==
         std::vector{Time{7'000'000}, Time{11'000'000}});
+}
+
+TEST_CASE("every kernel of an update is a launch") {
+  Operator op;
+  op.traffic = Bytes{100'000};  // 1 us
+  op.launches = 9;
+  CHECK(duration(op, platform()) == Time{46'000'000});
+}
+
+TEST_CASE("an operator waits for what the host has not issued yet") {
+  const auto taking = [](std::int64_t microseconds) {
+    Operator op;
+    op.traffic = Bytes{(microseconds - 5) * 100'000};  // at 100 GB/s, after 5 us of launch
+    return op;
+  };
+  Platform on = platform();
+  on.processors[0].host_overhead = Time{10'000'000};
+  // Issues end at 10, 20, ... us. The first starts at 10 and ends at 17, the second at 20 and 45;
+  // the next four, of 6 us, wait for nothing and end at 69; the seventh, issued at 70, waits 1 us
+  // and ends at 76, the eighth, issued at 80, waits 4 us.
+  Workload workload;
+  for (const std::int64_t time : {7, 25, 6, 6, 6, 6, 6, 6})
+    workload.operators.push_back(taking(time));
+  CHECK(durations(workload, on, ProcessorId{0}) ==
+        std::vector{Time{17'000'000}, Time{28'000'000}, Time{6'000'000}, Time{6'000'000},
+                    Time{6'000'000}, Time{6'000'000}, Time{7'000'000}, Time{10'000'000}});
+  // Of any operators the sum is that of the longest way: so many issues, then all that is left.
+  std::mt19937 random(3);
+  for (int round = 0; round < 50; ++round) {
+    Workload any;
+    std::vector<std::int64_t> times;
+    for (int i = 0; i < 30; ++i) {
+      times.push_back(std::uniform_int_distribution<std::int64_t>(5, 18)(random));
+      any.operators.push_back(taking(times.back()));
+    }
+    std::int64_t longest = 0, left = 0;
+    for (std::size_t i = times.size(); i-- > 0;) {
+      left += times[i];
+      longest = std::max(longest, 10 * static_cast<std::int64_t>(i + 1) + left);
+    }
+    Time sum;
+    for (const Time time : durations(any, on, ProcessorId{0})) sum += time;
+    CHECK(sum == Time{longest * 1'000'000});
+  }
+}
+
+TEST_CASE("the halves of a backward are issued as one, and given times for nothing") {
+  Operator first;
+  first.phase = Phase::backward_input;
+  first.forward = OperatorId{0};
+  first.flops = Flops{1'000'000};  // both halves: 4 us, and 5 us of launch
+  Operator second = first;
+  second.phase = Phase::backward_weight;
+  second.flops = Flops{3'000'000};
+  Operator given;
+  given.given_time = Time{1'000'000};
+  Platform on = platform();
+  on.processors[0].host_overhead = Time{7'000'000};
+  Workload workload;
+  workload.operators = {first, second, given};
+  CHECK(durations(workload, on, ProcessorId{0}) ==
+        std::vector{Time{4'000'000}, Time{12'000'000}, Time{1'000'000}});
 }
 
 TEST_CASE("given times pass unchanged") {

@@ -99,6 +99,9 @@ TEST_CASE("patterns keep each storage once") {
              "  - conv2d: {from: input, channels: 2, kernel: 1}\n"
              "  - batch_norm_add_relu: {skip: a}\n" +
                  kMake) == 2 * x + statistics);
+  // Softmax and dropout as one operator keep what they keep apart, and the next reader its input.
+  for (const char* both : {"  - softmax\n  - dropout\n", "  - softmax_dropout\n"})
+    CHECK(kept("[4]", std::string("  - linear: 4\n") + both + "  - linear: 3\n") == 16 + 4 + 16);
   // A flattened view keeps the storage that it looks at.
   CHECK(kept(kImage, kMake + "  - relu\n  - flatten\n  - linear: 3\n") == x);
   // The mask, and the dropped value that the next layer reads.

@@ -96,12 +96,69 @@ TEST_CASE("an update passes over its elements as often as PyTorch's operators do
   CHECK(update(Optimizer::sgd_momentum, false).traffic == element * (2 + 3 + 3));
   CHECK(update(Optimizer::adam, false).traffic == element * (2 + 3 + 2 + 3 + 2 + 2 + 2 + 4));
   CHECK(update(Optimizer::adamw, false).traffic == element * (2 + 20));
+  // v.mul_().addcmul_(g, g), v.add(eps).sqrt_(), u.add(eps).sqrt_().div_(d).mul_(g),
+  // u.mul_().addcmul_(x, x), p.add_(x).
+  CHECK(update(Optimizer::adadelta, false).traffic ==
+        element * (2 + 3 + 2 + 2 + 2 + 2 + 3 + 3 + 2 + 3 + 3));
+  // norm(g), g.mul_(); m.mul_().add_(g), v.mul_().addcmul_(g, g), v.sqrt() + eps, m / d, w * p,
+  // u += it, l * u, -u, p.add_(it).
+  CHECK(update(Optimizer::bert_adam, false).traffic ==
+        element * (1 + 2 + 2 + 3 + 2 + 3 + 2 + 2 + 3 + 2 + 3 + 2 + 2 + 3));
+  CHECK(update(Optimizer::bert_adam, false).workspace == element * 3);
   // Fused, gradient, parameter and moments are read, and all but the gradient written.
   CHECK(update(Optimizer::sgd_momentum, true).traffic == element * 5);
   CHECK(update(Optimizer::adamw, true).traffic == element * 7);
   CHECK(update(Optimizer::adamw, true).workspace == Bytes{});
   CHECK(update(Optimizer::adamw, false).workspace == element * 2);
   CHECK(update(Optimizer::adam_8bit, true).traffic == update(Optimizer::adam_8bit, false).traffic);
+}
+
+TEST_CASE("an update is as many kernels as PyTorch's operators, or one") {
+  // Counted by a TorchDispatchMode around torch.optim of PyTorch 1.13.1, without the count of
+  // steps.
+  CHECK(update_kernels(Optimizer::sgd, {8}) == 1);
+  CHECK(update_kernels(Optimizer::sgd_momentum, {8}) == 3);
+  CHECK(update_kernels(Optimizer::adam, {8}) == 8);
+  CHECK(update_kernels(Optimizer::adamw, {8}) == 9);
+  CHECK(update_kernels(Optimizer::adadelta, {8}) == 11);
+  CHECK(update_kernels(Optimizer::adamw_8bit, {8}) == 1);
+  const auto launches = [](const WorkloadOptions& options) {
+    const std::string text = network("[4]", "  - linear: 8\n", "mse");
+    return find_operator(build_text(text, options), "linear_1.update").launches;
+  };
+  // A weight and a bias.
+  CHECK(launches({.optimizer = Optimizer::adamw}) == 2 * 9);
+  CHECK(launches({.optimizer = Optimizer::adafactor}) == 24 + 16);
+  CHECK(launches({.optimizer = Optimizer::adamw, .fused_optimizer = true}) == 1);
+}
+
+TEST_CASE("gradients are clipped after the last of them, before the first update") {
+  const std::string text =
+      network("[4]", "  - linear: 8\n  - linear: {features: 2, bias: false}\n", "mse");
+  const Workload step = build_text(text, {.dtype = DType::fp16,
+                                          .optimizer = Optimizer::sgd,
+                                          .master_weights = true,
+                                          .clips_gradients = true});
+  std::vector<std::string> names;
+  for (std::size_t i = step.optimizer_begin; i < step.operators.size(); ++i)
+    names.push_back(step.operators[i].name);
+  CHECK(names == std::vector<std::string>{"linear_1.unscale", "linear_2.unscale", "linear_1.norm",
+                                          "linear_2.norm", "linear_1.clip", "linear_2.clip",
+                                          "linear_1.update", "linear_2.update"});
+  // 32 weights and 8 biases, gradients of 4 bytes: read for the norm, read and written to be
+  // scaled.
+  const Operator& norm = find_operator(step, "linear_1.norm");
+  const Operator& clip = find_operator(step, "linear_1.clip");
+  CHECK(norm.traffic == Bytes{4 * 40});
+  CHECK(clip.traffic == Bytes{2 * 4 * 40});
+  CHECK(norm.flops == Flops{80});
+  CHECK(step.list(norm.updates).empty());
+  CHECK(step.list(clip.updates).size() == 2);
+  CHECK(norm.launches == 2);
+  const Workload fused = build_text(
+      text, {.optimizer = Optimizer::adam, .fused_optimizer = true, .clips_gradients = true});
+  CHECK(find_operator(fused, "linear_1.clip").launches == 1);
+  CHECK_THAT(error_of(text, {.clips_gradients = true}), Contains("expected an `optimizer`"));
 }
 
 TEST_CASE("what has no shapes takes no optimizer whose state follows from them") {
@@ -119,4 +176,5 @@ TEST_CASE("what has no shapes takes no optimizer whose state follows from them")
              Contains("a chain takes no `trained`"));
   CHECK_THAT(error_of(chain, {.master_weights = true}), Contains("takes no `master_weights`"));
   CHECK_THAT(error_of(chain, {.fused_optimizer = true}), Contains("takes no `fused_optimizer`"));
+  CHECK_THAT(error_of(chain, {.clips_gradients = true}), Contains("takes no `clip_gradients`"));
 }

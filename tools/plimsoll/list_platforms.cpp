@@ -134,6 +134,7 @@ class PlatformSheet {
     if (processor.kernels.bias) add("kernels.bias", "true");
     if (processor.launch_overhead > Time{})
       add("launch_overhead", to_text(processor.launch_overhead));
+    if (processor.host_overhead > Time{}) add("host_overhead", to_text(processor.host_overhead));
     if (processor.convolution_workspace > Bytes{})
       add("convolution_workspace", to_text(processor.convolution_workspace));
     if (processor.convolution_layout == ConvolutionLayout::blocked)
