@@ -1,15 +1,13 @@
 #include "workload/training_step.hpp"
 
 #include "workload/autocast.hpp"
-#include "workload/optimizer_rules.hpp"
+#include "workload/optimizer_step.hpp"
 #include "workload/workload_builder.hpp"
 
 #include <algorithm>
 
 namespace plimsoll {
 namespace {
-
-constexpr std::int64_t kMasterBytes = 4;
 
 /// Turns a network into the operators of a step.
 class StepBuilder {
@@ -82,7 +80,7 @@ class StepBuilder {
 
   void add_parameters(const NetworkOperator& op, Layer& layer) {
     if (op.tied != kNoValue) layer.used.push_back(layers_[op.tied].own.front());
-    const std::int64_t gradient = options_.master_weights ? kMasterBytes : parameter_element();
+    const Bytes gradient = options_.master_weights ? kMasterElement : Bytes{parameter_element()};
     for (std::size_t p = 0; p < op.trained.size(); ++p) {
       const auto& [suffix, dims] = op.effect.parameters[p];
       const std::string name = op.name + "." + suffix;
@@ -93,7 +91,7 @@ class StepBuilder {
       parameter.tensor = add_tensor(name, Bytes{parameter_element()} * elements_of(dims).count(),
                                     TensorClass::parameter, Lifetime::resident);
       if (!parameter.trained.empty())
-        parameter.gradient = add_tensor(name + ".gradient", Bytes{gradient} * parameter.elements(),
+        parameter.gradient = add_tensor(name + ".gradient", gradient * parameter.elements(),
                                         TensorClass::gradient, Lifetime::accumulated);
       layer.used.push_back(parameters_of_.size());
       layer.own.push_back(parameters_of_.size());
@@ -129,7 +127,7 @@ class StepBuilder {
           op.keeps_extras ? TensorClass::saved : TensorClass::activation, Lifetime::step));
     spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
     if (op.is_undone) spec.bare.push_back(layer.extras.front());
-    spec.traffic = traffic(spec);
+    spec.traffic = builder_.moved(spec);
     for (const std::size_t p : layer.used) {
       spec.reads.push_back(read_of(op, p));
       spec.traffic += op.effect.sparse_parameters ? gradient_bytes(op.output)
@@ -184,14 +182,6 @@ class StepBuilder {
     spec.name += "_cast" + ("_" + name.substr(name.rfind('.') + 1));
     spec.operator_class = cast_rule().operator_class;
     return spec;
-  }
-
-  /// Bytes read, made, and changed.
-  [[nodiscard]] Bytes traffic(const OperatorSpec& spec) const {
-    Bytes sum;
-    for (const auto* list : {&spec.reads, &spec.kept, &spec.updates})
-      for (const TensorId id : *list) sum += builder_[id].bytes;
-    return sum;
   }
 
   static void add_once(std::vector<TensorId>& list, TensorId id) {
@@ -286,7 +276,7 @@ class StepBuilder {
       if (backward_reads(op, p)) add_once(input.reads, read_of(op, p));
     contribute(op, incoming, input);
     add_input_products(op, inputs, input);
-    weight.traffic = traffic(weight);
+    weight.traffic = builder_.moved(weight);
     for (const TensorId id : incoming.tensors) weight.traffic -= builder_[id].bytes;
     join(op, incoming, input);
     add_whole(std::move(input));
@@ -297,7 +287,7 @@ class StepBuilder {
 
   OperatorId add_whole(OperatorSpec spec) {
     spec.bare = spec.kept;
-    spec.traffic += traffic(spec);
+    spec.traffic += builder_.moved(spec);
     return builder_.add(std::move(spec));
   }
 
@@ -417,85 +407,14 @@ class StepBuilder {
   }
 
   void add_optimizer() {
-    using Pass = GradientPass;
-    const std::size_t layers = layers_.size();
-    if (options_.scales_loss)
-      for (std::size_t i = 0; i < layers; ++i) add_pass(i, Pass{".unscale", 1, true, true});
-    if (options_.clips_gradients) {
-      const bool is_fused = options_.fused_optimizer;
-      for (std::size_t i = 0; i < layers; ++i) add_pass(i, Pass{".norm", 2, false, is_fused});
-      for (std::size_t i = 0; i < layers; ++i) add_pass(i, Pass{".clip", 1, true, is_fused});
+    std::vector<UpdatedLayer> updated;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      UpdatedLayer& layer = updated.emplace_back(network_.operators[i].name);
+      for (const std::size_t p : layers_[i].own)
+        if (const Parameter& it = parameters_of_[p]; it.has_gradient)
+          layer.parameters.push_back({it.tensor, it.gradient, it.trained});
     }
-    for (std::size_t i = 0; i < layers; ++i) add_update(i);
-  }
-
-  OperatorSpec optimizer_spec(std::size_t i, const char* suffix) const {
-    OperatorSpec spec;
-    spec.name = network_.operators[i].name + suffix;
-    spec.phase = Phase::optimizer;
-    spec.operator_class = OperatorClass::optimizer;
-    return spec;
-  }
-
-  /// What passes over all gradients before the first update: they are divided by the scale of the
-  /// loss, or clipped.
-  struct GradientPass {
-    const char* suffix;
-    std::int64_t flops;  ///< an element
-    bool changes;        ///< in place
-    bool is_fused;       ///< one kernel, not one a tensor
-  };
-
-  void add_pass(std::size_t i, const GradientPass& pass) {
-    OperatorSpec spec = optimizer_spec(i, pass.suffix);
-    for (const std::size_t p : layers_[i].own) {
-      if (!parameters_of_[p].has_gradient) continue;
-      spec.reads.push_back(parameters_of_[p].gradient);
-      spec.flops += Flops{pass.flops} * parameters_of_[p].elements();
-    }
-    if (spec.reads.empty()) return;
-    if (pass.changes) spec.updates = spec.reads;
-    if (!pass.is_fused) spec.launches = static_cast<std::uint32_t>(spec.reads.size());
-    spec.traffic = traffic(spec);
-    builder_.add(std::move(spec));
-  }
-
-  void add_update(std::size_t i) {
-    OperatorSpec spec = optimizer_spec(i, ".update");
-    Bytes again, untouched;
-    std::uint32_t kernels = 0;
-    for (const std::size_t p : layers_[i].own) {
-      const Parameter& parameter = parameters_of_[p];
-      if (!parameter.has_gradient) continue;
-      const std::int64_t elements = parameter.elements();
-      spec.reads.push_back(parameter.gradient);
-      spec.updates.push_back(parameter.tensor);
-      untouched += builder_[parameter.tensor].bytes - Bytes{parameter_element()} * elements;
-      add_state(parameter, spec);
-      spec.flops += Flops{update_flops(options_.optimizer)} * elements;
-      if (options_.fused_optimizer) continue;
-      spec.workspace =
-          std::max(spec.workspace, optimizer_temporaries(options_.optimizer, Elements{elements}));
-      again += repeated_passes(options_.optimizer, Elements{elements});
-      kernels += update_kernels(options_.optimizer, parameter.trained);
-    }
-    if (spec.updates.empty()) return;
-    spec.launches = std::max(kernels, 1U);
-    spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
-    spec.traffic = traffic(spec) + again - untouched * 2;
-    builder_.add(std::move(spec));
-  }
-
-  /// What only the optimizer reads.
-  void add_state(const Parameter& parameter, OperatorSpec& spec) {
-    const std::string name = builder_[parameter.tensor].name;
-    const auto add = [&](const std::string& suffix, Bytes bytes) {
-      spec.updates.push_back(
-          add_tensor(name + "." + suffix, bytes, TensorClass::optimizer_state, Lifetime::resident));
-    };
-    if (options_.master_weights) add("master", Bytes{kMasterBytes} * parameter.elements());
-    for (const auto& [suffix, bytes] : optimizer_state(options_.optimizer, parameter.trained))
-      add(suffix, bytes);
+    add_optimizer_step(builder_, updated, options_, Bytes{parameter_element()});
   }
 
   /// Values that a backward reads are `saved`, the others `activation`.

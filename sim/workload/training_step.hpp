@@ -58,6 +58,9 @@ namespace plimsoll {
 /// The most operators of one network.
 inline constexpr std::size_t kMaxNetworkOperators = 100'000;
 
+/// Of a master copy, and of its gradient.
+inline constexpr Bytes kMasterElement{4};
+
 struct StepOptions {
   Optimizer optimizer = Optimizer::none;
   bool split_backward = false;

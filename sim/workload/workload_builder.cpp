@@ -55,6 +55,13 @@ const Tensor& WorkloadBuilder::operator[](TensorId id) const {
   return state_->tensors[index(id)];
 }
 
+Bytes WorkloadBuilder::moved(const OperatorSpec& spec) const {
+  Bytes sum;
+  for (const auto* list : {&spec.reads, &spec.kept, &spec.updates})
+    for (const TensorId id : *list) sum += (*this)[id].bytes;
+  return sum;
+}
+
 void WorkloadBuilder::State::check_ids() const {
   const auto known = [&](TensorId id) { return index(id) < tensors.size(); };
   for (const Tensor& tensor : tensors)

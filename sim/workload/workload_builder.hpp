@@ -39,6 +39,8 @@ class WorkloadBuilder {
   TensorId add(Tensor tensor);
   OperatorId add(OperatorSpec spec);
   [[nodiscard]] const Tensor& operator[](TensorId) const;
+  /// Bytes that it reads, makes, and changes.
+  [[nodiscard]] Bytes moved(const OperatorSpec& spec) const;
 
   /// Orders forwards topologically (stable: the order of adding breaks ties), appends backwards in
   /// the order in which they were added, computes saved_bytes and returns the frozen step. The
