@@ -3,12 +3,14 @@
 #include "engine/wide.hpp"
 #include "scenario/bounded_least_squares.hpp"
 #include "scenario/calibration_rows.hpp"
+#include "scenario/host_fit.hpp"
+#include "scenario/measured_times.hpp"
 #include "workload/cost_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -28,6 +30,9 @@ constexpr double kLeastRatio = 1e-3;
 /// Below it log(1 + error) is the error.
 constexpr double kNoError = 1e-6;
 
+/// Turns of the fit with that of the host; two or three are enough.
+constexpr int kTurns = 10;
+
 /// Of a wait, in the last term.
 constexpr Time kLeastWait{100'000'000};
 
@@ -38,32 +43,6 @@ constexpr std::size_t kFirstWait = 1;
 constexpr std::size_t kFirstCompute = kFirstWait + 2;
 constexpr std::size_t kFirstBandwidth = kFirstCompute + kKernelKinds;
 constexpr std::size_t kUnknowns = kFirstBandwidth + kKernelKinds;
-
-/// Of the operators of each of its shapes.
-using ShapeTimes = std::vector<std::vector<Time>>;
-
-bool is_step(const Measurement& it) {
-  return it.spec->step || it.spec->throughput;
-}
-
-/// Parts of a step are what the processor takes, whatever it waits for.
-ShapeTimes durations_on(const MeasurementSet& set, const Measurement& it,
-                        const Processor& processor) {
-  Platform platform = set.platform;
-  Processor& unit = platform.processors[static_cast<std::size_t>(set.processor)];
-  unit = processor;
-  if (!is_step(it)) unit.host_overhead = Time{};
-  try {
-    ShapeTimes times;
-    for (const MeasuredShape& shape : it.shapes)
-      times.push_back(durations(shape.workload, platform, set.processor));
-    return times;
-  } catch (const std::invalid_argument& problem) {
-    throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
-  } catch (const CostOverflow& problem) {
-    throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
-  }
-}
 
 Processor with(const Coefficients& fitted, Processor processor) {
   for (std::size_t i = 0; i < kKernelKinds; ++i) {
@@ -78,24 +57,6 @@ Processor with(const Coefficients& fitted, Processor processor) {
   return processor;
 }
 
-std::int64_t parts_of(const Measurement& it) {
-  std::int64_t parts = 0;
-  for (const MeasuredShape& shape : it.shapes) parts += shape.parts;
-  return parts;
-}
-
-/// The mean over its shapes, each as often as it was; rounded down.
-Time mean_of(const Measurement& it, const MeasuredPart& part, const ShapeTimes& durations) {
-  Signed128 sum = 0;
-  for (std::size_t s = 0; s < it.shapes.size(); ++s) {
-    Time of_shape;
-    for (const OperatorId op : part.operators[s])
-      of_shape += durations[s][static_cast<std::size_t>(op)];
-    sum += Signed128{of_shape.count()} * it.shapes[s].parts;
-  }
-  return Time{static_cast<std::int64_t>(sum / parts_of(it))};
-}
-
 /// What its profiler waited, where it did.
 Time waited(const MeasuredPart& part, const Coefficients& fitted) {
   if (!part.waits || !fitted.waits) return Time{};
@@ -103,14 +64,10 @@ Time waited(const MeasuredPart& part, const Coefficients& fitted) {
          static_cast<std::int64_t>(part.waiting);
 }
 
-double in_picoseconds(Time time) {
-  return static_cast<double>(time.count());
-}
-
-/// The equations of the fit.
+/// The equations of the fit. `waits`: by measurement, what is no part of the sums.
 class Fit {
  public:
-  explicit Fit(const MeasurementSet& set) : set_(set) {
+  Fit(const MeasurementSet& set, const std::vector<Time>& waits) : set_(set) {
     now_.assign(kUnknowns, 0);
     now_[kOverhead] = in_picoseconds(set.start.launch_overhead);
     problem_.at_least.assign(kUnknowns, 1);
@@ -124,8 +81,9 @@ class Fit {
       now_[kFirstCompute + i] = 1 / as_fraction(set.start.efficiency[i].compute());
       now_[kFirstBandwidth + i] = 1 / as_fraction(set.start.efficiency[i].bandwidth());
     }
-    for (const Measurement& it : set.measurements)
-      if (!it.is_test && !it.spec->host_bound) add(it);
+    for (std::size_t i = 0; i < waits.size(); ++i)
+      if (const Measurement& it = set.measurements[i]; !it.is_test && !it.spec->host_bound)
+        add(it, waits[i]);
     hold_untold();
     for (std::size_t j = 0; j < kUnknowns; ++j) pull(j);
   }
@@ -183,11 +141,12 @@ class Fit {
     return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
   }
 
-  void add(const Measurement& it) {
+  void add(const Measurement& it, Time wait) {
     const double weight = 1 / std::sqrt(static_cast<double>(it.parts.size()));
     const auto all_parts = static_cast<double>(parts_of(it));
     for (const MeasuredPart& part : it.parts) {
-      LeastSquares::Row row{std::vector<double>(kUnknowns), weight};
+      const double rest = 1 - in_picoseconds(wait) / in_picoseconds(part.time);
+      LeastSquares::Row row{std::vector<double>(kUnknowns), weight * rest};
       for (std::size_t s = 0; s < it.shapes.size(); ++s) {
         const double share = static_cast<double>(it.shapes[s].parts) / all_parts;
         const double each = share * weight / in_picoseconds(part.time);
@@ -279,51 +238,29 @@ void inherit(const Coefficients& fitted, const Processor& before, Processor& aft
   }
 }
 
-/// Of ours to the measured time, over the steps that wait for the host; nullopt: there are none.
-std::optional<double> mean_log_ratio(const MeasurementSet& set, const Processor& processor) {
-  double sum = 0;
-  std::size_t steps = 0;
-  for (const Measurement& it : set.measurements) {
-    if (!it.spec->host_bound) continue;
-    const MeasuredPart& step = it.parts.front();
-    const Time ours = mean_of(it, step, durations_on(set, it, processor));
-    sum += std::log(std::max(in_picoseconds(ours), 1.0) / in_picoseconds(step.time));
-    ++steps;
+/// Fits all but the host to what the steps took beside their waits for it, and the host to those
+/// that it holds up, in turns until neither changes.
+void fit(const MeasurementSet& set, Calibration& calibration) {
+  const Processor& before = set.platform[set.processor];
+  calibration.after = set.start;
+  std::vector<Time> waits = waits_for_host(set, set.start);
+  for (int turn = 0; turn < kTurns; ++turn) {
+    calibration.fitted = Fit(set, waits).run();
+    Processor after = with(calibration.fitted, set.start);
+    inherit(calibration.fitted, before, after);
+    calibration.fitted.host_overhead = fit_host_overhead(set, after);
+    calibration.after = with(calibration.fitted, after);
+    const std::vector<Time> were = std::exchange(waits, waits_for_host(set, calibration.after));
+    if (waits == were) return;
   }
-  if (steps == 0) return std::nullopt;
-  return sum / static_cast<double>(steps);
-}
-
-/// What the host takes for an operator, a multiple of 1 ns; `processor` has all else fitted.
-/// O(log(it / 1 ns)) times O(operators).
-std::optional<Time> host_overhead(const MeasurementSet& set, Processor processor) {
-  const auto is_enough = [&](std::int64_t nanoseconds) {
-    processor.host_overhead = Time{nanoseconds * kPicosecondsPerNanosecond};
-    return *mean_log_ratio(set, processor) >= 0;
-  };
-  if (!mean_log_ratio(set, processor)) return std::nullopt;
-  // Steps grow with it without end.
-  std::int64_t least = 0, enough = 1;
-  while (!is_enough(enough)) enough *= 2;
-  while (least < enough) {
-    const std::int64_t middle = least + (enough - least) / 2;
-    if (is_enough(middle))
-      enough = middle;
-    else
-      least = middle + 1;
-  }
-  return Time{least * kPicosecondsPerNanosecond};
 }
 
 Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
   std::vector<ShapeTimes> before;
   for (const Measurement& it : set.measurements) before.push_back(durations_on(set, it, processor));
-  Calibration calibration{spec, processor, processor, Fit(set).run(), {}, set.read};
-  calibration.after = with(calibration.fitted, set.start);
-  inherit(calibration.fitted, processor, calibration.after);
-  calibration.fitted.host_overhead = host_overhead(set, calibration.after);
-  calibration.after = with(calibration.fitted, calibration.after);
+  Calibration calibration{spec, processor, processor, {}, {}, set.read};
+  fit(set, calibration);
   for (std::size_t i = 0; i < set.measurements.size(); ++i) {
     const Measurement& it = set.measurements[i];
     const ShapeTimes after = durations_on(set, it, calibration.after);

@@ -27,7 +27,8 @@
 ///
 /// Steps of which a calibration says that the processor waited for the host are left out of this.
 /// host_overhead, of which a step's time is no sum (workload/cost_model.hpp) but grows with it, is
-/// found after: the least with which the mean of log(ours / t) over them is not below 0.
+/// found after: the least with which the mean of log(ours / t) over them is not below 0. What the
+/// other steps then wait is taken off their measured times, and both are fitted again.
 ///
 /// Example: 1 class, A = 2 ms, B = 0, 10 operators, measured 3 ms; A = 4 ms, 10 operators, measured
 /// 5 ms: x = 1, launch_overhead = 100 us fit both.

@@ -75,8 +75,8 @@ void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnost
                       "`profile`");
   if (it.host_bound && !it.step && !it.throughput)
     diagnostics.error(node.find("host_bound")->where(),
-                      "the host is waited for in a whole step; expected `step` or `throughput` "
-                      "beside it");
+                      "`host_bound` needs a whole step; expected `step` or `throughput` beside it, "
+                      "found times of parts");
   if (!it.untimed.empty() && !gives_classes(it) && !it.profile)
     diagnostics.error(node.find("untimed")->where(),
                       "what has no time of its own is in that of a class; expected times of "
@@ -143,8 +143,8 @@ Format<KnownKernels> kernels_format() {
 void check_fitted(const CalibrationSpec& spec, const Node& node, Diagnostics& diagnostics) {
   for (const MeasurementSpec& it : spec.test)
     if (it.host_bound)
-      diagnostics.error(it.where, fmt::format("measurement `{}` only judges, and `host_bound` says "
-                                              "what is fitted to one; expected it in `fit`",
+      diagnostics.error(it.where, fmt::format("`host_bound` is for what is under `fit`, and "
+                                              "measurement `{}` only judges",
                                               it.name));
   if (std::ranges::all_of(spec.fit, &MeasurementSpec::host_bound))
     diagnostics.error(node.find("fit")->where(),

@@ -48,7 +48,8 @@ struct WorkloadReference {
   std::vector<Located<std::string>> buffers;
   std::optional<Located<bool>> master_weights;
   std::optional<Located<DType>> autocast;
-  std::optional<bool> fused_optimizer, clip_gradients;
+  std::optional<bool> fused_optimizer;
+  std::optional<Located<bool>> clip_gradients;
   std::optional<std::int64_t> accumulate;
   std::optional<Time> step_overhead;
   std::optional<Loss> loss;
@@ -100,7 +101,7 @@ Format<WorkloadReference> reference_format() {
                 "products in fp16 or bf16, parameters in fp32, as torch.autocast does it")
       .optional("fused_optimizer", &WorkloadReference::fused_optimizer, boolean(),
                 "each update is one kernel, without temporaries; default false")
-      .optional("clip_gradients", &WorkloadReference::clip_gradients, boolean(),
+      .optional("clip_gradients", &WorkloadReference::clip_gradients, located(boolean()),
                 "gradients are scaled to a common norm before the update; default false")
       .optional("accumulate", &WorkloadReference::accumulate, integer(1, kMaxAccumulated),
                 "microbatches before the optimizer, which keep gradients between them")
@@ -486,7 +487,8 @@ class ScenarioReader {
     if (fields->master_weights) use_master_weights(*fields->master_weights);
     if (fields->autocast) use_autocast(*fields->autocast);
     scenario_.workload_options.fused_optimizer = fields->fused_optimizer.value_or(false);
-    scenario_.workload_options.clips_gradients = fields->clip_gradients.value_or(false);
+    if (fields->clip_gradients && fields->clip_gradients->value)
+      scenario_.workload_options.clips_gradients = fields->clip_gradients->where;
     if (fields->model && is_onnx_path(fields->model->value))
       refuse_model(*fields->model, "an ONNX file", "onnx");
     else if (fields->model && is_pipedream_path(fields->model->value))

@@ -10,6 +10,9 @@ namespace {
 
 __extension__ using Wide = __int128;
 
+/// Of a step that are looked at one by one: by then its host is as far ahead as it comes.
+constexpr std::int64_t kMostMicrobatches = 1'000;
+
 /// `amount` * `part` / `whole`, rounded up. Throws QuantityOverflow.
 template <class Amount>
 Amount scaled(Amount amount, std::uint64_t part, std::uint64_t whole) {
@@ -121,24 +124,6 @@ class Roofline {
   std::array<Reach, kKernelKinds> reach_;
 };
 
-/// Issues operators in order, each in the same time, and runs ahead of the processor.
-class Host {
- public:
-  explicit Host(Time overhead) : overhead_(overhead) {}
-
-  /// What an operator adds that takes `time`: the processor may have to wait for it to be issued.
-  Time with_wait(Time time) {
-    if (overhead_ == Time{}) return time;
-    const Time wait = std::max(overhead_ - behind_, Time{});
-    behind_ = std::max(behind_ - overhead_, Time{}) + time;
-    return wait + time;
-  }
-
- private:
-  Time overhead_;
-  Time behind_;  ///< what is issued, and what the processor has yet to do
-};
-
 KernelKind kind_of(ConvolutionShape shape) {
   switch (shape) {
     case ConvolutionShape::transformable:
@@ -161,6 +146,62 @@ const Operator* second_half(const Workload& workload, std::size_t op) {
   const bool halves = next.phase == Phase::backward_weight && !next.given_time &&
                       next.forward == workload.operators[op].forward;
   return halves && next.flops > Flops{} ? &next : nullptr;
+}
+
+/// Of every operator, both halves of a backward at the first of them.
+std::vector<Time> issued_times(const Workload& workload, const Platform& platform,
+                               const Processor& unit) {
+  const Roofline roofline(platform, unit);
+  std::vector<Time> times(workload.operators.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Operator& op = workload.operators[i];
+    const auto id = static_cast<OperatorId>(i);
+    if (is_second_half(workload, id)) continue;
+    try {
+      times[i] = op.given_time ? *op.given_time
+                               : roofline.time(work_of(workload, id, unit.kernels), op.name);
+    } catch (const QuantityOverflow&) {
+      throw CostOverflow(op, unit);
+    }
+  }
+  return times;
+}
+
+/// Issues operators in order, each in the same time, and runs ahead of the processor.
+class Host {
+ public:
+  explicit Host(Time overhead) : overhead_(overhead) {}
+
+  /// What the processor waits for the next operator, which takes it `time`.
+  Time issue(Time time) {
+    const Time wait = std::max(overhead_ - behind_, Time{});
+    behind_ = std::max(behind_ - overhead_, Time{}) + time;
+    return wait;
+  }
+
+ private:
+  Time overhead_;
+  Time behind_;  ///< what is issued, and what the processor has yet to do
+};
+
+/// Adds to each operator what it waits to be issued, of microbatches the mean over the first
+/// kMostMicrobatches, rounded up.
+void add_waits(const Workload& workload, Time overhead, std::vector<Time>& times) {
+  const std::size_t optimizer = workload.optimizer_begin;
+  const std::int64_t microbatches = std::min(workload.microbatches, kMostMicrobatches);
+  const auto is_issued = [&](std::size_t i) {
+    return !workload.operators[i].given_time &&
+           !is_second_half(workload, static_cast<OperatorId>(i));
+  };
+  Host host(overhead);
+  std::vector<Time> waits(times.size());
+  for (std::int64_t m = 0; m < microbatches; ++m)
+    for (std::size_t i = 0; i < optimizer; ++i)
+      if (is_issued(i)) waits[i] += host.issue(times[i]);
+  for (std::size_t i = 0; i < optimizer; ++i)
+    times[i] += Time{(waits[i].count() + microbatches - 1) / microbatches};
+  for (std::size_t i = optimizer; i < times.size(); ++i)
+    if (is_issued(i)) times[i] += host.issue(times[i]);
 }
 
 /// `part` / `whole` of `time`, rounded down. Precondition: part <= whole.
@@ -220,30 +261,14 @@ bool is_second_half(const Workload& workload, OperatorId id) {
 std::vector<Time> durations(const Workload& workload, const Platform& platform,
                             ProcessorId processor) {
   const Processor& unit = platform[processor];
-  const Roofline roofline(platform, unit);
-  Host host(unit.host_overhead);
-  std::vector<Time> times;
-  times.reserve(workload.operators.size());
-  while (times.size() < workload.operators.size()) {
-    const std::size_t i = times.size();
-    const Operator& op = workload.operators[i];
-    if (op.given_time) {
-      times.push_back(*op.given_time);
-      continue;
+  std::vector<Time> times = issued_times(workload, platform, unit);
+  if (unit.host_overhead > Time{}) add_waits(workload, unit.host_overhead, times);
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (const Operator* second = second_half(workload, i)) {
+      const Flops first = workload.operators[i].flops;
+      times[i + 1] = share_of(times[i], second->flops, first + second->flops);
+      times[i] -= times[i + 1];
     }
-    try {
-      const auto id = static_cast<OperatorId>(i);
-      const Time whole =
-          host.with_wait(roofline.time(work_of(workload, id, unit.kernels), op.name));
-      const Operator* second = second_half(workload, i);
-      const Time rest =
-          second == nullptr ? Time{} : share_of(whole, second->flops, op.flops + second->flops);
-      times.push_back(whole - rest);
-      if (second != nullptr) times.push_back(rest);
-    } catch (const QuantityOverflow&) {
-      throw CostOverflow(op, unit);
-    }
-  }
   return times;
 }
 

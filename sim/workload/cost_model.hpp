@@ -32,8 +32,9 @@
 ///
 ///   max over i of i * host_overhead + d_i + ... + d_n
 ///
-/// The wait is the operator's wherever a plan runs it, so that times of plans are sums: run again,
-/// an operator waits as it did the first time.
+/// Of a step of several microbatches an operator's wait is the mean over them, one after the other,
+/// before the optimizer. It is the operator's wherever a plan runs it, so that times of plans are
+/// sums: run again, or on one of several devices, it waits as in that order on one.
 ///
 /// Given times pass through unchanged, without launch or wait.
 ///
@@ -87,7 +88,7 @@ struct OperatorWork {
 /// The duration of every operator on `processor`, by operator id.
 /// Throws std::invalid_argument with a sentence if the platform lacks a number that is needed (the
 /// peak rate of the dtype, when an operator has FLOPs and no given time), CostOverflow if one takes
-/// longer than can be told. O(operators).
+/// longer than can be told. O(operators), times microbatches where there is a host overhead.
 [[nodiscard]] std::vector<Time> durations(const Workload& workload, const Platform& platform,
                                           ProcessorId processor);
 

@@ -54,9 +54,10 @@ void check_training(const Location& where, const std::string& form, const Worklo
     refuse(where, "a " + form + " takes no `master_weights`: its bytes are given");
   if (options.autocast) refuse(where, "a " + form + " takes no `autocast`: its bytes are given");
   if (options.fused_optimizer)
-    refuse(where, "a " + form + " takes no `fused_optimizer`: its optimizer's time is given");
+    refuse(where, "a " + form + " takes no `fused_optimizer`: its times are given");
   if (options.clips_gradients)
-    refuse(where, "a " + form + " takes no `clip_gradients`: its optimizer's time is given");
+    refuse(*options.clips_gradients,
+           "a " + form + " takes no `clip_gradients`: its times are given");
 }
 
 /// Chains, graphs and profiles have neither layers nor a loss.
@@ -66,7 +67,8 @@ void check_options(const WorkloadSource& source, const WorkloadOptions& options)
   const Location& where = place_of(source);
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source)) {
     if (options.clips_gradients && optimizer_of(source, options) == Optimizer::none)
-      refuse(where, "`clip_gradients` comes before an update; expected an `optimizer` beside it");
+      refuse(*options.clips_gradients,
+             "`clip_gradients` comes before an update; expected an `optimizer` beside it");
     return;
   }
   const std::string form = form_of(source);

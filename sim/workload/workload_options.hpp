@@ -68,8 +68,9 @@ struct WorkloadOptions {
   std::optional<DType> autocast;
   /// Each update is one kernel, without temporaries; networks only (optimizer_rules.hpp).
   bool fused_optimizer = false;
-  /// Gradients are scaled to a norm before the update; networks only (training_step.hpp).
-  bool clips_gradients = false;
+  /// Where it is said that gradients are scaled to a norm before the update; networks only
+  /// (training_step.hpp).
+  std::optional<Location> clips_gradients;
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
   /// What the host takes once a step, on every processor that works; chains may say it themselves.
   std::optional<Time> step_overhead;

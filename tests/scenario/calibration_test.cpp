@@ -193,7 +193,8 @@ TEST_CASE("a step that waits for the host tells what an operator costs it, and n
   // A class of operators is timed without the wait.
   CHECK(it.rows[3].part == "forward matmul");
   CHECK(it.rows[3].after < Time{11'000'000});
-  // The other step waits for its first operator alone.
+  // The other step waits for its first operator alone, which is no part of its fit: at 102.56 % of
+  // the rate, which is the most, it would take 1.95 ms.
   CHECK(it.rows[0].after == Time{2'050'000'000});
   CHECK_THAT(calibration_text(it, {}), Contains("host overhead"));
   const json coefficients = json::parse(calibration_json(it)).at("coefficients");
@@ -202,21 +203,38 @@ TEST_CASE("a step that waits for the host tells what an operator costs it, and n
   CHECK_THAT(calibrated_platform(it, files.path(), files.path() / "fitted.yaml"),
              Contains("    host_overhead: 50.000 us\n") &&
                  Contains("processors.cpu.host_overhead: {quality: measured, source: *fit}"));
-  // A step that the processor alone takes longer for leaves nothing to the host.
-  const Calibration none = files.calibrated(
-      document(measured("step: 2 ms") + measured("step: 5 us" + bound, few), "", "fast"));
-  CHECK(none.fitted.host_overhead == Time{});
+  // Beside 2.05 ms it is the 2 ms that are fitted.
+  const Calibration other = files.calibrated(
+      document(measured("step: 4050 us") + measured("step: 120 us" + bound, few), "", "fast"));
+  CHECK(other.fitted.host_overhead == Time{50'000'000});
+  CHECK(*other.fitted.efficiency[0].compute == Ratio{500'000'000});
+  CHECK(error_of(other.rows[0], Moment::after) == 0);
+  // A platform's own overhead is taken off, too.
+  files.write("hosted.yaml",
+              calibrated_platform(other, files.path(), files.path() / "hosted.yaml"));
+  const Calibration again = files.calibrated(document(measured("step: 120 us", few), "", "hosted"));
+  CHECK_FALSE(again.fitted.host_overhead);
+  CHECK(again.after.host_overhead == Time{50'000'000});
+  // 1 ns of 120 us.
+  CHECK(std::abs(error_of(again.rows[0], Moment::before)) < 10);
+  CHECK(std::abs(error_of(again.rows[0], Moment::after)) < 10);
 }
 
 TEST_CASE("a host-bound measurement is a step, fitted beside others") {
   const Files files;
   const std::string bound = ", host_bound: true";
   CHECK_THAT(files.error_of(document(measured("forward: {matmul: 1 s}" + bound))),
-             Contains("fit.yaml:4:") && Contains("the host is waited for in a whole step"));
+             Contains("fit.yaml:4:") && Contains("`host_bound` needs a whole step"));
   CHECK_THAT(files.error_of(document(measured("step: 1 s"), measured("step: 1 s" + bound))),
-             Contains("fit.yaml:6:") && Contains("measurement `it` only judges"));
+             Contains("fit.yaml:6:") && Contains("`host_bound` is for what is under `fit`"));
   CHECK_THAT(files.error_of(document(measured("step: 1 s" + bound))),
              Contains("all that is fitted waits for the host"));
+  CHECK_THAT(files.error_of(document(measured("step: 4 s") + measured("step: 5 us" + bound))),
+             Contains("fit.yaml:5:") &&
+                 Contains("measurement `it` is `host_bound`, but took 5 us, and its operators "
+                          "alone take the processor 4 s"));
+  CHECK_THAT(files.error_of(document(measured("step: 4 s") + measured("step: 10 h" + bound))),
+             Contains("not even 100 s for each operator"));
 }
 
 TEST_CASE("a class that takes less than a hundredth of every fitted time is not touched") {

@@ -144,6 +144,27 @@ TEST_CASE("an operator waits for what the host has not issued yet") {
   }
 }
 
+TEST_CASE("of a step's microbatches an operator waits the mean, and the optimizer after the last") {
+  const auto taking = [](std::int64_t microseconds) {
+    Operator op;
+    op.traffic = Bytes{microseconds * 100'000};
+    return op;
+  };
+  Platform on = platform();
+  on.processors[0].launch_overhead = Time{};
+  on.processors[0].host_overhead = Time{10'000'000};
+  Workload workload;
+  workload.operators = {taking(3), taking(27), taking(1), taking(1),
+                        taking(1), taking(1),  taking(1)};
+  workload.forwards = workload.optimizer_begin = 2;
+  workload.microbatches = 2;
+  // Issues end at 10, 20 | 30, 40 | 50, 60, ...: 10 to 13, 20 to 47 | 47 to 50, 50 to 77 | 77 to
+  // 78, 78 to 79, 79 to 80, 80 to 81, 90 to 91. The first waited 10 and 0, the second 7 and 0.
+  CHECK(durations(workload, on, ProcessorId{0}) ==
+        std::vector{Time{8'000'000}, Time{30'500'000}, Time{1'000'000}, Time{1'000'000},
+                    Time{1'000'000}, Time{1'000'000}, Time{10'000'000}});
+}
+
 TEST_CASE("the halves of a backward are issued as one, and given times for nothing") {
   Operator first;
   first.phase = Phase::backward_input;

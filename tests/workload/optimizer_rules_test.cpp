@@ -138,7 +138,7 @@ TEST_CASE("gradients are clipped after the last of them, before the first update
   const Workload step = build_text(text, {.dtype = DType::fp16,
                                           .optimizer = Optimizer::sgd,
                                           .master_weights = true,
-                                          .clips_gradients = true});
+                                          .clips_gradients = Location{"s.yaml", 3, 1}});
   std::vector<std::string> names;
   for (std::size_t i = step.optimizer_begin; i < step.operators.size(); ++i)
     names.push_back(step.operators[i].name);
@@ -155,10 +155,12 @@ TEST_CASE("gradients are clipped after the last of them, before the first update
   CHECK(step.list(norm.updates).empty());
   CHECK(step.list(clip.updates).size() == 2);
   CHECK(norm.launches == 2);
-  const Workload fused = build_text(
-      text, {.optimizer = Optimizer::adam, .fused_optimizer = true, .clips_gradients = true});
+  const Workload fused = build_text(text, {.optimizer = Optimizer::adam,
+                                           .fused_optimizer = true,
+                                           .clips_gradients = Location{"s.yaml", 3, 1}});
   CHECK(find_operator(fused, "linear_1.clip").launches == 1);
-  CHECK_THAT(error_of(text, {.clips_gradients = true}), Contains("expected an `optimizer`"));
+  CHECK_THAT(error_of(text, {.clips_gradients = Location{"s.yaml", 3, 1}}),
+             Contains("s.yaml:3:1") && Contains("expected an `optimizer`"));
 }
 
 TEST_CASE("what has no shapes takes no optimizer whose state follows from them") {
@@ -176,5 +178,6 @@ TEST_CASE("what has no shapes takes no optimizer whose state follows from them")
              Contains("a chain takes no `trained`"));
   CHECK_THAT(error_of(chain, {.master_weights = true}), Contains("takes no `master_weights`"));
   CHECK_THAT(error_of(chain, {.fused_optimizer = true}), Contains("takes no `fused_optimizer`"));
-  CHECK_THAT(error_of(chain, {.clips_gradients = true}), Contains("takes no `clip_gradients`"));
+  CHECK_THAT(error_of(chain, {.clips_gradients = Location{"s.yaml", 3, 1}}),
+             Contains("takes no `clip_gradients`"));
 }
