@@ -1,6 +1,7 @@
 // The networks of the library under every policy: they run, and what is claimed is measured.
 #include "support/library.hpp"
 #include "support/policies.hpp"
+#include "workload/cost_model.hpp"
 
 #include <fmt/format.h>
 
@@ -50,6 +51,34 @@ TEST_CASE("every network of the library runs under every policy of one processor
       CHECK(every < none);
       CHECK(blocks < none);
     }
+  }
+}
+
+TEST_CASE("a slow host holds a network up under every policy, as claimed") {
+  Platform platform = library_platform("v100-sxm2-host");
+  platform.memories[index(*platform.find_memory("hbm"))].capacity = Bytes::unlimited();
+  const Workload workload =
+      build(library_network("mobilenet-v2"), {.batch = 2, .optimizer = Optimizer::adam});
+  const ProcessorId gpu = *platform.find_processor("gpu");
+  const std::vector<Time> alone = durations(workload, platform, gpu);
+  constexpr Time host{40'000'000};
+  platform.processors[static_cast<std::size_t>(gpu)].host_overhead = host;
+  // So many operators are issued, and all from the last of them on run without a wait.
+  Time longest, left;
+  for (std::size_t i = alone.size(); i-- > 0;) {
+    left += alone[i];
+    longest = std::max(longest, host * static_cast<std::int64_t>(i + 1) + left);
+  }
+  REQUIRE(longest > left);
+  for (const char* policy :
+       {"none", "remat/sqrt", "remat/every-stage", "{name: remat/revolve, snapshots: 4}",
+        "offload/all", "offload/eager"}) {
+    CAPTURE(policy);
+    const Played it = test::play_policy(policy, workload, platform);
+    REQUIRE(it.execution.status == RunStatus::ok);
+    test::require_claims_hold(it);
+    CHECK(it.execution.makespan >= longest);
+    if (policy == std::string("none")) CHECK(it.execution.makespan == longest);
   }
 }
 
