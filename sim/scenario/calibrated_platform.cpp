@@ -11,7 +11,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kPicosecondsPerNanosecond = 1'000;
 constexpr std::int64_t kNanosecondsPerMicrosecond = 1'000;
 
 /// All its decimals, without zeros at their end.

@@ -16,7 +16,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kEfficiencySteps = 10'000;
-constexpr std::int64_t kPicosecondsPerNanosecond = 1'000;
 constexpr std::int64_t kMillion = 1'000'000;
 /// Errors are cut here, in millionths: a time is a million times the measured one and more.
 constexpr Signed128 kMostError = 1'000'000'000'000;

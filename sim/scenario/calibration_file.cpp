@@ -63,17 +63,17 @@ void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnost
     diagnostics.error(node.where(), "a measured time of 0 s; an error against it has no size");
   if (it.throughput && *it.throughput == SampleRate{})
     diagnostics.error(node.where(), "a throughput of no samples/s is none");
-  if (!it.mix.empty() && !it.step && !it.throughput)
+  if (!it.mix.empty() && !it.is_step())
     diagnostics.error(node.find("mix")->where(),
                       "a mix is of whole steps; expected `step` or `throughput` beside it");
-  if (it.policy && !it.step && !it.throughput)
+  if (it.policy && !it.is_step())
     diagnostics.error(node.find("policy")->where(),
                       "a policy is of a whole step; expected `step` or `throughput` beside it");
-  if (it.layer_by_layer && (it.step || it.throughput))
+  if (it.layer_by_layer && it.is_step())
     diagnostics.error(node.find("layer_by_layer")->where(),
                       "a whole step is not timed layer by layer; expected times of classes, or a "
                       "`profile`");
-  if (it.host_bound && !it.step && !it.throughput)
+  if (it.host_bound && !it.is_step())
     diagnostics.error(node.find("host_bound")->where(),
                       "`host_bound` needs a whole step; expected `step` or `throughput` beside it, "
                       "found times of parts");

@@ -49,6 +49,9 @@
 
 namespace plimsoll {
 
+/// Fitted times are whole nanoseconds.
+inline constexpr std::int64_t kPicosecondsPerNanosecond = 1'000;
+
 /// Summed over the operators of each class.
 using ClassTimes = std::array<std::optional<Time>, kOperatorClasses>;
 
@@ -81,6 +84,9 @@ struct MeasurementSpec {
   /// Layers whose forward is in the time of what runs next, and whose backward is in none.
   std::vector<Located<std::string>> untimed;
   std::string source;
+
+  /// Whether a whole step was measured.
+  [[nodiscard]] bool is_step() const { return step || throughput; }
 };
 
 /// How the processor's libraries cut operators into pieces, which is known and not fitted.

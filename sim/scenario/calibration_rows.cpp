@@ -182,7 +182,7 @@ class Reader {
              fmt::format("workload `{}` has times of its own, which no coefficient changes; "
                          "expected a network of layers, or an ONNX file",
                          scenario.workload_name));
-    if (scenario.workload_options.accumulate && !it.step && !it.throughput)
+    if (scenario.workload_options.accumulate && !it.is_step())
       refuse(it.workload.where(),
              "`accumulate` is of whole steps; expected `step` or `throughput` beside it");
     if (scenario.policies.size() != 1)
@@ -255,7 +255,7 @@ class Reader {
     const MeasurementSpec& it = *measurement.spec;
     const std::int64_t batch = measurement.shapes.front().workload.batch;
     if (it.profile) return add_profile(measurement, *it.profile);
-    if (it.step || it.throughput) {
+    if (it.is_step()) {
       measurement.parts.push_back(
           {"", "", it.step ? *it.step : step_time(it, batch),
            operators_of(measurement, [](const Operator&) { return true; })});

@@ -10,12 +10,14 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kPicosecondsPerNanosecond = 1'000;
-
 [[noreturn]] void refuse(const Measurement& it, const std::string& message) {
   throw InputError(
       {{Severity::error, it.spec->where,
         fmt::format("measurement `{}` is `host_bound`, but {}", it.spec->name, message), ""}});
+}
+
+Time step_on(const MeasurementSet& set, const Measurement& it, const Processor& processor) {
+  return mean_of(it, it.parts.front(), durations_on(set, it, processor));
 }
 
 /// What the host takes for an operator, found on the steps that wait for it.
@@ -53,7 +55,7 @@ class HostFit {
 
   Time step(const Measurement& it, std::int64_t nanoseconds) {
     processor_.host_overhead = Time{nanoseconds * kPicosecondsPerNanosecond};
-    return mean_of(it, it.parts.front(), durations_on(set_, it, processor_));
+    return step_on(set_, it, processor_);
   }
 
   void check_they_wait() {
@@ -85,9 +87,8 @@ std::vector<Time> waits_for_host(const MeasurementSet& set, const Processor& pro
   std::vector<Time> waits(set.measurements.size());
   if (processor.host_overhead == Time{}) return waits;
   for (std::size_t i = 0; i < waits.size(); ++i)
-    if (const Measurement& it = set.measurements[i]; !it.is_test && is_step(it))
-      waits[i] = mean_of(it, it.parts.front(), durations_on(set, it, processor)) -
-                 mean_of(it, it.parts.front(), durations_on(set, it, alone));
+    if (const Measurement& it = set.measurements[i]; !it.is_test && it.spec->is_step())
+      waits[i] = step_on(set, it, processor) - step_on(set, it, alone);
   return waits;
 }
 

@@ -12,16 +12,12 @@ std::int64_t parts_of(const Measurement& it) {
   return parts;
 }
 
-bool is_step(const Measurement& it) {
-  return it.spec->step || it.spec->throughput;
-}
-
 ShapeTimes durations_on(const MeasurementSet& set, const Measurement& it,
                         const Processor& processor) {
   Platform platform = set.platform;
   Processor& unit = platform.processors[static_cast<std::size_t>(set.processor)];
   unit = processor;
-  if (!is_step(it)) unit.host_overhead = Time{};
+  if (!it.spec->is_step()) unit.host_overhead = Time{};
   try {
     ShapeTimes times;
     for (const MeasuredShape& shape : it.shapes)

@@ -10,9 +10,6 @@ namespace plimsoll {
 /// Of the operators of each shape of a measurement, by id.
 using ShapeTimes = std::vector<std::vector<Time>>;
 
-/// Whether a whole step was measured, with what its processor waits for its host.
-[[nodiscard]] bool is_step(const Measurement& it);
-
 /// Of all its shapes.
 [[nodiscard]] std::int64_t parts_of(const Measurement& it);
 

@@ -43,6 +43,8 @@ constexpr std::array kRules{
     Rule{2, 21, 24, 12},
 };
 
+static_assert(kRules.size() == static_cast<std::size_t>(Optimizer::adafactor) + 1);
+
 const Rule& rule_of(Optimizer optimizer) {
   return kRules[static_cast<std::size_t>(optimizer)];
 }
@@ -78,24 +80,9 @@ State factored_moment(const Dims& dims) {
 }  // namespace
 
 State optimizer_state(Optimizer optimizer, const Dims& parameter) {
-  switch (optimizer) {
-    case Optimizer::none:
-    case Optimizer::sgd:
-      return {};
-    case Optimizer::sgd_momentum:
-      return moments(elements_of(parameter), 1);
-    case Optimizer::adam:
-    case Optimizer::adamw:
-    case Optimizer::bert_adam:
-    case Optimizer::adadelta:
-      return moments(elements_of(parameter), 2);
-    case Optimizer::adam_8bit:
-    case Optimizer::adamw_8bit:
-      return quantized_moments(elements_of(parameter));
-    case Optimizer::adafactor:
-      return factored_moment(parameter);
-  }
-  return {};
+  if (const auto states = states_of(optimizer)) return moments(elements_of(parameter), *states);
+  return optimizer == Optimizer::adafactor ? factored_moment(parameter)
+                                           : quantized_moments(elements_of(parameter));
 }
 
 Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter) {

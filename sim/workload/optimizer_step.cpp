@@ -27,8 +27,7 @@ class OptimizerStep {
       add({".norm", 2, false, options_.fused_optimizer});
       add({".clip", 1, true, options_.fused_optimizer});
     }
-    for (const UpdatedLayer& layer : layers_)
-      if (!layer.parameters.empty()) add_update(layer);
+    for (const UpdatedLayer& layer : layers_) add_update(layer);
   }
 
  private:
@@ -46,7 +45,6 @@ class OptimizerStep {
 
   void add(const GradientPass& pass) {
     for (const UpdatedLayer& layer : layers_) {
-      if (layer.parameters.empty()) continue;
       OperatorSpec spec = spec_of(layer, pass.suffix);
       for (const UpdatedParameter& parameter : layer.parameters) {
         spec.reads.push_back(parameter.gradient);

@@ -17,7 +17,7 @@ struct UpdatedParameter {
 
 struct UpdatedLayer {
   std::string name;
-  std::vector<UpdatedParameter> parameters;  ///< none: no operator
+  std::vector<UpdatedParameter> parameters;  ///< at least one
 };
 
 /// Adds them, an operator a layer each: where the loss is scaled, the division of gradients; where

@@ -409,10 +409,11 @@ class StepBuilder {
   void add_optimizer() {
     std::vector<UpdatedLayer> updated;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      UpdatedLayer& layer = updated.emplace_back(network_.operators[i].name);
+      UpdatedLayer layer{network_.operators[i].name, {}};
       for (const std::size_t p : layers_[i].own)
         if (const Parameter& it = parameters_of_[p]; it.has_gradient)
           layer.parameters.push_back({it.tensor, it.gradient, it.trained});
+      if (!layer.parameters.empty()) updated.push_back(std::move(layer));
     }
     add_optimizer_step(builder_, updated, options_, Bytes{parameter_element()});
   }
@@ -446,7 +447,7 @@ StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DT
           options.master_weights,
           is_scaled && options.autocast.value_or(dtype) == DType::fp16,
           options.fused_optimizer,
-          options.clips_gradients && optimizer != Optimizer::none};
+          options.clips_gradients.has_value()};
 }
 
 Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {

@@ -22,13 +22,23 @@ using test::json;
 constexpr const char* kPlatform =
     "platform: board\nmemories: {ram: {capacity: 1 GiB}}\n"
     "processors: {cpu: {memory: ram, compute: {fp32: 64 kFLOP/s}}}\n";
-constexpr const char* kWorkload =
-    "{workload: one, batch: 1000, input: [4], loss: none, layers: [{linear: {features: 8, bias: "
-    "false}}]}";
+
+std::string samples(int batch) {
+  return fmt::format(
+      "{{workload: one, batch: {}, input: [4], loss: none, layers: [{{linear: {{features: 8, bias: "
+      "false}}}}]}}",
+      batch);
+}
+
+const std::string kWorkload = samples(1000);
 
 class Files {
  public:
-  Files() { write("board.yaml", kPlatform); }
+  Files() {
+    write("board.yaml", kPlatform);
+    write("fast.yaml",
+          "extends: board\nplatform: fast\nprocessors: {cpu: {compute: {fp32: 64 MFLOP/s}}}\n");
+  }
 
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_.path() / name) << text;
@@ -149,11 +159,7 @@ TEST_CASE("what a profiler waits for each layer is none of the platform's") {
   // 0.2 ms more. A launch of 0.2 ms, at 1 us a launch in the last term, would cost more than a
   // wait.
   Files files;
-  files.write("fast.yaml",
-              "extends: board\nplatform: fast\nprocessors: {cpu: {compute: {fp32: 64 MFLOP/s}}}\n");
-  const std::string twice =
-      "{workload: one, batch: 2000, input: [4], loss: none, layers: [{linear: {features: 8, bias: "
-      "false}}]}";
+  const std::string twice = samples(2000);
   const std::string layers = ", layer_by_layer: true";
   const Calibration it = files.calibrated(
       document(measured("forward: {matmul: 1200 us}, backward: {matmul: 1 ms}" + layers) +
@@ -175,11 +181,7 @@ TEST_CASE("a step that waits for the host tells what an operator costs it, and n
   // At 64 MFLOP/s a product of 1,000 samples takes 1 ms forward and 1 ms backward, of 10 samples 10
   // us each. Measured are 110 us: two issues of h, then the backward, 2 h + 10 us = 110 us.
   Files files;
-  files.write("fast.yaml",
-              "extends: board\nplatform: fast\nprocessors: {cpu: {compute: {fp32: 64 MFLOP/s}}}\n");
-  const std::string few =
-      "{workload: one, batch: 10, input: [4], loss: none, layers: [{linear: {features: 8, bias: "
-      "false}}]}";
+  const std::string few = samples(10);
   const std::string bound = ", host_bound: true";
   const Calibration it = files.calibrated(document(
       measured("step: 2 ms") + measured("step: 110 us" + bound, few),
