@@ -1,7 +1,8 @@
 """Networks to measure and to export, as sequences of modules, which is what segments of recomputation are cut from.
 
 Each function of NETWORKS takes a batch size and returns `(model, input, target)` on the CPU, for a cross entropy; the
-models are those of torchvision and of GPT-2, layer by layer, with weights of their own.
+models are those of torchvision and of GPT-2, layer by layer, with weights of their own. No module of a sequence changes
+its input in place: PyTorch 2 refuses to run a segment again that begins so.
 """
 
 from typing import Callable, Dict, List, Tuple
@@ -33,6 +34,11 @@ def convolution(before: int, after: int, kernel: int, stride: int = 1) -> List[n
     return [nn.Conv2d(before, after, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(after)]
 
 
+def activated(*layers: nn.Module) -> nn.Module:
+    """As one module, so that no segment begins at the activation, which works in place."""
+    return nn.Sequential(*layers, nn.ReLU(inplace=True))
+
+
 def basic_block(before: int, channels: int, stride: int) -> nn.Module:
     layers = [*convolution(before, channels, 3, stride), nn.ReLU(inplace=True), *convolution(channels, channels, 3)]
     return Residual(layers, before, channels, stride)
@@ -45,7 +51,7 @@ def bottleneck(before: int, channels: int, stride: int) -> nn.Module:
 
 
 def resnet(block: Callable[[int, int, int], nn.Module], depths: Tuple[int, ...], widening: int) -> nn.Sequential:
-    layers = [*convolution(3, 64, 7, 2), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
+    layers = [activated(*convolution(3, 64, 7, 2)), nn.MaxPool2d(3, 2, 1)]
     before = 64
     for stage, depth in enumerate(depths):
         channels = 64 << stage
@@ -60,11 +66,11 @@ def vgg(widths: Tuple[Tuple[int, int], ...]) -> nn.Sequential:
     before = 3
     for channels, depth in widths:
         for _ in range(depth):
-            layers += [nn.Conv2d(before, channels, 3, padding=1), nn.ReLU(inplace=True)]
+            layers.append(activated(nn.Conv2d(before, channels, 3, padding=1)))
             before = channels
         layers.append(nn.MaxPool2d(2))
-    head = [nn.Linear(512 * 7 * 7, 4096), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(4096, 4096),
-            nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(4096, 1000)]
+    head = [activated(nn.Linear(512 * 7 * 7, 4096)), nn.Dropout(), activated(nn.Linear(4096, 4096)), nn.Dropout(),
+            nn.Linear(4096, 1000)]
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(7), nn.Flatten(), *head)
 
 
@@ -130,8 +136,8 @@ def images(model: nn.Sequential, batch: int, size: int, classes: int = 1000) -> 
 
 
 def tiny_cnn() -> nn.Sequential:
-    return nn.Sequential(*convolution(3, 16, 3), nn.ReLU(inplace=True), basic_block(16, 32, 2), basic_block(32, 32, 1),
-                         nn.Dropout(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
+    return nn.Sequential(activated(*convolution(3, 16, 3)), basic_block(16, 32, 2), basic_block(32, 32, 1), nn.Dropout(),
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))
 
 
 VGG16 = ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3))
