@@ -20,7 +20,8 @@ Gradients of parameters are reset to None before each step. There is no optimize
 For PyTorch 1.13 and 2.x, on a CPU or one CUDA device. What a module does to tensors without calling `torch` from Python
 (TorchScript, functions in C++) is refused. Checkpointed segments cannot be told from others: export the module as it
 is without them. The backward of a custom autograd function belongs to the operator after it. What an operator of many
-backward nodes (an LSTM) frees on its way counts until its end, so that its peak may come out a little high.
+backward nodes (an LSTM) frees on its way counts until its end, so that its peak may come out a little high. What a
+local variable of the module's Python code still holds after its last use is not counted.
 """
 
 import argparse
@@ -106,6 +107,13 @@ def describe(device: torch.device, repeats: int, peak: int) -> str:
     return f"PyTorch {torch.__version__}, {where}; times: median of {repeats} steps; allocator's peak: {peak} B"
 
 
+def refuse_compiled(module: torch.nn.Module) -> None:
+    """What torch.compile has made of a module is not made of calls of torch."""
+    for name, part in module.named_modules():
+        if hasattr(part, "_orig_mod"):
+            raise ValueError(f"{name or 'the module'} is compiled; export it without torch.compile")
+
+
 def export(module: torch.nn.Module, inputs: Any, target: Optional[torch.Tensor] = None, *, path: str,
            loss: Optional[Loss] = None, name: Optional[str] = None, batch: Optional[int] = None,
            repeats: int = 5) -> Dict[str, Any]:
@@ -122,6 +130,8 @@ def export(module: torch.nn.Module, inputs: Any, target: Optional[torch.Tensor] 
     device = given[0].device
     if loss is None:
         loss = (lambda y: torch.nn.functional.cross_entropy(y, target)) if target is not None else (lambda y: y.sum())
+
+    refuse_compiled(module)
 
     def step() -> torch.Tensor:
         return loss(module(*arguments))
