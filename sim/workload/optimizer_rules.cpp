@@ -29,6 +29,8 @@ constexpr std::array kRules{
     Rule{2, 20, 8, 12},
     // adamw: p.mul_() before
     Rule{2, 22, 9, 14},
+    // adamw-hf: m and v as in adam, p.addcdiv_(m, v.sqrt().add_(eps))
+    Rule{1, 18, 7, 12},
     // bert-adam: norm(g), g.mul_(), m and v as in adam, x = m / (v.sqrt() + eps), x.add_(w * p),
     // p.add_(-(l * x))
     Rule{3, 32, 14, 19},

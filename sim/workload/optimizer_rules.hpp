@@ -11,6 +11,9 @@
 ///   sgd, sgd-momentum  no state; one value a parameter
 ///   adam, adamw        D. Kingma, J. Ba, ICLR 2015; I. Loshchilov, F. Hutter, ICLR 2019: two
 ///                      moments; a root and a quotient are held
+///   adamw-hf           adamw as Hugging Face's Transformers had it until 2024, the default of its
+///                      Trainer, at the decay of weights that this sets, 0; 18 passes by 7 kernels;
+///                      a root is held
 ///   bert-adam          J. Devlin and others, NAACL 2019, as BertAdam of NVIDIA's examples has it:
 ///                      adamw without correction of its moments' bias, which clips each tensor's
 ///                      gradient; 32 passes by 14 kernels, and three values are held

@@ -13,6 +13,7 @@ std::optional<std::int64_t> states_of(Optimizer optimizer) {
       return 1;
     case Optimizer::adam:
     case Optimizer::adamw:
+    case Optimizer::adamw_hf:
     case Optimizer::bert_adam:
     case Optimizer::adadelta:
       return 2;
@@ -34,6 +35,7 @@ Format<Optimizer> optimizer_format() {
                             {"sgd-momentum", Optimizer::sgd_momentum},
                             {"adam", Optimizer::adam},
                             {"adamw", Optimizer::adamw},
+                            {"adamw-hf", Optimizer::adamw_hf},
                             {"bert-adam", Optimizer::bert_adam},
                             {"adadelta", Optimizer::adadelta},
                             {"adam-8bit", Optimizer::adam_8bit},

@@ -18,6 +18,7 @@ enum class Optimizer : std::uint8_t {
   sgd_momentum,
   adam,
   adamw,
+  adamw_hf,
   bert_adam,
   adadelta,
   adam_8bit,

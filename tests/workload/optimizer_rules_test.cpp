@@ -96,6 +96,9 @@ TEST_CASE("an update passes over its elements as often as PyTorch's operators do
   CHECK(update(Optimizer::sgd_momentum, false).traffic == element * (2 + 3 + 3));
   CHECK(update(Optimizer::adam, false).traffic == element * (2 + 3 + 2 + 3 + 2 + 2 + 2 + 4));
   CHECK(update(Optimizer::adamw, false).traffic == element * (2 + 20));
+  // m.mul_().add_(g), v.mul_().addcmul_(g, g), v.sqrt().add_(eps), p.addcdiv_(m, d).
+  CHECK(update(Optimizer::adamw_hf, false).traffic == element * (2 + 3 + 2 + 3 + 2 + 2 + 4));
+  CHECK(update(Optimizer::adamw_hf, false).workspace == element);
   // v.mul_().addcmul_(g, g), v.add(eps).sqrt_(), u.add(eps).sqrt_().div_(d).mul_(g),
   // u.mul_().addcmul_(x, x), p.add_(x).
   CHECK(update(Optimizer::adadelta, false).traffic ==
