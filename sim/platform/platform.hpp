@@ -64,6 +64,8 @@ struct Kernels {
   std::uint32_t tile = 1;
   /// A convolution's bias is added, and its gradient summed, by kernels of their own.
   bool bias = false;
+  /// A gradient is added to another by a kernel of its own.
+  bool additions = false;
   bool operator==(const Kernels&) const = default;
 };
 

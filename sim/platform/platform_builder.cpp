@@ -60,7 +60,8 @@ Processor make_processor(const ProcessorSpec& spec) {
   processor.compute = {c.fp64, c.fp32, c.tf32, c.bf16, c.fp16, c.fp8, c.int8};
   for (std::size_t i = 0; i < kKernelKinds; ++i)
     processor.efficiency[i] = spec.efficiency[i].value_or(default_efficiency(i, processor));
-  processor.kernels = {static_cast<std::uint32_t>(spec.kernels.tile), spec.kernels.bias};
+  processor.kernels = {static_cast<std::uint32_t>(spec.kernels.tile), spec.kernels.bias,
+                       spec.kernels.additions};
   processor.launch_overhead = spec.launch_overhead;
   processor.host_overhead = spec.host_overhead;
   processor.convolution_workspace = spec.convolution_workspace;

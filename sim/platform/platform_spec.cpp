@@ -251,6 +251,8 @@ Format<KernelsSpec> kernels_format() {
       .optional("bias", &Spec::bias, boolean(),
                 "a convolution's bias is added by a kernel of its own, and its gradient summed by "
                 "another (false)")
+      .optional("additions", &Spec::additions, boolean(),
+                "a gradient is added to another by a kernel of its own (false)")
       .format();
 }
 

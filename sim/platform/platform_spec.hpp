@@ -56,6 +56,7 @@ using EfficiencySpec = std::array<std::optional<Efficiency>, kKernelKinds>;
 struct KernelsSpec {
   std::int64_t tile = 1;
   bool bias = false;
+  bool additions = false;
 };
 
 struct ProcessorSpec {

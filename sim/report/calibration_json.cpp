@@ -35,6 +35,7 @@ Json coefficients_json(const Calibration& it) {
     add("wait_forward_s", 0, in_seconds((*waits)[0]));
     add("wait_backward_s", 0, in_seconds((*waits)[1]));
   }
+  if (it.fitted.slowdown) add("slowdown_of_other_device", 1, as_fraction(*it.fitted.slowdown));
   return all;
 }
 

@@ -42,6 +42,7 @@ std::string coefficients_text(const Calibration& it, const Style& style) {
     add("wait of the profiler, forward", Time{}, (*waits)[0]);
     add("wait of the profiler, backward", Time{}, (*waits)[1]);
   }
+  if (it.fitted.slowdown) add("times of the other device", kWhole, *it.fitted.slowdown);
   return table.text(style);
 }
 

@@ -127,8 +127,8 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
   if (!sources.shares.empty()) text += "    efficiency:\n";
   for (const std::string& share : sources.shares) text += "      " + share + "\n";
   if (spec.kernels)
-    text += fmt::format("    kernels: {{tile: {}, bias: {}}}\n", spec.kernels->tile,
-                        spec.kernels->bias);
+    text += fmt::format("    kernels: {{tile: {}, bias: {}, additions: {}}}\n", spec.kernels->tile,
+                        spec.kernels->bias, spec.kernels->additions);
   text +=
       fmt::format("    launch_overhead: {}\n", overhead_text(calibration.fitted.launch_overhead));
   if (const auto& host = calibration.fitted.host_overhead)
@@ -145,7 +145,7 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
     text += fmt::format("  processors.{}.{}: {{quality: estimate, source: {}}}\n", processor, path,
                         quoted("as in " + from + ": what was measured says little of it"));
   if (spec.kernels)
-    for (const char* number : {"tile", "bias"})
+    for (const char* number : {"tile", "bias", "additions"})
       text += fmt::format("  processors.{}.kernels.{}: {{quality: estimate, source: {}}}\n",
                           processor, number, quoted(spec.kernels->source));
   check(text, calibration, target);

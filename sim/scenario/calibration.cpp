@@ -18,6 +18,7 @@ namespace {
 constexpr std::int64_t kEfficiencySteps = 10'000;
 constexpr std::int64_t kMillion = 1'000'000;
 /// Errors are cut here, in millionths: a time is a million times the measured one and more.
+constexpr std::int64_t kThousandths = 1'000;
 constexpr Signed128 kMostError = 1'000'000'000'000;
 /// Of a launch overhead in the last term, where the platform has a smaller one or none.
 constexpr Time kLeastOverhead{1'000'000};
@@ -63,10 +64,22 @@ Time waited(const MeasuredPart& part, const Coefficients& fitted) {
          static_cast<std::int64_t>(part.waiting);
 }
 
+/// `time` of another device.
+Time slowed(Time time, Ratio slowdown) {
+  return Time{
+      static_cast<std::int64_t>(Signed128{time.count()} * slowdown.count() / kWhole.count())};
+}
+
 /// The equations of the fit. `waits`: by measurement, what is no part of the sums.
 class Fit {
  public:
-  Fit(const MeasurementSet& set, const std::vector<Time>& waits) : set_(set) {
+  struct Solution {
+    Coefficients coefficients;
+    double squares = 0;  ///< of log(ours / t), by measurement the mean
+  };
+
+  Fit(const MeasurementSet& set, const std::vector<Time>& waits, Ratio slowdown)
+      : set_(set), bandwidth_(bandwidth_of(set)), slowdown_(as_fraction(slowdown)) {
     now_.assign(kUnknowns, 0);
     now_[kOverhead] = in_picoseconds(set.start.launch_overhead);
     problem_.at_least.assign(kUnknowns, 1);
@@ -87,9 +100,10 @@ class Fit {
     for (std::size_t j = 0; j < kUnknowns; ++j) pull(j);
   }
 
-  [[nodiscard]] Coefficients run() const {
+  [[nodiscard]] Solution run() const {
     const std::vector<double> x = balanced_solution();
-    Coefficients fitted;
+    Solution solution{{}, squares_of(x)};
+    Coefficients& fitted = solution.coefficients;
     fitted.launch_overhead = in_nanoseconds(x[kOverhead]);
     if (is_fitted_[kFirstWait] || is_fitted_[kFirstWait + 1])
       fitted.waits = {in_nanoseconds(x[kFirstWait]), in_nanoseconds(x[kFirstWait + 1])};
@@ -98,10 +112,15 @@ class Fit {
       if (is_fitted_[kFirstBandwidth + i])
         fitted.efficiency[i].bandwidth = share(x[kFirstBandwidth + i]);
     }
-    return fitted;
+    return solution;
   }
 
  private:
+  static ByteRate bandwidth_of(const MeasurementSet& set) {
+    const Memory& memory = set.platform[set.platform[set.processor].memory];
+    return std::min(memory.read.bandwidth, memory.write.bandwidth);
+  }
+
   static Time in_nanoseconds(double picoseconds) {
     return Time{std::llround(picoseconds / kPicosecondsPerNanosecond) * kPicosecondsPerNanosecond};
   }
@@ -119,14 +138,26 @@ class Fit {
       LeastSquares balanced = problem_;
       for (std::size_t i = 0; i < weights_.size(); ++i) {
         LeastSquares::Row& row = balanced.rows[i];
-        const double error = (product(row.of, x) - row.equals) / weights_[i];
-        const double scale = scale_of(std::max(1 + error, kLeastRatio));
+        const double scale = scale_of(ratio_of(i, x));
         for (double& of : row.of) of *= scale;
         row.equals *= scale;
       }
       x = solve(balanced);
     }
     return x;
+  }
+
+  /// Of ours to the measured.
+  [[nodiscard]] double ratio_of(std::size_t part, const std::vector<double>& x) const {
+    const LeastSquares::Row& row = problem_.rows[part];
+    return std::max(1 + (product(row.of, x) - row.equals) / weights_[part], kLeastRatio);
+  }
+
+  [[nodiscard]] double squares_of(const std::vector<double>& x) const {
+    double sum = 0;
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      sum += std::pow(weights_[i] * std::log(ratio_of(i, x)), 2);
+    return sum;
   }
 
   /// So that the linear error pulls as its logarithm does: scale^2 (r - 1) = log(r) / r.
@@ -148,35 +179,53 @@ class Fit {
       LeastSquares::Row row{std::vector<double>(kUnknowns), weight * rest};
       for (std::size_t s = 0; s < it.shapes.size(); ++s) {
         const double share = static_cast<double>(it.shapes[s].parts) / all_parts;
-        const double each = share * weight / in_picoseconds(part.time);
-        for (const OperatorId op : part.operators[s]) add(row, each, it.shapes[s].workload, op);
+        const double each =
+            share * weight / in_picoseconds(part.time) * (it.spec->other_device ? slowdown_ : 1);
+        add(row, each, it.shapes[s].workload, part, s);
       }
-      if (part.waits)
+      if (part.waits) {
         row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] +=
             weight / in_picoseconds(part.time) * static_cast<double>(part.waiting);
+        // A device that waits for each layer tells nothing of launches, which steps hide.
+        row.equals -= std::exchange(row.of[kOverhead], 0) * now_[kOverhead];
+      }
       note_told(row);
       problem_.rows.push_back(std::move(row));
       weights_.push_back(weight);
     }
   }
 
-  /// An operator's kernels, counted `each` times.
-  void add(LeastSquares::Row& row, double each, const Workload& workload, OperatorId op) const {
-    if (is_second_half(workload, op)) return;
+  /// Of a shape's operators, each counted `each` times.
+  void add(LeastSquares::Row& row, double each, const Workload& workload, const MeasuredPart& part,
+           std::size_t shape) const {
+    for (const OperatorId op : part.operators[shape]) {
+      if (is_second_half(workload, op)) continue;
+      const OperatorWork work = work_of(workload, op, set_.start.kernels);
+      add(row, each, work);
+      if (part.has_own_additions()) add(row, each, work.additions);
+    }
+    if (part.added_before.empty()) return;
+    for (const OperatorId op : part.added_before[shape])
+      add(row, each, work_of(workload, op, set_.start.kernels).additions);
+  }
+
+  /// An operator's kernels without those that add gradients.
+  void add(LeastSquares::Row& row, double each, const OperatorWork& work) const {
     const Processor& processor = set_.platform[set_.processor];
-    const Memory& memory = set_.platform[processor.memory];
-    const ByteRate bandwidth = std::min(memory.read.bandwidth, memory.write.bandwidth);
-    const OperatorWork work = work_of(workload, op, set_.start.kernels);
     const auto kind = static_cast<std::size_t>(work.kind);
     const auto& peak = processor.compute[static_cast<std::size_t>(work.arithmetic)];
     row.of[kOverhead] += each * work.launches;
     if (peak)
       row.of[kFirstCompute + kind] += each * in_picoseconds(compute_time(work.flops, *peak));
-    row.of[kFirstBandwidth + kind] += each * in_picoseconds(transfer_time(work.traffic, bandwidth));
-    if (work.bias == Bytes{}) return;
-    row.of[kOverhead] += each;
-    row.of[kFirstBandwidth + static_cast<std::size_t>(work.bias_kind)] +=
-        each * in_picoseconds(transfer_time(work.bias, bandwidth));
+    row.of[kFirstBandwidth + kind] +=
+        each * in_picoseconds(transfer_time(work.traffic, bandwidth_));
+    add(row, each, work.bias);
+  }
+
+  void add(LeastSquares::Row& row, double each, const KernelsBeside& kernels) const {
+    row.of[kOverhead] += each * kernels.launches;
+    row.of[kFirstBandwidth + static_cast<std::size_t>(kernels.kind)] +=
+        each * in_picoseconds(transfer_time(kernels.traffic, bandwidth_));
   }
 
   /// Which shares take a part of this time that can be told from its error.
@@ -217,6 +266,8 @@ class Fit {
   }
 
   const MeasurementSet& set_;
+  ByteRate bandwidth_;
+  double slowdown_;
   LeastSquares problem_;         ///< the measured rows first
   std::vector<double> weights_;  ///< of the measured rows
   std::vector<double> now_;      ///< the unknowns at the start
@@ -237,6 +288,29 @@ void inherit(const Coefficients& fitted, const Processor& before, Processor& aft
   }
 }
 
+/// Fits all but the host. How much slower another device is is searched in steps of a thousandth
+/// where the sum of squares falls and then rises.
+Coefficients fit_processor(const MeasurementSet& set, const std::vector<Time>& waits) {
+  const auto is_other = [](const Measurement& it) { return it.spec->other_device; };
+  if (std::ranges::none_of(set.measurements, is_other))
+    return Fit(set, waits, kWhole).run().coefficients;
+  const auto at = [](std::int64_t thousandths) {
+    return Ratio{kWhole.count() / kThousandths * thousandths};
+  };
+  const auto squares = [&](std::int64_t s) { return Fit(set, waits, at(s)).run().squares; };
+  std::int64_t least = kThousandths / 2, most = 2 * kThousandths;
+  while (least < most) {
+    const std::int64_t middle = least + (most - least) / 2;
+    if (squares(middle) <= squares(middle + 1))
+      most = middle;
+    else
+      least = middle + 1;
+  }
+  Coefficients fitted = Fit(set, waits, at(least)).run().coefficients;
+  fitted.slowdown = at(least);
+  return fitted;
+}
+
 /// Fits all but the host to what the steps took beside their waits for it, and the host to those
 /// that it holds up, in turns until neither changes.
 void fit(const MeasurementSet& set, Calibration& calibration) {
@@ -244,7 +318,7 @@ void fit(const MeasurementSet& set, Calibration& calibration) {
   calibration.after = set.start;
   std::vector<Time> waits = waits_for_host(set, set.start);
   for (int turn = 0; turn < kTurns; ++turn) {
-    calibration.fitted = Fit(set, waits).run();
+    calibration.fitted = fit_processor(set, waits);
     Processor after = with(calibration.fitted, set.start);
     inherit(calibration.fitted, before, after);
     calibration.fitted.host_overhead = fit_host_overhead(set, after);
@@ -256,17 +330,20 @@ void fit(const MeasurementSet& set, Calibration& calibration) {
 
 Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
-  std::vector<ShapeTimes> before;
+  std::vector<std::vector<ShapeTimes>> before;
   for (const Measurement& it : set.measurements) before.push_back(durations_on(set, it, processor));
   Calibration calibration{spec, processor, processor, {}, {}, set.read};
   fit(set, calibration);
   for (std::size_t i = 0; i < set.measurements.size(); ++i) {
     const Measurement& it = set.measurements[i];
-    const ShapeTimes after = durations_on(set, it, calibration.after);
+    const std::vector<ShapeTimes> after = durations_on(set, it, calibration.after);
+    const Ratio slowdown =
+        it.spec->other_device ? calibration.fitted.slowdown.value_or(kWhole) : kWhole;
     for (const MeasuredPart& part : it.parts)
-      calibration.rows.push_back({it.spec->name, part.name, part.layer, it.spec->source, it.is_test,
-                                  part.time, mean_of(it, part, before[i]),
-                                  mean_of(it, part, after) + waited(part, calibration.fitted)});
+      calibration.rows.push_back(
+          {it.spec->name, part.name, part.layer, it.spec->source, it.is_test, part.time,
+           mean_of(it, part, before[i]),
+           slowed(mean_of(it, part, after), slowdown) + waited(part, calibration.fitted)});
   }
   return calibration;
 }

@@ -14,6 +14,9 @@
 /// launch_overhead >= that of the platform, which steps of large operators tell little of, waits >=
 /// 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for, >= 1 / 4:
 ///
+/// Times of another device are slowdown times as long, but for waits. The slowdown, a factor for all
+/// of them, is the one with which the sum below is least, of those from 1 / 2 to 2.
+///
 ///   minimise  sum over measurements, mean over their parts i of  log^2(ours_i / t_i)
 ///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2
 ///
@@ -80,6 +83,8 @@ struct Coefficients {
   std::optional<Time> host_overhead;  ///< where a measurement is host-bound
   /// Of the profiler, by Half; where a measurement was timed layer by layer.
   std::optional<std::array<Time, 2>> waits;
+  /// Of the other device, where a measurement is of one; a multiple of 1e-3.
+  std::optional<Ratio> slowdown;
 };
 
 struct Calibration {

@@ -77,6 +77,10 @@ void check_measured(MeasurementSpec& it, const Node& node, Diagnostics& diagnost
     diagnostics.error(node.find("host_bound")->where(),
                       "`host_bound` needs a whole step; expected `step` or `throughput` beside it, "
                       "found times of parts");
+  if (it.host_bound && it.other_device)
+    diagnostics.error(node.find("other_device")->where(),
+                      "what waits for its host tells nothing of another device; expected one of "
+                      "`host_bound` and `other_device`");
   if (!it.untimed.empty() && !gives_classes(it) && !it.profile)
     diagnostics.error(node.find("untimed")->where(),
                       "what has no time of its own is in that of a class; expected times of "
@@ -119,13 +123,16 @@ Format<MeasurementSpec> measurement_format() {
       .optional("host_bound", &M::host_bound, boolean(),
                 "the host kept the processor waiting: what it takes for an operator is fitted to "
                 "this step, and nothing else (false)")
+      .optional("other_device", &M::other_device, boolean(),
+                "of another device of this kind, or other libraries: by how much those are slower "
+                "throughout is fitted beside (false)")
       .optional("without", &M::without, list_of(located(text()), 0, kMaxMeasurements),
                 "layers that the times leave out")
       .optional("untimed", &M::untimed, list_of(located(text()), 0, kMaxMeasurements),
                 "layers whose forward is in the time of what runs next, and whose backward in none")
       .required("source", &M::source, text(), "who measured it, and how")
       .check({"step", "throughput", "forward", "backward", "layers", "profile", "mix", "policy",
-              "untimed", "layer_by_layer", "host_bound"},
+              "untimed", "layer_by_layer", "host_bound", "other_device"},
              check_measured)
       .format();
 }
@@ -136,8 +143,27 @@ Format<KnownKernels> kernels_format() {
   return Record<K>("kernels", "How operators are cut into pieces, as in a platform.")
       .optional("tile", &K::tile, integer(1, kMost), "(1)")
       .optional("bias", &K::bias, boolean(), "(false)")
+      .optional("additions", &K::additions, boolean(), "(false)")
       .required("source", &K::source, text(), "where that is from")
       .format();
+}
+
+/// How much slower another device is both kinds of measurements tell together.
+void check_other_devices(const CalibrationSpec& spec, Diagnostics& diagnostics) {
+  const auto is_fitted = [&](bool other) {
+    return std::ranges::any_of(spec.fit, [&](const MeasurementSpec& it) {
+      return it.other_device == other && !it.host_bound;
+    });
+  };
+  const bool is_told = is_fitted(true) && is_fitted(false);
+  for (const auto* list : {&spec.fit, &spec.test})
+    for (const MeasurementSpec& it : *list)
+      if (it.other_device && !is_told)
+        diagnostics.error(it.where,
+                          fmt::format("measurement `{}` is of another device, and nothing "
+                                      "tells how much slower that is; expected one of it "
+                                      "and one of the platform's own under `fit`",
+                                      it.name));
 }
 
 void check_fitted(const CalibrationSpec& spec, const Node& node, Diagnostics& diagnostics) {
@@ -146,6 +172,7 @@ void check_fitted(const CalibrationSpec& spec, const Node& node, Diagnostics& di
       diagnostics.error(it.where, fmt::format("`host_bound` is for what is under `fit`, and "
                                               "measurement `{}` only judges",
                                               it.name));
+  check_other_devices(spec, diagnostics);
   if (std::ranges::all_of(spec.fit, &MeasurementSpec::host_bound))
     diagnostics.error(node.find("fit")->where(),
                       "all that is fitted waits for the host, which tells nothing of the "

@@ -80,6 +80,7 @@ struct MeasurementSpec {
   std::vector<MixedShape> mix;                ///< empty: all steps are as the workload says
   bool layer_by_layer = false;                ///< each layer was waited for
   bool host_bound = false;                    ///< the host kept the processor waiting
+  bool other_device = false;                  ///< or other libraries, slower or faster throughout
   std::vector<Located<std::string>> without;  ///< layers that the times leave out
   /// Layers whose forward is in the time of what runs next, and whose backward is in none.
   std::vector<Located<std::string>> untimed;
@@ -93,6 +94,7 @@ struct MeasurementSpec {
 struct KnownKernels {
   std::int64_t tile = 1;
   bool bias = false;
+  bool additions = false;
   std::string source;
 };
 

@@ -62,7 +62,8 @@ class Reader {
     set_.start = set_.platform[set_.processor];
     if (spec_.like) begin_like(*spec_.like);
     if (spec_.kernels)
-      set_.start.kernels = {static_cast<std::uint32_t>(spec_.kernels->tile), spec_.kernels->bias};
+      set_.start.kernels = {static_cast<std::uint32_t>(spec_.kernels->tile), spec_.kernels->bias,
+                            spec_.kernels->additions};
     return std::move(set_);
   }
 
@@ -305,12 +306,33 @@ class Reader {
     add_part(measurement, half, std::move(part));
   }
 
+  /// How often a profiler waits for it: a backward makes each of its products by a call.
+  static std::size_t calls_of(const Operator& op) {
+    const std::size_t products = std::size_t{op.kernel.of_input} + std::size_t{op.kernel.of_weight};
+    return std::max<std::size_t>(products, 1);
+  }
+
   static void add_part(Measurement& measurement, Half half, MeasuredPart part) {
     if (measurement.spec->layer_by_layer) {
       part.waits = half;
-      part.waiting = part.operators.front().size();
+      for (const OperatorId op : part.operators.front())
+        part.waiting += calls_of(measurement.shapes.front().workload[op]);
+      if (half == Half::backward) add_additions(measurement, part);
     }
     measurement.parts.push_back(std::move(part));
+  }
+
+  /// Of backwards since the one that was timed last, that one's too.
+  static void add_additions(const Measurement& measurement, MeasuredPart& part) {
+    for (std::size_t s = 0; s < measurement.shapes.size(); ++s) {
+      const Workload& workload = measurement.shapes[s].workload;
+      std::vector<OperatorId>& before = part.added_before.emplace_back();
+      for (const OperatorId op : part.operators[s])
+        for (auto i = static_cast<std::size_t>(op); i > workload.forwards; --i) {
+          before.push_back(static_cast<OperatorId>(i - 1));
+          if (!is_of_any(workload.operators[i - 1], measurement.spec->untimed)) break;
+        }
+    }
   }
 
   /// Those of the class, without the layers that have no time of their own.

@@ -21,9 +21,15 @@ struct MeasuredPart {
   Time time;
   /// By shape, each as often as it ran; those of the first are not empty.
   std::vector<std::vector<OperatorId>> operators;
+  /// By shape, those that ran before one of `operators` and whose additions of gradients are in
+  /// this time: a profiler of layers sees none of them, and times them with the layer that follows.
+  std::vector<std::vector<OperatorId>> added_before = {};
   /// For the host, in this half, so many of the first shape's operators.
   std::optional<Half> waits = std::nullopt;
   std::size_t waiting = 0;
+
+  /// Whether additions are in the time of the operators whose gradients they add.
+  [[nodiscard]] bool has_own_additions() const { return !waits; }
 };
 
 /// Of all steps that were measured, `parts` have these operators.

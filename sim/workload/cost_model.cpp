@@ -55,13 +55,30 @@ Bytes output_of(const Workload& workload, OperatorId id) {
   return sum;
 }
 
-/// What kernels of a convolution's bias move: the forward reads and changes its output, the
-/// backward reads its incoming gradient.
-Bytes moved_by_bias(const Workload& workload, OperatorId id, const Kernels& kernels) {
+/// Kernels of a convolution's bias: the forward reads and changes its output, the backward reads
+/// its incoming gradient.
+KernelsBeside bias_of(const Workload& workload, OperatorId id, const Kernels& kernels) {
   const Operator& op = workload[id];
-  if (!kernels.bias || !op.kernel.has_bias) return Bytes{};
-  if (op.forward != kNoOperator) return output_of(workload, op.forward);
-  return output_of(workload, id) * 2;
+  constexpr KernelKind kind = KernelKind::convolution_bias;
+  if (!kernels.bias || !op.kernel.has_bias) return {};
+  if (op.forward != kNoOperator) return {backward_of(kind), output_of(workload, op.forward), 1};
+  return {kind, output_of(workload, id) * 2, 1};
+}
+
+KernelsBeside additions_of(const Operator& op, const Kernels& kernels) {
+  if (!kernels.additions) return {};
+  return {kind_of(OperatorClass::elementwise), op.additions.apart, op.additions.count};
+}
+
+/// Read and written by the operator's own kernels.
+Bytes own_traffic(const Operator& op, const Kernels& kernels) {
+  return kernels.additions ? op.traffic - op.additions.counted : op.traffic;
+}
+
+void add(KernelsBeside& sum, const KernelsBeside& more) {
+  if (more.launches > 0) sum.kind = more.kind;
+  sum.traffic += more.traffic;
+  sum.launches += more.launches;
 }
 
 /// The incoming gradient, which each of the two products of a convolution's backward reads.
@@ -102,10 +119,13 @@ class Roofline {
     const Time computing = arithmetic_time(reach, work, name);
     Time time = processor_.launch_overhead * work.launches +
                 (reach.is_apart ? computing + moving : std::max(computing, moving));
-    if (work.bias != Bytes{})
-      time += processor_.launch_overhead +
-              transfer_time(work.bias, reach_[static_cast<std::size_t>(work.bias_kind)].bandwidth);
-    return time;
+    return time + beside(work.bias) + beside(work.additions);
+  }
+
+  [[nodiscard]] Time beside(const KernelsBeside& kernels) const {
+    const ByteRate bandwidth = reach_[static_cast<std::size_t>(kernels.kind)].bandwidth;
+    return processor_.launch_overhead * kernels.launches +
+           transfer_time(kernels.traffic, bandwidth);
   }
 
  private:
@@ -235,21 +255,21 @@ CostOverflow::CostOverflow(const Operator& op, const Processor& processor)
 OperatorWork work_of(const Workload& workload, OperatorId id, const Kernels& kernels) {
   const Operator& op = workload[id];
   const auto i = static_cast<std::size_t>(id);
-  const KernelKind bias = KernelKind::convolution_bias;
   const KernelKind kind = kind_of(op);
   OperatorWork work{kind,
                     arithmetic_of(op.dtype.value_or(workload.dtype), kind),
                     tiled(op, kernels.tile),
-                    op.traffic,
-                    op.phase == Phase::forward ? bias : backward_of(bias),
-                    moved_by_bias(workload, id, kernels),
-                    op.launches};
+                    own_traffic(op, kernels),
+                    op.launches,
+                    bias_of(workload, id, kernels),
+                    additions_of(op, kernels)};
   const Operator* second = second_half(workload, i);
   work.traffic += second_read(workload, op, second, kernels);
   if (second == nullptr) return work;
   work.flops += tiled(*second, kernels.tile);
-  work.traffic += second->traffic;
-  work.bias += moved_by_bias(workload, static_cast<OperatorId>(i + 1), kernels);
+  work.traffic += own_traffic(*second, kernels);
+  add(work.bias, bias_of(workload, static_cast<OperatorId>(i + 1), kernels));
+  add(work.additions, additions_of(*second, kernels));
   return work;
 }
 
@@ -269,6 +289,17 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
       times[i + 1] = share_of(times[i], second->flops, first + second->flops);
       times[i] -= times[i + 1];
     }
+  return times;
+}
+
+std::vector<Time> addition_times(const Workload& workload, const Platform& platform,
+                                 ProcessorId processor) {
+  const Processor& unit = platform[processor];
+  const Roofline roofline(platform, unit);
+  std::vector<Time> times(workload.operators.size());
+  for (std::size_t i = 0; i < times.size(); ++i)
+    if (const Operator& op = workload.operators[i]; !op.given_time)
+      times[i] = roofline.beside(additions_of(op, unit.kernels));
   return times;
 }
 

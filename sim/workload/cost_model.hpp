@@ -24,7 +24,9 @@
 ///
 /// the two products of its backward read the incoming gradient twice, which is counted once else,
 /// and a convolution's bias is added by a kernel of its own, which reads and writes the output, and
-/// its gradient summed by another, which reads the incoming gradient, each with a launch.
+/// its gradient summed by another, which reads the incoming gradient, each with a launch. A
+/// gradient that is added to one that is there costs the one that makes it a read of that; where
+/// kernels add gradients, an element-wise one instead, which reads both and writes the sum.
 ///
 /// A host issues the operators in their order, each in host_overhead, and runs ahead of the
 /// processor, which waits for what is not issued yet. With d_i the time of operator i above, it
@@ -64,15 +66,22 @@ class CostOverflow : public QuantityOverflow {
 /// What the operator's efficiency is that of.
 [[nodiscard]] KernelKind kind_of(const Operator& op);
 
+/// Kernels beside an operator's own, which only move; no launches: there are none.
+struct KernelsBeside {
+  KernelKind kind{};
+  Bytes traffic;
+  std::uint32_t launches = 0;
+};
+
 /// What an operator gives a processor to do, as that cuts it into pieces.
 struct OperatorWork {
   KernelKind kind{};
   DType arithmetic = DType::fp32;
   Flops flops;
   Bytes traffic;
-  KernelKind bias_kind{};
-  Bytes bias;                  ///< moved by a kernel of a convolution's bias; zero: there is none
-  std::uint32_t launches = 1;  ///< of kernels, that of a bias apart
+  std::uint32_t launches = 1;  ///< of kernels, without those beside
+  KernelsBeside bias;          ///< of a convolution
+  KernelsBeside additions;     ///< of gradients to others
 };
 
 /// Of a backward's first half the work of both. Throws QuantityOverflow. O(its tensors).
@@ -91,6 +100,11 @@ struct OperatorWork {
 /// longer than can be told. O(operators), times microbatches where there is a host overhead.
 [[nodiscard]] std::vector<Time> durations(const Workload& workload, const Platform& platform,
                                           ProcessorId processor);
+
+/// What of these goes to kernels that add gradients: zeros where the processor has none.
+/// O(operators).
+[[nodiscard]] std::vector<Time> addition_times(const Workload& workload, const Platform& platform,
+                                               ProcessorId processor);
 
 /// Energy of every operator on `processor`: given, or per FLOP; zero where neither is stated.
 [[nodiscard]] std::vector<Energy> operator_energies(const Workload& workload,

@@ -28,6 +28,7 @@ void keep_gradients(Workload& workload, bool makes_apart) {
     // What it made is read again, and the sum read and written.
     for (const TensorId id : added) {
       if (makes_apart) op.workspace += workload[id].bytes;
+      add(op.additions, workload[id].bytes, workload[id].bytes * 3);
       op.traffic += workload[id].bytes * 3;
     }
   }

@@ -184,8 +184,11 @@ class StepBuilder {
     return spec;
   }
 
-  static void add_once(std::vector<TensorId>& list, TensorId id) {
-    if (std::ranges::find(list, id) == list.end()) list.push_back(id);
+  /// Whether it was not there.
+  static bool add_once(std::vector<TensorId>& list, TensorId id) {
+    if (std::ranges::find(list, id) != list.end()) return false;
+    list.push_back(id);
+    return true;
   }
 
   void add_backward(std::size_t i) {
@@ -203,6 +206,7 @@ class StepBuilder {
       spec.reads = incoming.tensors;
       if (spec.reads.empty() && i + 1 < layers_.size()) return;  // nothing reads its output
       if (spec.reads.empty()) incoming = first_gradient(op, spec);
+      spec.traffic -= rest_of(incoming, gradient_bytes(op.output));
     }
     const std::int64_t inputs =
         std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
@@ -373,9 +377,24 @@ class StepBuilder {
       return std::ranges::find(spec.kept, id) != spec.kept.end();
     });
     if (made_here && value.part) return;
-    if (!made_here)
-      for (const TensorId id : gradient.tensors) add_once(spec.reads, id);
+    if (!made_here && !gradient.tensors.empty())
+      add_to(gradient, gradient_bytes(op.inputs[i]), spec);
     gradient = {{add_gradient(name, gradient_bytes(op.inputs[i]), spec)}};
+  }
+
+  /// Adds one of so many bytes to a gradient that is there already.
+  void add_to(const Gradient& gradient, Bytes bytes, OperatorSpec& spec) const {
+    bool reads = false;
+    for (const TensorId id : gradient.tensors) reads = add_once(spec.reads, id) || reads;
+    if (reads) spec.traffic -= rest_of(gradient, bytes);
+    add(spec.additions, bytes, reads ? bytes : Bytes{});
+  }
+
+  /// Of what holds a gradient of so many bytes, what is others': of a concatenation's, say.
+  [[nodiscard]] Bytes rest_of(const Gradient& gradient, Bytes bytes) const {
+    Bytes all;
+    for (const TensorId id : gradient.tensors) all += builder_[id].bytes;
+    return std::max(all - bytes, Bytes{});
   }
 
   /// What the operator reads of an input that is split into parts; nullptr: all of it.

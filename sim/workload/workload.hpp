@@ -76,6 +76,20 @@ struct TensorList {
   std::uint32_t begin = 0, end = 0;
 };
 
+/// Gradients that an operator makes of its own and adds to ones that are there already.
+struct Additions {
+  std::uint32_t count = 0;
+  Bytes counted;  ///< of the operator's traffic
+  Bytes apart;    ///< what kernels of their own move: each of the two is read, the sum written
+};
+
+/// One more, of `bytes`, `counted` of them in the traffic.
+inline void add(Additions& additions, Bytes bytes, Bytes counted) {
+  ++additions.count;
+  additions.counted += counted;
+  additions.apart += bytes * 3;
+}
+
 struct Operator {
   std::string name;
   Phase phase = Phase::forward;
@@ -83,8 +97,9 @@ struct Operator {
   std::optional<DType> dtype;  ///< what it computes in, where that is not the workload's
   /// The forward operator that a backward belongs to; kNoOperator for forwards and optimizers.
   OperatorId forward = kNoOperator;
-  Flops flops;                     ///< 2 per multiply-add
-  Bytes traffic;                   ///< read and written in the processor's memory, for the roofline
+  Flops flops;    ///< 2 per multiply-add
+  Bytes traffic;  ///< read and written in the processor's memory, for the roofline
+  Additions additions;
   std::optional<Time> given_time;  ///< abstract workloads and profiles: on every processor
   std::optional<Energy> given_energy;
   std::uint32_t launches = 1;  ///< of kernels: several of an update that is not fused

@@ -22,6 +22,7 @@ struct OperatorSpec {
   OperatorId forward = kNoOperator;
   Flops flops;
   Bytes traffic;
+  Additions additions;
   std::optional<Time> given_time;
   std::optional<Energy> given_energy;
   std::uint32_t launches = 1;

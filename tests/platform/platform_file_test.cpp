@@ -299,7 +299,8 @@ TEST_CASE("kinds of kernels are like others unless they are stated") {
   const auto [apart, nothing] = read_text(with(
       kSize,
       ", efficiency: {convolution: 0.5, direct_convolution: 0.4, pooling_backward: 0.2, "
-      "elementwise: 0.9, depthwise_convolution_backward: 0.1}, kernels: {tile: 64, bias: true}"));
+      "elementwise: 0.9, depthwise_convolution_backward: 0.1}, kernels: {tile: 64, bias: true, "
+      "additions: true}"));
   CHECK(nothing == Messages{});
   CHECK(at(apart, K::direct_convolution) == Ratio{400'000'000});
   CHECK(at(apart, K::pointwise_convolution_backward) == Ratio{400'000'000});
@@ -309,7 +310,7 @@ TEST_CASE("kinds of kernels are like others unless they are stated") {
   CHECK(at(apart, K::pooling_backward) == Ratio{200'000'000});
   CHECK(at(apart, K::convolution_bias) == Ratio{900'000'000});
   CHECK(at(apart, kind_of(OperatorClass::pooling)) == kWhole);
-  CHECK(apart.processors.at(0).kernels == Kernels{64, true});
+  CHECK(apart.processors.at(0).kernels == Kernels{64, true, true});
   CHECK(messages(with(kSize, ", kernels: {tile: 0}"))
             .at(0)
             .find("expected a whole number from 1 to 65536") != std::string::npos);

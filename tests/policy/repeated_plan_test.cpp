@@ -89,6 +89,25 @@ TEST_CASE("the optimizer runs once, after the last microbatch") {
   CHECK(both.thrice.execution.makespan - updates == (both.once.execution.makespan - updates) * 3);
 }
 
+TEST_CASE("the gradient of each parameter is added to that of the microbatches before") {
+  Workload workload = build(test::library_network("lenet"), {.batch = 2});
+  const Workload made_anew = workload;
+  keep_gradients(workload, true);
+  for (std::size_t i = workload.forwards; i < workload.optimizer_begin; ++i) {
+    const Operator &it = workload.operators[i], &before = made_anew.operators[i];
+    Bytes gradients;
+    std::uint32_t count = 0;
+    for (const TensorId id : made_anew.list(before.kept))
+      if (made_anew[id].lifetime == Lifetime::accumulated) {
+        gradients += made_anew[id].bytes;
+        ++count;
+      }
+    CHECK(it.additions.count == before.additions.count + count);
+    CHECK(it.additions.apart == before.additions.apart + gradients * 3);
+    CHECK(it.traffic - it.additions.counted == before.traffic - before.additions.counted);
+  }
+}
+
 TEST_CASE("what cannot be repeated says so") {
   const Platform platform = test::one_gpu({{}, 1, 1, "ideal", ""});
   const Workload workload = test::chain_workload(test::equal_chain(3));

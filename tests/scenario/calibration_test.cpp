@@ -2,6 +2,7 @@
 #include "report/calibration_json.hpp"
 #include "report/calibration_text.hpp"
 #include "scenario/calibrated_platform.hpp"
+#include "scenario/calibration_rows.hpp"
 #include "scenario/search_path.hpp"
 #include "support/oracles.hpp"
 #include "support/temporary_folder.hpp"
@@ -395,6 +396,65 @@ TEST_CASE("what has no time of its own is in that of what runs next") {
              Contains("has no layer `q`"));
 }
 
+TEST_CASE("a profiler times gradients that are added with the backward that follows") {
+  // b's backward adds to what c's made for r; r's runs next. 1,000 samples of 4 numbers are 16 kB,
+  // which take 1 ms at 16 MB/s: to read both and write the sum 3 ms.
+  Files files;
+  files.write("slow.yaml",
+              "extends: board\nplatform: slow\nmemories: {ram: {bandwidth: 16 MB/s}}\n"
+              "processors: {cpu: {kernels: {additions: true}}}\n");
+  const std::string net =
+      "{workload: net, input: [4], loss: none, batch: 1000, layers: [{linear: {features: 4, bias: "
+      "false, name: a}}, {relu: {name: r}}, {linear: {features: 4, bias: false, name: b}}, "
+      "{linear: "
+      "{features: 4, bias: false, name: c, from: r}}, {add: {skip: b}}]}";
+  const std::string times = "layers: {r: {backward: 1 s}, b: {backward: 1 s}, a: {backward: 1 s}}";
+  const auto rows = [&](const std::string& measurement) {
+    return files.calibrated(document(measured(measurement, net), "", "slow")).rows;
+  };
+  const std::string layer_by_layer = ", layer_by_layer: true";
+  const auto whole = rows(times), layered = rows(times + layer_by_layer);
+  constexpr Time addition{3'000'000'000};
+  CHECK(layered[0].before == whole[0].before + addition);
+  CHECK(layered[1].before == whole[1].before - addition);
+  CHECK(layered[2].before == whole[2].before);
+  // Where r has no time of its own, a runs next.
+  const std::string products = "backward: {matmul: 1 s}" + layer_by_layer;
+  CHECK(rows(products + ", untimed: [r]")[0].before == rows(products)[0].before + addition);
+  // The profiler waits for each of a backward's products; the input of `a` has no gradient.
+  const CalibrationSpec spec = read_calibration(
+      parse_document(document(measured(times + layer_by_layer, net), "", "slow"), "fit.yaml"));
+  const MeasurementSet set = read_measurements(spec, files.path());
+  std::vector<std::size_t> waits;
+  for (const MeasuredPart& part : set.measurements.at(0).parts) waits.push_back(part.waiting);
+  CHECK(waits == std::vector<std::size_t>{1, 2, 1});
+}
+
+TEST_CASE("another device is slower throughout, by a factor that is none of the platform's") {
+  // The product takes 2 s where a step was measured, at half of the peak; on another device a
+  // quarter longer.
+  const Files files;
+  const std::string other = ", other_device: true";
+  const Calibration it = files.calibrated(document(
+      measured("step: 4 s") + measured("forward: {matmul: 2500 ms}" + other),
+      measured("backward: {matmul: 2 s}") + measured("backward: {matmul: 2500 ms}" + other)));
+  REQUIRE(it.fitted.slowdown);
+  CHECK(as_fraction(*it.fitted.slowdown) == Approx(1.25).margin(0.001));
+  CHECK(as_fraction(*it.fitted.efficiency[0].compute) == Approx(0.5).margin(0.001));
+  for (const MeasuredRow& row : it.rows) CHECK(std::abs(error_of(row, Moment::after)) < 2'000);
+  CHECK_THAT(calibration_text(it, Style{}),
+             Contains("times of the other device") && Contains("125 %"));
+  const auto untold = [&](const std::string& fit, const std::string& test) {
+    CHECK_THAT(files.error_of(document(measured(fit), measured(test))),
+               Contains("is of another device, and nothing tells how much slower that is"));
+  };
+  untold("step: 4 s" + other, "step: 4 s");
+  untold("step: 4 s", "step: 4 s" + other);
+  CHECK_THAT(files.error_of(
+                 document(measured("step: 4 s") + measured("step: 4 s, host_bound: true" + other))),
+             Contains("expected one of `host_bound` and `other_device`"));
+}
+
 TEST_CASE("half as long and twice as long weigh alike") {
   // The same forward, measured as 1 s and as 4 s: the middle by factor is 2 s. Squares of relative
   // errors would have made it (1 / 1 + 1 / 4) / (1 / 1 + 1 / 16) s.
@@ -447,7 +507,7 @@ TEST_CASE("kinds of kernels are fitted apart where a network has both") {
   const std::string text = calibrated_platform(tiled, files.path(), files.path() / "new.yaml");
   CHECK_THAT(text,
              Contains("pointwise_convolution: {compute: 0.5") &&
-                 Contains("kernels: {tile: 8, bias: false}") &&
+                 Contains("kernels: {tile: 8, bias: false, additions: false}") &&
                  Contains("processors.cpu.kernels.tile: {quality: estimate, source: \"a book"));
 }
 

@@ -343,6 +343,29 @@ TEST_CASE("kernels of its own add a convolution's bias and sum its gradient") {
   CHECK(halves == after["e.backward"]);
 }
 
+TEST_CASE("a kernel of its own adds a gradient to one that is there") {
+  // Of the two readers of `a` the later one's backward comes first; the other adds to what it made.
+  const Workload net = build_text(
+      "workload: net\ninput: [4, 5, 5]\nloss: none\nbatch: 100\nlayers:\n"
+      "  - conv2d: {channels: 10, kernel: 1, name: a}\n  - conv2d: {channels: 10, kernel: 1, name: "
+      "b}\n"
+      "  - conv2d: {channels: 10, kernel: 1, name: c, from: a}\n  - add: {skip: b}\n",
+      {});
+  Platform on = platform();
+  const auto before = durations(net, on, ProcessorId{0});
+  for (const Time none : addition_times(net, on, ProcessorId{0})) CHECK(none == Time{});
+  on.processors[0].kernels.additions = true;
+  const auto after = durations(net, on, ProcessorId{0});
+  const auto additions = addition_times(net, on, ProcessorId{0});
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    // 100 x 10 x 25 x 4 B = 1e5 B are not read by the convolution, 1 us at 100 GB/s, but by the
+    // addition, which moves three times as much, 3 us, and is a launch of 5 us.
+    const bool adds = net.operators[i].name == "b.backward";
+    CHECK(additions[i] == (adds ? Time{8'000'000} : Time{}));
+    CHECK(after[i] - before[i] == (adds ? Time{7'000'000} : Time{}));
+  }
+}
+
 TEST_CASE("products of convolutions are of whole tiles") {
   Operator op;
   op.operator_class = OperatorClass::convolution;

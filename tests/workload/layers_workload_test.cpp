@@ -48,6 +48,31 @@ TEST_CASE("an addition hands the gradient on; the last contribution takes the ot
   CHECK(names(net, x.reads) == "x.gradient input x.weight x.bias");
 }
 
+TEST_CASE("of a concatenation's gradient each part reads its own, and adds to its own") {
+  // Values of 4, 4 and 12 numbers; the weight of `b` is 4 x 4, and it has no bias.
+  const auto net = [](const std::string& last) {
+    return build_text(network("[4]",
+                              "  - linear: {features: 4, name: a}\n"
+                              "  - linear: {features: 4, bias: false, name: b}\n"
+                              "  - linear: {features: 12, name: c, from: a}\n"
+                              "  - concat: {parts: [" +
+                                  last + "]}\n  - linear: 1\n"));
+  };
+  const Workload of_two = net("b, c");
+  const Operator& b = find_operator(of_two, "b.backward");
+  CHECK(names(of_two, b.reads) == "concat_1.gradient a b.weight a.gradient");
+  // The gradients of b, a and the weight, a and the weight; and that of a once more, to add to it.
+  CHECK(b.traffic == Bytes{4 * (4 + 4 + 16 + 4 + 16 + 4)});
+  CHECK(b.additions.count == 1);
+  CHECK(b.additions.counted == Bytes{4 * 4});
+  CHECK(b.additions.apart == Bytes{4 * 4 * 3});
+  // `a` is a part, too: what c and b make is added to its part of the whole.
+  const Workload of_three = net("a, b, c");
+  const Operator& c = find_operator(of_three, "c.backward");
+  CHECK(c.additions.counted == Bytes{});
+  CHECK(c.additions.apart == Bytes{4 * 4 * 3});
+}
+
 TEST_CASE("a tied weight has one gradient, and the second contribution is a workspace") {
   const std::string text =
       "workload: t\ninput: {shape: [3], type: indices}\nlayers:\n"
