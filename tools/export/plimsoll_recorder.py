@@ -1,6 +1,7 @@
 """What one training step of a module does: its operators, and the storages that pass between them."""
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
@@ -191,7 +192,7 @@ class Recorder:
     def run(self, step: Callable[[], torch.Tensor]) -> None:
         try:
             with torch.autograd.graph.saved_tensors_hooks(self._pack, lambda tensor: tensor):
-                with self._mode:
+                with self._mode, without_other_hooks():
                     loss = step()
         finally:
             self._path.close()
@@ -218,8 +219,8 @@ class Recorder:
         result = run()
         outputs = list(tensors_in(result if isinstance(result, (list, tuple)) else [result]))
         changed = [t for t, version in zip(given, versions) if t._version != version]
-        self._note(number, getattr(function, "__name__", "call"), given, outputs, changed)
-        self._packed = []
+        if self._note(number, getattr(function, "__name__", "call"), given, outputs, changed):
+            self._packed = []  # else a custom function keeps them, whose node the next call finds
         self._noted = len(self.storages.bytes)
         return result
 
@@ -230,8 +231,8 @@ class Recorder:
                              "torch; TorchScript and functions in C++ cannot be recorded")
 
     def _note(self, number: int, function: str, given: List[torch.Tensor], outputs: List[torch.Tensor],
-              changed: List[torch.Tensor]) -> None:
-        """What a custom function keeps after its last call of torch is noted with the next call, as are its nodes."""
+              changed: List[torch.Tensor]) -> bool:
+        """What a custom function keeps is noted with the next call that finds its node; whether this one found any."""
         resident = set(self.parameters + self.buffers + self.inputs)
 
         def is_fresh(storage: int) -> bool:
@@ -254,11 +255,12 @@ class Recorder:
         is_view = not (step.makes or step.keeps or step.updates)
         if is_view and (self.operators or not nodes):
             self._fold(number, nodes)
-            return
+            return bool(nodes)
         operator = Operator(self.names.unique(self._path.name(function)), class_of(function), [number], step)
         self._name(operator)
         self.operators.append(operator)
         self._own(operator, nodes)
+        return bool(nodes)
 
     def _fold(self, number: int, nodes: List[Any]) -> None:
         if self.operators:
@@ -271,7 +273,7 @@ class Recorder:
             self._owner[node] = operator
         if nodes and operator.backward is None:
             operator.backward = Step()
-        if operator.backward is not None:
+        if nodes:
             for storage in self._packed:
                 operator.backward.read(storage)
 
@@ -297,6 +299,7 @@ class Recorder:
 
     def _receive(self, operator: Operator, node: Any, slot: int, gradient: torch.Tensor) -> None:
         """Adding up two contributions out of place makes a storage: the last contributor's backward did."""
+        refuse_sparse(operator, gradient)
         pending, contributor = self._pending.pop((node, slot), (None, operator.backward))
         storage = self.storages.find(gradient)
         if storage is None:
@@ -307,6 +310,7 @@ class Recorder:
         operator.backward.read(storage)
 
     def _hand_on(self, operator: Operator, gradient: torch.Tensor, target: Any, slot: int) -> None:
+        refuse_sparse(operator, gradient)
         step = operator.backward
         if hasattr(target, "variable"):
             parameter = self._parameter_of.get(target.variable)
@@ -330,6 +334,26 @@ class Recorder:
         for operator in self.operators:
             if operator.backward:
                 operator.backward.makes = [storage for storage in operator.backward.makes if storage in read]
+
+
+def refuse_sparse(operator: Operator, gradient: torch.Tensor) -> None:
+    if gradient.layout != torch.strided:
+        raise ValueError(f"{operator.name}: a gradient is sparse, which a profile cannot say; export it with a dense one")
+
+
+@contextmanager
+def without_other_hooks() -> Iterator[None]:
+    """Hooks of the module's own (save_on_cpu, a checkpoint) take the place of those that record what is kept."""
+
+    def refuse(_: Any) -> None:
+        raise ValueError("the module has hooks for saved tensors of its own (a checkpoint, save_on_cpu); export it without")
+
+    hooks = torch.autograd.graph.saved_tensors_hooks
+    enter, hooks.__enter__ = hooks.__enter__, refuse
+    try:
+        yield
+    finally:
+        hooks.__enter__ = enter
 
 
 def class_of(function: str) -> str:

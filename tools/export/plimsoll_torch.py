@@ -18,10 +18,10 @@ storages without copying belongs to the operator before it. Recorded, in passes 
 Gradients of parameters are reset to None before each step. There is no optimizer: a scenario adds its state.
 
 For PyTorch 1.13 and 2.x, on a CPU or one CUDA device. What a module does to tensors without calling `torch` from Python
-(TorchScript, functions in C++) is refused. Checkpointed segments cannot be told from others: export the module as it
-is without them. The backward of a custom autograd function belongs to the operator after it. What an operator of many
+(TorchScript, functions in C++) is refused, and so are sparse gradients and modules with hooks for saved tensors of
+their own: export checkpointed segments as they are without. The backward of a custom autograd function belongs to the operator after it. What an operator of many
 backward nodes (an LSTM) frees on its way counts until its end, so that its peak may come out a little high. What a
-local variable of the module's Python code still holds after its last use is not counted.
+variable of the module's Python code, or an attribute, still holds after its last use is not counted.
 """
 
 import argparse
@@ -127,6 +127,10 @@ def export(module: torch.nn.Module, inputs: Any, target: Optional[torch.Tensor] 
     given = list(tensors_in(arguments))
     if not given:
         raise ValueError("there is no tensor among the inputs")
+    if repeats < 1 or (batch or given[0].shape[0]) < 1:
+        raise ValueError("expected at least one sample and one repeat")
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise ValueError(f"{path}: there is no such folder")
     device = given[0].device
     if loss is None:
         loss = (lambda y: torch.nn.functional.cross_entropy(y, target)) if target is not None else (lambda y: y.sum())

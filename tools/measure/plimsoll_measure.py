@@ -69,8 +69,11 @@ class Table:
         self._path = path
         self._content: Row = {"format": FORMAT, "machine": machine, "copies": [], "rows": []}
         if path.exists():
-            found = json.loads(path.read_text(encoding="utf-8"))
-            if found.get("format") != FORMAT or found.get("machine") != machine:
+            try:
+                found = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise SystemExit(f"{path}: no table: {error}") from None
+            if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("machine") != machine:
                 raise SystemExit(f"{path}: a table of another machine, PyTorch or version; expected {machine}")
             self._content = found
 
@@ -304,7 +307,12 @@ def main() -> None:
                         help=f"default on CUDA {ON_CUDA}; on a CPU {ON_CPU}")
     parser.add_argument("--steps", type=int, default=5, help="steps that are timed (5)")
     arguments = parser.parse_args()
-    device = torch.device(arguments.device)
+    try:
+        device = torch.device(arguments.device)
+    except RuntimeError:
+        parser.error(f"--device: found `{arguments.device}`, expected cuda, cuda:N or cpu")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        parser.error(f"--device: found `{arguments.device}`, and PyTorch sees no CUDA device")
     try:
         chosen = networks_of(arguments.networks or (ON_CUDA if device.type == "cuda" else ON_CPU))
     except ValueError as error:
