@@ -43,6 +43,37 @@ OperatorEffect attention_context(const RuleCall& call) {
   return effect;
 }
 
+/// Of query [.., t, d], key [.., s, d] and value [.., s, e]. As above, with a product for each of
+/// the three gradients.
+OperatorEffect dot_product_attention(const RuleCall& call) {
+  if (call.inputs.size() != 3)
+    throw LayerError("expected query, key and value, found " + std::to_string(call.inputs.size()) +
+                     " values");
+  const Dims &query = call.inputs[0], &key = call.inputs[1], &value = call.inputs[2];
+  const std::size_t rank = query.size();
+  const auto matches = [&](const Dims& it) {
+    return it.size() == rank && std::equal(it.begin(), it.end() - 2, query.begin());
+  };
+  if (rank < 2 || !matches(key) || !matches(value) || key.back() != query.back() ||
+      key[rank - 2] != value[rank - 2])
+    throw LayerError(
+        "expected a query [.., t, d], a key [.., s, d] and a value [.., s, e], found " +
+        to_text(query) + ", " + to_text(key) + " and " + to_text(value));
+  OperatorEffect effect;
+  effect.output = query;
+  effect.output.back() = value.back();
+  effect.keeps_inputs = effect.keeps_output = true;
+  effect.extras = {
+      {"log_sum", call.over_batch(Dims(query.begin(), query.end() - 1)), ElementType::statistic}};
+  Dims scores = query;
+  scores.back() = key[rank - 2];
+  const Flops product = flops(count(call, scores) * query.back(), 2);
+  const Flops context = flops(count(call, scores) * value.back(), 2);
+  effect.forward_flops = product + context;
+  effect.backward_flops = product * 3 + context * 2;
+  return effect;
+}
+
 /// [.., m, k] times [.., k, n].
 OperatorEffect product(const RuleCall& call) {
   const Dims& left = call.inputs.front();

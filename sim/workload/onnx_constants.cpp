@@ -122,6 +122,13 @@ std::int64_t divided(std::int64_t a, std::int64_t b) {
   return a / b;
 }
 
+/// With the sign of the divisor, as ONNX has it of integers.
+std::int64_t remainder(std::int64_t a, std::int64_t b) {
+  if (b == 0) throw LayerError("a remainder of a division by 0");
+  const std::int64_t rest = a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
 /// Integers of shape arithmetic are small: what is not, is not known.
 std::optional<std::int64_t> combined(const std::string& kind, std::int64_t a, std::int64_t b) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;
@@ -136,6 +143,7 @@ std::optional<std::int64_t> combined(const std::string& kind, std::int64_t a, st
   if (kind == "Sub") return a - b;
   if (kind == "Mul") return a * b;
   if (kind == "Div") return divided(a, b);
+  if (kind == "Mod") return remainder(a, b);
   return std::nullopt;
 }
 

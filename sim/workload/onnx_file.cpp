@@ -118,6 +118,9 @@ class Reader {
     graph.where = {origin_, 0, 0};
     for (const onnx::OperatorSetIdProto& opset : model.opset_import())
       if (opset.domain().empty() || opset.domain() == "ai.onnx") graph.opset = opset.version();
+    graph.is_of_pytorch_2 = model.producer_name() == "pytorch" &&
+                            !model.producer_version().starts_with("0.") &&
+                            !model.producer_version().starts_with("1.");
     std::set<std::string> stored;
     for (const onnx::TensorProto& tensor : from.initializer()) {
       graph.initializers.push_back({text(tensor.name()), read(tensor)});

@@ -25,6 +25,7 @@ class Matcher {
     if (node.kind == "Sigmoid") found = gated({}, "silu");
     if (node.kind == "Softplus") found = gated("Tanh", "mish");
     if (node.kind == "Sqrt") found = rsqrt();
+    if (node.kind == "Transpose") found = attention();
     if (!found) return std::nullopt;
     return std::move(fusion_);
   }
@@ -209,6 +210,94 @@ class Matcher {
     fusion_.y = inverse->outputs.front();
     return true;
   }
+
+  /// softmax(q k^T + mask) v of the key that is turned, q and k each times the root of a scale.
+  bool attention() {
+    const OnnxNode& turned = graph_.nodes[first_];
+    if (!turns_matrices(turned)) return false;
+    fusion_.kind = "dot_product_attention";
+    const OnnxNode* key = scaled(only_reader(turned.outputs.front(), "Mul"));
+    const OnnxNode* scores = key == nullptr ? nullptr : only_reader(key->outputs.front(), "MatMul");
+    if (scores == nullptr || scores->inputs.size() != 2 ||
+        scores->inputs[1] != key->outputs.front() || readers_.of(scores->inputs[0]).size() != 1)
+      return false;
+    const OnnxNode* query = scaled(made(scores->inputs[0], "Mul"));
+    const std::string* weights = query == nullptr ? nullptr : probabilities(*scores);
+    const OnnxNode* context = weights == nullptr ? nullptr : only_reader(*weights, "MatMul");
+    if (context == nullptr || context->inputs.size() != 2 || context->inputs[0] != *weights)
+      return false;
+    fusion_.x = query->inputs[0];
+    fusion_.more = {turned.inputs.front(), context->inputs[1]};
+    fusion_.y = context->outputs.front();
+    return true;
+  }
+
+  /// Of the scores, after what may change them.
+  const std::string* probabilities(const OnnxNode& scores) {
+    const std::string* value = &scores.outputs.front();
+    if (const OnnxNode* masked = only_reader(*value, "Add")) {
+      const std::string* mask = other(*masked, *value);
+      if (mask == nullptr || !is_mask(*mask)) return nullptr;
+      value = &masked->outputs.front();
+    }
+    const OnnxNode* softmax = only_reader(*value, "Softmax");
+    if (softmax == nullptr) return nullptr;
+    value = &softmax->outputs.front();
+    // Rows that are all masked have no probabilities: zeros for them.
+    if (const std::vector<std::uint32_t>& readers = readers_.of(*value); readers.size() == 2) {
+      const OnnxNode* none = take(readers.front(), "IsNaN");
+      const OnnxNode* chosen = none == nullptr ? nullptr : take(readers.back(), "Where");
+      if (chosen == nullptr || readers_.of(none->outputs.front()).size() != 1) return nullptr;
+      value = &chosen->outputs.front();
+    }
+    if (const OnnxNode* dropped = only_reader(*value, "Dropout")) value = &dropped->outputs.front();
+    return value;
+  }
+
+  /// Whether it exchanges the last two of four dimensions, perhaps after the middle two.
+  static bool turns_matrices(const OnnxNode& node) {
+    const OnnxAttribute* order = node.attribute("perm");
+    return order != nullptr && (order->integers == std::vector<std::int64_t>{0, 1, 3, 2} ||
+                                order->integers == std::vector<std::int64_t>{0, 2, 3, 1});
+  }
+
+  /// The node, if its second factor is a constant, or the root of one that is taken nearby.
+  const OnnxNode* scaled(const OnnxNode* node) {
+    if (node == nullptr || node->inputs.size() != 2) return nullptr;
+    const OnnxNode* root = nearby(node->inputs[1]);
+    const bool is_scale = root != nullptr && root->kind == "Sqrt"
+                              ? readers_.is_constant(root->inputs.front())
+                              : readers_.is_constant(node->inputs[1]);
+    return is_scale ? node : nullptr;
+  }
+
+  bool is_mask(const std::string& name) {
+    const OnnxNode* chosen = nearby(name);
+    return chosen != nullptr && chosen->kind == "Where" && !chosen->inputs.empty()
+               ? readers_.is_constant(chosen->inputs.front())
+               : readers_.is_constant(name);
+  }
+
+  /// The node of this kind that makes `name`, a few after the first.
+  const OnnxNode* made(const std::string& name, std::string_view kind) {
+    const OnnxNode* node = nearby(name);
+    return node == nullptr ? nullptr : take(index_of(*node), kind);
+  }
+
+  const OnnxNode* nearby(const std::string& name) {
+    const std::size_t last = std::min<std::size_t>(graph_.nodes.size(), first_ + kNearby);
+    for (std::size_t i = first_ + 1; i < last; ++i)
+      if (!graph_.nodes[i].outputs.empty() && graph_.nodes[i].outputs.front() == name &&
+          !graph_.nodes[i].inputs.empty())
+        return &graph_.nodes[i];
+    return nullptr;
+  }
+
+  [[nodiscard]] std::uint32_t index_of(const OnnxNode& node) const {
+    return static_cast<std::uint32_t>(&node - graph_.nodes.data());
+  }
+
+  static constexpr std::size_t kNearby = 32;
 
   const OnnxGraph& graph_;
   std::uint32_t first_;

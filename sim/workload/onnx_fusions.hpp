@@ -25,6 +25,8 @@ struct OnnxReaders {
   std::function<std::int64_t(const std::string&, double)> all;
   /// True for an initializer, and for a view of one.
   std::function<bool(const std::string&)> is_weight;
+  /// True for what is a constant so far.
+  std::function<bool(const std::string&)> is_constant;
 };
 
 struct OnnxFusion {
@@ -32,6 +34,7 @@ struct OnnxFusion {
   std::vector<std::uint32_t> nodes;  ///< replaced by it
   RuleArguments arguments;
   std::string x, y;                  ///< its input and output
+  std::vector<std::string> more;     ///< further inputs: the key and the value of an attention
   std::vector<std::string> weights;  ///< a normalization's weight and bias
 };
 
@@ -39,7 +42,10 @@ struct OnnxFusion {
 /// ReduceMean, Add, Sqrt, Div, Mul, Add; a group norm Reshape, InstanceNormalization by ones and
 /// zeros, Reshape, Mul, Add; GELU Div (or Mul), Erf, Add 1, Mul, Mul 0.5 with the last two in
 /// either order, or its form with Tanh; SiLU Sigmoid, Mul; Mish Softplus, Tanh, Mul; one over a
-/// root Sqrt, Div (or Reciprocal). No value between them may be read elsewhere. O(1).
+/// root Sqrt, Div (or Reciprocal); an attention as PyTorch 2 exports its
+/// scaled_dot_product_attention, Transpose, Mul, Mul, MatMul, perhaps Add of a mask, Softmax,
+/// perhaps IsNaN and Where, perhaps Dropout, MatMul. No value between them may be read elsewhere.
+/// O(1).
 [[nodiscard]] std::optional<OnnxFusion> find_fusion(const OnnxGraph& graph, std::uint32_t node,
                                                     const OnnxReaders& readers);
 

@@ -65,6 +65,9 @@ struct OnnxGraph {
   Location where;
   std::string name;  ///< of the file, without its extension
   std::int64_t opset = 0;
+  /// PyTorch 2 exported it, which keeps neither what it averages nor the numbers that it multiplies
+  /// by.
+  bool is_of_pytorch_2 = false;
   std::vector<OnnxInput> inputs;  ///< without those that have an initializer
   std::vector<std::string> outputs;
   std::vector<OnnxInitializer> initializers;

@@ -271,18 +271,42 @@ bool OnnxImporter::run_fusion(std::uint32_t index) {
                                          ? static_cast<std::int64_t>(tensor.reals.size())
                                          : 0;
                             },
-                            [&](const std::string& name) { return value(name).weight != kNoName; }};
+                            [&](const std::string& name) { return value(name).weight != kNoName; },
+                            [&](const std::string& name) { return value(name).is_constant(); }};
   const std::optional<OnnxFusion> fusion = find_fusion(graph_, index, readers);
   if (!fusion || !value(fusion->x).is_network()) return false;
+  if (!fusion->more.empty()) return run_attention(*fusion);
   const OnnxValue x = value(fusion->x);
   if (!fits(*fusion, x)) return false;
-  for (const std::uint32_t node : fusion->nodes) {
-    done_[node] = true;
-    consume(graph_.nodes[node]);
-  }
+  replace(*fusion);
   const bool is_image = fusion->kind == "group_norm";
   const std::uint32_t y = apply(fusion->kind, fusion->arguments, {is_image ? as_image(x) : x.id});
   bind_result(fusion->y, y, x.dims(), x.batch_axis);
+  return true;
+}
+
+void OnnxImporter::replace(const OnnxFusion& fusion) {
+  for (const std::uint32_t node : fusion.nodes) {
+    done_[node] = true;
+    consume(graph_.nodes[node]);
+  }
+}
+
+/// Of query, key and value [batch, heads, positions, features]; the key may have its heads behind
+/// its positions. What is made lies in the order of the query.
+bool OnnxImporter::run_attention(const OnnxFusion& fusion) {
+  const OnnxValue query = value(fusion.x), key = value(fusion.more[0]), v = value(fusion.more[1]);
+  constexpr std::size_t kRank = 4;
+  for (const OnnxValue* it : {&query, &key, &v})
+    if (!it->is_network() || it->dims().size() != kRank || it->batch_axis != 0) return false;
+  Dims dims = query.dims(), of_key = key.dims();
+  dims.back() = v.dims().back();
+  if (node_->attribute("perm")->integers[1] == 2) std::swap(of_key[1], of_key[2]);
+  const std::uint32_t turned = builder_.view(key.id, sample_dims(of_key, 0));
+  const std::uint32_t y = apply(fusion.kind, {}, {query.id, turned, v.id});
+  replace(fusion);
+  bind_result(fusion.y, y, dims, 0);
+  values_[names_.at(fusion.y)].strides = dense_strides(at_batch(dims, 0), query.strides);
   return true;
 }
 

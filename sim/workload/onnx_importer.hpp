@@ -53,6 +53,8 @@ class OnnxImporter {
   [[nodiscard]] static OnnxTensor constant_of(const OnnxNode& node);
   void run_node(std::uint32_t index);
   bool run_fusion(std::uint32_t index);
+  void replace(const OnnxFusion& fusion);
+  bool run_attention(const OnnxFusion& fusion);
   [[nodiscard]] bool fits(const OnnxFusion& fusion, const OnnxValue& x) const;
   bool run_constant();
   void consume(const OnnxNode& node);
@@ -93,6 +95,8 @@ class OnnxImporter {
                     std::int64_t padding_width);
   void pool();
   void global_average_pool();
+  /// Its mean, which keeps the image or not as who exported the file does.
+  std::uint32_t averaged(std::uint32_t image);
   void resize();
   [[nodiscard]] std::vector<std::int64_t> resized(const Dims& from) const;
   void pad_image(const OnnxValue& from, const std::vector<std::int64_t>& pads);
@@ -119,6 +123,8 @@ class OnnxImporter {
               const std::string& output);
   void add();
   void subtract();
+  /// Times numbers; one that is no part of the network PyTorch keeps, before 2.
+  std::uint32_t scaled(std::uint32_t x, bool by_a_number);
   void multiply();
   void divide();
   void power();

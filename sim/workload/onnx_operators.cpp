@@ -46,6 +46,7 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"LSTM", &I::lstm},
       {"LayerNormalization", &I::layer_normalization},
       {"LeakyRelu", &I::activation},
+      {"IsNaN", &I::only_constants},
       {"Less", &I::only_constants},
       {"Log", &I::activation},
       {"LogSoftmax", &I::activation},
@@ -206,6 +207,10 @@ void OnnxImporter::combine(std::string_view kind) {
   bind_result(apply(kind, {}, {x.id, other.id}), x.dims(), x.batch_axis);
 }
 
+std::uint32_t OnnxImporter::scaled(std::uint32_t x, bool by_a_number) {
+  return apply("scale", {{"kept", by_a_number && !graph_.is_of_pytorch_2 ? 1 : 0}}, {x});
+}
+
 void OnnxImporter::multiply() {
   const bool constant_first = input(0).is_constant();
   OnnxValue x = network_input(constant_first ? 1 : 0);
@@ -218,7 +223,7 @@ void OnnxImporter::multiply() {
     const bool is_learned = elements > 1 && other.weight != kNoName;
     const std::uint32_t y = is_learned
                                 ? apply("gain", {{"elements", elements}}, {x.id}, other.weight)
-                                : apply("scale", {{"kept", elements == 1 ? 1 : 0}}, {x.id});
+                                : scaled(x.id, elements == 1);
     return bind_result(y, x.dims(), x.batch_axis);
   }
   OnnxValue factor = network_input(1);
@@ -235,7 +240,8 @@ void OnnxImporter::divide() {
   const OnnxValue x = network_input(inverts ? 1 : 0);
   if (size_of(input(inverts ? 0 : 1).dims()) != 1)
     throw LayerError("values can only be divided by a number or by values, and numbers by values");
-  bind_result(apply(inverts ? "reciprocal" : "scale", {}, {x.id}), x.dims(), x.batch_axis);
+  const std::uint32_t y = inverts ? apply("reciprocal", {}, {x.id}) : scaled(x.id, true);
+  bind_result(y, x.dims(), x.batch_axis);
 }
 
 void OnnxImporter::power() {
@@ -303,8 +309,7 @@ void OnnxImporter::dropout() {
   bind_result(apply("dropout", {}, {x.id}), x.dims(), x.batch_axis);
 }
 
-/// The mean over neighbouring dimensions, none of them the batch: x is kept, as by a pooling.
-/// To means or sums over neighbouring dimensions.
+/// To means or sums over neighbouring dimensions, none of them the batch.
 void OnnxImporter::reduce() {
   const OnnxValue x = network_input(0);
   const std::size_t rank = x.dims().size();
@@ -330,7 +335,7 @@ void OnnxImporter::reduce() {
   const std::int64_t means = size_of(builder_.dims(x.id)) / window;
   const std::uint32_t image = builder_.view(x.id, {means, 1, window});
   const bool is_mean = node_->kind == "ReduceMean";
-  bind_result(apply(is_mean ? "global_avg_pool" : "global_sum", {}, {image}), std::move(dims),
+  bind_result(is_mean ? averaged(image) : apply("global_sum", {}, {image}), std::move(dims),
               batch_axis);
 }
 

@@ -28,6 +28,8 @@ struct Choice {
 /// What is copied of each message; all else is skipped.
 constexpr Choice kChoices[] = {
     {Message::model, onnx::ModelProto::kIrVersionFieldNumber, Action::copy},
+    {Message::model, onnx::ModelProto::kProducerNameFieldNumber, Action::copy_if_small},
+    {Message::model, onnx::ModelProto::kProducerVersionFieldNumber, Action::copy_if_small},
     {Message::model, onnx::ModelProto::kOpsetImportFieldNumber, Action::copy},
     {Message::model, onnx::ModelProto::kGraphFieldNumber, Action::enter, Message::graph},
     {Message::graph, onnx::GraphProto::kNodeFieldNumber, Action::enter, Message::node},

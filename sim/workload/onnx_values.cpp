@@ -2,6 +2,9 @@
 
 #include "workload/layer_error.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 namespace plimsoll {
 
 std::string printable(const std::string& name) {
@@ -21,6 +24,19 @@ std::vector<std::int64_t> contiguous_strides(const Dims& dims) {
   static_cast<void>(size_of(dims));  // bounds the products
   std::vector<std::int64_t> strides(dims.size(), 1);
   for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * dims[i];
+  return strides;
+}
+
+std::vector<std::int64_t> dense_strides(const Dims& dims, const std::vector<std::int64_t>& like) {
+  std::vector<std::size_t> inside_out(dims.size());
+  std::iota(inside_out.rbegin(), inside_out.rend(), std::size_t{0});
+  std::ranges::stable_sort(inside_out, {}, [&](std::size_t axis) { return like[axis]; });
+  std::vector<std::int64_t> strides(dims.size());
+  std::int64_t next = 1;
+  for (const std::size_t axis : inside_out) {
+    strides[axis] = next;
+    next = size_of({next, dims[axis]});
+  }
   return strides;
 }
 

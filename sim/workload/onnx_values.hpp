@@ -44,6 +44,9 @@ struct OnnxValue {
 [[nodiscard]] std::string printable(const std::string& name);
 /// Row-major strides of a shape. Throws QuantityOverflow.
 [[nodiscard]] std::vector<std::int64_t> contiguous_strides(const Dims& dims);
+/// Of a storage of its own whose dimensions lie in the order of these strides, the largest outside.
+[[nodiscard]] std::vector<std::int64_t> dense_strides(const Dims& dims,
+                                                      const std::vector<std::int64_t>& like);
 /// Strides of the same bytes in another shape of as many elements; nothing where that takes a copy.
 [[nodiscard]] std::optional<std::vector<std::int64_t>> viewed_strides(
     const Dims& dims, const std::vector<std::int64_t>& strides, const Dims& wanted);

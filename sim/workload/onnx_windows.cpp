@@ -129,10 +129,14 @@ void OnnxImporter::pool() {
   bind_result(y, std::move(dims), 0);
 }
 
+std::uint32_t OnnxImporter::averaged(std::uint32_t image) {
+  return apply("global_avg_pool", {{"kept", graph_.is_of_pytorch_2 ? 0 : 1}}, {image});
+}
+
 void OnnxImporter::global_average_pool() {
   const OnnxValue x = network_input(0);
   Dims dims = x.dims();
-  const std::uint32_t y = apply("global_avg_pool", {}, {as_image(x)});
+  const std::uint32_t y = averaged(as_image(x));
   std::fill(dims.begin() + 2, dims.end(), 1);
   bind_result(y, std::move(dims), 0);
 }

@@ -69,6 +69,7 @@ OperatorEffect concat(const RuleCall& call);
 OperatorEffect attention_scores(const RuleCall& call);
 OperatorEffect attention_context(const RuleCall& call);
 OperatorEffect attention_core(const RuleCall& call);
+OperatorEffect dot_product_attention(const RuleCall& call);
 OperatorEffect product(const RuleCall& call);
 OperatorEffect masked_fill(const RuleCall& call);
 OperatorEffect causal_mask(const RuleCall& call);

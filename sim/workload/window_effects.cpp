@@ -245,15 +245,23 @@ OperatorEffect adaptive_avg_pool(const RuleCall& call) {
   return pooling(call, {x[0], size, size}, window);
 }
 
-OperatorEffect global_sum(const RuleCall& call) {
-  OperatorEffect effect = global_avg_pool(call);
-  effect.keeps_inputs = false;
+namespace {
+
+OperatorEffect to_a_vector(const RuleCall& call, bool keeps_inputs) {
+  const Dims& x = image(call);
+  OperatorEffect effect = pooling(call, {x[0]}, elements_of({x[1], x[2]}).count());
+  effect.keeps_inputs = keeps_inputs;
   return effect;
 }
 
+}  // namespace
+
+OperatorEffect global_sum(const RuleCall& call) {
+  return to_a_vector(call, false);
+}
+
 OperatorEffect global_avg_pool(const RuleCall& call) {
-  const Dims& x = image(call);
-  return pooling(call, {x[0]}, elements_of({x[1], x[2]}).count());
+  return to_a_vector(call, call["kept"] != 0);
 }
 
 /// Nearest or linear; its backward needs only sizes.

@@ -351,7 +351,11 @@ TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a 
   Graph graph({2, 6, 4});
   graph.list("zero", {0}).list("two", {2}).list("rest", {-1});
   graph.node({"s"}, "Shape", {"x"}).node({"n"}, "Gather", {"s", "zero"});
-  graph.node({"m"}, "Mul", {"n", "two"}).node({"c"}, "Concat", {"m", "rest"}, {integer("axis", 0)});
+  // 2 mod -3 is -1, and 2 times 2 more than that and 1 are 4.
+  graph.list("three", {-3}).node({"r"}, "Mod", {"n", "three"}).node({"u"}, "Add", {"n", "r"});
+  graph.list("one", {1}).node({"n2"}, "Add", {"u", "one"});
+  graph.node({"m"}, "Mul", {"n2", "two"})
+      .node({"c"}, "Concat", {"m", "rest"}, {integer("axis", 0)});
   graph.node({"v"}, "Reshape", {"x", "c"});  // [4, 12]: a view
   graph.node({"y"}, "Relu", {"v"});
   CHECK(graph.build().forwards == 1);
@@ -361,6 +365,58 @@ TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a 
   moved.node({"v"}, "Reshape", {"t", "flat"}).node({"y"}, "Relu", {"v"});
   CHECK(moved.build().forwards == 3);
   CHECK(moved.build({.batch = 5}).saved_bytes == Bytes{5 * 24 * 4});
+}
+
+TEST_CASE("attention as PyTorch 2 exports it is one operator, laid out like its query") {
+  // 2 samples, 3 positions, 2 heads of 4 features; query and value are turned, the key is as one.
+  const auto graph = [](const std::string& mask) {
+    Graph net({2, 3, 8});
+    net.list("apart", {2, 3, 2, 4}).list("together", {2, 3, 8}).number("scale", 0.5);
+    net.weight("m", {3, 3}).weight("w", {8, 5});
+    for (const std::string part : {"q", "k", "v"}) {
+      net.weight("w" + part, {8, 8}).node({part}, "MatMul", {"x", "w" + part});
+      net.node({part + "h"}, "Reshape", {part, "apart"});
+    }
+    const auto turned = integers("perm", {0, 2, 1, 3});
+    net.node({"qt"}, "Transpose", {"qh"}, {turned}).node({"vt"}, "Transpose", {"vh"}, {turned});
+    net.node({"kt"}, "Transpose", {"kh"}, {integers("perm", {0, 2, 3, 1})});
+    net.node({"r1"}, "Sqrt", {"scale"}).node({"qs"}, "Mul", {"qt", "r1"});
+    net.node({"r2"}, "Sqrt", {"scale"}).node({"ks"}, "Mul", {"kt", "r2"});
+    net.node({"s"}, "MatMul", {"qs", "ks"});
+    if (!mask.empty()) net.node({"sm"}, "Add", {"s", mask});
+    net.node({"p"}, "Softmax", {mask.empty() ? "s" : "sm"}).node({"o"}, "MatMul", {"p", "vt"});
+    net.node({"ot"}, "Transpose", {"o"}, {turned}).node({"flat"}, "Reshape", {"ot", "together"});
+    net.node({"y"}, "MatMul", {"flat", "w"});
+    return net;
+  };
+  const std::string all =
+      "dot_product_attention.x dot_product_attention.x dot_product_attention.x ";
+  for (const char* mask : {"", "m"}) {
+    CHECK_THAT(graph(mask).kept(),
+               Contains(all + "dot_product_attention.y dot_product_attention.log_sum"));
+    const Workload net = graph(mask).build();
+    // Three products, attention and the last product; no copy of what attention made.
+    CHECK(net.forwards == 5);
+    // Query, key, value and result, and a number for each head and position.
+    CHECK(net.saved_bytes == Bytes{4 * (4 * 2 * 24 + 2 * 6)});
+    CHECK(find_operator(net, "kt.forward").flops == Flops{2 * 2 * (2 * 2 * 3 * 3 * 4)});
+    CHECK(find_operator(net, "kt.backward").flops == Flops{5 * 2 * (2 * 2 * 3 * 3 * 4)});
+  }
+  // What else reads the scores sees them: no fusion.
+  Graph open = graph("");
+  open.node({"also"}, "Softmax", {"s"});
+  (*open).outputs = {"y", "also"};
+  CHECK(open.kept().find("dot_product") == std::string::npos);
+}
+
+TEST_CASE("a file of PyTorch 2 keeps no mean's input, and no number of a product") {
+  Graph graph({2, 6, 4});
+  graph.weight("w", {4, 4}).number("half", 0.5).list("last", {2});
+  graph.node({"h"}, "MatMul", {"x", "w"}).node({"s"}, "Mul", {"h", "half"});
+  graph.node({"y"}, "ReduceMean", {"s", "last"});
+  CHECK(graph.kept() == "linear.x(input) scale.factor global_avg_pool.x ");
+  (*graph).is_of_pytorch_2 = true;
+  CHECK(graph.kept() == "linear.x(input) ");
 }
 
 TEST_CASE("parts of one storage keep it once, and join their gradients where it is made") {
