@@ -12,6 +12,8 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace plimsoll {
 namespace {
 
@@ -100,6 +102,13 @@ class Fit {
     for (std::size_t j = 0; j < kUnknowns; ++j) pull(j);
   }
 
+  /// Whether there is a share of which both devices tell.
+  [[nodiscard]] bool compares_devices() const {
+    for (std::size_t j = 0; j < kUnknowns; ++j)
+      if (is_told_by_[0][j] && is_told_by_[1][j]) return true;
+    return false;
+  }
+
   [[nodiscard]] Solution run() const {
     const std::vector<double> x = balanced_solution();
     Solution solution{{}, squares_of(x)};
@@ -186,10 +195,9 @@ class Fit {
       if (part.waits) {
         row.of[kFirstWait + static_cast<std::size_t>(*part.waits)] +=
             weight / in_picoseconds(part.time) * static_cast<double>(part.waiting);
-        // A device that waits for each layer tells nothing of launches, which steps hide.
-        row.equals -= std::exchange(row.of[kOverhead], 0) * now_[kOverhead];
+        row.of[kOverhead] = 0;  // a launch is in the wait
       }
-      note_told(row);
+      note_told(row, it.spec->other_device);
       problem_.rows.push_back(std::move(row));
       weights_.push_back(weight);
     }
@@ -229,12 +237,15 @@ class Fit {
   }
 
   /// Which shares take a part of this time that can be told from its error.
-  void note_told(const LeastSquares::Row& row) {
+  void note_told(const LeastSquares::Row& row, bool of_other_device) {
     double all = 0;
     for (std::size_t j = 0; j < kUnknowns; ++j) all += row.of[j] * now_[j];
-    for (std::size_t j = 0; j < kUnknowns; ++j)
-      if (row.of[j] > 0 && (j < kFirstCompute || row.of[j] * now_[j] >= kLeastShare * all))
-        is_fitted_[j] = true;
+    for (std::size_t j = 0; j < kUnknowns; ++j) {
+      if (row.of[j] <= 0 || (j >= kFirstCompute && row.of[j] * now_[j] < kLeastShare * all))
+        continue;
+      is_fitted_[j] = true;
+      if (j >= kFirstCompute) is_told_by_[of_other_device ? 1 : 0][j] = true;
+    }
   }
 
   /// Takes to the right side what an unknown is that is not fitted. Of a class of which neither
@@ -272,6 +283,8 @@ class Fit {
   std::vector<double> weights_;  ///< of the measured rows
   std::vector<double> now_;      ///< the unknowns at the start
   std::array<bool, kUnknowns> is_fitted_{};
+  /// Of the shares, by the platform's device, and by the other.
+  std::array<std::array<bool, kUnknowns>, 2> is_told_by_{};
 };
 
 /// A kind that nothing tells of stays with the one that stands for it, where the platform has them
@@ -288,26 +301,73 @@ void inherit(const Coefficients& fitted, const Processor& before, Processor& aft
   }
 }
 
-/// Fits all but the host. How much slower another device is is searched in steps of a thousandth
-/// where the sum of squares falls and then rises.
+/// How much slower another device is, in thousandths: the best of a grid, and then of what lies
+/// between its neighbours. Throws InputError where nothing tells.
+class SlowdownSearch {
+ public:
+  SlowdownSearch(const MeasurementSet& set, const std::vector<Time>& waits)
+      : set_(set), waits_(waits) {}
+
+  [[nodiscard]] std::int64_t run() const {
+    if (!Fit(set_, waits_, kWhole).compares_devices())
+      refuse(
+          "has no kind of operators in common with those of the platform's own; how much slower "
+          "its device is nothing tells");
+    std::int64_t best = kLeast;
+    double least = squares(best);
+    for (std::int64_t s = kLeast + kStep; s <= kMost; s += kStep)
+      if (const double these = squares(s); these < least) {
+        least = these;
+        best = s;
+      }
+    best = between(std::max(best - kStep, kLeast), std::min(best + kStep, kMost));
+    if (best == kLeast || best == kMost)
+      refuse(fmt::format("is of a device that is {}; expected one that is nearer to the platform's",
+                         best == kLeast ? "twice as fast, or more" : "half as fast, or less"));
+    return best;
+  }
+
+  static Ratio as_ratio(std::int64_t thousandths) {
+    return Ratio{kWhole.count() / kThousandths * thousandths};
+  }
+
+ private:
+  static constexpr std::int64_t kLeast = kThousandths / 2, kMost = 2 * kThousandths, kStep = 25;
+
+  [[nodiscard]] double squares(std::int64_t thousandths) const {
+    return Fit(set_, waits_, as_ratio(thousandths)).run().squares;
+  }
+
+  [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most) const {
+    while (least < most) {
+      const std::int64_t middle = least + (most - least) / 2;
+      if (squares(middle) <= squares(middle + 1))
+        most = middle;
+      else
+        least = middle + 1;
+    }
+    return least;
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    const auto it = std::ranges::find_if(set_.measurements,
+                                         [](const Measurement& m) { return m.spec->other_device; });
+    throw InputError({{Severity::error, it->spec->where,
+                       fmt::format("measurement `{}` {}", it->spec->name, what), ""}});
+  }
+
+  const MeasurementSet& set_;
+  const std::vector<Time>& waits_;
+};
+
+/// Fits all but the host.
 Coefficients fit_processor(const MeasurementSet& set, const std::vector<Time>& waits) {
   const auto is_other = [](const Measurement& it) { return it.spec->other_device; };
   if (std::ranges::none_of(set.measurements, is_other))
     return Fit(set, waits, kWhole).run().coefficients;
-  const auto at = [](std::int64_t thousandths) {
-    return Ratio{kWhole.count() / kThousandths * thousandths};
-  };
-  const auto squares = [&](std::int64_t s) { return Fit(set, waits, at(s)).run().squares; };
-  std::int64_t least = kThousandths / 2, most = 2 * kThousandths;
-  while (least < most) {
-    const std::int64_t middle = least + (most - least) / 2;
-    if (squares(middle) <= squares(middle + 1))
-      most = middle;
-    else
-      least = middle + 1;
-  }
-  Coefficients fitted = Fit(set, waits, at(least)).run().coefficients;
-  fitted.slowdown = at(least);
+  const Ratio slowdown = SlowdownSearch::as_ratio(SlowdownSearch(set, waits).run());
+  Coefficients fitted = Fit(set, waits, slowdown).run().coefficients;
+  fitted.slowdown = slowdown;
   return fitted;
 }
 

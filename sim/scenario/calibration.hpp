@@ -14,8 +14,8 @@
 /// launch_overhead >= that of the platform, which steps of large operators tell little of, waits >=
 /// 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for, >= 1 / 4:
 ///
-/// Times of another device are slowdown times as long, but for waits. The slowdown, a factor for all
-/// of them, is the one with which the sum below is least, of those from 1 / 2 to 2.
+/// Times of another device are slowdown times as long, but for waits. The slowdown, a factor for
+/// all of them, is the one with which the sum below is least, between 1 / 2 and 2.
 ///
 ///   minimise  sum over measurements, mean over their parts i of  log^2(ours_i / t_i)
 ///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2

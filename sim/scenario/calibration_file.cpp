@@ -156,14 +156,21 @@ void check_other_devices(const CalibrationSpec& spec, Diagnostics& diagnostics) 
     });
   };
   const bool is_told = is_fitted(true) && is_fitted(false);
+  const bool waits = std::ranges::any_of(spec.fit, &MeasurementSpec::host_bound);
   for (const auto* list : {&spec.fit, &spec.test})
-    for (const MeasurementSpec& it : *list)
+    for (const MeasurementSpec& it : *list) {
       if (it.other_device && !is_told)
         diagnostics.error(it.where,
                           fmt::format("measurement `{}` is of another device, and nothing "
                                       "tells how much slower that is; expected one of it "
                                       "and one of the platform's own under `fit`",
                                       it.name));
+      if (it.other_device && it.is_step() && waits)
+        diagnostics.error(it.where,
+                          fmt::format("measurement `{}` is a step of another device, whose host is "
+                                      "not that of what is `host_bound`; expected times of parts",
+                                      it.name));
+    }
 }
 
 void check_fitted(const CalibrationSpec& spec, const Node& node, Diagnostics& diagnostics) {

@@ -260,6 +260,9 @@ class Reader {
       measurement.parts.push_back(
           {"", "", it.step ? *it.step : step_time(it, batch),
            operators_of(measurement, [](const Operator&) { return true; })});
+      if (measurement.parts.back().operators.front().empty() && it.without.empty())
+        refuse(it.where, fmt::format("workload `{}` has no operator that takes time",
+                                     measurement.shapes.front().workload.name));
       if (measurement.parts.back().operators.front().empty())
         refuse(it.without.front().where, "`without` leaves nothing of the step to be timed");
       return;

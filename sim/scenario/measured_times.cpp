@@ -28,6 +28,7 @@ std::vector<ShapeTimes> durations_on(const MeasurementSet& set, const Measuremen
   Processor& unit = platform.processors[static_cast<std::size_t>(set.processor)];
   unit = processor;
   if (!it.spec->is_step()) unit.host_overhead = Time{};
+  if (it.spec->layer_by_layer) unit.launch_overhead = Time{};
   try {
     std::vector<ShapeTimes> times;
     for (const MeasuredShape& shape : it.shapes)

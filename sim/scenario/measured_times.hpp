@@ -16,7 +16,8 @@ struct ShapeTimes {
 /// Of all its shapes.
 [[nodiscard]] std::int64_t parts_of(const Measurement& it);
 
-/// On `processor` in the place of the set's; of parts of a step without waits for the host.
+/// On `processor` in the place of the set's; of parts of a step without waits for the host, and
+/// layer by layer without launches, which are in the waits of the profiler.
 /// O(operators). Throws InputError, at the measurement, where one has no time.
 [[nodiscard]] std::vector<ShapeTimes> durations_on(const MeasurementSet& set, const Measurement& it,
                                                    const Processor& processor);

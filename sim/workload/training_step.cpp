@@ -384,10 +384,14 @@ class StepBuilder {
 
   /// Adds one of so many bytes to a gradient that is there already.
   void add_to(const Gradient& gradient, Bytes bytes, OperatorSpec& spec) const {
+    const Bytes rest = rest_of(gradient, bytes);
     bool reads = false;
     for (const TensorId id : gradient.tensors) reads = add_once(spec.reads, id) || reads;
-    if (reads) spec.traffic -= rest_of(gradient, bytes);
-    add(spec.additions, bytes, reads ? bytes : Bytes{});
+    if (reads) spec.traffic -= rest;
+    // What comes in is read once; another part of what holds it is read besides.
+    const bool is_another_part = !reads && rest > Bytes{};
+    if (is_another_part) spec.traffic += bytes;
+    add(spec.additions, bytes, reads || is_another_part ? bytes : Bytes{});
   }
 
   /// Of what holds a gradient of so many bytes, what is others': of a concatenation's, say.

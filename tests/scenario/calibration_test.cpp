@@ -453,6 +453,43 @@ TEST_CASE("another device is slower throughout, by a factor that is none of the 
   CHECK_THAT(files.error_of(
                  document(measured("step: 4 s") + measured("step: 4 s, host_bound: true" + other))),
              Contains("expected one of `host_bound` and `other_device`"));
+  CHECK_THAT(
+      files.error_of(document(measured("step: 4 s") + measured("step: 5 s" + other) +
+                              measured("step: 8 s, host_bound: true"))),
+      Contains("is a step of another device, whose host is not that of what is `host_bound`"));
+  CHECK_THAT(
+      files.error_of(document(measured("step: 4 s") + measured("forward: {matmul: 9 s}" + other))),
+      Contains("of a device that is half as fast, or less"));
+  const std::string images =
+      "{workload: images, batch: 1000, input: [4, 8, 8], loss: none, layers: [{conv2d: {channels: "
+      "4, kernel: 1, bias: false}}]}";
+  CHECK_THAT(
+      files.error_of(document(measured("step: 4 s") + measured("step: 4 s" + other, images))),
+      Contains("no kind of operators in common with those of the platform's own"));
+}
+
+TEST_CASE("launches are in the waits of a profiler of layers, and in steps") {
+  // Forward and backward of 1 ms each at 64 MFLOP/s, and 0.2 ms a launch.
+  Files files;
+  files.write("launched.yaml",
+              "extends: fast\nplatform: launched\nprocessors: {cpu: {launch_overhead: 200 us}}\n");
+  const Calibration it = files.calibrated(document(
+      measured("step: 2400 us") + measured("forward: {matmul: 1250 us}, layer_by_layer: true"),
+      measured("forward: {matmul: 1200 us}"), "launched"));
+  CHECK(it.rows[0].before == Time{2'400'000'000});
+  CHECK(it.rows[1].before == Time{1'000'000'000});
+  CHECK(it.rows[2].before == Time{1'200'000'000});
+  CHECK(it.fitted.launch_overhead == Time{200'000'000});
+  REQUIRE(it.fitted.waits);
+  CHECK(in_seconds((*it.fitted.waits)[0]) == Approx(250e-6).epsilon(0.02));
+  for (const MeasuredRow& row : it.rows) CHECK(std::abs(error_of(row, Moment::after)) < 5'000);
+}
+
+TEST_CASE("a step of a network without operators is refused") {
+  const Files files;
+  const std::string nothing = "{workload: nothing, input: [4], loss: none, layers: [flatten]}";
+  CHECK_THAT(files.error_of(document(measured("step: 1 s", nothing))),
+             Contains("fit.yaml:4:") && Contains("workload `nothing` has no operator"));
 }
 
 TEST_CASE("half as long and twice as long weigh alike") {
