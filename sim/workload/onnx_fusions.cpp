@@ -261,13 +261,14 @@ class Matcher {
                                 order->integers == std::vector<std::int64_t>{0, 2, 3, 1});
   }
 
-  /// The node, if its second factor is a constant, or the root of one that is taken nearby.
+  /// The node, if its second factor is the root of a constant that is taken nearby, which nobody
+  /// writes by hand.
   const OnnxNode* scaled(const OnnxNode* node) {
     if (node == nullptr || node->inputs.size() != 2) return nullptr;
     const OnnxNode* root = nearby(node->inputs[1]);
-    const bool is_scale = root != nullptr && root->kind == "Sqrt"
-                              ? readers_.is_constant(root->inputs.front())
-                              : readers_.is_constant(node->inputs[1]);
+    if (root != nullptr && root->kind == "Cast") root = nearby(root->inputs.front());
+    const bool is_scale =
+        root != nullptr && root->kind == "Sqrt" && readers_.is_constant(root->inputs.front());
     return is_scale ? node : nullptr;
   }
 
