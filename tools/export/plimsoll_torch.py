@@ -17,11 +17,12 @@ storages without copying belongs to the operator before it. Recorded, in passes 
   - the allocator's peak in a step that nothing watches but the allocator.
 Gradients of parameters are reset to None before each step. There is no optimizer: a scenario adds its state.
 
-For PyTorch 1.13 and 2.x, on a CPU or one CUDA device. What a module does to tensors without calling `torch` from Python
-(TorchScript, functions in C++) is refused, and so are sparse gradients and modules with hooks for saved tensors of
-their own: export checkpointed segments as they are without. The backward of a custom autograd function belongs to the operator after it. What an operator of many
-backward nodes (an LSTM) frees on its way counts until its end, so that its peak may come out a little high. What a
-variable of the module's Python code, or an attribute, still holds after its last use is not counted.
+For PyTorch 1.13 and 2.x, on a CPU or one CUDA device (run on CPUs, with 1.13.1, 2.6.0 and 2.14.1). What a module does
+to tensors without calling `torch` from Python (TorchScript, functions in C++) is refused, and so are sparse gradients
+and modules with hooks for saved tensors of their own: export checkpointed segments as they are without. The backward
+of a custom autograd function belongs to the operator after it. What an operator of many backward nodes (an LSTM) frees
+on its way counts until its end, so that its peak may come out a little high. What a variable of the module's Python
+code, or an attribute, still holds after its last use is not counted.
 """
 
 import argparse
