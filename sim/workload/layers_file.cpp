@@ -64,11 +64,13 @@ class LayerReader {
         read_into(layer_.from, located(name()), entry.value);
       else if (key == "trained")
         read_into(layer_.trained, trained_format(), entry.value);
-      else if (rule_ != nullptr && !rule_->link.empty() && key == rule_->link)
+      else if (rule_ != nullptr && !rule_->traits.link.empty() && key == rule_->traits.link)
         read_into(layer_.link, located(name()), entry.value);
-      else if (rule_ != nullptr && !rule_->second_input.empty() && key == rule_->second_input)
+      else if (rule_ != nullptr && !rule_->traits.second_input.empty() &&
+               key == rule_->traits.second_input)
         read_into(layer_.second_input, located(name()), entry.value);
-      else if (rule_ != nullptr && !rule_->input_list.empty() && key == rule_->input_list)
+      else if (rule_ != nullptr && !rule_->traits.input_list.empty() &&
+               key == rule_->traits.input_list)
         read_into(layer_.parts, list_of(located(name()), 1, kMaxLayers), entry.value);
       else if (key == "reads")
         read_into(layer_.reads, map_of(located(name())), entry.value);
@@ -137,7 +139,7 @@ Shape layer_shape() {
   body.text = "one layer and its arguments";
   body.parts = {Shape{}};
   for (const OperatorRule& rule : operator_rules())
-    if (!rule.is_loss)
+    if (!rule.traits.is_loss)
       name.text +=
           (name.text.empty() ? "" : "; ") + std::string(rule.kind) + ": " + std::string(rule.about);
   Shape shape;
@@ -243,7 +245,7 @@ class LayersChecker {
       : network_(network), diagnostics_(diagnostics) {
     for (const auto& [name, value] : network.with) constants_.insert(name.value);
     for (const OperatorRule& rule : operator_rules())
-      if (!rule.is_loss) kinds_.insert(std::string(rule.kind));
+      if (!rule.traits.is_loss) kinds_.insert(std::string(rule.kind));
     for (const auto& [name, block] : network.blocks) kinds_.insert(name);
   }
 
@@ -322,7 +324,7 @@ class LayersChecker {
       return check_arguments(layer, attributes);
     }
     const OperatorRule* rule = find_rule(layer.kind);
-    if (rule == nullptr || rule->is_loss) {
+    if (rule == nullptr || rule->traits.is_loss) {
       diagnostics_.error(layer.where, "unknown layer `" + layer.kind + "`",
                          suggest(layer.kind, kinds_));
       return;
@@ -333,12 +335,12 @@ class LayersChecker {
       if (!key.empty() && !given && layer.is_read)
         diagnostics_.error(layer.where, "`" + layer.kind + "` needs `" + std::string(key) + "`");
     };
-    need(rule->second_input, layer.second_input.has_value());
-    need(rule->input_list, !layer.parts.empty());
-    if (rule->link == kPool) need(kPool, layer.link.has_value());
-    if (layer.from && !rule->input_list.empty())
+    need(rule->traits.second_input, layer.second_input.has_value());
+    need(rule->traits.input_list, !layer.parts.empty());
+    if (rule->traits.link == kPool) need(kPool, layer.link.has_value());
+    if (layer.from && !rule->traits.input_list.empty())
       diagnostics_.error(layer.where, "`" + layer.kind + "` reads `" +
-                                          std::string(rule->input_list) + "`, not `from`");
+                                          std::string(rule->traits.input_list) + "`, not `from`");
   }
 
   /// That the layer names what a block reads beside its input, and nothing else.

@@ -204,9 +204,9 @@ class Expander {
                                        const Scope& scope) {
     const auto found = scope.operators.find(link.value);
     if (found == scope.operators.end())
-      throw LayerError("`" + std::string(rule.link) + "` names no earlier layer " +
-                       (rule.link == kTied ? "with a weight" : "that pools") + ": `" + link.value +
-                       "`");
+      throw LayerError("`" + std::string(rule.traits.link) + "` names no earlier layer " +
+                       (rule.traits.link == kTied ? "with a weight" : "that pools") + ": `" +
+                       link.value + "`");
     return found->second;
   }
 

@@ -97,7 +97,7 @@ std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments argu
   op.name = name;
   op.rule = &rule;
   op.inputs = std::move(inputs);
-  (rule.link == kPool ? op.pool : op.tied) = link;
+  (rule.traits.link == kPool ? op.pool : op.tied) = link;
   op.type = type_of(op);
   cast_inputs(op);
   return add_operator(std::move(op), std::move(arguments));
@@ -217,9 +217,9 @@ void NetworkBuilder::check_current(const NetworkValue& value, const OperatorRule
   if (value.version != storage.version)
     throw LayerError("it reads `" + storage.name + "` as it was before `" + storage.changed_by +
                      "` changed it in place; write `in_place: false` there");
-  if (value.indices && !rule.reads_indices)
+  if (value.indices && !rule.traits.reads_indices)
     throw LayerError("it cannot read indices; an `embedding` can");
-  if (!value.indices && rule.reads_indices)
+  if (!value.indices && rule.traits.reads_indices)
     throw LayerError("it reads indices (`input: {shape: ..., type: indices}`), found values");
 }
 
@@ -280,7 +280,7 @@ void NetworkBuilder::add_loss(Loss loss, std::uint32_t value, const std::string&
   const auto add = [&](std::string_view kind) {
     const OperatorRule& rule = *find_rule(kind);
     RuleArguments arguments = default_arguments(rule);
-    if (rule.is_loss) arguments.front().second = weighted ? 1 : 0;
+    if (rule.traits.is_loss) arguments.front().second = weighted ? 1 : 0;
     return apply(rule, std::move(arguments), {value}, prefix + std::string(kind));
   };
   switch (loss) {

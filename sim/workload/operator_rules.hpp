@@ -136,21 +136,25 @@ struct Attribute {
   std::int64_t fallback = kRequired;
 };
 
+/// What few operators have.
+struct RuleTraits {
+  /// The key of a second input ("skip"), or of a list of inputs that replaces the first ("parts").
+  std::string_view second_input, input_list;
+  /// The key that names an earlier layer: `tied` that whose weight is shared, `pool` the pooling
+  /// that is undone, which must be given.
+  std::string_view link;
+  bool is_loss = false;  ///< reached through `loss:`, not as a layer
+  bool reads_indices = false;
+};
+
 struct OperatorRule {
   std::string_view kind;  ///< as in the file: "conv2d"
   OperatorClass operator_class;
-  Autocast autocast = Autocast::input;
+  Autocast autocast;
   std::vector<Attribute> attributes;  ///< the first may be given without its name
   OperatorEffect (*apply)(const RuleCall&);
   std::string_view about;
-  /// The key of a second input ("skip"), or of a list of inputs that replaces the first ("parts").
-  std::string_view second_input = {};
-  std::string_view input_list = {};
-  bool is_loss = false;  ///< reached through `loss:`, not as a layer
-  bool reads_indices = false;
-  /// The key that names an earlier layer: `tied` that whose weight is shared, `pool` the pooling
-  /// that is undone, which must be given.
-  std::string_view link = {};
+  RuleTraits traits = {};
 };
 
 inline constexpr std::string_view kTied = "tied";

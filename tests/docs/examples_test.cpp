@@ -92,7 +92,7 @@ TEST_CASE("docs/formats.md tells of every layer") {
   REQUIRE(file);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   for (const OperatorRule& rule : operator_rules()) {
-    if (rule.is_loss) continue;
+    if (rule.traits.is_loss) continue;
     INFO(rule.kind);
     CHECK(text.find("| `" + std::string(rule.kind) + "` |") != std::string::npos);
     for (const Attribute& attribute : rule.attributes) {
