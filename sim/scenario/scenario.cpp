@@ -48,7 +48,7 @@ struct WorkloadReference {
   std::vector<Located<std::string>> buffers;
   std::optional<Located<bool>> master_weights;
   std::optional<Located<DType>> autocast;
-  std::optional<bool> fused_optimizer;
+  std::optional<Located<bool>> fused_optimizer;
   std::optional<Located<bool>> clip_gradients;
   std::optional<std::int64_t> accumulate;
   std::optional<Time> step_overhead;
@@ -99,7 +99,7 @@ Format<WorkloadReference> reference_format() {
                 "fp32 copies of parameters in fp16 or bf16; default false")
       .optional("autocast", &WorkloadReference::autocast, located(autocast_format()),
                 "products in fp16 or bf16, parameters in fp32, as torch.autocast does it")
-      .optional("fused_optimizer", &WorkloadReference::fused_optimizer, boolean(),
+      .optional("fused_optimizer", &WorkloadReference::fused_optimizer, located(boolean()),
                 "each update is one kernel, without temporaries; default false")
       .optional("clip_gradients", &WorkloadReference::clip_gradients, located(boolean()),
                 "gradients are scaled to a common norm before the update; default false")
@@ -486,9 +486,8 @@ class ScenarioReader {
                                   .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
     if (fields->autocast) use_autocast(*fields->autocast);
-    scenario_.workload_options.fused_optimizer = fields->fused_optimizer.value_or(false);
-    if (fields->clip_gradients && fields->clip_gradients->value)
-      scenario_.workload_options.clips_gradients = fields->clip_gradients->where;
+    scenario_.workload_options.fuses_optimizer = where_it_is_wanted(fields->fused_optimizer);
+    scenario_.workload_options.clips_gradients = where_it_is_wanted(fields->clip_gradients);
     if (fields->model && is_onnx_path(fields->model->value))
       refuse_model(*fields->model, "an ONNX file", "onnx");
     else if (fields->model && is_pipedream_path(fields->model->value))
@@ -510,6 +509,10 @@ class ScenarioReader {
         model.where,
         fmt::format("`{}` is {}, and `model` takes a network of YAML", model.value, kind),
         fmt::format("name it under `{0}`: `{{{0}: {1}}}`", key, model.value));
+  }
+
+  static std::optional<Location> where_it_is_wanted(const std::optional<Located<bool>>& option) {
+    return option && option->value ? std::optional(option->where) : std::nullopt;
   }
 
   void use_master_weights(const Located<bool>& wanted) {

@@ -469,7 +469,7 @@ StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DT
           options.split_backward,
           options.master_weights,
           is_scaled && options.autocast.value_or(dtype) == DType::fp16,
-          options.fused_optimizer,
+          options.fuses_optimizer.has_value(),
           options.clips_gradients.has_value()};
 }
 

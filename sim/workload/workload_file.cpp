@@ -53,11 +53,22 @@ void check_training(const Location& where, const std::string& form, const Worklo
   if (options.master_weights)
     refuse(where, "a " + form + " takes no `master_weights`: its bytes are given");
   if (options.autocast) refuse(where, "a " + form + " takes no `autocast`: its bytes are given");
-  if (options.fused_optimizer)
-    refuse(where, "a " + form + " takes no `fused_optimizer`: its times are given");
+  if (options.fuses_optimizer)
+    refuse(*options.fuses_optimizer,
+           "a " + form + " takes no `fused_optimizer`: its times are given");
   if (options.clips_gradients)
     refuse(*options.clips_gradients,
            "a " + form + " takes no `clip_gradients`: its times are given");
+}
+
+/// What tells of an update needs one.
+void check_without_optimizer(const WorkloadOptions& options) {
+  if (options.clips_gradients)
+    refuse(*options.clips_gradients,
+           "`clip_gradients` comes before an update; expected an `optimizer` beside it");
+  if (options.fuses_optimizer)
+    refuse(*options.fuses_optimizer,
+           "`fused_optimizer` makes an update one kernel; expected an `optimizer` beside it");
 }
 
 /// Chains, graphs and profiles have neither layers nor a loss.
@@ -66,9 +77,7 @@ void check_options(const WorkloadSource& source, const WorkloadOptions& options)
     refuse(options.buffers.front().where, "only an ONNX file has `buffers`");
   const Location& where = place_of(source);
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source)) {
-    if (options.clips_gradients && optimizer_of(source, options) == Optimizer::none)
-      refuse(*options.clips_gradients,
-             "`clip_gradients` comes before an update; expected an `optimizer` beside it");
+    if (optimizer_of(source, options) == Optimizer::none) check_without_optimizer(options);
     return;
   }
   const std::string form = form_of(source);

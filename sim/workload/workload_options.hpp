@@ -67,8 +67,9 @@ struct WorkloadOptions {
   /// fp16 or bf16: the type in which products run of a network in fp32 or tf32; networks only
   /// (autocast.hpp).
   std::optional<DType> autocast;
-  /// Each update is one kernel, without temporaries; networks only (optimizer_rules.hpp).
-  bool fused_optimizer = false;
+  /// Where it is said that each update is one kernel, without temporaries; networks only
+  /// (optimizer_rules.hpp).
+  std::optional<Location> fuses_optimizer;
   /// Where it is said that gradients are scaled to a norm before the update; networks only
   /// (training_step.hpp).
   std::optional<Location> clips_gradients;

@@ -86,8 +86,9 @@ TEST_CASE("temporaries are those of one tensor after the other") {
 TEST_CASE("an update passes over its elements as often as PyTorch's operators do, or once") {
   const auto update = [](Optimizer optimizer, bool fused) {
     const std::string text = network("[4]", "  - linear: {features: 8, bias: false}\n", "mse");
-    return find_operator(build_text(text, {.optimizer = optimizer, .fused_optimizer = fused}),
-                         "linear_1.update");
+    WorkloadOptions options{.optimizer = optimizer};
+    if (fused) options.fuses_optimizer = Location{"s.yaml", 3, 1};
+    return find_operator(build_text(text, options), "linear_1.update");
   };
   constexpr Bytes element{4 * 32};
   // p.add_(g); b.mul_().add_(g), p.add_(b); m.mul_().add_(g), v.mul_().addcmul_(g, g), v.sqrt() /
@@ -132,7 +133,8 @@ TEST_CASE("an update is as many kernels as PyTorch's operators, or one") {
   // A weight and a bias.
   CHECK(launches({.optimizer = Optimizer::adamw}) == 2 * 9);
   CHECK(launches({.optimizer = Optimizer::adafactor}) == 24 + 16);
-  CHECK(launches({.optimizer = Optimizer::adamw, .fused_optimizer = true}) == 1);
+  CHECK(launches({.optimizer = Optimizer::adamw, .fuses_optimizer = Location{"s.yaml", 3, 1}}) ==
+        1);
 }
 
 TEST_CASE("gradients are clipped after the last of them, before the first update") {
@@ -159,10 +161,12 @@ TEST_CASE("gradients are clipped after the last of them, before the first update
   CHECK(step.list(clip.updates).size() == 2);
   CHECK(norm.launches == 2);
   const Workload fused = build_text(text, {.optimizer = Optimizer::adam,
-                                           .fused_optimizer = true,
+                                           .fuses_optimizer = Location{"s.yaml", 3, 1},
                                            .clips_gradients = Location{"s.yaml", 3, 1}});
   CHECK(find_operator(fused, "linear_1.clip").launches == 1);
   CHECK_THAT(error_of(text, {.clips_gradients = Location{"s.yaml", 3, 1}}),
+             Contains("s.yaml:3:1") && Contains("expected an `optimizer`"));
+  CHECK_THAT(error_of(text, {.fuses_optimizer = Location{"s.yaml", 3, 1}}),
              Contains("s.yaml:3:1") && Contains("expected an `optimizer`"));
 }
 
@@ -180,7 +184,8 @@ TEST_CASE("what has no shapes takes no optimizer whose state follows from them")
   CHECK_THAT(error_of(chain, {.trained = Trained{Trained::What::bias, kWhole}}),
              Contains("a chain takes no `trained`"));
   CHECK_THAT(error_of(chain, {.master_weights = true}), Contains("takes no `master_weights`"));
-  CHECK_THAT(error_of(chain, {.fused_optimizer = true}), Contains("takes no `fused_optimizer`"));
+  CHECK_THAT(error_of(chain, {.fuses_optimizer = Location{"s.yaml", 3, 1}}),
+             Contains("s.yaml:3:1") && Contains("takes no `fused_optimizer`"));
   CHECK_THAT(error_of(chain, {.clips_gradients = Location{"s.yaml", 3, 1}}),
              Contains("takes no `clip_gradients`"));
 }
