@@ -114,7 +114,7 @@ OperatorEffect masked_fill(const RuleCall& call) {
                      to_text(effect.output));
   Dims dims = mask;
   dims.insert(dims.begin(), call["per_sample"] != 0 ? call.batch : 1);
-  effect.extras = {{"mask", std::move(dims), ElementType::boolean}};
+  if (call["kept"] != 0) effect.extras = {{"mask", std::move(dims), ElementType::boolean}};
   return effect;
 }
 

@@ -3,10 +3,13 @@
 #include "workload/onnx.pb.h"
 #include "workload/onnx_sieve.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
+#include <limits>
 #include <set>
 #include <sys/stat.h>
 
@@ -69,7 +72,33 @@ std::vector<Number> unpack(const std::string& raw) {
 
 template <class Number, class Field>
 std::vector<Number> from_field(const Field& field) {
-  return {field.begin(), field.end()};
+  std::vector<Number> numbers;
+  for (const auto number : field) numbers.push_back(static_cast<Number>(number));
+  return numbers;
+}
+
+/// A number of 16 bits: `exponent_bits` below the sign, the rest is the fraction.
+double from_16_bits(std::uint16_t bits, int exponent_bits) {
+  const int fraction_bits = 15 - exponent_bits;
+  const int fraction = bits & ((1 << fraction_bits) - 1);
+  const int exponent = (bits & 0x7FFF) >> fraction_bits;
+  const int largest = (1 << exponent_bits) - 1, bias = largest / 2;
+  const double sign = bits & 0x8000 ? -1 : 1;
+  if (exponent == largest)
+    return fraction != 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : sign * std::numeric_limits<double>::infinity();
+  const int whole = exponent == 0 ? fraction : fraction + (1 << fraction_bits);
+  return sign * std::ldexp(whole, std::max(exponent, 1) - bias - fraction_bits);
+}
+
+/// Raw bytes have two a number, the field one of its own.
+std::vector<double> halves(const onnx::TensorProto& from, int exponent_bits) {
+  const std::string& raw = from.raw_data();
+  const auto bits = raw.empty() ? from_field<std::uint16_t>(from.int32_data())
+                                : unpack<std::uint16_t, std::uint16_t>(raw);
+  std::vector<double> numbers;
+  for (const std::uint16_t number : bits) numbers.push_back(from_16_bits(number, exponent_bits));
+  return numbers;
 }
 
 void read_numbers(const onnx::TensorProto& from, OnnxTensor& tensor) {
@@ -82,6 +111,12 @@ void read_numbers(const onnx::TensorProto& from, OnnxTensor& tensor) {
     case onnx::TensorProto::DOUBLE:
       tensor.reals =
           raw.empty() ? from_field<double>(from.double_data()) : unpack<double, double>(raw);
+      return;
+    case onnx::TensorProto::FLOAT16:
+      tensor.reals = halves(from, 5);
+      return;
+    case onnx::TensorProto::BFLOAT16:
+      tensor.reals = halves(from, 8);
       return;
     case onnx::TensorProto::INT64:
       tensor.integers = raw.empty() ? from_field<std::int64_t>(from.int64_data())
@@ -118,9 +153,10 @@ class Reader {
     graph.where = {origin_, 0, 0};
     for (const onnx::OperatorSetIdProto& opset : model.opset_import())
       if (opset.domain().empty() || opset.domain() == "ai.onnx") graph.opset = opset.version();
-    graph.is_of_pytorch_2 = model.producer_name() == "pytorch" &&
-                            !model.producer_version().starts_with("0.") &&
-                            !model.producer_version().starts_with("1.");
+    const std::string& version = model.producer_version();
+    graph.is_of_pytorch = model.producer_name() == "pytorch";
+    graph.is_of_pytorch_2 = graph.is_of_pytorch && !version.empty() && !version.starts_with("0.") &&
+                            !version.starts_with("1.");
     std::set<std::string> stored;
     for (const onnx::TensorProto& tensor : from.initializer()) {
       graph.initializers.push_back({text(tensor.name()), read(tensor)});

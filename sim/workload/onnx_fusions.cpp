@@ -23,6 +23,7 @@ class Matcher {
     if (node.kind == "Div" || node.kind == "Mul") found = gelu();
     if (node.kind == "Mul" && !found) found = gelu_by_tanh();
     if (node.kind == "Sigmoid") found = gated({}, "silu");
+    if (node.kind == "HardSigmoid") found = gated({}, "hard_swish");
     if (node.kind == "Softplus") found = gated("Tanh", "mish");
     if (node.kind == "Sqrt") found = rsqrt();
     if (node.kind == "Transpose") found = attention();
@@ -66,7 +67,18 @@ class Matcher {
       return false;
     const OnnxNode* quotient = over_deviation(centred->outputs.front());
     if (quotient == nullptr) return false;
-    return weighted(quotient->outputs.front());
+    fusion_.axes = axes_of(mean);
+    if (weighted(quotient->outputs.front())) return true;
+    fusion_.nodes.resize(kNodesOfNormalization);
+    fusion_.arguments = {{"affine", 0}};
+    fusion_.weights.clear();
+    fusion_.y = quotient->outputs.front();
+    return true;
+  }
+
+  static std::vector<std::int64_t> axes_of(const OnnxNode& mean) {
+    const OnnxAttribute* axes = mean.attribute("axes");
+    return axes == nullptr ? std::vector<std::int64_t>{} : axes->integers;
   }
 
   bool group_norm() {
@@ -112,6 +124,8 @@ class Matcher {
     for (const std::string_view kind : {"ReduceMean", "Add", "Sqrt"}) {
       step = only_reader(step->outputs.front(), kind);
       if (step == nullptr) return nullptr;
+      if (step->kind == "ReduceMean" && axes_of(*step) != axes_of(graph_.nodes[first_]))
+        return nullptr;
     }
     const std::string& deviation = step->outputs.front();
     return quotient->inputs == std::vector{centred, deviation} ? quotient : nullptr;
@@ -190,22 +204,19 @@ class Matcher {
     const OnnxNode* times = gate == nullptr ? nullptr : only_reader(gate->outputs.front(), "Mul");
     const std::string* x = times == nullptr ? nullptr : other(*times, gate->outputs.front());
     if (x == nullptr || *x != fusion_.x) return false;
+    if (kind == "hard_swish") fusion_.arguments = {{"in_place", 0}};
     fusion_.y = times->outputs.front();
     return true;
   }
 
-  /// 1 over a root.
+  /// 1 over a root. (A Reciprocal of a root is two operators.)
   bool rsqrt() {
     const OnnxNode& root = graph_.nodes[first_];
     fusion_.kind = "rsqrt";
     fusion_.x = root.inputs.front();
-    const std::vector<std::uint32_t>& readers = readers_.of(root.outputs.front());
-    if (readers.size() != 1) return false;
-    const bool divides = graph_.nodes[readers.front()].kind == "Div";
-    const OnnxNode* inverse = take(readers.front(), divides ? "Div" : "Reciprocal");
-    if (inverse == nullptr) return false;
-    if (divides && (inverse->inputs.size() != 2 || inverse->inputs[1] != root.outputs.front() ||
-                    !is_number(inverse->inputs[0], 1)))
+    const OnnxNode* inverse = only_reader(root.outputs.front(), "Div");
+    if (inverse == nullptr || inverse->inputs.size() != 2 ||
+        inverse->inputs[1] != root.outputs.front() || !is_number(inverse->inputs[0], 1))
       return false;
     fusion_.y = inverse->outputs.front();
     return true;
@@ -241,13 +252,17 @@ class Matcher {
       value = &masked->outputs.front();
     }
     const OnnxNode* softmax = only_reader(*value, "Softmax");
-    if (softmax == nullptr) return nullptr;
+    constexpr std::int64_t kLast = 3;
+    const std::int64_t axis = softmax == nullptr ? 0 : softmax->integer("axis", -1);
+    if (axis != -1 && axis != kLast) return nullptr;
     value = &softmax->outputs.front();
     // Rows that are all masked have no probabilities: zeros for them.
     if (const std::vector<std::uint32_t>& readers = readers_.of(*value); readers.size() == 2) {
       const OnnxNode* none = take(readers.front(), "IsNaN");
       const OnnxNode* chosen = none == nullptr ? nullptr : take(readers.back(), "Where");
-      if (chosen == nullptr || readers_.of(none->outputs.front()).size() != 1) return nullptr;
+      if (chosen == nullptr || chosen->inputs.front() != none->outputs.front() ||
+          readers_.of(none->outputs.front()).size() != 1)
+        return nullptr;
       value = &chosen->outputs.front();
     }
     if (const OnnxNode* dropped = only_reader(*value, "Dropout")) value = &dropped->outputs.front();
@@ -272,11 +287,12 @@ class Matcher {
     return is_scale ? node : nullptr;
   }
 
+  /// Not one that is learned, for which PyTorch runs no fused kernel.
   bool is_mask(const std::string& name) {
     const OnnxNode* chosen = nearby(name);
-    return chosen != nullptr && chosen->kind == "Where" && !chosen->inputs.empty()
+    return chosen != nullptr && chosen->kind == "Where"
                ? readers_.is_constant(chosen->inputs.front())
-               : readers_.is_constant(name);
+               : readers_.is_constant(name) && !readers_.is_weight(name);
   }
 
   /// The node of this kind that makes `name`, a few after the first.
@@ -299,6 +315,7 @@ class Matcher {
   }
 
   static constexpr std::size_t kNearby = 32;
+  static constexpr std::size_t kNodesOfNormalization = 7;  ///< of layer_norm() without its weights
 
   const OnnxGraph& graph_;
   std::uint32_t first_;

@@ -68,6 +68,8 @@ struct OnnxGraph {
   /// PyTorch 2 exported it, which keeps neither what it averages nor the numbers that it multiplies
   /// by.
   bool is_of_pytorch_2 = false;
+  /// Of any version: an initializer of one number that has a name of its own is a parameter there.
+  bool is_of_pytorch = false;
   std::vector<OnnxInput> inputs;  ///< without those that have an initializer
   std::vector<std::string> outputs;
   std::vector<OnnxInitializer> initializers;

@@ -10,6 +10,27 @@
 namespace plimsoll {
 namespace {
 
+/// Whether they are the last of so many dimensions.
+bool are_last(const std::vector<std::int64_t>& axes, std::size_t rank) {
+  std::set<std::size_t> found;
+  for (const std::int64_t axis : axes) found.insert(axis_of(axis, rank));
+  return found.size() == axes.size() && !found.empty() && *found.begin() == rank - found.size();
+}
+
+/// Whether PyTorch's exporters found it among the parameters and buffers of a module: what they
+/// folded they call `onnx::Mul_12`, `val_12` or `12`.
+bool is_of_module(const std::string& name) {
+  return !name.starts_with("onnx::") && !name.starts_with("val_") &&
+         name.find_first_not_of("0123456789") != std::string::npos;
+}
+
+/// Whether it is a number that nobody learns; in files of others than PyTorch any number.
+bool is_number(const OnnxGraph& graph, const OnnxInitializer& initializer) {
+  const Dims& dims = initializer.tensor.dims;
+  return dims.size() <= 1 && size_of(dims) == 1 &&
+         !(graph.is_of_pytorch && is_of_module(initializer.name));
+}
+
 bool is_default_domain(const std::string& domain) {
   return domain.empty() || domain == "ai.onnx";
 }
@@ -124,7 +145,7 @@ void OnnxImporter::index_names() {
   for (const std::string& output : graph_.outputs) ++outputs_[names_.at(output)];
 }
 
-/// Parameters, but for those that the scenario calls buffers: ONNX does not tell.
+/// Parameters, but for those that the scenario calls buffers, and numbers: ONNX does not tell.
 void OnnxImporter::add_initializers() {
   std::vector<bool> is_used(options_.buffers.size(), false);
   const auto is_buffer = [&](const std::string& name) {
@@ -138,7 +159,9 @@ void OnnxImporter::add_initializers() {
     OnnxValue& value = values_[name];
     value.kind = OnnxValue::Kind::constant;
     value.tensor = initializer.tensor;
-    if (!is_buffer(printable(initializer.name))) value.weight = name;
+    value.is_stored = is_of_module(initializer.name);
+    if (!is_buffer(printable(initializer.name)) && !is_number(graph_, initializer))
+      value.weight = name;
   }
   check_buffers(is_used);
 }
@@ -258,7 +281,9 @@ void OnnxImporter::run_node(std::uint32_t index) {
 
 bool OnnxImporter::run_fusion(std::uint32_t index) {
   const OnnxReaders readers{[&](const std::string& name) -> const std::vector<std::uint32_t>& {
-                              return readers_[names_.at(name)];
+                              static const std::vector<std::uint32_t> kOthers;
+                              const std::uint32_t of = names_.at(name);
+                              return outputs_[of] == 0 ? readers_[of] : kOthers;
                             },
                             [&](const std::string& name) {
                               return value(name).is_constant() ? value(name).scalar()
@@ -277,10 +302,10 @@ bool OnnxImporter::run_fusion(std::uint32_t index) {
   if (!fusion || !value(fusion->x).is_network()) return false;
   if (!fusion->more.empty()) return run_attention(*fusion);
   const OnnxValue x = value(fusion->x);
-  if (!fits(*fusion, x)) return false;
+  const std::optional<std::uint32_t> from = input_of(*fusion, x);
+  if (!from) return false;
   replace(*fusion);
-  const bool is_image = fusion->kind == "group_norm";
-  const std::uint32_t y = apply(fusion->kind, fusion->arguments, {is_image ? as_image(x) : x.id});
+  const std::uint32_t y = apply(fusion->kind, fusion->arguments, {*from});
   bind_result(fusion->y, y, x.dims(), x.batch_axis);
   return true;
 }
@@ -310,15 +335,24 @@ bool OnnxImporter::run_attention(const OnnxFusion& fusion) {
   return true;
 }
 
-/// The weight of a layer norm has the features, that of a group norm [channels, 1, ...].
-bool OnnxImporter::fits(const OnnxFusion& fusion, const OnnxValue& x) const {
-  if (fusion.weights.empty()) return true;
-  const Dims& weight = value(fusion.weights.front()).dims();
-  if (fusion.kind == "layer_norm") return weight == Dims{x.dims().back()};
-  if (x.batch_axis != 0 || x.dims().size() < 3) return false;
-  Dims each(x.dims().size() - 1, 1);
+/// The value in the shape that the rule takes it in, if it fits: the weight of a layer norm has the
+/// last dimensions, that of a group norm [channels, 1, ...].
+std::optional<std::uint32_t> OnnxImporter::input_of(const OnnxFusion& fusion, const OnnxValue& x) {
+  const std::size_t rank = x.dims().size();
+  if (fusion.kind == "layer_norm") {
+    const std::size_t axis = rank - std::min(fusion.axes.size(), rank);
+    if (!are_last(fusion.axes, rank) || axis <= x.batch_axis) return std::nullopt;
+    const Dims last(x.dims().begin() + static_cast<std::ptrdiff_t>(axis), x.dims().end());
+    if (!fusion.weights.empty() && value(fusion.weights.front()).dims() != last)
+      return std::nullopt;
+    return as_vectors(x, axis);
+  }
+  if (fusion.kind != "group_norm") return x.id;
+  if (x.batch_axis != 0 || rank < 3) return std::nullopt;
+  Dims each(rank - 1, 1);
   each.front() = x.dims()[1];
-  return weight == each;
+  if (value(fusion.weights.front()).dims() != each) return std::nullopt;
+  return as_image(x);
 }
 
 /// Arithmetic on constants alone.
@@ -335,14 +369,15 @@ bool OnnxImporter::run_constant() {
   const bool same =
       node_->kind == "Identity" || node_->kind == "Squeeze" || node_->kind == "Unsqueeze";
   bind_constant(0, std::move(folded->front()), same ? first.weight : kNoName);
+  OnnxValue& made = values_[names_.at(node_->outputs.front())];
+  made.is_stored = first.is_stored && (same || node_->kind == "Expand");
   if (node_->kind == "Gather" && first.weight != kNoName && first.dims().size() == 2 &&
       node_->integer("axis", 0) == 0) {
-    OnnxValue& rows = values_[names_.at(node_->outputs.front())];
-    rows.weight = first.weight;
-    rows.rows_of = first.dims().front();
+    made.weight = first.weight;
+    made.rows_of = first.dims().front();
+    made.has_stored_ids = input(1).is_stored;
   }
-  if (node_->kind == "Expand" && first.weight != kNoName)
-    values_[names_.at(node_->outputs.front())].is_repeated_weight = true;
+  made.is_repeated_weight = node_->kind == "Expand" && first.weight != kNoName;
   return true;
 }
 

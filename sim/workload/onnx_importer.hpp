@@ -55,7 +55,7 @@ class OnnxImporter {
   bool run_fusion(std::uint32_t index);
   void replace(const OnnxFusion& fusion);
   bool run_attention(const OnnxFusion& fusion);
-  [[nodiscard]] bool fits(const OnnxFusion& fusion, const OnnxValue& x) const;
+  [[nodiscard]] std::optional<std::uint32_t> input_of(const OnnxFusion& fusion, const OnnxValue& x);
   bool run_constant();
   void consume(const OnnxNode& node);
   void add_losses();
@@ -83,6 +83,7 @@ class OnnxImporter {
   void bind_result(const std::string& name, std::uint32_t id, Dims dims, std::size_t batch_axis);
   void bind_view(std::size_t output, const OnnxValue& from, Dims dims, std::size_t batch_axis,
                  std::vector<std::int64_t> strides);
+  void bind_constant_view(const OnnxValue& from, OnnxTensor tensor, std::uint32_t weight = kNoName);
   void bind_constant(std::size_t output, OnnxTensor tensor, std::uint32_t weight = kNoName);
 
   // Windows (onnx_windows.cpp).
@@ -103,6 +104,8 @@ class OnnxImporter {
 
   // Normalizations (onnx_normalizations.cpp).
   std::uint32_t over_channels(const OnnxValue& x, const Dims& weight);
+  /// The value as rows of all its dimensions from this one on.
+  std::uint32_t as_vectors(const OnnxValue& x, std::size_t axis);
   void batch_normalization();
   void instance_normalization();
   void group_normalization();
@@ -130,6 +133,7 @@ class OnnxImporter {
   void power();
   void combine(std::string_view kind);
   void add_constant(const OnnxValue& x, const OnnxValue& constant);
+  void add_rows(const OnnxValue& x, const OnnxValue& rows);
   void activation();
   void clip();
   void dropout();
@@ -140,6 +144,7 @@ class OnnxImporter {
 
   // Views (onnx_views.cpp).
   void reshape();
+  [[nodiscard]] bool is_copied_at_more(const OnnxValue& from, Dims wanted, std::size_t axis) const;
   void reshape_to(const OnnxValue& from, Dims dims);
   void flatten();
   void squeeze();

@@ -2,6 +2,14 @@
 #include "workload/onnx_importer.hpp"
 
 namespace plimsoll {
+namespace {
+
+/// Exporters write ones where a module has no weight of its own.
+std::int64_t is_learned(const OnnxValue& weight) {
+  return weight.weight != kNoName ? 1 : 0;
+}
+
+}  // namespace
 
 /// Vectors [channels] and images as they are, positions as an image of height 1.
 std::uint32_t OnnxImporter::over_channels(const OnnxValue& x, const Dims& weight) {
@@ -15,21 +23,26 @@ std::uint32_t OnnxImporter::over_channels(const OnnxValue& x, const Dims& weight
   return builder_.view(x.id, {dims[1], 1, size_of(Dims(dims.begin() + 2, dims.end()))});
 }
 
+std::uint32_t OnnxImporter::as_vectors(const OnnxValue& x, std::size_t axis) {
+  const std::int64_t features =
+      size_of(Dims(x.dims().begin() + static_cast<std::ptrdiff_t>(axis), x.dims().end()));
+  return builder_.view(x.id, {size_of(builder_.dims(x.id)) / features, features});
+}
+
 void OnnxImporter::batch_normalization() {
   const OnnxValue x = network_input(0);
   if (node_->integer("training_mode", 0) == 0 && node_->outputs.size() != 5)
     throw LayerError("it is in inference mode, which keeps nothing for a backward", kTrainingMode);
-  const std::uint32_t values = over_channels(x, weight_input(1).dims());
-  bind_result(apply("batch_norm", {}, {values}), x.dims(), 0);
+  const OnnxValue& weight = input(1);
+  const std::uint32_t values = over_channels(x, weight.dims());
+  bind_result(apply("batch_norm", {{"affine", is_learned(weight)}}, {values}), x.dims(), 0);
 }
 
-/// By constants where the module has no weight of its own.
 void OnnxImporter::instance_normalization() {
   const OnnxValue x = network_input(0);
   const OnnxValue& weight = input(1);
   const std::uint32_t values = over_channels(x, weight.dims());
-  const bool is_affine = weight.weight != kNoName;
-  bind_result(apply("instance_norm", {{"affine", is_affine ? 1 : 0}}, {values}), x.dims(), 0);
+  bind_result(apply("instance_norm", {{"affine", is_learned(weight)}}, {values}), x.dims(), 0);
 }
 
 void OnnxImporter::group_normalization() {
@@ -41,15 +54,14 @@ void OnnxImporter::group_normalization() {
 
 void OnnxImporter::layer_normalization() {
   const OnnxValue x = network_input(0);
-  const Dims weight = weight_input(1).dims();
+  const OnnxValue& weight = input(1);
   const std::size_t axis = axis_of(node_->integer("axis", -1), x.dims().size());
   if (axis <= x.batch_axis ||
-      weight != Dims(x.dims().begin() + static_cast<std::ptrdiff_t>(axis), x.dims().end()))
-    throw LayerError("a weight " + to_text(weight) + " does not fit values " + to_text(x.dims()));
-  const std::int64_t features = size_of(weight);
-  const std::int64_t rows = size_of(builder_.dims(x.id)) / features;
-  const std::uint32_t view = builder_.view(x.id, {rows, features});
-  bind_result(apply("layer_norm", {}, {view}), x.dims(), x.batch_axis);
+      weight.dims() != Dims(x.dims().begin() + static_cast<std::ptrdiff_t>(axis), x.dims().end()))
+    throw LayerError("a weight " + to_text(weight.dims()) + " does not fit values " +
+                     to_text(x.dims()));
+  const Arguments arguments = {{"affine", is_learned(weight)}};
+  bind_result(apply("layer_norm", arguments, {as_vectors(x, axis)}), x.dims(), x.batch_axis);
 }
 
 }  // namespace plimsoll

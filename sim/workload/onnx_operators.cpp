@@ -138,6 +138,10 @@ std::uint32_t OnnxImporter::as_rows(const OnnxValue& x) {
   const std::int64_t features = dims.back();
   if (dims.size() < 3 || viewed_strides(dims, x.strides, {size_of(dims) / features, features}))
     return x.id;
+  // Before PyTorch 2 turned matrices are multiplied one by one (should_fold in LinearAlgebra.cpp).
+  const bool are_turned = !graph_.is_of_pytorch_2 && dims.size() == 3 && x.strides.back() != 1 &&
+                          x.strides.front() == dims[1] * dims[2];
+  if (are_turned) return x.id;
   return apply("copy", {}, {x.id});
 }
 
@@ -176,16 +180,25 @@ void OnnxImporter::add_constant(const OnnxValue& given, const OnnxValue& constan
                           std::uint32_t weight = kNoName) {
     bind_result(apply(kind, arguments, {x.id}, weight), x.dims(), x.batch_axis);
   };
-  if (constant.rows_of != 0) {
-    if (size_of(constant.dims()) != size_of(builder_.dims(x.id)))
-      throw LayerError("positions " + to_text(constant.dims()) + " do not fit values " +
-                       to_text(x.dims()));
-    return result("position_embedding", {{"entries", constant.rows_of}}, constant.weight);
-  }
-  const std::int64_t elements = size_of(constant.dims());
-  if (elements > 1 && constant.weight != kNoName)
-    return result("bias", {{"elements", elements}}, constant.weight);
+  if (constant.rows_of != 0) return add_rows(x, constant);
+  if (constant.weight != kNoName)
+    return result("bias", {{"elements", size_of(constant.dims())}}, constant.weight);
   result("shift", {});
+}
+
+/// Of a table by ids that are there: one for each position, or, as types of tokens that nobody
+/// gives are, one for each position of each sample.
+void OnnxImporter::add_rows(const OnnxValue& x, const OnnxValue& rows) {
+  const bool is_shared = size_of(rows.dims()) == size_of(builder_.dims(x.id));
+  const std::int64_t positions = size_of(rows.dims()) / rows.dims().back();
+  const bool are_types = rows.dims() == x.dims() && (!is_shared || rows.rows_of < positions);
+  if (!is_shared && !are_types)
+    throw LayerError("positions " + to_text(rows.dims()) + " do not fit values " +
+                     to_text(x.dims()));
+  bind_result(apply(are_types ? "segment_embedding" : "position_embedding",
+                    {{"entries", rows.rows_of}, {"kept", rows.has_stored_ids ? 0 : 1}}, {x.id},
+                    rows.weight),
+              x.dims(), x.batch_axis);
 }
 
 void OnnxImporter::subtract() {
@@ -220,7 +233,7 @@ void OnnxImporter::multiply() {
     if (broadcast(x.dims(), other.dims()) != x.dims())
       throw LayerError("a product that broadcasts values " + to_text(x.dims()) +
                        " is not supported");
-    const bool is_learned = elements > 1 && other.weight != kNoName;
+    const bool is_learned = other.weight != kNoName;
     const std::uint32_t y = is_learned
                                 ? apply("gain", {{"elements", elements}}, {x.id}, other.weight)
                                 : scaled(x.id, elements == 1);
@@ -240,6 +253,8 @@ void OnnxImporter::divide() {
   const OnnxValue x = network_input(inverts ? 1 : 0);
   if (size_of(input(inverts ? 0 : 1).dims()) != 1)
     throw LayerError("values can only be divided by a number or by values, and numbers by values");
+  if (input(inverts ? 0 : 1).weight != kNoName)
+    throw LayerError("a learned number in a division is not supported; multiply by its inverse");
   const std::uint32_t y = inverts ? apply("reciprocal", {}, {x.id}) : scaled(x.id, true);
   bind_result(y, x.dims(), x.batch_axis);
 }
@@ -280,8 +295,10 @@ void OnnxImporter::activation() {
   const OnnxValue x = network_input(0);
   const std::string_view kind = kinds.at(node_->kind);
   Arguments arguments;
+  // A file does not tell. Most keep the same either way; the others are as modules are by default.
+  const bool may_be = is_free(x) && kind != "leaky_relu" && kind != "elu";
   if (const auto& attributes = find_rule(kind)->attributes; !attributes.empty())
-    arguments = {{"in_place", is_free(x) ? kWherePossible : 0}};
+    arguments = {{"in_place", may_be ? kWherePossible : 0}};
   bind_result(apply(kind, arguments, {x.id}), x.dims(), x.batch_axis);
 }
 
@@ -398,9 +415,9 @@ void OnnxImporter::where() {
   while (dims.size() < 2) dims.insert(dims.begin(), 1);
   const std::int64_t columns = dims.back(), rows = dims[dims.size() - 2];
   const std::int64_t heads = size_of(Dims(dims.begin(), dims.end() - 2));
-  const std::uint32_t y =
-      apply("masked_fill", {{"rows", rows}, {"columns", columns}, {"heads", heads}}, {x.id});
-  bind_result(y, x.dims(), x.batch_axis);
+  const Arguments arguments = {
+      {"rows", rows}, {"columns", columns}, {"heads", heads}, {"kept", mask.is_stored ? 0 : 1}};
+  bind_result(apply("masked_fill", arguments, {x.id}), x.dims(), x.batch_axis);
 }
 
 }  // namespace plimsoll

@@ -15,7 +15,7 @@ void OnnxImporter::lstm() {
   check_lstm(x, directions, hidden);
   const std::int64_t positions = x.dims()[0], batch = x.dims()[1];
   const std::uint32_t rows = builder_.view(x.id, {positions, x.dims()[2]});
-  const bool is_strided = x.strides != contiguous_strides(at_batch(x.dims(), 1));
+  const bool is_strided = !is_contiguous(at_batch(x.dims(), 1), x.strides);
   const Arguments arguments = {{"features", hidden}, {"bias", has_input(3) ? 1 : 0}};
   std::vector<std::uint32_t> outputs, states;
   for (std::int64_t i = 0; i < directions; ++i) {

@@ -27,6 +27,13 @@ std::vector<std::int64_t> contiguous_strides(const Dims& dims) {
   return strides;
 }
 
+bool is_contiguous(const Dims& dims, const std::vector<std::int64_t>& strides) {
+  const std::vector<std::int64_t> contiguous = contiguous_strides(dims);
+  for (std::size_t axis = 0; axis < dims.size(); ++axis)
+    if (dims[axis] != 1 && strides[axis] != contiguous[axis]) return false;
+  return true;
+}
+
 std::vector<std::int64_t> dense_strides(const Dims& dims, const std::vector<std::int64_t>& like) {
   std::vector<std::size_t> inside_out(dims.size());
   std::iota(inside_out.rbegin(), inside_out.rend(), std::size_t{0});

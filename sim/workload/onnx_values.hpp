@@ -24,6 +24,8 @@ struct OnnxValue {
   std::uint32_t weight = kNoName;   ///< the initializer that it is, or is a view of
   std::int64_t rows_of = 0;         ///< entries of the table whose rows it is; 0: it is none
   bool is_repeated_weight = false;  ///< an initializer that is repeated over the batch
+  bool is_stored = false;           ///< an initializer, or a view of one: there throughout
+  bool has_stored_ids = false;      ///< rows of a table, by ids that are stored
 
   // Values of the network.
   std::uint32_t id = 0;        ///< in the network
@@ -44,6 +46,9 @@ struct OnnxValue {
 [[nodiscard]] std::string printable(const std::string& name);
 /// Row-major strides of a shape. Throws QuantityOverflow.
 [[nodiscard]] std::vector<std::int64_t> contiguous_strides(const Dims& dims);
+/// Whether the elements lie in the order of the shape, one after the other. Where a dimension of 1
+/// would go on does not matter.
+[[nodiscard]] bool is_contiguous(const Dims& dims, const std::vector<std::int64_t>& strides);
 /// Of a storage of its own whose dimensions lie in the order of these strides, the largest outside.
 [[nodiscard]] std::vector<std::int64_t> dense_strides(const Dims& dims,
                                                       const std::vector<std::int64_t>& like);

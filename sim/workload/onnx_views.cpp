@@ -87,14 +87,29 @@ void OnnxImporter::reshape_to(const OnnxValue& given, Dims dims) {
   if (given.is_constant()) {
     OnnxTensor tensor = given.tensor;
     tensor.dims = std::move(dims);
-    return bind_constant(0, std::move(tensor), given.weight);
+    return bind_constant_view(given, std::move(tensor), given.weight);
   }
   const OnnxValue from = network_input(0);
   const std::size_t axis = batch_axis_after(from, dims, file_batch_);
-  if (auto strides = viewed_strides(at_batch(from.dims(), from.batch_axis), from.strides,
-                                    at_batch(dims, axis)))
+  auto strides =
+      viewed_strides(at_batch(from.dims(), from.batch_axis), from.strides, at_batch(dims, axis));
+  if (strides && !is_copied_at_more(from, at_batch(dims, axis), axis))
     return bind_view(0, from, std::move(dims), axis, std::move(*strides));
   bind_result(apply("copy", {}, {from.id}), std::move(dims), axis);
+}
+
+/// Whether a batch of one, whose values do not lie in order, is in a shape that takes a copy of any
+/// larger one: a program for all batches asks for values in order before (`.contiguous()`).
+bool OnnxImporter::is_copied_at_more(const OnnxValue& from, Dims wanted, std::size_t axis) const {
+  Dims dims = at_batch(from.dims(), from.batch_axis);
+  if (batch_ != 1 || dims[from.batch_axis] != 1 || is_contiguous(dims, from.strides)) return false;
+  std::vector<std::int64_t> strides = from.strides;
+  for (std::size_t i = 0; i < strides.size(); ++i)
+    if (i != from.batch_axis && strides[i] >= from.strides[from.batch_axis])
+      strides[i] = size_of({2, strides[i]});
+  dims[from.batch_axis] = 2;
+  wanted[axis] = size_of({2, wanted[axis]});
+  return !viewed_strides(dims, strides, wanted);
 }
 
 void OnnxImporter::flatten() {
@@ -135,7 +150,7 @@ void OnnxImporter::transpose() {
     const std::vector<std::int64_t> strides = contiguous_strides(from.dims());
     OnnxTensor tensor =
         strided_part(from.tensor, permuted(from.dims(), order), 0, permuted(strides, order));
-    return bind_constant(0, std::move(tensor), from.weight);
+    return bind_constant_view(from, std::move(tensor), from.weight);
   }
   const OnnxValue value = network_input(0);
   const auto axis = std::ranges::find(order, value.batch_axis) - order.begin();
@@ -169,7 +184,7 @@ void OnnxImporter::slice() {
       throw LayerError("it takes a part of the batch");
   }
   if (!is_constant) return bind_view(0, network_input(0), dims, from.batch_axis, strides);
-  bind_constant(0, strided_part(from.tensor, std::move(dims), first, strides));
+  bind_constant_view(from, strided_part(from.tensor, std::move(dims), first, strides));
 }
 
 void OnnxImporter::split() {

@@ -82,7 +82,7 @@ OperatorEffect added_embedding(const RuleCall& call, const Dims& ids) {
   const Dims& x = sequence(call);
   OperatorEffect effect = elementwise(call, 1, 1);
   effect.gradient = Gradient::pass;
-  effect.extras = {{"ids", ids, ElementType::index}};
+  if (call["kept"] != 0) effect.extras = {{"ids", ids, ElementType::index}};
   effect.parameters = {{"weight", {call["entries"], x[1]}}};
   effect.inputs = Inputs::weight;
   effect.backward_reads_parameters = false;
@@ -119,6 +119,7 @@ OperatorEffect batch_norm(const RuleCall& call) {
   OperatorEffect effect = normalization(call, {channels_of(x)}, channels_of(x));
   // PyTorch 1.13.1, measured: beside the gradient of the input a buffer of its size.
   effect.input_scratch.on_cpu = effect.backward_scratch.on_cpu = call.bytes(x);
+  if (call["affine"] == 0) effect.parameters.clear();
   return effect;
 }
 
@@ -145,7 +146,9 @@ OperatorEffect layer_norm(const RuleCall& call) {
   const Dims& x = call.inputs.front();
   Dims rows = x;
   rows.back() = 1;
-  return normalization(call, call.over_batch(rows), x.back());
+  OperatorEffect effect = normalization(call, call.over_batch(rows), x.back());
+  if (call["affine"] == 0) effect.parameters.clear();
+  return effect;
 }
 
 /// Its statistics have the type of its values (aten/src/ATen/native/group_norm.cpp).

@@ -86,6 +86,8 @@ const std::vector<Attribute> kConvolution = {{"channels"},
 const std::vector<Attribute> kTransposedConvolution =
     kConvolution +
     std::vector<Attribute>{{"output_padding", 0}, {"output_padding_width", kAsHeight}};
+/// 0: without a weight and a bias.
+const std::vector<Attribute> kAffine = {{"affine", 1}};
 const std::vector<Attribute> kInPlace = {{"in_place", kWherePossible}};
 /// Kept for a loss that is multiplied by a number before it is added to the others.
 const std::vector<Attribute> kWeighted = {{"weighted", 0}};
@@ -100,14 +102,14 @@ const OperatorRule kRules[] = {
      "dense layer over the last dimension; keeps x; `tied: NAME` shares a weight", {.link = kTied}},
     {"lstm", matmul, Autocast::unknown, {{"features"}, {"bias", 1}, {"fused", 0}}, effect::lstm,
      "over all positions; keeps x, and of each four gates, two cells and a state"},
-    {"batch_norm", normalization, Autocast::input, {}, effect::batch_norm,
+    {"batch_norm", normalization, Autocast::input, kAffine, effect::batch_norm,
      "keeps x and two vectors of statistics"},
     {"batch_norm_relu", normalization, Autocast::input, {}, effect::batch_norm_relu,
      "one operator; keeps x, y and two vectors of statistics"},
     {"batch_norm_add_relu", normalization, Autocast::input, {}, effect::batch_norm_add_relu,
      "adds `skip` before the ReLU; keeps x, y and two vectors of statistics",
      {.second_input = "skip"}},
-    {"layer_norm", normalization, Autocast::full, {}, effect::layer_norm,
+    {"layer_norm", normalization, Autocast::full, kAffine, effect::layer_norm,
      "over the last dimension; keeps x and two numbers a row"},
     {"group_norm", normalization, Autocast::full, {{"groups"}}, effect::group_norm,
      "of so many groups of channels; keeps x and two numbers a group and sample"},
@@ -177,10 +179,10 @@ const OperatorRule kRules[] = {
      "puts a learned position in front; keeps nothing"},
     {"embedding", embedding, Autocast::parameter, {{"entries"}, {"features"}}, effect::embedding,
      "rows of a table; keeps the indices", {.reads_indices = true}},
-    {"position_embedding", embedding, Autocast::parameter, {{"entries"}},
-     effect::position_embedding, "adds learned positions; keeps their ids"},
-    {"segment_embedding", embedding, Autocast::parameter, {{"entries"}}, effect::segment_embedding,
-     "adds learned segments; keeps their ids"},
+    {"position_embedding", embedding, Autocast::parameter, {{"entries"}, {"kept", 1}},
+     effect::position_embedding, "adds learned positions; keeps their ids, with `kept: 0` not"},
+    {"segment_embedding", embedding, Autocast::parameter, {{"entries"}, {"kept", 1}},
+     effect::segment_embedding, "adds learned segments; keeps their ids, with `kept: 0` not"},
     {"attention_scores", attention, Autocast::low, {{"heads"}}, effect::attention_scores,
      "query times key; keeps both, in one storage with the value"},
     {"attention_context", attention, Autocast::low, {{"heads"}}, effect::attention_context,
@@ -193,8 +195,8 @@ const OperatorRule kRules[] = {
     {"product", attention, Autocast::low, {}, effect::product,
      "matrices times those named by `right`; keeps both", {.second_input = "right"}},
     {"masked_fill", elementwise, Autocast::input,
-     {{"rows"}, {"columns"}, {"heads", 1}, {"per_sample", 0}}, effect::masked_fill,
-     "keeps a mask of the size before it is broadcast"},
+     {{"rows"}, {"columns"}, {"heads", 1}, {"per_sample", 0}, {"kept", 1}}, effect::masked_fill,
+     "keeps a mask of the size before it is broadcast, with `kept: 0` not"},
     {"multiply", elementwise, Autocast::widest, {}, effect::times,
      "by the value named by `by`, which is broadcast; keeps both", {.second_input = "by"}},
     {"sub", elementwise, Autocast::widest, {}, effect::sub,

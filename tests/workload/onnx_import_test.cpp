@@ -79,9 +79,10 @@ class Graph {
     }
     return {};
   }
-  [[nodiscard]] std::string kept() const {
+  [[nodiscard]] std::string kept(WorkloadOptions options = {}) const {
+    options.loss = Loss::none;
     std::string text;
-    for (const KeptTensor& kept : kept_tensors(expand(graph_, {.loss = Loss::none})))
+    for (const KeptTensor& kept : kept_tensors(expand(graph_, options)))
       text += std::string(kept.kind) + "." + kept.role + (kept.is_input ? "(input) " : " ");
     return text;
   }
@@ -89,6 +90,12 @@ class Graph {
  private:
   OnnxGraph graph_;
 };
+
+WorkloadOptions with_buffer(const std::string& name) {
+  WorkloadOptions options;
+  options.buffers = {Located<std::string>{name, {"s.yaml", 3, 1}}};
+  return options;
+}
 
 OnnxAttribute integers(const std::string& name, std::vector<std::int64_t> numbers) {
   OnnxAttribute attribute;
@@ -165,6 +172,11 @@ TEST_CASE("GELU, SiLU and layer norm are one operator each") {
   gated.weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"});
   gated.node({"s"}, "Sigmoid", {"h"}).node({"m"}, "Mul", {"h", "s"}).node({"y"}, "Add", {"m", "s"});
   CHECK(gated.kept() == "linear.x(input) sigmoid.y multiply.x multiply.x ");
+  // Hardswish, as it is exported before opset 14.
+  Graph hard({1, 4});
+  hard.weight("w", {4, 4}).node({"h"}, "MatMul", {"x", "w"}).node({"s"}, "HardSigmoid", {"h"});
+  hard.node({"y"}, "Mul", {"h", "s"});
+  CHECK(hard.kept() == "linear.x(input) hard_swish.x ");
   // With nothing to train there is nothing to keep.
   Graph fixed({1, 4});
   fixed.node({"s"}, "Sigmoid", {"x"}).node({"y"}, "Mul", {"x", "s"});
@@ -200,8 +212,23 @@ TEST_CASE("Mish, GELU by tanh and one over a root are one operator each") {
     return graph.kept();
   };
   CHECK(inverse("Div") == "linear.x(input) rsqrt.y ");
-  CHECK(inverse("Reciprocal") == "linear.x(input) rsqrt.y ");
+  CHECK(inverse("Reciprocal") == "linear.x(input) sqrt.y reciprocal.y ");
   CHECK(inverse("Exp") == "linear.x(input) sqrt.y exp.y ");
+}
+
+TEST_CASE("a number with a name of its own is learned in a file of PyTorch") {
+  Graph graph({2, 4});
+  graph.weight("w", {4, 4}).number("gain", 0.5).number("onnx::Mul_7", 2).number("12", 3);
+  graph.node({"h"}, "MatMul", {"x", "w"}).node({"g"}, "Mul", {"h", "gain"});
+  graph.node({"m"}, "Mul", {"g", "onnx::Mul_7"}).node({"y"}, "Add", {"m", "12"});
+  CHECK(graph.build().parameters == 16);
+  (*graph).is_of_pytorch = true;
+  CHECK(graph.build().parameters == 17);
+  CHECK(graph.kept() == "linear.x(input) gain.x scale.factor ");
+  CHECK(graph.build(with_buffer("gain")).parameters == 16);
+  // What PyTorch keeps of a quotient by it is not known.
+  graph.node({"z"}, "Div", {"y", "gain"});
+  CHECK_THAT(graph.error(), Contains("a learned number in a division is not supported"));
 }
 
 TEST_CASE("a dropout of nothing is none") {
@@ -391,10 +418,11 @@ TEST_CASE("attention as PyTorch 2 exports it is one operator, laid out like its 
   };
   const std::string all =
       "dot_product_attention.x dot_product_attention.x dot_product_attention.x ";
+  const WorkloadOptions with_mask = with_buffer("m");
   for (const char* mask : {"", "m"}) {
-    CHECK_THAT(graph(mask).kept(),
+    CHECK_THAT(graph(mask).kept(with_mask),
                Contains(all + "dot_product_attention.y dot_product_attention.log_sum"));
-    const Workload net = graph(mask).build();
+    const Workload net = graph(mask).build(with_mask);
     // Three products, attention and the last product; no copy of what attention made.
     CHECK(net.forwards == 5);
     // Query, key, value and result, and a number for each head and position.
@@ -402,6 +430,9 @@ TEST_CASE("attention as PyTorch 2 exports it is one operator, laid out like its 
     CHECK(find_operator(net, "kt.forward").flops == Flops{2 * 2 * (2 * 2 * 3 * 3 * 4)});
     CHECK(find_operator(net, "kt.backward").flops == Flops{5 * 2 * (2 * 2 * 3 * 3 * 4)});
   }
+  // Of a mask that is learned PyTorch runs the operators one by one.
+  CHECK(graph("m").kept().find("dot_product") == std::string::npos);
+  CHECK(graph("m").build().parameters == graph("").build().parameters + 9);
   // What else reads the scores sees them: no fusion.
   Graph open = graph("");
   open.node({"also"}, "Softmax", {"s"});
@@ -440,15 +471,19 @@ TEST_CASE("parts of one storage keep it once, and join their gradients where it 
 }
 
 TEST_CASE("token ids, learned positions and a tied head") {
-  Graph graph({2, 3}, OnnxType::integer);
-  graph.weight("tokens", {11, 4}).weight("positions", {9, 4}).list("ids", {0, 1, 2});
-  graph.node({"e"}, "Gather", {"tokens", "x"}).node({"p"}, "Gather", {"positions", "ids"});
-  graph.node({"h"}, "Add", {"e", "p"}).node({"t"}, "Transpose", {"tokens"});
-  graph.node({"y"}, "MatMul", {"h", "t"});
-  const Workload net = graph.build({.loss = Loss::cross_entropy});
-  CHECK(net.parameters == 11 * 4 + 9 * 4);
-  // The positions' ids, x of the head, log-softmax, targets, total weight.
-  CHECK(net.saved_bytes.count() == 3 * 8 + 2 * 3 * 4 * 4 + 2 * 3 * 11 * 4 + 2 * 3 * 8 + 4);
+  // The positions' ids are kept where the exporter made them of what the network computes, not
+  // where they are a buffer, which is there throughout.
+  for (const auto& [ids, kept] : {std::pair{"onnx::Gather_1", 3 * 8}, std::pair{"ids", 0}}) {
+    Graph graph({2, 3}, OnnxType::integer);
+    graph.weight("tokens", {11, 4}).weight("positions", {9, 4}).list(ids, {0, 1, 2});
+    graph.node({"e"}, "Gather", {"tokens", "x"}).node({"p"}, "Gather", {"positions", ids});
+    graph.node({"h"}, "Add", {"e", "p"}).node({"t"}, "Transpose", {"tokens"});
+    graph.node({"y"}, "MatMul", {"h", "t"});
+    const Workload net = graph.build({.loss = Loss::cross_entropy});
+    CHECK(net.parameters == 11 * 4 + 9 * 4);
+    // x of the head, log-softmax, targets, total weight.
+    CHECK(net.saved_bytes.count() == kept + 2 * 3 * 4 * 4 + 2 * 3 * 11 * 4 + 2 * 3 * 8 + 4);
+  }
 }
 
 TEST_CASE("what cannot be imported is refused with node, operator and what to do") {
