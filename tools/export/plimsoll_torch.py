@@ -31,6 +31,7 @@ import json
 import os
 import platform
 import sys
+from contextlib import contextmanager, nullcontext
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set
 
 import torch
@@ -109,10 +110,29 @@ def describe(device: torch.device, repeats: int, peak: int) -> str:
 
 
 def refuse_compiled(module: torch.nn.Module) -> None:
-    """What torch.compile has made of a module is not made of calls of torch."""
+    """What torch.compile has made of a module, or Module.compile in place, is not made of calls of torch."""
     for name, part in module.named_modules():
-        if hasattr(part, "_orig_mod"):
+        if hasattr(part, "_orig_mod") or getattr(part, "_compiled_call_impl", None) is not None:
             raise ValueError(f"{name or 'the module'} is compiled; export it without torch.compile")
+
+
+@contextmanager
+def without_compiled_functions() -> Iterator[None]:
+    """Of functions that the module calls, only PyTorch says as they run that they are compiled, and since 2.6."""
+    set_stance = getattr(getattr(torch, "compiler", None), "set_stance", None)
+    try:
+        with set_stance("fail_on_recompile") if set_stance else nullcontext():
+            yield
+    except RuntimeError as error:
+        if "fail_on_recompile" not in str(error):
+            raise
+        raise ValueError("the module calls a function that is compiled; export it without torch.compile") from None
+
+
+def samples_of(first_input: torch.Tensor, batch: Optional[int]) -> int:
+    if batch is None and first_input.dim() == 0:
+        raise ValueError("the first input is a single number, whose samples cannot be counted; give `batch`")
+    return first_input.shape[0] if batch is None else batch
 
 
 def export(module: torch.nn.Module, inputs: Any, target: Optional[torch.Tensor] = None, *, path: str,
@@ -128,7 +148,8 @@ def export(module: torch.nn.Module, inputs: Any, target: Optional[torch.Tensor] 
     given = list(tensors_in(arguments))
     if not given:
         raise ValueError("there is no tensor among the inputs")
-    if repeats < 1 or (batch or given[0].shape[0]) < 1:
+    batch = samples_of(given[0], batch)
+    if repeats < 1 or batch < 1:
         raise ValueError("expected at least one sample and one repeat")
     if not os.path.isdir(os.path.dirname(path) or "."):
         raise ValueError(f"{path}: there is no such folder")
@@ -145,9 +166,10 @@ def export(module: torch.nn.Module, inputs: Any, target: Optional[torch.Tensor] 
         module.zero_grad(set_to_none=True)
         return run()
 
-    fresh(lambda: step().backward())
-    recorder = Recorder(module, given, list(tensors_in(target)))
-    fresh(lambda: recorder.run(step))
+    with without_compiled_functions():
+        fresh(lambda: step().backward())
+        recorder = Recorder(module, given, list(tensors_in(target)))
+        fresh(lambda: recorder.run(step))
     fresh(lambda: measure_peaks(recorder, allocations(marked(step), device)))
     clocks = [Clock(device) for _ in range(repeats)]
     for clock in clocks:
@@ -156,7 +178,6 @@ def export(module: torch.nn.Module, inputs: Any, target: Optional[torch.Tensor] 
     resident = sum(recorder.storages.bytes[s] for s in recorder.inputs + recorder.parameters + recorder.buffers)
     peak = resident + fresh(lambda: allocator_peak(step, device))
     module.zero_grad(set_to_none=True)
-    batch = batch or given[0].shape[0]
     name = Names().unique(name or type(module).__name__.lower())
     with open(path, "w", encoding="utf-8") as file:
         for line in Writer(recorder).lines(name, batch, describe(device, repeats, peak)):
