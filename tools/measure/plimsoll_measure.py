@@ -15,7 +15,7 @@ no optimizer) in the real counterparts of Plimsoll's policies:
 The copies between pinned memory and the device are timed in each direction and in both at once (CUDA only).
 
 A row is written as soon as it is done. Started again with the same file, the program goes on where it was interrupted;
-a file of another machine or another PyTorch is refused.
+a file of another machine or another PyTorch is refused, and so is one whose networks were cut otherwise.
 
 A row has, beside what it is of:
   status                 `ok` or `oom`; nothing below where it is `oom`
@@ -49,7 +49,7 @@ import networks
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "export"))
 from plimsoll_meters import allocations, peak_of  # noqa: E402  (found through the line above)
 
-FORMAT = 1
+FORMAT = 2  # raised, too, when the modules of networks change, of which segments are counted
 SEGMENTS = (2, 4, 8)
 ON_CUDA = "resnet18:64,resnet18:256,resnet50:32,resnet50:128,vgg16:64,gpt2-small:4,gpt2-small:16,gpt2-medium:4"
 ON_CPU = "tiny-cnn:16,tiny-gpt2:8,resnet18:8"
@@ -73,8 +73,13 @@ class Table:
                 found = json.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise SystemExit(f"{path}: no table: {error}") from None
-            if not isinstance(found, dict) or found.get("format") != FORMAT or found.get("machine") != machine:
-                raise SystemExit(f"{path}: a table of another machine, PyTorch or version; expected {machine}")
+            if not isinstance(found, dict) or "format" not in found:
+                raise SystemExit(f"{path}: no table: there is no `format`")
+            if found["format"] != FORMAT:
+                raise SystemExit(f"{path}: a table of format {found['format']}, expected {FORMAT}: networks are cut "
+                                 "otherwise now; begin another file")
+            if found.get("machine") != machine:
+                raise SystemExit(f"{path}: a table of another machine or PyTorch; expected {machine}")
             self._content = found
 
     @property
@@ -299,6 +304,19 @@ def networks_of(text: str) -> List[Tuple[str, int]]:
     return pairs
 
 
+def device_of(text: str) -> torch.device:
+    """Raises ValueError where PyTorch has no such device, or one that cannot be measured."""
+    try:
+        device = torch.device(text)
+    except RuntimeError:
+        device = torch.device("meta")
+    if device.type not in ("cuda", "cpu"):
+        raise ValueError(f"--device: found `{text}`, expected cuda, cuda:N or cpu")
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise ValueError(f"--device: found `{text}`, and PyTorch sees {torch.cuda.device_count()} CUDA devices")
+    return device
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures recomputation and offload in PyTorch.")
     parser.add_argument("table", type=Path, help="the JSON file to write, or to go on with")
@@ -308,12 +326,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=5, help="steps that are timed (5)")
     arguments = parser.parse_args()
     try:
-        device = torch.device(arguments.device)
-    except RuntimeError:
-        parser.error(f"--device: found `{arguments.device}`, expected cuda, cuda:N or cpu")
-    if device.type == "cuda" and not torch.cuda.is_available():
-        parser.error(f"--device: found `{arguments.device}`, and PyTorch sees no CUDA device")
-    try:
+        device = device_of(arguments.device)
         chosen = networks_of(arguments.networks or (ON_CUDA if device.type == "cuda" else ON_CPU))
     except ValueError as error:
         parser.error(str(error))
