@@ -209,7 +209,7 @@ Format<NetworkInput> input_format() {
 const std::map<std::string, BlockSpec>& standard_blocks() {
   static const std::map<std::string, BlockSpec> blocks = [] {
     Diagnostics diagnostics;
-    const Node node = parse_document(kStandardBlocks, "standard blocks");
+    const Node node = parse_document(kStandardBlocks, std::string(kStandardOrigin));
     auto read = blocks_format().read(node, diagnostics);
     diagnostics.throw_if_errors();
     return std::move(*read);

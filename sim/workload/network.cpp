@@ -2,6 +2,7 @@
 
 #include "workload/layer_error.hpp"
 #include "workload/network_builder.hpp"
+#include "workload/standard_blocks.hpp"
 #include "workload/trained_layers.hpp"
 #include "workload/training_step.hpp"
 
@@ -25,14 +26,6 @@ struct Scope {
   std::map<std::string, std::uint32_t> counts;     ///< layers so far, by kind
   std::optional<Trained> trained;                  ///< said by a block around it
 };
-
-[[noreturn]] void fail(const Location& where, const std::string& message,
-                       const std::string& hint = {}) {
-  Diagnostics diagnostics;
-  diagnostics.error(where, message, hint);
-  diagnostics.throw_if_errors();
-  throw InputError({});
-}
 
 class Expander {
  public:
@@ -60,6 +53,18 @@ class Expander {
   }
 
  private:
+  /// What is wrong within a standard block is reported where the user's file names the block.
+  [[noreturn]] void fail(const Location& where, const std::string& message,
+                         const std::string& hint = {}) const {
+    Diagnostics diagnostics;
+    if (standard_ == nullptr)
+      diagnostics.error(where, message, hint);
+    else
+      diagnostics.error(standard_->where, "`" + standard_->kind + "`: " + message, hint);
+    diagnostics.throw_if_errors();
+    throw InputError({});
+  }
+
   void set_constants(const NamedIntegers& with) {
     std::vector<std::string> known;
     for (const auto& [name, value] : layers_.with) {
@@ -172,7 +177,9 @@ class Expander {
     scope.values.emplace(kBlockInput, current_);
     for (const auto& [inside, outside] : layer.reads)
       scope.values.emplace(inside.value, outer.values.at(outside.value));
+    if (block.where.origin == kStandardOrigin) standard_ = &layer;
     add_layers(block.layers, scope);
+    standard_ = nullptr;
   }
 
   void add_operator(const LayerSpec& layer, Scope& scope, const std::string& name) {
@@ -215,6 +222,7 @@ class Expander {
   TrainedLayers trained_;
   Numbers constants_;
   Loss loss_ = Loss::cross_entropy;
+  const LayerSpec* standard_ = nullptr;  ///< the call of the one being added
   std::uint32_t current_ = 0;
   std::size_t steps_ = 0;
 };

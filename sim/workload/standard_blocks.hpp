@@ -5,6 +5,9 @@
 
 namespace plimsoll {
 
+/// Where they are from, as their locations say; no file of the user's.
+inline constexpr std::string_view kStandardOrigin = "standard blocks";
+
 inline constexpr std::string_view kStandardBlocks = R"(
 # Multi-head self-attention as separate products: query, key and value from one dense layer, scores,
 # scaling, mask, softmax, dropout, context, projection.
