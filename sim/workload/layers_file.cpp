@@ -18,19 +18,26 @@ constexpr std::size_t kMaxReads = 100;
 
 /// --- reading -------------------------------------------------------------------------------
 
-std::optional<Argument> read_argument(std::string name, const Node& node,
-                                      Diagnostics& diagnostics) {
+std::optional<Argument> read_argument(std::string name, const Node& node, Diagnostics& diagnostics,
+                                      const std::string& hint = {}) {
   if (!node.is_scalar()) {
     diagnostics.error(node.where(),
-                      "expected a whole number or an expression, found " + node.describe());
+                      "expected a whole number or an expression, found " + node.describe(), hint);
     return std::nullopt;
   }
   try {
     return Argument{std::move(name), node.where(), Expression(node.scalar())};
   } catch (const LayerError& error) {
-    diagnostics.error(node.where(), error.what());
+    diagnostics.error(node.where(), error.what(), hint);
     return std::nullopt;
   }
+}
+
+/// `0.5`, `-.1`, `1e-5`
+bool is_fraction(std::string_view text) {
+  return text.find_first_not_of("0123456789.eE+-") == std::string_view::npos &&
+         text.find_first_of("0123456789") != std::string_view::npos &&
+         text.find_first_of(".e") != std::string_view::npos;
 }
 
 Shape expression_shape(std::string text) {
@@ -83,11 +90,33 @@ class LayerReader {
 
  private:
   void add_argument(std::string key, const Node& value, std::optional<Location> where = {}) {
-    std::optional<Argument> argument = read_argument(std::move(key), value, diagnostics_);
+    const std::string hint = hint_for(key, value);
+    std::optional<Argument> argument = read_argument(std::move(key), value, diagnostics_, hint);
     layer_.is_read = layer_.is_read && argument;
     if (!argument) return;
     if (where) argument->where = *where;
     layer_.arguments.push_back(std::move(*argument));
+  }
+
+  /// How to say what layers of other programs are given as fractions and lists.
+  [[nodiscard]] std::string hint_for(const std::string& key, const Node& value) const {
+    if (value.is_scalar())
+      return is_fraction(value.scalar()) && !is_counted(key)
+                 ? "rates and slopes are not given: they change neither bytes nor work"
+                 : "";
+    if (rule_ == nullptr) return {};
+    const std::string list(rule_->traits.input_list), width = key + "_width";
+    if (key.empty() && !list.empty()) return "write `" + layer_.kind + ": {" + list + ": [...]}`";
+    if (std::ranges::find(rule_->attributes, width, &Attribute::name) != rule_->attributes.end())
+      return "`" + width + "` is that along the width";
+    return {};
+  }
+
+  /// Whether the layer has such an attribute; without a key, whether one must be given.
+  [[nodiscard]] bool is_counted(const std::string& key) const {
+    if (rule_ == nullptr || rule_->attributes.empty()) return false;
+    if (key.empty()) return rule_->attributes.front().fallback == kRequired;
+    return std::ranges::find(rule_->attributes, key, &Attribute::name) != rule_->attributes.end();
   }
 
   std::optional<Argument> read_repeat(const Node& value) {
