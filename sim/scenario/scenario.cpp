@@ -77,6 +77,19 @@ Format<ScenarioSpec> scenario_format() {
       .format();
 }
 
+/// Policies take patterns of such names.
+Format<std::string> one_layer() {
+  Format<std::string> one = name();
+  one.read = [read = one.read](const Node& node, Diagnostics& diagnostics) {
+    if (!node.is_scalar() || node.scalar().find('*') == std::string::npos)
+      return read(node, diagnostics);
+    diagnostics.error(node.where(), "found " + node.describe() +
+                                        ", expected the name of one layer or block, not a pattern");
+    return std::optional<std::string>{};
+  };
+  return one;
+}
+
 Format<WorkloadReference> reference_format() {
   return Record<WorkloadReference>("workload", "A network from a file, and how it is trained.")
       .optional("model", &WorkloadReference::model, located(text()),
@@ -91,7 +104,7 @@ Format<WorkloadReference> reference_format() {
       .optional("optimizer", &WorkloadReference::optimizer, optimizer_format(), "default none")
       .optional("trained", &WorkloadReference::trained, trained_format(),
                 "of layers that do not say it themselves; default all")
-      .optional("trained_from", &WorkloadReference::trained_from, located(name()),
+      .optional("trained_from", &WorkloadReference::trained_from, located(one_layer()),
                 "the first layer that is trained; default the first of all")
       .optional("buffers", &WorkloadReference::buffers, list_of(located(text()), 0, kMaxBuffers),
                 "initializers of an ONNX file that are no parameters; `*` for any characters")
