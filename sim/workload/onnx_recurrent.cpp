@@ -42,7 +42,10 @@ void OnnxImporter::check_lstm(const OnnxValue& x, std::int64_t directions,
     throw LayerError(
         "expected values [positions, batch, features], of which the batch is the first dimension "
         "of the graph's input, found " +
-        to_text(dims));
+            to_text(dims),
+        file_batch_ == 1 ? "where the batch is 1 it may be taken for another dimension of 1: "
+                           "export the model at a batch of 2"
+                         : "");
   const Dims& weight = input(1).dims();
   if (hidden < 1 || weight != Dims{directions, size_of({4, hidden}), dims[2]})
     throw LayerError("a weight " + to_text(weight) + " does not fit values " + to_text(dims) +

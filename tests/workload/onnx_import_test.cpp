@@ -368,6 +368,14 @@ TEST_CASE("an LSTM goes over positions, in one direction or in both") {
                graph.nodes[1].inputs.insert(graph.nodes[1].inputs.end(), {"", "t"});
              }),
              Contains("a first state that the network makes is not supported"));
+  CHECK_THAT(error([](OnnxGraph& graph) { graph.nodes[1].inputs[0] = "x"; }),
+             Contains("found [4, 7, 32]") && !Contains("export the model at a batch of 2"));
+  CHECK_THAT(error([](OnnxGraph& graph) {
+               graph.inputs.front().dims->front().size = 1;
+               graph.nodes[1].inputs[0] = "x";
+             }),
+             Contains("found [1, 7, 32]; where the batch is 1 it may be taken for another "
+                      "dimension of 1: export the model at a batch of 2"));
   CHECK_THAT(error([](OnnxGraph& graph) { graph.outputs = {"cell"}; }),
              Contains("its last cell, which is read, is not supported"));
   CHECK_THAT(error([](OnnxGraph& graph) { graph.nodes[1].inputs[0] = "x"; }),
