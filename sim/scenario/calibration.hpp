@@ -15,7 +15,9 @@
 /// 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for, >= 1 / 4:
 ///
 /// Times of another device are slowdown times as long, but for waits. The slowdown, a factor for
-/// all of them, is the one with which the sum below is least, between 1 / 2 and 2.
+/// all of them, is the one between 1 / 2 and 2 with whose fit the first of the two sums below is
+/// least, that of the errors; where a tenth more or less makes it worse by less than a measurement
+/// that is 1 % off, nothing tells the slowdown, and the measurements are refused.
 ///
 ///   minimise  sum over measurements, mean over their parts i of  log^2(ours_i / t_i)
 ///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2

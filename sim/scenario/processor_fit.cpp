@@ -263,14 +263,12 @@ class SlowdownSearch {
       refuse(
           "has no kind of operators in common with those of the platform's own; how much slower "
           "its device is nothing tells");
-    std::int64_t best = kLeast;
-    double least = squares(best);
-    for (std::int64_t s = kLeast + kStep; s <= kMost; s += kStep)
-      if (const double these = squares(s); these < least) {
-        least = these;
-        best = s;
-      }
-    best = between(std::max(best - kStep, kLeast), std::min(best + kStep, kMost));
+    const std::int64_t best = least_squares();
+    if (!is_told(best))
+      refuse(
+          "is of another device, and nothing tells how much slower that is: the fit is as good "
+          "with "
+          "a tenth more or less; expected more measurements of the same operators on both devices");
     if (best == kLeast || best == kMost)
       refuse(fmt::format("is of a device that is {}; expected one that is nearer to the platform's",
                          best == kLeast ? "twice as fast, or more" : "half as fast, or less"));
@@ -283,6 +281,29 @@ class SlowdownSearch {
 
  private:
   static constexpr std::int64_t kLeast = kThousandths / 2, kMost = 2 * kThousandths, kStep = 25;
+  static constexpr std::int64_t kTenth = 10;
+  /// Of squares, what a tenth more or less costs at least where the slowdown is told: as much as a
+  /// measurement that is 1 % off. Two rows of which one alone is scaled cost 45 times that.
+  static constexpr double kToldCost = 1e-4;
+
+  [[nodiscard]] std::int64_t least_squares() const {
+    std::int64_t best = kLeast;
+    double least = squares(best);
+    for (std::int64_t s = kLeast + kStep; s <= kMost; s += kStep)
+      if (const double these = squares(s); these < least) {
+        least = these;
+        best = s;
+      }
+    return between(std::max(best - kStep, kLeast), std::min(best + kStep, kMost));
+  }
+
+  /// Whether the fit gets worse to both sides, or to the inner one at an end of the range.
+  [[nodiscard]] bool is_told(std::int64_t best) const {
+    const double least = squares(best);
+    const auto costs = [&](std::int64_t other) { return squares(other) - least >= kToldCost; };
+    return (best == kLeast || costs(best - best / kTenth)) &&
+           (best == kMost || costs(best + best / kTenth));
+  }
 
   [[nodiscard]] double squares(std::int64_t thousandths) const {
     return Fit(set_, waits_, as_ratio(thousandths)).run().squares;

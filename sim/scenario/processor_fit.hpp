@@ -12,7 +12,8 @@ namespace plimsoll {
 /// measurement, what a step waited for its host. A slowdown of another device is the best of a grid
 /// of 25 thousandths, refined to one. O(rounds * (unknowns^2 * parts + unknowns^5) + operators),
 /// and some seventy times that with another device. Throws InputError where the two devices share
-/// no kind of operators, or the slowdown is not between 1 / 2 and 2.
+/// no kind of operators, a slowdown a tenth from the best fits as well, or the best is not between
+/// 1 / 2 and 2.
 [[nodiscard]] Coefficients fit_processor(const MeasurementSet& set, const std::vector<Time>& waits);
 
 }  // namespace plimsoll

@@ -468,6 +468,31 @@ TEST_CASE("another device is slower throughout, by a factor that is none of the 
       Contains("no kind of operators in common with those of the platform's own"));
 }
 
+TEST_CASE("how much slower another device is has to be told apart from the coefficients") {
+  // A product of 1 s forward, 1 s backward, and a ReLU of 0.125 s each way. A step of 4.5 s and a
+  // product of 2.5 s on the other device are 2 x + 0.25 y = 4.5 and s x = 2.5: s = 1.25 with x = y
+  // = 2, and as well s = 1.5 with x = 5 / 3 and y = 14 / 3. A product of 1 s is met from s = 0.5
+  // on.
+  const Files files;
+  const std::string net =
+      "{workload: net, batch: 1000, input: [4], loss: none, layers: [{linear: {features: 8, bias: "
+      "false}}, relu]}";
+  const std::string step = measured("step: 4500 ms", net);
+  for (const char* time : {"2500 ms", "1 s"}) {
+    const std::string other = fmt::format("forward: {{matmul: {}}}, other_device: true", time);
+    CAPTURE(time);
+    CHECK_THAT(files.error_of(document(step + measured(other, net))),
+               Contains("fit.yaml:5:5: error: measurement `it` is of another device, and nothing "
+                        "tells how much slower that is: the fit is as good with a tenth more or "
+                        "less; expected more measurements of the same operators on both devices"));
+  }
+  // The product on the platform's own device tells it.
+  const Calibration it = files.calibrated(
+      document(step + measured("forward: {matmul: 2500 ms}, other_device: true", net) +
+               measured("forward: {matmul: 2 s}", net)));
+  CHECK(as_fraction(*it.fitted.slowdown) == Approx(1.25).margin(0.001));
+}
+
 TEST_CASE("launches are in the waits of a profiler of layers, and in steps") {
   // Forward and backward of 1 ms each at 64 MFLOP/s, and 0.2 ms a launch.
   Files files;
