@@ -10,6 +10,7 @@
 #include "workload/layer_name.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -57,6 +58,7 @@ class Reader {
     platform_ = search_.read(spec_.platform.value, "platforms", spec_.platform.where);
     for (const auto* list : {&spec_.fit, &spec_.test})
       for (const MeasurementSpec& it : *list) guarded([&] { add(it, list == &spec_.test); });
+    if (errors_.empty()) check_waits();
     if (!errors_.empty()) throw InputError(std::move(errors_));
     note_read(spec_.platform.value, "platforms");
     set_.start = set_.platform[set_.processor];
@@ -76,6 +78,23 @@ class Reader {
       for (const Diagnostic& it : error.diagnostics())
         if (std::ranges::find(errors_, it) == errors_.end()) errors_.push_back(it);
     }
+  }
+
+  /// A time that a profiler of layers took is told without its launches, which are in its waits.
+  void check_waits() {
+    std::array<bool, 2> is_told{};
+    for (const Measurement& it : set_.measurements)
+      for (const MeasuredPart& part : it.parts)
+        if (part.waits && !it.is_test) is_told[static_cast<std::size_t>(*part.waits)] = true;
+    for (const Measurement& it : set_.measurements)
+      for (const MeasuredPart& part : it.parts)
+        if (part.waits && !is_told[static_cast<std::size_t>(*part.waits)])
+          guarded([&] {
+            refuse(it.spec->where,
+                   fmt::format("measurement `{}` times a {} layer by layer, and nothing tells how "
+                               "long its profiler waits there; expected such a {} under `fit`",
+                               it.spec->name, to_text(*part.waits), to_text(*part.waits)));
+          });
   }
 
   void add(const MeasurementSpec& it, bool is_test) {

@@ -508,6 +508,15 @@ TEST_CASE("launches are in the waits of a profiler of layers, and in steps") {
   REQUIRE(it.fitted.waits);
   CHECK(in_seconds((*it.fitted.waits)[0]) == Approx(250e-6).epsilon(0.02));
   for (const MeasuredRow& row : it.rows) CHECK(std::abs(error_of(row, Moment::after)) < 5'000);
+  // Without a wait there would be neither that nor the launch: of each half one is under `fit`.
+  const std::string layered = ", layer_by_layer: true";
+  for (const std::string& fit :
+       {std::string("step: 2400 us"), "forward: {matmul: 1250 us}" + layered})
+    CHECK_THAT(
+        files.error_of(document(measured(fit), measured("backward: {matmul: 1 ms}" + layered))),
+        Contains("fit.yaml:6:5: error: measurement `it` times a backward layer by layer, and "
+                 "nothing tells how long its profiler waits there; expected such a backward "
+                 "under `fit`"));
 }
 
 TEST_CASE("a step of a network without operators is refused") {
