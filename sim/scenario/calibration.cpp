@@ -76,6 +76,24 @@ void fit(const MeasurementSet& set, Calibration& calibration) {
   }
 }
 
+/// By part. What another device computes is slowed, and not what it waits for its host.
+std::vector<Time> times_after(const MeasurementSet& set, const Measurement& it,
+                              const Calibration& calibration) {
+  const Coefficients& fitted = calibration.fitted;
+  const Ratio slowdown = it.spec->other_device ? fitted.slowdown.value_or(kWhole) : kWhole;
+  Processor alone = calibration.after;
+  alone.host_overhead = Time{};
+  const std::vector<ShapeTimes> all = durations_on(set, it, calibration.after);
+  const std::vector<ShapeTimes> computed = durations_on(set, it, alone);
+  std::vector<Time> times;
+  for (const MeasuredPart& part : it.parts) {
+    const Time computes = mean_of(it, part, computed);
+    const Time waits = mean_of(it, part, all) - computes;
+    times.push_back(slowed(computes, slowdown) + waits + waited(part, fitted));
+  }
+  return times;
+}
+
 Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   const Processor& processor = set.platform[set.processor];
   std::vector<std::vector<ShapeTimes>> before;
@@ -84,14 +102,11 @@ Calibration fitted(const CalibrationSpec& spec, const MeasurementSet& set) {
   fit(set, calibration);
   for (std::size_t i = 0; i < set.measurements.size(); ++i) {
     const Measurement& it = set.measurements[i];
-    const std::vector<ShapeTimes> after = durations_on(set, it, calibration.after);
-    const Ratio slowdown =
-        it.spec->other_device ? calibration.fitted.slowdown.value_or(kWhole) : kWhole;
-    for (const MeasuredPart& part : it.parts)
-      calibration.rows.push_back(
-          {it.spec->name, part.name, part.layer, it.spec->source, it.is_test, part.time,
-           mean_of(it, part, before[i]),
-           slowed(mean_of(it, part, after), slowdown) + waited(part, calibration.fitted)});
+    const std::vector<Time> after = times_after(set, it, calibration);
+    for (std::size_t p = 0; p < it.parts.size(); ++p)
+      calibration.rows.push_back({it.spec->name, it.parts[p].name, it.parts[p].layer,
+                                  it.spec->source, it.is_test, it.parts[p].time,
+                                  mean_of(it, it.parts[p], before[i]), after[p]});
   }
   return calibration;
 }

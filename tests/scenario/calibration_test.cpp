@@ -468,6 +468,19 @@ TEST_CASE("another device is slower throughout, by a factor that is none of the 
       Contains("no kind of operators in common with those of the platform's own"));
 }
 
+TEST_CASE("another device computes more slowly, and its host is as fast") {
+  // At 64 MFLOP/s two products of 1 ms, of which the first waits 50 us for its host. Measured are
+  // 4.05 ms, so that each takes 2 ms, and on the other device 5.05 ms: 2.5 ms, a quarter longer.
+  Files files;
+  files.write("hosted.yaml",
+              "extends: fast\nplatform: hosted\nprocessors: {cpu: {host_overhead: 50 us}}\n");
+  const Calibration it = files.calibrated(document(measured("step: 4050 us"), "", "hosted") +
+                                          measured("step: 5050 us, other_device: true"));
+  CHECK(it.rows[0].before == Time{2'050'000'000});
+  CHECK(as_fraction(*it.fitted.slowdown) == Approx(1.25).margin(0.001));
+  for (const MeasuredRow& row : it.rows) CHECK(std::abs(error_of(row, Moment::after)) < 1'000);
+}
+
 TEST_CASE("how much slower another device is has to be told apart from the coefficients") {
   // A product of 1 s forward, 1 s backward, and a ReLU of 0.125 s each way. A step of 4.5 s and a
   // product of 2.5 s on the other device are 2 x + 0.25 y = 4.5 and s x = 2.5: s = 1.25 with x = y
