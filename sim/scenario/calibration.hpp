@@ -10,14 +10,11 @@
 ///
 /// so that a measured step, or the operators of one class in its forward, is a linear equation in
 /// the coefficients. Times of a profiler that waits for each layer have wait * number besides, one
-/// wait of forward operators and one of backward ones. All are fitted by least squares, with
-/// launch_overhead >= that of the platform, which steps of large operators tell little of, waits >=
-/// 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for, >= 1 / 4:
-///
-/// Times of another device are slowdown times as long, but for waits. The slowdown, a factor for
-/// all of them, is the one between 1 / 2 and 2 with whose fit the first of the two sums below is
-/// least, that of the errors; where a tenth more or less makes it worse by less than a measurement
-/// that is 1 % off, nothing tells the slowdown, and the measurements are refused.
+/// wait of forward operators and one of backward ones, and no launch_overhead: launches are in the
+/// waits. Times of another device are slowdown times as long, but for waits. All are fitted by
+/// least squares, with launch_overhead >= that of the platform, which steps of large operators tell
+/// little of, waits >= 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for,
+/// >= 1 / 4:
 ///
 ///   minimise  sum over measurements, mean over their parts i of  log^2(ours_i / t_i)
 ///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2
@@ -29,6 +26,11 @@
 /// or of traffic, of a class that take less than kLeastShare of every fitted time, as the start is,
 /// are not touched; a class of which neither is touched stays the roofline that it was, and a kind
 /// of which neither is touched stays with the one that stands for it (parent_of).
+///
+/// The slowdown, one factor for all times of another device, is the one between 1 / 2 and 2 with
+/// whose fit the first of the two sums above is least, that of the errors. Where a tenth more or
+/// less makes it worse by less than a measurement that is 1 % off, nothing tells the slowdown, and
+/// the measurements are refused.
 ///
 /// Steps of which a calibration says that the processor waited for the host are left out of this.
 /// host_overhead, of which a step's time is no sum (workload/cost_model.hpp) but grows with it, is

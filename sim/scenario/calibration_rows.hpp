@@ -24,7 +24,8 @@ struct MeasuredPart {
   /// By shape, those that ran before one of `operators` and whose additions of gradients are in
   /// this time: a profiler of layers sees none of them, and times them with the layer that follows.
   std::vector<std::vector<OperatorId>> added_before = {};
-  /// For the host, in this half, so many of the first shape's operators.
+  /// For the host, in this half, and how often: at each call of the first shape's operators, of
+  /// which a backward of two products makes two.
   std::optional<Half> waits = std::nullopt;
   std::size_t waiting = 0;
 
