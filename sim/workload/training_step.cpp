@@ -365,33 +365,41 @@ class StepBuilder {
       gradient = incoming;
       return;
     }
+    const bool made_here = std::ranges::any_of(gradient.tensors, [&](TensorId id) {
+      return std::ranges::find(spec.kept, id) != spec.kept.end();
+    });
+    const bool is_there = !made_here && !gradient.tensors.empty();
     if (const Dims* part = part_of(op, i)) {
       const Bytes bytes =
           Bytes{bytes_per_element(value.type)} * network_.batch * elements_of(*part).count();
+      if (is_there && !gradient.is_in_parts) add_parts(gradient_bytes(op.inputs[i]), spec);
       gradient.tensors.push_back(add_gradient(name, bytes, spec));
       gradient.is_in_parts = true;
       spec.traffic += bytes * 2;  // read and written once more, when the parts are joined
       return;
     }
-    const bool made_here = std::ranges::any_of(gradient.tensors, [&](TensorId id) {
-      return std::ranges::find(spec.kept, id) != spec.kept.end();
-    });
     if (made_here && value.part) return;
-    if (!made_here && !gradient.tensors.empty())
-      add_to(gradient, gradient_bytes(op.inputs[i]), spec);
+    if (is_there) add_to(gradient, gradient_bytes(op.inputs[i]), spec);
     gradient = {{add_gradient(name, gradient_bytes(op.inputs[i]), spec)}};
   }
 
   /// Adds one of so many bytes to a gradient that is there already.
   void add_to(const Gradient& gradient, Bytes bytes, OperatorSpec& spec) const {
     const Bytes rest = rest_of(gradient, bytes);
-    bool reads = false;
-    for (const TensorId id : gradient.tensors) reads = add_once(spec.reads, id) || reads;
-    if (reads) spec.traffic -= rest;
+    Bytes read;
+    for (const TensorId id : gradient.tensors)
+      if (add_once(spec.reads, id)) read += builder_[id].bytes;
     // What comes in is read once; another part of what holds it is read besides.
-    const bool is_another_part = !reads && rest > Bytes{};
-    if (is_another_part) spec.traffic += bytes;
-    add(spec.additions, bytes, reads || is_another_part ? bytes : Bytes{});
+    const bool is_another_part = read == Bytes{} && rest > Bytes{};
+    const Bytes counted = is_another_part ? bytes : std::max(read - rest, Bytes{});
+    spec.traffic += counted - read;
+    add(spec.additions, bytes, counted);
+  }
+
+  /// Adds parts, which are joined first, to a gradient of so many bytes that is there already.
+  static void add_parts(Bytes bytes, OperatorSpec& spec) {
+    spec.traffic += bytes;
+    add(spec.additions, bytes, bytes);
   }
 
   /// Of what holds a gradient of so many bytes, what is others': of a concatenation's, say.

@@ -73,6 +73,38 @@ TEST_CASE("of a concatenation's gradient each part reads its own, and adds to it
   CHECK(c.additions.apart == Bytes{4 * 4 * 3});
 }
 
+TEST_CASE("parts of a gradient and the whole are added once, whichever is made first") {
+  // q has 12 numbers, of which scores read 8; what comes in are 4.
+  const auto net = [](const std::string& first, const std::string& second) {
+    return build_text(network("[2, 4]", "  - linear: {features: 6, bias: false, name: q}\n  - " +
+                                            first + "\n  - flatten: {name: flat}\n  - " + second +
+                                            "\n  - flatten\n  - add: {skip: flat}\n"));
+  };
+  const std::string whole = "linear: {features: 2, bias: false, name: whole, from: q}";
+  const std::string scores = "attention_scores: {heads: 1, name: scores, from: q}";
+  // The part is made first: the whole, of the incoming gradient, q and a weight of 12 with their
+  // gradients, reads it besides.
+  const Workload part_first = net(whole, scores);
+  const Operator& adds_whole = find_operator(part_first, "whole.backward");
+  CHECK(adds_whole.traffic == Bytes{4 * (4 + 12 + 12 + 12 + 12 + 8)});
+  CHECK(adds_whole.additions.count == 1);
+  CHECK(adds_whole.additions.counted == Bytes{4 * 8});
+  CHECK(adds_whole.additions.apart == Bytes{4 * 12 * 3});
+  // The other way round the part, made of the incoming gradient and q, and read and written once
+  // more, reads the whole besides.
+  const Workload whole_first = net(scores, whole);
+  const Operator& adds_part = find_operator(whole_first, "scores.backward");
+  CHECK(adds_part.traffic == Bytes{4 * (4 + 12 + 8 + 8 * 2 + 12)});
+  CHECK(adds_part.additions.count == 1);
+  CHECK(adds_part.additions.counted == Bytes{4 * 12});
+  CHECK(adds_part.additions.apart == Bytes{4 * 12 * 3});
+  // With kernels of their own for additions the operators move as much in either order.
+  for (const char* name : {"whole.backward", "scores.backward"}) {
+    const Operator &a = find_operator(part_first, name), &b = find_operator(whole_first, name);
+    CHECK(a.traffic - a.additions.counted == b.traffic - b.additions.counted);
+  }
+}
+
 TEST_CASE("a tied weight has one gradient, and the second contribution is a workspace") {
   const std::string text =
       "workload: t\ninput: {shape: [3], type: indices}\nlayers:\n"
