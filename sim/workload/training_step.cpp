@@ -280,7 +280,7 @@ class StepBuilder {
       if (backward_reads(op, p)) add_once(input.reads, read_of(op, p));
     contribute(op, incoming, input);
     add_input_products(op, inputs, input);
-    weight.traffic = builder_.moved(weight);
+    weight.traffic += builder_.moved(weight);
     for (const TensorId id : incoming.tensors) weight.traffic -= builder_[id].bytes;
     join(op, incoming, input);
     add_whole(std::move(input));
@@ -421,7 +421,11 @@ class StepBuilder {
   void contribute(const NetworkOperator& op, Parameter& parameter, OperatorSpec& spec) {
     if (!op.copies_parameters) return contribute(parameter, spec);
     if (parameter.gradient == kNoTensor) return;
-    if (parameter.copy_gradient != kNoTensor) add_once(spec.reads, parameter.copy_gradient);
+    if (parameter.copy_gradient != kNoTensor) {
+      add_once(spec.reads, parameter.copy_gradient);
+      const Bytes bytes = builder_[parameter.copy_gradient].bytes;
+      add(spec.additions, bytes, bytes);
+    }
     parameter.copy_gradient = add_tensor(builder_[parameter.copy].name + ".gradient",
                                          Bytes{bytes_per_element(op.type)} * parameter.elements(),
                                          TensorClass::gradient, Lifetime::step);
@@ -433,6 +437,12 @@ class StepBuilder {
     if (parameter.gradient == kNoTensor) return;
     if (parameter.has_gradient || options_.master_weights)
       spec.workspace += Bytes{parameter_element()} * parameter.elements();
+    // Where microbatches accumulate, each gradient is added to what is there, the first, too.
+    if (parameter.has_gradient && !options_.accumulates) {
+      const Bytes bytes = builder_[parameter.gradient].bytes;
+      spec.traffic += bytes * 3;
+      add(spec.additions, bytes, bytes * 3);
+    }
     parameter.has_gradient = true;
     spec.kept.push_back(parameter.gradient);
   }
@@ -478,7 +488,8 @@ StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DT
           options.master_weights,
           is_scaled && options.autocast.value_or(dtype) == DType::fp16,
           options.fuses_optimizer.has_value(),
-          options.clips_gradients.has_value()};
+          options.clips_gradients.has_value(),
+          options.accumulate.has_value()};
 }
 
 Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {

@@ -68,6 +68,7 @@ struct StepOptions {
   bool scales_loss = false;     ///< and gradients back before the optimizer
   bool fused_optimizer = false;
   bool clips_gradients = false;
+  bool accumulates = false;  ///< over microbatches (workload/gradient_accumulation.hpp)
 };
 
 /// `dtype`: of parameters.

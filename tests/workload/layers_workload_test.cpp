@@ -105,7 +105,7 @@ TEST_CASE("parts of a gradient and the whole are added once, whichever is made f
   }
 }
 
-TEST_CASE("a tied weight has one gradient, and the second contribution is a workspace") {
+TEST_CASE("a tied weight has one gradient, to which the second contribution is added") {
   const std::string text =
       "workload: t\ninput: {shape: [3], type: indices}\nlayers:\n"
       "  - embedding: {entries: 11, features: 4, name: tokens}\n"
@@ -116,10 +116,40 @@ TEST_CASE("a tied weight has one gradient, and the second contribution is a work
   const Operator& embedding = find_operator(net, "tokens.backward");
   CHECK(names(net, embedding.kept) == "tokens.weight.gradient");
   CHECK(embedding.workspace == Bytes{44 * 4});
+  // The incoming gradient, the indices and a gradient of 44 numbers, which is read again, as is the
+  // decoder's, and their sum written.
+  CHECK(embedding.traffic == Bytes{3 * 4 * 4 + 3 * 8 + 44 * 4 * (1 + 3)});
+  CHECK(embedding.additions.count == 1);
+  CHECK(embedding.additions.counted == Bytes{44 * 4 * 3});
+  CHECK(embedding.additions.apart == Bytes{44 * 4 * 3});
+  CHECK(find_operator(net, "linear_1.backward").additions.count == 0);
+  // What microbatches add is counted where they accumulate, once a contribution.
+  const Workload accumulated = build_text(text, {.accumulate = 2});
+  CHECK(find_operator(accumulated, "tokens.backward").additions.count == 0);
   CHECK(find_operator(net, "linear_1.backward").workspace == Bytes{});
   CHECK(net.operators.size() - net.optimizer_begin == 1);
   // The embedding reads three rows of its table, not all: indices, rows, output.
   CHECK(find_operator(net, "tokens.forward").traffic == Bytes{3 * 8 + 2 * (3 * 4 * 4)});
+}
+
+TEST_CASE("contributions of a tied weight are added in halves, and in copies, too") {
+  const std::string text =
+      network("[4]",
+              "  - linear: {features: 4, bias: false, name: first}\n"
+              "  - linear: {features: 4, bias: false, name: second}\n"
+              "  - linear: {features: 4, bias: false, tied: second, name: third}\n");
+  // Incoming gradient and input of 4 numbers each, the weight's gradient of 16: what is incoming is
+  // traffic of the half before.
+  const Workload halves = build_text(text, {.split_backward = true});
+  const Operator& half = find_operator(halves, "second.backward_weight");
+  CHECK(half.traffic == Bytes{4 * (4 + 16 * (1 + 3))});
+  CHECK(half.additions.count == 1);
+  // A copy's gradient of 2 bytes a number is made anew, of the one that is there.
+  const Workload copies = build_text(text, {.autocast = DType::fp16});
+  const Operator& second = find_operator(copies, "second.backward");
+  CHECK(second.additions.count == 1);
+  CHECK(second.additions.counted == Bytes{2 * 16});
+  CHECK(second.additions.apart == Bytes{2 * 16 * 3});
 }
 
 TEST_CASE("the optimizer updates each layer with parameters") {
