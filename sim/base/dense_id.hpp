@@ -1,5 +1,5 @@
-/// Dense ids: enum classes over std::uint32_t that count from 0 and index flat arrays. The type keeps
-/// a processor from being taken for a memory.
+/// Dense ids: enum classes over std::uint32_t that count from 0 and index flat arrays. The type
+/// keeps a processor from being taken for a memory.
 #pragma once
 
 #include <concepts>

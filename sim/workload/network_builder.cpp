@@ -183,7 +183,7 @@ void NetworkBuilder::undo_pool(const NetworkOperator& op, RuleCall& call) {
 /// What the backward reads follows from what is trained before the operator, and in it.
 void NetworkBuilder::find_kept(NetworkOperator& op) const {
   using Inputs = OperatorEffect::Inputs;
-  const OperatorEffect& effect = op.effect;
+  OperatorEffect& effect = op.effect;
   const bool trains_weights = trains_weight(network_, op);
   const bool passes_on =
       std::ranges::any_of(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
@@ -195,7 +195,8 @@ void NetworkBuilder::find_kept(NetworkOperator& op) const {
   if (!op.has_backward) return;
   const bool reads = effect.inputs != Inputs::weight || trains_weights;
   op.keeps_output = effect.keeps_output;
-  op.keeps_extras = reads;
+  op.keeps_extras = true;
+  if (!trains_weights) std::erase_if(effect.extras, &KeptExtra::for_weight);
   op.keeps_weight_copy = op.copies_parameters && (passes_on || effect.keeps_weight);
   if (effect.keeps_inputs && reads) keep_inputs_of(op);
 }

@@ -82,7 +82,7 @@ OperatorEffect added_embedding(const RuleCall& call, const Dims& ids) {
   const Dims& x = sequence(call);
   OperatorEffect effect = elementwise(call, 1, 1);
   effect.gradient = Gradient::pass;
-  if (call["kept"] != 0) effect.extras = {{"ids", ids, ElementType::index}};
+  if (call["kept"] != 0) effect.extras = {{"ids", ids, ElementType::index, true}};
   effect.parameters = {{"weight", {call["entries"], x[1]}}};
   effect.inputs = Inputs::weight;
   effect.backward_reads_parameters = false;

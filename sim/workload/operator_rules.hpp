@@ -45,6 +45,7 @@ struct KeptExtra {
   std::string name;
   Dims dims;  ///< the batch, where it has one, in front
   ElementType type = ElementType::value;
+  bool for_weight = false;  ///< nothing where the weight is frozen
 };
 /// `value`: bytes of one value.
 [[nodiscard]] Bytes bytes(const KeptExtra& extra, std::int64_t value);

@@ -17,10 +17,12 @@ OperatorEffect lstm(const RuleCall& call) {
   effect.output = {x[0], features};
   const Dims each = call.over_batch(effect.output), each_gate = call.over_batch({x[0], gates});
   effect.keeps_inputs = true;
+  effect.inputs = OperatorEffect::Inputs::weight;
   effect.keeps_output = call["fused"] != 0;
   effect.extras = {{"gates", each_gate}, {"cells", each}};
   if (call["fused"] == 0) {
-    effect.extras.insert(effect.extras.end(), {{"tanh_cells", each}, {"states", each}});
+    effect.extras.push_back({"tanh_cells", each});
+    effect.extras.push_back({"states", each, ElementType::value, true});
     effect.forward_workspace = call.bytes({x[0], gates});  // W x of all positions
   }
   effect.parameters = {{"weight_ih", {gates, x[1]}}, {"weight_hh", {gates, features}}};

@@ -89,6 +89,8 @@ TEST_CASE("an LSTM keeps its input, and of each position four gates, two cells a
   CHECK(kept("  - lstm: 48\n  - lstm: 48\n") == 89'600);
   CHECK(kept("  - lstm: 48\n") == 46'592);
   CHECK(kept("  - lstm: {features: 48, bias: false}\n") == 46'592);
+  // Frozen it keeps neither x nor states.
+  CHECK(kept("  - lstm: {features: 48, trained: none}\n") == 37'632);
   // As one call of a library: x, y, four gates and a cell.
   CHECK(kept("  - lstm: {features: 48, fused: true}\n") == 4 * 7 * (32 + 6 * 48) * 4);
 }

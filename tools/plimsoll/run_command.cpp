@@ -229,9 +229,10 @@ Command run_command(CLI::App& program) {
   command->footer(kExamples);
   command->add_option("SCENARIO", arguments->scenarios, "scenario files")->required();
   command
-      ->add_option("--policy", arguments->policies,
-                   "run this policy instead of the scenario's: a name, or a mapping as scenarios have "
-                   "it; may be repeated")
+      ->add_option(
+          "--policy", arguments->policies,
+          "run this policy instead of the scenario's: a name, or a mapping as scenarios have "
+          "it; may be repeated")
       ->allow_extra_args(false)
       ->type_name("POLICY");
   command->add_option("--set", arguments->set, "change one value; may be repeated")

@@ -40,8 +40,8 @@ namespace plimsoll {
                                                       const OffloadMemories& memories,
                                                       Bytes budget);
 
-/// `planned` with it as the bound of its makespan: the plans of rules that recompute nothing, and on
-/// a chain move nothing but what the program moves.
+/// `planned` with it as the bound of its makespan: the plans of rules that recompute nothing, and
+/// on a chain move nothing but what the program moves.
 [[nodiscard]] Planned with_offload_bound(Planned planned, const Problem& problem,
                                          const OffloadMemories& memories, Bytes budget);
 
