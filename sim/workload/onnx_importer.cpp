@@ -24,10 +24,12 @@ bool is_of_module(const std::string& name) {
          name.find_first_not_of("0123456789") != std::string::npos;
 }
 
-/// Whether it is a number that nobody learns; in files of others than PyTorch any number.
-bool is_number(const OnnxGraph& graph, const OnnxInitializer& initializer) {
-  const Dims& dims = initializer.tensor.dims;
-  return dims.size() <= 1 && size_of(dims) == 1 &&
+/// Whether nobody learns it: whole numbers, truth values, and a single number, but in files of
+/// PyTorch one of a module.
+bool is_fixed(const OnnxGraph& graph, const OnnxInitializer& initializer) {
+  const OnnxTensor& tensor = initializer.tensor;
+  if (tensor.type == OnnxType::integer || tensor.type == OnnxType::boolean) return true;
+  return tensor.dims.size() <= 1 && size_of(tensor.dims) == 1 &&
          !(graph.is_of_pytorch && is_of_module(initializer.name));
 }
 
@@ -145,7 +147,8 @@ void OnnxImporter::index_names() {
   for (const std::string& output : graph_.outputs) ++outputs_[names_.at(output)];
 }
 
-/// Parameters, but for those that the scenario calls buffers, and numbers: ONNX does not tell.
+/// Parameters, but for those that the scenario calls buffers, and what nobody learns: ONNX does not
+/// tell.
 void OnnxImporter::add_initializers() {
   std::vector<bool> is_used(options_.buffers.size(), false);
   const auto is_buffer = [&](const std::string& name) {
@@ -160,7 +163,7 @@ void OnnxImporter::add_initializers() {
     value.kind = OnnxValue::Kind::constant;
     value.tensor = initializer.tensor;
     value.is_stored = is_of_module(initializer.name);
-    if (!is_buffer(printable(initializer.name)) && !is_number(graph_, initializer))
+    if (!is_buffer(printable(initializer.name)) && !is_fixed(graph_, initializer))
       value.weight = name;
   }
   check_buffers(is_used);

@@ -181,8 +181,11 @@ void OnnxImporter::add_constant(const OnnxValue& given, const OnnxValue& constan
     bind_result(apply(kind, arguments, {x.id}, weight), x.dims(), x.batch_axis);
   };
   if (constant.rows_of != 0) return add_rows(x, constant);
-  if (constant.weight != kNoName)
-    return result("bias", {{"elements", size_of(constant.dims())}}, constant.weight);
+  if (constant.weight != kNoName) {
+    const std::int64_t elements = size_of(constant.dims());
+    const std::int64_t rows = constant.dims().empty() ? 1 : elements / constant.dims().back();
+    return result("bias", {{"elements", elements}, {"rows", rows}}, constant.weight);
+  }
   result("shift", {});
 }
 

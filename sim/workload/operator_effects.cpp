@@ -266,7 +266,7 @@ OperatorEffect class_token(const RuleCall& call) {
   OperatorEffect effect;
   effect.output = {x[0] + 1, x[1]};
   effect.gradient = Gradient::pass;
-  effect.parameters = {{"weight", {x[1]}}};
+  effect.parameters = {{"weight", {1, x[1]}}};
   effect.backward_reads_parameters = false;
   effect.backward_flops = flops(Elements{x[1]} * call.batch, 1);
   return effect;
@@ -350,6 +350,13 @@ OperatorEffect bias(const RuleCall& call) {
   effect.gradient = Gradient::pass;
   effect.backward_reads_parameters = false;
   add_learned(effect, call, "bias");
+  if (const std::int64_t rows = call["rows"]; rows != 1) {
+    const std::int64_t elements = call["elements"];
+    if (rows < 1 || elements % rows != 0)
+      throw LayerError(std::to_string(elements) + " learned numbers do not fit " +
+                       std::to_string(rows) + " rows");
+    effect.parameters = {{"weight", {rows, elements / rows}}};
+  }
   return effect;
 }
 
@@ -394,7 +401,7 @@ OperatorEffect nll_loss(const RuleCall& call) {
   OperatorEffect effect = loss_of(call, 0);
   effect.keeps_inputs = true;
   effect.extras.push_back({"target", {rows(call).count()}, ElementType::index});
-  effect.extras.push_back({"total_weight", {}, ElementType::statistic});
+  effect.extras.push_back({"total_weight", {}});
   return effect;
 }
 

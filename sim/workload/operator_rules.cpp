@@ -203,7 +203,7 @@ const OperatorRule kRules[] = {
      "minus the value named by `by`, which is broadcast; keeps nothing", {.second_input = "by"}},
     {"div", elementwise, Autocast::widest, {}, effect::div,
      "by the value named by `by`, which is broadcast; keeps both", {.second_input = "by"}},
-    {"bias", elementwise, Autocast::parameter, {{"elements"}}, effect::bias,
+    {"bias", elementwise, Autocast::parameter, {{"elements"}, {"rows", 1}}, effect::bias,
      "adds so many learned numbers, broadcast; keeps nothing"},
     {"gain", elementwise, Autocast::parameter, {{"elements"}}, effect::gain,
      "times so many learned numbers, broadcast; keeps x"},

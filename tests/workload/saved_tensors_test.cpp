@@ -105,6 +105,23 @@ TEST_CASE("a vision transformer keeps what the closed form says") {
   CHECK(saved("vit-s-16", 1) == by_hand(1, 384, 6, 12));
   CHECK(saved("vit-b-16", 5) == by_hand(5, 768, 12, 12));
   CHECK(saved("vit-l-16", 2) == by_hand(2, 1024, 16, 24));
+  // Learned positions are a matrix: Adafactor has a number for each of its rows and columns, and
+  // nobody calls them a bias. By Adafactor's rule over the parameters of torchvision's module,
+  // and counted of torch.optim.Adam in PyTorch 1.13.1.
+  const auto state = [](const char* name, std::int64_t resolution, Optimizer optimizer,
+                        std::optional<Trained> trained) {
+    const Workload net = build(read_workload(read_document(shipped(name))),
+                               {.batch = 1,
+                                .optimizer = optimizer,
+                                .with = {{{"resolution", {}}, resolution}},
+                                .trained = trained});
+    std::int64_t bytes = 0;
+    for (const Tensor& tensor : net.tensors)
+      if (tensor.tensor_class == TensorClass::optimizer_state) bytes += tensor.bytes.count();
+    return bytes;
+  };
+  CHECK(state("vit-b-16", 224, Optimizer::adafactor, std::nullopt) == 1'391'192);
+  CHECK(state("vit-s-16", 64, Optimizer::adam, Trained{Trained::What::bias, kWhole}) == 419'648);
 }
 
 namespace {
