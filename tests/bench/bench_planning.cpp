@@ -1,5 +1,6 @@
-// Planning time against the length of the chain, for every policy of one processor:
-// docs/figures/planning-times makes docs/planning-times.md of it.
+// Planning time against the length of the chain, for every policy of one processor but
+// remat/blocks, for a chain has no blocks: docs/figures/planning-times makes docs/planning-times.md
+// of it.
 //
 //   bench_planning table|json [SECONDS A POINT [POLICY...]]     60 s, all policies
 //
@@ -168,7 +169,7 @@ std::vector<std::string> chosen(int argc, char** argv) {
   std::vector<std::string> texts(argv + std::min(argc, 3), argv + argc);
   if (!texts.empty()) return texts;
   for (const PolicyInfo& it : policies())
-    if (!it.name.starts_with("pipeline/")) texts.push_back(it.name);
+    if (!it.name.starts_with("pipeline/") && it.name != "remat/blocks") texts.push_back(it.name);
   texts.insert(texts.end(), std::begin(kVariants), std::end(kVariants));
   std::ranges::sort(texts, {}, [](const std::string& text) {
     return bound_policy(text).name + (text.starts_with('{') ? " " : "");
