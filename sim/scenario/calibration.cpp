@@ -81,15 +81,12 @@ std::vector<Time> times_after(const MeasurementSet& set, const Measurement& it,
                               const Calibration& calibration) {
   const Coefficients& fitted = calibration.fitted;
   const Ratio slowdown = it.spec->other_device ? fitted.slowdown.value_or(kWhole) : kWhole;
-  Processor alone = calibration.after;
-  alone.host_overhead = Time{};
+  const Time wait = wait_for_host(set, it, calibration.after);
   const std::vector<ShapeTimes> all = durations_on(set, it, calibration.after);
-  const std::vector<ShapeTimes> computed = durations_on(set, it, alone);
   std::vector<Time> times;
   for (const MeasuredPart& part : it.parts) {
-    const Time computes = mean_of(it, part, computed);
-    const Time waits = mean_of(it, part, all) - computes;
-    times.push_back(slowed(computes, slowdown) + waits + waited(part, fitted));
+    const Time computes = mean_of(it, part, all) - wait;
+    times.push_back(slowed(computes, slowdown) + wait + waited(part, fitted));
   }
   return times;
 }

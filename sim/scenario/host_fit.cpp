@@ -81,14 +81,17 @@ class HostFit {
 
 }  // namespace
 
-std::vector<Time> waits_for_host(const MeasurementSet& set, const Processor& processor) {
+Time wait_for_host(const MeasurementSet& set, const Measurement& it, const Processor& processor) {
+  if (processor.host_overhead == Time{} || !it.spec->is_step()) return {};
   Processor alone = processor;
   alone.host_overhead = Time{};
-  std::vector<Time> waits(set.measurements.size());
-  if (processor.host_overhead == Time{}) return waits;
-  for (std::size_t i = 0; i < waits.size(); ++i)
-    if (const Measurement& it = set.measurements[i]; !it.is_test && it.spec->is_step())
-      waits[i] = step_on(set, it, processor) - step_on(set, it, alone);
+  return step_on(set, it, processor) - step_on(set, it, alone);
+}
+
+std::vector<Time> waits_for_host(const MeasurementSet& set, const Processor& processor) {
+  std::vector<Time> waits;
+  for (const Measurement& it : set.measurements)
+    waits.push_back(it.is_test ? Time{} : wait_for_host(set, it, processor));
   return waits;
 }
 

@@ -8,6 +8,11 @@
 
 namespace plimsoll {
 
+/// What a step waits for its host on `processor`; zero of parts of steps, whose times hold no such
+/// wait. O(operators).
+[[nodiscard]] Time wait_for_host(const MeasurementSet& set, const Measurement& it,
+                                 const Processor& processor);
+
 /// By measurement: what a step that is fitted waits for its host. Zero of parts of steps, whose
 /// times hold no such wait, and of what only judges. O(operators).
 [[nodiscard]] std::vector<Time> waits_for_host(const MeasurementSet& set,

@@ -267,8 +267,8 @@ class SlowdownSearch {
     if (!is_told(best))
       refuse(
           "is of another device, and nothing tells how much slower that is: the fit is as good "
-          "with "
-          "a tenth more or less; expected more measurements of the same operators on both devices");
+          "with a tenth more or less; expected more measurements of the same operators on both "
+          "devices");
     if (best == kLeast || best == kMost)
       refuse(fmt::format("is of a device that is {}; expected one that is nearer to the platform's",
                          best == kLeast ? "twice as fast, or more" : "half as fast, or less"));

@@ -13,7 +13,7 @@ class Lister {
       for (const std::uint32_t input : op.kept) add_value(op, "x", input);
       if (op.keeps_output) add_value(op, "y", op.output);
       if (op.keeps_weight_copy) add_copies(op);
-      if (op.keeps_extras)
+      if (op.has_backward)
         for (const KeptExtra& extra : op.effect.extras) add_extra(op, extra);
       if (op.pool != kNoValue && op.has_backward) add_indices(op);
     }
@@ -61,7 +61,7 @@ class Lister {
   void add_indices(const NetworkOperator& op) {
     const NetworkOperator& pool = network_.operators[op.pool];
     add_extra(op, pool.effect.extras.front());
-    kept_.back().is_shared = pool.keeps_extras;
+    kept_.back().is_shared = pool.has_backward;
   }
 
   const Network& network_;

@@ -107,16 +107,17 @@ class LayerReader {
     if (rule_ == nullptr) return {};
     const std::string list(rule_->traits.input_list), width = key + "_width";
     if (key.empty() && !list.empty()) return "write `" + layer_.kind + ": {" + list + ": [...]}`";
-    if (std::ranges::find(rule_->attributes, width, &Attribute::name) != rule_->attributes.end())
-      return "`" + width + "` is that along the width";
-    return {};
+    return has_attribute(width) ? "`" + width + "` is that along the width" : "";
+  }
+
+  [[nodiscard]] bool has_attribute(const std::string& key) const {
+    return std::ranges::find(rule_->attributes, key, &Attribute::name) != rule_->attributes.end();
   }
 
   /// Whether the layer has such an attribute; without a key, whether one must be given.
   [[nodiscard]] bool is_counted(const std::string& key) const {
     if (rule_ == nullptr || rule_->attributes.empty()) return false;
-    if (key.empty()) return rule_->attributes.front().fallback == kRequired;
-    return std::ranges::find(rule_->attributes, key, &Attribute::name) != rule_->attributes.end();
+    return key.empty() ? rule_->attributes.front().fallback == kRequired : has_attribute(key);
   }
 
   std::optional<Argument> read_repeat(const Node& value) {

@@ -55,7 +55,7 @@ struct NetworkOperator {
   std::vector<Dims> trained;
   bool has_backward = false;        ///< something before or in it is trained
   std::vector<std::uint32_t> kept;  ///< those of `inputs` that its backward reads
-  bool keeps_output = false, keeps_extras = false;
+  bool keeps_output = false;
   bool copies_parameters = false;  ///< it computes in another type than theirs
   bool keeps_weight_copy = false;
   bool is_undone = false;  ///< a pooling whose indices a later operator reads

@@ -195,7 +195,6 @@ void NetworkBuilder::find_kept(NetworkOperator& op) const {
   if (!op.has_backward) return;
   const bool reads = effect.inputs != Inputs::weight || trains_weights;
   op.keeps_output = effect.keeps_output;
-  op.keeps_extras = true;
   if (!trains_weights) std::erase_if(effect.extras, &KeptExtra::for_weight);
   op.keeps_weight_copy = op.copies_parameters && (passes_on || effect.keeps_weight);
   if (effect.keeps_inputs && reads) keep_inputs_of(op);

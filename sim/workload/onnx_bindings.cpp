@@ -131,9 +131,8 @@ void OnnxImporter::bind_view(std::size_t output, const OnnxValue& from, Dims dim
 
 void OnnxImporter::bind_constant_view(const OnnxValue& from, OnnxTensor tensor,
                                       std::uint32_t weight) {
-  const bool is_stored = from.is_stored;
   bind_constant(0, std::move(tensor), weight);
-  values_[names_.at(node_->outputs.front())].is_stored = is_stored;
+  values_[names_.at(node_->outputs.front())].is_stored = from.is_stored;
 }
 
 void OnnxImporter::bind_constant(std::size_t output, OnnxTensor tensor, std::uint32_t weight) {

@@ -70,8 +70,10 @@ std::vector<Number> unpack(const std::string& raw) {
   return numbers;
 }
 
-template <class Number, class Field>
-std::vector<Number> from_field(const Field& field) {
+/// Those of a tensor: in its raw bytes, or in the field of its type.
+template <class T, class Number, class Field>
+std::vector<Number> numbers_of(const onnx::TensorProto& from, const Field& field) {
+  if (!from.raw_data().empty()) return unpack<T, Number>(from.raw_data());
   std::vector<Number> numbers;
   for (const auto number : field) numbers.push_back(static_cast<Number>(number));
   return numbers;
@@ -93,24 +95,19 @@ double from_16_bits(std::uint16_t bits, int exponent_bits) {
 
 /// Raw bytes have two a number, the field one of its own.
 std::vector<double> halves(const onnx::TensorProto& from, int exponent_bits) {
-  const std::string& raw = from.raw_data();
-  const auto bits = raw.empty() ? from_field<std::uint16_t>(from.int32_data())
-                                : unpack<std::uint16_t, std::uint16_t>(raw);
+  const auto bits = numbers_of<std::uint16_t, std::uint16_t>(from, from.int32_data());
   std::vector<double> numbers;
   for (const std::uint16_t number : bits) numbers.push_back(from_16_bits(number, exponent_bits));
   return numbers;
 }
 
 void read_numbers(const onnx::TensorProto& from, OnnxTensor& tensor) {
-  const std::string& raw = from.raw_data();
   switch (from.data_type()) {
     case onnx::TensorProto::FLOAT:
-      tensor.reals =
-          raw.empty() ? from_field<double>(from.float_data()) : unpack<float, double>(raw);
+      tensor.reals = numbers_of<float, double>(from, from.float_data());
       return;
     case onnx::TensorProto::DOUBLE:
-      tensor.reals =
-          raw.empty() ? from_field<double>(from.double_data()) : unpack<double, double>(raw);
+      tensor.reals = numbers_of<double, double>(from, from.double_data());
       return;
     case onnx::TensorProto::FLOAT16:
       tensor.reals = halves(from, 5);
@@ -119,16 +116,13 @@ void read_numbers(const onnx::TensorProto& from, OnnxTensor& tensor) {
       tensor.reals = halves(from, 8);
       return;
     case onnx::TensorProto::INT64:
-      tensor.integers = raw.empty() ? from_field<std::int64_t>(from.int64_data())
-                                    : unpack<std::int64_t, std::int64_t>(raw);
+      tensor.integers = numbers_of<std::int64_t, std::int64_t>(from, from.int64_data());
       return;
     case onnx::TensorProto::INT32:
-      tensor.integers = raw.empty() ? from_field<std::int64_t>(from.int32_data())
-                                    : unpack<std::int32_t, std::int64_t>(raw);
+      tensor.integers = numbers_of<std::int32_t, std::int64_t>(from, from.int32_data());
       return;
     case onnx::TensorProto::BOOL:
-      tensor.integers = raw.empty() ? from_field<std::int64_t>(from.int32_data())
-                                    : unpack<std::uint8_t, std::int64_t>(raw);
+      tensor.integers = numbers_of<std::uint8_t, std::int64_t>(from, from.int32_data());
       return;
     default:
       return;

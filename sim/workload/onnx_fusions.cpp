@@ -23,7 +23,7 @@ class Matcher {
     if (node.kind == "Div" || node.kind == "Mul") found = gelu();
     if (node.kind == "Mul" && !found) found = gelu_by_tanh();
     if (node.kind == "Sigmoid") found = gated({}, "silu");
-    if (node.kind == "HardSigmoid") found = gated({}, "hard_swish");
+    if (node.kind == "HardSigmoid") found = gated({}, "hard_swish", {{"in_place", 0}});
     if (node.kind == "Softplus") found = gated("Tanh", "mish");
     if (node.kind == "Sqrt") found = rsqrt();
     if (node.kind == "Transpose") found = attention();
@@ -68,11 +68,11 @@ class Matcher {
     const OnnxNode* quotient = over_deviation(centred->outputs.front());
     if (quotient == nullptr) return false;
     fusion_.axes = axes_of(mean);
+    OnnxFusion alone = fusion_;
     if (weighted(quotient->outputs.front())) return true;
-    fusion_.nodes.resize(kNodesOfNormalization);
-    fusion_.arguments = {{"affine", 0}};
-    fusion_.weights.clear();
-    fusion_.y = quotient->outputs.front();
+    alone.arguments = {{"affine", 0}};
+    alone.y = quotient->outputs.front();
+    fusion_ = std::move(alone);
     return true;
   }
 
@@ -196,7 +196,7 @@ class Matcher {
   }
 
   /// x times what the first node, and one more if it is named, make of x.
-  bool gated(std::string_view second, std::string_view kind) {
+  bool gated(std::string_view second, std::string_view kind, RuleArguments arguments = {}) {
     const OnnxNode* gate = &graph_.nodes[first_];
     fusion_.kind = kind;
     fusion_.x = gate->inputs.front();
@@ -204,7 +204,7 @@ class Matcher {
     const OnnxNode* times = gate == nullptr ? nullptr : only_reader(gate->outputs.front(), "Mul");
     const std::string* x = times == nullptr ? nullptr : other(*times, gate->outputs.front());
     if (x == nullptr || *x != fusion_.x) return false;
-    if (kind == "hard_swish") fusion_.arguments = {{"in_place", 0}};
+    fusion_.arguments = std::move(arguments);
     fusion_.y = times->outputs.front();
     return true;
   }
@@ -252,9 +252,10 @@ class Matcher {
       value = &masked->outputs.front();
     }
     const OnnxNode* softmax = only_reader(*value, "Softmax");
+    if (softmax == nullptr) return nullptr;
     constexpr std::int64_t kLast = 3;
-    const std::int64_t axis = softmax == nullptr ? 0 : softmax->integer("axis", -1);
-    if (axis != -1 && axis != kLast) return nullptr;
+    if (const std::int64_t axis = softmax->integer("axis", -1); axis != -1 && axis != kLast)
+      return nullptr;
     value = &softmax->outputs.front();
     // Rows that are all masked have no probabilities: zeros for them.
     if (const std::vector<std::uint32_t>& readers = readers_.of(*value); readers.size() == 2) {
@@ -315,7 +316,6 @@ class Matcher {
   }
 
   static constexpr std::size_t kNearby = 32;
-  static constexpr std::size_t kNodesOfNormalization = 7;  ///< of layer_norm() without its weights
 
   const OnnxGraph& graph_;
   std::uint32_t first_;

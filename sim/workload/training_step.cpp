@@ -124,7 +124,7 @@ class StepBuilder {
     for (const KeptExtra& extra : op.effect.extras)
       layer.extras.push_back(add_tensor(
           op.name + "." + extra.name, bytes(extra, bytes_per_element(op.type)),
-          op.keeps_extras ? TensorClass::saved : TensorClass::activation, Lifetime::step));
+          op.has_backward ? TensorClass::saved : TensorClass::activation, Lifetime::step));
     spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
     if (op.is_undone) spec.bare.push_back(layer.extras.front());
     spec.traffic = builder_.moved(spec);
@@ -340,8 +340,7 @@ class StepBuilder {
   void read_kept(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
     for (const std::uint32_t input : op.kept) add_once(spec.reads, storage_of(input));
     if (op.keeps_output) add_once(spec.reads, storage_of(op.output));
-    if (op.keeps_extras)
-      for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
+    for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
     if (op.pool != kNoValue) add_once(spec.reads, layers_[op.pool].extras.front());
     if (op.effect.backward_reads_parameters)
       for (const std::size_t p : layer.used)

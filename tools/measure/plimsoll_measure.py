@@ -309,8 +309,8 @@ def device_of(text: str) -> torch.device:
     try:
         device = torch.device(text)
     except RuntimeError:
-        device = torch.device("meta")
-    if device.type not in ("cuda", "cpu"):
+        device = None
+    if device is None or device.type not in ("cuda", "cpu"):
         raise ValueError(f"--device: found `{text}`, expected cuda, cuda:N or cpu")
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise ValueError(f"--device: found `{text}`, and PyTorch sees {torch.cuda.device_count()} CUDA devices")
