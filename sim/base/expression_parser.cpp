@@ -8,7 +8,7 @@ namespace {
 
 using Kind = ExpressionToken::Kind;
 
-bool is_digit(char c) {
+bool is_decimal_digit(char c) {
   return c >= '0' && c <= '9';
 }
 bool is_letter(char c) {
@@ -99,7 +99,7 @@ class Parser {
 
   void atom() {
     const char first = peek();
-    if (is_digit(first)) return number();
+    if (is_decimal_digit(first)) return number();
     if (is_letter(first)) return name();
     if (has_quantities_ && (first == '"' || first == '\'')) return quoted();
     if (first != '(') fail();
@@ -111,7 +111,7 @@ class Parser {
 
   void number() {
     const std::size_t begin = at_;
-    while (is_digit(at(at_)) || (has_quantities_ && at(at_) == '.')) ++at_;
+    while (is_decimal_digit(at(at_)) || (has_quantities_ && at(at_) == '.')) ++at_;
     std::string literal(text_.substr(begin, at_ - begin));
     if (has_quantities_) {
       const std::size_t behind = at_;
@@ -136,9 +136,9 @@ class Parser {
   }
 
   [[nodiscard]] bool continues_name(std::size_t place) const {
-    if (is_letter(at(place)) || is_digit(at(place))) return true;
+    if (is_letter(at(place)) || is_decimal_digit(at(place))) return true;
     const bool joins = has_quantities_ && (at(place) == '.' || at(place) == '-');
-    return joins && (is_letter(at(place + 1)) || is_digit(at(place + 1)));
+    return joins && (is_letter(at(place + 1)) || is_decimal_digit(at(place + 1)));
   }
 
   void name() {

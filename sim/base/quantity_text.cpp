@@ -18,80 +18,106 @@ struct WrittenUnit {
   Uint128 factor;
 };
 
-constexpr Uint128 ten_to(int exponent) {
+constexpr Uint128 power_of_ten(int exponent) {
   Uint128 power = 1;
   for (int i = 0; i < exponent; ++i) power *= 10;
   return power;
 }
 
-constexpr WrittenUnit kSizes[] = {
+constexpr WrittenUnit kWrittenSizes[] = {
     {"B", 1},
-    {"kB", ten_to(3)},
-    {"MB", ten_to(6)},
-    {"GB", ten_to(9)},
-    {"TB", ten_to(12)},
-    {"PB", ten_to(15)},
+    {"kB", power_of_ten(3)},
+    {"MB", power_of_ten(6)},
+    {"GB", power_of_ten(9)},
+    {"TB", power_of_ten(12)},
+    {"PB", power_of_ten(15)},
     {"KiB", Uint128{1} << 10},
     {"MiB", Uint128{1} << 20},
     {"GiB", Uint128{1} << 30},
     {"TiB", Uint128{1} << 40},
     {"PiB", Uint128{1} << 50},
 };
-constexpr WrittenUnit kTimes[] = {
+constexpr WrittenUnit kWrittenTimes[] = {
     {"ps", 1},
-    {"ns", ten_to(3)},
-    {"us", ten_to(6)},
-    {"\u00b5s", ten_to(6)},  // micro sign
-    {"\u03bcs", ten_to(6)},  // Greek mu
-    {"ms", ten_to(9)},
-    {"s", ten_to(12)},
-    {"min", 60 * ten_to(12)},
-    {"h", 3'600 * ten_to(12)},
-    {"d", 86'400 * ten_to(12)},
+    {"ns", power_of_ten(3)},
+    {"us", power_of_ten(6)},
+    {"\u00b5s", power_of_ten(6)},  // micro sign
+    {"\u03bcs", power_of_ten(6)},  // Greek mu
+    {"ms", power_of_ten(9)},
+    {"s", power_of_ten(12)},
+    {"min", 60 * power_of_ten(12)},
+    {"h", 3'600 * power_of_ten(12)},
+    {"d", 86'400 * power_of_ten(12)},
 };
-constexpr WrittenUnit kFlopCounts[] = {
-    {"FLOP", 1},           {"kFLOP", ten_to(3)},  {"MFLOP", ten_to(6)},  {"GFLOP", ten_to(9)},
-    {"TFLOP", ten_to(12)}, {"PFLOP", ten_to(15)}, {"EFLOP", ten_to(18)},
+constexpr WrittenUnit kWrittenFlopCounts[] = {
+    {"FLOP", 1},
+    {"kFLOP", power_of_ten(3)},
+    {"MFLOP", power_of_ten(6)},
+    {"GFLOP", power_of_ten(9)},
+    {"TFLOP", power_of_ten(12)},
+    {"PFLOP", power_of_ten(15)},
+    {"EFLOP", power_of_ten(18)},
 };
-constexpr WrittenUnit kByteRates[] = {
+constexpr WrittenUnit kWrittenByteRates[] = {
     {"B/s", 1},
-    {"kB/s", ten_to(3)},
-    {"MB/s", ten_to(6)},
-    {"GB/s", ten_to(9)},
-    {"TB/s", ten_to(12)},
-    {"PB/s", ten_to(15)},
+    {"kB/s", power_of_ten(3)},
+    {"MB/s", power_of_ten(6)},
+    {"GB/s", power_of_ten(9)},
+    {"TB/s", power_of_ten(12)},
+    {"PB/s", power_of_ten(15)},
     {"KiB/s", Uint128{1} << 10},
     {"MiB/s", Uint128{1} << 20},
     {"GiB/s", Uint128{1} << 30},
     {"TiB/s", Uint128{1} << 40},
 };
-constexpr WrittenUnit kFlopRates[] = {
-    {"FLOP/s", 1},           {"kFLOP/s", ten_to(3)},  {"MFLOP/s", ten_to(6)},
-    {"GFLOP/s", ten_to(9)},  {"TFLOP/s", ten_to(12)}, {"PFLOP/s", ten_to(15)},
-    {"EFLOP/s", ten_to(18)},
+constexpr WrittenUnit kWrittenFlopRates[] = {
+    {"FLOP/s", 1},
+    {"kFLOP/s", power_of_ten(3)},
+    {"MFLOP/s", power_of_ten(6)},
+    {"GFLOP/s", power_of_ten(9)},
+    {"TFLOP/s", power_of_ten(12)},
+    {"PFLOP/s", power_of_ten(15)},
+    {"EFLOP/s", power_of_ten(18)},
 };
-constexpr WrittenUnit kPowers[] = {
-    {"nW", 1},         {"uW", ten_to(3)}, {"\u00b5W", ten_to(3)}, {"\u03bcW", ten_to(3)},
-    {"mW", ten_to(6)}, {"W", ten_to(9)},  {"kW", ten_to(12)},     {"MW", ten_to(15)},
+constexpr WrittenUnit kWrittenPowers[] = {
+    {"nW", 1},
+    {"uW", power_of_ten(3)},
+    {"\u00b5W", power_of_ten(3)},
+    {"\u03bcW", power_of_ten(3)},
+    {"mW", power_of_ten(6)},
+    {"W", power_of_ten(9)},
+    {"kW", power_of_ten(12)},
+    {"MW", power_of_ten(15)},
 };
-constexpr WrittenUnit kEnergies[] = {
-    {"fJ", ten_to(6)},           {"pJ", ten_to(9)},           {"nJ", ten_to(12)},
-    {"uJ", ten_to(15)},          {"\u00b5J", ten_to(15)},     {"\u03bcJ", ten_to(15)},
-    {"mJ", ten_to(18)},          {"J", ten_to(21)},           {"kJ", ten_to(24)},
-    {"MJ", ten_to(27)},          {"mWh", 3'600 * ten_to(18)}, {"Wh", 3'600 * ten_to(21)},
-    {"kWh", 3'600 * ten_to(24)},
+constexpr WrittenUnit kWrittenEnergies[] = {
+    {"fJ", power_of_ten(6)},           {"pJ", power_of_ten(9)},
+    {"nJ", power_of_ten(12)},          {"uJ", power_of_ten(15)},
+    {"\u00b5J", power_of_ten(15)},     {"\u03bcJ", power_of_ten(15)},
+    {"mJ", power_of_ten(18)},          {"J", power_of_ten(21)},
+    {"kJ", power_of_ten(24)},          {"MJ", power_of_ten(27)},
+    {"mWh", 3'600 * power_of_ten(18)}, {"Wh", 3'600 * power_of_ten(21)},
+    {"kWh", 3'600 * power_of_ten(24)},
 };
-constexpr WrittenUnit kEnergiesPerByte[] = {
-    {"aJ/B", 1},          {"fJ/B", ten_to(3)},  {"pJ/B", ten_to(6)}, {"nJ/B", ten_to(9)},
-    {"uJ/B", ten_to(12)}, {"mJ/B", ten_to(15)}, {"J/B", ten_to(18)},
+constexpr WrittenUnit kWrittenEnergiesPerByte[] = {
+    {"aJ/B", 1},
+    {"fJ/B", power_of_ten(3)},
+    {"pJ/B", power_of_ten(6)},
+    {"nJ/B", power_of_ten(9)},
+    {"uJ/B", power_of_ten(12)},
+    {"mJ/B", power_of_ten(15)},
+    {"J/B", power_of_ten(18)},
 };
-constexpr WrittenUnit kEnergiesPerFlop[] = {
-    {"aJ/FLOP", 1},         {"fJ/FLOP", ten_to(3)},  {"pJ/FLOP", ten_to(6)},
-    {"nJ/FLOP", ten_to(9)}, {"uJ/FLOP", ten_to(12)}, {"mJ/FLOP", ten_to(15)},
-    {"J/FLOP", ten_to(18)},
+constexpr WrittenUnit kWrittenEnergiesPerFlop[] = {
+    {"aJ/FLOP", 1},
+    {"fJ/FLOP", power_of_ten(3)},
+    {"pJ/FLOP", power_of_ten(6)},
+    {"nJ/FLOP", power_of_ten(9)},
+    {"uJ/FLOP", power_of_ten(12)},
+    {"mJ/FLOP", power_of_ten(15)},
+    {"J/FLOP", power_of_ten(18)},
 };
-constexpr WrittenUnit kRatios[] = {{"%", ten_to(7)}};
-constexpr WrittenUnit kSampleRates[] = {{"samples/s", ten_to(9)}};
+constexpr WrittenUnit kWrittenRatios[] = {{"%", power_of_ten(7)}};
+constexpr WrittenUnit kWrittenSampleRates[] = {{"samples/s", power_of_ten(9)}};
 
 enum class Fractions { up, up_unless_base_unit, nearest_unless_base_unit };
 
@@ -108,30 +134,32 @@ struct Notation {
 template <class T>
 constexpr Notation kNotation;
 template <>
-constexpr Notation kNotation<Bytes> = {"a size", "16 GiB", kSizes, Fractions::up_unless_base_unit};
+constexpr Notation kNotation<Bytes> = {"a size", "16 GiB", kWrittenSizes,
+                                       Fractions::up_unless_base_unit};
 template <>
-constexpr Notation kNotation<Time> = {"a time", "5 us", kTimes, Fractions::up};
+constexpr Notation kNotation<Time> = {"a time", "5 us", kWrittenTimes, Fractions::up};
 template <>
-constexpr Notation kNotation<Flops> = {"a number of FLOP", "2 GFLOP", kFlopCounts};
+constexpr Notation kNotation<Flops> = {"a number of FLOP", "2 GFLOP", kWrittenFlopCounts};
 template <>
-constexpr Notation kNotation<ByteRate> = {"a bandwidth", "12.3 GB/s", kByteRates};
+constexpr Notation kNotation<ByteRate> = {"a bandwidth", "12.3 GB/s", kWrittenByteRates};
 template <>
-constexpr Notation kNotation<FlopRate> = {"a compute rate", "312 TFLOP/s", kFlopRates};
+constexpr Notation kNotation<FlopRate> = {"a compute rate", "312 TFLOP/s", kWrittenFlopRates};
 template <>
-constexpr Notation kNotation<Power> = {"a power", "250 W", kPowers};
+constexpr Notation kNotation<Power> = {"a power", "250 W", kWrittenPowers};
 template <>
-constexpr Notation kNotation<Energy> = {"an energy", "9 kJ", kEnergies};
+constexpr Notation kNotation<Energy> = {"an energy", "9 kJ", kWrittenEnergies};
 template <>
-constexpr Notation kNotation<EnergyPerByte> = {"an energy per byte", "3.3 pJ/B", kEnergiesPerByte};
+constexpr Notation kNotation<EnergyPerByte> = {"an energy per byte", "3.3 pJ/B",
+                                               kWrittenEnergiesPerByte};
 template <>
 constexpr Notation kNotation<EnergyPerFlop> = {"an energy per FLOP", "0.8 pJ/FLOP",
-                                               kEnergiesPerFlop};
+                                               kWrittenEnergiesPerFlop};
 template <>
-constexpr Notation kNotation<Ratio> = {"a share", "82 %", kRatios,
-                                       Fractions::nearest_unless_base_unit, ten_to(9)};
+constexpr Notation kNotation<Ratio> = {"a share", "82 %", kWrittenRatios,
+                                       Fractions::nearest_unless_base_unit, power_of_ten(9)};
 template <>
-constexpr Notation kNotation<SampleRate> = {"a throughput", "250 samples/s", kSampleRates,
-                                            Fractions::nearest_unless_base_unit, ten_to(9)};
+constexpr Notation kNotation<SampleRate> = {"a throughput", "250 samples/s", kWrittenSampleRates,
+                                            Fractions::nearest_unless_base_unit, power_of_ten(9)};
 
 constexpr const Notation* kAll[] = {
     &kNotation<Bytes>,         &kNotation<Time>,      &kNotation<Flops>,  &kNotation<ByteRate>,

@@ -10,19 +10,19 @@ namespace plimsoll {
 namespace {
 
 /// A value in a memory.
-struct Place {
+struct StayPlace {
   TensorId tensor{};
   std::uint32_t microbatch = 0, instance = 0;
   MemoryId memory{};
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const StayPlace&) const = default;
 };
 
-Place place_of(const Buffer& buffer) {
+StayPlace place_of(const Buffer& buffer) {
   return {buffer.tensor, buffer.microbatch, buffer.instance, buffer.memory};
 }
 
 struct Taken {
-  Place from;
+  StayPlace from;
   StepId by{};
   BufferId stay{};
   auto operator<=>(const Taken&) const = default;
@@ -41,7 +41,7 @@ std::vector<EarlierStay> earlier_stays(const Plan& plan, const Readers& readers)
   std::vector<EarlierStay> found;
   for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
     if (plan.steps[s].kind != StepKind::copy) continue;
-    const Place to = place_of(plan[plan.list(plan.steps[s].writes).front()]);
+    const StayPlace to = place_of(plan[plan.list(plan.steps[s].writes).front()]);
     const auto after = std::ranges::lower_bound(taken, Taken{to, StepId{s}, BufferId{}});
     if (after != taken.begin() && std::prev(after)->from == to)
       found.push_back({StepId{s}, std::prev(after)->stay});

@@ -11,11 +11,11 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr Wide kMost = std::numeric_limits<std::int64_t>::max();
+constexpr Wide kMostIntensity = std::numeric_limits<std::int64_t>::max();
 
 template <class T>
 T saturated(Wide count) {
-  return T(static_cast<std::int64_t>(std::min(count, kMost)));
+  return T(static_cast<std::int64_t>(std::min(count, kMostIntensity)));
 }
 
 Wide rounded_quotient(Wide numerator, Wide denominator) {

@@ -12,7 +12,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr Wide kMost = std::numeric_limits<std::int64_t>::max() - 1;
+constexpr Wide kMostCounted = std::numeric_limits<std::int64_t>::max() - 1;
 
 Wide active(const std::optional<PowerStates>& power) {
   return power ? power->active.count() : 0;
@@ -34,7 +34,7 @@ Power implied_power(const Platform& platform) {
   for (const Memory& memory : platform.memories) sum += active(memory.power);
   for (const Link& link : platform.links) sum += active(link.power);
   for (const Processor& p : platform.processors) sum += active(p.power) + power_of_flops(p);
-  return Power(static_cast<std::int64_t>(std::min(sum, kMost)));
+  return Power(static_cast<std::int64_t>(std::min(sum, kMostCounted)));
 }
 
 class Warner {

@@ -10,10 +10,10 @@ namespace {
 
 using Align = Column::Align;
 
-constexpr double kMillion = 1e6;
+constexpr double kPerMillion = 1e6;
 
 std::string percent_of(std::int64_t millionths) {
-  return percent(static_cast<double>(millionths) / kMillion);
+  return percent(static_cast<double>(millionths) / kPerMillion);
 }
 
 /// With its sign: too slow is above zero.

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr double kMicros = 1e6;
+constexpr double kMicrosPerUnit = 1e6;
 
 /// "misses targets" -> "misses_targets".
 std::string as_key(std::string text) {
@@ -42,7 +42,8 @@ Json deployment_json(const Deployment& it, const std::string& currency) {
   if (it.energy) object["run_kwh"] = in_kwh(*it.energy);
   const auto money = [&](const char* key, const std::optional<std::int64_t>& micros) {
     if (micros)
-      object[key] = {{"amount", static_cast<double>(*micros) / kMicros}, {"currency", currency}};
+      object[key] = {{"amount", static_cast<double>(*micros) / kMicrosPerUnit},
+                     {"currency", currency}};
   };
   money("run_cost", it.run_cost);
   if (it.is_electricity_unknown) object["electricity_unknown"] = true;

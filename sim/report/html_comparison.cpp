@@ -8,10 +8,8 @@ namespace plimsoll {
 
 namespace {
 
-using Cell = HtmlTable::Cell;
-
-Cell status_of(const RunResult& run) {
-  Cell cell{status_text(run)};
+HtmlTable::Cell status_of(const RunResult& run) {
+  HtmlTable::Cell cell{status_text(run)};
   if (!is_ok(run)) cell.mark = HtmlTable::Mark::bad;
   cell.hint = why_it_failed(run);
   return cell;

@@ -14,7 +14,7 @@ namespace {
 
 using Mark = HtmlTable::Mark;
 
-HtmlTable endings_of(const SweepSummary& summary) {
+HtmlTable endings_table(const SweepSummary& summary) {
   HtmlTable table{.heading = "How the runs ended",
                   .columns = {{"status"}, {"runs", true}, {"the first of them"}}};
   for (const SweepSummary::Ending& ending : summary.endings) {
@@ -27,7 +27,7 @@ HtmlTable endings_of(const SweepSummary& summary) {
   return table;
 }
 
-HtmlTable bests_of(const SweepSummary& summary) {
+HtmlTable best_points_table(const SweepSummary& summary) {
   HtmlTable table{.heading = "Best points",
                   .note = "Of all runs that ended well; of equally good ones the first.",
                   .columns = {{"best"}, {"", true}, {"point", true}, {"policy"}}};
@@ -40,7 +40,7 @@ HtmlTable bests_of(const SweepSummary& summary) {
   return table;
 }
 
-HtmlTable holes_of(const SweepSummary& summary) {
+HtmlTable holes_table(const SweepSummary& summary) {
   HtmlTable table{.heading = "Holes of the search",
                   .note = "Values before the one that was found with which not all holds.",
                   .columns = {{"point", true}, {"policy"}, {"found", true}, {"holes before it"}}};
@@ -85,9 +85,9 @@ HtmlPage html_sweep(const Database& results, std::string program) {
   HtmlPage page{.title = summary.identity.sweep,
                 .subtitle = "sweep, " + progress_of(summary.identity),
                 .program = std::move(program)};
-  page.sections.emplace_back(endings_of(summary));
-  if (!summary.bests.empty()) page.sections.emplace_back(bests_of(summary));
-  if (!summary.holes.empty()) page.sections.emplace_back(holes_of(summary));
+  page.sections.emplace_back(endings_table(summary));
+  if (!summary.bests.empty()) page.sections.emplace_back(best_points_table(summary));
+  if (!summary.holes.empty()) page.sections.emplace_back(holes_table(summary));
   if (!axes.axes.empty()) page.sections.emplace_back(variables_of(axes, maps.left_out));
   if (auto front = sweep_front(results, axes)) page.sections.emplace_back(std::move(*front));
   for (HtmlScatter& curve : sweep_curves(results, axes, metrics))

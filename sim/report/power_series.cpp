@@ -10,7 +10,7 @@ namespace {
 constexpr Time kSecond{1'000'000'000'000};
 
 /// A component begins or ends to be at work, or an action draws more or less.
-struct Change {
+struct PowerChange {
   Time time;
   std::uint32_t component = kNone;  ///< or kNone: an action
   int sign = 1;
@@ -50,7 +50,7 @@ class PowerCurve {
       else
         add_operator(s);
     }
-    std::ranges::stable_sort(changes_, {}, &Change::time);
+    std::ranges::stable_sort(changes_, {}, &PowerChange::time);
     Time now;
     std::size_t c = 0;
     do {
@@ -126,7 +126,7 @@ class PowerCurve {
     since_ = now;
   }
 
-  void apply(const Change& change) {
+  void apply(const PowerChange& change) {
     if (change.component == kNone) {
       acting_ += change.sign > 0 ? change.power : Power{} - change.power;
       used_ += change.charge;
@@ -156,7 +156,7 @@ class PowerCurve {
   const Platform& platform_;
   const Execution& execution_;
   std::vector<Component> components_;
-  std::vector<Change> changes_;
+  std::vector<PowerChange> changes_;
   Power drawn_, acting_;  ///< by states; by actions
   Energy used_;
   Time since_;

@@ -17,8 +17,6 @@ namespace plimsoll {
 
 namespace {
 
-using What = ComparedColumn::What;
-
 constexpr std::size_t kMostMemoryColumns = 2;
 
 /// What a column shows of a run, and what that costs: less is better. Without a cost nothing is
@@ -89,9 +87,11 @@ std::vector<std::string> parts_of(const std::string& parameters) {
   return parts;
 }
 
-class Comparison {
+class RunComparison {
+  using What = ComparedColumn::What;
+
  public:
-  Comparison(const Scenario& scenario, std::span<const RunResult> results)
+  RunComparison(const Scenario& scenario, std::span<const RunResult> results)
       : scenario_(scenario), results_(results) {}
 
   std::vector<ComparedColumn> run() {
@@ -187,7 +187,7 @@ class Comparison {
 
 std::vector<ComparedColumn> compare_runs(const Scenario& scenario,
                                          std::span<const RunResult> results) {
-  return Comparison(scenario, results).run();
+  return RunComparison(scenario, results).run();
 }
 
 std::vector<std::string> short_labels(std::span<const RunResult> results) {

@@ -15,7 +15,7 @@ namespace {
 
 /// Parts of a kind that are told one by one; clusters have thousands.
 constexpr std::size_t kMostParts = 8;
-constexpr std::size_t kBarWidth = 20;
+constexpr std::size_t kDetailBarWidth = 20;
 constexpr std::size_t kLabelWidth = 10;
 
 double share(Bytes part, Bytes whole) {
@@ -84,7 +84,7 @@ class Details {
       if (bytes == Bytes{}) continue;
       out_ += fmt::format("{:{}}{:<16}{:>11}  {}\n", "", kLabelWidth + 4,
                           to_text(static_cast<TensorClass>(c)), to_text(bytes),
-                          bar(share(bytes, alive), kBarWidth));
+                          bar(share(bytes, alive), kDetailBarWidth));
     }
   }
 

@@ -14,7 +14,7 @@ namespace plimsoll {
 namespace {
 
 /// From this ratio of the largest to the smallest on, shades go by the logarithm.
-constexpr double kWide = 20;
+constexpr double kMapRatio = 20;
 
 SweptMetric found_by_search(const Database& results, const std::string& path,
                             const std::string& si) {
@@ -179,7 +179,7 @@ class Maps {
     if (!range) return;
     for (HtmlHeatmap& map : maps) {
       map.range = range;
-      map.log = range->least > 0 && range->most > kWide * range->least;
+      map.log = range->least > 0 && range->most > kMapRatio * range->least;
     }
   }
 

@@ -11,7 +11,7 @@ namespace plimsoll {
 namespace {
 
 /// From this ratio of the largest to the smallest on, an axis is logarithmic.
-constexpr double kWide = 8;
+constexpr double kPointRatio = 8;
 
 /// Two numbers for each run that ended well, with what the run is of: x, y, then the keys of all
 /// axes; from the largest y on, of equal ones from the smallest x on.
@@ -38,7 +38,7 @@ class Points {
 
   [[nodiscard]] std::int64_t count() const { return count_; }
   [[nodiscard]] double most_x() const { return most_x_; }
-  [[nodiscard]] bool is_wide() const { return least_x_ > 0 && most_x_ > kWide * least_x_; }
+  [[nodiscard]] bool is_wide() const { return least_x_ > 0 && most_x_ > kPointRatio * least_x_; }
 
   /// Whether there is another; then `point` is it, and its number counts from 0.
   bool next(HtmlScatter::Point& point) {

@@ -26,7 +26,7 @@ Format<std::string> status_word() {
       {{"ok", "ok"}, {"oom", "oom"}, {"deadlock", "deadlock"}, {"infeasible", "infeasible"}});
 }
 
-Format<std::vector<RecordedValue>> values_format() {
+Format<std::vector<RecordedValue>> recorded_values_format() {
   using Written = std::vector<std::pair<Located<std::string>, Located<std::string>>>;
   const Format<Written> written = map_of(located(text()));
   auto read = [written](const Node& node,
@@ -57,7 +57,7 @@ Format<WrittenLock> lock_format() {
           .required("status", &RecordedRun::status, status_word(), "how it ended")
           .optional("plan", &RecordedRun::plan, text(), "a digest of the plan")
           .optional("execution", &RecordedRun::execution, text(), "a digest of its record")
-          .required("values", &RecordedRun::values, values_format(), "exact counts")
+          .required("values", &RecordedRun::values, recorded_values_format(), "exact counts")
           .format();
   return Record<WrittenLock>("lock file", "What the runs of a suite cost.")
       .required("lock", &WrittenLock::version, integer(kVersion, kVersion), "the form of the file")

@@ -19,12 +19,12 @@ constexpr std::int64_t kMaxIterations = 1'000'000;
 constexpr LastSearch kSearch{.all = 9, .samples = 9, .neighbours = 1, .scan = 9};
 
 /// Parts per billion of `whole`, rounded down.
-Ratio share_of(Bytes part, Bytes whole) {
+Ratio share_of_bytes(Bytes part, Bytes whole) {
   __extension__ using Wide = __int128;
   return Ratio{static_cast<std::int64_t>(Wide{part.count()} * kWhole.count() / whole.count())};
 }
 
-Bytes part_of(Ratio share, Bytes whole) {
+Bytes bytes_of_share(Ratio share, Bytes whole) {
   __extension__ using Wide = __int128;
   return Bytes{static_cast<std::int64_t>(Wide{whole.count()} * share.count() / kWhole.count())};
 }
@@ -44,7 +44,7 @@ void keep_free(Platform& platform, Ratio headroom) {
     Memory& memory = platform.memories[m];
     if (!memory.capacity.is_unlimited())
       memory.reserved =
-          std::min(memory.capacity, memory.reserved + part_of(headroom, memory.capacity));
+          std::min(memory.capacity, memory.reserved + bytes_of_share(headroom, memory.capacity));
   }
 }
 
@@ -55,8 +55,8 @@ Ratio headroom_of(const Metrics& metrics, const Platform& platform, Ratio asked)
     const Memory& memory = platform.memories[m];
     if (memory.capacity.is_unlimited() || memory.capacity == Bytes{}) continue;
     const Bytes used =
-        find_memory(metrics, memory.name)->peak_reserved - part_of(asked, memory.capacity);
-    least = std::min(least, share_of(memory.capacity - used, memory.capacity));
+        find_memory(metrics, memory.name)->peak_reserved - bytes_of_share(asked, memory.capacity);
+    least = std::min(least, share_of_bytes(memory.capacity - used, memory.capacity));
   }
   return least;
 }

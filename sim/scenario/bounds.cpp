@@ -27,7 +27,7 @@ const char* to_text(ExpectedStatus status) {
 
 /// To 1e-9, and to what can be counted.
 template <class T>
-std::optional<T> rounded(std::optional<double> value) {
+std::optional<T> rounded_bound(std::optional<double> value) {
   constexpr double kMost = 9.2e18;
   if (!value) return std::nullopt;
   return T{std::llround(std::clamp(*value * 1e9, -kMost, kMost))};
@@ -44,10 +44,10 @@ class BoundChecker {
       check("peak of " + name.value, limits, peak_of(name.value));
     check("makespan", expect_.makespan, metrics_.makespan);
     check("period", expect_.period, metrics_.period);
-    check("throughput", expect_.throughput, rounded<SampleRate>(metrics_.throughput));
-    check("overhead", expect_.overhead, rounded<Ratio>(result_.overhead));
+    check("throughput", expect_.throughput, rounded_bound<SampleRate>(metrics_.throughput));
+    check("overhead", expect_.overhead, rounded_bound<Ratio>(result_.overhead));
     for (const auto& [name, limits] : expect_.bubble)
-      check("bubble of " + name.value, limits, rounded<Ratio>(bubble_of(name.value)));
+      check("bubble of " + name.value, limits, rounded_bound<Ratio>(bubble_of(name.value)));
     const auto& energy = metrics_.energy;
     check("energy", expect_.energy, energy ? std::optional(energy->total) : std::nullopt);
     check("energy per sample", expect_.energy_per_sample,

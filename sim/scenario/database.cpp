@@ -10,7 +10,7 @@ namespace plimsoll {
 
 namespace {
 
-[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& message) {
+[[noreturn]] void refuse_database(const std::filesystem::path& path, const std::string& message) {
   throw InputError({{Severity::error, Location{path.string(), 0, 0}, message, ""}});
 }
 
@@ -148,7 +148,7 @@ Database::Database(std::filesystem::path path, Mode mode) : path_(std::move(path
 
 void Database::check(int code) const {
   if (code == SQLITE_OK) return;
-  refuse(path_, sentence_for(code, sqlite3_errmsg(database_.get())));
+  refuse_database(path_, sentence_for(code, sqlite3_errmsg(database_.get())));
 }
 
 void Database::execute(const std::string& sql) {

@@ -40,13 +40,13 @@ std::int64_t units_for(SampleRate target, SampleRate one, Ratio efficiency) {
                            std::max<Wide>(Wide{one.count()} * efficiency.count(), 1)));
 }
 
-SampleRate share_of(SampleRate rate, Ratio share) {
+SampleRate rate_of_share(SampleRate rate, Ratio share) {
   return SampleRate{narrowed(Wide{rate.count()} * share.count() / kWhole.count())};
 }
 
 SampleRate rate_of_units(SampleRate one, std::int64_t units, Ratio efficiency) {
   if (units == 1) return one;
-  return SampleRate{narrowed(Wide{share_of(one, efficiency).count()} * units)};
+  return SampleRate{narrowed(Wide{rate_of_share(one, efficiency).count()} * units)};
 }
 
 Wide samples_of(const TrainingRun& run) {
@@ -151,7 +151,7 @@ Deployment deploy(const UnitFigures& figures, std::int64_t processors,
     it.units = units_for(*target, figures.throughput, scaling);
     if (error.time < kWhole)
       it.units_at_worst =
-          units_for(*target, share_of(figures.throughput, kWhole - error.time), scaling);
+          units_for(*target, rate_of_share(figures.throughput, kWhole - error.time), scaling);
   }
   it.processors = narrowed(product(processors, it.units).value_or(0));
   it.throughput = rate_of_units(figures.throughput, it.units, scaling);

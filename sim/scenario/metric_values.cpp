@@ -11,27 +11,27 @@ namespace {
 
 using Count = Energy::Count;
 
-struct Kind {
+struct CountKind {
   const char* name;
   const char* unit;
   bool has_part = false;
   bool lower_is_better = true;
 };
 
-constexpr std::array<Kind, kMetrics> kKinds{{{"makespan", "ps"},
-                                             {"period", "ps"},
-                                             {"peak_memory", "B", true},
-                                             {"energy", "zJ"},
-                                             {"smallest_budget", "B"},
-                                             {"saved", "B", false, false}}};
+constexpr std::array<CountKind, kMetrics> kKinds{{{"makespan", "ps"},
+                                                  {"period", "ps"},
+                                                  {"peak_memory", "B", true},
+                                                  {"energy", "zJ"},
+                                                  {"smallest_budget", "B"},
+                                                  {"saved", "B", false, false}}};
 
-const Kind& kind_of(Metric metric) {
+const CountKind& kind_of(Metric metric) {
   return kKinds[static_cast<std::size_t>(metric)];
 }
 
 std::vector<std::string> all_names() {
   std::vector<std::string> names;
-  for (const Kind& kind : kKinds) names.emplace_back(kind.name);
+  for (const CountKind& kind : kKinds) names.emplace_back(kind.name);
   return names;
 }
 
@@ -49,7 +49,7 @@ std::string in_units(Metric metric, Count count) {
   return unit == "ps" ? to_text(Time{narrow}) : to_text(Bytes{narrow});
 }
 
-std::string digits_of(Count count) {
+std::string digits_of_count(Count count) {
   return fmt::format("{}", count);
 }
 
@@ -69,7 +69,7 @@ std::optional<Count> count_of(std::string_view digits, Metric metric) {
 }
 
 /// floor(count * share), without leaving the range.
-Count share_of(Count count, Ratio share) {
+Count share_of_count(Count count, Ratio share) {
   const Count whole = kWhole.count();
   return count / whole * share.count() + count % whole * share.count() / whole;
 }
@@ -97,7 +97,7 @@ std::string to_text(const MetricValue& value) {
 }
 
 std::string exact_text(const MetricValue& value) {
-  return fmt::format("{} {}", digits_of(value.count), kind_of(value.metric).unit);
+  return fmt::format("{} {}", digits_of_count(value.count), kind_of(value.metric).unit);
 }
 
 ReadValue read_value(const std::string& name, std::string_view text) {
@@ -112,7 +112,7 @@ ReadValue read_value(const std::string& name, std::string_view text) {
   if (!metric || kind_of(*metric).has_part != has_part)
     return {std::nullopt, false, fmt::format("`{}` is no metric of a run", name),
             did_you_mean(name.substr(0, dot), all_names())};
-  const Kind& kind = kind_of(*metric);
+  const CountKind& kind = kind_of(*metric);
   const std::size_t space = text.find(' ');
   const auto count = count_of(text.substr(0, space), *metric);
   const std::string_view unit =
@@ -198,7 +198,7 @@ Tolerances with(Tolerances outer, const std::vector<std::pair<Metric, Ratio>>& c
 Change change_of(const MetricValue& was, const MetricValue& is, Ratio tolerance) {
   if (was.count == is.count) return Change::none;
   const Count difference = was.count < is.count ? is.count - was.count : was.count - is.count;
-  if (difference <= share_of(was.count, tolerance)) return Change::within;
+  if (difference <= share_of_count(was.count, tolerance)) return Change::within;
   return kind_of(was.metric).lower_is_better && is.count < was.count ? Change::better
                                                                      : Change::worse;
 }
@@ -208,7 +208,7 @@ std::string change_in_words(const MetricValue& was, const MetricValue& is) {
   const bool is_more = was.count < is.count;
   if (before == now)
     return fmt::format("{}{} {} ({})", is_more ? '+' : '-',
-                       digits_of(is_more ? is.count - was.count : was.count - is.count),
+                       digits_of_count(is_more ? is.count - was.count : was.count - is.count),
                        kind_of(is.metric).unit, now);
   if (was.count == 0) return fmt::format("{}, was {}", now, before);
   const double percent = 100.0 * (static_cast<double>(is.count) - static_cast<double>(was.count)) /

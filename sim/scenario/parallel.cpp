@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t kResultsPerThread = 16;
 
-using Step = detail::ParallelStep;
+using detail::ParallelStep;
 
 /// What it throws, where it does.
-std::exception_ptr failure_of(const Step& work, std::size_t index, std::size_t slot) {
+std::exception_ptr failure_of(const ParallelStep& work, std::size_t index, std::size_t slot) {
   try {
     work(index, slot);
   } catch (...) {
@@ -29,7 +29,8 @@ std::exception_ptr failure_of(const Step& work, std::size_t index, std::size_t s
 /// A slot is a job's from its start until its result is consumed.
 class JobsAsTheyEnd {
  public:
-  JobsAsTheyEnd(std::size_t count, std::size_t window, const Step& work, const Step& consume)
+  JobsAsTheyEnd(std::size_t count, std::size_t window, const ParallelStep& work,
+                const ParallelStep& consume)
       : count_(count), work_(work), consume_(consume), free_slots_(window) {
     std::iota(free_slots_.begin(), free_slots_.end(), std::size_t{0});
   }
@@ -122,8 +123,8 @@ class JobsAsTheyEnd {
   }
 
   const std::size_t count_;
-  const Step& work_;
-  const Step& consume_;
+  const ParallelStep& work_;
+  const ParallelStep& consume_;
   std::mutex mutex_;
   std::condition_variable has_room_, has_ended_;
   std::vector<std::size_t> free_slots_;
@@ -140,8 +141,8 @@ ParallelOptions resolved(ParallelOptions options) {
   return options;
 }
 
-void detail::run_as_they_end(std::size_t count, const ParallelOptions& options, const Step& work,
-                             const Step& consume) {
+void detail::run_as_they_end(std::size_t count, const ParallelOptions& options,
+                             const ParallelStep& work, const ParallelStep& consume) {
   const auto [jobs, window] = resolved(options);
   if (jobs > 1 && count > 1) {
     JobsAsTheyEnd(count, window, work, consume)

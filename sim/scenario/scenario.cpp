@@ -18,7 +18,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::int64_t kMaxIterations = 1'000'000;
+constexpr std::int64_t kMaxRunIterations = 1'000'000;
 constexpr std::int64_t kMaxAccumulated = 10'000;
 constexpr std::size_t kMaxBuffers = 1'000;
 constexpr std::size_t kMaxPolicies = 1000;
@@ -58,7 +58,7 @@ struct WorkloadReference {
 
 Format<ScenarioSpec> scenario_format() {
   const auto run = Record<RunSpec>("run", "How often.")
-                       .optional("iterations", &RunSpec::iterations, integer(1, kMaxIterations),
+                       .optional("iterations", &RunSpec::iterations, integer(1, kMaxRunIterations),
                                  "training steps in a row; default 1")
                        .format();
   return Record<ScenarioSpec>("scenario", "A what-if run.")
@@ -90,7 +90,7 @@ Format<std::string> one_layer() {
   return one;
 }
 
-Format<WorkloadReference> reference_format() {
+Format<WorkloadReference> workload_reference_format() {
   return Record<WorkloadReference>("workload", "A network from a file, and how it is trained.")
       .optional("model", &WorkloadReference::model, located(text()),
                 "name or path of a workload file")
@@ -141,7 +141,7 @@ std::vector<std::string> keys_of(const Shape& shape) {
 }
 
 const std::vector<std::string>& keys_of_references() {
-  static const std::vector<std::string> kKeys = keys_of(reference_format().shape);
+  static const std::vector<std::string> kKeys = keys_of(workload_reference_format().shape);
   return kKeys;
 }
 
@@ -298,7 +298,7 @@ class ScenarioReader {
     Node run = parse_value("{}", "run");
     apply(run, Target::run);
     if (const Node* iterations = run.find("iterations"))
-      if (const auto value = integer(1, kMaxIterations).read(*iterations, diagnostics_))
+      if (const auto value = integer(1, kMaxRunIterations).read(*iterations, diagnostics_))
         scenario_.iterations = *value;
   }
 
@@ -468,7 +468,7 @@ class ScenarioReader {
       if (assignment.target == Target::workload && !assignment.path.empty() &&
           is_reference_path(assignment.path))
         reference.set(assignment.path, assignment.value, diagnostics_);
-    static const Format<WorkloadReference> kFormat = reference_format();
+    static const Format<WorkloadReference> kFormat = workload_reference_format();
     const auto fields = kFormat.read(reference, diagnostics_);
     if (!fields) return;
     const Located<std::string>* named = nullptr;

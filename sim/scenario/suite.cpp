@@ -42,7 +42,7 @@ struct WrittenSuite {
   std::vector<Node> scenarios;
 };
 
-Format<WrittenReference> reference_format() {
+Format<WrittenReference> scenario_reference_format() {
   return Record<WrittenReference>("scenario of a suite", "A scenario of a file, with changes.")
       .where(&WrittenReference::where)
       .required("from", &WrittenReference::from, text(), "a name or a path")
@@ -66,7 +66,7 @@ Shape item_shape() {
   Shape shape;
   shape.kind = Shape::Kind::either;
   shape.title = "a name, a path, a pattern or a mapping with `from` or `scenario`";
-  shape.parts = {std::move(path), reference_format().shape, std::move(in_place)};
+  shape.parts = {std::move(path), scenario_reference_format().shape, std::move(in_place)};
   return shape;
 }
 
@@ -164,7 +164,7 @@ class SuiteReader {
     if (!item.is_mapping())
       return diagnostics_.error(
           item.where(), fmt::format("found {}, expected {}", item.describe(), item_shape().title));
-    const auto reference = reference_format().read(item, diagnostics_);
+    const auto reference = scenario_reference_format().read(item, diagnostics_);
     if (!reference) return;
     const fs::path file = find(reference->from, item.find("from")->where());
     Node document = read_scenario_file(file);

@@ -20,9 +20,9 @@ Decimal decimal_of(Exact value) {
 
 /// To six significant digits, but never finer than nine decimals.
 Exact rounded(const Decimal& value) {
-  constexpr int kDigits = 6, kMostDecimals = 9;
+  constexpr int kDigits = 6, kMostRangeDecimals = 9;
   const int exponent = static_cast<int>(floor(log10(value)));
-  const int decimals = std::min(kDigits - 1 - exponent, kMostDecimals);
+  const int decimals = std::min(kDigits - 1 - exponent, kMostRangeDecimals);
   const auto shifted = static_cast<Exact::Wide>(round(value * pow(Decimal(10), decimals)));
   Exact scale(1);
   for (int i = 0; i < std::abs(decimals); ++i) scale = scale * Exact(10);

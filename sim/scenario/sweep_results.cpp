@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-[[noreturn]] void refuse(const fs::path& path, const std::string& message,
-                         const std::string& hint = {}) {
+[[noreturn]] void refuse_results(const fs::path& path, const std::string& message,
+                                 const std::string& hint = {}) {
   throw InputError({{Severity::error, Location{path.string(), 0, 0}, message, hint}});
 }
 
@@ -45,19 +45,21 @@ bool has_tables(const Database& database) {
 void check_layout(const Database& database) {
   const bool is_of_sweep =
       number_of(database, "SELECT count(*) FROM sqlite_schema WHERE name = 'sweep'") > 0;
-  if (!is_of_sweep) refuse(database.path(), "found another database; expected results of a sweep");
+  if (!is_of_sweep)
+    refuse_results(database.path(), "found another database; expected results of a sweep");
   const std::int64_t layout = number_of(database, "PRAGMA user_version");
   if (layout != kSweepLayout)
-    refuse(database.path(), fmt::format("its tables have layout {}; expected {}: another version "
-                                        "of plimsoll wrote it",
-                                        layout, kSweepLayout));
+    refuse_results(database.path(),
+                   fmt::format("its tables have layout {}; expected {}: another version "
+                               "of plimsoll wrote it",
+                               layout, kSweepLayout));
 }
 
 void check_is_of(const Database& database, const Sweep& sweep) {
   check_layout(database);
   if (value_of(database, "digest") == sweep.digest) return;
   const std::string name = value_of(database, "sweep");
-  refuse(
+  refuse_results(
       database.path(),
       name == sweep.name
           ? fmt::format("holds results of sweep `{}` as it was before its files changed", name)
@@ -78,7 +80,8 @@ std::size_t runs_of(const Database& database, const Sweep& sweep, const SweepSha
       database, fmt::format("SELECT count(*) FROM runs WHERE point NOT BETWEEN {} AND {} OR "
                             "(point - {}) % {} != 0",
                             shard.index, sweep.points() - 1, shard.index, shard.count));
-  if (strangers > 0) refuse(database.path(), "holds runs that this sweep or shard does not have");
+  if (strangers > 0)
+    refuse_results(database.path(), "holds runs that this sweep or shard does not have");
   return static_cast<std::size_t>(number_of(database, "SELECT count(*) FROM runs"));
 }
 
@@ -101,7 +104,8 @@ struct SweepResults::Writer {
 SweepResults SweepResults::create(const fs::path& path, const Sweep& sweep,
                                   const SweepShard& shard) {
   if (is_there(path))
-    refuse(path, "is there already; expected a new file, or `--resume` to go on with this one");
+    refuse_results(path,
+                   "is there already; expected a new file, or `--resume` to go on with this one");
   return {Database(path, Database::Mode::create), sweep, shard};
 }
 
@@ -162,8 +166,8 @@ void SweepResults::check_tables() {
   check_is_of(file, sweep_);
   const SweepShard shard = shard_of(file);
   if (shard != shard_)
-    refuse(file.path(), fmt::format("holds shard {}/{}; expected shard {}/{}", shard.index,
-                                    shard.count, shard_.index, shard_.count));
+    refuse_results(file.path(), fmt::format("holds shard {}/{}; expected shard {}/{}", shard.index,
+                                            shard.count, shard_.index, shard_.count));
   done_ = runs_of(file, sweep_, shard_);
 }
 
@@ -206,18 +210,18 @@ void SweepResults::finish() {
 namespace {
 
 /// A part as it is, for errors; and where it will be joined.
-struct Part {
+struct ShardResults {
   fs::path path;
   SweepShard shard;
 };
 
 /// Throws InputError for what is no part at all; one that is not finished is told, and is one.
-Part read_part(const fs::path& path, const Sweep& sweep, Diagnostics& diagnostics) {
-  if (!is_there(path)) refuse(path, "is not there; expected the results of a shard");
+ShardResults read_part(const fs::path& path, const Sweep& sweep, Diagnostics& diagnostics) {
+  if (!is_there(path)) refuse_results(path, "is not there; expected the results of a shard");
   const Database database(path, Database::Mode::read_write);
   check_is_of(database, sweep);
   const SweepShard shard = shard_of(database);
-  if (shard.index >= shard.count) refuse(path, "says of no shard that it is its own");
+  if (shard.index >= shard.count) refuse_results(path, "says of no shard that it is its own");
   const std::size_t runs = runs_of(database, sweep, shard), all = shard.size(sweep.points());
   if (runs != all)
     diagnostics.error(
@@ -228,10 +232,10 @@ Part read_part(const fs::path& path, const Sweep& sweep, Diagnostics& diagnostic
 }
 
 /// "shard 1/4 is missing"; of more than a few only how many. Nothing where none is.
-std::string missing_of(const std::vector<Part>& parts, std::size_t count) {
+std::string missing_of(const std::vector<ShardResults>& parts, std::size_t count) {
   constexpr std::size_t kMostNamed = 8;
   std::set<std::size_t> there;
-  for (const Part& part : parts) there.insert(part.shard.index);
+  for (const ShardResults& part : parts) there.insert(part.shard.index);
   const std::size_t missing = count - there.size();
   if (missing == 0) return {};
   std::vector<std::string> names;
@@ -244,9 +248,10 @@ std::string missing_of(const std::vector<Part>& parts, std::size_t count) {
 }
 
 /// Each shard once, of one sweep cut into as many.
-void check_shards(const std::vector<Part>& parts, bool are_all_read, Diagnostics& diagnostics) {
+void check_shards(const std::vector<ShardResults>& parts, bool are_all_read,
+                  Diagnostics& diagnostics) {
   const std::size_t count = parts.front().shard.count;
-  std::vector<Part> of_these;
+  std::vector<ShardResults> of_these;
   for (std::size_t p = 0; p < parts.size(); ++p) {
     const auto& [path, shard] = parts[p];
     if (shard.count == count) of_these.push_back(parts[p]);
@@ -265,10 +270,10 @@ void check_shards(const std::vector<Part>& parts, bool are_all_read, Diagnostics
 }
 
 /// In the order of their shards. Throws InputError with all that is wrong.
-std::vector<Part> parts_of(const Sweep& sweep, std::span<const fs::path> paths,
-                           const fs::path& out) {
+std::vector<ShardResults> parts_of(const Sweep& sweep, std::span<const fs::path> paths,
+                                   const fs::path& out) {
   Diagnostics diagnostics;
-  std::vector<Part> parts;
+  std::vector<ShardResults> parts;
   std::size_t files = 0;
   for (const fs::path& path : paths) {
     if (path.filename().string().find(".tmp.") != std::string::npos) continue;
@@ -277,7 +282,7 @@ std::vector<Part> parts_of(const Sweep& sweep, std::span<const fs::path> paths,
   }
   if (files == 0)
     diagnostics.error({"--merge", 0, 0}, "no part to merge; expected the results of every shard");
-  std::ranges::stable_sort(parts, {}, [](const Part& part) { return part.shard.index; });
+  std::ranges::stable_sort(parts, {}, [](const ShardResults& part) { return part.shard.index; });
   if (!parts.empty()) check_shards(parts, parts.size() == files, diagnostics);
   if (is_there(out))
     diagnostics.error({out.string(), 0, 0}, "is there already; expected a new file");
@@ -288,19 +293,19 @@ std::vector<Part> parts_of(const Sweep& sweep, std::span<const fs::path> paths,
 }  // namespace
 
 void merge_sweep_results(const Sweep& sweep, std::span<const fs::path> paths, const fs::path& out) {
-  const std::vector<Part> parts = parts_of(sweep, paths, out);
+  const std::vector<ShardResults> parts = parts_of(sweep, paths, out);
   fs::path whole = out;
   whole += fmt::format(".tmp.{}", getpid());
   std::error_code ignored;
   fs::remove(whole, ignored);
   try {
     SweepResults merged = SweepResults::create(whole, sweep, {});
-    for (const Part& part : parts) merged.take(part.path);
+    for (const ShardResults& part : parts) merged.take(part.path);
     merged.finish();
     fs::rename(whole, out);
   } catch (const fs::filesystem_error& error) {
     fs::remove(whole, ignored);
-    refuse(out, "cannot be written: " + error.code().message());
+    refuse_results(out, "cannot be written: " + error.code().message());
   } catch (const InputError&) {
     fs::remove(whole, ignored);
     throw;

@@ -85,8 +85,8 @@ bool read_as(std::string_view text, Measure measure, SweepValue& value) {
 
 /// Digits, at most one point among them.
 std::optional<Exact> read_decimal(std::string_view text) {
-  constexpr std::size_t kMostDigits = 30;
-  if (text.empty() || text.size() > kMostDigits) return std::nullopt;
+  constexpr std::size_t kMostValueDigits = 30;
+  if (text.empty() || text.size() > kMostValueDigits) return std::nullopt;
   Wide count = 0, scale = 1;
   bool has_point = false, has_digit = false;
   for (const char c : text) {

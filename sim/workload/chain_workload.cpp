@@ -8,7 +8,7 @@
 namespace plimsoll {
 namespace {
 
-Format<StageEnergy> energy_format() {
+Format<StageEnergy> stage_energy_format() {
   return Record<StageEnergy>("stage energy", "Energy of one execution of the stage.")
       .optional("forward", &StageEnergy::forward, quantity<Energy>(), "of the forward")
       .optional("backward", &StageEnergy::backward, quantity<Energy>(), "of the whole backward")
@@ -58,7 +58,7 @@ Format<StageSpec> stage_format() {
                 "while the backward runs; default 0 B")
       .optional("optimizer_step", &StageSpec::optimizer_step, quantity<Time>(),
                 "time of the optimizer on the stage's parameters, once a step; default none")
-      .optional("energy", &StageSpec::energy, energy_format(), "of forward and backward");
+      .optional("energy", &StageSpec::energy, stage_energy_format(), "of forward and backward");
   add_checks(stage);
   return stage.format();
 }

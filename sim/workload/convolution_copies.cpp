@@ -10,7 +10,7 @@ constexpr std::int64_t kReadAsIs = 3;
 constexpr Bytes kAlignment{128};  ///< of oneDNN's scratchpads, taken in full
 constexpr std::int64_t kSmallWindow = 3, kSmallSample = 20'480;
 
-std::int64_t rounded_up(std::int64_t channels, std::int64_t block) {
+std::int64_t rounded_up_to_block(std::int64_t channels, std::int64_t block) {
   return (channels + block - 1) / block * block;
 }
 
@@ -55,8 +55,8 @@ class Copies {
 
  private:
   [[nodiscard]] Sizes sizes(std::int64_t block) const {
-    const std::int64_t in = rounded_up(it_.input.channels, block),
-                       out = rounded_up(it_.output.channels, block);
+    const std::int64_t in = rounded_up_to_block(it_.input.channels, block),
+                       out = rounded_up_to_block(it_.output.channels, block);
     const Bytes channel = Bytes{it_.element} * it_.samples;
     return {channel * in * it_.input.positions,
             Bytes{it_.element} * window_ * in * (is_depthwise_ ? 1 : out / it_.groups),
@@ -64,14 +64,14 @@ class Copies {
   }
 
   [[nodiscard]] Bytes rounded_bias(std::int64_t block) const {
-    const std::int64_t out = rounded_up(it_.output.channels, block);
+    const std::int64_t out = rounded_up_to_block(it_.output.channels, block);
     if (!it_.has_bias || out == it_.output.channels) return {};
     return Bytes{it_.element} * out + kAlignment;
   }
 
   /// The image is not copied, and its channels in the weight are not rounded.
   [[nodiscard]] Sizes as_is() const {
-    const std::int64_t out = rounded_up(it_.output.channels, kBlock);
+    const std::int64_t out = rounded_up_to_block(it_.output.channels, kBlock);
     return {Bytes{}, Bytes{it_.element} * window_ * it_.input.channels * out, blocked_.output,
             rounded_bias(kBlock)};
   }

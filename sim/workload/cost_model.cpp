@@ -22,7 +22,7 @@ Amount scaled(Amount amount, std::uint64_t part, std::uint64_t whole) {
   return Amount{static_cast<std::int64_t>(result)};
 }
 
-std::uint64_t rounded_up(std::uint64_t size, std::uint32_t tile) {
+std::uint64_t rounded_up_to_tile(std::uint64_t size, std::uint32_t tile) {
   return (size + tile - 1) / tile * tile;
 }
 
@@ -33,13 +33,13 @@ Flops tiled(const Operator& op, std::uint32_t tile) {
   const std::uint64_t outputs = kernel.outputs, inputs = kernel.inputs;
   const std::uint64_t depth = inputs * kernel.window;
   const auto forward = [&](Flops flops) {
-    return scaled(flops, rounded_up(outputs, tile), outputs);
+    return scaled(flops, rounded_up_to_tile(outputs, tile), outputs);
   };
   const auto of_input = [&](Flops flops) {
-    return scaled(flops, rounded_up(inputs, tile), inputs);
+    return scaled(flops, rounded_up_to_tile(inputs, tile), inputs);
   };
   const auto of_weight = [&](Flops flops) {
-    return scaled(forward(flops), rounded_up(depth, tile), depth);
+    return scaled(forward(flops), rounded_up_to_tile(depth, tile), depth);
   };
   if (!kernel.of_input) return kernel.of_weight ? of_weight(op.flops) : forward(op.flops);
   if (!kernel.of_weight) return of_input(op.flops);
@@ -225,7 +225,7 @@ void add_waits(const Workload& workload, Time overhead, std::vector<Time>& times
 }
 
 /// `part` / `whole` of `time`, rounded down. Precondition: part <= whole.
-Time share_of(Time time, Flops part, Flops whole) {
+Time time_of_part(Time time, Flops part, Flops whole) {
   return Time{static_cast<std::int64_t>(Wide{time.count()} * part.count() / whole.count())};
 }
 
@@ -286,7 +286,7 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
   for (std::size_t i = 0; i < times.size(); ++i)
     if (const Operator* second = second_half(workload, i)) {
       const Flops first = workload.operators[i].flops;
-      times[i + 1] = share_of(times[i], second->flops, first + second->flops);
+      times[i + 1] = time_of_part(times[i], second->flops, first + second->flops);
       times[i] -= times[i + 1];
     }
   return times;

@@ -5,7 +5,7 @@
 namespace plimsoll {
 namespace {
 
-TensorList append(Workload& workload, const std::vector<TensorId>& ids) {
+TensorList append_tensors(Workload& workload, const std::vector<TensorId>& ids) {
   const auto begin = static_cast<std::uint32_t>(workload.tensor_lists.size());
   workload.tensor_lists.insert(workload.tensor_lists.end(), ids.begin(), ids.end());
   return {begin, static_cast<std::uint32_t>(workload.tensor_lists.size())};
@@ -23,8 +23,8 @@ void keep_gradients(Workload& workload, bool makes_apart) {
     const auto reads = workload.list(op.reads);
     std::vector<TensorId> all(reads.begin(), reads.end());
     all.insert(all.end(), added.begin(), added.end());
-    op.reads = append(workload, all);
-    op.kept = op.bare = append(workload, made);
+    op.reads = append_tensors(workload, all);
+    op.kept = op.bare = append_tensors(workload, made);
     // What it made is read again, and the sum read and written.
     for (const TensorId id : added) {
       if (makes_apart) op.workspace += workload[id].bytes;

@@ -17,7 +17,7 @@ struct OperatorList {
   std::vector<GraphOperatorSpec> operators;
 };
 
-Format<StageEnergy> energy_format() {
+Format<StageEnergy> operator_energy_format() {
   return Record<StageEnergy>("operator energy", "Energy of one execution of the operator.")
       .optional("forward", &StageEnergy::forward, quantity<Energy>(), "of the forward")
       .optional("backward", &StageEnergy::backward, quantity<Energy>(), "of the backward")
@@ -45,7 +45,7 @@ void check_saved(GraphOperatorSpec& op, const Node& node, Diagnostics& diagnosti
   }
 }
 
-Format<GraphOperatorSpec> operator_format() {
+Format<GraphOperatorSpec> graph_operator_format() {
   using Spec = GraphOperatorSpec;
   Record<Spec> record("operator", "An operator of a graph: what it reads, makes and keeps.");
   record.where(&Spec::where)
@@ -63,7 +63,7 @@ Format<GraphOperatorSpec> operator_format() {
       .optional("parameters", &Spec::parameters, quantity<Bytes>(), "default 0 B")
       .optional("forward_workspace", &Spec::forward_workspace, quantity<Bytes>(), "default 0 B")
       .optional("backward_workspace", &Spec::backward_workspace, quantity<Bytes>(), "default 0 B")
-      .optional("energy", &Spec::energy, energy_format(), "of forward and backward");
+      .optional("energy", &Spec::energy, operator_energy_format(), "of forward and backward");
   record.check({"saved", "outputs"}, check_saved);
   check_backward(record, "operator");
   return record.format();
@@ -71,7 +71,7 @@ Format<GraphOperatorSpec> operator_format() {
 
 /// A list of operators, or a mapping with one under `operators`.
 Format<std::vector<GraphOperatorSpec>> operators_format() {
-  const auto list = list_of(operator_format(), 1, kMaxStages);
+  const auto list = list_of(graph_operator_format(), 1, kMaxStages);
   auto record = Record<OperatorList>("graph", "The operators of a graph.")
                     .required("operators", &OperatorList::operators, list, "in any order")
                     .format();
@@ -194,7 +194,7 @@ class GraphChecker {
   }
 
   const Shape& shape_;
-  const Shape operator_shape_ = operator_format().shape;
+  const Shape operator_shape_ = graph_operator_format().shape;
   Diagnostics& diagnostics_;
   std::vector<Wiring> operators_;
   Makers makers_;

@@ -248,7 +248,7 @@ const std::map<std::string, BlockSpec>& standard_blocks() {
 }
 
 /// Names that every block may have as its own; each is looked up for every layer.
-constexpr std::size_t kMaxNumbers = 100;
+constexpr std::size_t kMaxListedNumbers = 100;
 constexpr std::size_t kMaxBlocks = 1000;
 
 /// False, after reporting, for a network whose checking would take too long.
@@ -260,11 +260,11 @@ bool has_bounded_names(const LayersSpec& network, Diagnostics& diagnostics) {
                                    ", expected at most " + std::to_string(most));
     return count <= most;
   };
-  bool good = bound(network.with.size(), kMaxNumbers, network.where, "numbers in `with`") &&
+  bool good = bound(network.with.size(), kMaxListedNumbers, network.where, "numbers in `with`") &&
               bound(network.blocks.size(), kMaxBlocks, network.where, "blocks");
   if (!good) return false;
   for (const auto& [name, block] : network.blocks)
-    good = bound(block.with.size(), kMaxNumbers, block.where, "numbers in `with`") && good;
+    good = bound(block.with.size(), kMaxListedNumbers, block.where, "numbers in `with`") && good;
   return good;
 }
 

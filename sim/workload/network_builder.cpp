@@ -17,8 +17,8 @@ void check_dims(const Dims& dims) {
 
 /// Rounded up.
 std::int64_t share_of(std::int64_t channels, Ratio share) {
-  __extension__ using Wide = __int128;
-  const Wide parts = Wide{channels} * share.count() + kWhole.count() - 1;
+  __extension__ using Product = __int128;
+  const Product parts = Product{channels} * share.count() + kWhole.count() - 1;
   return static_cast<std::int64_t>(parts / kWhole.count());
 }
 

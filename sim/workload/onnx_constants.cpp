@@ -11,15 +11,15 @@ namespace {
 using Tensors = std::vector<const OnnxTensor*>;
 
 /// The most numbers of one constant that are computed.
-constexpr std::size_t kMaxNumbers = 16'384;
-constexpr std::size_t kMaxRank = 16;
+constexpr std::size_t kMaxConstantNumbers = 16'384;
+constexpr std::size_t kMaxConstantRank = 16;
 
 bool is_integer(const OnnxTensor& tensor) {
   return tensor.type == OnnxType::integer || tensor.type == OnnxType::boolean;
 }
 
 OnnxTensor of_shape(Dims dims, OnnxType type) {
-  if (dims.size() > kMaxRank) throw LayerError("a constant has more than 16 dimensions");
+  if (dims.size() > kMaxConstantRank) throw LayerError("a constant has more than 16 dimensions");
   for (const std::int64_t dim : dims)
     if (dim < 0) throw LayerError("a constant of shape " + to_text(dims));
   static_cast<void>(size_of(dims));
@@ -59,7 +59,7 @@ std::vector<std::int64_t> axes_of(const OnnxNode& node, const Tensors& inputs) {
 OnnxTensor unsqueezed(const OnnxNode& node, const Tensors& inputs) {
   const std::vector<std::int64_t> axes = axes_of(node, inputs);
   const std::size_t rank = inputs[0]->dims.size() + axes.size();
-  if (rank > kMaxRank) throw LayerError("a constant has more than 16 dimensions");
+  if (rank > kMaxConstantRank) throw LayerError("a constant has more than 16 dimensions");
   std::vector<bool> is_new(rank, false);
   for (const std::int64_t axis : axes) is_new[axis_of(axis, rank)] = true;
   Dims dims;
@@ -96,7 +96,8 @@ OnnxTensor concatenated(const OnnxNode& node, const Tensors& inputs) {
     joined.reals.insert(joined.reals.end(), part->reals.begin(), part->reals.end());
   }
   static_cast<void>(size_of(joined.dims));
-  if (joined.integers.size() + joined.reals.size() <= kMaxNumbers && joined.is_known) return joined;
+  if (joined.integers.size() + joined.reals.size() <= kMaxConstantNumbers && joined.is_known)
+    return joined;
   return of_shape(std::move(joined.dims), joined.type);
 }
 
@@ -186,7 +187,7 @@ OnnxTensor filled(const OnnxNode& node, const Tensors& inputs) {
       of_shape(known_integers(*inputs[0], "shape"), given ? value->tensor->type : OnnxType::fp32);
   const std::int64_t size = size_of(tensor.dims);
   if (!given || !is_integer(*value->tensor) || value->tensor->integers.size() != 1 ||
-      std::cmp_greater(size, kMaxNumbers))
+      std::cmp_greater(size, kMaxConstantNumbers))
     return tensor;
   tensor.integers.assign(static_cast<std::size_t>(size), value->tensor->integers.front());
   tensor.is_known = true;
@@ -205,7 +206,7 @@ OnnxTensor ranged(const Tensors& inputs) {
   if (numbers[2] <= 0) throw LayerError("expected a step above 0");
   const std::int64_t count =
       std::max<std::int64_t>((numbers[1] - numbers[0] + numbers[2] - 1) / numbers[2], 0);
-  if (std::cmp_greater(count, kMaxNumbers)) return of_shape({count}, OnnxType::integer);
+  if (std::cmp_greater(count, kMaxConstantNumbers)) return of_shape({count}, OnnxType::integer);
   std::vector<std::int64_t> list;
   for (std::int64_t i = 0; i < count; ++i) list.push_back(numbers[0] + i * numbers[2]);
   return list_of(std::move(list));
@@ -240,7 +241,8 @@ OnnxTensor strided_part(const OnnxTensor& from, Dims dims, std::int64_t first,
                         const std::vector<std::int64_t>& strides) {
   OnnxTensor part = of_shape(std::move(dims), from.type);
   const std::int64_t size = size_of(part.dims);
-  if (!from.is_known || !is_integer(from) || std::cmp_greater(size, kMaxNumbers)) return part;
+  if (!from.is_known || !is_integer(from) || std::cmp_greater(size, kMaxConstantNumbers))
+    return part;
   for (std::int64_t i = 0; i < size; ++i) {
     std::int64_t at = first, left = i;
     for (std::size_t axis = part.dims.size(); axis-- > 0; left /= part.dims[axis])

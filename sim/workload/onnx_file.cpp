@@ -22,7 +22,7 @@ namespace {
 namespace pb = google::protobuf;
 
 constexpr int kMaxParts = 200'000;
-constexpr int kMaxRank = 16;
+constexpr int kMaxTensorRank = 16;
 constexpr std::size_t kMaxText = 1000;
 
 [[noreturn]] void refuse(const std::string& origin, const std::string& message) {
@@ -173,9 +173,9 @@ class Reader {
   }
 
   void check_rank(int rank) const {
-    if (rank > kMaxRank)
+    if (rank > kMaxTensorRank)
       refuse(origin_, "a tensor of " + std::to_string(rank) + " dimensions, expected at most " +
-                          std::to_string(kMaxRank));
+                          std::to_string(kMaxTensorRank));
   }
 
   OnnxTensor read(const onnx::TensorProto& from) const {

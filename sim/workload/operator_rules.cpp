@@ -94,7 +94,7 @@ const std::vector<Attribute> kWeighted = {{"weighted", 0}};
 
 // One short entry an operator.
 // clang-format off
-const OperatorRule kRules[] = {
+const OperatorRule kOperatorRules[] = {
     {"conv2d", convolution, Autocast::low, kConvolution, effect::conv2d, "convolution; keeps x"},
     {"conv_transpose2d", convolution, Autocast::low, kTransposedConvolution,
      effect::conv_transpose2d, "transposed convolution; keeps x"},
@@ -241,12 +241,12 @@ RuleArguments default_arguments(const OperatorRule& rule) {
 }
 
 std::span<const OperatorRule> operator_rules() {
-  return kRules;
+  return kOperatorRules;
 }
 
 const OperatorRule* find_rule(std::string_view kind) {
-  const auto rule = std::ranges::find(kRules, kind, &OperatorRule::kind);
-  return rule == std::ranges::end(kRules) ? nullptr : &*rule;
+  const auto rule = std::ranges::find(kOperatorRules, kind, &OperatorRule::kind);
+  return rule == std::ranges::end(kOperatorRules) ? nullptr : &*rule;
 }
 
 }  // namespace plimsoll

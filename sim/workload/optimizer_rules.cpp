@@ -18,7 +18,7 @@ struct Rule {
 };
 
 /// In the order of Optimizer; p is the parameter, g its gradient, m, v and u are state.
-constexpr std::array kRules{
+constexpr std::array kOptimizerRules{
     // none
     Rule{0, 0, 0, 0},
     // sgd: p.add_(g)
@@ -45,10 +45,10 @@ constexpr std::array kRules{
     Rule{2, 21, 24, 12},
 };
 
-static_assert(kRules.size() == static_cast<std::size_t>(Optimizer::adafactor) + 1);
+static_assert(kOptimizerRules.size() == static_cast<std::size_t>(Optimizer::adafactor) + 1);
 
 const Rule& rule_of(Optimizer optimizer) {
-  return kRules[static_cast<std::size_t>(optimizer)];
+  return kOptimizerRules[static_cast<std::size_t>(optimizer)];
 }
 
 constexpr std::int64_t kQuantizedBlock = 2048, kLeastQuantized = 4096;

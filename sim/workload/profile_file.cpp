@@ -55,7 +55,7 @@ Format<RecordedStep> backward_format() {
       .format();
 }
 
-Format<RecordedOperator> operator_format() {
+Format<RecordedOperator> recorded_operator_format() {
   using Spec = RecordedOperator;
   return Record<Spec>("recorded operator", "An operator as it ran.")
       .where(&Spec::where)
@@ -158,10 +158,12 @@ void check_version(Recording& recording, const Node& node, Diagnostics& diagnost
 
 Format<Recording> recording_format() {
   constexpr std::int64_t kMostVersions = 1'000'000;
-  const auto operators = checked<std::vector<RecordedOperator>>(
-      list_of(operator_format(), 1, kMaxStages), [](const Node& node, Diagnostics& diagnostics) {
-        if (node.is_sequence()) check_names(node, "operator", diagnostics);
-      });
+  const auto operators =
+      checked<std::vector<RecordedOperator>>(list_of(recorded_operator_format(), 1, kMaxStages),
+                                             [](const Node& node, Diagnostics& diagnostics) {
+                                               if (node.is_sequence())
+                                                 check_names(node, "operator", diagnostics);
+                                             });
   Record<Recording> record("profile", "A training step as it was recorded.");
   record
       .required("version", &Recording::version, integer(1, kMostVersions),

@@ -72,7 +72,7 @@ void check_without_optimizer(const WorkloadOptions& options) {
 }
 
 /// Chains, graphs and profiles have neither layers nor a loss.
-void check_options(const WorkloadSource& source, const WorkloadOptions& options) {
+void check_source_options(const WorkloadSource& source, const WorkloadOptions& options) {
   if (!options.buffers.empty() && !std::holds_alternative<OnnxSpec>(source))
     refuse(options.buffers.front().where, "only an ONNX file has `buffers`");
   const Location& where = place_of(source);
@@ -134,7 +134,7 @@ std::int64_t default_batch(const WorkloadSource& source) {
 }
 
 Workload build(const WorkloadSource& source, const WorkloadOptions& options) {
-  check_options(source, options);
+  check_source_options(source, options);
   try {
     Workload workload = std::visit([&](const auto& spec) { return build(spec, options); }, source);
     add_step_overhead(workload, source, options);

@@ -19,7 +19,7 @@ namespace plimsoll {
 namespace {
 
 /// Of the bound on recomputation: more take longer than they save.
-constexpr std::size_t kCuts = 2;
+constexpr std::size_t kProgramCuts = 2;
 
 struct Candidate {
   const char* name;
@@ -112,7 +112,7 @@ class BestOfAll {
       if (problem_.workload.is_chain && has_normal_form(costs_)) {
         const ChainModel model = chain_model(costs_);
         recomputation_bound_ = Time{time_bound(model, std::min(budget_.count(), model.store_all),
-                                               makespan().count(), kCuts)};
+                                               makespan().count(), kProgramCuts)};
       }
     }
     return *recomputation_bound_;

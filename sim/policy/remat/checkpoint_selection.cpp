@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNoSelection = std::numeric_limits<std::int64_t>::max();
 
 /// U(i, j) for one i and growing j.
 class Segment {
@@ -36,7 +36,7 @@ std::int64_t least_value(const SelectionChain& chain) {
   value[n - 1] = chain.last;
   for (std::size_t i = n - 1; i-- > 0;) {
     Segment segment(chain, i);
-    std::int64_t best = kNever;
+    std::int64_t best = kNoSelection;
     for (std::size_t j = i + 1; j < n; ++j)
       best = std::min(best, std::max(value[j], segment.extend()));
     value[i] = chain.own[i] + best;
@@ -142,12 +142,12 @@ Selection select_quadratic(const SelectionChain& chain) {
   const auto n = static_cast<std::uint32_t>(chain.size());
   Selection selection{least_value(chain), {}};
   // Forwards: the fewest bytes of checkpoints up to j among those that keep to the value so far.
-  std::vector<std::int64_t> kept(n, kNever);
+  std::vector<std::int64_t> kept(n, kNoSelection);
   std::vector<std::uint32_t> previous(n, 0);
   kept[0] = chain.own[0];
   std::uint32_t last = 0;
   for (;; ++last) {
-    if (kept[last] == kNever) continue;
+    if (kept[last] == kNoSelection) continue;
     Segment segment(chain, last);
     std::int64_t peak = 0;
     for (std::uint32_t j = last + 1; j < n; ++j) {
@@ -166,7 +166,7 @@ Selection select_quadratic(const SelectionChain& chain) {
 
 Selection select_static(std::span<const std::int64_t> sizes) {
   Bounded bounded(sizes);
-  Selection best{kNever, {}};
+  Selection best{kNoSelection, {}};
   std::int64_t interior = running_sums(sizes).back();
   while (interior >= 0) {
     const std::int64_t bytes = bounded.fewest_bytes(interior);

@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNoValue = std::numeric_limits<std::int64_t>::max();
 
 /// The ends j of segments that begin at i = n-2, n-3, ...; item 0 is the end n-1.
 class SegmentEnds {
@@ -52,9 +52,9 @@ class SegmentEnds {
 
   /// The least of that over candidates that the backwards of a run and those behind it allow.
   [[nodiscard]] std::int64_t forwards_of(std::size_t run) const {
-    if (run == needs_.runs().size()) return kNever;
+    if (run == needs_.runs().size()) return kNoValue;
     const std::int64_t slack = forwards_.best_from(needs_.runs()[run].begin);
-    return slack == LevelledItems::kNothing ? kNever : -slack;
+    return slack == LevelledItems::kNothing ? kNoValue : -slack;
   }
 
   /// The least U(i,j) + before_i of candidates, or `enough` where one needs no more. With farther

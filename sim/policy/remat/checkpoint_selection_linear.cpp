@@ -29,7 +29,7 @@ class FallingMaximum {
 /// M(0) without `forward_need`, in O(n). Candidates j are queued nearest last, M falling with j,
 /// since a nearer one with M no larger is no worse for ever. For the two farthest the window of the
 /// maximum is kept; its ends only fall. Dropping the farthest is final: all U grow as i falls.
-std::int64_t least_value(const SelectionChain& chain) {
+std::int64_t least_value_linear(const SelectionChain& chain) {
   const auto n = static_cast<std::uint32_t>(chain.size());
   std::vector<std::int64_t> value(n);
   std::vector<std::uint32_t> queue;
@@ -140,7 +140,7 @@ std::optional<std::vector<std::uint32_t>> select_within(const SelectionChain& ch
 
 Selection select_near_linear(const SelectionChain& chain) {
   const std::int64_t value =
-      chain.forward_need.empty() ? least_value(chain) : least_value_with_forwards(chain);
+      chain.forward_need.empty() ? least_value_linear(chain) : least_value_with_forwards(chain);
   return {value, *select_within(chain, value)};
 }
 

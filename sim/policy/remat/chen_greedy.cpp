@@ -48,7 +48,7 @@ std::vector<ThresholdSegments> around_root(const ChainCosts& costs) {
   return plans;
 }
 
-Planned plan_in_bytes(const Problem& problem, const BudgetParameters& parameters) {
+Planned plan_segments(const Problem& problem, const BudgetParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const ChainCosts costs = chain_costs(problem, processor);
   const std::vector<ThresholdSegments> plans =
@@ -72,11 +72,11 @@ Planned plan_in_bytes(const Problem& problem, const BudgetParameters& parameters
 }
 
 Planned plan_chen_greedy(const Problem& problem, const BudgetParameters& parameters) {
-  if (!parameters.budget) return plan_in_bytes(problem, parameters);
+  if (!parameters.budget) return plan_segments(problem, parameters);
   const ProcessorId processor = processor_for(problem, parameters);
   return plan_that_runs(problem, processor, budget_for(problem, processor, parameters),
                         [&](const Problem& of, Bytes budget) {
-                          return plan_in_bytes(of, within(parameters, budget));
+                          return plan_segments(of, within(parameters, budget));
                         });
 }
 

@@ -9,7 +9,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kNoCut = std::numeric_limits<std::int64_t>::max() / 4;
 __extension__ using Wide = __int128;
 
 constexpr std::uint32_t bit(std::uint32_t place) {
@@ -110,14 +110,14 @@ std::int64_t CutBound::evaluate(const ChainStore& store, Trace* trace) const {
   const std::uint32_t sets = bit(intervals);
   std::int64_t least[256], next[256];  // by the set of intervals in which a_i is readable
   std::uint32_t best[256];             // the superset that gives `least`
-  std::fill_n(least, sets, kNever);
+  std::fill_n(least, sets, kNoCut);
   least[sets - 1] = 0;
   if (trace) trace->by_stage.assign(phase_ + 1, std::vector<Trace::From>(sets));
   for (std::uint32_t i = 1; i <= phase_; ++i) {
     const Stage& stage = stages_[i];
     for (std::uint32_t set = 0; set < sets; ++set) {
       best[set] = set;
-      if ((set >> stage.last & 1) == 0) least[set] = kNever;
+      if ((set >> stage.last & 1) == 0) least[set] = kNoCut;
     }
     for (std::uint32_t j = 0; j < intervals; ++j)
       for (std::uint32_t set = 0; set < sets; ++set)
@@ -125,7 +125,7 @@ std::int64_t CutBound::evaluate(const ChainStore& store, Trace* trace) const {
           least[set] = least[set | bit(j)];
           best[set] = best[set | bit(j)];
         }
-    std::fill_n(next, sets, kNever);
+    std::fill_n(next, sets, kNoCut);
     const Begin begin = begin_of(i, store);
     const auto& choices = *stage.choices[begin];
     for (std::uint32_t c = 0; c < choices.size(); ++c) {

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ChainAction::Kind;
 
-constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max() / 4;
+constexpr std::int64_t kNoSchedule = std::numeric_limits<std::int64_t>::max() / 4;
 constexpr std::size_t kMostCells = std::size_t{1} << 27;  // 1 GiB
 
 enum class Part : std::uint8_t { whole, relayed };  ///< C and D
@@ -24,7 +24,7 @@ struct Move {
 /// One of C(s,t,.) and D(s,t,.): the time of its bare forwards by memory, infinite below `least`,
 /// zero from `enough` on.
 struct Row {
-  std::int64_t least = kNever, enough = 0;
+  std::int64_t least = kNoSchedule, enough = 0;
   std::size_t at = 0;  ///< of m = least
 };
 
@@ -66,7 +66,7 @@ class Table {
 
   /// The values between, up to `most`. Precondition: fill_ends(). Throws std::length_error.
   void fill_cells(std::int64_t most) {
-    cells_.assign(place_cells(most), kNever);
+    cells_.assign(place_cells(most), kNoSchedule);
     has_cells_ = true;
     for_rows([&](Part what, std::uint32_t s, std::uint32_t t) {
       const Row& it = row(what, s, t);
@@ -103,8 +103,8 @@ class Table {
     return rows_[static_cast<std::size_t>(what)][s * (model_.stages + 2) + t];
   }
   [[nodiscard]] std::int64_t value(const Row& row, std::int64_t m) const {
-    if (m >= row.enough) return m < row.least ? kNever : 0;
-    return m < row.least ? kNever : cells_[row.at + static_cast<std::size_t>(m - row.least)];
+    if (m >= row.enough) return m < row.least ? kNoSchedule : 0;
+    return m < row.least ? kNoSchedule : cells_[row.at + static_cast<std::size_t>(m - row.least)];
   }
 
   /// Of all that (s,t) has beside what its moves add.
@@ -170,7 +170,7 @@ class Table {
 
   /// The four pieces of a sum of two rows, each given by cells or zero, so that the loops are bare.
   void relax(const Row& it, std::int64_t end, const Split& step) {
-    const Row none{kNever, 0, 0};
+    const Row none{kNoSchedule, 0, 0};
     const Row& right = step.right ? *step.right : none;
     std::int64_t m = std::max({it.least, step.now, step.left->least});
     if (step.right) m = std::max(m, right.least + step.held);
@@ -195,7 +195,7 @@ class Table {
   /// The first move of least time within m; without cells, the first that fits.
   Move best_move(Part what, std::uint32_t s, std::uint32_t t, std::int64_t m) const {
     Move best;
-    std::int64_t least = kNever;
+    std::int64_t least = kNoSchedule;
     for_moves(what, s, t, [&](Move move, const Split& step) {
       if (m < step.now || m < step.left->least) return;
       if (step.right && m - step.held < step.right->least) return;

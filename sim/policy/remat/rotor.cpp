@@ -18,7 +18,7 @@ namespace {
 
 // What bounds memory: 1 GiB of points, as of values in slots, and 128 MiB of rows.
 constexpr std::int64_t kMostPoints = std::int64_t{1} << 26;
-constexpr std::size_t kMostStages = 4096;
+constexpr std::size_t kMostRotorStages = 4096;
 
 /// With the limit that few checkpoints give a table has more points than with that of all.
 constexpr std::int64_t kFarTooMany = 2 * kMostPoints;
@@ -63,10 +63,11 @@ class RotorPlanner {
   Planned run() {
     KeepAll all = keep_all(problem_, processor_, parameters_.name);
     if (budget_ >= all.needs) return std::move(all.plan);
-    if (problem_.chain.stages.size() > kMostStages)
-      refuse_parameter(parameters_.where,
-                       fmt::format("the chain has {} stages; {} plans for at most {}",
-                                   problem_.chain.stages.size(), parameters_.name, kMostStages));
+    if (problem_.chain.stages.size() > kMostRotorStages)
+      refuse_parameter(
+          parameters_.where,
+          fmt::format("the chain has {} stages; {} plans for at most {}",
+                      problem_.chain.stages.size(), parameters_.name, kMostRotorStages));
     if (!problem_.workload.is_chain) return plan_on_network(all.needs);
     if (const ChainSequence sequence = best_sequence(budget_); !sequence.empty())
       return plan_of(problem_, processor_, sequence, parameters_.name);

@@ -15,11 +15,11 @@ class Slots {
       : unit_(unit), units_(std::max<std::int64_t>(units, 1)), slots_(slots) {}
 
   std::int64_t operator()(Bytes bytes) const {
-    __extension__ using Wide = __int128;
-    const Wide product = static_cast<Wide>(bytes.count() / unit_) * slots_;
+    __extension__ using Product = __int128;
+    const Product product = static_cast<Product>(bytes.count() / unit_) * slots_;
     // Beyond the budget one size is as good as the other; kept small, sums of them stay in range.
     return static_cast<std::int64_t>(
-        std::min<Wide>((product + units_ - 1) / units_, std::int64_t{1} << 58));
+        std::min<Product>((product + units_ - 1) / units_, std::int64_t{1} << 58));
   }
 
  private:

@@ -9,14 +9,14 @@ namespace plimsoll {
 namespace {
 
 /// About a second of planning.
-constexpr std::size_t kMostStages = 30'000;
+constexpr std::size_t kMostSelectStages = 30'000;
 constexpr std::size_t kMostStagesStatic = 10'000;
 
 Planned plan_select_dp(const Problem& problem, const SelectParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const bool is_static = parameters.objective.value == SelectObjective::fixed;
   const std::size_t stages = problem.chain.stages.size();
-  const std::size_t most = is_static ? kMostStagesStatic : kMostStages;
+  const std::size_t most = is_static ? kMostStagesStatic : kMostSelectStages;
   if (stages > most)
     refuse_parameter(
         parameters.where,

@@ -12,7 +12,7 @@ namespace {
 using Kind = ChainAction::Kind;
 
 /// More than any sum of times in range; two of it can be added.
-constexpr std::int64_t kNever = std::int64_t{1} << 61;
+constexpr std::int64_t kNoRelay = std::int64_t{1} << 61;
 
 std::int64_t common_divisor(const TwoLevelProblem& it) {
   return std::max<std::int64_t>(
@@ -26,7 +26,7 @@ std::int64_t storage_slots(const TwoLevelProblem& it) {
 
 /// R(n) for n = 1 .. steps, without the backwards.
 std::vector<std::int64_t> ram_only(const TwoLevelProblem& it, std::int64_t forward) {
-  std::vector<std::int64_t> row(static_cast<std::size_t>(it.steps) + 1, kNever);
+  std::vector<std::int64_t> row(static_cast<std::size_t>(it.steps) + 1, kNoRelay);
   for (std::int64_t n = 1; n <= it.steps; ++n)
     if (n == 1 || it.ram_slots > 0)
       row[static_cast<std::size_t>(n)] =
@@ -40,7 +40,7 @@ std::int64_t TwoLevelTable::work(const TwoLevelProblem& it) {
   std::int64_t work = it.steps;
   if (__builtin_mul_overflow(work, it.steps, &work) ||
       __builtin_mul_overflow(work, storage_slots(it), &work))
-    return kNever;
+    return kNoRelay;
   return work;
 }
 
@@ -51,7 +51,7 @@ bool TwoLevelTable::in_range(const TwoLevelProblem& it) {
   return !__builtin_mul_overflow(sweeps, it.forward.count() / unit, &sweeps) &&
          !__builtin_add_overflow(it.write.count() / unit, it.read.count() / unit, &copies) &&
          !__builtin_mul_overflow(copies, it.steps, &copies) &&
-         !__builtin_add_overflow(sweeps, copies, &sweeps) && sweeps < kNever / 2;
+         !__builtin_add_overflow(sweeps, copies, &sweeps) && sweeps < kNoRelay / 2;
 }
 
 TwoLevelTable::TwoLevelTable(const TwoLevelProblem& problem)
@@ -68,7 +68,7 @@ void TwoLevelTable::fill(const Row& ram, std::int64_t slots, Row& working) {
                      read = it_.read.count() / unit_;
   Choice* const choices = &choices_[static_cast<std::size_t>(slots - 1) * ram.size()];
   Row ahead(ram.size());  // j u_f + r + B(j, m), known for j below the present n
-  Row next(ram.size(), kNever);
+  Row next(ram.size(), kNoRelay);
   const Row& fewer = working;
   for (std::size_t n = 1; n < ram.size(); ++n) {
     std::int64_t best = ram[n];
@@ -76,7 +76,7 @@ void TwoLevelTable::fill(const Row& ram, std::int64_t slots, Row& working) {
     if (best < ram[n])
       for (std::size_t j = 1; choices[n].advance == 0; ++j)
         if (ahead[j] + fewer[n - j] == best) choices[n].advance = static_cast<std::uint32_t>(j);
-    ahead[n] = std::min(kNever, static_cast<std::int64_t>(n) * forward + read + best);
+    ahead[n] = std::min(kNoRelay, static_cast<std::int64_t>(n) * forward + read + best);
     choices[n].stores = write + best < ram[n];
     next[n] = std::min(ram[n], write + best);
   }

@@ -18,7 +18,7 @@ Schedule gpipe(std::uint32_t devices, std::uint32_t microbatches, std::uint32_t)
   return schedule;
 }
 
-std::vector<Task> order_of_replica(const Replicas&, std::uint32_t stage,
+std::vector<Task> gpipe_of_replica(const Replicas&, std::uint32_t stage,
                                    const std::vector<std::uint32_t>& microbatches) {
   std::vector<Task> order;
   for (const Task::Kind kind : {Task::Kind::forward, Task::Kind::backward})
@@ -28,7 +28,7 @@ std::vector<Task> order_of_replica(const Replicas&, std::uint32_t stage,
 
 Planned plan_gpipe(const Problem& problem, const PipelineParameters& parameters) {
   require_one_virtual_stage(parameters);
-  if (!parameters.equal_replicas()) return plan_in_turn(problem, parameters, order_of_replica);
+  if (!parameters.equal_replicas()) return plan_in_turn(problem, parameters, gpipe_of_replica);
   return plan_pipeline(problem, parameters, gpipe);
 }
 

@@ -31,8 +31,8 @@ namespace {
 
 /// A replica has as many microbatches in flight as it takes for each of the devices from its stage
 /// on to have one, as PipeDream counts them for the first stage.
-std::vector<Task> order_of_replica(const Replicas& replicas, std::uint32_t stage,
-                                   const std::vector<std::uint32_t>& microbatches) {
+std::vector<Task> one_f_one_b_of_replica(const Replicas& replicas, std::uint32_t stage,
+                                         const std::vector<std::uint32_t>& microbatches) {
   const std::size_t devices = replicas.devices().size() - replicas.device(stage, 0);
   const std::size_t in_flight = (devices + replicas.count(stage) - 1) / replicas.count(stage);
   const std::size_t warm_up = std::min(in_flight - 1, microbatches.size());
@@ -46,7 +46,8 @@ std::vector<Task> order_of_replica(const Replicas& replicas, std::uint32_t stage
 
 Planned plan_1f1b(const Problem& problem, const PipelineParameters& parameters) {
   require_one_virtual_stage(parameters);
-  if (!parameters.equal_replicas()) return plan_in_turn(problem, parameters, order_of_replica);
+  if (!parameters.equal_replicas())
+    return plan_in_turn(problem, parameters, one_f_one_b_of_replica);
   return plan_pipeline(problem, parameters, one_f_one_b);
 }
 

@@ -12,13 +12,13 @@ namespace {
 
 /// What the search may cost, in slots of all devices.
 constexpr std::uint64_t kMostSlots = 20'000'000;
-constexpr std::uint32_t kPeriod = 6;
+constexpr std::uint32_t kBlockLength = 6;
 
 /// Forwards and backwards of both chunks, the latter as two slots, of which W is the second.
-enum Kind : std::uint32_t { F0, F1, B1, W1, B0, W0, kKinds };
+enum UnitKind : std::uint32_t { kF0, kF1, kB1, kW1, kB0, kW0, kUnitKinds };
 
-bool is_backward(Kind kind) {
-  return kind == B0 || kind == B1;
+bool is_backward(UnitKind kind) {
+  return kind == kB0 || kind == kB1;
 }
 
 /// All devices' unit slots, first as one building block for every microbatch, then compacted.
@@ -27,7 +27,7 @@ class Slotted {
   Slotted(std::uint32_t devices, std::uint32_t microbatches)
       : p_(devices),
         m_(microbatches),
-        at_(std::size_t{devices} * kKinds * microbatches),
+        at_(std::size_t{devices} * kUnitKinds * microbatches),
         taken_(devices),
         held_(devices) {
     place_block();
@@ -42,11 +42,11 @@ class Slotted {
 
   [[nodiscard]] std::vector<Task> order(std::uint32_t i) const {
     std::vector<std::pair<std::uint32_t, Task>> slots;
-    for (const Kind kind : {F0, F1, B1, B0})
+    for (const UnitKind kind : {kF0, kF1, kB1, kB0})
       for (std::uint32_t k = 0; k < m_; ++k)
         slots.push_back({at(i, kind, k),
                          {is_backward(kind) ? Task::Kind::backward : Task::Kind::forward,
-                          kind == F0 || kind == B0 ? i : 2 * p_ - 1 - i, k}});
+                          kind == kF0 || kind == kB0 ? i : 2 * p_ - 1 - i, k}});
     std::ranges::sort(slots, {}, [](const auto& slot) { return slot.first; });
     std::vector<Task> order;
     for (const auto& slot : slots) order.push_back(slot.second);
@@ -56,25 +56,25 @@ class Slotted {
  private:
   struct Op {
     std::uint32_t slot, device;
-    Kind kind;
+    UnitKind kind;
     std::uint32_t microbatch;
   };
 
-  std::uint32_t& at(std::uint32_t i, Kind kind, std::uint32_t k) {
-    return at_[(std::size_t{i} * kKinds + kind) * m_ + k];
+  std::uint32_t& at(std::uint32_t i, UnitKind kind, std::uint32_t k) {
+    return at_[(std::size_t{i} * kUnitKinds + kind) * m_ + k];
   }
-  std::uint32_t at(std::uint32_t i, Kind kind, std::uint32_t k) const {
-    return at_[(std::size_t{i} * kKinds + kind) * m_ + k];
+  std::uint32_t at(std::uint32_t i, UnitKind kind, std::uint32_t k) const {
+    return at_[(std::size_t{i} * kUnitKinds + kind) * m_ + k];
   }
 
-  void place(std::uint32_t i, Kind kind, std::uint32_t slot) {
-    for (std::uint32_t k = 0; k < m_; ++k) at(i, kind, k) = slot + kPeriod * k;
+  void place(std::uint32_t i, UnitKind kind, std::uint32_t slot) {
+    for (std::uint32_t k = 0; k < m_; ++k) at(i, kind, k) = slot + kBlockLength * k;
   }
 
   void place_block() {
     std::uint32_t t = 2 * p_ + 1 + (p_ % 3 == 0 ? 3 : 0);
     std::uint32_t n = (3 - (p_ + 2) % 3) % 3;
-    const auto backward = [&](std::uint32_t i, Kind input, Kind weight) {
+    const auto backward = [&](std::uint32_t i, UnitKind input, UnitKind weight) {
       place(i, input, t);
       place(i, weight, t + 1);
       t += 2;
@@ -83,20 +83,21 @@ class Slotted {
       t += 3;
     };
     for (std::uint32_t i = 0; i < p_; ++i) {
-      place(i, F0, i + 1);
-      place(i, F1, 2 * p_ - i);
-      backward(i, B1, W1);
+      place(i, kF0, i + 1);
+      place(i, kF1, 2 * p_ - i);
+      backward(i, kB1, kW1);
     }
-    for (std::uint32_t i = p_; i-- > 0;) backward(i, B0, W0);
+    for (std::uint32_t i = p_; i-- > 0;) backward(i, kB0, kW0);
   }
 
   /// Fills what a device holds after each slot: from the forward until the end of the backward.
   void count_held(std::uint32_t i) {
     std::uint32_t last = 0;
-    for (const Kind kind : {F0, F1, B1, W1, B0, W0}) last = std::max(last, at(i, kind, m_ - 1));
+    for (const UnitKind kind : {kF0, kF1, kB1, kW1, kB0, kW0})
+      last = std::max(last, at(i, kind, m_ - 1));
     taken_[i].assign(last + std::size_t{2}, false);
     held_[i].assign(last + std::size_t{2}, 0);
-    for (const Kind kind : {F0, F1, B1, W1, B0, W0})
+    for (const UnitKind kind : {kF0, kF1, kB1, kW1, kB0, kW0})
       for (std::uint32_t k = 0; k < m_; ++k) {
         taken_[i][at(i, kind, k)] = true;
         held_[i][at(i, kind, k)] += change(kind);
@@ -104,15 +105,15 @@ class Slotted {
     for (std::size_t slot = 1; slot < held_[i].size(); ++slot) held_[i][slot] += held_[i][slot - 1];
   }
 
-  static int change(Kind kind) {
+  static int change(UnitKind kind) {
     if (is_backward(kind)) return 0;
-    return kind == F0 || kind == F1 ? 1 : -1;
+    return kind == kF0 || kind == kF1 ? 1 : -1;
   }
 
   std::vector<Op> operations() const {
     std::vector<Op> all;
     for (std::uint32_t i = 0; i < p_; ++i)
-      for (const Kind kind : {F0, F1, B1, W1, B0, W0})
+      for (const UnitKind kind : {kF0, kF1, kB1, kW1, kB0, kW0})
         for (std::uint32_t k = 0; k < m_; ++k) all.push_back({at(i, kind, k), i, kind, k});
     std::ranges::sort(all, {}, [](const Op& op) { return std::tuple(op.slot, op.device); });
     return all;
@@ -124,16 +125,16 @@ class Slotted {
     const std::uint32_t before = k > 0 ? at(i, op.kind, k - 1) : 0;
     const auto input = [&]() -> std::uint32_t {
       switch (op.kind) {
-        case F0:
-          return i > 0 ? at(i - 1, F0, k) : 0;
-        case F1:
-          return i + 1 < p_ ? at(i + 1, F1, k) : at(i, F0, k);
-        case B1:
-          return i > 0 ? at(i - 1, W1, k) : at(i, F1, k);
-        case B0:
-          return i + 1 < p_ ? at(i + 1, W0, k) : at(i, W1, k);
+        case kF0:
+          return i > 0 ? at(i - 1, kF0, k) : 0;
+        case kF1:
+          return i + 1 < p_ ? at(i + 1, kF1, k) : at(i, kF0, k);
+        case kB1:
+          return i > 0 ? at(i - 1, kW1, k) : at(i, kF1, k);
+        case kB0:
+          return i + 1 < p_ ? at(i + 1, kW0, k) : at(i, kW1, k);
         default:
-          return at(i, op.kind == W1 ? B1 : B0, k);
+          return at(i, op.kind == kW1 ? kB1 : kB0, k);
       }
     };
     return 1 + std::max(before, input());
@@ -144,7 +145,7 @@ class Slotted {
     std::vector<int>& held = held_[op.device];
     std::uint32_t slot = earliest(op);
     const auto usable = [&](std::uint32_t s) { return !taken[s] || s == op.slot; };
-    if (op.kind == F0 || op.kind == F1) {
+    if (op.kind == kF0 || op.kind == kF1) {
       const std::uint32_t lowest = slot;
       for (slot = op.slot; slot > lowest && held[slot - 1] < cap;) --slot;
     }
@@ -165,7 +166,7 @@ class Slotted {
 Planned plan_1f1b_v(const Problem& problem, const PipelineParameters& parameters) {
   require_two_virtual_stages(parameters);
   const auto rule = [&](std::uint32_t devices, std::uint32_t microbatches, std::uint32_t) {
-    const std::uint64_t slots = std::uint64_t{kPeriod} * devices * (devices + microbatches);
+    const std::uint64_t slots = std::uint64_t{kBlockLength} * devices * (devices + microbatches);
     if (slots > kMostSlots)
       refuse_parameter(parameters.where,
                        fmt::format("{} microbatches on {} devices are too many for `{}`: about {} "

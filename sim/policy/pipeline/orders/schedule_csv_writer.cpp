@@ -16,7 +16,7 @@ namespace plimsoll {
 namespace {
 
 using Kind = Task::Kind;
-using Row = std::vector<std::string>;
+using CsvRow = std::vector<std::string>;
 
 /// A forward's or a backward's result: slot, microbatch, forward.
 using Value = std::tuple<std::uint32_t, std::uint32_t, bool>;
@@ -34,9 +34,9 @@ std::string cell_of(std::span<const Task> tasks) {
   return fmt::format("({};{})OVERLAP_F_B", cell_of(tasks.front()), cell_of(tasks.back()));
 }
 
-std::string text_of(const std::vector<Row>& rows) {
+std::string text_of(const std::vector<CsvRow>& rows) {
   std::string text;
-  for (const Row& row : rows) text += fmt::format("{}\r\n", fmt::join(row, ","));
+  for (const CsvRow& row : rows) text += fmt::format("{}\r\n", fmt::join(row, ","));
   return text;
 }
 
@@ -99,7 +99,7 @@ class Messages {
       if (makes_value(task)) send(rank, value_of(task));
   }
 
-  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+  [[nodiscard]] const std::vector<CsvRow>& rows() const { return rows_; }
 
  private:
   void send(std::uint32_t rank, const Value& value) {
@@ -124,7 +124,7 @@ class Messages {
   }
 
   const Schedule& schedule_;
-  std::vector<Row> rows_;
+  std::vector<CsvRow> rows_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<Value>> sent_;  ///< not received
 };
 
@@ -132,10 +132,10 @@ class Messages {
 
 std::string compute_csv(const Schedule& schedule) {
   const auto slots = static_cast<std::uint32_t>(schedule.placement.size());
-  std::vector<Row> rows(schedule.orders.size());
+  std::vector<CsvRow> rows(schedule.orders.size());
   std::map<Value, std::size_t> ready;  // the first column after that of its maker
   for_tasks_in_turn(schedule, [&](std::uint32_t rank, std::span<const Task> tasks) {
-    Row& row = rows[rank];
+    CsvRow& row = rows[rank];
     std::size_t column = row.size();
     for (const Task& task : tasks)
       for (const Value& value : inputs_of(task, slots)) column = std::max(column, ready.at(value));
@@ -144,8 +144,8 @@ std::string compute_csv(const Schedule& schedule) {
     for (const Task& task : tasks)
       if (makes_value(task)) ready[value_of(task)] = column + 1;
   });
-  const std::size_t longest = std::ranges::max(rows, {}, &Row::size).size();
-  for (Row& row : rows) row.resize(longest);
+  const std::size_t longest = std::ranges::max(rows, {}, &CsvRow::size).size();
+  for (CsvRow& row : rows) row.resize(longest);
   return text_of(rows);
 }
 

@@ -9,41 +9,41 @@ namespace plimsoll {
 namespace {
 
 /// In the order in which one microbatch passes a device; W is the weight half of either chunk.
-enum Kind : std::uint32_t { F0, F1, B1, B0, W, kKinds };
+enum BlockKind : std::uint32_t { F0, F1, B1, B0, W, kKinds };
 
 constexpr std::uint32_t kEmpty = 0xFFFFFFFF;
 constexpr std::uint32_t kPeriod = 6;
 
 struct Op {
   std::uint32_t slot, device;
-  Kind kind;
+  BlockKind kind;
   std::uint32_t number;  ///< microbatch; for W the place among those of the device
 };
 
 /// One device: what is in each slot, and where everything is.
-class Row {
+class DeviceRow {
  public:
-  explicit Row(std::uint32_t microbatches)
+  explicit DeviceRow(std::uint32_t microbatches)
       : m_(microbatches), at_(std::size_t{6} * microbatches, kEmpty) {}
 
-  [[nodiscard]] std::uint32_t at(Kind kind, std::uint32_t number) const {
+  [[nodiscard]] std::uint32_t at(BlockKind kind, std::uint32_t number) const {
     return at_[kind * m_ + number];
   }
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(cells_.size()); }
   [[nodiscard]] bool free(std::uint32_t slot) const { return cells_[slot] == kEmpty; }
-  [[nodiscard]] Kind kind(std::uint32_t slot) const {
-    return static_cast<Kind>(std::min(cells_[slot] / m_, std::uint32_t{W}));
+  [[nodiscard]] BlockKind kind(std::uint32_t slot) const {
+    return static_cast<BlockKind>(std::min(cells_[slot] / m_, std::uint32_t{W}));
   }
   [[nodiscard]] std::uint32_t number(std::uint32_t slot) const {
     return cells_[slot] - kind(slot) * m_;
   }
 
-  void put(Kind kind, std::uint32_t number, std::uint32_t slot) {
+  void put(BlockKind kind, std::uint32_t number, std::uint32_t slot) {
     if (slot >= cells_.size()) cells_.resize(slot + std::size_t{1}, kEmpty);
     cells_[slot] = kind * m_ + number;
     at_[kind * m_ + number] = slot;
   }
-  void move(Kind kind, std::uint32_t number, std::uint32_t slot) {
+  void move(BlockKind kind, std::uint32_t number, std::uint32_t slot) {
     cells_[at(kind, number)] = kEmpty;
     put(kind, number, slot);
   }
@@ -103,8 +103,8 @@ class Row {
     return is_forward(kind(slot)) ? 1 : kind(slot) == W ? -1 : 0;
   }
 
-  static bool is_forward(Kind kind) { return kind == F0 || kind == F1; }
-  static bool is_backward(Kind kind) { return kind == B0 || kind == B1; }
+  static bool is_forward(BlockKind kind) { return kind == F0 || kind == F1; }
+  static bool is_backward(BlockKind kind) { return kind == B0 || kind == B1; }
 
  private:
   std::uint32_t m_;
@@ -115,7 +115,7 @@ class Row {
 class Table {
  public:
   Table(std::uint32_t devices, std::uint32_t microbatches, BlockRule block)
-      : p_(devices), m_(microbatches), rows_(devices, Row(microbatches)) {
+      : p_(devices), m_(microbatches), rows_(devices, DeviceRow(microbatches)) {
     for (std::uint32_t i = 0; i < p_; ++i) {
       const BlockSlots first = block(p_, i);
       for (std::uint32_t k = 0; k < m_; ++k) {
@@ -142,35 +142,35 @@ class Table {
 
  private:
   void fill_weights() {
-    for (Row& row : rows_) row.fill_weights();
+    for (DeviceRow& row : rows_) row.fill_weights();
   }
   void drop_weights() {
-    for (Row& row : rows_) row.drop_weights();
+    for (DeviceRow& row : rows_) row.drop_weights();
   }
 
   /// Visits what is in the slots from `from` to before `to`, by slot and device.
-  static void for_operations(const std::vector<Row>& rows, std::uint32_t from, std::uint32_t to,
-                             auto visit) {
+  static void for_operations(const std::vector<DeviceRow>& rows, std::uint32_t from,
+                             std::uint32_t to, auto visit) {
     for (std::uint32_t slot = from; slot < to; ++slot)
       for (std::uint32_t i = 0; i < rows.size(); ++i)
         if (slot < rows[i].size() && !rows[i].free(slot))
           visit(Op{slot, i, rows[i].kind(slot), rows[i].number(slot)});
   }
 
-  static std::uint32_t end_of(const std::vector<Row>& rows) {
-    return std::ranges::max(rows, {}, &Row::size).size();
+  static std::uint32_t end_of(const std::vector<DeviceRow>& rows) {
+    return std::ranges::max(rows, {}, &DeviceRow::size).size();
   }
 
   /// The first slot after the inputs, the step before on the device and the microbatch before.
   std::uint32_t earliest(const Op& op) const {
     std::uint32_t slot = 0;
-    const auto after = [&](std::uint32_t device, Kind kind, std::uint32_t k) {
+    const auto after = [&](std::uint32_t device, BlockKind kind, std::uint32_t k) {
       slot = std::max(slot, rows_[device].at(kind, k) + 1);
     };
     const bool down = op.kind == F0 || op.kind == B1;
     if (down && op.device > 0) after(op.device - 1, op.kind, op.number);
     if (!down && op.device + 1 < p_) after(op.device + 1, op.kind, op.number);
-    if (op.kind != F0) after(op.device, static_cast<Kind>(op.kind - 1), op.number);
+    if (op.kind != F0) after(op.device, static_cast<BlockKind>(op.kind - 1), op.number);
     if (op.number > 0) after(op.device, op.kind, op.number - 1);
     return slot;
   }
@@ -180,7 +180,8 @@ class Table {
   void reorder(bool at_start) {
     const bool weights = at_start;
     int cap = 0;
-    for (const Row& row : rows_) cap = std::max(cap, weights ? row.peak() : row.filled_peak());
+    for (const DeviceRow& row : rows_)
+      cap = std::max(cap, weights ? row.peak() : row.filled_peak());
     const std::uint32_t first_end = at_start ? rows_.front().at(B0, 0) : 0;
     std::pair last_begin(kEmpty, kEmpty);  // slot and device
     for (std::uint32_t i = 0; i < p_; ++i)
@@ -195,11 +196,11 @@ class Table {
   }
 
   void move_up(const Op& op, int cap, bool weights) {
-    Row& row = rows_[op.device];
+    DeviceRow& row = rows_[op.device];
     const std::uint32_t lowest = op.kind == W ? row.backward(op.number) + 1 : earliest(op);
     if (weights) {
       const std::uint32_t from =
-          Row::is_forward(op.kind) ? lowest_under(row, op, lowest, cap) : lowest;
+          DeviceRow::is_forward(op.kind) ? lowest_under(row, op, lowest, cap) : lowest;
       for (std::uint32_t slot = from; slot < op.slot; ++slot)
         if (row.free(slot)) return row.move(op.kind, op.number, slot);
       return;
@@ -213,7 +214,8 @@ class Table {
   }
 
   /// The lowest slot from which on one more chunk may be held until the operation's own.
-  static std::uint32_t lowest_under(const Row& row, const Op& op, std::uint32_t lowest, int cap) {
+  static std::uint32_t lowest_under(const DeviceRow& row, const Op& op, std::uint32_t lowest,
+                                    int cap) {
     int held = 0;
     std::uint32_t from = lowest;
     for (std::uint32_t slot = 0; slot < op.slot; ++slot) {
@@ -226,7 +228,8 @@ class Table {
   /// Keeps the orders and gives everything its earliest slot.
   void squeeze() {
     std::vector<std::uint32_t> next(p_, 0);
-    const std::vector<Row> old = std::exchange(rows_, std::vector<Row>(p_, Row(m_)));
+    const std::vector<DeviceRow> old =
+        std::exchange(rows_, std::vector<DeviceRow>(p_, DeviceRow(m_)));
     for_operations(old, 0, end_of(old), [&](const Op& op) {
       const std::uint32_t ready = op.kind == W ? 0 : earliest(op);
       const std::uint32_t slot = std::max(next[op.device], ready);
@@ -236,12 +239,12 @@ class Table {
   }
 
   std::uint32_t p_, m_;
-  std::vector<Row> rows_;
+  std::vector<DeviceRow> rows_;
 };
 
 /// The order of a device, weight halves filled in: of the second chunk before those of the first.
 std::vector<Task> Table::order(std::uint32_t i) const {
-  const Row& row = rows_[i];
+  const DeviceRow& row = rows_[i];
   const std::uint32_t slots[] = {i, 2 * p_ - 1 - i};
   std::vector<Task> order;
   std::uint32_t inputs[2]{}, weights[2]{};
@@ -258,9 +261,9 @@ std::vector<Task> Table::order(std::uint32_t i) const {
       weight();
       continue;
     }
-    const Kind kind = row.kind(slot);
+    const BlockKind kind = row.kind(slot);
     const int chunk = kind == F0 || kind == B0 ? 0 : 1;
-    const bool forward = Row::is_forward(kind);
+    const bool forward = DeviceRow::is_forward(kind);
     order.push_back({forward ? Task::Kind::forward : Task::Kind::backward_input, slots[chunk],
                      row.number(slot)});
     if (!forward) ++inputs[chunk];

@@ -60,13 +60,13 @@ std::vector<std::size_t> given_cuts(const StarParameters& parameters, const Star
   played.microbatches = microbatches;
   if (!parameters.asks_for_partition("1f1b-star"))
     return partition_for(problem, played, devices).cuts;
-  constexpr std::size_t kMostRuns = 4'000'000;
+  constexpr std::size_t kMostStarRuns = 4'000'000;
   const std::size_t stages = problem.chain.stages.size();
-  if (devices.size() > kMostRuns / stages / stages)
+  if (devices.size() > kMostStarRuns / stages / stages)
     refuse_parameter(parameters.partition->where,
                      fmt::format("`1f1b-star` looks at every run of {} stages on {} devices; it "
                                  "does so for at most {}",
-                                 stages, devices.size(), kMostRuns));
+                                 stages, devices.size(), kMostStarRuns));
   played.partition.reset();
   (void)partition_for(problem, played, devices);
   return {};

@@ -12,11 +12,11 @@ namespace {
 constexpr std::int32_t kPeriod = 6;
 
 /// In the order in which a microbatch passes; then the weight halves of the backwards.
-enum Part : std::uint32_t { F0, F1, B1, B0, W1, W0, kParts };
+enum BlockPart : std::uint32_t { F0, F1, B1, B0, W1, W0, kBlockParts };
 
-using Residues = std::array<std::int32_t, kParts>;
+using Residues = std::array<std::int32_t, kBlockParts>;
 /// By device: the slots of microbatch 0.
-using Block = std::vector<std::array<std::int32_t, kParts>>;
+using Block = std::vector<std::array<std::int32_t, kBlockParts>>;
 
 struct Shifts {
   std::int32_t first = 1, later = 1;
@@ -38,7 +38,7 @@ bool fill(Residues& it) {
   const auto take = [&](std::int32_t slot) {
     return !std::exchange(taken[static_cast<std::size_t>(slot)], true);
   };
-  for (const Part part : {F0, F1, B1, B0})
+  for (const BlockPart part : {F0, F1, B1, B0})
     if (!take(it[part])) return false;
   for (const auto& [weight, backward] : {std::pair(W1, B1), std::pair(W0, B0)}) {
     it[weight] = it[backward];
@@ -54,15 +54,15 @@ Block block_of(std::uint32_t devices, Residues residues, const Shifts& shifts) {
   for (std::uint32_t i = 0; i < devices; ++i) {
     if (i > 0) {
       const std::int32_t by = i <= shifts.devices_of_first ? shifts.first : shifts.later;
-      for (const Part part : {F0, B1}) residues[part] = modulo(residues[part] + by);
-      for (const Part part : {F1, B0}) residues[part] = modulo(residues[part] - 1);
+      for (const BlockPart part : {F0, B1}) residues[part] = modulo(residues[part] + by);
+      for (const BlockPart part : {F1, B0}) residues[part] = modulo(residues[part] - 1);
     }
     if (!fill(residues)) return {};
     all.push_back(residues);
   }
   Block block(devices);
   std::int32_t last = kPeriod - 1;
-  const auto place = [&](std::uint32_t i, Part part) {
+  const auto place = [&](std::uint32_t i, BlockPart part) {
     last = block[i][part] = next_slot(last, all[i][part]);
   };
   for (std::uint32_t i = 0; i < devices; ++i) place(i, F0);
@@ -76,7 +76,7 @@ Block block_of(std::uint32_t devices, Residues residues, const Shifts& shifts) {
 }
 
 /// The classes of a device, by part; slot i is its first chunk.
-std::array<std::uint32_t, kParts> classes_of(std::uint32_t devices, std::uint32_t i) {
+std::array<std::uint32_t, kBlockParts> classes_of(std::uint32_t devices, std::uint32_t i) {
   const std::uint32_t first = 3 * i, second = 3 * (2 * devices - 1 - i);
   return {first, second, second + 1, first + 1, second + 2, first + 2};
 }
@@ -87,7 +87,7 @@ TaskOrders repeated(const TaskNetwork& network, const Block& block) {
   for (std::uint32_t i = 0; i < network.devices; ++i) {
     const auto classes = classes_of(network.devices, i);
     placed.clear();
-    for (std::uint32_t part = 0; part < (network.splits ? kParts : W1); ++part)
+    for (std::uint32_t part = 0; part < (network.splits ? kBlockParts : W1); ++part)
       for (std::uint32_t k = 0; k < network.microbatches; ++k)
         placed.emplace_back(block[i][part] + std::int64_t{kPeriod} * k,
                             classes[part] * network.microbatches + k);

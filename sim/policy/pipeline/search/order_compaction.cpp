@@ -10,7 +10,7 @@ namespace plimsoll {
 namespace {
 
 /// So many places of an order are looked at for room.
-constexpr std::size_t kReach = 256;
+constexpr std::size_t kCompactionReach = 256;
 
 /// The tasks of one class, by place in the order of its device.
 struct Queue {
@@ -19,7 +19,7 @@ struct Queue {
   std::size_t next = 0;
 };
 
-struct Line {
+struct DeviceLine {
   std::vector<Queue> queues;
   std::vector<bool> done;  ///< by place
   std::size_t head = 0;    ///< the first place that is not done
@@ -76,7 +76,7 @@ class Compactor {
   }
 
   void go_on(std::uint32_t d, std::int64_t now) {
-    Line& line = lines_[d];
+    DeviceLine& line = lines_[d];
     const auto& order = orders_[d];
     while (line.head < order.size() && line.done[line.head]) ++line.head;
     if (line.head == order.size()) return;
@@ -92,7 +92,7 @@ class Compactor {
   }
 
   bool may_overtake(std::uint32_t d, std::size_t place, std::int64_t now) const {
-    const Line& line = lines_[d];
+    const DeviceLine& line = lines_[d];
     const std::uint32_t task = orders_[d][place], first = orders_[d][line.head];
     const TaskNetwork::Class& it = network_.of(task);
     if (missing_[first] == 0) {
@@ -106,8 +106,8 @@ class Compactor {
 
   /// Whether so much more may be kept from now on until `place`.
   bool has_room(std::uint32_t d, std::size_t place, std::int64_t more) const {
-    const Line& line = lines_[d];
-    if (place - line.head > kReach) return false;
+    const DeviceLine& line = lines_[d];
+    if (place - line.head > kCompactionReach) return false;
     std::int64_t kept = line.kept + more;
     if (kept > limits_[d]) return false;
     for (std::size_t i = line.head; i < place; ++i) {
@@ -119,7 +119,7 @@ class Compactor {
   }
 
   void start(std::uint32_t d, std::size_t place, std::int64_t now) {
-    Line& line = lines_[d];
+    DeviceLine& line = lines_[d];
     const std::uint32_t task = orders_[d][place], m = network_.microbatches;
     const TaskNetwork::Class& it = network_.of(task);
     line.done[place] = true;
@@ -144,7 +144,7 @@ class Compactor {
   const TaskOrders& orders_;
   const std::vector<std::int64_t>& limits_;
   const Haste haste_;
-  std::vector<Line> lines_;
+  std::vector<DeviceLine> lines_;
   std::vector<std::int64_t> arrivals_;  ///< by task
   std::vector<std::uint8_t> missing_;   ///< by task: inputs
   std::vector<std::int64_t> ports_;

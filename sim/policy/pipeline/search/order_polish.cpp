@@ -11,7 +11,7 @@ constexpr int kPatience = 60;
 /// Iterations for which a task that has moved stays.
 constexpr std::int64_t kTenure = 12;
 /// Moves within a run reach so far.
-constexpr std::size_t kReach = 24;
+constexpr std::size_t kPolishReach = 24;
 
 struct Place {
   std::uint32_t device = 0;
@@ -132,7 +132,7 @@ class Polish {
 
   static void add_moves(std::vector<Move>& moves, std::uint32_t device, std::size_t begin,
                         std::size_t end) {
-    const std::size_t most = std::min(end - begin, kReach);
+    const std::size_t most = std::min(end - begin, kPolishReach);
     for (std::size_t by = 1; by <= most; by = by < 4 ? by + 1 : by * 2) {
       moves.push_back({device, end, end - by});
       moves.push_back({device, begin, begin + by});
