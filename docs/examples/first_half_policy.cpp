@@ -2,9 +2,9 @@
 /// as they are made, and come back, last one first, when the backward of the second half begins.
 #include "first_half_policy.hpp"
 
-#include "policy/claims.hpp"
-#include "policy/offload/storage.hpp"
-#include "policy/stage_steps.hpp"
+#include "policy/claims/claims.hpp"
+#include "policy/interface/stage_steps.hpp"
+#include "policy/offload/copies/storage.hpp"
 
 namespace plimsoll::example {
 

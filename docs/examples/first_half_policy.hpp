@@ -1,6 +1,6 @@
 #pragma once
 
-#include "policy/policy.hpp"
+#include "policy/interface/policy.hpp"
 
 namespace plimsoll::example {
 

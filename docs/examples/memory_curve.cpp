@@ -1,7 +1,7 @@
 /// Uses the library: runs a scenario's policies and prints how full a memory is over time, as CSV.
 ///
 ///   memory_curve SCENARIO MEMORY [PATH=VALUE]...
-#include "scenario/run.hpp"
+#include "scenario/run/run.hpp"
 
 #include <algorithm>
 #include <cstdio>

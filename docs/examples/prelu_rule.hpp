@@ -2,7 +2,7 @@
 /// a channel.
 #pragma once
 
-#include "workload/operator_rules.hpp"
+#include "workload/operators/operator_rules.hpp"
 
 namespace plimsoll::example {
 

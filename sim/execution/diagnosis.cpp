@@ -1,6 +1,6 @@
 #include "execution/diagnosis.hpp"
 
-#include "plan/readers.hpp"
+#include "plan/core/readers.hpp"
 
 #include <algorithm>
 

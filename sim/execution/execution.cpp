@@ -2,7 +2,7 @@
 
 #include "execution/diagnosis.hpp"
 #include "execution/machine.hpp"
-#include "platform/memory_allocator.hpp"
+#include "platform/core/memory_allocator.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "execution/held_stages.hpp"
 
-#include "workload/chain_view.hpp"
+#include "workload/chain/chain_view.hpp"
 
 #include <algorithm>
 #include <string_view>

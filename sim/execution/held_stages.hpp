@@ -2,15 +2,15 @@
 /// chose, whoever it was.
 #pragma once
 
-#include "plan/plan.hpp"
-#include "workload/workload.hpp"
+#include "plan/core/plan.hpp"
+#include "workload/core/workload.hpp"
 
 #include <string>
 #include <vector>
 
 namespace plimsoll {
 
-/// Stages [begin, end) of the chain (workload/chain_view.hpp), whose forwards the same processors
+/// Stages [begin, end) of the chain (workload/chain/chain_view.hpp), whose forwards the same processors
 /// run.
 struct HeldStages {
   std::size_t begin = 0, end = 0;

@@ -1,7 +1,7 @@
 /// The engine as the judge of plans, for policies that choose among several.
 #pragma once
 
-#include "policy/policy.hpp"
+#include "policy/interface/policy.hpp"
 
 namespace plimsoll {
 

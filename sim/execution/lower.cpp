@@ -1,7 +1,7 @@
 #include "execution/program.hpp"
-#include "plan/earlier_stays.hpp"
-#include "plan/readers.hpp"
-#include "workload/cost_model.hpp"
+#include "plan/build/earlier_stays.hpp"
+#include "plan/core/readers.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 

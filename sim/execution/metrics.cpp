@@ -1,6 +1,6 @@
 #include "execution/metrics.hpp"
 
-#include "plan/mirror_problems.hpp"
+#include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
 

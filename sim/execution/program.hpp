@@ -15,8 +15,8 @@
 /// few look-ups is a function here. Large runs are bound by memory, not by arithmetic.
 #pragma once
 
-#include "plan/plan.hpp"
-#include "platform/topology.hpp"
+#include "plan/core/plan.hpp"
+#include "platform/core/topology.hpp"
 
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
-#include "policy/claims.hpp"
-#include "policy/entry.hpp"
-#include "policy/registry.hpp"
-#include "policy/stage_steps.hpp"
+#include "policy/claims/claims.hpp"
+#include "policy/interface/entry.hpp"
+#include "policy/interface/registry.hpp"
+#include "policy/interface/stage_steps.hpp"
 
 namespace plimsoll {
 

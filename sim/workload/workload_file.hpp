@@ -4,11 +4,11 @@
 ///   const Workload workload = build(source, {.batch = 32, .optimizer = Optimizer::sgd_momentum});
 #pragma once
 
-#include "workload/chain_workload.hpp"
-#include "workload/graph_workload.hpp"
-#include "workload/layers_file.hpp"
-#include "workload/onnx_workload.hpp"
-#include "workload/profile_workload.hpp"
+#include "workload/given/chain_workload.hpp"
+#include "workload/given/graph_workload.hpp"
+#include "workload/given/profile_workload.hpp"
+#include "workload/network/layers_file.hpp"
+#include "workload/onnx/onnx_workload.hpp"
 
 #include <string>
 #include <variant>

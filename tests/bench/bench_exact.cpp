@@ -9,9 +9,9 @@
 // The budget lies between the least one (0 %) and that which keeps everything (100 %). Exit status
 // 1 where a plan passes its budget, or a bound a plan.
 #include "cpu_clock.hpp"
-#include "policy/remat/any_schedule.hpp"
-#include "policy/remat/cut_bound.hpp"
-#include "policy/remat/relay_dp.hpp"
+#include "policy/remat/search/any_schedule.hpp"
+#include "policy/remat/search/cut_bound.hpp"
+#include "policy/remat/search/relay_dp.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -5,8 +5,8 @@
 //
 //   bench_execution [P] [M]
 #include "execution/execution.hpp"
-#include "plan/plan_builder.hpp"
-#include "workload/workload_builder.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "workload/core/workload_builder.hpp"
 
 #include <cstdio>
 #include <cstdlib>

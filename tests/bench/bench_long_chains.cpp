@@ -10,10 +10,10 @@
 // the seconds of planning.
 #include "cpu_clock.hpp"
 #include "execution/execution.hpp"
-#include "plan/plan_checker.hpp"
-#include "policy/policy.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "policy/interface/policy.hpp"
 #include "property/random_chains.hpp"
-#include "workload/chain_workload.hpp"
+#include "workload/given/chain_workload.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,9 +3,9 @@
 //
 //   bench_offload [CHAINS]     default 20000
 #include "cpu_clock.hpp"
-#include "policy/offload/branch_and_bound.hpp"
-#include "policy/offload/fluid_bound.hpp"
-#include "policy/offload/heuristics.hpp"
+#include "policy/offload/model/fluid_bound.hpp"
+#include "policy/offload/search/branch_and_bound.hpp"
+#include "policy/offload/search/heuristics.hpp"
 #include "property/random_offload.hpp"
 
 #include <algorithm>

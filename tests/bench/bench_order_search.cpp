@@ -8,11 +8,11 @@
 // code, policies zb-1p, zb-2p and zb-v), then pipeline/search's own search from there with at most
 // so many orders: milliseconds of CPU and the makespan, over the lower bound.
 #include "cpu_clock.hpp"
-#include "policy/pipeline/orders/v_search.hpp"
+#include "policy/pipeline/bounds/makespan_bound.hpp"
 #include "policy/pipeline/partition/placement.hpp"
 #include "policy/pipeline/search/list_heuristic.hpp"
-#include "policy/pipeline/search/makespan_bound.hpp"
 #include "policy/pipeline/search/order_search.hpp"
+#include "policy/pipeline/search/v_search.hpp"
 
 #include <numeric>
 

@@ -6,7 +6,7 @@
 // bytes a stage, of which 1 is for the weight half. Prints for each number of devices and
 // microbatches the CPU seconds, the makespan over the bound, and whose schedule it is.
 #include "cpu_clock.hpp"
-#include "scenario/run.hpp"
+#include "scenario/run/run.hpp"
 #include "support/split_pipelines.hpp"
 
 #include <random>

@@ -8,9 +8,9 @@
 // operators.
 #include "cpu_clock.hpp"
 #include "execution/metrics.hpp"
-#include "plan/plan_checker.hpp"
-#include "policy/claims.hpp"
-#include "scenario/run.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "policy/claims/claims.hpp"
+#include "scenario/run/run.hpp"
 
 #include <algorithm>
 #include <array>

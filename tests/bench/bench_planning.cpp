@@ -13,7 +13,7 @@
 // log(seconds) over log(stages), fitted by least squares to the longest chain that was planned and
 // those down to a tenth of it.
 #include "cpu_clock.hpp"
-#include "policy/policy.hpp"
+#include "policy/interface/policy.hpp"
 #include "power_law.hpp"
 #include "property/random_chains.hpp"
 

@@ -8,9 +8,9 @@
 // 500 slots the exponent of the seconds in the length, fitted by least squares. Then the networks
 // of the library that have the most stages, batch 32.
 #include "cpu_clock.hpp"
-#include "policy/remat/rotor_frontier.hpp"
+#include "policy/remat/rotor/rotor_frontier.hpp"
 #include "power_law.hpp"
-#include "scenario/run.hpp"
+#include "scenario/run/run.hpp"
 
 #include <cstdio>
 #include <random>

@@ -3,7 +3,7 @@
 //
 //   bench_runs
 #include "cpu_clock.hpp"
-#include "scenario/run.hpp"
+#include "scenario/run/run.hpp"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 // power law fitted to the lengths that took more than a millisecond; both algorithms must select
 // the same, else exit status 1.
 #include "cpu_clock.hpp"
-#include "policy/remat/select.hpp"
+#include "policy/remat/selection/select.hpp"
 #include "power_law.hpp"
 
 #include <algorithm>

@@ -4,7 +4,7 @@
 //
 //   bench_sweep [SIDE]        SIDE x SIDE points; default 100
 #include "cpu_clock.hpp"
-#include "scenario/sweep_jobs.hpp"
+#include "scenario/sweep/sweep_jobs.hpp"
 
 #include <chrono>
 #include <cstdio>

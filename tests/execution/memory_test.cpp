@@ -1,5 +1,5 @@
 // When memory is taken and given back, what is alive at the peak, and how a run ends without it.
-#include "policy/policy.hpp"
+#include "policy/interface/policy.hpp"
 #include "support/chains.hpp"
 #include "support/policies.hpp"
 

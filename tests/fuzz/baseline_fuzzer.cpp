@@ -1,7 +1,7 @@
 // Any bytes as a lock file of a suite, and as a recorded execution: read, and written as they were
 // read. Errors are InputErrors and nothing else.
-#include "scenario/baseline.hpp"
-#include "scenario/execution_difference.hpp"
+#include "scenario/suite/baseline.hpp"
+#include "scenario/suite/execution_difference.hpp"
 
 #include <cstddef>
 #include <cstdint>

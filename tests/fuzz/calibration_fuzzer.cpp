@@ -1,6 +1,6 @@
 /// Any bytes as a calibration: read, and, where its workloads are small, fitted. Errors are
 /// InputErrors and nothing else; what is fitted is a share, and is finite.
-#include "scenario/calibration.hpp"
+#include "scenario/calibration/calibration.hpp"
 
 #include <cstddef>
 #include <cstdint>

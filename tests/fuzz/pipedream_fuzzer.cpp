@@ -1,6 +1,6 @@
 /// Any bytes give a workload or one InputError; a workload's stages cover its operators.
-#include "workload/chain_view.hpp"
-#include "workload/pipedream_profile.hpp"
+#include "workload/chain/chain_view.hpp"
+#include "workload/given/pipedream_profile.hpp"
 #include "workload/workload_file.hpp"
 
 #include <cstddef>

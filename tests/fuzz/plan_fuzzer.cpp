@@ -1,8 +1,8 @@
 /// Any bytes give a plan or one InputError; a plan can be checked, and written and read again.
 #include "base/diagnostic.hpp"
-#include "plan/plan_checker.hpp"
-#include "plan/plan_file.hpp"
-#include "workload/chain_workload.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "plan/file/plan_file.hpp"
+#include "workload/given/chain_workload.hpp"
 
 #include <cstddef>
 #include <cstdint>

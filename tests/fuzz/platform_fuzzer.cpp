@@ -1,8 +1,8 @@
 /// Any bytes give a platform whose ids hold, or InputError with its diagnostics; a platform can be
 /// routed and compared whatever it looks like.
 #include "base/document.hpp"
-#include "platform/break_even.hpp"
-#include "platform/platform_file.hpp"
+#include "platform/core/break_even.hpp"
+#include "platform/file/platform_file.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Any bytes as a scenario: read, and, where it is small, run. Errors are InputErrors and nothing
 // else.
-#include "scenario/run.hpp"
+#include "scenario/run/run.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 /// Any bytes give a workload or one InputError; a workload's stages cover its operators.
-#include "workload/chain_view.hpp"
+#include "workload/chain/chain_view.hpp"
 #include "workload/workload_file.hpp"
 
 #include <cstddef>

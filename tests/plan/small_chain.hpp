@@ -1,9 +1,9 @@
 /// A chain and a machine made in code, and random good plans for the two.
 #pragma once
 
-#include "plan/plan_builder.hpp"
-#include "platform/platform.hpp"
-#include "workload/chain_workload.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "platform/core/platform.hpp"
+#include "workload/given/chain_workload.hpp"
 
 #include <optional>
 #include <random>

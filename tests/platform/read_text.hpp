@@ -1,7 +1,7 @@
 /// Platforms from texts, for tests.
 #pragma once
 
-#include "platform/platform_file.hpp"
+#include "platform/file/platform_file.hpp"
 
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // The networks of the library under every policy: they run, and what is claimed is measured.
 #include "support/library.hpp"
 #include "support/policies.hpp"
-#include "workload/cost_model.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <fmt/format.h>
 

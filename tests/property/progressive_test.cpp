@@ -1,7 +1,7 @@
 // Progressive release: by hand on one copy, and against whole release on random chains.
 #include "execution/execution.hpp"
-#include "plan/plan_builder.hpp"
-#include "plan/plan_checker.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "plan/check/plan_checker.hpp"
 #include "property/random_chains.hpp"
 
 #include <catch2/catch.hpp>

@@ -3,7 +3,7 @@
 /// would exceed.
 #pragma once
 
-#include "policy/offload/offload_model.hpp"
+#include "policy/offload/model/offload_model.hpp"
 #include "property/random_chains.hpp"
 
 namespace plimsoll::test {

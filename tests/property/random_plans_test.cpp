@@ -10,7 +10,7 @@ namespace {
 
 using test::Dice;
 
-constexpr int kRounds = 1500;
+constexpr int kPlanRounds = 1500;
 
 void require_replay_agrees(const test::Played& it, const Workload& workload,
                            const Platform& platform) {
@@ -109,7 +109,7 @@ std::string random_single(Dice& dice) {
 TEST_CASE("random pipelines: engine, replay and claims agree") {
   Dice dice(20240611);
   int claimed = 0, played = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPlanRounds; ++round) {
     const std::int64_t devices = dice(2, 4);
     test::Chain chain = test::random_chain(dice, 8);
     if (static_cast<std::int64_t>(chain.stages()) < devices) continue;
@@ -133,7 +133,7 @@ TEST_CASE("random pipelines: engine, replay and claims agree") {
 TEST_CASE("random graphs: engine, replay and claims agree on one processor") {
   Dice dice(20240612);
   int claimed = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPlanRounds; ++round) {
     const std::string graph = test::random_graph(dice);
     const test::OneGpu gpu = test::random_gpu(dice, 10);
     const std::string policy = random_single(dice);
@@ -146,13 +146,13 @@ TEST_CASE("random graphs: engine, replay and claims agree on one processor") {
     test::require_claims_hold(it);
     if (it.plan.claims.makespan) ++claimed;
   }
-  CHECK(claimed > kRounds / 2);
+  CHECK(claimed > kPlanRounds / 2);
 }
 
 TEST_CASE("random chains on arenas that break up: claims hold") {
   Dice dice(20240614);
   int claimed = 0, failed = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPlanRounds; ++round) {
     const test::Chain chain = test::random_chain(dice);
     test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
     gpu.capacity = chain.output.front() + dice(1, 40);
@@ -166,14 +166,14 @@ TEST_CASE("random chains on arenas that break up: claims hold") {
     if (it.plan.claims.makespan) ++claimed;
     if (it.execution.status != RunStatus::ok) ++failed;
   }
-  CHECK(claimed > kRounds / 5);
-  CHECK(failed > kRounds / 5);
+  CHECK(claimed > kPlanRounds / 5);
+  CHECK(failed > kPlanRounds / 5);
 }
 
 TEST_CASE("a plan's limit of a memory is as good as that capacity") {
   Dice dice(20261121);
   int waited = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPlanRounds; ++round) {
     const test::Chain chain = test::random_chain(dice);
     test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
     const Bytes limit{chain.output.front() + dice(1, 40)};
@@ -195,13 +195,13 @@ TEST_CASE("a plan's limit of a memory is as good as that capacity") {
     if (full.execution.makespan > test::play_policy("none", workload, large).execution.makespan)
       ++waited;
   }
-  CHECK(waited > kRounds / 10);
+  CHECK(waited > kPlanRounds / 10);
 }
 
 TEST_CASE("random graphs in a pipeline: engine, replay and claims agree") {
   Dice dice(20240613);
   int played = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < kPlanRounds; ++round) {
     const std::string graph = test::random_graph(dice, 12);
     const Workload workload = test::workload_of(graph);
     const std::int64_t devices = dice(2, 3);
@@ -217,7 +217,7 @@ TEST_CASE("random graphs in a pipeline: engine, replay and claims agree") {
     test::require_claims_hold(it);
     ++played;
   }
-  CHECK(played > kRounds / 5);
+  CHECK(played > kPlanRounds / 5);
 }
 
 TEST_CASE("random graphs: offloading never needs more than keeping, for it only takes away") {
@@ -225,7 +225,7 @@ TEST_CASE("random graphs: offloading never needs more than keeping, for it only 
   // start is part of what `none` holds there.
   Dice dice(20240615);
   int less = 0;
-  for (int round = 0; round < 2 * kRounds; ++round) {
+  for (int round = 0; round < 2 * kPlanRounds; ++round) {
     const std::string graph = test::random_graph(dice);
     test::OneGpu gpu = test::random_gpu(dice, 10);
     gpu.capacity.reset();
@@ -238,7 +238,7 @@ TEST_CASE("random graphs: offloading never needs more than keeping, for it only 
     REQUIRE(other <= none);
     less += other < none ? 1 : 0;
   }
-  CHECK(less > kRounds / 5);
+  CHECK(less > kPlanRounds / 5);
 }
 
 }  // namespace plimsoll

@@ -1,8 +1,8 @@
 // Planners of recomputation on the networks of the library: what the costs of stages say, budgets
 // and claims.
-#include "policy/remat/chain_sequence.hpp"
-#include "policy/remat/relay_dp.hpp"
-#include "policy/remat/select.hpp"
+#include "policy/remat/chain/chain_sequence.hpp"
+#include "policy/remat/search/relay_dp.hpp"
+#include "policy/remat/selection/select.hpp"
 #include "property/random_graphs.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"

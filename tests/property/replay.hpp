@@ -3,8 +3,8 @@
 /// numbers itself. Copies cross one link or two; all links are `fifo` and nothing is erased.
 #pragma once
 
-#include "plan/plan.hpp"
-#include "workload/workload.hpp"
+#include "plan/core/plan.hpp"
+#include "workload/core/workload.hpp"
 
 #include <algorithm>
 #include <optional>

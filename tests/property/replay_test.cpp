@@ -3,8 +3,8 @@
 #include "property/replay.hpp"
 
 #include "execution/metrics.hpp"
-#include "plan/plan_checker.hpp"
-#include "policy/policy.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "policy/interface/policy.hpp"
 #include "property/random_chains.hpp"
 
 #include <catch2/catch.hpp>
@@ -26,7 +26,7 @@ BoundPolicy bound(const std::string& policy) {
   return *it;
 }
 
-Run run(const std::string& policy, const Workload& workload, const Platform& platform) {
+Run run_replayed(const std::string& policy, const Workload& workload, const Platform& platform) {
   const Topology topology(platform);
   const ChainView view = chain_view(workload);
   Plan plan = std::get<Plan>(bound(policy).plan(Problem{workload, view, platform, topology}));
@@ -36,7 +36,7 @@ Run run(const std::string& policy, const Workload& workload, const Platform& pla
 }
 
 /// A single-processor policy with random parameters.
-std::string random_policy(Dice& dice, std::size_t stages) {
+std::string random_replayed_policy(Dice& dice, std::size_t stages) {
   switch (dice(0, 5)) {
     case 0:
       return "none";
@@ -65,12 +65,12 @@ TEST_CASE("the engine and the independent replay agree on makespan, peaks and st
   for (int round = 0; round < 4000; ++round) {
     const test::Chain chain = test::random_chain(dice);
     const test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
-    const std::string policy = random_policy(dice, chain.stages());
+    const std::string policy = random_replayed_policy(dice, chain.stages());
     INFO("round " << round << ", " << policy << "\n"
                   << test::chain_yaml(chain) << test::platform_yaml(gpu));
     const Workload workload = test::chain_workload(chain);
     const Platform platform = test::one_gpu(gpu);
-    const Run it = run(policy, workload, platform);
+    const Run it = run_replayed(policy, workload, platform);
     const test::Replay replay(it.plan, workload, platform);
     REQUIRE((it.execution.status == RunStatus::ok) == replay.finished);
     REQUIRE(it.execution.makespan.count() == replay.makespan);
@@ -85,10 +85,10 @@ TEST_CASE("what a plan claims is what the engine measures") {
   for (int round = 0; round < 4000; ++round) {
     const test::Chain chain = test::random_chain(dice);
     const test::OneGpu gpu = test::random_gpu(dice, chain.output.front());
-    const std::string policy = random_policy(dice, chain.stages());
+    const std::string policy = random_replayed_policy(dice, chain.stages());
     INFO("round " << round << ", " << policy << "\n"
                   << test::chain_yaml(chain) << test::platform_yaml(gpu));
-    const Run it = run(policy, test::chain_workload(chain), test::one_gpu(gpu));
+    const Run it = run_replayed(policy, test::chain_workload(chain), test::one_gpu(gpu));
     const Claims& claims = it.plan.claims;
     if (!claims.makespan) continue;
     ++claimed;
@@ -110,9 +110,9 @@ TEST_CASE("no policy needs more memory than none, nor less time") {
     for (std::size_t i = 1; i < chain.output.size(); ++i) chain.output[i] = 0;
     const Workload workload = test::chain_workload(chain);
     const Platform platform = test::one_gpu({});
-    const Execution none = run("none", workload, platform).execution;
-    const std::string policy = random_policy(dice, chain.stages());
-    const Execution other = run(policy, workload, platform).execution;
+    const Execution none = run_replayed("none", workload, platform).execution;
+    const std::string policy = random_replayed_policy(dice, chain.stages());
+    const Execution other = run_replayed(policy, workload, platform).execution;
     INFO("round " << round << ", " << policy << "\n" << test::chain_yaml(chain));
     REQUIRE(peak_of(other) <= peak_of(none));
     REQUIRE(other.makespan >= none.makespan);
@@ -131,7 +131,7 @@ TEST_CASE("more memory or bandwidth never lengthens a plan whose memory grants i
     gpu.capacity = dice(5, 40);
     gpu.bandwidth_out = dice(1, 4);
     gpu.bandwidth_in = dice(1, 4);
-    const Run it = run(policy, workload, test::one_gpu(gpu));
+    const Run it = run_replayed(policy, workload, test::one_gpu(gpu));
     const Execution& tight = it.execution;
     if (tight.status != RunStatus::ok) continue;
     ++finished;
@@ -159,8 +159,8 @@ TEST_CASE("what is allocated is freed or resident at the end, and what went out 
   Dice dice(20240605);
   for (int round = 0; round < 2000; ++round) {
     const test::Chain chain = test::random_chain(dice);
-    const Run it =
-        run(random_policy(dice, chain.stages()), test::chain_workload(chain), test::one_gpu({}));
+    const Run it = run_replayed(random_replayed_policy(dice, chain.stages()),
+                                test::chain_workload(chain), test::one_gpu({}));
     const auto& memories = it.execution.memories;
     Bytes resident;
     for (const Bytes bytes : memories[0].at_end) resident += bytes;
@@ -178,11 +178,11 @@ TEST_CASE("an arena holds what exact accounting holds, and never less") {
   for (int round = 0; round < 1000; ++round) {
     const test::Chain chain = test::random_chain(dice);
     const Workload workload = test::chain_workload(chain);
-    const std::string policy = random_policy(dice, chain.stages());
+    const std::string policy = random_replayed_policy(dice, chain.stages());
     test::OneGpu arena;
     arena.allocator = "best-fit";
-    const Execution ideal = run(policy, workload, test::one_gpu({})).execution;
-    const Execution fitted = run(policy, workload, test::one_gpu(arena)).execution;
+    const Execution ideal = run_replayed(policy, workload, test::one_gpu({})).execution;
+    const Execution fitted = run_replayed(policy, workload, test::one_gpu(arena)).execution;
     REQUIRE(fitted.makespan == ideal.makespan);
     REQUIRE(peak_of(fitted) == peak_of(ideal));
     REQUIRE(fitted.memories[0].peak.reserved >= ideal.memories[0].peak.requested);
@@ -205,7 +205,7 @@ TEST_CASE("energy is the sum of its components, and idle power is charged throug
     const test::Chain chain = test::random_chain(dice);
     const Workload workload = test::chain_workload(chain);
     const ChainView view = chain_view(workload);
-    const Plan plan = std::get<Plan>(bound(random_policy(dice, chain.stages()))
+    const Plan plan = std::get<Plan>(bound(random_replayed_policy(dice, chain.stages()))
                                          .plan(Problem{workload, view, platform, topology}));
     const Program program = lower(plan, workload, platform, topology);
     const Execution execution = execute(program);

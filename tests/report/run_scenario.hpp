@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/document.hpp"
-#include "scenario/run.hpp"
+#include "scenario/run/run.hpp"
 
 #include <string>
 #include <vector>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/document.hpp"
-#include "scenario/capacity.hpp"
+#include "scenario/capacity/capacity.hpp"
 
 #include <string>
 

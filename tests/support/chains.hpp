@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/document.hpp"
-#include "platform/platform_file.hpp"
+#include "platform/file/platform_file.hpp"
 #include "workload/workload_file.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 /// The networks and platforms of the library, for tests.
 #pragma once
 
-#include "platform/platform_file.hpp"
+#include "platform/file/platform_file.hpp"
 #include "workload/workload_file.hpp"
 
 #include <filesystem>

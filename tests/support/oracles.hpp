@@ -2,8 +2,8 @@
 /// the result's JSON out.
 #pragma once
 
-#include "report/json_report.hpp"
-#include "scenario/run.hpp"
+#include "report/run/json_report.hpp"
+#include "scenario/run/run.hpp"
 #include "support/chains.hpp"
 
 #include <cstdint>

@@ -3,9 +3,9 @@
 
 #include "base/document.hpp"
 #include "execution/metrics.hpp"
-#include "plan/plan_builder.hpp"
-#include "plan/plan_checker.hpp"
-#include "platform/platform_file.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "platform/file/platform_file.hpp"
 #include "workload/workload_file.hpp"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "execution/judge.hpp"
-#include "policy/policy.hpp"
+#include "policy/interface/policy.hpp"
 #include "support/played.hpp"
 
 #include <string>

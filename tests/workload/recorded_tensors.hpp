@@ -1,7 +1,7 @@
 /// What networks keep in autograd's words, for tests that compare with recordings of it.
 #pragma once
 
-#include "workload/kept_tensors.hpp"
+#include "workload/network/kept_tensors.hpp"
 
 #include <map>
 #include <string>

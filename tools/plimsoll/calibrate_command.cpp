@@ -1,11 +1,11 @@
 #include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
-#include "report/calibration_json.hpp"
-#include "report/calibration_text.hpp"
-#include "scenario/calibrated_platform.hpp"
-#include "scenario/calibration.hpp"
-#include "scenario/document_kind.hpp"
+#include "report/calibration/calibration_json.hpp"
+#include "report/calibration/calibration_text.hpp"
+#include "scenario/calibration/calibrated_platform.hpp"
+#include "scenario/calibration/calibration.hpp"
+#include "scenario/document/document_kind.hpp"
 
 #include <memory>
 
@@ -15,7 +15,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCalibrateExamples =
     "What is fitted and what only judges stands in the file, under `fit` and `test`.\n"
     "Examples:\n"
     "  plimsoll calibrate scenarios/calibration/v100-sxm2-16gb-fp32.yaml\n"
@@ -55,7 +55,7 @@ Command calibrate_command(CLI::App& program) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* command = program.add_subcommand(
       "calibrate", "Fits a platform to measured times, and judges it by others.");
-  command->footer(kExamples);
+  command->footer(kCalibrateExamples);
   command
       ->add_option("CALIBRATION", arguments->calibration,
                    "a platform, what was measured, and which of it judges")

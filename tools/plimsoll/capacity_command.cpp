@@ -1,11 +1,11 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "progress.hpp"
-#include "report/capacity_html.hpp"
-#include "report/capacity_json.hpp"
-#include "report/capacity_text.hpp"
-#include "report/html_page.hpp"
-#include "scenario/capacity.hpp"
+#include "report/capacity/capacity_html.hpp"
+#include "report/capacity/capacity_json.hpp"
+#include "report/capacity/capacity_text.hpp"
+#include "report/html/html_page.hpp"
+#include "scenario/capacity/capacity.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -17,7 +17,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCapacityExamples =
     "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
     "Examples:\n"
     "  plimsoll capacity scenarios/capacity/vision-team.yaml\n"
@@ -73,7 +73,7 @@ Command capacity_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "capacity",
       "Says which platforms carry a plan's workloads, at what cost, and what would help.");
-  command->footer(kExamples);
+  command->footer(kCapacityExamples);
   command->add_option("PLAN", arguments->plan, "a capacity plan")->required();
   command->add_option("--json", arguments->json, "write the report as JSON; `-` is standard output")
       ->type_name("FILE");

@@ -1,8 +1,8 @@
 #include "commands.hpp"
 #include "output.hpp"
-#include "report/annotations.hpp"
-#include "report/junit_report.hpp"
-#include "report/suite_report.hpp"
+#include "report/suite/annotations.hpp"
+#include "report/suite/junit_report.hpp"
+#include "report/suite/suite_report.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -15,7 +15,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kCheckExamples =
     "A suite lists scenarios and is held to its lock file, which `--update` writes: commit both. A "
     "scenario\n"
     "with `expect` is a suite of one. docs/regression.md tells all.\n"
@@ -112,7 +112,7 @@ Command check_command(CLI::App& program) {
   const auto arguments = std::make_shared<CheckArguments>();
   CLI::App* command = program.add_subcommand(
       "check", "Holds the runs of a suite to what is expected, and to what is recorded.");
-  command->footer(kExamples);
+  command->footer(kCheckExamples);
   command->add_option("SUITE", arguments->suites, "suites, or scenarios with `expect`")->required();
   command->add_flag("--update", arguments->options.update,
                     "record what the runs cost now, and tell what changed");

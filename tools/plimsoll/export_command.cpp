@@ -1,9 +1,9 @@
 #include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
-#include "report/html_page.hpp"
-#include "report/html_sweep.hpp"
-#include "scenario/sweep_export.hpp"
+#include "report/html/html_page.hpp"
+#include "report/sweep/html_sweep.hpp"
+#include "scenario/sweep/sweep_export.hpp"
 
 #include <memory>
 
@@ -14,7 +14,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kExportExamples =
     "A row a run, in the order of the points: how it ended, its metrics, the values of its point.\n"
     "Examples:\n"
     "  plimsoll export links.sqlite --csv links.csv\n"
@@ -55,7 +55,7 @@ Command export_command(CLI::App& program) {
   const auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command =
       program.add_subcommand("export", "Writes the results of a sweep for other programs.");
-  command->footer(kExamples);
+  command->footer(kExportExamples);
   command->add_option("RESULTS", arguments->results, "the SQLite file of a sweep")->required();
   command->add_option("--csv", arguments->csv, "as CSV; `-` is standard output")->type_name("FILE");
   command->add_option("--jsonl", arguments->jsonl, "as JSON lines; `-` is standard output")

@@ -10,7 +10,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kListExamples =
     "Names are those found beside you (platforms/, workloads/), in the folders of PLIMSOLL_PATH, "
     "and\n"
     "among what ships. With a NAME, one thing in full: a platform's numbers with their sources and "
@@ -42,7 +42,7 @@ Command list_command(CLI::App& program) {
   const auto arguments = std::make_shared<ListArguments>();
   CLI::App* command =
       program.add_subcommand("list", "Tells what platforms, workloads and policies there are.");
-  command->footer(kExamples);
+  command->footer(kListExamples);
   command->add_option("KIND", arguments->kind, "what to list")
       ->required()
       ->check([](const std::string& word) {

@@ -1,9 +1,9 @@
 #include "lists.hpp"
 #include "output.hpp"
-#include "platform/break_even.hpp"
-#include "platform/platform_file.hpp"
-#include "report/text_table.hpp"
-#include "scenario/search_path.hpp"
+#include "platform/core/break_even.hpp"
+#include "platform/file/platform_file.hpp"
+#include "report/text/text_table.hpp"
+#include "scenario/document/search_path.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,7 +15,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kKind = "platforms";
+constexpr const char* kPlatformKind = "platforms";
 
 std::string without_number(const std::string& name) {
   const std::size_t last = name.find_last_not_of("0123456789-");
@@ -249,8 +249,8 @@ std::string memories_of(const Platform& platform) {
 
 Platform load(const SearchPath& search, const std::string& name) {
   Diagnostics diagnostics;
-  Platform platform =
-      read_platform(read_document(*search.find(name, kKind)), diagnostics, resolver_of_extends());
+  Platform platform = read_platform(read_document(*search.find(name, kPlatformKind)), diagnostics,
+                                    resolver_of_extends());
   diagnostics.throw_if_errors();
   return platform;
 }
@@ -260,12 +260,12 @@ Platform load(const SearchPath& search, const std::string& name) {
 std::string list_platforms(const std::string& name, const Style& style) {
   const SearchPath search(".");
   if (!name.empty()) {
-    (void)search.read(name, kKind, {});  // says what is wrong with the name
+    (void)search.read(name, kPlatformKind, {});  // says what is wrong with the name
     return PlatformSheet(load(search, name), style).run();
   }
   TextTable table({{"platform"}, {"memories"}, {"quality"}, {"what it is"}});
   Complaints complaints;
-  for (const std::string& each : search.names(kKind))
+  for (const std::string& each : search.names(kPlatformKind))
     complaints.gather([&] {
       const Platform platform = load(search, each);
       table.add(

@@ -1,7 +1,7 @@
 #include "lists.hpp"
 #include "output.hpp"
-#include "policy/registry.hpp"
-#include "report/text_table.hpp"
+#include "policy/interface/registry.hpp"
+#include "report/text/text_table.hpp"
 
 #include <fmt/format.h>
 

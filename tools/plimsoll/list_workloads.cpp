@@ -1,8 +1,8 @@
 #include "lists.hpp"
 #include "output.hpp"
-#include "report/text_table.hpp"
-#include "scenario/search_path.hpp"
-#include "workload/chain_view.hpp"
+#include "report/text/text_table.hpp"
+#include "scenario/document/search_path.hpp"
+#include "workload/chain/chain_view.hpp"
 #include "workload/workload_file.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kKind = "workloads";
+constexpr const char* kWorkloadKind = "workloads";
 constexpr std::size_t kMostStages = 200;
 
 std::string known_or_unknown(std::int64_t count) {
@@ -63,14 +63,14 @@ std::string describe_workload(const Workload& workload, const Style& style) {
 std::string list_workloads(const std::string& name, const Style& style) {
   const SearchPath search(".");
   if (!name.empty())
-    return describe_workload(build(read_workload(search.read(name, kKind, {}))), style);
+    return describe_workload(build(read_workload(search.read(name, kWorkloadKind, {}))), style);
   using enum Column::Align;
   TextTable table(
       {{"workload"}, {"parameters", right}, {"MACs", right}, {"saved", right}, {"stages", right}});
   Complaints complaints;
-  for (const std::string& each : search.names(kKind))
+  for (const std::string& each : search.names(kWorkloadKind))
     complaints.gather([&] {
-      const Workload workload = build(read_workload(search.read(each, kKind, {})));
+      const Workload workload = build(read_workload(search.read(each, kWorkloadKind, {})));
       table.add({{each},
                  {known_or_unknown(workload.parameters)},
                  {known_or_unknown(workload.macs)},

@@ -1,7 +1,7 @@
 /// What there is: one text for each kind of thing.
 #pragma once
 
-#include "report/style.hpp"
+#include "report/text/style.hpp"
 
 #include <string>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/diagnostic.hpp"
-#include "report/style.hpp"
+#include "report/text/style.hpp"
 
 #include <algorithm>
 #include <initializer_list>

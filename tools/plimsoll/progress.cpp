@@ -1,7 +1,7 @@
 #include "progress.hpp"
 
 #include "base/quantity.hpp"
-#include "report/style.hpp"
+#include "report/text/style.hpp"
 
 #include <condition_variable>
 #include <cstdio>

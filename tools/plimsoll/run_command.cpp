@@ -1,15 +1,15 @@
 #include "commands.hpp"
 #include "output.hpp"
-#include "plan/plan_file.hpp"
+#include "plan/file/plan_file.hpp"
 #include "policy/pipeline/orders/schedule_csv_writer.hpp"
 #include "policy/pipeline/partition/layout_writer.hpp"
 #include "policy/pipeline/schedule/plan_tasks.hpp"
-#include "report/html_page.hpp"
-#include "report/html_report.hpp"
-#include "report/json_report.hpp"
-#include "report/text_report.hpp"
-#include "report/trace.hpp"
-#include "scenario/run.hpp"
+#include "report/html/html_page.hpp"
+#include "report/html/html_report.hpp"
+#include "report/run/json_report.hpp"
+#include "report/run/text_report.hpp"
+#include "report/trace/trace.hpp"
+#include "scenario/run/run.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -21,7 +21,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kRunExamples =
     "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
     "PATH of --set is any path of the platform, the workload or the policy, as its file has it; a "
     "list\n"
@@ -226,7 +226,7 @@ Command run_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "run",
       "Plays the plans of a scenario's policies on its platform, and reports what they cost.");
-  command->footer(kExamples);
+  command->footer(kRunExamples);
   command->add_option("SCENARIO", arguments->scenarios, "scenario files")->required();
   command
       ->add_option(

@@ -1,10 +1,10 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "progress.hpp"
-#include "report/html_page.hpp"
-#include "report/html_sweep.hpp"
-#include "report/sweep_report.hpp"
-#include "scenario/sweep_jobs.hpp"
+#include "report/html/html_page.hpp"
+#include "report/sweep/html_sweep.hpp"
+#include "report/sweep/sweep_report.hpp"
+#include "scenario/sweep/sweep_jobs.hpp"
 
 #include <charconv>
 #include <memory>
@@ -16,7 +16,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kSweepExamples =
     "The results are one SQLite file: `plimsoll export` writes them as CSV or JSON lines. A run "
     "that\n"
     "fails is a row with its status. After an interruption, --resume runs what is missing.\n"
@@ -88,7 +88,7 @@ Command sweep_command(CLI::App& program) {
   const auto arguments = std::make_shared<SweepArguments>();
   CLI::App* command = program.add_subcommand(
       "sweep", "Runs a scenario at every point of a grid; results go to an SQLite file.");
-  command->footer(kExamples);
+  command->footer(kSweepExamples);
   command->add_option("SWEEP", arguments->sweep, "the file of the sweep")->required();
   command->add_option("--out", arguments->out, "the file of the results")
       ->required()

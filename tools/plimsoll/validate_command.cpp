@@ -1,16 +1,16 @@
 #include "commands.hpp"
 #include "output.hpp"
-#include "platform/platform_file.hpp"
-#include "scenario/baseline.hpp"
-#include "scenario/calibration_rows.hpp"
-#include "scenario/capacity_plan.hpp"
-#include "scenario/document_kind.hpp"
-#include "scenario/scenario.hpp"
-#include "scenario/search_path.hpp"
-#include "scenario/suite.hpp"
-#include "scenario/sweep.hpp"
-#include "workload/onnx_file.hpp"
-#include "workload/pipedream_profile.hpp"
+#include "platform/file/platform_file.hpp"
+#include "scenario/calibration/calibration_rows.hpp"
+#include "scenario/capacity/capacity_plan.hpp"
+#include "scenario/document/document_kind.hpp"
+#include "scenario/document/scenario.hpp"
+#include "scenario/document/search_path.hpp"
+#include "scenario/suite/baseline.hpp"
+#include "scenario/suite/suite.hpp"
+#include "scenario/sweep/sweep.hpp"
+#include "workload/given/pipedream_profile.hpp"
+#include "workload/onnx/onnx_file.hpp"
 #include "workload/workload_file.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr const char* kExamples =
+constexpr const char* kValidateExamples =
     "Everything that a scenario, a sweep, a suite or a capacity plan names is read, too.\n"
     "Examples:\n"
     "  plimsoll validate my-scenario.yaml my-board.yaml\n"
@@ -182,7 +182,7 @@ Command validate_command(CLI::App& program) {
   command->footer(
       fmt::format("What a file is follows from its key: {}; NAME.onnx is an ONNX file, NAME.txt a "
                   "profile of PipeDream.\n{}",
-                  fmt::join(keys(), ", "), kExamples));
+                  fmt::join(keys(), ", "), kValidateExamples));
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")
       ->check([](const std::string& word) { return problem_with_word(word, keys_with_schema()); })

@@ -1,13 +1,13 @@
 #include "base/dense_id.hpp"
-#include "policy/budget_limit.hpp"
-#include "policy/claims_with_room.hpp"
+#include "policy/budget/budget_limit.hpp"
+#include "policy/budget/claims_with_room.hpp"
+#include "policy/claims/peak_bound.hpp"
 #include "policy/hybrid/other_policy.hpp"
-#include "policy/left_out.hpp"
-#include "policy/peak_bound.hpp"
-#include "policy/registry.hpp"
-#include "policy/remat/any_schedule.hpp"
-#include "policy/remat/chain_sequence.hpp"
-#include "policy/remat/cut_bound.hpp"
+#include "policy/interface/left_out.hpp"
+#include "policy/interface/registry.hpp"
+#include "policy/remat/chain/chain_sequence.hpp"
+#include "policy/remat/search/any_schedule.hpp"
+#include "policy/remat/search/cut_bound.hpp"
 
 #include <algorithm>
 #include <limits>

@@ -1,7 +1,7 @@
 /// What the hybrid planners ask other planners for: their plans for the same task.
 #pragma once
 
-#include "policy/offload/planner.hpp"
+#include "policy/offload/search/planner.hpp"
 
 #include <string>
 #include <variant>

@@ -1,13 +1,13 @@
-#include "policy/budget_limit.hpp"
-#include "policy/claims_with_room.hpp"
+#include "policy/budget/budget_limit.hpp"
+#include "policy/budget/claims_with_room.hpp"
+#include "policy/budget/roomy_problem.hpp"
+#include "policy/budget/smaller_budgets.hpp"
+#include "policy/claims/peak_bound.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/hybrid/pofo_runs.hpp"
-#include "policy/peak_bound.hpp"
-#include "policy/registry.hpp"
-#include "policy/remat/chain_sequence.hpp"
-#include "policy/remat/keep_all.hpp"
-#include "policy/roomy_problem.hpp"
-#include "policy/smaller_budgets.hpp"
+#include "policy/interface/registry.hpp"
+#include "policy/remat/chain/chain_sequence.hpp"
+#include "policy/remat/segments/keep_all.hpp"
 
 #include <algorithm>
 #include <iterator>

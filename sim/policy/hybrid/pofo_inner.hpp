@@ -2,8 +2,8 @@
 /// program of pofo_program.hpp runs again with.
 #pragma once
 
-#include "policy/remat/rotor_table.hpp"
-#include "workload/chain_costs.hpp"
+#include "policy/remat/rotor/rotor_table.hpp"
+#include "workload/chain/chain_costs.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,7 +1,7 @@
 #include "policy/hybrid/pofo_play.hpp"
 
 #include "base/dense_id.hpp"
-#include "policy/copy_time.hpp"
+#include "policy/claims/copy_time.hpp"
 
 #include <algorithm>
 

@@ -7,9 +7,9 @@
 /// measures; on networks stages need less than their costs say.
 #pragma once
 
-#include "policy/grants.hpp"
+#include "policy/claims/grants.hpp"
 #include "policy/hybrid/pofo_program.hpp"
-#include "policy/offload/offload_model.hpp"
+#include "policy/offload/model/offload_model.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "policy/hybrid/pofo_program.hpp"
 
 #include "base/dense_id.hpp"
-#include "policy/offload/fluid_amount.hpp"
+#include "policy/offload/model/fluid_amount.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "policy/hybrid/pofo_play.hpp"
-#include "policy/offload/set_runs.hpp"
+#include "policy/offload/model/set_runs.hpp"
 
 #include <vector>
 

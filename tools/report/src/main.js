@@ -1,4 +1,4 @@
-// The page: a title, then one section after the other as the data say (sim/report/html_data.hpp has their form).
+// The page: a title, then one section after the other as the data say (sim/report/html/html_data.hpp has their form).
 import {barsSection} from './bars.js';
 import {el} from './dom.js';
 import {FORM} from './form.js';

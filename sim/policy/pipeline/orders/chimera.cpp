@@ -1,5 +1,5 @@
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/schedule/schedule.hpp"
-#include "policy/registry.hpp"
 
 #include <algorithm>
 

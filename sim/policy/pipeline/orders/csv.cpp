@@ -1,5 +1,5 @@
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/schedule_csv.hpp"
-#include "policy/registry.hpp"
 
 #include <fmt/format.h>
 

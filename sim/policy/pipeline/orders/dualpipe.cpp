@@ -1,5 +1,5 @@
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/dual_order.hpp"
-#include "policy/registry.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/gis_order.hpp"
-#include "policy/registry.hpp"
 
 namespace plimsoll {
 

@@ -1,6 +1,6 @@
 #include "policy/pipeline/orders/offload_pass.hpp"
 
-#include "policy/pipeline/search/task_network.hpp"
+#include "policy/pipeline/bounds/task_network.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "policy/pipeline/orders/one_f_one_b.hpp"
 
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/schedule/replication.hpp"
-#include "policy/registry.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/one_f_one_b.hpp"
-#include "policy/registry.hpp"
 
 #include <algorithm>
 

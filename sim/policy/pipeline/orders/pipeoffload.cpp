@@ -1,7 +1,7 @@
-#include "policy/copy_time.hpp"
+#include "policy/claims/copy_time.hpp"
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/offload_pass.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
-#include "policy/registry.hpp"
 
 #include <algorithm>
 

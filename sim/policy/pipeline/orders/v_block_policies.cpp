@@ -1,5 +1,5 @@
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/v_block.hpp"
-#include "policy/registry.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/search/best_schedules.hpp"
 #include "policy/pipeline/search/list_heuristic.hpp"
 #include "policy/pipeline/search/memory_limit.hpp"
-#include "policy/registry.hpp"
 
 namespace plimsoll {
 

@@ -1,7 +1,7 @@
-#include "policy/pipeline/orders/v_search.hpp"
+#include "policy/interface/registry.hpp"
 #include "policy/pipeline/search/best_schedules.hpp"
 #include "policy/pipeline/search/memory_limit.hpp"
-#include "policy/registry.hpp"
+#include "policy/pipeline/search/v_search.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "policy/pipeline/partition/partition.hpp"
 
-#include "policy/copy_time.hpp"
+#include "policy/claims/copy_time.hpp"
 #include "policy/pipeline/partition/layout.hpp"
 #include "policy/pipeline/partition/stage_bytes.hpp"
 #include "policy/pipeline/partition/stage_times.hpp"

@@ -1,7 +1,7 @@
 /// Cuts a chain into the stages of a pipeline.
 #pragma once
 
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "policy/pipeline/partition/pipedream_replicas.hpp"
 
-#include "plan/mirror_problems.hpp"
-#include "policy/entry.hpp"
+#include "plan/core/mirror_problems.hpp"
+#include "policy/interface/entry.hpp"
 #include "policy/pipeline/partition/stage_times.hpp"
 
 #include <algorithm>

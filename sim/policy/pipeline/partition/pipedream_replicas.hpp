@@ -13,9 +13,9 @@
 /// reconstructed; it says which machines hold a stage, not which microbatches they take.
 #pragma once
 
+#include "policy/interface/policy.hpp"
 #include "policy/pipeline/partition/partition.hpp"
 #include "policy/pipeline/partition/pipedream_partition.hpp"
-#include "policy/policy.hpp"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 /// What each stage of a chain asks of a memory, for planners that look at sums over runs of stages.
 #pragma once
 
-#include "policy/policy.hpp"
+#include "policy/interface/policy.hpp"
 
 #include <vector>
 

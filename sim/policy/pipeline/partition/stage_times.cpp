@@ -1,6 +1,6 @@
 #include "policy/pipeline/partition/stage_times.hpp"
 
-#include "workload/cost_model.hpp"
+#include "workload/cost/cost_model.hpp"
 
 namespace plimsoll {
 

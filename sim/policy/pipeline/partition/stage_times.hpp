@@ -1,7 +1,7 @@
 /// What the stages of a chain take, for planners that cut it.
 #pragma once
 
-#include "policy/policy.hpp"
+#include "policy/interface/policy.hpp"
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #include "policy/pipeline/periodic/counted_limits.hpp"
 
-#include "policy/judged_claims.hpp"
-#include "policy/pipeline/schedule/device_limits.hpp"
+#include "policy/claims/judged_claims.hpp"
+#include "policy/pipeline/parameters/device_limits.hpp"
 
 #include <algorithm>
 

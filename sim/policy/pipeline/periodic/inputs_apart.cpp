@@ -1,7 +1,7 @@
 #include "policy/pipeline/periodic/inputs_apart.hpp"
 
-#include "policy/entry.hpp"
-#include "policy/memory_named.hpp"
+#include "policy/interface/entry.hpp"
+#include "policy/interface/memory_named.hpp"
 
 #include <algorithm>
 #include <map>

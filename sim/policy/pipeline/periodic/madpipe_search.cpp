@@ -1,6 +1,6 @@
 #include "policy/pipeline/periodic/madpipe_search.hpp"
 
-#include "policy/entry.hpp"
+#include "policy/interface/entry.hpp"
 #include "policy/pipeline/partition/placement.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 #include "policy/pipeline/periodic/moved_slots.hpp"
 
-#include "policy/copy_time.hpp"
-#include "policy/offload/storage.hpp"
+#include "policy/claims/copy_time.hpp"
+#include "policy/offload/copies/storage.hpp"
 #include "policy/pipeline/periodic/inputs_apart.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 

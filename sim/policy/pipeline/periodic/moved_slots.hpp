@@ -7,8 +7,8 @@
 /// backwards follow its forwards.
 #pragma once
 
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 #include "policy/pipeline/periodic/periodic_plan.hpp"
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
 
 #include <optional>
 #include <vector>

@@ -1,9 +1,9 @@
+#include "policy/interface/registry.hpp"
+#include "policy/pipeline/parameters/device_limits.hpp"
 #include "policy/pipeline/partition/partition.hpp"
 #include "policy/pipeline/partition/placement.hpp"
 #include "policy/pipeline/periodic/madpipe_search.hpp"
 #include "policy/pipeline/periodic/next_fit_plans.hpp"
-#include "policy/pipeline/schedule/device_limits.hpp"
-#include "policy/registry.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #include "policy/pipeline/periodic/periodic_costs.hpp"
 
-#include "policy/copy_time.hpp"
-#include "policy/memory_named.hpp"
+#include "policy/claims/copy_time.hpp"
+#include "policy/interface/memory_named.hpp"
 #include "policy/pipeline/periodic/inputs_apart.hpp"
-#include "workload/cost_model.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,9 +1,9 @@
 /// What runs of stages cost on the devices of a pipeline that repeats a pattern.
 #pragma once
 
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 #include "policy/pipeline/partition/stage_bytes.hpp"
 #include "policy/pipeline/periodic/moved_slots.hpp"
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
 
 #include <algorithm>
 #include <cstdint>

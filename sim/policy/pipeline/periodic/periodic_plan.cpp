@@ -1,7 +1,7 @@
 #include "policy/pipeline/periodic/periodic_plan.hpp"
 
-#include "plan/plan_builder.hpp"
-#include "policy/claims.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "policy/claims/claims.hpp"
 #include "policy/pipeline/periodic/inputs_apart.hpp"
 #include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"

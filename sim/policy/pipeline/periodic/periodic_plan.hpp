@@ -1,7 +1,7 @@
 /// Pipelines without a flush: a pattern that repeats every period, and the plan that plays it.
 #pragma once
 
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <cstdint>

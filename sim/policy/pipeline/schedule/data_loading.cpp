@@ -1,6 +1,6 @@
 #include "policy/pipeline/schedule/data_loading.hpp"
 
-#include "policy/memory_named.hpp"
+#include "policy/interface/memory_named.hpp"
 
 namespace plimsoll {
 

@@ -8,10 +8,10 @@
 /// of microbatches in flight.
 #pragma once
 
-#include "plan/plan_builder.hpp"
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "policy/interface/stage_steps.hpp"
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
-#include "policy/stage_steps.hpp"
 
 #include <optional>
 #include <vector>

@@ -1,13 +1,13 @@
 /// The all-reduces of the gradients of replicas.
 ///
 /// Every replica of a stage, or both copies of one that is held twice, ends with gradients of its
-/// own microbatches; an all-reduce (plan/collective.hpp) gives each the sum. There is one gradient
+/// own microbatches; an all-reduce (plan/build/collective.hpp) gives each the sum. There is one gradient
 /// buffer, so it begins with what is there when it is added, and whoever adds to the gradients
 /// afterwards waits until it has ended.
 #pragma once
 
-#include "plan/collective.hpp"
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "plan/build/collective.hpp"
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 /// The optimizer at the end of a pipeline.
 #pragma once
 
-#include "plan/plan_builder.hpp"
+#include "plan/build/plan_builder.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <vector>

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "policy/pipeline/schedule/schedule.hpp"
-#include "workload/chain_view.hpp"
+#include "workload/chain/chain_view.hpp"
 
 namespace plimsoll {
 

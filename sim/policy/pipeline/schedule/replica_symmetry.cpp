@@ -1,6 +1,6 @@
 #include "policy/pipeline/schedule/replica_symmetry.hpp"
 
-#include "plan/mirror_problems.hpp"
+#include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,7 +1,7 @@
 #include "policy/pipeline/schedule/schedule.hpp"
 
-#include "plan/plan_builder.hpp"
-#include "policy/claims.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "policy/claims/claims.hpp"
 #include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
@@ -10,7 +10,7 @@
 #include "policy/pipeline/schedule/slot_moves.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/pipeline/schedule/task_runs.hpp"
-#include "workload/cost_model.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <map>

@@ -10,10 +10,10 @@
 /// before it in the order has started. What is read while it leaves is freed after that reader.
 #pragma once
 
-#include "plan/plan_builder.hpp"
+#include "plan/build/plan_builder.hpp"
+#include "policy/interface/stage_steps.hpp"
 #include "policy/pipeline/schedule/schedule.hpp"
 #include "policy/pipeline/schedule/slot_store.hpp"
-#include "policy/stage_steps.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
-#include "policy/offload/storage.hpp"
+#include "policy/offload/copies/storage.hpp"
 #include "policy/pipeline/schedule/task_runs.hpp"
 
 #include <algorithm>

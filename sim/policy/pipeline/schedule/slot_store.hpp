@@ -1,7 +1,7 @@
 /// What slots keep, in the stores of their devices.
 #pragma once
 
-#include "plan/plan_builder.hpp"
+#include "plan/build/plan_builder.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <cstdint>

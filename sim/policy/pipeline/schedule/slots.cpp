@@ -1,6 +1,6 @@
 #include "policy/pipeline/schedule/slots.hpp"
 
-#include "workload/cost_model.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <set>

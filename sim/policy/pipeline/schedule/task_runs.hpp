@@ -2,7 +2,7 @@
 /// backward as one.
 #pragma once
 
-#include "plan/plan_builder.hpp"
+#include "plan/build/plan_builder.hpp"
 #include "policy/pipeline/schedule/schedule.hpp"
 
 #include <span>

@@ -7,7 +7,7 @@
 /// Every replica of a stage does so for itself, after as many of its own microbatches.
 #pragma once
 
-#include "plan/plan_builder.hpp"
+#include "plan/build/plan_builder.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <cstdint>

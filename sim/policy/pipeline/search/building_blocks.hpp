@@ -10,7 +10,7 @@
 /// times as they are.
 #pragma once
 
-#include "policy/pipeline/search/task_network.hpp"
+#include "policy/pipeline/bounds/task_network.hpp"
 
 namespace plimsoll {
 

@@ -1,11 +1,11 @@
 #include "policy/pipeline/search/memory_limit.hpp"
 
-#include "platform/without_limits.hpp"
-#include "policy/budget.hpp"
-#include "policy/claims.hpp"
-#include "policy/pipeline/schedule/device_limits.hpp"
+#include "platform/core/without_limits.hpp"
+#include "policy/budget/budget.hpp"
+#include "policy/budget/smaller_budgets.hpp"
+#include "policy/claims/claims.hpp"
+#include "policy/pipeline/parameters/device_limits.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
-#include "policy/smaller_budgets.hpp"
 
 #include <algorithm>
 

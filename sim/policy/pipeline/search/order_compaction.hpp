@@ -11,7 +11,7 @@
 /// round in time (TaskNetwork::turned_round) it moves tasks to later places.
 #pragma once
 
-#include "policy/pipeline/search/task_network.hpp"
+#include "policy/pipeline/bounds/task_network.hpp"
 
 namespace plimsoll {
 

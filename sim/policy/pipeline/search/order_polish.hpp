@@ -9,7 +9,7 @@
 /// moved stays for a while.
 #pragma once
 
-#include "policy/pipeline/search/task_network.hpp"
+#include "policy/pipeline/bounds/task_network.hpp"
 
 namespace plimsoll {
 

@@ -8,7 +8,7 @@
 /// same wherever it runs.
 #pragma once
 
-#include "policy/pipeline/search/task_network.hpp"
+#include "policy/pipeline/bounds/task_network.hpp"
 
 namespace plimsoll {
 

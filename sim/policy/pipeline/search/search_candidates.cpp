@@ -1,6 +1,6 @@
 #include "policy/pipeline/search/search_candidates.hpp"
 
-#include "policy/registry.hpp"
+#include "policy/interface/registry.hpp"
 
 #include <algorithm>
 

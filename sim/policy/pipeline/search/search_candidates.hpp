@@ -1,7 +1,7 @@
 /// The schedules of others that pipeline/search begins with.
 #pragma once
 
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 
 #include <optional>
 #include <string>

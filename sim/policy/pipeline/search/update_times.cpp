@@ -1,7 +1,7 @@
 #include "policy/pipeline/search/update_times.hpp"
 
-#include "plan/collective.hpp"
-#include "workload/cost_model.hpp"
+#include "plan/build/collective.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -9,8 +9,8 @@
 /// device whose last operator makes gradients, where links carry nothing else.
 #pragma once
 
-#include "plan/plan.hpp"
-#include "policy/pipeline/schedule/pipeline_parameters.hpp"
+#include "plan/core/plan.hpp"
+#include "policy/pipeline/parameters/pipeline_parameters.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <vector>

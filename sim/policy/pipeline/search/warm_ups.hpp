@@ -2,7 +2,7 @@
 /// chunks in rounds, as in 1F1B, interleaved 1F1B and their kin with split backwards.
 #pragma once
 
-#include "policy/pipeline/search/task_network.hpp"
+#include "policy/pipeline/bounds/task_network.hpp"
 
 namespace plimsoll {
 

@@ -1,0 +1,349 @@
+#include "plan/check/in_place_order.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::uint32_t kUnplaced = 0xFFFFFFFF;
+/// Conditions of a step that are looked through before its order is searched for.
+constexpr std::size_t kPlain = 8;
+constexpr std::size_t kTargets = 64;  ///< bits of a mask
+/// Users of parts of buffers that are looked at in one plan; some seconds.
+constexpr std::size_t kMostLooks = std::size_t{1} << 27;
+
+std::size_t index(auto id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// Something that must have happened before a step starts: the end of another one, or its start.
+struct Before {
+  StepId step{};
+  bool ended = false;
+};
+
+/// All that the plan itself orders, and an order of the steps that fits it.
+class Precedence {
+ public:
+  Precedence(const Plan& plan, const Readers& readers)
+      : plan_(plan), place_(plan.steps.size(), kUnplaced) {
+    gather(readers);
+    sort();
+  }
+
+  /// The steps that can run, each after all that it waits for.
+  [[nodiscard]] const std::vector<StepId>& order() const { return order_; }
+  /// Where in order() a step is; kUnplaced in or behind a circle of waits.
+  [[nodiscard]] std::uint32_t place(StepId step) const { return place_[index(step)]; }
+  [[nodiscard]] std::span<const Before> before(StepId step) const {
+    const std::size_t s = index(step);
+    return std::span(before_).subspan(begin_[s], begin_[s + 1] - begin_[s]);
+  }
+  /// Of two steps in order: whether that is seen without a search.
+  [[nodiscard]] bool is_plain(StepId first, StepId second) const {
+    const LaneId lane = plan_[first].lane;
+    const bool on_stream = plan_[lane].kind == Lane::Kind::stream;
+    if (on_stream && plan_[second].lane == lane) return true;
+    const auto conditions = before(second);
+    return std::ranges::any_of(
+        conditions.first(std::min(conditions.size(), kPlain)), [&](const Before& it) {
+          const bool later = on_stream && plan_[it.step].lane == lane && it.step > first;
+          return it.ended && (it.step == first || later);
+        });
+  }
+
+ private:
+  void gather(const Readers& readers) {
+    std::vector<StepId> last_in_lane(plan_.lanes.size(), kNoStep);
+    begin_.reserve(plan_.steps.size() + 1);
+    std::size_t conditions = plan_.dependencies.size() + plan_.steps.size();
+    for (const Step& step : plan_.steps) conditions += step.reads.end - step.reads.begin;
+    before_.reserve(conditions);
+    begin_.push_back(0);
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      const StepId last = std::exchange(last_in_lane[index(step.lane)], StepId{s});
+      const bool on_stream = plan_[step.lane].kind == Lane::Kind::stream;
+      for (const Dependency& dependency : plan_.after(step))
+        before_.push_back({dependency.on, dependency.edge == Dependency::Edge::after_end});
+      if (last != kNoStep) before_.push_back({last, on_stream});
+      for (const BufferId buffer : plan_.list(step.reads))
+        if (const StepId maker = readers.producer(buffer); maker != kNoStep)
+          before_.push_back({maker, true});
+      begin_.push_back(static_cast<std::uint32_t>(before_.size()));
+    }
+  }
+
+  void sort() {
+    const auto n = static_cast<std::uint32_t>(plan_.steps.size());
+    std::vector<std::uint32_t> waits(n), begin(n + std::size_t{1});
+    for (const Before& it : before_) ++begin[index(it.step) + 1];
+    for (std::size_t s = 0; s < n; ++s) begin[s + 1] += begin[s];
+    std::vector<StepId> after(before_.size());
+    // From the last step on, so that every begin comes down to where it belongs.
+    for (std::uint32_t s = n; s-- > 0;)
+      for (const Before& it : before(StepId{s})) after[--begin[index(it.step) + 1]] = StepId{s};
+    begin.erase(begin.begin());
+    begin.push_back(static_cast<std::uint32_t>(after.size()));
+    order_.reserve(n);
+    for (std::uint32_t s = 0; s < n; ++s) {
+      waits[s] = static_cast<std::uint32_t>(before(StepId{s}).size());
+      if (waits[s] == 0) order_.push_back(StepId{s});
+    }
+    for (std::uint32_t i = 0; i < order_.size(); ++i) {
+      const std::size_t s = index(order_[i]);
+      place_[s] = i;
+      for (std::uint32_t a = begin[s]; a < begin[s + 1]; ++a)
+        if (--waits[index(after[a])] == 0) order_.push_back(after[a]);
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<std::uint32_t> begin_;  ///< by step, in before_
+  std::vector<Before> before_;
+  std::vector<StepId> order_;
+  std::vector<std::uint32_t> place_;
+};
+
+/// The buffers that each step changes: (buffer, step), sorted.
+using Changes = std::vector<std::pair<BufferId, StepId>>;
+
+Changes changes_of(const Plan& plan, const Workload& workload, const Platform& platform) {
+  Changes changes;
+  const auto add = [&](std::uint32_t s, OperatorId id, std::uint32_t microbatch, Form form) {
+    const Step& step = plan.steps[s];
+    const Operator& op = workload[id];
+    const MemoryId memory = platform[plan[step.lane].processor].memory;
+    const auto change = [&](TensorId value) {
+      for (const BufferId b : plan.list(step.reads))
+        if (holds_value(plan[b], value, microbatch, memory, workload))
+          changes.emplace_back(b, StepId{s});
+    };
+    for (const TensorId value : workload.list(op.updates)) change(value);
+    if (op.phase == Phase::forward) return;
+    // What it does not make it adds to.
+    for (const TensorId tensor : workload.list(form == Form::keep ? op.kept : op.bare))
+      if (std::ranges::none_of(plan.list(step.writes), [&](BufferId b) {
+            return holds_value(plan[b], tensor, microbatch, memory, workload);
+          }))
+        change(tensor);
+  };
+  for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (step.kind == StepKind::reduce) {
+      const auto reads = plan.list(step.reads);
+      for (const BufferId b : reads.subspan(plan[step.lane].image ? 0 : reads.size() / 2))
+        changes.emplace_back(b, StepId{s});
+    }
+    if (is_move(step.kind)) continue;
+    add(s, step.op, step.microbatch, step.form);
+    if (step.kind == StepKind::pair) add(s, step.second, step.second_microbatch, step.second_form);
+  }
+  std::ranges::sort(changes);
+  changes.erase(std::unique(changes.begin(), changes.end()), changes.end());
+  return changes;
+}
+
+/// Whether all steps run one after the other, in one stream.
+bool are_in_one_stream(const Plan& plan, std::span<const StepId> steps) {
+  const LaneId lane = plan[steps.front()].lane;
+  return plan[lane].kind == Lane::Kind::stream &&
+         std::ranges::all_of(steps, [&](StepId s) { return plan[s].lane == lane; });
+}
+
+/// The changes of buffers whose users only more than the order of one stream puts in order.
+Changes across_lanes(const Plan& plan, const Changes& changes, const Readers& readers) {
+  Changes across;
+  for (auto begin = changes.begin(); begin != changes.end();) {
+    const BufferId buffer = begin->first;
+    const auto end =
+        std::find_if(begin, changes.end(), [&](const auto& it) { return it.first != buffer; });
+    if (!are_in_one_stream(plan, readers.of(buffer))) across.insert(across.end(), begin, end);
+    begin = end;
+  }
+  return across;
+}
+
+/// That `first` ends before `second` starts: where it does not, the two are unordered, as the
+/// precedence has `first` first.
+struct Demand {
+  StepId first{}, second{};
+  BufferId buffer{};
+  bool first_changes = false, second_changes = false;
+};
+
+/// Finds all demands that are not plain. In the order of the precedence every change of a part
+/// comes after the change before it and after the reads since, every read after the change before
+/// it: the rest follows from these.
+class OpenDemands {
+ public:
+  OpenDemands(const Plan& plan, const Changes& changes, const Readers& readers,
+              const Precedence& precedence)
+      : plan_(plan), changes_(changes), readers_(readers), precedence_(precedence) {}
+
+  std::vector<Demand> run() {
+    for (std::size_t c = 0; c < changes_.size();) {
+      const BufferId buffer = changes_[c].first;
+      for (; c < changes_.size() && changes_[c].first == buffer; ++c) {
+      }
+      look_at(buffer);
+    }
+    return std::move(demands_);
+  }
+
+ private:
+  bool is_reduction(StepId step) const { return plan_[step].kind == StepKind::reduce; }
+
+  void look_at(BufferId buffer) {
+    users_.clear();
+    for (const StepId user : readers_.of(buffer))
+      if (precedence_.place(user) != kUnplaced) users_.push_back(user);
+    std::ranges::sort(users_, {}, [&](StepId s) { return precedence_.place(s); });
+    users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
+    const auto parts = parts_of_users();
+    if (parts <= 1) return follow(buffer, users_, false);
+    std::vector<StepId> others;
+    std::vector<std::vector<StepId>> by_part(parts);
+    for (const StepId user : users_) {
+      std::uint32_t first = 0, end = parts;
+      if (is_reduction(user)) {
+        const Reduction& it = plan_.reductions[plan_[user].reduction];
+        first = it.first;
+        end = it.first + it.count;
+      } else {
+        others.push_back(user);
+      }
+      for (std::uint32_t p = first; p < end; ++p) by_part[p].push_back(user);
+    }
+    follow(buffer, others, false);
+    for (const auto& users : by_part) follow(buffer, users, true);
+  }
+
+  /// In how many parts the reductions among the users divide the buffer; 1 where not in the same.
+  std::uint32_t parts_of_users() {
+    std::uint32_t parts = 1;
+    std::size_t reductions = 0;
+    for (const StepId user : users_) {
+      if (!is_reduction(user)) continue;
+      const std::uint32_t of = plan_.reductions[plan_[user].reduction].of;
+      if (reductions++ > 0 && of != parts) return 1;
+      parts = of;
+    }
+    std::size_t looks = std::size_t{parts} * (users_.size() - reductions + 1);
+    for (const StepId user : users_)
+      if (is_reduction(user)) looks += plan_.reductions[plan_[user].reduction].count;
+    if (looks > looks_left_) return 1;
+    looks_left_ -= looks;
+    return parts;
+  }
+
+  /// Demands of the users of a buffer, or of one part of it; there between two of which at least
+  /// one is a reduction.
+  void follow(BufferId buffer, const std::vector<StepId>& users, bool of_part) {
+    reads_since_.clear();
+    StepId last_change = kNoStep;
+    const auto demand = [&](StepId first, StepId second, bool second_changes) {
+      if (of_part && !is_reduction(first) && !is_reduction(second)) return;
+      if (!precedence_.is_plain(first, second))
+        demands_.push_back({first, second, buffer, first == last_change, second_changes});
+    };
+    for (const StepId user : users) {
+      const bool change = std::ranges::binary_search(changes_, std::pair{buffer, user});
+      if (last_change != kNoStep) demand(last_change, user, change);
+      if (!change) {
+        reads_since_.push_back(user);
+        continue;
+      }
+      for (const StepId reader : reads_since_) demand(reader, user, true);
+      reads_since_.clear();
+      last_change = user;
+    }
+  }
+
+  const Plan& plan_;
+  const Changes& changes_;
+  const Readers& readers_;
+  const Precedence& precedence_;
+  std::size_t looks_left_ = kMostLooks;
+  std::vector<Demand> demands_;
+  std::vector<StepId> users_, reads_since_;
+};
+
+/// Answers up to kTargets demands at a time: walks the steps in order and notes for each, in a
+/// mask, which of the targets have ended before it starts.
+class Search {
+ public:
+  Search(const Plan& plan, const Precedence& precedence)
+      : precedence_(precedence), ended_(plan.steps.size()), bit_(plan.steps.size()) {}
+
+  /// Takes those that do not hold out of the front of `demands`, and the front off.
+  void answer(std::span<const Demand>& demands, std::vector<Demand>& broken) {
+    std::vector<StepId> targets;
+    std::size_t taken = 0;
+    std::uint32_t last = 0;
+    for (; taken < demands.size(); ++taken) {
+      const Demand& it = demands[taken];
+      if (bit_[index(it.first)] == 0) {
+        if (targets.size() == kTargets) break;
+        bit_[index(it.first)] = std::uint64_t{1} << targets.size();
+        targets.push_back(it.first);
+      }
+      last = std::max(last, precedence_.place(it.second));
+    }
+    walk(precedence_.place(demands.front().first), last);
+    for (const Demand& it : demands.first(taken))
+      if ((ended_[index(it.second)] & bit_[index(it.first)]) == 0) broken.push_back(it);
+    for (const StepId target : targets) bit_[index(target)] = 0;
+    demands = demands.subspan(taken);
+  }
+
+ private:
+  /// Nothing before `from` in the order comes after a target.
+  void walk(std::uint32_t from, std::uint32_t last) {
+    for (std::uint32_t place = from; place <= last; ++place) {
+      const StepId step = precedence_.order()[place];
+      std::uint64_t mask = 0;
+      for (const Before& it : precedence_.before(step)) {
+        if (precedence_.place(it.step) < from) continue;
+        mask |= ended_[index(it.step)] | (it.ended ? bit_[index(it.step)] : 0);
+      }
+      ended_[index(step)] = mask;
+    }
+  }
+
+  const Precedence& precedence_;
+  std::vector<std::uint64_t> ended_, bit_;  ///< by step
+};
+
+}  // namespace
+
+std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
+                                         const Workload& workload, const Platform& platform,
+                                         std::size_t most) {
+  const Changes changes = across_lanes(plan, changes_of(plan, workload, platform), readers);
+  if (changes.empty()) return {};
+  const Precedence precedence(plan, readers);
+  std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
+  std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
+
+  std::vector<Demand> broken;
+  std::span<const Demand> left = demands;
+  if (!left.empty())
+    for (Search search(plan, precedence); !left.empty() && broken.size() < most;)
+      search.answer(left, broken);
+
+  std::vector<Unordered> found;
+  for (const Demand& it : broken) {
+    if (it.first < it.second)
+      found.push_back({it.buffer, it.first, it.second, it.first_changes, it.second_changes});
+    else
+      found.push_back({it.buffer, it.second, it.first, it.second_changes, it.first_changes});
+  }
+  std::ranges::stable_sort(found, {}, [](const Unordered& it) { return it.first; });
+  if (found.size() > most) found.resize(most);
+  return found;
+}
+
+}  // namespace plimsoll

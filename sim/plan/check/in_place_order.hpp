@@ -1,0 +1,38 @@
+/// Whether a change in place has its place in time.
+///
+/// An operator may change bytes that it reads: an in-place activation, an optimizer's update, a
+/// gradient that it adds to. What else reads that buffer must have ended before the change starts,
+/// or start after it has ended. Within a stream the order of steps sees to that; across lanes what
+/// the plan says must: that a step reads what another one makes, or an explicit dependency. That a
+/// memory happens to be full, or grants in order, does not count.
+///
+/// A reduction changes a part of its targets and reads the same part of its sources; what other
+/// reductions do to other parts does not disturb it. Where the parts of a buffer's reductions are
+/// not all of one division, or are very many, each counts as the whole buffer.
+///
+/// Example: B1 and B2 on two streams add to one gradient. Nothing orders their ends and starts, so
+/// one addition may be lost; with "B2 after the end of B1" all is well.
+#pragma once
+
+#include "plan/core/readers.hpp"
+
+#include <vector>
+
+namespace plimsoll {
+
+/// Two users of a buffer of which at least one changes it, and which may run at the same time.
+struct Unordered {
+  BufferId buffer{};
+  StepId first{}, second{};  ///< in issue order
+  bool first_changes = false, second_changes = false;
+};
+
+/// The first `most` of them. Steps in or behind a circle of waits never start and are not looked
+/// at. Precondition: the plan is good but for this. O(steps + reads) where the order is plain (one
+/// stream, or a direct dependency); else at most that once more for every 64 steps that others have
+/// to come after.
+[[nodiscard]] std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
+                                                       const Workload& workload,
+                                                       const Platform& platform, std::size_t most);
+
+}  // namespace plimsoll

@@ -1,0 +1,329 @@
+#include "plan/check/plan_checker.hpp"
+
+#include "plan/check/in_place_order.hpp"
+#include "plan/check/plan_ranges.hpp"
+#include "plan/core/mirror_problems.hpp"
+#include "plan/core/readers.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kMostProblems = 20;
+
+class Checker {
+ public:
+  Checker(const Plan& plan, const Workload& workload, const Platform& platform,
+          const Topology& topology)
+      : plan_(plan), workload_(workload), platform_(platform), topology_(topology) {}
+
+  std::vector<std::string> run() {
+    problems_ = check_ranges(plan_, workload_, platform_);
+    if (problems_.empty()) check_lanes();
+    if (problems_.empty()) check_steps();
+    if (problems_.empty()) problems_ = mirror_problems(plan_, platform_, topology_, kMostProblems);
+    if (problems_.empty()) check_initial();
+    if (problems_.empty()) readers_.emplace(plan_);
+    if (problems_.empty()) check_buffers_and_releases();
+    if (problems_.empty()) check_completeness();
+    if (problems_.empty()) check_changes();
+    return std::move(problems_);
+  }
+
+ private:
+  template <class... Args>
+  void refuse(fmt::format_string<Args...> text, Args&&... args) {
+    if (problems_.size() < kMostProblems)
+      problems_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+  std::string name(StepId step) const { return describe(plan_, step, workload_, platform_); }
+  std::string name(BufferId buffer) const {
+    return fmt::format("`{}` in `{}`", workload_[plan_[buffer].tensor].name,
+                       platform_[plan_[buffer].memory].name);
+  }
+
+  void check_lanes() {
+    for (const Lane& lane : plan_.lanes) {
+      if (lane.kind == Lane::Kind::stream) {
+        if (lane.stream >= platform_[lane.processor].streams)
+          refuse("`{}` has no stream {}", platform_[lane.processor].name, lane.stream);
+      } else if (!topology_.route(lane.from, lane.to)) {
+        refuse("no link leads from `{}` to `{}`", platform_[lane.from].name,
+               platform_[lane.to].name);
+      }
+    }
+  }
+
+  void check_steps() {
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      const bool on_stream = plan_[step.lane].kind == Lane::Kind::stream;
+      if (on_stream == is_move(step.kind))
+        refuse("step {} is in a lane of the wrong kind", s);
+      else if (step.duration && is_move(step.kind))
+        refuse("{}: only what computes states a duration", name(StepId{s}));
+      else if (step.kind == StepKind::copy)
+        check_copy(StepId{s});
+      else if (step.kind == StepKind::reduce)
+        check_reduction(StepId{s});
+      else
+        check_compute(StepId{s});
+    }
+  }
+
+  void check_copy(StepId id) {
+    const Step& step = plan_[id];
+    const Lane& lane = plan_[step.lane];
+    const auto reads = plan_.list(step.reads), writes = plan_.list(step.writes);
+    if (reads.size() != 1 || writes.size() != 1)
+      return refuse("a copy reads {} buffers and writes {}; expected one of each", reads.size(),
+                    writes.size());
+    if (lane.image) return refuse("{}: a channel with an image carries reductions only", name(id));
+    const Buffer &from = plan_[reads[0]], &to = plan_[writes[0]];
+    if (from.memory != lane.from || to.memory != lane.to)
+      refuse("{}: its buffers are not in the memories of its channel", name(id));
+    if (from.tensor != to.tensor && workload_[to.tensor].inside != from.tensor)
+      refuse("{}: it reads `{}`, which does not hold that value", name(id),
+             workload_[from.tensor].name);
+    if (from.microbatch != to.microbatch || from.instance != to.instance)
+      refuse("{}: source and destination are of different microbatches or runs", name(id));
+    if (step.source != SourceRelease::keep && !may_go(from))
+      refuse("{}: its source cannot be released", name(id));
+    if (step.source == SourceRelease::progressive &&
+        platform_[lane.from].allocator != AllocatorKind::ideal)
+      refuse("{}: progressive release needs the `ideal` allocator in `{}`", name(id),
+             platform_[lane.from].name);
+    if (step.source == SourceRelease::progressive && crosses_fair_link(lane))
+      refuse("{}: progressive release needs `fifo` links", name(id));
+  }
+
+  void check_reduction(StepId id) {
+    const Step& step = plan_[id];
+    const Lane& lane = plan_[step.lane];
+    const auto reads = plan_.list(step.reads);
+    if (step.writes.begin != step.writes.end) refuse("{} writes a buffer", name(id));
+    if (reads.empty() || (!lane.image && reads.size() % 2 != 0))
+      return refuse("{}: it reads {} buffers; expected sources and, of each, what it changes",
+                    name(id), reads.size());
+    if (lane.from == lane.to) refuse("{} leads nowhere", name(id));
+    const std::size_t sources = lane.image ? reads.size() : reads.size() / 2;
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      const Buffer& buffer = plan_[reads[i]];
+      if (buffer.memory != (i < sources ? lane.from : lane.to))
+        refuse("{}: {} is not in the memories of its channel", name(id), name(reads[i]));
+      if (workload_[buffer.tensor].lifetime != Lifetime::accumulated)
+        refuse("{}: {} is no gradient of a parameter", name(id), name(reads[i]));
+      if (i >= sources && buffer.tensor != plan_[reads[i - sources]].tensor)
+        refuse("{}: it changes {}, which is none of what it reads", name(id), name(reads[i]));
+    }
+  }
+
+  /// Whether a buffer may ever be released.
+  bool may_go(const Buffer& buffer) const {
+    const Lifetime lifetime = workload_[buffer.tensor].lifetime;
+    return lifetime == Lifetime::step || lifetime == Lifetime::accumulated;
+  }
+
+  bool crosses_fair_link(const Lane& lane) const {
+    return std::ranges::any_of(topology_.route(lane.from, lane.to)->hops, [&](const Hop& hop) {
+      return platform_[hop.link].sharing == Sharing::fair;
+    });
+  }
+
+  bool holds(BufferId buffer, TensorId value, std::uint32_t microbatch, MemoryId memory) const {
+    return holds_value(plan_[buffer], value, microbatch, memory, workload_);
+  }
+
+  void check_compute(StepId id) {
+    const Step& step = plan_[id];
+    std::vector<BufferId> unmatched(plan_.list(step.writes).begin(), plan_.list(step.writes).end());
+    check_part(id, step.op, step.microbatch, step.form, unmatched);
+    if (step.kind == StepKind::pair) {
+      check_part(id, step.second, step.second_microbatch, step.second_form, unmatched);
+      if (!step.duration) refuse("{}: an overlapped pair needs a duration", name(id));
+      for (const BufferId buffer : plan_.list(step.reads))
+        if (std::ranges::find(plan_.list(step.writes), buffer) != plan_.list(step.writes).end())
+          refuse("{} reads {}, which it writes itself", name(id), name(buffer));
+    }
+    for (const BufferId buffer : unmatched)
+      refuse("{} writes {}, which is none of its outputs", name(id), name(buffer));
+  }
+
+  void check_part(StepId id, OperatorId op_id, std::uint32_t microbatch, Form form,
+                  std::vector<BufferId>& unmatched) {
+    const Step& step = plan_[id];
+    const Operator& op = workload_[op_id];
+    const MemoryId memory = platform_[plan_[step.lane].processor].memory;
+    const auto reads = plan_.list(step.reads);
+    const auto is_read = [&](TensorId value) {
+      return std::ranges::any_of(reads,
+                                 [&](BufferId b) { return holds(b, value, microbatch, memory); });
+    };
+    // The other operator of a pair may have begun a gradient that this one adds to.
+    const auto is_written = [&](TensorId value) {
+      return std::ranges::any_of(plan_.list(step.writes),
+                                 [&](BufferId b) { return holds(b, value, microbatch, memory); });
+    };
+    for (const TensorId value : workload_.list(op.reads))
+      if (!is_read(value))
+        refuse("{} does not read `{}` from `{}`", name(id), workload_[value].name,
+               platform_[memory].name);
+    for (const TensorId tensor : workload_.list(form == Form::keep ? op.kept : op.bare)) {
+      const auto written = std::ranges::find_if(unmatched, [&](BufferId b) {
+        return plan_[b].tensor == tensor && holds(b, tensor, microbatch, memory);
+      });
+      if (written != unmatched.end()) {
+        if (step.kind == StepKind::compute && plan_[*written].instance != step.instance)
+          refuse("{} writes {} of another run", name(id), name(*written));
+        unmatched.erase(written);
+      } else if (op.phase == Phase::forward || !(is_read(tensor) || is_written(tensor))) {
+        refuse("{} does not write its output `{}`", name(id), workload_[tensor].name);
+      }
+    }
+  }
+
+  void check_initial() {
+    std::vector<bool> placed(plan_.buffers.size(), false);
+    for (const BufferId buffer : plan_.initial) {
+      const auto b = static_cast<std::size_t>(buffer);
+      const Lifetime lifetime = workload_[plan_[buffer].tensor].lifetime;
+      if (placed[b]) refuse("{} is placed twice before the first step", name(buffer));
+      if (lifetime != Lifetime::resident && lifetime != Lifetime::input)
+        refuse("{} is in place before the first step, but an operator makes it", name(buffer));
+      placed[b] = true;
+    }
+  }
+
+  void check_buffers_and_releases() {
+    const Readers& readers = *readers_;
+    std::vector<std::uint8_t> made(plan_.buffers.size(), 0), freed(plan_.buffers.size(), 0);
+    for (const BufferId buffer : plan_.initial) ++made[static_cast<std::size_t>(buffer)];
+    for (const Step& step : plan_.steps)
+      for (const BufferId buffer : plan_.list(step.writes)) {
+        auto& count = made[static_cast<std::size_t>(buffer)];
+        if (count < 2) ++count;
+      }
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      const BufferId buffer{b};
+      if (made[b] > 1) refuse("{} is written twice", name(buffer));
+      if (made[b] == 0) refuse("{} is never written", name(buffer));
+      freed[b] = static_cast<std::uint8_t>(takers(readers.of(buffer)));
+      if (freed[b] > 1) refuse("{} is taken away twice", name(buffer));
+    }
+    for (const Release& release : plan_.releases) check_release(release, readers, freed);
+  }
+
+  /// Copies that take the buffer away; more than one is one too many.
+  std::size_t takers(std::span<const StepId> readers) const {
+    const auto takes = [&](StepId s) {
+      return plan_[s].kind == StepKind::copy && plan_[s].source != SourceRelease::keep;
+    };
+    return std::min<std::size_t>(2,
+                                 static_cast<std::size_t>(std::ranges::count_if(readers, takes)));
+  }
+
+  /// Whether a copy within its memory makes a later version of the buffer.
+  bool has_successor(BufferId buffer, const Readers& readers) const {
+    return std::ranges::any_of(readers.of(buffer), [&](StepId s) {
+      return plan_[s].kind == StepKind::copy && plan_[plan_[s].lane].to == plan_[buffer].memory;
+    });
+  }
+
+  void check_release(const Release& release, const Readers& readers,
+                     std::vector<std::uint8_t>& freed) {
+    const auto b = static_cast<std::size_t>(release.buffer);
+    const Lifetime lifetime = workload_[plan_[release.buffer].tensor].lifetime;
+    if (freed[b]++ != 0) refuse("{} is released twice", name(release.buffer));
+    const bool was_there = readers.producer(release.buffer) == kNoStep;
+    if (was_there && (lifetime == Lifetime::input ||
+                      (lifetime == Lifetime::resident && !has_successor(release.buffer, readers))))
+      refuse("{} is released, but it is resident", name(release.buffer));
+    if (lifetime == Lifetime::stays)
+      refuse("{} is released, but it stays to the end", name(release.buffer));
+    const auto after = plan_.after(release);
+    sorted_after_.assign(after.begin(), after.end());
+    std::ranges::sort(sorted_after_);
+    if (after.empty()) refuse("{} is released without waiting for anything", name(release.buffer));
+    const StepId producer = readers.producer(release.buffer);
+    std::span<const StepId> users = readers.of(release.buffer);
+    if (users.empty() && producer != kNoStep) users = std::span(&producer, 1);
+    last_in_each_lane(plan_, users, last_users_);
+    for (const StepId user : last_users_) {
+      const bool on_stream = plan_[plan_[user].lane].kind == Lane::Kind::stream;
+      const bool waits = std::ranges::binary_search(sorted_after_, user) ||
+                         (on_stream && std::ranges::any_of(after, [&](StepId s) {
+                            return plan_[s].lane == plan_[user].lane && s > user;
+                          }));
+      if (!waits) refuse("{} is released before {} has read it", name(release.buffer), name(user));
+    }
+  }
+
+  void check_completeness() {
+    const std::size_t operators = workload_.operators.size();
+    std::vector<std::uint32_t> runs(operators * plan_.microbatches, 0);
+    const auto count = [&](OperatorId op, std::uint32_t microbatch) {
+      if (microbatch < plan_.microbatches)
+        ++runs[microbatch * operators + static_cast<std::size_t>(op)];
+    };
+    for (const Step& step : plan_.steps) {
+      if (is_move(step.kind)) continue;
+      count(step.op, step.microbatch);
+      if (step.kind == StepKind::pair) count(step.second, step.second_microbatch);
+    }
+    for (std::uint32_t m = 0; m < plan_.microbatches; ++m)
+      for (std::size_t op = 0; op < operators; ++op) {
+        const Operator& it = workload_.operators[op];
+        const std::uint32_t times = runs[m * operators + op];
+        if (it.phase == Phase::optimizer) continue;
+        if (times == 0) refuse("`{}` of microbatch {} is left out", it.name, m);
+        if (times > 1 && it.phase != Phase::forward)
+          refuse("`{}` of microbatch {} runs {} times", it.name, m, times);
+      }
+    check_optimizer(runs);
+  }
+
+  /// An optimizer operator runs once a step, or after each of several microbatches.
+  void check_optimizer(const std::vector<std::uint32_t>& runs) {
+    const std::size_t operators = workload_.operators.size();
+    for (std::size_t op = workload_.optimizer_begin; op < operators; ++op) {
+      std::uint32_t times = 0;
+      for (std::uint32_t m = 0; m < plan_.microbatches; ++m) times += runs[m * operators + op];
+      if (times == 0) refuse("`{}` is left out", workload_.operators[op].name);
+    }
+  }
+
+  void check_changes() {
+    for (const Unordered& it :
+         unordered_changes(plan_, *readers_, workload_, platform_, kMostProblems)) {
+      const auto does = [](bool changes) { return changes ? "changes" : "reads"; };
+      refuse(
+          "steps {} and {}: {} {} {}, {} {} it, and nothing orders the two; expected one of them "
+          "after the end of the other",
+          static_cast<std::uint32_t>(it.first), static_cast<std::uint32_t>(it.second),
+          name(it.first), does(it.first_changes), name(it.buffer), name(it.second),
+          does(it.second_changes));
+    }
+  }
+
+  const Plan& plan_;
+  const Workload& workload_;
+  const Platform& platform_;
+  const Topology& topology_;
+  std::vector<std::string> problems_;
+  std::optional<Readers> readers_;
+  /// Of the release that is looked at.
+  std::vector<StepId> last_users_, sorted_after_;
+};
+
+}  // namespace
+
+std::vector<std::string> check_plan(const Plan& plan, const Workload& workload,
+                                    const Platform& platform, const Topology& topology) {
+  return Checker(plan, workload, platform, topology).run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,40 @@
+/// Refuses, before anything runs, a plan that cannot mean what it says.
+///
+/// A plan is held to this whoever made it:
+///   1. ids are in range, lanes exist on the platform, channels join connected memories;
+///   2. compute steps run on the stream of a processor, in forms that the operator has;
+///   3. every value that an operator needs is read from a buffer of that value (or of the tensor
+///   that it
+///      lies inside), of the same microbatch, in the processor's memory;
+///   4. a step writes exactly the tensors of its form, but for gradients that it adds to; buffers
+///   are
+///      written once; a copy reads one buffer and writes one of the same value in the other memory;
+///      a reduction moves gradients of parameters into buffers of the same ones;
+///   5. every buffer that is read is written by some step or in place from the start;
+///   6. a release waits, in every lane, for the last reader there; nothing is released twice,
+///   nothing that
+///      is resident is released, but for versions of which a copy within their memory makes the
+///      next;
+///   7. every forward and backward operator runs for every microbatch, backwards exactly once;
+///   8. what an operator changes in place nobody else reads at the same time: see
+///   plan/check/in_place_order.hpp.
+///   9. one of several replicas stands for the others: see plan/core/mirror_problems.hpp.
+/// Orders that wait for each other are not found here: they end the run as `deadlock`, with the
+/// cycle.
+#pragma once
+
+#include "plan/core/plan.hpp"
+#include "platform/core/topology.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// All that is wrong, in issue order, one sentence each, at most 20; empty for a good plan. A rule
+/// is held only against plans that keep those before it. O(steps + reads), and what rule 8 takes.
+[[nodiscard]] std::vector<std::string> check_plan(const Plan& plan, const Workload& workload,
+                                                  const Platform& platform,
+                                                  const Topology& topology);
+
+}  // namespace plimsoll

@@ -1,0 +1,17 @@
+/// Whether everything that a plan points to is there. All other code indexes without looking, so a
+/// plan from outside is looked through here first.
+#pragma once
+
+#include "plan/core/plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// One sentence for every kind of id or count that is out of range; empty for a sound plan.
+/// O(steps + reads).
+[[nodiscard]] std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload,
+                                                    const Platform& platform);
+
+}  // namespace plimsoll

@@ -1,0 +1,155 @@
+#include "plan/core/mirror_problems.hpp"
+
+#include "base/dense_id.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+bool same(const std::optional<PowerStates>& a, const std::optional<PowerStates>& b) {
+  if (!a || !b) return a.has_value() == b.has_value();
+  return a->idle == b->idle && a->active == b->active;
+}
+
+bool same(const AccessCost& a, const AccessCost& b) {
+  return a.latency == b.latency && a.bandwidth == b.bandwidth && a.energy == b.energy;
+}
+
+bool same(const Memory& a, const Memory& b) {
+  return a.capacity == b.capacity && a.reserved == b.reserved && a.allocator == b.allocator &&
+         a.alignment == b.alignment && a.caching == b.caching && same(a.read, b.read) &&
+         same(a.write, b.write) && a.block == b.block && a.erase_block == b.erase_block &&
+         a.erase_time == b.erase_time && same(a.power, b.power);
+}
+
+class Mirrors {
+ public:
+  Mirrors(const Plan& plan, const Platform& platform, const Topology& topology, std::size_t most)
+      : plan_(plan),
+        platform_(platform),
+        topology_(topology),
+        most_(most),
+        likes_(platform.processors.size(), 0),
+        is_mirror_(platform.processors.size(), false),
+        is_mirrored_memory_(platform.memories.size(), false) {}
+
+  std::vector<std::string> run() {
+    for (const Lane& lane : plan_.lanes)
+      if (lane.image) check_image(lane);
+    if (plan_.mirrors.empty()) return std::move(problems_);
+    for (const Mirror& mirror : plan_.mirrors) note(mirror);
+    for (const Mirror& mirror : plan_.mirrors) check(mirror);
+    check_uses();
+    if (std::ranges::any_of(platform_.links, [](const Link& l) { return l.power || l.energy; }))
+      refuse("the plan plays one of several replicas, but links of the platform draw power");
+    return std::move(problems_);
+  }
+
+ private:
+  template <class... Args>
+  void refuse(fmt::format_string<Args...> text, Args&&... args) {
+    if (problems_.size() < most_)
+      problems_.push_back(fmt::format(text, std::forward<Args>(args)...));
+  }
+  const std::string& name(ProcessorId processor) const { return platform_[processor].name; }
+
+  void note(const Mirror& mirror) {
+    ++likes_[index(mirror.like)];
+    if (is_mirror_[index(mirror.processor)])
+      refuse("`{}` is a mirror twice", name(mirror.processor));
+    is_mirror_[index(mirror.processor)] = true;
+    auto memory = is_mirrored_memory_.begin() + index(platform_[mirror.processor].memory);
+    if (*memory) refuse("`{}` shares its memory with another mirror", name(mirror.processor));
+    *memory = true;
+  }
+
+  void check(const Mirror& mirror) {
+    if (is_mirror_[index(mirror.like)])
+      refuse("`{}` does what `{}` does, which is a mirror itself", name(mirror.processor),
+             name(mirror.like));
+    if (!are_alike(platform_, mirror.processor, mirror.like))
+      refuse("`{}` is not like `{}`, or their memories differ", name(mirror.processor),
+             name(mirror.like));
+    if (likes_[index(mirror.like)] != likes_[index(plan_.mirrors.front().like)])
+      refuse("`{}` has {} mirrors and `{}` has {}", name(plan_.mirrors.front().like),
+             likes_[index(plan_.mirrors.front().like)], name(mirror.like),
+             likes_[index(mirror.like)]);
+  }
+
+  void check_uses() {
+    for (const Lane& lane : plan_.lanes)
+      if (lane.kind == Lane::Kind::stream &&
+          (is_mirror_[index(lane.processor)] ||
+           is_mirrored_memory_[index(platform_[lane.processor].memory)]))
+        refuse("`{}` is a mirror, or shares the memory of one, and has a lane",
+               name(lane.processor));
+    for (const Buffer& buffer : plan_.buffers)
+      if (is_mirrored_memory_[index(buffer.memory)])
+        return refuse("a buffer is in `{}`, the memory of a mirror", platform_[buffer.memory].name);
+  }
+
+  void check_image(const Lane& lane) {
+    if (plan_.mirrors.empty()) return refuse("a channel has an image, but the plan has no mirrors");
+    const Route* out = topology_.route(lane.from, lane.to);
+    const Route* in = topology_.route(*lane.image, lane.from);
+    const std::string& from = platform_[lane.from].name;
+    const std::string& image = platform_[*lane.image].name;
+    if (in == nullptr) return refuse("no link leads from `{}` to `{}`", image, from);
+    if (in->latency != out->latency || in->bandwidth != out->bandwidth)
+      refuse("the way from `{}` to `{}` is not like that from `{}`, its image", from,
+             platform_[lane.to].name, image);
+    for (const Hop& hop : in->hops)
+      if (std::ranges::any_of(out->hops, [&](const Hop& other) { return share(hop, other); }))
+        refuse("what leaves `{}` and its image take link `{}` the same way", from,
+               platform_[hop.link].name);
+    for (const Route* route : {in, out})
+      for (const Hop& hop : route->hops)
+        if (platform_[hop.link].sharing != Sharing::fifo)
+          refuse("a channel with an image crosses `{}`; expected `fifo` links",
+                 platform_[hop.link].name);
+  }
+
+  bool share(const Hop& a, const Hop& b) const {
+    return a.link == b.link &&
+           (a.direction == b.direction || platform_[a.link].duplex == Duplex::half);
+  }
+
+  const Plan& plan_;
+  const Platform& platform_;
+  const Topology& topology_;
+  std::size_t most_;
+  std::vector<std::uint32_t> likes_;  ///< by processor: mirrors of it
+  std::vector<bool> is_mirror_, is_mirrored_memory_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> mirror_problems(const Plan& plan, const Platform& platform,
+                                         const Topology& topology, std::size_t most) {
+  return Mirrors(plan, platform, topology, most).run();
+}
+
+bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b) {
+  const Processor &one = platform[a], &other = platform[b];
+  return one.streams == other.streams && one.compute == other.compute &&
+         one.efficiency == other.efficiency && one.kernels == other.kernels &&
+         one.launch_overhead == other.launch_overhead && one.host_overhead == other.host_overhead &&
+         one.convolution_workspace == other.convolution_workspace &&
+         one.convolution_layout == other.convolution_layout && same(one.power, other.power) &&
+         one.energy_per_flop == other.energy_per_flop &&
+         same(platform[one.memory], platform[other.memory]);
+}
+
+std::uint32_t replicas_of(const Plan& plan) {
+  std::uint32_t replicas = 1;
+  for (const Mirror& mirror : plan.mirrors)
+    if (mirror.like == plan.mirrors.front().like) ++replicas;
+  return replicas;
+}
+
+}  // namespace plimsoll

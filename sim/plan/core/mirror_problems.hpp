@@ -1,0 +1,34 @@
+/// Whether one replica may stand for others.
+///
+/// A plan that plays one of several replicas (Plan::mirrors) is refused where
+///   - a processor is mirrored twice, by itself, or by a mirror, or some more often than others,
+///   - it differs from the one that is played, or its memory does,
+///   - a step runs on a mirror, or a buffer is in its memory, or two share a memory,
+///   - a link of the platform draws power, which nobody would sum up.
+/// A channel with an image is refused without mirrors, and where the way out and the way in differ
+/// in latency or bandwidth, share a direction of a link, or cross one that is not fifo.
+///
+/// That the mirrors' ways are alike and disjoint the planner answers for.
+#pragma once
+
+#include "plan/core/plan.hpp"
+#include "platform/core/topology.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// At most `most`, one sentence each. Precondition: check_ranges() found nothing. O(processors +
+/// buffers + lanes).
+[[nodiscard]] std::vector<std::string> mirror_problems(const Plan& plan, const Platform& platform,
+                                                       const Topology& topology, std::size_t most);
+
+/// Whether two processors, with their memories, do everything in the same time and space.
+[[nodiscard]] bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b);
+
+/// How many replicas the plan stands for: 1 without mirrors.
+[[nodiscard]] std::uint32_t replicas_of(const Plan& plan);
+
+}  // namespace plimsoll

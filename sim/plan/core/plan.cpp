@@ -1,0 +1,105 @@
+#include "plan/core/plan.hpp"
+
+#include "plan/core/mirror_problems.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+std::string describe_part(const Plan& plan, OperatorId op, std::uint32_t microbatch,
+                          std::uint32_t instance, const Workload& workload) {
+  std::string text = workload[op].name;
+  if (plan.microbatches > 1) text += fmt::format(" of microbatch {}", microbatch);
+  if (instance > 0) text += fmt::format(" (run {})", instance + 1);
+  return text;
+}
+
+std::string describe_reduction(const Plan& plan, const Step& step, const Workload& workload,
+                               const Platform& platform) {
+  const auto reads = plan.list(step.reads);
+  const Lane& lane = plan[step.lane];
+  const Reduction& it = plan.reductions[step.reduction];
+  const std::size_t gradients = lane.image ? reads.size() : reads.size() / 2;
+  if (gradients == 0) return "a reduction of nothing";
+  const std::string what = gradients == 1 ? workload[plan[reads.front()].tensor].name
+                                          : fmt::format("{} gradients", gradients);
+  const std::string parts = it.count == 1
+                                ? fmt::format("part {}", it.first + 1)
+                                : fmt::format("parts {} to {}", it.first + 1, it.first + it.count);
+  return fmt::format("{} of {} of {} from {} {} {}", parts, it.of, what, platform[lane.from].name,
+                     it.adds ? "added in" : "to", platform[lane.to].name);
+}
+
+}  // namespace
+
+Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
+  if (step.kind == StepKind::copy)
+    return workload[plan[plan.list(step.writes).front()].tensor].bytes;
+  const auto reads = plan.list(step.reads);
+  const std::size_t sources = plan[step.lane].image ? reads.size() : reads.size() / 2;
+  Bytes whole;
+  for (const BufferId buffer : reads.first(sources)) whole += workload[plan[buffer].tensor].bytes;
+  const Reduction& it = plan.reductions[step.reduction];
+  return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)} * it.count;
+}
+
+Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {
+  Bytes bytes = platform[memory].usable();
+  for (const auto& [limited, limit] : plan.limits)
+    if (limited == memory) bytes = std::min(bytes, limit);
+  return bytes;
+}
+
+Time steady_interval(const Plan& plan, std::span<const Time> ends) {
+  std::vector<Time> ended(plan.microbatches);
+  const auto note = [&](std::uint32_t microbatch, Time end) {
+    ended[microbatch] = std::max(ended[microbatch], end);
+  };
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (!is_move(step.kind)) note(step.microbatch, ends[s]);
+    if (step.kind == StepKind::pair) note(step.second_microbatch, ends[s]);
+  }
+  const std::uint32_t from = *plan.steady_from_microbatch;
+  const std::uint32_t until = plan.steady_until_microbatch.value_or(plan.microbatches - 1);
+  const std::int64_t microbatches = std::int64_t{until - from} * replicas_of(plan);
+  return Time{(ended[until] - ended[from]).count() / microbatches};
+}
+
+LaneId placing_lane(const Plan& plan, const Platform& platform, MemoryId memory) {
+  const auto works_there = [&](const Lane& lane) {
+    return lane.kind == Lane::Kind::stream && platform[lane.processor].memory == memory;
+  };
+  const auto found = std::ranges::find_if(plan.lanes, works_there);
+  return found == plan.lanes.end() ? LaneId{} : static_cast<LaneId>(found - plan.lanes.begin());
+}
+
+std::string describe(const Plan& plan, StepId id, const Workload& workload,
+                     const Platform& platform) {
+  const Step& step = plan[id];
+  switch (step.kind) {
+    case StepKind::compute:
+      return describe_part(plan, step.op, step.microbatch, step.instance, workload);
+    case StepKind::pair:
+      return describe_part(plan, step.op, step.microbatch, step.instance, workload) + " with " +
+             describe_part(plan, step.second, step.second_microbatch, 0, workload);
+    case StepKind::copy: {
+      if (step.writes.begin == step.writes.end) return "a copy of nothing";
+      const Buffer& to = plan[plan.list(step.writes).front()];
+      const Lane& lane = plan[step.lane];
+      std::string text = fmt::format("copy of {} from {} to {}", workload[to.tensor].name,
+                                     platform[lane.from].name, platform[lane.to].name);
+      if (plan.microbatches > 1) text += fmt::format(" of microbatch {}", to.microbatch);
+      return text;
+    }
+    case StepKind::reduce:
+      return describe_reduction(plan, step, workload, platform);
+  }
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,116 @@
+#include "platform/core/break_even.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr Wide kMostIntensity = std::numeric_limits<std::int64_t>::max();
+
+template <class T>
+T saturated(Wide count) {
+  return T(static_cast<std::int64_t>(std::min(count, kMostIntensity)));
+}
+
+Wide rounded_quotient(Wide numerator, Wide denominator) {
+  return (numerator + denominator / 2) / denominator;
+}
+
+/// Thousandths of a FLOP per byte that fit in the time of a byte; 0 at an unlimited bandwidth.
+Wide flops_while_moving(FlopRate rate, ByteRate bandwidth) {
+  if (bandwidth.is_unlimited()) return 0;
+  return rounded_quotient(Wide{rate.count()} * 1000, bandwidth.count());
+}
+
+/// nW / (1/s) = 1e9 aJ.
+std::optional<Wide> attojoules_per(const std::optional<PowerStates>& power, std::int64_t rate) {
+  if (!power) return std::nullopt;
+  return rounded_quotient(Wide{power->active.count()} * 1'000'000'000, rate);
+}
+
+std::optional<Wide> energy_per_flop(const Processor& processor, FlopRate rate) {
+  if (processor.energy_per_flop) return processor.energy_per_flop->count();
+  return attojoules_per(processor.power, rate.count());
+}
+
+/// Of the storage's `access` and the links of the way there or back; nothing where none is known.
+std::optional<Wide> energy_per_byte(const Platform& platform, const Memory& storage,
+                                    const AccessCost& access, const Route& route) {
+  Wide sum = 0;
+  bool known = false;
+  const auto add = [&](const std::optional<EnergyPerByte>& energy,
+                       const std::optional<PowerStates>& power) {
+    std::optional<Wide> cost;
+    if (energy) {
+      cost = energy->count();
+    } else if (!route.bandwidth.is_unlimited()) {
+      cost = attojoules_per(power, route.bandwidth.count());
+    }
+    known = known || cost.has_value();
+    sum += cost.value_or(0);
+  };
+  add(access.energy, storage.power);
+  for (const Hop& hop : route.hops) add(platform[hop.link].energy, platform[hop.link].power);
+  return known ? std::optional(sum) : std::nullopt;
+}
+
+std::optional<FlopsPerByte> energy_break_even(const Platform& platform, const BreakEven& row,
+                                              FlopRate rate, const Route& out, const Route& in) {
+  const Memory& storage = platform[row.storage];
+  const auto flop = energy_per_flop(platform[row.processor], rate);
+  const auto write = energy_per_byte(platform, storage, storage.write, out);
+  const auto read = energy_per_byte(platform, storage, storage.read, in);
+  if (!flop || *flop == 0 || !write || !read) return std::nullopt;
+  return saturated<FlopsPerByte>(rounded_quotient((*write + *read) * 1000, *flop));
+}
+
+BreakEven compare(const Platform& platform, BreakEven row, FlopRate rate, const Route& out,
+                  const Route& in) {
+  row.time = saturated<FlopsPerByte>(flops_while_moving(rate, out.bandwidth) +
+                                     flops_while_moving(rate, in.bandwidth));
+  const Wide latency = Wide{out.latency.count()} + in.latency.count();
+  row.per_copy = saturated<Flops>(latency * rate.count() / 1'000'000'000'000);
+  row.energy = energy_break_even(platform, row, rate, out, in);
+  return row;
+}
+
+}  // namespace
+
+std::string to_text(FlopsPerByte flops) {
+  if (flops.is_unlimited()) return "unlimited";
+  const std::int64_t whole = flops.count() / 1000;
+  const std::int64_t thousandths = flops.count() % 1000;
+  if (whole >= 100) return fmt::format("{} FLOP/B", whole);
+  if (whole >= 10) return fmt::format("{}.{} FLOP/B", whole, thousandths / 100);
+  return fmt::format("{}.{:03} FLOP/B", whole, thousandths);
+}
+
+std::vector<BreakEven> break_even(const Platform& platform, const Topology& topology, DType dtype) {
+  std::set<MemoryId> own;
+  for (const Processor& processor : platform.processors) own.insert(processor.memory);
+  std::vector<BreakEven> rows;
+  for (std::size_t p = 0; p < platform.processors.size(); ++p) {
+    const Processor& processor = platform.processors[p];
+    const auto rate = processor.compute[static_cast<std::size_t>(dtype)];
+    if (!rate || rate->is_unlimited()) continue;
+    for (std::size_t m = 0; m < platform.memories.size(); ++m) {
+      const auto storage = static_cast<MemoryId>(m);
+      if (own.contains(storage) || platform[storage].is_switch) continue;
+      const Route* out = topology.route(processor.memory, storage);
+      const Route* in = topology.route(storage, processor.memory);
+      if (out == nullptr || in == nullptr) continue;
+      const BreakEven row{
+          static_cast<ProcessorId>(p), processor.memory, storage, dtype, {}, {}, {}};
+      rows.push_back(compare(platform, row, *rate, *out, *in));
+    }
+  }
+  return rows;
+}
+
+}  // namespace plimsoll

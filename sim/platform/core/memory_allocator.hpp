@@ -1,0 +1,14 @@
+/// The allocator that a memory of a platform is run with.
+#pragma once
+
+#include "memory/allocator.hpp"
+#include "platform/core/platform.hpp"
+
+namespace plimsoll {
+
+/// Of a memory of which a plan may use `usable` bytes. That is the size of an ideal memory or an
+/// arena. A caching allocator has the whole memory, whatever the plan's limit: a budget counts what
+/// is requested, what the cache holds beyond is the device's.
+[[nodiscard]] Allocator make_allocator(const Memory& memory, Bytes usable);
+
+}  // namespace plimsoll

@@ -1,0 +1,12 @@
+/// From names to ids: copies the cluster out, joins the parts, checks them against each other.
+#pragma once
+
+#include "base/diagnostic.hpp"
+#include "platform/file/platform_spec.hpp"
+
+namespace plimsoll {
+
+/// All of the platform but its provenance. With errors, the result is not a valid platform.
+[[nodiscard]] Platform build_platform(PlatformSpec spec, Diagnostics& diagnostics);
+
+}  // namespace plimsoll

@@ -1,0 +1,27 @@
+#include "policy/budget/budget.hpp"
+
+#include "base/quantity_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+Bytes budget_for(const Problem& problem, ProcessorId processor,
+                 const BudgetParameters& parameters) {
+  const Bytes usable = problem.platform[problem.platform[processor].memory].usable();
+  if (!parameters.budget) return usable;
+  return std::min(usable, parameters.budget->value);
+}
+
+Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budget, Bytes smallest) {
+  const MemoryId memory = problem.platform[processor].memory;
+  const bool round_alike = to_text(budget) == to_text(smallest);
+  return {fmt::format("no schedule of this policy fits {} of {}",
+                      round_alike ? fmt::format("{} B", budget.count()) : to_text(budget),
+                      problem.platform[memory].name),
+          memory, smallest};
+}
+
+}  // namespace plimsoll

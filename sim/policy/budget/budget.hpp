@@ -1,0 +1,41 @@
+/// The budget of a planner: bytes of its processor's memory for everything that lives there,
+/// parameters, gradients and optimizer state included.
+#pragma once
+
+#include "policy/interface/entry.hpp"
+
+#include <optional>
+#include <string>
+
+namespace plimsoll {
+
+struct BudgetParameters : SingleProcessorParameters {
+  std::optional<Located<Bytes>> budget;
+};
+
+/// Adds `budget` to a record of parameters that derive from BudgetParameters.
+template <class Parameters>
+void add_budget(Record<Parameters>& record) {
+  std::optional<Located<Bytes>> Parameters::*budget = &Parameters::budget;
+  record.optional("budget", budget, located(quantity<Bytes>()),
+                  "bytes of the processor's memory for all that is there; default: its capacity");
+}
+
+/// A Record that has `on` and `budget` already.
+template <class Parameters>
+[[nodiscard]] Record<Parameters> budget_record(const std::string& name) {
+  Record<Parameters> record = single_processor_record<Parameters>(name);
+  add_budget(record);
+  return record;
+}
+
+/// The budget, at most what the memory of `processor` has for plans; Bytes::unlimited() where
+/// neither limits.
+[[nodiscard]] Bytes budget_for(const Problem& problem, ProcessorId processor,
+                               const BudgetParameters& parameters);
+
+/// The answer of a planner whose schedules all need more than `budget`, the leanest `smallest`.
+[[nodiscard]] Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budget,
+                                    Bytes smallest);
+
+}  // namespace plimsoll

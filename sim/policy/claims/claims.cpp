@@ -1,0 +1,134 @@
+#include "policy/claims/claims.hpp"
+
+#include "platform/core/memory_allocator.hpp"
+#include "policy/claims/energy_claim.hpp"
+#include "policy/claims/occupancy.hpp"
+#include "policy/claims/timeline.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+/// Claims from a timeline.
+class Claimant {
+ public:
+  Claimant(const Plan& plan, const Problem& problem, Timeline& timeline)
+      : plan_(plan), problem_(problem), timeline_(timeline) {
+    for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m)
+      usable_.push_back(usable(plan, problem.platform, MemoryId{m}));
+  }
+
+  Claims run() {
+    Claims claims;
+    claim_peaks(claims);
+    if (certain_) claim_times(claims);
+    return claims;
+  }
+
+ private:
+  Bytes bytes(BufferId buffer) const { return problem_.workload[plan_[buffer].tensor].bytes; }
+  Bytes workspace(const Step& step) const { return workspace_of(step, problem_.workload); }
+  std::uint32_t memory(const Step& step) const { return memory_of(step, plan_, problem_.platform); }
+
+  void claim_peaks(Claims& claims) {
+    Occupancy occupancy(plan_, problem_, timeline_);
+    for (std::uint32_t m = 0; m < usable_.size(); ++m) {
+      if (!timeline_.in_use[m]) continue;
+      const Bytes peak = occupancy.peak(m);
+      const Memory& memory = problem_.platform.memories[m];
+      if (!usable_[m].is_unlimited() && peak > usable_[m]) certain_ = false;
+      if (memory.allocator != AllocatorKind::ideal && !usable_[m].is_unlimited() && certain_)
+        certain_ = fits_in_arena(m);
+      claims.peak.emplace_back(MemoryId{m}, peak);
+    }
+    if (!certain_) claims.peak.clear();
+  }
+
+  /// Whether every allocation finds a block at its start, where addresses matter: arenas and caches
+  /// round up, and what is free may be in pieces.
+  bool fits_in_arena(std::uint32_t m) const {
+    const LaneId placing = placing_lane(plan_, problem_.platform, MemoryId{m});
+    Allocator arena = make_allocator(problem_.platform.memories[m], usable_[m]);
+    std::vector<MemoryBlock> blocks(plan_.buffers.size()), workspaces(plan_.steps.size());
+    const auto take = [&](Bytes wanted, LaneId lane, MemoryBlock& into) {
+      const auto block = arena.allocate(wanted, index(lane));
+      if (block) into = *block;
+      return block.has_value();
+    };
+    for (const BufferId b : plan_.initial)
+      if (index(plan_[b].memory) == m && !take(bytes(b), placing, blocks[index(b)])) return false;
+    for (const ArenaEvent& event : arena_events(m)) {
+      if (event.what == ArenaEvent::What::free_buffer) {
+        arena.free(blocks[event.id]);
+      } else if (event.what == ArenaEvent::What::end) {
+        arena.free(workspaces[event.id]);
+      } else {
+        const Step& step = plan_.steps[event.id];
+        for (const BufferId b : plan_.list(step.writes))
+          if (!take(bytes(b), step.lane, blocks[index(b)])) return false;
+        if (!take(workspace(step), step.lane, workspaces[event.id])) return false;
+      }
+    }
+    return true;
+  }
+
+  struct ArenaEvent {
+    enum class What : std::uint8_t { free_buffer, end, start };
+    Moment when;
+    What what = What::start;  ///< at one moment frees come before starts
+    std::uint32_t id = 0;     ///< a buffer; a step
+    auto operator<=>(const ArenaEvent&) const = default;
+  };
+
+  std::vector<ArenaEvent> arena_events(std::uint32_t m) const {
+    std::vector<ArenaEvent> events;
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
+      if (timeline_.is_freed(b) && index(plan_.buffers[b].memory) == m)
+        events.push_back({timeline_.freed[b], ArenaEvent::What::free_buffer, b});
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (memory(step) != m) continue;
+      events.push_back({timeline_.starts[s], ArenaEvent::What::start, s});
+      if (workspace(step) > Bytes{})
+        events.push_back({timeline_.ends[s], ArenaEvent::What::end, s});
+    }
+    std::ranges::sort(events);
+    return events;
+  }
+
+  void claim_times(Claims& claims) {
+    Time makespan, period;
+    std::vector<std::optional<Time>> first(problem_.platform.processors.size());
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      makespan = std::max(makespan, timeline_.ends[s].time);
+      const Lane& lane = plan_[plan_.steps[s].lane];
+      if (lane.kind != Lane::Kind::stream) continue;
+      auto& from = first[index(lane.processor)];
+      if (!from) from = timeline_.starts[s].time;
+      period = std::max(period, timeline_.ends[s].time - *from);
+    }
+    claims.makespan = makespan;
+    claims.energy = energy_claim(plan_, problem_, makespan);
+    claims.period =
+        plan_.steady_from_microbatch ? steady_interval(plan_, timeline_.ends.times()) : period;
+  }
+
+  const Plan& plan_;
+  const Problem& problem_;
+  Timeline& timeline_;
+  std::vector<Bytes> usable_;  ///< by memory
+  bool certain_ = true;
+};
+
+}  // namespace
+
+Claims claims_of(const Plan& plan, const Problem& problem) {
+  const Readers readers(plan);
+  std::optional<Timeline> timeline = timeline_of(plan, problem, readers);
+  if (!timeline) return {};
+  return Claimant(plan, problem, *timeline).run();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,92 @@
+#include "policy/claims/grants.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace plimsoll {
+
+std::optional<Moment> GrantLedger::grant(Bytes demand, Moment ready) {
+  if (demand == Bytes{}) return ready;
+  Moment start = std::max(ready, last_grant_);
+  settle(start);
+  while (!fits(demand)) {
+    const auto change = next_change(start);
+    const Time fit = leaving_.empty() ? Time::unlimited() : first_fit(demand, start);
+    if (!fit.is_unlimited() && (!change || Moment{fit, 0} < *change))
+      start = {fit, 0};
+    else if (change)
+      start = *change;
+    else
+      return std::nullopt;
+    settle(start);
+  }
+  used_ += demand;
+  last_grant_ = start;
+  return start;
+}
+
+void GrantLedger::free_at(Moment when, Bytes bytes) {
+  if (bytes == Bytes{}) return;
+  frees_.emplace_back(when, bytes);
+  std::ranges::push_heap(frees_, std::greater<>{});
+}
+
+std::uint32_t GrantLedger::drain(Time begin, Moment end, Bytes bytes) {
+  const Drain drain{.begin = begin, .end = end.time, .bytes = bytes, .under_way = true};
+  leaving_.push_back({drains_, drain, {}, end, false});
+  return drains_++;
+}
+
+void GrantLedger::open_drain(std::uint32_t drain, Moment when) {
+  const auto it = std::ranges::find(leaving_, drain, &Leaving::id);
+  it->open_from = when;
+  it->has_opened = true;
+}
+
+/// Takes in all that is free at `now`.
+void GrantLedger::settle(Moment now) {
+  while (!frees_.empty() && frees_.front().first <= now) {
+    used_ -= frees_.front().second;
+    std::ranges::pop_heap(frees_, std::greater<>{});
+    frees_.pop_back();
+  }
+  for (Leaving& it : leaving_) {
+    if (!it.has_opened || it.open_from > now) continue;
+    it.drain.open = true;
+    const Bytes free = it.over() <= now ? it.drain.bytes : it.drain.free_by(now.time);
+    used_ -= free - it.drain.given;
+    it.drain.given = free;
+  }
+  std::erase_if(leaving_, [](const Leaving& it) {
+    return it.has_opened && it.drain.given == it.drain.bytes;
+  });
+}
+
+/// The next moment at which something is released whole, opens, or is over.
+std::optional<Moment> GrantLedger::next_change(Moment now) const {
+  std::optional<Moment> next;
+  const auto consider = [&](Moment when) {
+    if (when > now && (!next || when < *next)) next = when;
+  };
+  if (!frees_.empty()) consider(frees_.front().first);
+  for (const Leaving& it : leaving_) {
+    if (!it.has_opened) continue;
+    consider(it.open_from);
+    consider(it.over());
+  }
+  return next;
+}
+
+/// When the drains that are open now have made room, if nothing else changes.
+Time GrantLedger::first_fit(Bytes demand, Moment now) const {
+  std::vector<Drain> open;
+  std::vector<std::uint32_t> all;
+  for (const Leaving& it : leaving_) {
+    if (!it.drain.open) continue;
+    all.push_back(static_cast<std::uint32_t>(open.size()));
+    open.push_back(it.drain);
+  }
+  return first_time_of(open, all, used_ + demand - usable_, now.time);
+}
+
+}  // namespace plimsoll

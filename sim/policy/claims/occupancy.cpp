@@ -1,0 +1,100 @@
+#include "policy/claims/occupancy.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+namespace plimsoll {
+
+namespace {
+
+auto numbers_below(std::size_t count) {
+  return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(count));
+}
+
+/// Most are in order already.
+void sort_by(const Moments& moments, std::span<std::uint32_t> ids) {
+  const auto moment_of = [&](std::uint32_t id) { return moments[id]; };
+  if (!std::ranges::is_sorted(ids, {}, moment_of)) std::ranges::sort(ids, {}, moment_of);
+}
+
+/// Sources that leave byte by byte, asked about at later and later moments.
+class Leaving {
+ public:
+  explicit Leaving(std::vector<Parting>& partings) : partings_(partings) {
+    std::ranges::sort(partings, {}, &Parting::open);
+  }
+
+  /// What has left of those that are not over.
+  std::int64_t left_by(Moment now) {
+    for (; next_ < partings_.size() && partings_[next_].open <= now; ++next_)
+      open_.push_back(&partings_[next_]);
+    std::erase_if(open_, [&](const Parting* it) { return it->over <= now; });
+    std::int64_t left = 0;
+    for (const Parting* it : open_) left += it->drain.free_by(now.time).count();
+    return left;
+  }
+
+ private:
+  const std::vector<Parting>& partings_;  ///< by when they open
+  std::size_t next_ = 0;
+  std::vector<const Parting*> open_;
+};
+
+}  // namespace
+
+Occupancy::Occupancy(const Plan& plan, const Problem& problem, Timeline& timeline)
+    : plan_(plan),
+      workload_(problem.workload),
+      timeline_(timeline),
+      initial_(problem.platform.memories.size()),
+      starting_(initial_.size(), numbers_below(plan.steps.size()),
+                [&](std::uint32_t s) { return memory_of(plan.steps[s], plan, problem.platform); }),
+      ending_(initial_.size(), numbers_below(plan.steps.size()),
+              [&](std::uint32_t s) {
+                const Step& step = plan.steps[s];
+                const bool works = workspace_of(step, problem.workload) > Bytes{};
+                return works ? memory_of(step, plan, problem.platform) : kNone;
+              }),
+      freed_(initial_.size(), timeline.freed_order,
+             [&](std::uint32_t b) { return index(plan.buffers[b].memory); }) {
+  for (const BufferId buffer : plan.initial)
+    initial_[index(plan[buffer].memory)] += bytes(index(buffer));
+}
+
+Bytes Occupancy::peak(std::uint32_t memory) {
+  const auto starting = starting_.of(memory), ending = ending_.of(memory),
+             freed = freed_.of(memory);
+  sort_by(timeline_.starts, starting);
+  sort_by(timeline_.ends, ending);
+  sort_by(timeline_.freed, freed);
+  Leaving leaving(timeline_.partings[memory]);
+  std::size_t next_end = 0, next_free = 0;
+  std::int64_t now = 0, peak = 0;
+  const auto take = [&](Moment when, std::int64_t bytes_taken) {
+    for (; next_end < ending.size() && timeline_.ends[ending[next_end]] <= when; ++next_end)
+      now -= workspace(ending[next_end]);
+    for (; next_free < freed.size() && timeline_.freed[freed[next_free]] <= when; ++next_free)
+      now -= bytes(freed[next_free]);
+    now += bytes_taken;
+    peak = std::max(peak, now - leaving.left_by(when));
+  };
+  take(Moment{}, initial_[memory]);
+  for (const std::uint32_t step : starting) take(timeline_.starts[step], taken_by(step));
+  return Bytes{peak};
+}
+
+std::int64_t Occupancy::bytes(std::uint32_t buffer) const {
+  return workload_[plan_.buffers[buffer].tensor].bytes.count();
+}
+
+std::int64_t Occupancy::workspace(std::uint32_t step) const {
+  return workspace_of(plan_.steps[step], workload_).count();
+}
+
+std::int64_t Occupancy::taken_by(std::uint32_t step) const {
+  std::int64_t sum = workspace(step);
+  for (const BufferId buffer : plan_.list(plan_.steps[step].writes)) sum += bytes(index(buffer));
+  return sum;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,14 @@
+/// The lower bound that every plan has: somebody must do the work.
+#pragma once
+
+#include "policy/interface/policy.hpp"
+
+namespace plimsoll {
+
+/// No plan that runs the same operators on the same processors is shorter: each operator once, one
+/// after the other on each stream of its processor, and the processor with most to do;
+/// recomputation does not count. Overlapped pairs stay pairs, of the times that they have.
+/// O(steps).
+[[nodiscard]] Time work_bound(const Plan& plan, const Problem& problem);
+
+}  // namespace plimsoll

@@ -1,0 +1,86 @@
+/// How a policy's file makes its registry entry: a struct of parameters, their description, a
+/// function.
+#pragma once
+
+#include "policy/interface/policy.hpp"
+
+#include <string>
+#include <utility>
+
+namespace plimsoll {
+
+/// Parameters that every policy takes: the name that chose it.
+struct CommonParameters {
+  Location where;
+  std::string name;
+};
+
+/// Single-processor policies run on one processor: `on`, by default the only one.
+struct SingleProcessorParameters : CommonParameters {
+  std::optional<Located<std::string>> on;
+};
+
+/// The part of an entry that people read.
+struct PolicyText {
+  std::string name, summary, paper, assumes, guarantees, complexity;
+  bool splits_backward =
+      false;  ///< plans for a workload built with WorkloadOptions::split_backward
+};
+
+/// Fills in what follows from the type of the parameters. `Parameters` derives from
+/// CommonParameters; `describe` adds its fields to a Record<Parameters>.
+template <class Parameters>
+[[nodiscard]] PolicyInfo make_policy(
+    PolicyText text, Record<Parameters> record,
+    std::function<Planned(const Problem&, const Parameters&)> plan) {
+  std::string Parameters::*chosen = &Parameters::name;
+  record.required("name", chosen, plimsoll::text(), "the policy").where(&Parameters::where);
+  const Format<Parameters> format = record.format();
+  const bool splits = text.splits_backward;
+  const auto bind = [format, plan, splits](const Node& node,
+                                           Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
+    auto parameters = format.read(node, diagnostics);
+    if (!parameters) return std::nullopt;
+    // A policy given by its name alone is in a mapping that nobody wrote.
+    if (const Node* chosen_by = node.find("name")) parameters->where = chosen_by->where();
+    BoundPolicy bound{parameters->name, 1, splits, {}};
+    if constexpr (requires { parameters->of_mini_batch(); })
+      bound.microbatches = parameters->of_mini_batch();
+    else if constexpr (requires { parameters->microbatches; })
+      bound.microbatches = parameters->microbatches;
+    bound.plan = [plan, p = std::move(*parameters)](const Problem& problem) {
+      return plan(problem, p);
+    };
+    return bound;
+  };
+  return {std::move(text.name),
+          std::move(text.summary),
+          std::move(text.paper),
+          std::move(text.assumes),
+          std::move(text.guarantees),
+          std::move(text.complexity),
+          format.shape,
+          bind};
+}
+
+/// A Record that has `on` already.
+template <class Parameters>
+[[nodiscard]] Record<Parameters> single_processor_record(const std::string& name) {
+  Record<Parameters> record("policy " + name, "Parameters of " + name + ".");
+  std::optional<Located<std::string>> Parameters::*on = &Parameters::on;
+  record.optional("on", on, located(plimsoll::name()), "the processor; by default the only one");
+  return record;
+}
+
+/// The processor that `on` names, or the platform's only one. Throws InputError.
+[[nodiscard]] ProcessorId processor_for(const Problem& problem,
+                                        const SingleProcessorParameters& parameters);
+
+/// The processor of that name. Throws InputError with the nearest one.
+[[nodiscard]] ProcessorId processor_named(const Problem& problem, const Located<std::string>& name);
+
+/// Throws an InputError of one message.
+[[noreturn]] void refuse_parameter(const Location& where, std::string message,
+                                   std::string hint = {});
+
+}  // namespace plimsoll

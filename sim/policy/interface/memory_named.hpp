@@ -1,0 +1,11 @@
+/// The memories of a platform, by the names in parameters.
+#pragma once
+
+#include "policy/interface/policy.hpp"
+
+namespace plimsoll {
+
+/// Throws InputError where the platform has no memory of that name.
+[[nodiscard]] MemoryId memory_named(const Problem& problem, const Located<std::string>& named);
+
+}  // namespace plimsoll

@@ -1,0 +1,81 @@
+/// What a policy is: a pure function from (workload, platform, parameters) to a plan, and a
+/// registry entry that says what it promises.
+#pragma once
+
+#include "base/format.hpp"
+#include "plan/core/plan.hpp"
+#include "platform/core/topology.hpp"
+#include "workload/chain/chain_view.hpp"
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace plimsoll {
+
+struct Problem;
+
+/// What the execution of a plan shows.
+struct Judgement {
+  bool is_ok = false;       ///< it runs to its end
+  Time makespan;            ///< where it does
+  std::vector<Bytes> peak;  ///< requested, by MemoryId
+};
+
+/// Executes a plan. The engine lies above policies: whoever asks one lends it to them
+/// (execution/judge.hpp). Throws QuantityOverflow.
+using Judge = Judgement (*)(const Plan& plan, const Problem& problem);
+
+/// Everything that a policy may look at.
+struct Problem {
+  const Workload& workload;
+  const ChainView& chain;
+  const Platform& platform;
+  const Topology& topology;
+  Judge judge = nullptr;  ///< without one, plans are compared by what they claim
+};
+
+/// The answer of a planner that has a budget and finds no plan.
+struct Infeasible {
+  std::string why;
+  MemoryId memory{};
+  Bytes smallest_budget;
+};
+
+using Planned = std::variant<Plan, Infeasible>;
+
+/// A policy with its parameters read, ready to plan.
+struct BoundPolicy {
+  std::string name;
+  std::int64_t microbatches = 1;  ///< the workload is built for one of them
+  bool splits_backward = false;   ///< the workload is built with WorkloadOptions::split_backward
+  /// Throws InputError where the parameters ask for what the workload or platform does not have.
+  std::function<Planned(const Problem&)> plan;
+};
+
+/// A registry entry; `plimsoll list policies NAME` prints all of it.
+struct PolicyInfo {
+  std::string name;     ///< "offload/eager"
+  std::string summary;  ///< one sentence
+  std::string paper;
+  std::string assumes;     ///< chain or graph, equal or general costs, ...
+  std::string guarantees;  ///< exact, bound, heuristic
+  std::string complexity;
+  Shape parameters;  ///< names, units, defaults; also the JSON Schema
+  /// Reads the parameters of a `policy:` mapping, its `name` included.
+  std::function<std::optional<BoundPolicy>(const Node&, Diagnostics&)> bind;
+};
+
+/// All policies, by family and name.
+[[nodiscard]] std::span<const PolicyInfo> policies();
+
+/// nullptr if there is none of that name.
+[[nodiscard]] const PolicyInfo* find_policy(const std::string& name);
+
+/// Reads a policy given as a name or as a mapping with `name` and parameters.
+[[nodiscard]] std::optional<BoundPolicy> bind_policy(const Node& node, Diagnostics& diagnostics);
+
+}  // namespace plimsoll

@@ -1,0 +1,38 @@
+/// Emits the operators of whole chain stages into a plan.
+#pragma once
+
+#include "plan/build/plan_builder.hpp"
+#include "policy/interface/policy.hpp"
+
+#include <vector>
+
+namespace plimsoll {
+
+/// The first and last step of what was emitted; equal ids where there was one.
+struct StepRange {
+  StepId first{}, last{};
+};
+
+class StageSteps {
+ public:
+  StageSteps(PlanBuilder& builder, const Problem& problem) : builder_(builder), problem_(problem) {}
+
+  /// All forward operators of `stage`, in the given form.
+  StepRange forward(LaneId stream, std::size_t stage, Form form, std::uint32_t microbatch = 0);
+
+  /// All backward operators of `stage`. Precondition: it has one.
+  StepRange backward(LaneId stream, std::size_t stage, std::uint32_t microbatch = 0);
+
+  /// Copies everything that `stage` keeps for backward over a channel, one tensor after the other;
+  /// the range is empty (nothing) where the stage keeps nothing.
+  std::optional<StepRange> copy_saved(LaneId channel, std::size_t stage, SourceRelease source);
+
+  /// All optimizer operators, after the backwards.
+  void optimize(LaneId stream);
+
+ private:
+  PlanBuilder& builder_;
+  const Problem& problem_;
+};
+
+}  // namespace plimsoll

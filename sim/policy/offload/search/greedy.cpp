@@ -1,0 +1,35 @@
+#include "policy/interface/registry.hpp"
+#include "policy/offload/search/planner.hpp"
+
+namespace plimsoll {
+
+namespace {
+
+Planned plan_greedy(const Problem& problem, const OffloadPlannerParameters& parameters) {
+  return plan_by(problem, parameters, greedy_runs);
+}
+
+}  // namespace
+
+PolicyInfo offload_greedy_policy() {
+  return make_policy<OffloadPlannerParameters>(
+      {.name = "offload/greedy",
+       .summary = "Offloads the first stages, as many as the fractional relaxation moves.",
+       .paper =
+           "Beaumont, Eyraud-Dubois, Shilova 2020, \"Optimal GPU-CPU Offloading Strategies for "
+           "DNN Training\", Euro-Par 2020, doi:10.1007/978-3-030-57675-2_10, as reconstructed: "
+           "when fractions may move, the bytes of the first stages are the best to move (they "
+           "may leave first and are needed last); the fraction is rounded up to whole stages, "
+           "longer prefixes and smaller budgets are tried too, as by offload/dynamic",
+       .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
+       .guarantees = "a heuristic; with whole copies never behind offload/prefix, whose plan it "
+                     "takes where that "
+                     "is faster; the gap to a proven lower bound of every offload without "
+                     "recomputation is reported. Its "
+                     "claims.model_makespan is the best time of any set in the fluid model of "
+                     "offload/dynamic, no execution's",
+       .complexity = "O(L S^2) for S = 256 states a stage of the model; the rule itself O(L)"},
+      offload_planner_record<OffloadPlannerParameters>("offload/greedy"), plan_greedy);
+}
+
+}  // namespace plimsoll

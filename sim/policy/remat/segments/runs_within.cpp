@@ -1,0 +1,46 @@
+#include "policy/remat/segments/runs_within.hpp"
+
+#include "policy/budget/budget_limit.hpp"
+#include "policy/remat/chain/chain_sequence.hpp"
+#include "policy/remat/segments/keep_all.hpp"
+
+#include <utility>
+
+namespace plimsoll {
+
+Planned plan_that_runs(const Problem& problem, ProcessorId processor, Bytes budget,
+                       const BudgetPlan& plan, const BudgetPlan& quick) {
+  const MemoryId home = problem.platform[processor].memory;
+  if (problem.platform[home].allocator == AllocatorKind::ideal) return plan(problem, budget);
+  const auto limited = [home](const BudgetPlan& ask, const Problem& of, Bytes within) {
+    Planned planned = ask(of, within);
+    if (auto* found = std::get_if<Plan>(&planned)) limit_to(*found, of, home, within);
+    return planned;
+  };
+  const auto runs = [](const Planned& planned) {
+    const auto* found = std::get_if<Plan>(&planned);
+    return found != nullptr && found->claims.makespan;
+  };
+  const auto best = [&](const Problem& of, Bytes within) {
+    Planned planned = limited(quick && within != budget ? quick : plan, of, within);
+    const auto* first = std::get_if<Plan>(&planned);
+    if (!quick || within != budget || first == nullptr || first->claims.makespan) return planned;
+    Planned other = limited(quick, of, within);
+    if (!runs(other)) return planned;
+    std::get<Plan>(other).bounds = first->bounds;
+    return other;
+  };
+  BudgetPlanner planner{
+      .plan = best,
+      .bound = [least = chain_costs(problem, processor).compute_time()](Bytes) { return least; },
+      .most = keep_all(problem, processor, "").needs,
+      .rungs = rungs_for(problem, PlanningTime::quadratic),
+      .climbs = false};
+  if (quick)
+    planner.has_plan = [&](const Problem& of, Bytes within) {
+      return runs(limited(quick, of, within));
+    };
+  return not_slower_with_more(problem, processor, budget, planner);
+}
+
+}  // namespace plimsoll

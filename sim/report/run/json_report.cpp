@@ -1,0 +1,209 @@
+#include "report/run/json_report.hpp"
+
+#include "execution/held_stages.hpp"
+
+#include <algorithm>
+
+#include <nlohmann/json.hpp>
+
+namespace plimsoll {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json by_class(const std::array<Bytes, kTensorClasses>& bytes) {
+  Json object = Json::object();
+  for (std::size_t c = 0; c < kTensorClasses; ++c)
+    if (bytes[c] != Bytes{}) object[to_text(static_cast<TensorClass>(c))] = bytes[c].count();
+  return object;
+}
+
+Json memories_json(const Metrics& metrics) {
+  Json all = Json::object();
+  for (const MemoryMetrics& memory : metrics.memories) {
+    Json& object = all[memory.name] = Json::object();
+    if (memory.capacity) object["capacity_bytes"] = memory.capacity->count();
+    object["peak_requested_bytes"] = memory.peak_requested.count();
+    object["peak_allocated_bytes"] = memory.peak_allocated.count();
+    object["peak_held_bytes"] = memory.peak_held.count();
+    object["peak_reserved_bytes"] = memory.peak_reserved.count();
+    object["fragmentation"] = memory.fragmentation;
+    object["peak_time_s"] = in_seconds(memory.peak_time);
+    object["at_peak"] = by_class(memory.at_peak);
+    object["written_bytes"] = memory.bytes_written.count();
+    if (memory.wear) object["wear_per_iteration"] = *memory.wear;
+  }
+  return all;
+}
+
+Json links_json(const Metrics& metrics) {
+  Json all = Json::object();
+  for (const LinkMetrics& link : metrics.links) {
+    Json& object = all[link.name] = Json::object();
+    object["forward_bytes"] = link.bytes[0].count();
+    object["backward_bytes"] = link.bytes[1].count();
+    if (!link.busy) continue;
+    object["forward_busy"] = (*link.busy)[0];
+    object["backward_busy"] = (*link.busy)[1];
+  }
+  return all;
+}
+
+/// Abstract operators have times and no FLOPs.
+bool knows_flops(const Workload& workload) {
+  return std::ranges::any_of(workload.operators,
+                             [](const Operator& op) { return op.flops != Flops{}; });
+}
+
+Json processors_json(const RunResult& result) {
+  Json all = Json::object();
+  for (const ProcessorMetrics& processor : result.metrics.processors) {
+    Json& object = all[processor.name] = Json::object();
+    object["busy_s"] = in_seconds(processor.busy);
+    object["span_s"] = in_seconds(processor.span);
+    Json& stalls = object["stall_s"] = Json::object();
+    for (std::size_t c = 0; c < kStallCauses; ++c)
+      stalls[to_text(static_cast<StallCause>(c))] = in_seconds(processor.stall[c]);
+    if (processor.bubble) object["bubble"] = *processor.bubble;
+    object["recomputed_ops"] = processor.recomputed_ops;
+    if (processor.recomputed_ops > 0 && !knows_flops(result.step))
+      object["recomputed_flops"] = nullptr;
+    else
+      object["recomputed_flops"] = processor.recomputed_flops.count();
+  }
+  return all;
+}
+
+Json energy_json(const EnergyMetrics& energy) {
+  Json object{{"total_j", in_joules(energy.total)},
+              {"per_sample_j", in_joules(energy.per_sample)},
+              {"average_w", in_watts(energy.average)},
+              {"peak_w", nullptr}};
+  if (energy.peak) object["peak_w"] = in_watts(*energy.peak);
+  Json& components = object["components"] = Json::object();
+  for (const auto& [name, part] : energy.components) components[name] = in_joules(part);
+  if (energy.steps_per_battery) object["steps_per_battery"] = *energy.steps_per_battery;
+  return object;
+}
+
+Json peaks_json(const RunResult& result, const std::vector<std::pair<MemoryId, Bytes>>& peaks) {
+  Json object = Json::object();
+  for (const auto& [memory, bytes] : peaks)
+    object[result.memory_names[static_cast<std::size_t>(memory)]] = bytes.count();
+  return object;
+}
+
+Json stages_json(const RunResult& result) {
+  Json all = Json::array();
+  for (const HeldStages& held : held_stages(result.plan, result.step)) {
+    Json& object = all.emplace_back(
+        Json{{"begin", held.begin}, {"end", held.end}, {"first", held.first}, {"last", held.last}});
+    for (const ProcessorId processor : held.processors)
+      object["processors"].push_back(
+          result.metrics.processors[static_cast<std::size_t>(processor)].name);
+  }
+  return all;
+}
+
+Json claims_json(const RunResult& result) {
+  const Claims& claims = result.claims;
+  Json object = Json::object();
+  if (claims.makespan) object["makespan_s"] = in_seconds(*claims.makespan);
+  if (claims.period) object["period_s"] = in_seconds(*claims.period);
+  if (!claims.peak.empty()) object["peak_bytes"] = peaks_json(result, claims.peak);
+  if (claims.energy) object["energy_j"] = in_joules(*claims.energy);
+  if (!claims.in_flight.empty()) object["in_flight"] = claims.in_flight;
+  if (claims.model_makespan) object["model_makespan_s"] = in_seconds(*claims.model_makespan);
+  if (claims.model_period) object["model_period_s"] = in_seconds(*claims.model_period);
+  if (!claims.model_peak.empty())
+    object["model_peak_bytes"] = peaks_json(result, claims.model_peak);
+  if (claims.optimal) object["optimal"] = *claims.optimal;
+  if (!claims.chosen.empty()) object["chosen"] = claims.chosen;
+  for (const LeftOut& it : claims.left_out)
+    object["left_out"].push_back({{"policy", it.policy}, {"why", it.why}});
+  return object;
+}
+
+Json bounds_json(const RunResult& result) {
+  const Bounds& bounds = result.bounds;
+  Json object = Json::object();
+  if (bounds.makespan) object["makespan_s"] = in_seconds(*bounds.makespan);
+  if (bounds.period) object["period_s"] = in_seconds(*bounds.period);
+  if (!bounds.peak.empty()) object["peak_bytes"] = peaks_json(result, bounds.peak);
+  return object;
+}
+
+Json oom_json(const OutOfMemory& oom) {
+  Json object{{"step", oom.step},
+              {"memory", oom.memory},
+              {"asked_bytes", oom.asked.count()},
+              {"free_bytes", oom.free.count()},
+              {"largest_free_block_bytes", oom.largest_free_block.count()},
+              {"by_class", by_class(oom.by_class)}};
+  Json& residents = object["residents"] = Json::array();
+  for (const Resident& resident : oom.largest)
+    residents.push_back({{"tensor", resident.tensor},
+                         {"class", to_text(resident.tensor_class)},
+                         {"bytes", resident.bytes.count()}});
+  if (oom.cache)
+    object["cache"] = {{"held_bytes", oom.cache->reserved.count()},
+                       {"segments", oom.cache->segments},
+                       {"free_bytes", oom.cache->free.count()},
+                       {"largest_free_block_bytes", oom.cache->largest_free.count()},
+                       {"segments_kept_in_part", oom.cache->with_free},
+                       {"blocks_that_keep_them", oom.cache->keeping}};
+  return object;
+}
+
+void add_measurements(const RunResult& result, Json& object) {
+  const Metrics& metrics = result.metrics;
+  if (metrics.makespan) object["makespan_s"] = in_seconds(*metrics.makespan);
+  if (metrics.period) object["period_s"] = in_seconds(*metrics.period);
+  if (metrics.throughput) object["throughput_samples_per_s"] = *metrics.throughput;
+  // A plan from a file has no schedule to be compared with.
+  if (metrics.makespan && !result.overhead) object["overhead"] = nullptr;
+  if (result.overhead) object["overhead"] = *result.overhead;
+  object["memories"] = memories_json(metrics);
+  object["links"] = links_json(metrics);
+  object["processors"] = processors_json(result);
+  if (metrics.energy) object["energy"] = energy_json(*metrics.energy);
+}
+
+Json infeasible_json(const Infeasible& no) {
+  Json object{{"why", no.why}};
+  if (!no.smallest_budget.is_unlimited())
+    object["smallest_budget_bytes"] = no.smallest_budget.count();
+  return object;
+}
+
+Json run_json(const RunResult& result) {
+  Json object{{"scenario", result.scenario},
+              {"platform", result.platform},
+              {"workload", result.workload},
+              {"policy", result.policy}};
+  if (!result.policy_parameters.empty()) object["policy_parameters"] = result.policy_parameters;
+  object["status"] = status_text(result);
+  if (!result.infeasible) add_measurements(result, object);
+  if (Json held = stages_json(result); !held.empty()) object["stages"] = std::move(held);
+  object["claims"] = claims_json(result);
+  object["bounds"] = bounds_json(result);
+  object["saved_bytes"] = result.saved_bytes.count();
+  object["planning_s"] = result.planning_s;
+  object["provenance"] = {{"worst_quality", to_text(result.worst_quality)}};
+  if (result.oom) object["oom"] = oom_json(*result.oom);
+  if (!result.cycle.empty()) object["deadlock"] = {{"cycle", result.cycle}};
+  if (result.infeasible) object["infeasible"] = infeasible_json(*result.infeasible);
+  return object;
+}
+
+}  // namespace
+
+std::string json_report(std::span<const RunResult> results) {
+  Json all = Json::array();
+  for (const RunResult& result : results) all.push_back(run_json(result));
+  // Names of files may hold any bytes.
+  return all.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace plimsoll

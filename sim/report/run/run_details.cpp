@@ -1,0 +1,225 @@
+#include "report/run/run_details.hpp"
+
+#include "execution/find_metrics.hpp"
+#include "execution/held_stages.hpp"
+#include "report/run/run_notes.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+/// Parts of a kind that are told one by one; clusters have thousands.
+constexpr std::size_t kMostParts = 8;
+constexpr std::size_t kDetailBarWidth = 20;
+constexpr std::size_t kLabelWidth = 10;
+
+double share(Bytes part, Bytes whole) {
+  return whole == Bytes{} ? 0.0
+                          : static_cast<double>(part.count()) / static_cast<double>(whole.count());
+}
+
+const Memory* find_memory(const Scenario& scenario, const std::string& name) {
+  const auto found = std::ranges::find(scenario.platform.memories, name, &Memory::name);
+  return found == scenario.platform.memories.end() ? nullptr : &*found;
+}
+
+class Details {
+ public:
+  Details(const Scenario& scenario, const RunResult& result, const Style& style)
+      : scenario_(scenario), result_(result), metrics_(result.metrics), style_(style) {}
+
+  std::string run() {
+    if (metrics_.makespan) tell_speed();
+    tell_memories();
+    tell_processors();
+    tell_links();
+    if (metrics_.energy) tell_energy(*metrics_.energy);
+    tell_stages();
+    return std::move(out_);
+  }
+
+ private:
+  /// A line below a label that is shown once.
+  void line(const std::string& label, const std::string& text) {
+    out_ += style_(Paint::bold, fmt::format("  {:<{}}", label, kLabelWidth));
+    out_ += wrapped(text, kReportWidth, kLabelWidth + 2) + '\n';
+  }
+
+  void tell_speed() {
+    std::string text = to_text(*metrics_.makespan);
+    if (metrics_.period && *metrics_.period != *metrics_.makespan)
+      text += fmt::format(", then one every {}", to_text(*metrics_.period));
+    if (metrics_.throughput) text += fmt::format("; {} samples/s", decimal(*metrics_.throughput));
+    if (result_.overhead) text += fmt::format("; overhead {}", percent(*result_.overhead));
+    line("step", text);
+  }
+
+  void tell_memories() {
+    std::vector<const MemoryMetrics*> used;
+    for (const MemoryMetrics& memory : metrics_.memories)
+      if (memory.peak_requested > Bytes{}) used.push_back(&memory);
+    std::ranges::stable_sort(used, std::greater{}, [&](const MemoryMetrics* memory) {
+      return fill_of(scenario_, *memory);
+    });
+    for (std::size_t m = 0; m < std::min(used.size(), kMostParts); ++m) tell_memory(*used[m]);
+    tell_rest(used.size(), "less full memories");
+  }
+
+  void tell_memory(const MemoryMetrics& memory) {
+    std::string text = fmt::format("{} peaks at {}", memory.name, to_text(memory.peak_allocated));
+    if (const auto usable = usable_of(scenario_, memory.name))
+      text += fmt::format(" of {} ({})", to_text(*usable), percent(fill_of(scenario_, memory)));
+    text += memory.peak_time == Time{} ? " at the start"
+                                       : fmt::format(" after {}", to_text(memory.peak_time));
+    line("memory", text + other_meanings(memory));
+    Bytes alive;
+    for (const Bytes bytes : memory.at_peak) alive += bytes;
+    for (std::size_t c = 0; c < kTensorClasses; ++c) {
+      const Bytes bytes = memory.at_peak[c];
+      if (bytes == Bytes{}) continue;
+      out_ += fmt::format("{:{}}{:<16}{:>11}  {}\n", "", kLabelWidth + 4,
+                          to_text(static_cast<TensorClass>(c)), to_text(bytes),
+                          bar(share(bytes, alive), kDetailBarWidth));
+    }
+  }
+
+  /// A peak of memory is told as what is live (requested, and allocated for it), what the allocator
+  /// reserves, and what of the device is in use; each where it is another number.
+  static std::string other_meanings(const MemoryMetrics& memory) {
+    std::string text;
+    if (memory.peak_requested != memory.peak_allocated)
+      text += fmt::format("; live: requested {}, allocated {}", to_text(memory.peak_requested),
+                          to_text(memory.peak_allocated));
+    if (memory.peak_held != memory.peak_allocated)
+      text += fmt::format("; reserved by the allocator: {}, {} of it unused",
+                          to_text(memory.peak_held), percent(memory.fragmentation));
+    if (memory.peak_reserved != memory.peak_held)
+      text += fmt::format("; device in use, with context and libraries: {}",
+                          to_text(memory.peak_reserved));
+    return text;
+  }
+
+  void tell_processors() {
+    std::vector<const ProcessorMetrics*> used;
+    for (const ProcessorMetrics& processor : metrics_.processors)
+      if (processor.span > Time{}) used.push_back(&processor);
+    for (std::size_t p = 0; p < std::min(used.size(), kMostParts); ++p) tell_processor(*used[p]);
+    tell_rest(used.size(), "processors");
+  }
+
+  void tell_processor(const ProcessorMetrics& processor) {
+    std::string text = fmt::format("{} works {}", processor.name, to_text(processor.busy));
+    if (processor.bubble) text += fmt::format(" ({})", percent(1 - *processor.bubble));
+    for (std::size_t c = 0; c < kStallCauses; ++c)
+      if (processor.stall[c] > Time{})
+        text += fmt::format(", waits {} for {}", to_text(processor.stall[c]),
+                            to_text(static_cast<StallCause>(c)));
+    if (processor.recomputed_ops > 0) {
+      text += fmt::format("; {} run again",
+                          counted(static_cast<std::size_t>(processor.recomputed_ops), "forward"));
+      if (processor.recomputed_flops > Flops{})
+        text += fmt::format(" ({})", to_text(processor.recomputed_flops));
+    }
+    line("time", text);
+  }
+
+  void tell_links() {
+    std::vector<const LinkMetrics*> used;
+    for (const LinkMetrics& link : metrics_.links)
+      if (link.bytes[0] + link.bytes[1] > Bytes{}) used.push_back(&link);
+    for (std::size_t l = 0; l < std::min(used.size(), kMostParts); ++l) tell_link(*used[l]);
+    tell_rest(used.size(), "links");
+  }
+
+  void tell_link(const LinkMetrics& link) {
+    const auto found = std::ranges::find(scenario_.platform.links, link.name, &Link::name);
+    std::string text = link.name;
+    for (std::size_t d = 0; d < 2; ++d) {
+      if (link.bytes[d] == Bytes{}) continue;
+      text += fmt::format("{} {} to {}", d == 0 || link.bytes[0] == Bytes{} ? ":" : ",",
+                          to_text(link.bytes[d]), scenario_.platform[found->between[1 - d]].name);
+      if (link.busy) text += fmt::format(" (busy {})", percent((*link.busy)[d]));
+    }
+    line("link", text);
+  }
+
+  void tell_energy(const EnergyMetrics& energy) {
+    std::string text = fmt::format("{} a step, {} a sample, {} on average", to_text(energy.total),
+                                   to_text(energy.per_sample), to_text(energy.average));
+    if (energy.peak) text += fmt::format(", {} at most", to_text(*energy.peak));
+    std::vector<std::string> parts;
+    for (const auto& [name, part] : energy.components)
+      if (part > Energy{} && parts.size() < kMostParts)
+        parts.push_back(fmt::format("{} {}", name, to_text(part)));
+    if (parts.size() > 1) text += fmt::format(": {}", fmt::join(parts, ", "));
+    line("energy", text);
+    if (energy.steps_per_battery)
+      line("battery", fmt::format("{} steps on one charge", thousands(*energy.steps_per_battery)));
+  }
+
+  void tell_stages() {
+    const std::vector<HeldStages> all = held_stages(result_.plan, result_.step);
+    for (std::size_t s = 0; s < std::min(all.size(), kMostParts); ++s) {
+      line("stages",
+           fmt::format("{}: {}", to_text(all[s]), holders_of(result_, all[s], kMostParts)));
+    }
+    tell_rest(all.size(), "runs of stages");
+  }
+
+  void tell_rest(std::size_t count, const std::string& what) {
+    if (count > kMostParts) line("", fmt::format("and {} more {}", count - kMostParts, what));
+  }
+
+  const Scenario& scenario_;
+  const RunResult& result_;
+  const Metrics& metrics_;
+  const Style& style_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::optional<Bytes> usable_of(const Scenario& scenario, const std::string& memory) {
+  const Memory* found = find_memory(scenario, memory);
+  if (!found || found->capacity.is_unlimited()) return std::nullopt;
+  return found->usable();
+}
+
+double fill_of(const Scenario& scenario, const MemoryMetrics& memory) {
+  const auto usable = usable_of(scenario, memory.name);
+  return usable ? share(memory.peak_allocated, *usable) : 0.0;
+}
+
+std::string run_details(const Scenario& scenario, const RunResult& result, const Style& style) {
+  return Details(scenario, result, style).run();
+}
+
+ClaimCheck check_claims(const RunResult& result) {
+  ClaimCheck check;
+  if (result.infeasible || !result.metrics.makespan) return check;
+  const auto compare = [&](const std::string& what, const auto& claimed, const auto& measured) {
+    if (claimed == measured)
+      check.held.push_back(what);
+    else
+      check.differing.push_back(
+          fmt::format("{}: claimed {}, measured {}", what, to_text(claimed), to_text(measured)));
+  };
+  const Claims& claims = result.claims;
+  if (claims.makespan) compare("makespan", *claims.makespan, *result.metrics.makespan);
+  if (claims.period) compare("period", *claims.period, *result.metrics.period);
+  for (const auto& [id, bytes] : claims.peak) {
+    const std::string& name = result.memory_names[static_cast<std::size_t>(id)];
+    if (const MemoryMetrics* memory = find_memory(result.metrics, name))
+      compare("peak of " + name, bytes, memory->peak_requested);
+  }
+  if (claims.energy && result.metrics.energy)
+    compare("energy", *claims.energy, result.metrics.energy->total);
+  return check;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,30 @@
+/// One run in full. Internal to this floor.
+#pragma once
+
+#include "report/text/style.hpp"
+#include "scenario/document/scenario.hpp"
+#include "scenario/run/run.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// Bytes that plans may use of a memory; nothing where that is unlimited.
+[[nodiscard]] std::optional<Bytes> usable_of(const Scenario& scenario, const std::string& memory);
+
+/// Share of what plans may use that the peak takes; 0 of an unlimited memory.
+[[nodiscard]] double fill_of(const Scenario& scenario, const MemoryMetrics& memory);
+
+/// Memory, time, links and energy, each on a few lines.
+[[nodiscard]] std::string run_details(const Scenario& scenario, const RunResult& result,
+                                      const Style& style);
+
+/// What the policy claimed, and how it compares with the measurement.
+struct ClaimCheck {
+  std::vector<std::string> held;       ///< "makespan", "peak of hbm"
+  std::vector<std::string> differing;  ///< "makespan: claimed 3 ms, measured 4 ms"
+};
+[[nodiscard]] ClaimCheck check_claims(const RunResult& result);
+
+}  // namespace plimsoll

@@ -1,0 +1,239 @@
+#include "report/run/run_failures.hpp"
+
+#include "report/run/run_details.hpp"
+#include "report/text/text_table.hpp"
+#include "scenario/run/failure_words.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kMostWaits = 20;
+
+/// What no policy of one processor can do without.
+struct Needs {
+  Bytes resident;          ///< parameters, their gradients, optimizer state, inputs
+  Bytes largest_operator;  ///< beside them: what the greediest operator reads and makes
+  std::string largest_name;
+};
+
+bool is_there_throughout(const Tensor& tensor) {
+  return tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::input ||
+         tensor.lifetime == Lifetime::accumulated;
+}
+
+/// Distinct tensors that live for the step only, and the workspace. A value that is read beside the
+/// tensor that holds it is not counted twice.
+Bytes passing_bytes(const Workload& workload, const Operator& op) {
+  std::vector<TensorId> tensors;
+  for (const TensorList list : {op.reads, op.bare})
+    for (const TensorId id : workload.list(list))
+      if (!is_there_throughout(workload[id])) tensors.push_back(id);
+  std::ranges::sort(tensors);
+  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+  Bytes sum = op.workspace;
+  for (const TensorId id : tensors)
+    if (!std::ranges::binary_search(tensors, workload[id].inside)) sum += workload[id].bytes;
+  return sum;
+}
+
+Needs needs_of(const Workload& workload) {
+  Needs needs;
+  for (const Tensor& tensor : workload.tensors)
+    if (is_there_throughout(tensor)) needs.resident += tensor.bytes;
+  for (const Operator& op : workload.operators) {
+    const Bytes bytes = passing_bytes(workload, op);
+    if (bytes <= needs.largest_operator) continue;
+    needs.largest_operator = bytes;
+    needs.largest_name = op.name;
+  }
+  return needs;
+}
+
+class Explanation {
+ public:
+  Explanation(const Scenario& scenario, const RunResult& result, const Style& style)
+      : scenario_(scenario), result_(result), style_(style) {}
+
+  std::string run() {
+    if (result_.infeasible) tell_infeasible(*result_.infeasible);
+    if (result_.metrics.status == RunStatus::deadlock)
+      tell_deadlock();
+    else if (result_.oom)
+      tell_oom(*result_.oom);
+    return std::move(out_);
+  }
+
+ private:
+  void headline(const std::string& text) {
+    const std::string label = label_of(result_);
+    out_ += style_(Paint::bad, label + ":") + ' ' +
+            wrapped(text, kReportWidth, std::min<std::size_t>(width_of(label) + 2, 40)) + '\n';
+  }
+  void item(const std::string& text) { out_ += "  - " + wrapped(text, kReportWidth, 4) + '\n'; }
+
+  void tell_infeasible(const Infeasible& infeasible) {
+    headline(fmt::format("no plan: {}", infeasible.why));
+    if (infeasible.smallest_budget.is_unlimited()) return;
+    item(fmt::format("the smallest budget that it could meet in {} is {}",
+                     scenario_.platform[infeasible.memory].name,
+                     smallest_budget_in_words(infeasible.smallest_budget)));
+  }
+
+  static std::string request(const OutOfMemory& oom) {
+    std::string text = request_in_words(oom);
+    if (oom.cache) text += cache_text(*oom.cache);
+    if (oom.cache && oom.asked <= oom.largest_free_block)
+      text += "; of the device it takes at least 20 MiB for a tensor above 1 MiB, 2 MiB for others";
+    return text;
+  }
+
+  static std::string cache_text(const CacheAtRefusal& cache) {
+    std::string text = fmt::format("; its allocator holds {} in {}", to_text(cache.reserved),
+                                   counted(cache.segments, "segment"));
+    if (cache.with_free > 0)
+      text += fmt::format(", of which {} are free in pieces of at most {}, in {} kept by {} in use",
+                          to_text(cache.free), to_text(cache.largest_free),
+                          counted(cache.with_free, "segment"), counted(cache.keeping, "block"));
+    return text;
+  }
+
+  void tell_oom(const OutOfMemory& oom) {
+    headline("out of memory: " + request(oom));
+    tell_residents(oom);
+    tell_what_to_try(oom);
+  }
+
+  void tell_residents(const OutOfMemory& oom) {
+    std::vector<std::string> classes;
+    for (std::size_t c = 0; c < kTensorClasses; ++c)
+      if (oom.by_class[c] > Bytes{})
+        classes.push_back(
+            fmt::format("{} {}", to_text(static_cast<TensorClass>(c)), to_text(oom.by_class[c])));
+    if (classes.empty()) return;
+    out_ += "  " +
+            wrapped(fmt::format("it holds {}: {}", counted(oom.residents, "tensor"),
+                                fmt::join(classes, ", ")),
+                    kReportWidth, 2) +
+            '\n';
+    TextTable table({{"largest tensors"}, {"class"}, {"size", Column::Align::right}});
+    for (std::size_t r = 0; r < std::min<std::size_t>(oom.largest.size(), 5); ++r) {
+      const Resident& resident = oom.largest[r];
+      table.add({{resident.tensor}, {to_text(resident.tensor_class)}, {to_text(resident.bytes)}});
+    }
+    out_ += '\n' + table.text(style_) + '\n';
+  }
+
+  /// Only what is certain. How a pipeline spreads its parameters is the plan's business, so advice
+  /// about one memory is given where one processor runs.
+  void tell_what_to_try(const OutOfMemory& oom) {
+    const std::size_t used = processors_used();
+    const bool is_home = std::ranges::any_of(
+        scenario_.platform.processors,
+        [&](const Processor& p) { return scenario_.platform[p.memory].name == oom.memory; });
+    out_ += "  What to try:\n";
+    if (!is_home) {
+      item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less", oom.memory));
+    } else if (used > 1) {
+      item("more microbatches, so that each is smaller, or other cuts (`partition`)");
+    } else {
+      advise_single(oom);
+    }
+    // The sizes of abstract workloads are given, whatever the batch.
+    if (result_.step.macs > 0 && result_.step.batch > 1)
+      item(fmt::format("a batch below {}", result_.step.batch));
+  }
+
+  void advise_single(const OutOfMemory& oom) {
+    const Needs needs = needs_of(result_.step);
+    if (needs.resident > oom.capacity) {
+      item(fmt::format(
+          "parameters, gradients, optimizer state and inputs alone take {}, more than "
+          "the {} of {}: no policy on one processor fits; take a larger memory, several "
+          "processors (`pipeline/...`), or a lighter optimizer",
+          to_text(needs.resident), to_text(oom.capacity), oom.memory));
+      return;
+    }
+    if (needs.resident + needs.largest_operator > oom.capacity) {
+      item(fmt::format(
+          "{} needs {} at once, beside {} of parameters, gradients, optimizer state and "
+          "inputs: neither offloading nor recomputation helps",
+          needs.largest_name, to_text(needs.largest_operator), to_text(needs.resident)));
+      return;
+    }
+    const std::vector<std::string> others = other_policies();
+    item(
+        fmt::format("parameters, gradients, optimizer state and inputs take {}, the largest "
+                    "operator ({}) needs {} beside them{}{}",
+                    to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator),
+                    others.empty() ? "" : "; the rest can be ", fmt::join(others, " or ")));
+  }
+
+  /// What else can be done with what need not stay; not what has just failed.
+  std::vector<std::string> other_policies() const {
+    std::vector<std::string> others;
+    const auto offer = [&](const char* what, const char* policy) {
+      if (result_.policy != policy)
+        others.push_back(fmt::format("{} (`--policy {}`)", what, policy));
+    };
+    offer("recomputed", "remat/rotor");
+    if (has_storage()) offer("offloaded", "offload/dynamic");
+    return others;
+  }
+
+  std::size_t processors_used() const {
+    std::vector<ProcessorId> used;
+    for (const Lane& lane : result_.plan.lanes)
+      if (lane.kind == Lane::Kind::stream) used.push_back(lane.processor);
+    std::ranges::sort(used);
+    used.erase(std::unique(used.begin(), used.end()), used.end());
+    return used.size();
+  }
+
+  bool has_storage() const {
+    return std::ranges::any_of(scenario_.platform.links, [&](const Link& link) {
+      return std::ranges::any_of(link.between, [&](MemoryId id) {
+        return !scenario_.platform[id].is_switch &&
+               std::ranges::none_of(scenario_.platform.processors,
+                                    [&](const Processor& p) { return p.memory == id; });
+      });
+    });
+  }
+
+  void tell_deadlock() {
+    headline("deadlock: these wait for each other, and nothing is under way that could end it");
+    for (std::size_t w = 0; w < std::min(result_.cycle.size(), kMostWaits); ++w)
+      item(result_.cycle[w]);
+    if (result_.cycle.size() > kMostWaits)
+      item(fmt::format("and {} more", result_.cycle.size() - kMostWaits));
+    if (result_.oom) tell_memory_in_cycle(*result_.oom);
+  }
+
+  void tell_memory_in_cycle(const OutOfMemory& oom) {
+    out_ += "  " + wrapped("Memory is part of it: " + request(oom), kReportWidth, 2) + '\n';
+    tell_residents(oom);
+    out_ += "  What to try:\n";
+    item(
+        fmt::format("a larger `memories.{}.capacity`, or a plan that asks for memory in another "
+                    "order",
+                    oom.memory));
+  }
+
+  const Scenario& scenario_;
+  const RunResult& result_;
+  const Style& style_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string explain_failure(const Scenario& scenario, const RunResult& result, const Style& style) {
+  return Explanation(scenario, result, style).run();
+}
+
+}  // namespace plimsoll

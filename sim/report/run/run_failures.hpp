@@ -1,0 +1,16 @@
+/// Why a run did not end well, and what to try. Internal to this floor.
+#pragma once
+
+#include "report/text/style.hpp"
+#include "scenario/document/scenario.hpp"
+#include "scenario/run/run.hpp"
+
+#include <string>
+
+namespace plimsoll {
+
+/// A few lines; empty for a run that ended well.
+[[nodiscard]] std::string explain_failure(const Scenario& scenario, const RunResult& result,
+                                          const Style& style);
+
+}  // namespace plimsoll

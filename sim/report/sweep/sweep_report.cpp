@@ -1,0 +1,71 @@
+#include "report/sweep/sweep_report.hpp"
+
+#include "report/sweep/sweep_summary.hpp"
+#include "report/text/text_table.hpp"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+TextTable endings_of(const SweepSummary& summary) {
+  TextTable table({{"status"}, {"runs", Column::Align::right}, {"the first of them"}});
+  for (const SweepSummary::Ending& ending : summary.endings) {
+    const bool is_ok = ending.status == "ok";
+    table.add({{ending.status, is_ok ? Paint::good : Paint::bad},
+               {thousands(ending.runs)},
+               {is_ok ? "" : fmt::format("point {}: {}", ending.point, ending.message)}});
+  }
+  return table;
+}
+
+TextTable bests_of(const SweepSummary& summary) {
+  using enum Column::Align;
+  std::vector<Column> columns{{"best"}, {"", right}, {"point", right}, {"policy"}};
+  for (const std::string& path : summary.paths) columns.push_back({path});
+  TextTable table(columns);
+  for (const SweepSummary::Best& best : summary.bests) {
+    std::vector<Cell> row{
+        {best.metric}, {best.value, Paint::bold}, {thousands(best.point)}, {best.policy}};
+    for (const std::string& value : best.values) row.push_back({value});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+/// What the search of a point found is not all that holds up to there.
+TextTable holes_of(const SweepSummary& summary) {
+  using enum Column::Align;
+  std::vector<Column> columns{{"point", right}, {"policy"}, {"found", right}};
+  const bool is_cut_short = is_any_cut_short(summary);
+  if (is_cut_short) columns.push_back({"not tried", right});
+  columns.push_back({"holes before it"});
+  TextTable table(columns);
+  for (const SweepSummary::Holes& it : summary.holes) {
+    std::vector<Cell> row{{thousands(it.point)}, {it.policy}, {it.found}};
+    if (is_cut_short) row.push_back({thousands(it.untried)});
+    row.push_back({first_of_holes(it.holes)});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
+}  // namespace
+
+std::string sweep_report(const Database& results, const Style& style) {
+  const SweepSummary summary = summarize_sweep(results);
+  std::string text = style(Paint::bold, summary.identity.sweep) + "   " +
+                     progress_of(summary.identity) + "\n\n" + endings_of(summary).text(style);
+  if (const TextTable bests = bests_of(summary); !bests.is_empty())
+    text += '\n' + bests.text(style);
+  if (const TextTable holes = holes_of(summary); !holes.is_empty())
+    text += '\n' + holes.text(style);
+  if (is_any_cut_short(summary))
+    text += "  a value that was not tried may be the one that was asked for\n";
+  if (const std::size_t more = summary.with_holes - summary.holes.size(); more > 0)
+    text += fmt::format("  and holes at {} more; table `searches`\n", counted(more, "point"));
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,15 @@
+/// What came out of a sweep, for people: how the runs ended, and the best point by each metric.
+#pragma once
+
+#include "report/text/style.hpp"
+#include "scenario/sweep/database.hpp"
+
+#include <string>
+
+namespace plimsoll {
+
+/// Of a file of results, finished or not. Of points that are equally good the first is told. UTF-8,
+/// at most kReportWidth wide. O(runs log runs).
+[[nodiscard]] std::string sweep_report(const Database& results, const Style& style);
+
+}  // namespace plimsoll

@@ -1,0 +1,139 @@
+#include "report/sweep/sweep_summary.hpp"
+
+#include "report/text/style.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+Time time_of(double seconds) {
+  return Time(std::llround(seconds * 1e12));
+}
+
+/// A metric of a run that is best where it is least, or most.
+struct Criterion {
+  const char* name;
+  const char* column;  ///< of the table `runs`
+  bool is_most_best;
+  std::string (*text)(double);
+};
+
+constexpr Criterion kCriteria[] = {
+    {"makespan", "makespan_s", false, [](double s) { return to_text(time_of(s)); }},
+    {"period", "period_s", false, [](double s) { return to_text(time_of(s)); }},
+    {"throughput", "throughput_samples_per_s", true,
+     [](double rate) { return decimal(rate) + " samples/s"; }},
+    {"overhead", "overhead", false, [](double fraction) { return percent(fraction); }},
+    {"energy per sample", "energy_per_sample_j", false,
+     [](double joules) { return decimal(joules) + " J"; }},
+};
+
+class Summary {
+ public:
+  explicit Summary(const Database& results) : results_(results) {
+    summary_.identity = identify_sweep_results(results);
+    Statement variables(results_, "SELECT path FROM variables ORDER BY variable");
+    while (variables.step())
+      if (variables.text(0) != "policy") summary_.paths.push_back(variables.text(0));
+  }
+
+  SweepSummary run() {
+    gather_endings();
+    for (const Criterion& criterion : kCriteria) add_best(criterion);
+    Statement memories(results_, "SELECT DISTINCT memory FROM memories ORDER BY memory");
+    while (memories.step()) add_least_peak(memories.text(0));
+    gather_holes();
+    return std::move(summary_);
+  }
+
+ private:
+  /// With the first message of each kind of failure.
+  void gather_endings() {
+    Statement rows(results_,
+                   "SELECT status, count(*), min(point), message FROM runs GROUP BY status "
+                   "ORDER BY status = 'ok' DESC, count(*) DESC, status");
+    while (rows.step())
+      summary_.endings.push_back({rows.text(0), rows.integer(1), rows.integer(2), rows.text(3)});
+  }
+
+  void gather_holes() {
+    Statement searched(results_, "SELECT path FROM variables WHERE kind = 'searched'");
+    if (!searched.step()) return;
+    Statement rows(results_,
+                   fmt::format("SELECT point, runs.policy, {}, holes, cut_short * (candidates - "
+                               "tried) FROM searches JOIN runs USING (point) JOIN points USING "
+                               "(point) WHERE found AND holes <> '' ORDER BY point",
+                               "points." + sql_name(searched.text(0))));
+    for (; rows.step(); ++summary_.with_holes)
+      if (summary_.holes.size() < kMostHoles)
+        summary_.holes.push_back(
+            {rows.integer(0), rows.text(1), rows.text(2), rows.text(3), rows.integer(4)});
+  }
+
+  void add_best(const Criterion& criterion) {
+    Statement best(results_,
+                   fmt::format("SELECT point, {0} FROM runs WHERE status = 'ok' AND {0} "
+                               "NOT NULL ORDER BY {0} {1}, point LIMIT 1",
+                               criterion.column, criterion.is_most_best ? "DESC" : "ASC"));
+    if (best.step()) add(criterion.name, criterion.text(best.real(1)), best.integer(0));
+  }
+
+  /// A memory that nothing uses anywhere has no best point.
+  void add_least_peak(const std::string& memory) {
+    Statement best(results_,
+                   "SELECT point, peak_allocated_bytes FROM memories JOIN runs USING (point) WHERE "
+                   "memory = ? AND status = 'ok' ORDER BY 2, 1 LIMIT 1");
+    best.bind(std::string_view(memory));
+    if (best.step() && best.integer(1) > 0)
+      add("peak of " + memory, to_text(Bytes(best.integer(1))), best.integer(0));
+  }
+
+  void add(const std::string& metric, const std::string& value, std::int64_t point) {
+    SweepSummary::Best best{metric, value, point, {}, {}};
+    Statement policy(results_, "SELECT policy FROM runs WHERE point = ?");
+    policy.bind(point);
+    if (policy.step()) best.policy = policy.text(0);
+    for (const std::string& path : summary_.paths) {
+      Statement value_there(results_,
+                            fmt::format("SELECT {} FROM points WHERE point = ?", sql_name(path)));
+      value_there.bind(point);
+      best.values.push_back(value_there.step() ? value_there.text(0) : std::string());
+    }
+    summary_.bests.push_back(std::move(best));
+  }
+
+  const Database& results_;
+  SweepSummary summary_;
+};
+
+}  // namespace
+
+SweepSummary summarize_sweep(const Database& results) {
+  return Summary(results).run();
+}
+
+bool is_any_cut_short(const SweepSummary& summary) {
+  return std::ranges::any_of(summary.holes, [](const auto& it) { return it.untried > 0; });
+}
+
+std::string first_of_holes(const std::string& holes) {
+  constexpr std::size_t kMostShown = 56;
+  if (holes.size() <= kMostShown) return holes;
+  return holes.substr(0, holes.rfind(", ", kMostShown)) + ", and more";
+}
+
+std::string progress_of(const SweepIdentity& identity) {
+  const std::size_t all = identity.shard.size(identity.points);
+  std::string text = counted(identity.done, "run");
+  if (identity.shard.count > 1)
+    text += fmt::format(" of shard {}/{}", identity.shard.index, identity.shard.count);
+  if (identity.done < all)
+    text += fmt::format(", {} to go", thousands(static_cast<std::int64_t>(all - identity.done)));
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,155 @@
+#include "scenario/calibration/calibrated_platform.hpp"
+
+#include "platform/file/platform_file.hpp"
+#include "scenario/document/quoted_text.hpp"
+#include "scenario/document/search_path.hpp"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kNanosecondsPerMicrosecond = 1'000;
+
+/// All its decimals, without zeros at their end.
+std::string efficiency_text(Ratio efficiency) {
+  std::string text = fmt::format("{:.9f}", as_fraction(efficiency));
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::string overhead_text(Time overhead) {
+  const std::int64_t nanoseconds = overhead.count() / kPicosecondsPerNanosecond;
+  return fmt::format("{}.{:03} us", nanoseconds / kNanosecondsPerMicrosecond,
+                     nanoseconds % kNanosecondsPerMicrosecond);
+}
+
+std::string percent_text(std::int64_t millionths) {
+  constexpr std::int64_t kPerTenthOfAPercent = 1'000, kTenths = 10;
+  const std::int64_t tenths = (millionths + kPerTenthOfAPercent / 2) / kPerTenthOfAPercent;
+  return fmt::format("{}.{} %", tenths / kTenths, tenths % kTenths);
+}
+
+std::string summary_text(const ErrorSummary& errors) {
+  return fmt::format("{} {}, mean error {}, 95th percentile {}", errors.rows,
+                     errors.rows == 1 ? "row" : "rows", percent_text(errors.mean),
+                     percent_text(errors.p95));
+}
+
+std::string source_text(const Calibration& calibration) {
+  std::string text =
+      fmt::format("plimsoll calibrate, {}: least squares over {}", calibration.spec.name,
+                  summary_text(summary_of(calibration, false, Moment::after)));
+  const ErrorSummary tests = summary_of(calibration, true, Moment::after);
+  return text + (tests.rows == 0 ? "; judged by no others" : "; judged by " + summary_text(tests));
+}
+
+/// As the new file has to name it: by its name where that leads to the same file from there.
+std::string extended_name(const Calibration& calibration, const fs::path& folder,
+                          const fs::path& target) {
+  const std::string& name = calibration.spec.platform.value;
+  const auto here = SearchPath(folder).find(name, "platforms");
+  const auto there = SearchPath(target.parent_path()).find(name, "platforms");
+  std::error_code ignored;
+  if (!here || (there && fs::equivalent(*here, *there, ignored))) return name;
+  const fs::path absolute = fs::absolute(target).parent_path();
+  const fs::path path = fs::proximate(fs::absolute(*here), absolute, ignored);
+  return (path.has_parent_path() ? path : "." / path).string();
+}
+
+/// What the file says of efficiencies, and the paths of its numbers by where they are from.
+struct Sources {
+  std::vector<std::string> shares, fitted;
+  std::vector<std::pair<std::string, std::string>> taken_over;  ///< and the platform's name
+};
+
+Sources sources_of(const Calibration& calibration) {
+  Sources sources;
+  const std::string& platform = calibration.spec.platform.value;
+  const std::string& like = calibration.spec.like ? calibration.spec.like->value : platform;
+  const auto add = [&](const std::string& path, bool is_fitted, const std::string& from) {
+    if (is_fitted)
+      sources.fitted.push_back(path);
+    else
+      sources.taken_over.emplace_back(path, fs::path(from).stem().string());
+  };
+  for (std::size_t i = 0; i < kKernelKinds; ++i) {
+    const FittedShares& fitted = calibration.fitted.efficiency[i];
+    if (!fitted.any()) continue;
+    const std::string name = to_text(static_cast<KernelKind>(i));
+    const Efficiency& after = calibration.after.efficiency[i];
+    sources.shares.push_back(fmt::format("{}: {{compute: {}, bandwidth: {}}}", name,
+                                         efficiency_text(after.compute()),
+                                         efficiency_text(after.bandwidth())));
+    add("efficiency." + name + ".compute", fitted.compute.has_value(), platform);
+    add("efficiency." + name + ".bandwidth", fitted.bandwidth.has_value(), like);
+  }
+  sources.fitted.emplace_back("launch_overhead");
+  if (calibration.fitted.host_overhead) sources.fitted.emplace_back("host_overhead");
+  return sources;
+}
+
+/// Checks that the text means what it should.
+void check(const std::string& text, const Calibration& calibration, const fs::path& target) {
+  Diagnostics diagnostics;
+  const Platform platform =
+      read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
+  const auto processor = platform.find_processor(calibration.after.name);
+  if (!diagnostics.has_errors() && processor &&
+      platform[*processor].efficiency == calibration.after.efficiency &&
+      platform[*processor].kernels == calibration.after.kernels &&
+      platform[*processor].launch_overhead == calibration.after.launch_overhead &&
+      platform[*processor].host_overhead == calibration.after.host_overhead)
+    return;
+  const Located<std::string>& named = calibration.spec.platform;
+  throw InputError({{Severity::error, named.where,
+                     fmt::format("processor `{}` does not stand in `{}` itself, whose numbers a "
+                                 "file that extends it could replace; expected the platform of a "
+                                 "single processor",
+                                 calibration.after.name, named.value),
+                     ""}});
+}
+
+}  // namespace
+
+std::string calibrated_platform(const Calibration& calibration, const fs::path& folder,
+                                const fs::path& target) {
+  const CalibrationSpec& spec = calibration.spec;
+  const std::string& processor = calibration.after.name;
+  const Sources sources = sources_of(calibration);
+  std::string text = fmt::format("platform: {}\n", spec.name);
+  if (!spec.about.empty()) text += fmt::format("about: {}\n", quoted(spec.about));
+  text += fmt::format("extends: {}\nprocessors:\n  {}:\n",
+                      quoted(extended_name(calibration, folder, target)), processor);
+  if (!sources.shares.empty()) text += "    efficiency:\n";
+  for (const std::string& share : sources.shares) text += "      " + share + "\n";
+  if (spec.kernels)
+    text += fmt::format("    kernels: {{tile: {}, bias: {}, additions: {}}}\n", spec.kernels->tile,
+                        spec.kernels->bias, spec.kernels->additions);
+  text +=
+      fmt::format("    launch_overhead: {}\n", overhead_text(calibration.fitted.launch_overhead));
+  if (const auto& host = calibration.fitted.host_overhead)
+    text += fmt::format("    host_overhead: {}\n", overhead_text(*host));
+  text += "provenance:\n";
+  // Written once, then by its anchor.
+  std::string source = "&fit " + quoted(source_text(calibration));
+  for (const std::string& path : sources.fitted) {
+    text += fmt::format("  processors.{}.{}: {{quality: measured, source: {}}}\n", processor, path,
+                        source);
+    source = "*fit";
+  }
+  for (const auto& [path, from] : sources.taken_over)
+    text += fmt::format("  processors.{}.{}: {{quality: estimate, source: {}}}\n", processor, path,
+                        quoted("as in " + from + ": what was measured says little of it"));
+  if (spec.kernels)
+    for (const char* number : {"tile", "bias", "additions"})
+      text += fmt::format("  processors.{}.kernels.{}: {{quality: estimate, source: {}}}\n",
+                          processor, number, quoted(spec.kernels->source));
+  check(text, calibration, target);
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,37 @@
+/// The mini-batches of one configuration: which hold, and what they do.
+#pragma once
+
+#include "scenario/capacity/capacity.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// One batch that was tried.
+struct TriedBatch {
+  std::int64_t batch = 1;
+  std::optional<UnitFigures> figures;  ///< absent where it does not hold
+  std::int64_t processors = 0;         ///< that did any work
+  std::string why;                     ///< it does not hold
+  bool is_refused = false;             ///< the policy does not apply, at any batch
+};
+
+struct BatchSearch {
+  std::vector<TriedBatch> tried;  ///< by batch
+  std::string parameters;         ///< of the policy, as written; empty where it always refuses
+  bool is_limited_by_plan = false;
+  bool is_cut_short = false;  ///< as LastFound::is_cut_short
+
+  /// nullptr where no batch holds.
+  [[nodiscard]] const TriedBatch* largest() const;
+};
+
+/// Tries the batches that the workload allows with one policy of the scenario. Throws InputError
+/// where a range of batches is given for a workload whose sizes are those of one batch.
+/// Preconditions: `policy` is one of the scenario's; the scenario's keys tell its platform and its
+/// workload from all others of `memo`, but for the batch.
+[[nodiscard]] BatchSearch search_batches(const Scenario& scenario, const Node& policy,
+                                         const CapacityWorkload& workload, ScenarioMemo& memo);
+
+}  // namespace plimsoll

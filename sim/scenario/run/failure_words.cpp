@@ -1,0 +1,63 @@
+#include "scenario/run/failure_words.hpp"
+
+#include "base/rounded_text.hpp"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kMostWaits = 3;
+
+std::string waits_in_words(std::span<const std::string> cycle) {
+  std::string text =
+      fmt::format("{}", fmt::join(cycle.first(std::min(cycle.size(), kMostWaits)), "; "));
+  if (cycle.size() > kMostWaits) text += fmt::format("; and {} more", cycle.size() - kMostWaits);
+  return text;
+}
+
+}  // namespace
+
+std::string request_in_words(const OutOfMemory& oom) {
+  std::string text = fmt::format("{} asks for {} of {}", oom.step, to_text(oom.asked), oom.memory);
+  if (oom.free == oom.capacity)
+    text += fmt::format(", which has only {}", to_text(oom.capacity));
+  else
+    text += fmt::format(", of whose {} only {} are free", to_text(oom.capacity), to_text(oom.free));
+  if (oom.largest_free_block != oom.free)
+    text += fmt::format(", the largest block of them {}", to_text(oom.largest_free_block));
+  return text;
+}
+
+std::string smallest_budget_in_words(Bytes budget) {
+  if (!is_rounded_in_text(budget)) return to_text(budget);
+  return fmt::format("{} ({} B)", to_text(budget), budget.count());
+}
+
+std::string why_it_failed(const RunResult& result) {
+  if (result.infeasible) {
+    const auto& [why, memory, smallest_budget] = *result.infeasible;
+    if (smallest_budget.is_unlimited()) return why;
+    return fmt::format("{}; the smallest budget that it could meet is {}", why,
+                       smallest_budget_in_words(smallest_budget));
+  }
+  // A cycle may wait for memory, too: then both are known.
+  if (!result.cycle.empty()) return waits_in_words(result.cycle);
+  return result.oom ? request_in_words(*result.oom) : std::string();
+}
+
+std::string failure_in_words(const RunResult& result) {
+  const std::string why = why_it_failed(result);
+  if (why.empty()) return why;
+  const char* how = result.infeasible      ? "no plan"
+                    : result.cycle.empty() ? "out of memory"
+                                           : "deadlock";
+  return fmt::format("{}: {}", how, why);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,20 @@
+/// The budget that a policy was given. A planner may plan for less than that, and what its plan
+/// keeps to (Plan::limits) is then less, too: reports draw what was asked for.
+#pragma once
+
+#include "plan/core/plan.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+class Node;
+
+/// What `policy` says of `budget` or `memory_limit`, for each memory of the processors on which its
+/// plan runs; empty where it says neither. O(lanes).
+[[nodiscard]] std::vector<std::pair<MemoryId, Bytes>> given_budgets(const Node& policy,
+                                                                    const Plan& plan,
+                                                                    const Platform& platform);
+
+}  // namespace plimsoll

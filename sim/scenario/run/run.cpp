@@ -1,0 +1,470 @@
+#include "scenario/run/run.hpp"
+
+#include "execution/judge.hpp"
+#include "plan/build/repeated_plan.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "plan/core/mirror_problems.hpp"
+#include "plan/file/plan_file.hpp"
+#include "platform/core/without_limits.hpp"
+#include "policy/claims/claims.hpp"
+#include "policy/claims/work_bound.hpp"
+#include "scenario/document/memo.hpp"
+#include "scenario/run/given_budget.hpp"
+#include "workload/cost/cost_model.hpp"
+#include "workload/cost/gradient_accumulation.hpp"
+#include "workload/cost/kernel_workspace.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Whether the workload says how many samples a mini-batch has.
+bool states_batch(const Scenario& scenario) {
+  if (scenario.workload_options.batch) return true;
+  if (const auto* chain = std::get_if<ChainSpec>(&scenario.workload))
+    return chain->batch.has_value();
+  if (const auto* graph = std::get_if<GraphSpec>(&scenario.workload))
+    return graph->batch.has_value();
+  return true;
+}
+
+/// Whether a mini-batch keeps other bytes than one microbatch: those of a profile are as recorded.
+bool scales_with_batch(const Scenario& scenario) {
+  return states_batch(scenario) && !std::holds_alternative<ProfileSpec>(scenario.workload);
+}
+
+bool is_network(const WorkloadSource& workload) {
+  return std::holds_alternative<LayersSpec>(workload) || std::holds_alternative<OnnxSpec>(workload);
+}
+
+/// Those that `on` or `devices` of a policy name; all where it names none.
+std::vector<Processor> processors_of(const Platform& platform, const Node& policy) {
+  std::vector<Processor> named;
+  const auto add = [&](const Node& name) {
+    if (!name.is_scalar()) return;
+    if (const auto found = platform.find_processor(name.scalar()))
+      named.push_back(platform[*found]);
+  };
+  if (policy.is_mapping()) {
+    if (const Node* on = policy.find("on")) add(*on);
+    if (const Node* devices = policy.find("devices"))
+      for (const Node& device : devices->items()) add(device);
+  }
+  return named.empty() ? platform.processors : named;
+}
+
+/// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
+/// the batch, or where a backward cannot be split.
+Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
+                   std::int64_t microbatches, bool split_backward, const Location& where) {
+  WorkloadOptions options = scenario.workload_options;
+  options.split_backward = split_backward;
+  if (microbatches > 1 && states_batch(scenario)) {
+    const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
+    if (batch % microbatches != 0)
+      throw InputError(
+          {{Severity::error, where,
+            fmt::format("{} microbatches do not divide a batch of {}", microbatches, batch), ""}});
+    options.microbatch = batch / microbatches;
+  }
+  Workload workload = build(scenario.workload, options);
+  add_kernel_workspace(workload, processors);
+  if (scenario.workload_options.accumulate)
+    keep_gradients(workload, is_network(scenario.workload) && !options.master_weights);
+  workload.microbatches = microbatches;
+  return workload;
+}
+
+/// The policy `none`, on the processor that `policy` runs on.
+BoundPolicy reference_policy(const Node& policy) {
+  Diagnostics diagnostics;
+  Node none = parse_value("{name: none}", policy.where().origin);
+  if (policy.is_mapping())
+    if (const Node* on = policy.find("on")) none.set("on", *on, diagnostics);
+  auto bound = bind_policy(none, diagnostics);
+  diagnostics.throw_if_errors();
+  return std::move(*bound);
+}
+
+Time makespan_without_limits(const Plan& plan, const Workload& workload, const Platform& platform) {
+  const Platform unlimited = without_limits(platform);
+  const Topology topology(unlimited);
+  return execute(lower(plan, workload, unlimited, topology)).makespan;
+}
+
+double relative(Time time, Time reference) {
+  if (reference == Time{}) return 0.0;
+  return static_cast<double>((time - reference).count()) / static_cast<double>(reference.count());
+}
+
+void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology) {
+  const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
+  if (!problems.empty())
+    throw std::logic_error(fmt::format("policy `{}` made a plan that is not valid: {}",
+                                       result.policy, fmt::join(problems, "; ")));
+  const Program program = lower(result.plan, result.step, scenario.platform, topology);
+  const Stopwatch watch;
+  result.execution = execute(program);
+  result.execution_s = watch.seconds();
+  result.metrics = measure(program, result.execution, scenario.iterations);
+  result.oom = result.execution.oom;
+  result.cycle = result.execution.cycle;
+  result.claims = result.plan.claims;
+  result.bounds = result.plan.bounds;
+}
+
+void check_accumulation(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  if (!scenario.workload_options.accumulate || !bound.name.starts_with("pipeline/")) return;
+  throw InputError(
+      {{Severity::error, policy.where(),
+        "`accumulate` is for policies of one processor; a pipeline accumulates over its "
+        "`microbatches`",
+        ""}});
+}
+
+/// The plan of one microbatch as one of all that are accumulated, with what is claimed of that.
+Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
+  const auto microbatches = scenario.workload_options.accumulate;
+  if (!microbatches) return plan;
+  Plan whole = repeated(plan, problem.workload, static_cast<std::uint32_t>(*microbatches));
+  whole.claims = claims_of(whole, problem);
+  whole.claims.chosen = std::move(plan.claims.chosen);
+  whole.claims.left_out = std::move(plan.claims.left_out);
+  return whole;
+}
+
+RunResult describe_run(const Scenario& scenario, std::string policy) {
+  RunResult result;
+  result.scenario = scenario.name;
+  result.platform = scenario.platform_name;
+  result.workload = scenario.workload_name;
+  result.policy = std::move(policy);
+  result.worst_quality = scenario.platform.worst_quality();
+  for (const Memory& memory : scenario.platform.memories)
+    result.memory_names.push_back(memory.name);
+  return result;
+}
+
+/// The makespan of `none` on unlimited memory, on the processor that `policy` runs on.
+Time reference_makespan(const Workload& step, const Scenario& scenario, const Node& policy) {
+  const Topology topology(scenario.platform);
+  const ChainView chain;  // `none` looks at operators only
+  const Problem problem{step, chain, scenario.platform, topology};
+  Planned none = reference_policy(policy).plan(problem);
+  const Plan reference = accumulated(std::move(std::get<Plan>(none)), scenario, problem);
+  return makespan_without_limits(reference, step, scenario.platform);
+}
+
+/// A pipeline's schedule without offload and recomputation; nothing where it has neither.
+std::optional<BoundPolicy> schedule_alone(const Node& policy, const std::string& name) {
+  const bool always_offloads = name == "pipeline/pipeoffload";
+  if (!always_offloads && !policy.is_mapping()) return std::nullopt;
+  Diagnostics diagnostics;
+  Node alone =
+      policy.is_mapping() ? policy : parse_value("{name: " + name + "}", policy.where().origin);
+  bool changed = false;
+  for (const char* key : {"recompute", "offload"}) {
+    const Node* given = alone.find(key);
+    if (given == nullptr && !(always_offloads && key == std::string("offload"))) continue;
+    if (given != nullptr && given->is_scalar() && given->scalar() == "none") continue;
+    alone.set(key, parse_value("none", policy.where().origin), diagnostics);
+    changed = true;
+  }
+  if (!changed) return std::nullopt;
+  if (alone.find("memory_limit") != nullptr)
+    alone.set("memory_limit", parse_value("unlimited", policy.where().origin), diagnostics);
+  auto bound = bind_policy(alone, diagnostics);
+  diagnostics.throw_if_errors();
+  return bound;
+}
+
+/// Against the same schedule without offload and recomputation, on unlimited memory and without a
+/// limit that the parameters give.
+std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
+                                           const Node& policy) {
+  const Platform& platform = scenario.platform;
+  const auto alone = schedule_alone(policy, result.policy);
+  if (!alone && !result.execution.waited_for_memory) return 0.0;
+  if (!alone)
+    return relative(*result.metrics.makespan,
+                    makespan_without_limits(result.plan, result.step, platform));
+  const Platform roomy = without_limits(platform);
+  const Topology topology(roomy);
+  const ChainView chain = chain_view(result.step);
+  const Planned reference =
+      alone->plan(Problem{result.step, chain, roomy, topology, judge_by_execution});
+  const Plan* plan = std::get_if<Plan>(&reference);
+  if (plan == nullptr) return std::nullopt;
+  return relative(*result.metrics.makespan, makespan_without_limits(*plan, result.step, platform));
+}
+
+/// All of the platform that the reference depends on: how long each operator takes where it runs.
+std::string key_of_times(const RunResult& result, const Platform& platform) {
+  std::string key;
+  const auto lane = std::ranges::find(result.plan.lanes, Lane::Kind::stream, &Lane::kind);
+  if (lane == result.plan.lanes.end()) return key;
+  for (const Time time : durations(result.step, platform, lane->processor))
+    key += key_text(std::to_string(time.count()));
+  return key;
+}
+
+/// Against `none` on unlimited memory, but for pipelines.
+void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy,
+                            const std::string& step_key, ScenarioMemo* memo) {
+  if (!result.metrics.makespan) return;
+  if (result.policy.starts_with("pipeline/")) {
+    result.overhead = overhead_of_pipeline(result, scenario, policy);
+    return;
+  }
+  const auto run_reference = [&] {
+    return std::make_shared<const Time>(reference_makespan(result.step, scenario, policy));
+  };
+  const auto reference =
+      memo != nullptr ? memo->references.recall(step_key + key_of_times(result, scenario.platform),
+                                                run_reference)
+                      : run_reference();
+  result.overhead = relative(*result.metrics.makespan, *reference);
+}
+
+/// Runs `part`; what leaves the range of numbers is the workload's fault, in words.
+RunResult in_range(const Scenario& scenario, auto part) {
+  const Location& where = place_of(scenario.workload);
+  try {
+    return part();
+  } catch (const CostOverflow& problem) {
+    throw InputError({{Severity::error, where, problem.what(), ""}});
+  } catch (const QuantityOverflow&) {
+    throw InputError({{Severity::error, where,
+                       fmt::format("the times and sizes of workload `{}` on platform `{}` leave "
+                                   "the range of 106 days or 9.2 EB",
+                                   scenario.workload_name, scenario.platform_name),
+                       ""}});
+  }
+}
+
+BuiltStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  BuiltStep step;
+  const std::int64_t microbatches =
+      scenario.workload_options.accumulate.value_or(bound.microbatches);
+  step.workload = build_for(scenario, processors_of(scenario.platform, policy), microbatches,
+                            bound.splits_backward, policy.where());
+  step.chain = chain_view(step.workload);
+  step.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
+                         ? step.workload.saved_bytes
+                         : build(scenario.workload, scenario.workload_options).saved_bytes;
+  return step;
+}
+
+/// What make_step() makes; the key is empty without a memo.
+BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                      ScenarioMemo* memo, const std::string& key) {
+  if (memo == nullptr) return make_step(scenario, policy, bound);
+  if (const auto known = memo->steps.find(key)) return *known;
+  BuiltStep step = make_step(scenario, policy, bound);
+  memo->steps.keep(key, std::make_shared<const BuiltStep>(step), step.workload.operators.size());
+  return step;
+}
+
+/// Of the platform, a step depends on the workspaces of kernels alone.
+std::string step_key_of(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
+                     kernel_key(processors_of(scenario.platform, policy)),
+                     key_text(scenario.workload_key));
+}
+
+RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                    ScenarioMemo* memo) {
+  RunResult result = run_to_make(scenario, policy);
+  check_accumulation(scenario, policy, bound);
+  const std::string step_key = step_key_of(scenario, policy, bound);
+  auto [workload, chain, saved_bytes] = recall_step(scenario, policy, bound, memo, step_key);
+  result.step = std::move(workload);
+  result.saved_bytes = saved_bytes;
+  const Topology topology(scenario.platform);
+  const Stopwatch watch;
+  const Problem problem{result.step, chain, scenario.platform, topology, judge_by_execution};
+  Planned planned = bound.plan(problem);
+  result.planning_s = watch.seconds();
+  if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
+    result.infeasible = std::move(*infeasible);
+    return result;
+  }
+  if (scenario.workload_options.accumulate) take_turns(result.step);
+  result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
+  if (!result.plan.bounds.makespan && !result.plan.bounds.period)
+    result.plan.bounds.makespan = work_bound(result.plan, problem);
+  result.budgets = given_budgets(policy, result.plan, scenario.platform);
+  execute_plan(result, scenario, topology);
+  compare_with_reference(result, scenario, policy, step_key, memo);
+  return result;
+}
+
+bool can_split(const WorkloadSource& workload) {
+  if (std::holds_alternative<LayersSpec>(workload)) return true;
+  const auto* chain = std::get_if<ChainSpec>(&workload);
+  return chain != nullptr && std::ranges::all_of(chain->stages, [](const StageSpec& stage) {
+           return stage.backward_input.has_value();
+         });
+}
+
+/// Reads a plan for the scenario's workload. Names do not depend on the size of a microbatch, so
+/// that need not be known; but the halves of a split backward have names of their own, so a plan
+/// that cannot be read for whole backwards may be one for split ones.
+Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
+                  bool& split_backward) {
+  WorkloadOptions options = scenario.workload_options;
+  split_backward = false;
+  try {
+    return read_plan(path, build(scenario.workload, options), scenario.platform);
+  } catch (const InputError&) {
+    if (!can_split(scenario.workload)) throw;
+    options.split_backward = true;
+    try {
+      split_backward = true;
+      return read_plan(path, build(scenario.workload, options), scenario.platform);
+    } catch (const InputError&) {
+      // The first complaint is about the workload as it is usually read.
+    }
+    throw;
+  }
+}
+
+/// What a file says is proven was proven of the problem that it was made for. Where its times are
+/// not measured, that is another one; and no bound is above what is measured.
+void drop_what_is_not_proven(RunResult& result) {
+  const Metrics& measured = result.metrics;
+  const auto differs = [](const auto& said, const auto& is) { return said && said != is; };
+  const bool is_other = differs(result.claims.makespan, measured.makespan) ||
+                        differs(result.claims.period, measured.period);
+  const bool says_time = result.claims.makespan || result.claims.period;
+  if (is_other || !says_time) result.claims.optimal.reset();
+  const auto keep = [&](auto& bound, const auto& is) {
+    if (is_other || (bound && is && *bound > *is)) bound.reset();
+  };
+  keep(result.bounds.makespan, measured.makespan);
+  keep(result.bounds.period, measured.period);
+  if (is_other) result.bounds.peak.clear();
+}
+
+}  // namespace
+
+std::string as_written(const Node& node) {
+  if (node.is_scalar()) return node.scalar();
+  std::vector<std::string> parts;
+  for (const Node& item : node.items()) parts.push_back(as_written(item));
+  for (const auto& [key, value] : node.entries())
+    parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
+  return fmt::format(fmt::runtime(node.is_mapping() ? "{{{}}}" : "[{}]"), fmt::join(parts, ", "));
+}
+
+std::string policy_name(const Node& policy) {
+  const Node* name = policy.is_mapping() ? policy.find("name") : &policy;
+  return name != nullptr && name->is_scalar() ? name->scalar() : std::string();
+}
+
+std::string parameters_as_written(const Node& policy) {
+  std::vector<std::string> parts;
+  for (const auto& [key, value] : policy.entries())
+    if (key.scalar() != "name")
+      parts.push_back(fmt::format("{}: {}", key.scalar(), as_written(value)));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+RunResult run_to_make(const Scenario& scenario, const Node& policy) {
+  RunResult result = describe_run(scenario, policy_name(policy));
+  result.policy_parameters = parameters_as_written(policy);
+  return result;
+}
+
+const char* status_text(const RunResult& result) {
+  if (result.infeasible) return "infeasible";
+  switch (result.metrics.status) {
+    case RunStatus::ok:
+      return "ok";
+    case RunStatus::oom:
+      return "oom";
+    case RunStatus::deadlock:
+      return "deadlock";
+  }
+  return "";
+}
+
+std::optional<Bytes> budget_of(const RunResult& result, MemoryId memory) {
+  for (const auto& [its, bytes] : result.budgets)
+    if (its == memory) return bytes;
+  return std::nullopt;
+}
+
+std::string label_of(const RunResult& result) {
+  if (result.policy_parameters.empty()) return result.policy;
+  return fmt::format("{} ({})", result.policy, result.policy_parameters);
+}
+
+RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo* memo) {
+  Diagnostics diagnostics;
+  const auto bound = bind_policy(policy, diagnostics);
+  diagnostics.throw_if_errors();
+  try {
+    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, memo); });
+  } catch (const std::invalid_argument& problem) {
+    throw InputError({{Severity::error, policy.where(), problem.what(), ""}});
+  }
+}
+
+RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {
+  RunResult result = describe_run(scenario, path.filename().string());
+  const Topology topology(scenario.platform);
+  result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
+  bool split_backward = false;
+  result.plan = read_plan_of(scenario, path, split_backward);
+  const Location place{path.string(), 0, 0};
+  if (scenario.workload_options.accumulate &&
+      result.plan.microbatches != *scenario.workload_options.accumulate)
+    throw InputError({{Severity::error, place,
+                       fmt::format("the plan is one of {} microbatches, but the scenario says "
+                                   "`accumulate: {}`",
+                                   result.plan.microbatches, *scenario.workload_options.accumulate),
+                       ""}});
+  const auto of_mini_batch =
+      std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
+      replicas_of(result.plan);
+  result.step =
+      build_for(scenario, scenario.platform.processors, of_mini_batch, split_backward, place);
+  if (scenario.workload_options.accumulate) take_turns(result.step);
+  const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
+  if (!problems.empty()) {
+    std::vector<Diagnostic> diagnostics;
+    for (const std::string& problem : problems)
+      diagnostics.push_back({Severity::error, place, problem, ""});
+    throw InputError(std::move(diagnostics));
+  }
+  return in_range(scenario, [&] {
+    execute_plan(result, scenario, topology);
+    drop_what_is_not_proven(result);
+    return std::move(result);
+  });
+}
+
+std::vector<RunResult> run(const Scenario& scenario) {
+  std::vector<RunResult> results;
+  for (const Node& policy : scenario.policies) results.push_back(run_policy(scenario, policy));
+  return results;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,71 @@
+/// Runs a scenario: plans, checks, executes and measures every policy.
+#pragma once
+
+#include "execution/metrics.hpp"
+#include "scenario/document/scenario.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// Everything about one policy's run. The plan and the execution stay, for traces and reports.
+struct RunResult {
+  std::string scenario, platform, workload, policy;
+  std::string policy_parameters;          ///< as written, without the name: "distance: 2"
+  std::vector<std::string> memory_names;  ///< by MemoryId, switches included
+  Metrics metrics;
+  std::optional<Infeasible> infeasible;  ///< the planner found no plan: no metrics
+  std::optional<double> overhead;        ///< makespan / that of the reference - 1
+  Claims claims;
+  Bounds bounds;
+  Bytes saved_bytes;
+  Quality worst_quality = Quality::estimate;
+  double planning_s = 0;   ///< wall time of planning: the only such field
+  double execution_s = 0;  ///< wall time of execution; not part of the JSON
+
+  std::optional<OutOfMemory> oom;
+  std::vector<std::string> cycle;
+
+  Workload step;  ///< the workload as this policy ran it
+  /// What the policy was told to keep to, of the memories that its plan works in.
+  std::vector<std::pair<MemoryId, Bytes>> budgets;
+  Plan plan;
+  Execution execution;
+};
+
+/// "ok", "oom", "deadlock" or "infeasible".
+[[nodiscard]] const char* status_text(const RunResult& result);
+
+/// What the policy was told to keep to of a memory.
+[[nodiscard]] std::optional<Bytes> budget_of(const RunResult& result, MemoryId memory);
+
+/// A value as flow YAML, without quotes: "{name: offload/eager, distance: 2}".
+[[nodiscard]] std::string as_written(const Node& node);
+
+/// "offload/eager (distance: 2)".
+[[nodiscard]] std::string label_of(const RunResult& result);
+
+/// The name of a policy as it is written, alone or with parameters; empty where there is none.
+[[nodiscard]] std::string policy_name(const Node& policy);
+
+/// Its parameters, as RunResult::policy_parameters has them.
+[[nodiscard]] std::string parameters_as_written(const Node& policy);
+
+/// What is known of a run before it is made: whose it is, and on what.
+[[nodiscard]] RunResult run_to_make(const Scenario& scenario, const Node& policy);
+
+/// The run of one policy of the scenario. Throws InputError for parameters that do not fit. `memo`
+/// is that with which the scenario was read, or nullptr.
+[[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy,
+                                   ScenarioMemo* memo = nullptr);
+
+/// The run of a given plan, for the workload in microbatches as the plan has them.
+[[nodiscard]] RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& plan);
+
+/// Every policy of the scenario, in order.
+[[nodiscard]] std::vector<RunResult> run(const Scenario& scenario);
+
+}  // namespace plimsoll

@@ -1,0 +1,148 @@
+#include "scenario/sweep/sweep_run.hpp"
+
+#include "scenario/run/bounds.hpp"
+#include "scenario/run/failure_words.hpp"
+#include "scenario/run/largest.hpp"
+
+#include <new>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+/// The first sentence of what is wrong, and how many more there are.
+std::string sentence_of(const InputError& error) {
+  const auto& all = error.diagnostics();
+  std::string text = to_text(all.front());
+  if (all.size() > 1) text += fmt::format(" (and {} more)", all.size() - 1);
+  return text;
+}
+
+/// `known` is what a run that throws leaves behind.
+RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo, RunResult& known) {
+  Overrides overrides;
+  overrides.set_in_file = std::move(point.assignments);
+  overrides.may_lack_parameters = true;
+  const Scenario scenario = read_scenario(sweep.base, sweep.folder, overrides, &memo);
+  const Node& policy = scenario.policies.front();
+  known = run_to_make(scenario, policy);
+  RunResult run = run_policy(scenario, policy, &memo);
+  // Rows wait for their turn in large numbers.
+  run.step = {};
+  run.plan = {};
+  run.execution = {};
+  return run;
+}
+
+/// Policy and platform as the point has them, for a row whose scenario cannot be read.
+void describe(const SweepPoint& point, SweepRow& row) {
+  row.texts = point.texts;
+  row.values = point.values;
+  for (const auto& [path, node] : point.assignments)
+    if (path.value == "policy") {
+      row.run.policy = policy_name(node);
+      row.run.policy_parameters = parameters_as_written(node);
+    } else if (path.value == "platform") {
+      const Node* name = node.is_mapping() ? node.find("platform") : &node;
+      if (name != nullptr && name->is_scalar()) row.run.platform = name->scalar();
+    }
+}
+
+SweepPoint with_candidate(SweepPoint point, const SweepSearch& search, std::size_t candidate) {
+  const SweepAxis::Value& value = search.candidates[candidate];
+  point.assignments.emplace_back(search.path, value.node);
+  point.texts.push_back(value.text);
+  point.values.push_back(value.value);
+  return point;
+}
+
+std::string holes_of(const LastFound& found, const SweepSearch& search) {
+  std::vector<std::string> holes;
+  for (const auto& [first, last] : found.holes)
+    holes.push_back(first == last ? search.candidates[first].text
+                                  : fmt::format("{} to {}", search.candidates[first].text,
+                                                search.candidates[last].text));
+  return fmt::format("{}", fmt::join(holes, ", "));
+}
+
+}  // namespace
+
+SweepRow SweepRuns::run(std::size_t number) const {
+  SweepRow row;
+  row.status = "error";
+  try {
+    SweepPoint point = sweep_.varied(number);
+    describe(point, row);
+    sweep_.derive(point);
+    describe(point, row);
+    if (sweep_.search)
+      search_at(point, row);
+    else
+      run_at(std::move(point), row);
+  } catch (const InputError& error) {
+    row.message = sentence_of(error);
+  } catch (const std::bad_alloc&) {
+    row.message = "this machine has too little memory for the scenario";
+  } catch (const std::exception& error) {
+    row.message = fmt::format("internal error: {}; please report it with the input", error.what());
+  }
+  return row;
+}
+
+void SweepRuns::run_at(SweepPoint point, SweepRow& row) const {
+  row.run = run_point(sweep_, std::move(point), *memo_, row.run);
+  row.was_run = true;
+  row.status = status_text(row.run);
+  row.message = why_it_failed(row.run);
+}
+
+/// The row of the value that is found; where none is, that of the first candidate, which is the
+/// likeliest to hold, with its reason.
+void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
+  const SweepSearch& search = *sweep_.search;
+  const auto holds = [&](std::size_t candidate) {
+    RunResult unused;
+    try {
+      return meets(search.subject_to,
+                   run_point(sweep_, with_candidate(point, search, candidate), *memo_, unused));
+    } catch (const InputError&) {
+      return false;  // a batch that microbatches do not divide, say: a hole
+    }
+  };
+  const LastFound found = find_last(search.candidates.size(), holds);
+  row.found = {.is_found = found.last.has_value(),
+               .tried = found.tried,
+               .candidates = search.candidates.size(),
+               .is_proven = found.is_proven,
+               .is_cut_short = found.is_cut_short,
+               .holes = holes_of(found, search)};
+  if (found.last) {
+    SweepPoint chosen = with_candidate(point, search, *found.last);
+    row.texts = chosen.texts;
+    row.values = chosen.values;
+    run_at(std::move(chosen), row);
+    if (found.is_cut_short)
+      row.message = fmt::format(
+          "the response is not monotone, and {} of {} candidates were tried: "
+          "another may be the {}",
+          found.tried, search.candidates.size(), search.is_largest ? "largest" : "smallest");
+    return;
+  }
+  try {
+    run_at(with_candidate(point, search, 0), row);
+  } catch (const InputError& error) {
+    row.message = sentence_of(error);
+  }
+  row.message = fmt::format(
+      "no value of {} holds{}; with {}: {}", search.path.value,
+      found.is_proven
+          ? ""
+          : fmt::format(" of the {} that were tried of {}", found.tried, search.candidates.size()),
+      search.candidates.front().text, row.message.empty() ? row.status : row.message);
+  row.status = "unmet";
+}
+
+}  // namespace plimsoll

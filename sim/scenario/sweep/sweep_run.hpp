@@ -1,0 +1,53 @@
+/// The runs of a sweep.
+#pragma once
+
+#include "scenario/document/memo.hpp"
+#include "scenario/run/run.hpp"
+#include "scenario/sweep/sweep.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// What a search at a point came to.
+struct SweepFound {
+  bool is_found = false;
+  std::size_t tried = 0;
+  std::size_t candidates = 0;
+  bool is_proven = false;
+  bool is_cut_short = false;  ///< more candidates to be scanned than are tried
+  std::string holes;          ///< "112 to 120, 136": of candidates before it, in their order
+};
+
+/// What one run leaves behind, whatever became of it.
+struct SweepRow {
+  /// That of the run; "error" where there was none, "unmet" where nothing that is searched holds.
+  std::string status;
+  std::string message;             ///< why it is not "ok", in one line
+  std::vector<std::string> texts;  ///< by variable of the sweep; fewer where not all are known
+  std::vector<SweepValue> values;  ///< by variable
+  bool was_run = false;
+  RunResult run;  ///< without step, plan and execution; where it was not made: whose it would be
+  std::optional<SweepFound> found;
+};
+
+/// Runs points of one sweep; what they have in common is read and built once.
+class SweepRuns {
+ public:
+  explicit SweepRuns(const Sweep& sweep) : sweep_(sweep) {}
+
+  /// Any failure is a row. Safe for several threads, and the same whatever ran before, but for
+  /// RunResult::planning_s and execution_s.
+  [[nodiscard]] SweepRow run(std::size_t point) const;
+
+ private:
+  void run_at(SweepPoint point, SweepRow& row) const;
+  void search_at(const SweepPoint& point, SweepRow& row) const;
+
+  const Sweep& sweep_;
+  const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
+};
+
+}  // namespace plimsoll

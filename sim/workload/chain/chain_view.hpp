@@ -1,0 +1,45 @@
+/// A step seen as a chain of stages, for planners that need one.
+///
+/// For an abstract chain a stage is one forward operator. A network is cut after every forward
+/// operator whose outputs include exactly one tensor that later forwards read, and that separates
+/// all forwards before from all after it (an articulation point of the forward graph), unless a
+/// later operator changes that tensor in place; what has no backward goes with the next stage, so
+/// that every stage has one. Stage i (from 0) owns a run of forward operators,
+/// their backwards (in execution order), and the boundary tensor a_{i+1} that the next stage reads.
+#pragma once
+
+#include "workload/core/workload.hpp"
+
+#include <span>
+#include <vector>
+
+namespace plimsoll {
+
+/// Workload operators [begin, end) of a vector in ChainView.
+struct ChainStage {
+  std::uint32_t forward_begin = 0, forward_end = 0;    ///< operator ids, contiguous
+  std::uint32_t backward_begin = 0, backward_end = 0;  ///< slice of ChainView::backwards
+  TensorId output = kNoTensor;                         ///< a_i; kNoTensor after the last stage
+  Bytes output_bytes;                                  ///< of a_i
+  Bytes gradient_bytes;                                ///< of delta_i
+  /// Storages made in this stage that backwards read (the output is one of them, if they do); over
+  /// all stages this adds up to Workload::saved_bytes.
+  Bytes saved_bytes;
+  Bytes parameter_bytes;
+};
+
+struct ChainView {
+  std::vector<ChainStage> stages;
+  std::vector<OperatorId> backwards;  ///< by stage, in execution order
+  /// Storages of stage i kept for backward, as one unit for copies: slice i of `saved_tensors`.
+  std::vector<std::uint32_t> saved_begin;  ///< stages + 1 offsets
+  std::vector<TensorId> saved_tensors;
+
+  [[nodiscard]] std::span<const OperatorId> backward(std::size_t stage) const;
+  [[nodiscard]] std::span<const TensorId> saved(std::size_t stage) const;
+};
+
+/// O(operators + reads).
+[[nodiscard]] ChainView chain_view(const Workload& workload);
+
+}  // namespace plimsoll

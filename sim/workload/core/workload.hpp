@@ -1,0 +1,151 @@
+/// One training step of a network as a frozen, flat graph of operators and tensors.
+///
+/// Every way in (chain, graph, layers) ends here. Bytes and times are those of one microbatch; the
+/// ids are dense, operators are in a valid execution order: all forwards, then the backwards in
+/// reverse, then the optimizer. Nothing in here knows a platform: an operator has either a given
+/// time or the FLOPs and bytes from which workload/cost/cost_model.hpp computes one.
+///
+/// Tensors are storages: two names for the same bytes are one tensor. A tensor may be part of
+/// another: the output a_i of a stage of an abstract chain lies inside its `saved_i`, and the value
+/// a_i can be read from either.
+///
+/// A forward operator has three forms (see the semantics in docs/semantics.md):
+///   keep        allocates `kept`    (a chain: saved_i; a layer: y and what its backward needs)
+///   checkpoint  allocates `bare`    (a chain: a_i;     a layer: y alone)
+///   drop        as checkpoint; the planner releases its inputs after it
+#pragma once
+
+#include "base/quantity.hpp"
+#include "platform/core/platform.hpp"
+#include "workload/core/kernel_scratch.hpp"
+#include "workload/core/kernel_shape.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+enum class TensorId : std::uint32_t {};
+enum class OperatorId : std::uint32_t {};
+inline constexpr TensorId kNoTensor{0xFFFFFFFF};
+inline constexpr OperatorId kNoOperator{0xFFFFFFFF};
+
+/// What bytes are for. The classes of `at_peak` in the result; `in_flight` is the destination of a
+/// copy that has not ended, `workspace` lives while one operator runs.
+enum class TensorClass : std::uint8_t {
+  parameter,
+  gradient,
+  optimizer_state,
+  activation,
+  saved,
+  workspace,
+  in_flight
+};
+inline constexpr std::size_t kTensorClasses = 7;
+[[nodiscard]] const char* to_text(TensorClass);
+
+enum class Phase : std::uint8_t { forward, backward, backward_input, backward_weight, optimizer };
+
+/// When a tensor comes and goes.
+enum class Lifetime : std::uint8_t {
+  step,        ///< made by an operator, released after its last use
+  resident,    ///< there from before the step until after it, one for all microbatches (parameters)
+  input,       ///< there from before the step until after it, one for each microbatch (a_0)
+  stays,       ///< made by an operator, one for each microbatch, never released (delta_0)
+  accumulated  ///< made by the first operator that writes it, one for all microbatches, never
+               ///< released unless an optimizer operator reads it (gradients of parameters)
+};
+
+struct Tensor {
+  std::string name;
+  Bytes bytes;
+  TensorClass tensor_class = TensorClass::activation;
+  Lifetime lifetime = Lifetime::step;
+  /// The tensor that also holds this value (a_i: saved_i), or kNoTensor.
+  TensorId inside = kNoTensor;
+  /// A framework holds it until the end of the forwards, whoever reads it last: it goes no earlier
+  /// than the last forward that its processor runs of the microbatch before a backward.
+  bool cached = false;
+};
+
+/// A slice of Workload::tensor_lists.
+struct TensorList {
+  std::uint32_t begin = 0, end = 0;
+};
+
+/// Gradients that an operator makes of its own and adds to ones that are there already.
+struct Additions {
+  std::uint32_t count = 0;
+  Bytes counted;  ///< of the operator's traffic
+  Bytes apart;    ///< what kernels of their own move: each of the two is read, the sum written
+};
+
+/// One more, of `bytes`, `counted` of them in the traffic.
+inline void add(Additions& additions, Bytes bytes, Bytes counted) {
+  ++additions.count;
+  additions.counted += counted;
+  additions.apart += bytes * 3;
+}
+
+struct Operator {
+  std::string name;
+  Phase phase = Phase::forward;
+  OperatorClass operator_class = OperatorClass::other;
+  std::optional<DType> dtype;  ///< what it computes in, where that is not the workload's
+  /// The forward operator that a backward belongs to; kNoOperator for forwards and optimizers.
+  OperatorId forward = kNoOperator;
+  Flops flops;    ///< 2 per multiply-add
+  Bytes traffic;  ///< read and written in the processor's memory, for the roofline
+  Additions additions;
+  std::optional<Time> given_time;  ///< abstract workloads and profiles: on every processor
+  std::optional<Energy> given_energy;
+  std::uint32_t launches = 1;  ///< of kernels: several of an update that is not fused
+  Bytes workspace;             ///< while it runs
+  KernelScratch scratch;
+  KernelShape kernel;
+  /// Values that must be valid at its start.
+  TensorList reads;
+  /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).
+  TensorList updates;
+  /// Allocated at its start, valid at its end. For backwards and optimizers kept == bare. A
+  /// gradient that is already there (another consumer came first) is added to and not allocated
+  /// again.
+  TensorList kept, bare;
+};
+
+/// A step. Invariants, checked by WorkloadBuilder::freeze(): ids in range, every value read is
+/// resident, an input, or produced by an earlier operator; the graph is acyclic.
+struct Workload {
+  std::string name;
+  std::int64_t batch = 1;       ///< samples of the whole mini-batch
+  std::int64_t microbatch = 1;  ///< samples of what the bytes and times here describe
+  std::int64_t microbatches =
+      1;  ///< of the mini-batch, whether or not it says how many samples it has
+  std::vector<Tensor> tensors;
+  std::vector<Operator> operators;
+  std::vector<TensorId> tensor_lists;
+  std::uint32_t forwards = 0;         ///< operators [0, forwards) are forwards, in execution order
+  std::uint32_t optimizer_begin = 0;  ///< operators [optimizer_begin, size) are the optimizer's
+  Bytes saved_bytes;  ///< kept for backward by `none`: storages, no parameters, no input
+  Bytes parameter_bytes;
+  std::int64_t parameters = 0;  ///< elements; 0 where unknown
+  std::int64_t macs = 0;        ///< multiply-adds of one forward of `microbatch`; 0 where unknown
+  DType dtype = DType::fp32;    ///< what operators compute in that do not say otherwise
+  /// Each stage of an abstract chain, in order, is one forward operator (see chain_view.hpp).
+  bool is_chain = false;
+
+  [[nodiscard]] const Tensor& operator[](TensorId id) const {
+    return tensors[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] const Operator& operator[](OperatorId id) const {
+    return operators[static_cast<std::size_t>(id)];
+  }
+  [[nodiscard]] std::span<const TensorId> list(TensorList slice) const {
+    return std::span(tensor_lists).subspan(slice.begin, slice.end - slice.begin);
+  }
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,97 @@
+/// What a scenario says about a workload beside its file.
+#pragma once
+
+#include "base/format.hpp"
+#include "platform/core/platform.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace plimsoll {
+
+enum class Optimizer : std::uint8_t {
+  none,
+  sgd,
+  sgd_momentum,
+  adam,
+  adamw,
+  adamw_hf,
+  bert_adam,
+  adadelta,
+  adam_8bit,
+  adamw_8bit,
+  adafactor
+};
+enum class Loss : std::uint8_t { cross_entropy, bce_with_logits, mse, sum, none };
+
+/// State in fp32, as multiples of the parameters: momentum; first and second moment. Nothing where
+/// it follows from the parameters' shapes (optimizer_rules.hpp).
+[[nodiscard]] std::optional<std::int64_t> states_of(Optimizer optimizer);
+
+/// Which parameters of a layer are trained.
+struct Trained {
+  enum class What : std::uint8_t { all, bias, none };
+  What what = What::all;
+  /// Of the output channels of its weight, rounded up; all other parameters are trained whole.
+  Ratio share = kWhole;
+};
+
+/// A number of a network that a scenario overrides: `with: {width: 8}`.
+using NamedIntegers = std::vector<std::pair<Located<std::string>, std::int64_t>>;
+
+/// What is not given is as in the file; where the file says nothing either: batch 1, the whole
+/// batch as one microbatch, no optimizer, fp32, cross-entropy.
+struct WorkloadOptions {
+  std::optional<std::int64_t> batch;
+  /// Samples of one microbatch. Networks are built at this size; what a chain or a graph gives is
+  /// that of one microbatch already.
+  std::optional<std::int64_t> microbatch;
+  /// Microbatches that one processor runs one after the other before the optimizer; a step without
+  /// it runs its mini-batch as one, and makes its gradients anew. build() makes one of them.
+  std::optional<std::int64_t> accumulate;
+  std::optional<DType> dtype;
+  std::optional<Optimizer> optimizer;
+  std::optional<Loss> loss;  ///< networks of layers only
+  NamedIntegers with;        ///< networks of layers only
+  /// Of layers that do not say it themselves; networks only. Default: all of it.
+  std::optional<Trained> trained;
+  /// The first layer, or block, that is trained: all before it is frozen. Networks only.
+  std::optional<Located<std::string>> trained_from;
+  /// Initializers of an ONNX file that are no parameters, `*` for any characters.
+  std::vector<Located<std::string>> buffers;
+  /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).
+  bool master_weights = false;
+  /// fp16 or bf16: the type in which products run of a network in fp32 or tf32; networks only
+  /// (autocast.hpp).
+  std::optional<DType> autocast;
+  /// Where it is said that each update is one kernel, without temporaries; networks only
+  /// (optimizer_rules.hpp).
+  std::optional<Location> fuses_optimizer;
+  /// Where it is said that gradients are scaled to a norm before the update; networks only
+  /// (training_step.hpp).
+  std::optional<Location> clips_gradients;
+  bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
+  /// What the host takes once a step, on every processor that works; chains may say it themselves.
+  std::optional<Time> step_overhead;
+};
+
+inline constexpr std::int64_t kMaxBatch = 1'000'000'000;
+inline constexpr const char* kStepOverheadText =
+    "what the host takes once a step, after the optimizer, on every processor that works; default "
+    "0 s";
+
+[[nodiscard]] Format<std::int64_t> batch_format();
+[[nodiscard]] Format<Optimizer> optimizer_format();
+[[nodiscard]] Format<Loss> loss_format();
+/// fp32, fp16 or bf16.
+[[nodiscard]] Format<DType> dtype_format();
+/// fp16 or bf16.
+[[nodiscard]] Format<DType> autocast_format();
+/// `all`, `bias`, `none`, or a share: 25 %.
+[[nodiscard]] Format<Trained> trained_format();
+[[nodiscard]] Format<NamedIntegers> with_format();
+
+}  // namespace plimsoll

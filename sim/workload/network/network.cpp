@@ -1,0 +1,236 @@
+#include "workload/network/network.hpp"
+
+#include "workload/network/network_builder.hpp"
+#include "workload/network/standard_blocks.hpp"
+#include "workload/network/trained_layers.hpp"
+#include "workload/network/training_step.hpp"
+#include "workload/operators/layer_error.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kMaxNumber = 1'000'000'000;
+constexpr std::size_t kMaxName = 200;
+
+using Numbers = std::map<std::string, std::int64_t, std::less<>>;
+
+/// What names mean at one place: the numbers, the values, and the prefix of operators' names.
+struct Scope {
+  std::string prefix;
+  Numbers numbers;
+  std::map<std::string, std::uint32_t> values;     ///< named values
+  std::map<std::string, std::uint32_t> operators;  ///< named operators, for links
+  std::map<std::string, std::uint32_t> counts;     ///< layers so far, by kind
+  std::optional<Trained> trained;                  ///< said by a block around it
+};
+
+class Expander {
+ public:
+  Expander(const LayersSpec& layers, const WorkloadOptions& options)
+      : layers_(layers),
+        builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
+                 value_types(options, DType::fp32)),
+        trained_(options) {
+    loss_ = options.loss.value_or(layers.loss.value_or(Loss::cross_entropy));
+    set_constants(options.with);
+  }
+
+  Network expand() {
+    Scope scope;
+    scope.numbers = constants_;
+    current_ = add_input();
+    scope.values.emplace(kBlockInput, current_);
+    add_layers(layers_.layers, scope);
+    at(layers_.where, "the loss", [&] { builder_.add_loss(loss_, current_, scope.prefix); });
+    for (const Located<std::string>& name : layers_.auxiliary)
+      at(name.where, "the loss of `" + name.value + "`",
+         [&] { builder_.add_loss(loss_, scope.values.at(name.value), name.value + "/", true); });
+    trained_.check();
+    return builder_.take();
+  }
+
+ private:
+  /// What is wrong within a standard block is reported where the user's file names the block.
+  [[noreturn]] void fail(const Location& where, const std::string& message,
+                         const std::string& hint = {}) const {
+    Diagnostics diagnostics;
+    if (standard_ == nullptr)
+      diagnostics.error(where, message, hint);
+    else
+      diagnostics.error(standard_->where, "`" + standard_->kind + "`: " + message, hint);
+    diagnostics.throw_if_errors();
+    throw InputError({});
+  }
+
+  void set_constants(const NamedIntegers& with) {
+    std::vector<std::string> known;
+    for (const auto& [name, value] : layers_.with) {
+      constants_[name.value] = value;
+      known.push_back(name.value);
+    }
+    for (const auto& [name, value] : with) {
+      if (!constants_.contains(name.value))
+        fail(name.where, "workload `" + layers_.name + "` has no number `" + name.value + "`",
+             did_you_mean(name.value, known));
+      constants_[name.value] = value;
+    }
+  }
+
+  /// Runs `work`; what goes wrong is reported at `where`.
+  template <class Work>
+  void at(const Location& where, const std::string& what, Work work) {
+    try {
+      work();
+    } catch (const LayerError& error) {
+      fail(where, what + ": " + error.what(), error.hint());
+    } catch (const QuantityOverflow&) {
+      fail(where, what + ": sizes out of range");
+    }
+  }
+
+  std::uint32_t add_input() {
+    Dims dims;
+    for (const Argument& dim : layers_.input.shape)
+      at(dim.where, "input", [&] { dims.push_back(number(dim, constants_)); });
+    std::uint32_t value = kNoValue;
+    at(layers_.where, "input", [&] {
+      value = builder_.add_input(std::string(kBlockInput), std::move(dims), layers_.input.indices);
+    });
+    return value;
+  }
+
+  static std::int64_t number(const Argument& argument, const Numbers& numbers) {
+    const std::int64_t value =
+        argument.value.evaluate([&](std::string_view name) { return numbers.find(name)->second; });
+    if (value < 0 || value > kMaxNumber)
+      throw LayerError((argument.name.empty() ? "the number" : "`" + argument.name + "`") + " is " +
+                       std::to_string(value) + ", but must be from 0 to 1e9");
+    return value;
+  }
+
+  void add_layers(const std::vector<LayerSpec>& layers, Scope& scope) {
+    for (const LayerSpec& layer : layers) {
+      const std::uint32_t source = layer.from ? scope.values.at(layer.from->value) : current_;
+      const std::int64_t repeat = repeats(layer, scope, source);
+      count_steps(layer);
+      if (repeat > 0) current_ = source;
+      for (std::int64_t i = 0; i < repeat; ++i) add_layer(layer, scope);
+      if (!layer.name.empty()) scope.values[layer.name] = current_;
+    }
+  }
+
+  std::int64_t repeats(const LayerSpec& layer, Scope& scope, std::uint32_t source) {
+    std::int64_t repeat = 1;
+    if (layer.repeat)
+      at(layer.repeat->where, "repeat", [&] {
+        scope.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(source));
+        repeat = number(*layer.repeat, scope.numbers);
+      });
+    return repeat;
+  }
+
+  /// Bounds the work of hostile files: layers that are left out and inputs count, too.
+  void count_steps(const LayerSpec& layer) {
+    steps_ += 1 + layer.parts.size() + layer.reads.size();
+    if (steps_ > kMaxNetworkOperators)
+      fail(layer.where,
+           "the network has more than " + std::to_string(kMaxNetworkOperators) + " layers");
+  }
+
+  void add_layer(const LayerSpec& layer, Scope& scope) {
+    count_steps(layer);
+    const std::uint32_t ordinal = ++scope.counts[layer.kind];
+    const std::string name = scope.prefix + (layer.name.empty() || layer.repeat
+                                                 ? layer.kind + "_" + std::to_string(ordinal)
+                                                 : layer.name);
+    if (name.size() > kMaxName)
+      fail(layer.where, "the names of nested blocks are longer than 200 characters in all");
+    const auto block = layers_.blocks.find(layer.kind);
+    if (block != layers_.blocks.end()) return add_block(block->second, layer, scope, name);
+    const std::uint32_t before = builder_.operators();
+    at(layer.where, "`" + layer.kind + "`", [&] { add_operator(layer, scope, name); });
+    // Behind casts of its inputs.
+    if (!layer.name.empty() && builder_.operators() > before)
+      scope.operators[layer.name] = builder_.operators() - 1;
+  }
+
+  void add_block(const BlockSpec& block, const LayerSpec& layer, Scope& outer,
+                 const std::string& name) {
+    Scope scope;
+    scope.prefix = name + "/";
+    scope.trained = layer.trained ? layer.trained : outer.trained;
+    scope.numbers = constants_;
+    outer.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(current_));
+    for (const auto& entry : block.with)
+      if (entry.second)
+        at(entry.second->where, "`" + entry.first.value + "`",
+           [&] { scope.numbers[entry.first.value] = number(*entry.second, constants_); });
+    for (const Argument& argument : layer.arguments)
+      at(argument.where, "`" + layer.kind + "`", [&] {
+        const std::string& key =
+            argument.name.empty() ? block.with.front().first.value : argument.name;
+        scope.numbers[key] = number(argument, outer.numbers);
+      });
+    scope.values.emplace(kBlockInput, current_);
+    for (const auto& [inside, outside] : layer.reads)
+      scope.values.emplace(inside.value, outer.values.at(outside.value));
+    if (block.where.origin == kStandardOrigin) standard_ = &layer;
+    add_layers(block.layers, scope);
+    standard_ = nullptr;
+  }
+
+  void add_operator(const LayerSpec& layer, Scope& scope, const std::string& name) {
+    const OperatorRule& rule = *find_rule(layer.kind);
+    std::vector<std::uint32_t> inputs = {current_};
+    if (layer.second_input) inputs.push_back(scope.values.at(layer.second_input->value));
+    if (!layer.parts.empty()) {
+      inputs.clear();
+      for (const auto& part : layer.parts) inputs.push_back(scope.values.at(part.value));
+    }
+    scope.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(inputs.front()));
+    RuleArguments arguments = default_arguments(rule);
+    for (const Argument& argument : layer.arguments) {
+      const auto slot =
+          argument.name.empty()
+              ? arguments.begin()
+              : std::ranges::find(arguments, argument.name, [](const auto& a) { return a.first; });
+      slot->second = number(argument, scope.numbers);
+    }
+    std::uint32_t link = kNoValue;
+    if (layer.link) link = linked_operator(rule, *layer.link, scope);
+    builder_.train(trained_.of(name, layer.trained ? layer.trained : scope.trained));
+    const std::uint32_t output =
+        builder_.apply(rule, std::move(arguments), std::move(inputs), name, link);
+    if (output != kNoValue) current_ = output;
+  }
+
+  static std::uint32_t linked_operator(const OperatorRule& rule, const Located<std::string>& link,
+                                       const Scope& scope) {
+    const auto found = scope.operators.find(link.value);
+    if (found == scope.operators.end())
+      throw LayerError("`" + std::string(rule.traits.link) + "` names no earlier layer " +
+                       (rule.traits.link == kTied ? "with a weight" : "that pools") + ": `" +
+                       link.value + "`");
+    return found->second;
+  }
+
+  const LayersSpec& layers_;
+  NetworkBuilder builder_;
+  TrainedLayers trained_;
+  Numbers constants_;
+  Loss loss_ = Loss::cross_entropy;
+  const LayerSpec* standard_ = nullptr;  ///< the call of the one being added
+  std::uint32_t current_ = 0;
+  std::size_t steps_ = 0;
+};
+
+}  // namespace
+
+Network expand(const LayersSpec& layers, const WorkloadOptions& options) {
+  return Expander(layers, options).expand();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,82 @@
+/// A network of layers with all blocks and repeats expanded, and all shapes known.
+#pragma once
+
+#include "workload/network/layers_file.hpp"
+#include "workload/operators/operator_rules.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// A value: some bytes at some moment. Views share storage and gradient with what they look at; a
+/// change in place shares the storage only.
+struct NetworkValue {
+  Dims dims;
+  std::uint32_t storage = 0;
+  std::uint32_t gradient = 0;  ///< values with the same number share one gradient
+  std::uint32_t version = 0;   ///< of the storage: a later change in place makes the value stale
+  DType type = DType::fp32;    ///< of its elements, where they are no indices
+  bool indices = false;
+  bool part = false;      ///< of the bytes; its gradient is a part of that of all of them
+  bool is_split = false;  ///< a part of what is split into parts, whose gradients are joined
+  bool is_view = false;   ///< autograd knows it as a view of another
+};
+
+struct NetworkStorage {
+  std::string name;
+  Bytes bytes;
+  std::uint32_t version = 0;
+  std::string changed_by;  ///< the operator that changed it last
+  bool is_input = false;
+  bool kept = false;  ///< some backward reads it
+};
+
+inline constexpr std::uint32_t kNoValue = 0xFFFFFFFF;
+
+/// Of a value, and of its views.
+struct NetworkGradient {
+  Bytes bytes;
+  bool is_made = false;  ///< something before it is trained
+};
+
+struct NetworkOperator {
+  std::string name;  ///< of its layer
+  std::string part;  ///< of the layer: "cast_input"; empty for what the layer itself is
+  const OperatorRule* rule = nullptr;
+  OperatorEffect effect;
+  std::vector<std::uint32_t> inputs;  ///< values
+  std::uint32_t output = kNoValue;
+  std::uint32_t tied = kNoValue;  ///< the operator whose weight this one uses as its own
+  std::uint32_t pool = kNoValue;  ///< the pooling whose indices it reads
+  DType type = DType::fp32;  ///< what it computes in, and what it keeps beside inputs and output
+  /// Of each parameter the part that is trained: no dimensions where none is.
+  std::vector<Dims> trained;
+  bool has_backward = false;        ///< something before or in it is trained
+  std::vector<std::uint32_t> kept;  ///< those of `inputs` that its backward reads
+  bool keeps_output = false;
+  bool copies_parameters = false;  ///< it computes in another type than theirs
+  bool keeps_weight_copy = false;
+  bool is_undone = false;  ///< a pooling whose indices a later operator reads
+};
+
+struct Network {
+  std::vector<NetworkValue> values;
+  std::vector<NetworkStorage> storages;
+  std::vector<NetworkOperator> operators;
+  std::vector<NetworkGradient> gradients;  ///< by NetworkValue::gradient
+  std::int64_t batch = 1;
+  DType dtype = DType::fp32;  ///< of parameters
+};
+
+/// Whether a parameter of this name is one: `bias_hh`.
+[[nodiscard]] bool is_bias(const std::string& parameter);
+
+/// Whether the weight of `op`, its own or a tied one, is trained.
+[[nodiscard]] bool trains_weight(const Network& network, const NetworkOperator& op);
+
+/// Throws InputError at the first layer that does not fit.
+[[nodiscard]] Network expand(const LayersSpec& layers, const WorkloadOptions& options);
+
+}  // namespace plimsoll

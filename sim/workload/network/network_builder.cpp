@@ -1,0 +1,305 @@
+#include "workload/network/network_builder.hpp"
+
+#include "workload/operators/layer_error.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kMaxDimension = 1'000'000'000'000;
+
+void check_dims(const Dims& dims) {
+  for (const std::int64_t dim : dims)
+    if (dim < 1 || dim > kMaxDimension)
+      throw LayerError("a shape of " + to_text(dims) + ", but dimensions are from 1 to 1e12");
+}
+
+/// Rounded up.
+std::int64_t share_of(std::int64_t channels, Ratio share) {
+  __extension__ using Product = __int128;
+  const Product parts = Product{channels} * share.count() + kWhole.count() - 1;
+  return static_cast<std::int64_t>(parts / kWhole.count());
+}
+
+/// No dimensions where nothing is trained. A share is one of the first dimension: the output
+/// channels of a weight.
+Dims trained_part(const std::string& parameter, const Dims& dims, const Trained& trained) {
+  if (trained.what == Trained::What::none) return {};
+  if (is_bias(parameter)) return dims;
+  if (trained.what == Trained::What::bias) return {};
+  Dims part = dims;
+  if (dims.size() > 1) part.front() = share_of(dims.front(), trained.share);
+  return part;
+}
+
+}  // namespace
+
+bool is_bias(const std::string& parameter) {
+  return parameter.starts_with("bias");
+}
+
+bool trains_weight(const Network& network, const NetworkOperator& op) {
+  if (op.tied != kNoValue && !network.operators[op.tied].trained.front().empty()) return true;
+  for (std::size_t p = 0; p < op.trained.size(); ++p)
+    if (!is_bias(op.effect.parameters[p].first) && !op.trained[p].empty()) return true;
+  return false;
+}
+
+NetworkBuilder::NetworkBuilder(std::int64_t batch, const ValueTypes& types) : types_(types) {
+  network_.batch = batch;
+  network_.dtype = types.full;
+}
+
+std::uint32_t NetworkBuilder::add_value(NetworkValue value) {
+  network_.values.push_back(std::move(value));
+  return static_cast<std::uint32_t>(network_.values.size() - 1);
+}
+
+std::uint32_t NetworkBuilder::add_gradient(Bytes bytes, bool is_made) {
+  network_.gradients.push_back({bytes, is_made});
+  return static_cast<std::uint32_t>(network_.gradients.size() - 1);
+}
+
+std::uint32_t NetworkBuilder::add_input(std::string name, Dims dims, bool indices) {
+  check_dims(dims);
+  NetworkStorage storage;
+  storage.name = std::move(name);
+  storage.is_input = true;
+  const ElementType type = indices ? ElementType::index : ElementType::value;
+  storage.bytes = Bytes{bytes_of(type, bytes_per_element(network_.dtype))} * network_.batch *
+                  elements_of(dims).count();
+  const auto index = static_cast<std::uint32_t>(network_.storages.size());
+  const std::uint32_t gradient = add_gradient(storage.bytes, false);
+  network_.storages.push_back(std::move(storage));
+  return add_value({std::move(dims), index, gradient, 0, network_.dtype, indices});
+}
+
+std::uint32_t NetworkBuilder::view(std::uint32_t value, Dims dims) {
+  check_dims(dims);
+  NetworkValue seen = network_.values[value];
+  seen.part = seen.part || elements_of(dims) < elements_of(seen.dims);
+  seen.dims = std::move(dims);
+  seen.is_view = true;
+  return add_value(std::move(seen));
+}
+
+std::uint32_t NetworkBuilder::part(std::uint32_t value, Dims dims) {
+  const std::uint32_t seen = view(value, std::move(dims));
+  network_.values[seen].is_split = true;
+  return seen;
+}
+
+std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments arguments,
+                                    std::vector<std::uint32_t> inputs, const std::string& name,
+                                    std::uint32_t link) {
+  NetworkOperator op;
+  op.name = name;
+  op.rule = &rule;
+  op.inputs = std::move(inputs);
+  (rule.traits.link == kPool ? op.pool : op.tied) = link;
+  op.type = type_of(op);
+  cast_inputs(op);
+  return add_operator(std::move(op), std::move(arguments));
+}
+
+DType NetworkBuilder::type_of(const NetworkOperator& op) const {
+  if (op.rule->autocast == Autocast::unknown && types_.low != types_.full)
+    throw LayerError("autocast: how a library copies its weights to " + to_text(types_.low) +
+                     " is not known");
+  std::vector<DType> types;
+  for (const std::uint32_t input : op.inputs) types.push_back(network_.values[input].type);
+  return type_under(op.rule->autocast, types_, types);
+}
+
+void NetworkBuilder::cast_inputs(NetworkOperator& op) {
+  for (std::size_t i = 0; i < op.inputs.size(); ++i) {
+    if (!casts(op.rule->autocast, network_.values[op.inputs[i]].type, op.type)) continue;
+    NetworkOperator cast;
+    cast.name = op.name;
+    cast.part = i == 0 ? "cast_input" : "cast_input_" + std::to_string(i + 1);
+    cast.rule = &cast_rule();
+    cast.inputs = {op.inputs[i]};
+    cast.type = op.type;
+    op.inputs[i] = add_operator(std::move(cast), {});
+  }
+}
+
+RuleCall NetworkBuilder::call_of(const NetworkOperator& op, RuleArguments arguments) const {
+  RuleCall call;
+  call.arguments = std::move(arguments);
+  for (const std::uint32_t input : op.inputs) {
+    check_current(network_.values[input], *op.rule);
+    call.inputs.push_back(network_.values[input].dims);
+  }
+  const NetworkStorage& first = network_.storages[storage_of(op.inputs.front())];
+  const bool reads_twice =
+      op.inputs.size() > 1 && storage_of(op.inputs.back()) == storage_of(op.inputs.front());
+  call.can_update = !first.is_input && !first.kept && !reads_twice;
+  call.batch = network_.batch;
+  call.element = bytes_per_element(op.type);
+  return call;
+}
+
+std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arguments) {
+  RuleCall call = call_of(op, std::move(arguments));
+  if (op.pool != kNoValue) undo_pool(op, call);
+  op.effect = op.rule->apply(call);
+  check_dims(op.effect.output);
+  copy_slices(network_.values[op.inputs.front()], call.bytes(op.effect.output), op.effect);
+  if (op.tied != kNoValue) tie(op);
+  for (const auto& [parameter, dims] : op.effect.parameters)
+    op.trained.push_back(trained_part(parameter, dims, trained_));
+  find_kept(op);
+  if (op.effect.form == OperatorEffect::Form::in_place && !call.can_update)
+    throw LayerError("cannot work in place: `" +
+                     network_.storages[storage_of(op.inputs.front())].name +
+                     "` is needed elsewhere");
+  add_output(op);
+  const std::uint32_t output = op.output;
+  if (op.effect.form != OperatorEffect::Form::view) network_.operators.push_back(std::move(op));
+  return output;
+}
+
+/// Where a view was changed in place, the backward copies the gradient of what it views, and the
+/// part of it that was changed (CopySlices of PyTorch 1.13.1).
+void NetworkBuilder::copy_slices(const NetworkValue& changed, Bytes bytes, OperatorEffect& effect) {
+  if (effect.form == OperatorEffect::Form::in_place && changed.is_view &&
+      effect.gradient == OperatorEffect::Gradient::fresh)
+    effect.backward_workspace = bytes * 2;
+}
+
+/// The shapes of the pooling; its indices stay whether or not its own backward reads them.
+void NetworkBuilder::undo_pool(const NetworkOperator& op, RuleCall& call) {
+  NetworkOperator& pool = network_.operators[op.pool];
+  if (pool.rule->kind != "max_pool")
+    throw LayerError("`pool` names `" + pool.name + "`, which is a " +
+                     std::string(pool.rule->kind) + "; expected a max_pool");
+  pool.is_undone = true;
+  call.pooled_from = network_.values[pool.inputs.front()].dims;
+  call.pooled_to = pool.effect.output;
+}
+
+/// What the backward reads follows from what is trained before the operator, and in it.
+void NetworkBuilder::find_kept(NetworkOperator& op) const {
+  using Inputs = OperatorEffect::Inputs;
+  OperatorEffect& effect = op.effect;
+  const bool trains_weights = trains_weight(network_, op);
+  const bool passes_on =
+      std::ranges::any_of(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
+  const bool has_parameters = !effect.parameters.empty() || op.tied != kNoValue;
+  op.copies_parameters =
+      has_parameters && op.rule->autocast == Autocast::low && op.type != network_.dtype;
+  op.has_backward = trains_weights || passes_on ||
+                    std::ranges::any_of(op.trained, [](const Dims& dims) { return !dims.empty(); });
+  if (!op.has_backward) return;
+  const bool reads = effect.inputs != Inputs::weight || trains_weights;
+  op.keeps_output = effect.keeps_output;
+  if (!trains_weights) std::erase_if(effect.extras, &KeptExtra::for_weight);
+  op.keeps_weight_copy = op.copies_parameters && (passes_on || effect.keeps_weight);
+  if (effect.keeps_inputs && reads) keep_inputs_of(op);
+}
+
+void NetworkBuilder::keep_inputs_of(NetworkOperator& op) const {
+  using Inputs = OperatorEffect::Inputs;
+  const OperatorEffect& effect = op.effect;
+  const std::size_t read = effect.inputs == Inputs::first ? 1 : op.inputs.size();
+  for (std::size_t i = 0; i < read; ++i) {
+    bool is_read = effect.inputs != Inputs::partner;
+    for (std::size_t j = 0; j < op.inputs.size(); ++j)
+      is_read = is_read || (j != i && has_gradient(op.inputs[j]));
+    if (is_read) op.kept.push_back(op.inputs[i]);
+  }
+}
+
+void NetworkBuilder::check_current(const NetworkValue& value, const OperatorRule& rule) const {
+  const NetworkStorage& storage = network_.storages[value.storage];
+  if (value.version != storage.version)
+    throw LayerError("it reads `" + storage.name + "` as it was before `" + storage.changed_by +
+                     "` changed it in place; write `in_place: false` there");
+  if (value.indices && !rule.traits.reads_indices)
+    throw LayerError("it cannot read indices; an `embedding` can");
+  if (!value.indices && rule.traits.reads_indices)
+    throw LayerError("it reads indices (`input: {shape: ..., type: indices}`), found values");
+}
+
+/// The weight of the tied layer replaces the operator's own.
+void NetworkBuilder::tie(NetworkOperator& op) const {
+  const auto& theirs = network_.operators[op.tied].effect.parameters;
+  auto& ours = op.effect.parameters;
+  if (theirs.empty() || elements_of(theirs.front().second) != elements_of(ours.front().second))
+    throw LayerError("`tied`: the weight of `" + network_.operators[op.tied].name +
+                     "` has another number of elements");
+  ours.erase(ours.begin());
+}
+
+void NetworkBuilder::add_output(NetworkOperator& op) {
+  using Form = OperatorEffect::Form;
+  const NetworkValue first = network_.values[op.inputs.front()];
+  NetworkValue output{op.effect.output, first.storage, first.gradient, first.version,
+                      first.type,       false,         first.part};
+  output.part = output.part || (op.effect.form == Form::view &&
+                                elements_of(op.effect.output) < elements_of(first.dims));
+  output.is_split = op.effect.form == Form::view && first.is_split;
+  output.is_view = op.effect.form == Form::view || op.effect.views_output ||
+                   (op.effect.form == Form::in_place && first.is_view);
+  if (op.effect.form == Form::no_output) {
+    keep_inputs(op);
+    return;
+  }
+  if (op.effect.form == Form::fresh) output.type = op.type;
+  const Bytes bytes = Bytes{bytes_per_element(output.type)} * network_.batch *
+                      elements_of(op.effect.output).count();
+  if (op.effect.form != Form::view) output.gradient = add_gradient(bytes, op.has_backward);
+  if (op.effect.form == Form::fresh) {
+    output.part = false;
+    output.storage = static_cast<std::uint32_t>(network_.storages.size());
+    output.version = 0;
+    NetworkStorage storage;
+    storage.name = op.part.empty() ? op.name : op.name + "." + op.part;
+    storage.bytes = bytes;
+    network_.storages.push_back(std::move(storage));
+  }
+  if (op.effect.form == Form::in_place) {
+    NetworkStorage& storage = network_.storages[output.storage];
+    output.version = ++storage.version;
+    storage.changed_by = op.name;
+  }
+  keep_inputs(op);
+  if (op.keeps_output) network_.storages[output.storage].kept = true;
+  op.output = add_value(std::move(output));
+}
+
+void NetworkBuilder::keep_inputs(const NetworkOperator& op) {
+  for (const std::uint32_t input : op.kept)
+    network_.storages[network_.values[input].storage].kept = true;
+}
+
+void NetworkBuilder::add_loss(Loss loss, std::uint32_t value, const std::string& prefix,
+                              bool weighted) {
+  const auto add = [&](std::string_view kind) {
+    const OperatorRule& rule = *find_rule(kind);
+    RuleArguments arguments = default_arguments(rule);
+    if (rule.traits.is_loss) arguments.front().second = weighted ? 1 : 0;
+    return apply(rule, std::move(arguments), {value}, prefix + std::string(kind));
+  };
+  switch (loss) {
+    case Loss::cross_entropy:
+      value = add("log_softmax");
+      add("nll_loss");
+      return;
+    case Loss::bce_with_logits:
+      add("bce_with_logits_loss");
+      return;
+    case Loss::mse:
+      add("mse_loss");
+      return;
+    case Loss::sum:
+      add("sum_loss");
+      return;
+    case Loss::none:
+      return;
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,70 @@
+/// Makes networks, value by value: what layers and ONNX graphs become.
+#pragma once
+
+#include "workload/network/network.hpp"
+#include "workload/operators/autocast.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// All of it throws LayerError where operators do not fit their inputs, and QuantityOverflow where
+/// sizes are out of range. O(1) an operator, but for its inputs and arguments.
+class NetworkBuilder {
+ public:
+  NetworkBuilder(std::int64_t batch, const ValueTypes& types);
+
+  /// A value that is there before the step; `dims` without the batch.
+  std::uint32_t add_input(std::string name, Dims dims, bool indices);
+  /// The same bytes in another shape, or, with fewer elements, a part of them.
+  std::uint32_t view(std::uint32_t value, Dims dims);
+  /// One of the parts into which all of the value is split.
+  std::uint32_t part(std::uint32_t value, Dims dims);
+  /// Adds the operator, behind casts of inputs that it reads in another type. Its output, kNoValue
+  /// where it has none. `link`: the operator whose weight it uses as its own, or, where the rule
+  /// undoes a pooling, that pooling.
+  std::uint32_t apply(const OperatorRule& rule, RuleArguments arguments,
+                      std::vector<std::uint32_t> inputs, const std::string& name,
+                      std::uint32_t link = kNoValue);
+  /// What is trained of the operators to come; all of them before the first call.
+  void train(const Trained& trained) { trained_ = trained; }
+  /// `weighted`: the loss is multiplied by a number, which is kept.
+  void add_loss(Loss loss, std::uint32_t value, const std::string& prefix, bool weighted = false);
+
+  [[nodiscard]] const Dims& dims(std::uint32_t value) const { return network_.values[value].dims; }
+  [[nodiscard]] std::uint32_t storage_of(std::uint32_t value) const {
+    return network_.values[value].storage;
+  }
+  [[nodiscard]] std::uint32_t operators() const {
+    return static_cast<std::uint32_t>(network_.operators.size());
+  }
+  /// The network; nothing else may be called afterwards.
+  [[nodiscard]] Network take() { return std::move(network_); }
+
+ private:
+  std::uint32_t add_operator(NetworkOperator op, RuleArguments arguments);
+  void cast_inputs(NetworkOperator& op);
+  [[nodiscard]] DType type_of(const NetworkOperator& op) const;
+  std::uint32_t add_value(NetworkValue value);
+  std::uint32_t add_gradient(Bytes bytes, bool is_made);
+  [[nodiscard]] bool has_gradient(std::uint32_t value) const {
+    return network_.gradients[network_.values[value].gradient].is_made;
+  }
+  [[nodiscard]] RuleCall call_of(const NetworkOperator& op, RuleArguments arguments) const;
+  void check_current(const NetworkValue& value, const OperatorRule& rule) const;
+  void tie(NetworkOperator& op) const;
+  void undo_pool(const NetworkOperator& op, RuleCall& call);
+  void find_kept(NetworkOperator& op) const;
+  void keep_inputs_of(NetworkOperator& op) const;
+  void add_output(NetworkOperator& op);
+  void keep_inputs(const NetworkOperator& op);
+  static void copy_slices(const NetworkValue& changed, Bytes bytes, OperatorEffect& effect);
+
+  Network network_;
+  const ValueTypes types_;
+  Trained trained_;
+};
+
+}  // namespace plimsoll

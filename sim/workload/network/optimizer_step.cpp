@@ -1,0 +1,108 @@
+#include "workload/network/optimizer_step.hpp"
+
+#include "workload/operators/optimizer_rules.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+/// What passes over all gradients before the first update.
+struct GradientPass {
+  const char* suffix;
+  std::int64_t flops;  ///< an element
+  bool changes;        ///< in place
+  bool is_fused;       ///< one kernel, not one a tensor
+};
+
+class OptimizerStep {
+ public:
+  OptimizerStep(WorkloadBuilder& builder, const std::vector<UpdatedLayer>& layers,
+                const StepOptions& options, Bytes element)
+      : builder_(builder), layers_(layers), options_(options), element_(element) {}
+
+  void run() {
+    if (options_.scales_loss) add({".unscale", 1, true, true});
+    if (options_.clips_gradients) {
+      add({".norm", 2, false, options_.fused_optimizer});
+      add({".clip", 1, true, options_.fused_optimizer});
+    }
+    for (const UpdatedLayer& layer : layers_) add_update(layer);
+  }
+
+ private:
+  static OperatorSpec spec_of(const UpdatedLayer& layer, const char* suffix) {
+    OperatorSpec spec;
+    spec.name = layer.name + suffix;
+    spec.phase = Phase::optimizer;
+    spec.operator_class = OperatorClass::optimizer;
+    return spec;
+  }
+
+  static std::int64_t elements(const UpdatedParameter& parameter) {
+    return elements_of(parameter.trained).count();
+  }
+
+  void add(const GradientPass& pass) {
+    for (const UpdatedLayer& layer : layers_) {
+      OperatorSpec spec = spec_of(layer, pass.suffix);
+      for (const UpdatedParameter& parameter : layer.parameters) {
+        spec.reads.push_back(parameter.gradient);
+        spec.flops += Flops{pass.flops} * elements(parameter);
+      }
+      if (pass.changes) spec.updates = spec.reads;
+      if (!pass.is_fused) spec.launches = static_cast<std::uint32_t>(spec.reads.size());
+      spec.traffic = builder_.moved(spec);
+      builder_.add(std::move(spec));
+    }
+  }
+
+  void add_update(const UpdatedLayer& layer) {
+    OperatorSpec spec = spec_of(layer, ".update");
+    Bytes again, untouched;
+    std::uint32_t kernels = 0;
+    for (const UpdatedParameter& parameter : layer.parameters) {
+      const Elements trained{elements(parameter)};
+      spec.reads.push_back(parameter.gradient);
+      spec.updates.push_back(parameter.tensor);
+      untouched += builder_[parameter.tensor].bytes - element_ * trained.count();
+      add_state(parameter, spec);
+      spec.flops += Flops{update_flops(options_.optimizer)} * trained.count();
+      if (options_.fused_optimizer) continue;
+      spec.workspace = std::max(spec.workspace, optimizer_temporaries(options_.optimizer, trained));
+      again += repeated_passes(options_.optimizer, trained);
+      kernels += update_kernels(options_.optimizer, parameter.trained);
+    }
+    spec.launches = std::max(kernels, 1U);
+    spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
+    spec.traffic = builder_.moved(spec) + again - untouched * 2;
+    builder_.add(std::move(spec));
+  }
+
+  /// What only the optimizer reads.
+  void add_state(const UpdatedParameter& parameter, OperatorSpec& spec) {
+    const std::string name = builder_[parameter.tensor].name;
+    const auto add = [&](const std::string& suffix, Bytes bytes) {
+      spec.updates.push_back(
+          builder_.add(Tensor{name + "." + suffix, bytes, TensorClass::optimizer_state,
+                              Lifetime::resident, kNoTensor}));
+    };
+    if (options_.master_weights) add("master", kMasterElement * elements(parameter));
+    for (const auto& [suffix, bytes] : optimizer_state(options_.optimizer, parameter.trained))
+      add(suffix, bytes);
+  }
+
+  WorkloadBuilder& builder_;
+  const std::vector<UpdatedLayer>& layers_;
+  const StepOptions& options_;
+  const Bytes element_;
+};
+
+}  // namespace
+
+void add_optimizer_step(WorkloadBuilder& builder, const std::vector<UpdatedLayer>& layers,
+                        const StepOptions& options, Bytes element) {
+  OptimizerStep(builder, layers, options, element).run();
+}
+
+}  // namespace plimsoll

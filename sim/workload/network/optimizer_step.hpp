@@ -1,0 +1,29 @@
+/// The last operators of a step: what passes over all gradients, then the updates.
+#pragma once
+
+#include "workload/core/workload_builder.hpp"
+#include "workload/network/training_step.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// A parameter with a gradient.
+struct UpdatedParameter {
+  TensorId tensor = kNoTensor, gradient = kNoTensor;
+  Dims trained;  ///< the part that is trained
+};
+
+struct UpdatedLayer {
+  std::string name;
+  std::vector<UpdatedParameter> parameters;  ///< at least one
+};
+
+/// Adds them, an operator a layer each: where the loss is scaled, the division of gradients; where
+/// gradients are clipped, their norms and then their scaling; the updates. `element`: bytes of one
+/// of a parameter. O(layers + parameters). Throws QuantityOverflow.
+void add_optimizer_step(WorkloadBuilder& builder, const std::vector<UpdatedLayer>& layers,
+                        const StepOptions& options, Bytes element);
+
+}  // namespace plimsoll

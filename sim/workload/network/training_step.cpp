@@ -1,0 +1,498 @@
+#include "workload/network/training_step.hpp"
+
+#include "workload/core/workload_builder.hpp"
+#include "workload/network/optimizer_step.hpp"
+#include "workload/operators/autocast.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+/// Turns a network into the operators of a step.
+class StepBuilder {
+ public:
+  StepBuilder(const std::string& name, const Network& network, const StepOptions& options)
+      : network_(network),
+        options_(options),
+        builder_(name),
+        storages_(network.storages.size(), kNoTensor),
+        gradients_(network.gradients.size()) {}
+
+  Workload build() {
+    for (std::size_t s = 0; s < storages_.size(); ++s)
+      if (const NetworkStorage& storage = network_.storages[s]; storage.is_input)
+        storages_[s] =
+            add_tensor(storage.name, storage.bytes, TensorClass::activation, Lifetime::input);
+    layers_.resize(network_.operators.size());
+    for (std::size_t i = 0; i < layers_.size(); ++i) add_forward(i);
+    for (std::size_t i = layers_.size(); i-- > 0;) add_backward(i);
+    if (options_.optimizer != Optimizer::none) add_optimizer();
+    Workload workload = builder_.freeze();
+    classify(workload);
+    workload.parameters = parameters_.count();
+    workload.macs = macs_.count();
+    return workload;
+  }
+
+ private:
+  struct Parameter {
+    TensorId tensor = kNoTensor, gradient = kNoTensor;
+    TensorId copy = kNoTensor, copy_gradient = kNoTensor;  ///< in the type of the last reader
+    OperatorId cast = kNoOperator;                         ///< makes the copy
+    Dims dims, trained;  ///< the part that is trained: no dimensions where none is
+    bool is_bias = false;
+    bool has_gradient = false;
+
+    [[nodiscard]] std::int64_t elements() const { return elements_of(trained).count(); }
+  };
+  struct Gradient {
+    std::vector<TensorId> tensors;
+    bool is_in_parts = false;  ///< each of another part of the value
+  };
+  struct Layer {
+    OperatorId forward = kNoOperator;
+    std::vector<TensorId> extras;
+    std::vector<std::size_t> used;  ///< parameters that it reads, a tied one first
+    std::vector<std::size_t> own;   ///< parameters that it brought
+    std::vector<std::size_t> cast;  ///< of `used`, those of which it made the copy
+  };
+
+  [[nodiscard]] TensorId storage_of(std::uint32_t value) const {
+    return storages_[network_.values[value].storage];
+  }
+  [[nodiscard]] std::uint32_t gradient_of(std::uint32_t value) const {
+    return network_.values[value].gradient;
+  }
+  [[nodiscard]] bool has_gradient(std::uint32_t value) const {
+    return network_.gradients[gradient_of(value)].is_made;
+  }
+  [[nodiscard]] Bytes gradient_bytes(std::uint32_t value) const {
+    return network_.gradients[gradient_of(value)].bytes;
+  }
+
+  /// Bytes of an element of a parameter.
+  [[nodiscard]] std::int64_t parameter_element() const { return bytes_per_element(network_.dtype); }
+
+  TensorId add_tensor(std::string name, Bytes bytes, TensorClass tensor_class, Lifetime lifetime) {
+    return builder_.add(Tensor{std::move(name), bytes, tensor_class, lifetime, kNoTensor});
+  }
+
+  void add_parameters(const NetworkOperator& op, Layer& layer) {
+    if (op.tied != kNoValue) layer.used.push_back(layers_[op.tied].own.front());
+    const Bytes gradient = options_.master_weights ? kMasterElement : Bytes{parameter_element()};
+    for (std::size_t p = 0; p < op.trained.size(); ++p) {
+      const auto& [suffix, dims] = op.effect.parameters[p];
+      const std::string name = op.name + "." + suffix;
+      Parameter parameter;
+      parameter.dims = dims;
+      parameter.is_bias = is_bias(suffix);
+      parameter.trained = op.trained[p];
+      parameter.tensor = add_tensor(name, Bytes{parameter_element()} * elements_of(dims).count(),
+                                    TensorClass::parameter, Lifetime::resident);
+      if (!parameter.trained.empty())
+        parameter.gradient = add_tensor(name + ".gradient", gradient * parameter.elements(),
+                                        TensorClass::gradient, Lifetime::accumulated);
+      layer.used.push_back(parameters_of_.size());
+      layer.own.push_back(parameters_of_.size());
+      parameters_ += elements_of(dims);
+      parameters_of_.push_back(std::move(parameter));
+    }
+  }
+
+  void add_forward(std::size_t i) {
+    using Form = OperatorEffect::Form;
+    const NetworkOperator& op = network_.operators[i];
+    Layer& layer = layers_[i];
+    add_parameters(op, layer);
+    if (op.copies_parameters) copy_parameters(op, layer);
+    OperatorSpec spec = layer_spec(op, Phase::forward);
+    spec.flops = op.effect.forward_flops;
+    spec.workspace = op.effect.forward_workspace;
+    spec.scratch = op.effect.forward_scratch;
+    spec.kernel = op.effect.kernel;
+    for (const std::uint32_t input : op.inputs) add_once(spec.reads, storage_of(input));
+    if (op.pool != kNoValue) spec.reads.push_back(layers_[op.pool].extras.front());
+    if (op.effect.form == Form::in_place) spec.updates = {storage_of(op.inputs.front())};
+    if (op.effect.form == Form::fresh) {
+      const std::uint32_t storage = network_.values[op.output].storage;
+      storages_[storage] =
+          add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
+                     TensorClass::activation, Lifetime::step);
+      spec.bare = spec.kept = {storages_[storage]};
+    }
+    for (const KeptExtra& extra : op.effect.extras)
+      layer.extras.push_back(add_tensor(
+          op.name + "." + extra.name, bytes(extra, bytes_per_element(op.type)),
+          op.has_backward ? TensorClass::saved : TensorClass::activation, Lifetime::step));
+    spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
+    if (op.is_undone) spec.bare.push_back(layer.extras.front());
+    spec.traffic = builder_.moved(spec);
+    for (const std::size_t p : layer.used) {
+      spec.reads.push_back(read_of(op, p));
+      spec.traffic += op.effect.sparse_parameters ? gradient_bytes(op.output)
+                                                  : builder_[spec.reads.back()].bytes;
+    }
+    macs_ += op.effect.macs;
+    layer.forward = builder_.add(std::move(spec));
+  }
+
+  /// An operator of a layer, named after it.
+  OperatorSpec layer_spec(const NetworkOperator& op, Phase phase) const {
+    OperatorSpec spec;
+    spec.name = op.name + (phase == Phase::forward ? ".forward" : ".backward");
+    if (!op.part.empty()) spec.name += "_" + op.part;
+    spec.phase = phase;
+    spec.operator_class = op.rule->operator_class;
+    if (op.type != network_.dtype) spec.dtype = op.type;
+    return spec;
+  }
+
+  /// What the operator reads of a parameter.
+  [[nodiscard]] TensorId read_of(const NetworkOperator& op, std::size_t p) const {
+    return op.copies_parameters ? parameters_of_[p].copy : parameters_of_[p].tensor;
+  }
+
+  /// One cast for each. The copy of what is trained is cached until the forwards end, and read by
+  /// all that tie to it.
+  void copy_parameters(const NetworkOperator& op, Layer& layer) {
+    for (const std::size_t p : layer.used) {
+      Parameter& parameter = parameters_of_[p];
+      if (parameter.copy != kNoTensor) continue;
+      const bool is_cached = !parameter.trained.empty();
+      const std::string& name = builder_[parameter.tensor].name;
+      Tensor copy{name + ".copy",
+                  Bytes{bytes_per_element(op.type)} * elements_of(parameter.dims).count(),
+                  TensorClass::activation,
+                  Lifetime::step,
+                  kNoTensor,
+                  is_cached};
+      parameter.copy = builder_.add(std::move(copy));
+      OperatorSpec spec = cast_spec(op, parameter, Phase::forward);
+      spec.reads = {parameter.tensor};
+      spec.kept = {parameter.copy};
+      layer.cast.push_back(p);
+      parameter.cast = add_whole(std::move(spec));
+    }
+  }
+
+  OperatorSpec cast_spec(const NetworkOperator& op, const Parameter& parameter, Phase phase) const {
+    const std::string& name = builder_[parameter.tensor].name;
+    OperatorSpec spec = layer_spec(op, phase);
+    spec.name += "_cast" + ("_" + name.substr(name.rfind('.') + 1));
+    spec.operator_class = cast_rule().operator_class;
+    return spec;
+  }
+
+  /// Whether it was not there.
+  static bool add_once(std::vector<TensorId>& list, TensorId id) {
+    if (std::ranges::find(list, id) != list.end()) return false;
+    list.push_back(id);
+    return true;
+  }
+
+  void add_backward(std::size_t i) {
+    const NetworkOperator& op = network_.operators[i];
+    const Layer& layer = layers_[i];
+    OperatorSpec spec = layer_spec(op, Phase::backward);
+    spec.forward = layer.forward;
+    spec.flops = op.effect.backward_flops;
+    spec.workspace = op.effect.backward_workspace;
+    spec.kernel = op.effect.kernel;
+    if (!op.has_backward) return;
+    Gradient incoming;
+    if (op.output != kNoValue) {
+      incoming = gradients_[gradient_of(op.output)];
+      spec.reads = incoming.tensors;
+      if (spec.reads.empty() && i + 1 < layers_.size()) return;  // nothing reads its output
+      if (spec.reads.empty()) incoming = first_gradient(op, spec);
+      spec.traffic -= rest_of(incoming, gradient_bytes(op.output));
+    }
+    const std::int64_t inputs =
+        std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
+    if (options_.split_backward && inputs > 0 && multiplies_weight(op, layer))
+      return add_halves(op, layer, incoming, inputs, std::move(spec));
+    spec.scratch = scratch_of(op, inputs > 0);
+    if (options_.split_backward)
+      spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
+    read_kept(op, layer, spec);
+    contribute(op, incoming, spec);
+    for (const std::size_t p : layer.used) contribute(op, parameters_of_[p], spec);
+    spec.kernel.has_bias = trains_bias(op, layer);
+    add_input_products(op, inputs, spec);
+    add_weight_product(op, layer, spec);
+    if (spec.kept.empty() && spec.workspace == Bytes{}) return;
+    join(op, incoming, spec);
+    add_whole(std::move(spec));
+    add_casts_back(op, layer);
+  }
+
+  /// The gradients of copies that the layer made, in the parameters' type.
+  void add_casts_back(const NetworkOperator& op, const Layer& layer) {
+    for (const std::size_t p : layer.cast) {
+      Parameter& parameter = parameters_of_[p];
+      if (parameter.copy_gradient == kNoTensor) continue;
+      OperatorSpec spec = cast_spec(op, parameter, Phase::backward);
+      if (options_.split_backward) spec.phase = Phase::backward_weight;
+      spec.forward = parameter.cast;
+      spec.reads = {parameter.copy_gradient};
+      contribute(parameter, spec);
+      add_whole(std::move(spec));
+    }
+  }
+
+  [[nodiscard]] KernelScratch scratch_of(const NetworkOperator& op, bool of_input) const {
+    if (!of_input) return op.effect.weight_scratch;
+    return trains_weight(network_, op) ? op.effect.backward_scratch : op.effect.input_scratch;
+  }
+
+  /// Whether the output is a product of inputs and weight, so that each gradient is one of the
+  /// incoming gradient and the other factor.
+  [[nodiscard]] bool multiplies_weight(const NetworkOperator& op, const Layer& layer) const {
+    return !layer.used.empty() && op.effect.macs != Elements{} && !op.effect.keeps_output &&
+           op.effect.extras.empty() && trains_weight(network_, op);
+  }
+
+  /// The bias of a convolution is its last parameter.
+  [[nodiscard]] bool trains_bias(const NetworkOperator& op, const Layer& layer) const {
+    return op.effect.kernel.has_bias && !parameters_of_[layer.used.back()].trained.empty();
+  }
+
+  /// What both halves read is traffic of the first.
+  void add_halves(const NetworkOperator& op, const Layer& layer, const Gradient& incoming,
+                  std::int64_t inputs, OperatorSpec input) {
+    OperatorSpec weight = layer_spec(op, Phase::backward_weight);
+    weight.name = op.name + ".backward_weight";
+    weight.forward = layer.forward;
+    weight.reads = incoming.tensors;
+    weight.scratch = op.effect.weight_scratch;
+    weight.kernel = input.kernel;
+    for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
+    for (const std::size_t p : layer.used) contribute(op, parameters_of_[p], weight);
+    weight.kernel.has_bias = trains_bias(op, layer);
+    input.kernel.has_bias = false;
+    add_weight_product(op, layer, weight);
+
+    input.name = op.name + ".backward_input";
+    input.phase = Phase::backward_input;
+    input.scratch = op.effect.input_scratch;
+    for (const std::size_t p : layer.used)
+      if (backward_reads(op, p)) add_once(input.reads, read_of(op, p));
+    contribute(op, incoming, input);
+    add_input_products(op, inputs, input);
+    weight.traffic += builder_.moved(weight);
+    for (const TensorId id : incoming.tensors) weight.traffic -= builder_[id].bytes;
+    join(op, incoming, input);
+    add_whole(std::move(input));
+    weight.bare = weight.kept;
+    builder_.add(std::move(weight));
+    add_casts_back(op, layer);
+  }
+
+  OperatorId add_whole(OperatorSpec spec) {
+    spec.bare = spec.kept;
+    spec.traffic += builder_.moved(spec);
+    return builder_.add(std::move(spec));
+  }
+
+  /// Of copies the weight's only, where autograd keeps it.
+  [[nodiscard]] bool backward_reads(const NetworkOperator& op, std::size_t p) const {
+    if (!op.copies_parameters) return true;
+    return op.keeps_weight_copy && !parameters_of_[p].is_bias;
+  }
+
+  static void add_input_products(const NetworkOperator& op, std::int64_t products,
+                                 OperatorSpec& spec) {
+    if (op.effect.macs == Elements{}) return;
+    spec.flops += Flops{2} * op.effect.macs.count() * products;
+    spec.kernel.of_input = products > 0;
+  }
+
+  /// Of a share of the weight's rows that share of the product.
+  void add_weight_product(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
+    if (op.effect.macs == Elements{} || layer.used.empty()) return;
+    const Parameter& weight = parameters_of_[layer.used.front()];
+    if (weight.trained.empty()) return;
+    const std::int64_t row = op.effect.macs.count() / weight.dims.front();
+    spec.flops += Flops{2} * row * weight.trained.front();
+    spec.kernel.of_weight = true;
+  }
+
+  /// The gradient of the network's output, where no loss makes it.
+  Gradient first_gradient(const NetworkOperator& op, OperatorSpec& spec) {
+    return gradients_[gradient_of(op.output)] = {
+               {add_gradient(op.name, gradient_bytes(op.output), spec)}};
+  }
+
+  TensorId add_gradient(const std::string& of, Bytes bytes, OperatorSpec& spec) {
+    spec.kept.push_back(add_tensor(of + ".gradient", bytes, TensorClass::gradient, Lifetime::step));
+    return spec.kept.back();
+  }
+
+  /// The parts of the incoming gradient before anything is made; the whole then takes their room.
+  void join(const NetworkOperator& op, const Gradient& incoming, OperatorSpec& spec) const {
+    if (!incoming.is_in_parts) return;
+    Bytes made;
+    for (const TensorId id : spec.kept) made += builder_[id].bytes;
+    spec.workspace += std::max(Bytes{}, gradient_bytes(op.output) - made);
+  }
+
+  void read_kept(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
+    for (const std::uint32_t input : op.kept) add_once(spec.reads, storage_of(input));
+    if (op.keeps_output) add_once(spec.reads, storage_of(op.output));
+    for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
+    if (op.pool != kNoValue) add_once(spec.reads, layers_[op.pool].extras.front());
+    if (op.effect.backward_reads_parameters)
+      for (const std::size_t p : layer.used)
+        if (backward_reads(op, p)) add_once(spec.reads, read_of(op, p));
+  }
+
+  void contribute(const NetworkOperator& op, const Gradient& incoming, OperatorSpec& spec) {
+    for (std::size_t i = 0; i < op.inputs.size(); ++i)
+      if (has_gradient(op.inputs[i])) contribute(op, i, incoming, spec);
+  }
+
+  /// What the operator adds to the gradient of one of its inputs.
+  void contribute(const NetworkOperator& op, std::size_t i, const Gradient& incoming,
+                  OperatorSpec& spec) {
+    const NetworkValue& value = network_.values[op.inputs[i]];
+    const std::string& name = network_.storages[value.storage].name;
+    Gradient& gradient = gradients_[value.gradient];
+    const auto has_type = [&] { return value.type == network_.values[op.output].type; };
+    if (op.effect.gradient == OperatorEffect::Gradient::pass && gradient.tensors.empty() &&
+        has_type()) {
+      gradient = incoming;
+      return;
+    }
+    const bool made_here = std::ranges::any_of(gradient.tensors, [&](TensorId id) {
+      return std::ranges::find(spec.kept, id) != spec.kept.end();
+    });
+    const bool is_there = !made_here && !gradient.tensors.empty();
+    if (const Dims* part = part_of(op, i)) {
+      const Bytes bytes =
+          Bytes{bytes_per_element(value.type)} * network_.batch * elements_of(*part).count();
+      if (is_there && !gradient.is_in_parts) add_parts(gradient_bytes(op.inputs[i]), spec);
+      gradient.tensors.push_back(add_gradient(name, bytes, spec));
+      gradient.is_in_parts = true;
+      spec.traffic += bytes * 2;  // read and written once more, when the parts are joined
+      return;
+    }
+    if (made_here && value.part) return;
+    if (is_there) add_to(gradient, gradient_bytes(op.inputs[i]), spec);
+    gradient = {{add_gradient(name, gradient_bytes(op.inputs[i]), spec)}};
+  }
+
+  /// Adds one of so many bytes to a gradient that is there already.
+  void add_to(const Gradient& gradient, Bytes bytes, OperatorSpec& spec) const {
+    const Bytes rest = rest_of(gradient, bytes);
+    Bytes read;
+    for (const TensorId id : gradient.tensors)
+      if (add_once(spec.reads, id)) read += builder_[id].bytes;
+    // What comes in is read once; another part of what holds it is read besides.
+    const bool is_another_part = read == Bytes{} && rest > Bytes{};
+    const Bytes counted = is_another_part ? bytes : std::max(read - rest, Bytes{});
+    spec.traffic += counted - read;
+    add(spec.additions, bytes, counted);
+  }
+
+  /// Adds parts, which are joined first, to a gradient of so many bytes that is there already.
+  static void add_parts(Bytes bytes, OperatorSpec& spec) {
+    spec.traffic += bytes;
+    add(spec.additions, bytes, bytes);
+  }
+
+  /// Of what holds a gradient of so many bytes, what is others': of a concatenation's, say.
+  [[nodiscard]] Bytes rest_of(const Gradient& gradient, Bytes bytes) const {
+    Bytes all;
+    for (const TensorId id : gradient.tensors) all += builder_[id].bytes;
+    return std::max(all - bytes, Bytes{});
+  }
+
+  /// What the operator reads of an input that is split into parts; nullptr: all of it.
+  [[nodiscard]] const Dims* part_of(const NetworkOperator& op, std::size_t i) const {
+    if (i < op.effect.read_parts.size() && !op.effect.read_parts[i].empty())
+      return &op.effect.read_parts[i];
+    const NetworkValue& value = network_.values[op.inputs[i]];
+    return value.is_split ? &value.dims : nullptr;
+  }
+
+  /// To the gradient of what the operator reads of a parameter.
+  void contribute(const NetworkOperator& op, Parameter& parameter, OperatorSpec& spec) {
+    if (!op.copies_parameters) return contribute(parameter, spec);
+    if (parameter.gradient == kNoTensor) return;
+    if (parameter.copy_gradient != kNoTensor) {
+      add_once(spec.reads, parameter.copy_gradient);
+      const Bytes bytes = builder_[parameter.copy_gradient].bytes;
+      add(spec.additions, bytes, bytes);
+    }
+    parameter.copy_gradient = add_tensor(builder_[parameter.copy].name + ".gradient",
+                                         Bytes{bytes_per_element(op.type)} * parameter.elements(),
+                                         TensorClass::gradient, Lifetime::step);
+    spec.kept.push_back(parameter.copy_gradient);
+  }
+
+  /// A second gradient of the same parameter, or one in another type, is added to the first.
+  void contribute(Parameter& parameter, OperatorSpec& spec) {
+    if (parameter.gradient == kNoTensor) return;
+    if (parameter.has_gradient || options_.master_weights)
+      spec.workspace += Bytes{parameter_element()} * parameter.elements();
+    // Where microbatches accumulate, each gradient is added to what is there, the first, too.
+    if (parameter.has_gradient && !options_.accumulates) {
+      const Bytes bytes = builder_[parameter.gradient].bytes;
+      spec.traffic += bytes * 3;
+      add(spec.additions, bytes, bytes * 3);
+    }
+    parameter.has_gradient = true;
+    spec.kept.push_back(parameter.gradient);
+  }
+
+  void add_optimizer() {
+    std::vector<UpdatedLayer> updated;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      UpdatedLayer layer{network_.operators[i].name, {}};
+      for (const std::size_t p : layers_[i].own)
+        if (const Parameter& it = parameters_of_[p]; it.has_gradient)
+          layer.parameters.push_back({it.tensor, it.gradient, it.trained});
+      if (!layer.parameters.empty()) updated.push_back(std::move(layer));
+    }
+    add_optimizer_step(builder_, updated, options_, Bytes{parameter_element()});
+  }
+
+  /// Values that a backward reads are `saved`, the others `activation`.
+  static void classify(Workload& workload) {
+    for (std::uint32_t b = workload.forwards; b < workload.optimizer_begin; ++b)
+      for (const TensorId id : workload.list(workload.operators[b].reads)) {
+        Tensor& tensor = workload.tensors[static_cast<std::size_t>(id)];
+        if (tensor.tensor_class == TensorClass::activation && tensor.lifetime == Lifetime::step)
+          tensor.tensor_class = TensorClass::saved;
+      }
+  }
+
+  const Network& network_;
+  StepOptions options_;
+  WorkloadBuilder builder_;
+  std::vector<TensorId> storages_;   ///< by storage
+  std::vector<Gradient> gradients_;  ///< by number of gradient
+  std::vector<Layer> layers_;
+  std::vector<Parameter> parameters_of_;
+  Elements parameters_, macs_;
+};
+
+}  // namespace
+
+StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DType dtype) {
+  const bool is_scaled = options.autocast || options.master_weights;
+  return {optimizer,
+          options.split_backward,
+          options.master_weights,
+          is_scaled && options.autocast.value_or(dtype) == DType::fp16,
+          options.fuses_optimizer.has_value(),
+          options.clips_gradients.has_value(),
+          options.accumulate.has_value()};
+}
+
+Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {
+  return StepBuilder(name, network, options).build();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,252 @@
+#include "workload/operators/operator_rules.hpp"
+
+#include "workload/operators/operator_effects.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+Elements elements_of(const Dims& dims) {
+  Elements elements{1};
+  for (const std::int64_t dim : dims) elements *= dim;
+  return elements;
+}
+
+std::int64_t channels_of(const Dims& dims) {
+  if (dims.empty()) return 0;
+  return dims.size() == 3 ? dims.front() : dims.back();
+}
+
+std::string to_text(const Dims& dims) {
+  std::string text = "[";
+  for (const std::int64_t dim : dims) text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
+  return text + "]";
+}
+
+std::int64_t bytes_of(ElementType type, std::int64_t value) {
+  switch (type) {
+    case ElementType::value:
+      return value;
+    case ElementType::boolean:
+      return 1;
+    case ElementType::statistic:
+      return 4;
+    case ElementType::index:
+    case ElementType::number:
+      return 8;
+  }
+  return value;
+}
+
+Bytes bytes(const KeptExtra& extra, std::int64_t value) {
+  return Bytes{bytes_of(extra.type, value)} * elements_of(extra.dims).count();
+}
+
+std::int64_t RuleCall::operator[](std::string_view argument) const {
+  return std::ranges::find(arguments, argument, [](const auto& a) { return a.first; })->second;
+}
+
+Bytes RuleCall::bytes(const Dims& dims) const {
+  return Bytes{element} * batch * elements_of(dims).count();
+}
+
+Dims RuleCall::over_batch(const Dims& dims) const {
+  Dims all = {batch};
+  all.insert(all.end(), dims.begin(), dims.end());
+  return all;
+}
+
+namespace {
+
+using enum OperatorClass;
+
+std::vector<Attribute> operator+(std::vector<Attribute> some, const std::vector<Attribute>& more) {
+  some.insert(some.end(), more.begin(), more.end());
+  return some;
+}
+
+const std::vector<Attribute> kWindow = {{"kernel"},
+                                        {"stride", 0},
+                                        {"padding", 0},
+                                        {"ceil", 0},
+                                        {"kernel_width", kAsHeight},
+                                        {"stride_width", kAsHeight},
+                                        {"padding_width", kAsHeight}};
+const std::vector<Attribute> kConvolution = {{"channels"},
+                                             {"kernel"},
+                                             {"stride", 1},
+                                             {"padding", 0},
+                                             {"groups", 1},
+                                             {"dilation", 1},
+                                             {"bias", 1},
+                                             {"kernel_width", kAsHeight},
+                                             {"stride_width", kAsHeight},
+                                             {"padding_width", kAsHeight},
+                                             {"dilation_width", kAsHeight}};
+const std::vector<Attribute> kTransposedConvolution =
+    kConvolution +
+    std::vector<Attribute>{{"output_padding", 0}, {"output_padding_width", kAsHeight}};
+/// 0: without a weight and a bias.
+const std::vector<Attribute> kAffine = {{"affine", 1}};
+const std::vector<Attribute> kInPlace = {{"in_place", kWherePossible}};
+/// Kept for a loss that is multiplied by a number before it is added to the others.
+const std::vector<Attribute> kWeighted = {{"weighted", 0}};
+
+// One short entry an operator.
+// clang-format off
+const OperatorRule kOperatorRules[] = {
+    {"conv2d", convolution, Autocast::low, kConvolution, effect::conv2d, "convolution; keeps x"},
+    {"conv_transpose2d", convolution, Autocast::low, kTransposedConvolution,
+     effect::conv_transpose2d, "transposed convolution; keeps x"},
+    {"linear", matmul, Autocast::low, {{"features"}, {"bias", 1}}, effect::linear,
+     "dense layer over the last dimension; keeps x; `tied: NAME` shares a weight", {.link = kTied}},
+    {"lstm", matmul, Autocast::unknown, {{"features"}, {"bias", 1}, {"fused", 0}}, effect::lstm,
+     "over all positions; keeps x, and of each four gates, two cells and a state"},
+    {"batch_norm", normalization, Autocast::input, kAffine, effect::batch_norm,
+     "keeps x and two vectors of statistics"},
+    {"batch_norm_relu", normalization, Autocast::input, {}, effect::batch_norm_relu,
+     "one operator; keeps x, y and two vectors of statistics"},
+    {"batch_norm_add_relu", normalization, Autocast::input, {}, effect::batch_norm_add_relu,
+     "adds `skip` before the ReLU; keeps x, y and two vectors of statistics",
+     {.second_input = "skip"}},
+    {"layer_norm", normalization, Autocast::full, kAffine, effect::layer_norm,
+     "over the last dimension; keeps x and two numbers a row"},
+    {"group_norm", normalization, Autocast::full, {{"groups"}}, effect::group_norm,
+     "of so many groups of channels; keeps x and two numbers a group and sample"},
+    {"instance_norm", normalization, Autocast::input, {{"affine", 0}}, effect::instance_norm,
+     "each channel of each sample; keeps x and two numbers each, with a weight three"},
+    {"relu", elementwise, Autocast::input, kInPlace, effect::relu, "keeps y"},
+    {"relu6", elementwise, Autocast::input, kInPlace, effect::relu6,
+     "in place it keeps a private copy of x, else x"},
+    {"leaky_relu", elementwise, Autocast::input, kInPlace, effect::leaky_relu,
+     "in place it keeps y, else x"},
+    {"hard_swish", elementwise, Autocast::input, kInPlace, effect::relu6,
+     "in place it keeps a private copy of x, else x"},
+    {"gelu", elementwise, Autocast::input, {}, effect::keeps_x<10, 14>, "exact; keeps x"},
+    {"silu", elementwise, Autocast::input, {}, effect::keeps_x<5, 8>, "keeps x"},
+    {"mish", elementwise, Autocast::input, {}, effect::keeps_x<7, 12>, "keeps x"},
+    {"softplus", elementwise, Autocast::full, {}, effect::keeps_x<4, 4>, "keeps x"},
+    {"elu", elementwise, Autocast::input, kInPlace, effect::leaky_relu,
+     "in place it keeps y, else x; SELU and CELU, too"},
+    {"hard_sigmoid", elementwise, Autocast::input, kInPlace, effect::relu6,
+     "in place it keeps a private copy of x, else x"},
+    {"exp", elementwise, Autocast::full, {}, effect::keeps_y<2, 1>, "keeps y"},
+    {"sqrt", elementwise, Autocast::input, {}, effect::keeps_y<2, 2>, "keeps y"},
+    {"rsqrt", elementwise, Autocast::full, {}, effect::keeps_y<3, 4>, "1 over the root; keeps y"},
+    {"reciprocal", elementwise, Autocast::full, {}, effect::keeps_y<1, 3>, "keeps y"},
+    {"log", elementwise, Autocast::full, {}, effect::keeps_x<2, 1>, "keeps x"},
+    {"pow", elementwise, Autocast::full, {}, effect::keeps_x<2, 4>,
+     "to the power of a number; keeps x"},
+    {"abs", elementwise, Autocast::input, {}, effect::keeps_x<1, 2>, "keeps x"},
+    {"sin", elementwise, Autocast::input, {}, effect::keeps_x<4, 5>, "keeps x"},
+    {"cos", elementwise, Autocast::input, {}, effect::keeps_x<4, 6>, "keeps x"},
+    {"neg", elementwise, Autocast::input, {}, effect::keeps_nothing<1, 1>,
+     "times -1; keeps nothing"},
+    {"sigmoid", elementwise, Autocast::input, {}, effect::keeps_y<4, 3>, "keeps y"},
+    {"tanh", elementwise, Autocast::input, {}, effect::keeps_y<6, 3>, "keeps y"},
+    {"softmax", elementwise, Autocast::softmax, {}, effect::keeps_y<5, 4>,
+     "over the last dimension; keeps y"},
+    {"softmax_dropout", elementwise, Autocast::softmax, {}, effect::softmax_dropout,
+     "both as one operator; keeps the softmax and a mask"},
+    {"max_pool", pooling, Autocast::input, kWindow, effect::max_pool,
+     "stride 0: the kernel; keeps x and 8 bytes an output element"},
+    {"max_unpool", pooling, Autocast::input, {}, effect::max_unpool,
+     "undoes the max_pool named by `pool`; keeps that one's indices", {.link = kPool}},
+    {"avg_pool", pooling, Autocast::input, kWindow, effect::avg_pool,
+     "stride 0: the kernel; keeps x"},
+    {"adaptive_avg_pool", pooling, Autocast::input, {{"size"}}, effect::adaptive_avg_pool,
+     "to size x size; keeps x"},
+    {"global_avg_pool", pooling, Autocast::input, {{"kept", 1}}, effect::global_avg_pool,
+     "to a vector; keeps x, or with `kept: 0` nothing"},
+    {"global_sum", pooling, Autocast::parameter, {}, effect::global_sum,
+     "to a vector; keeps nothing"},
+    {"upsample", elementwise, Autocast::input, {{"factor"}}, effect::upsample,
+     "factor times as high and wide; keeps nothing"},
+    {"resize", elementwise, Autocast::input, {{"height"}, {"width"}}, effect::resize,
+     "to so many rows and columns; keeps nothing"},
+    {"pad", elementwise, Autocast::input, {{"top", 0}, {"bottom", 0}, {"left", 0}, {"right", 0}},
+     effect::pad, "with so many rows and columns of a constant; keeps nothing"},
+    {"dropout", elementwise, Autocast::input, {{"fused", 1}}, effect::dropout,
+     "keeps a mask; not fused, as PyTorch on a CPU, a factor an element"},
+    {"flatten", other, Autocast::input, {}, effect::flatten, "a view"},
+    {"tokens", other, Autocast::input, {}, effect::tokens,
+     "an image as one position a pixel; a view"},
+    {"select", other, Autocast::input, {{"position", 0}}, effect::select,
+     "one position, counted from 0; a view, so that all positions stay"},
+    {"take", embedding, Autocast::input, {{"positions"}}, effect::take,
+     "so many positions of a sequence, copied; keeps their ids"},
+    {"class_token", elementwise, Autocast::parameter, {}, effect::class_token,
+     "puts a learned position in front; keeps nothing"},
+    {"embedding", embedding, Autocast::parameter, {{"entries"}, {"features"}}, effect::embedding,
+     "rows of a table; keeps the indices", {.reads_indices = true}},
+    {"position_embedding", embedding, Autocast::parameter, {{"entries"}, {"kept", 1}},
+     effect::position_embedding, "adds learned positions; keeps their ids, with `kept: 0` not"},
+    {"segment_embedding", embedding, Autocast::parameter, {{"entries"}, {"kept", 1}},
+     effect::segment_embedding, "adds learned segments; keeps their ids, with `kept: 0` not"},
+    {"attention_scores", attention, Autocast::low, {{"heads"}}, effect::attention_scores,
+     "query times key; keeps both, in one storage with the value"},
+    {"attention_context", attention, Autocast::low, {{"heads"}}, effect::attention_context,
+     "probabilities times value; keeps both", {.second_input = "values"}},
+    {"attention_core", attention, Autocast::low, {{"heads"}}, effect::attention_core,
+     "fused attention; keeps query, key, value, the result and a number a row"},
+    {"dot_product_attention", attention, Autocast::low, {}, effect::dot_product_attention,
+     "fused attention of query, key and value; keeps them, the result and a number a row",
+     {.input_list = "of"}},
+    {"product", attention, Autocast::low, {}, effect::product,
+     "matrices times those named by `right`; keeps both", {.second_input = "right"}},
+    {"masked_fill", elementwise, Autocast::input,
+     {{"rows"}, {"columns"}, {"heads", 1}, {"per_sample", 0}, {"kept", 1}}, effect::masked_fill,
+     "keeps a mask of the size before it is broadcast, with `kept: 0` not"},
+    {"multiply", elementwise, Autocast::widest, {}, effect::times,
+     "by the value named by `by`, which is broadcast; keeps both", {.second_input = "by"}},
+    {"sub", elementwise, Autocast::widest, {}, effect::sub,
+     "minus the value named by `by`, which is broadcast; keeps nothing", {.second_input = "by"}},
+    {"div", elementwise, Autocast::widest, {}, effect::div,
+     "by the value named by `by`, which is broadcast; keeps both", {.second_input = "by"}},
+    {"bias", elementwise, Autocast::parameter, {{"elements"}, {"rows", 1}}, effect::bias,
+     "adds so many learned numbers, broadcast; keeps nothing"},
+    {"gain", elementwise, Autocast::parameter, {{"elements"}}, effect::gain,
+     "times so many learned numbers, broadcast; keeps x"},
+    {"shift", elementwise, Autocast::input, {}, effect::shift, "adds a number; keeps nothing"},
+    {"scale", elementwise, Autocast::input, {{"kept", 1}}, effect::scale,
+     "by a number, which it keeps, or by numbers that are there throughout"},
+    {"causal_mask", elementwise, Autocast::input, {}, effect::causal_mask,
+     "keeps one mask for batch and heads"},
+    {"copy", elementwise, Autocast::input, {}, effect::keeps_nothing<0, 0>,
+     "a contiguous copy; keeps nothing"},
+    {"add", elementwise, Autocast::widest, {{"in_place", 0}}, effect::add,
+     "adds the value named by `skip`; keeps nothing", {.second_input = "skip"}},
+    {"concat", elementwise, Autocast::widest, {}, effect::concat,
+     "joins the values named in `parts` along channels; keeps nothing", {.input_list = "parts"}},
+    // A cross-entropy asks for the type of its input by an argument, which autocast leaves alone.
+    {"log_softmax", loss, Autocast::input, {}, effect::keeps_y<6, 4>, "keeps y"},
+    {"nll_loss", loss, Autocast::full, kWeighted, effect::nll_loss, "keeps x and the labels",
+     {.is_loss = true}},
+    {"bce_with_logits_loss", loss, Autocast::full, kWeighted, effect::loss_against_values<8>,
+     "keeps x and targets", {.is_loss = true}},
+    {"mse_loss", loss, Autocast::full, kWeighted, effect::loss_against_values<3>,
+     "keeps x and targets", {.is_loss = true}},
+    {"sum_loss", loss, Autocast::input, kWeighted, effect::sum_loss, "keeps nothing",
+     {.is_loss = true}},
+};
+// clang-format on
+
+}  // namespace
+
+RuleArguments default_arguments(const OperatorRule& rule) {
+  RuleArguments arguments;
+  for (const Attribute& attribute : rule.attributes)
+    arguments.emplace_back(attribute.name, attribute.fallback);
+  return arguments;
+}
+
+std::span<const OperatorRule> operator_rules() {
+  return kOperatorRules;
+}
+
+const OperatorRule* find_rule(std::string_view kind) {
+  const auto rule = std::ranges::find(kOperatorRules, kind, &OperatorRule::kind);
+  return rule == std::ranges::end(kOperatorRules) ? nullptr : &*rule;
+}
+
+}  // namespace plimsoll

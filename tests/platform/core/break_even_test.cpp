@@ -1,0 +1,67 @@
+#include "platform/core/break_even.hpp"
+
+#include "platform/file/platform_file.hpp"
+#include "platform/read_text.hpp"
+
+#include <filesystem>
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+namespace {
+
+std::vector<BreakEven> rows_of(const std::string& name, DType dtype = DType::fp32) {
+  Diagnostics diagnostics;
+  const auto folder = std::filesystem::path(PLIMSOLL_SOURCE_DIR) / "platforms";
+  const Platform platform = load_platform(folder / (name + ".yaml"), diagnostics);
+  return break_even(platform, Topology(platform), dtype);
+}
+
+}  // namespace
+
+TEST_CASE("a V100 may recompute thousands of FLOPs for every byte over PCIe") {
+  const auto rows = rows_of("v100-sxm2-host");
+  REQUIRE(rows.size() == 1);
+  // 15.7e12 / 12.3e9 = 1276.4228 FLOP per byte each way.
+  CHECK(rows[0].time == FlopsPerByte{2'552'846});
+  CHECK(to_text(rows[0].time) == "2552 FLOP/B");
+  // 15.7e12 FLOP/s x 2 x 10 us.
+  CHECK(rows[0].per_copy == Flops{314'000'000});
+  CHECK_FALSE(rows[0].energy.has_value());  // neither host memory nor PCIe has one
+}
+
+TEST_CASE("on an nRF52840 almost everything is cheaper to recompute than to page") {
+  const auto rows = rows_of("nrf52840");
+  REQUIRE(rows.size() == 1);
+  // 6.37e6 / 4.44e6 = 1.43468; 6.37e6 / 4.6165e6 = 1.37983; each rounded to thousandths.
+  CHECK(rows[0].time == FlopsPerByte{1435 + 1380});
+  CHECK(to_text(rows[0].time) == "2.815 FLOP/B");
+  // 6.37e6 FLOP/s x (109 + 113) us = 1414.14.
+  CHECK(rows[0].per_copy == Flops{1414});
+  // (71.5 + 74.3) nJ/B / (11 mW / 6.37 MFLOP/s = 1.726845 nJ/FLOP) = 84.4315.
+  CHECK(rows[0].energy == FlopsPerByte{84'431});
+}
+
+TEST_CASE("powers stand for energies, on the way too") {
+  const auto [platform, messages] = test::read_text(R"(platform: p
+memories:
+  ram: {capacity: 1 MB}
+  sd: {capacity: 1 GB, read: {bandwidth: 5 MB/s}, write: {bandwidth: 4 MB/s}, power: {idle: 0 W, active: 200 mW}}
+processors: {cpu: {memory: ram, compute: {fp32: 10 MFLOP/s}, energy_per_flop: 2 nJ/FLOP}}
+links: {spi: {between: [ram, sd], energy: 5 nJ/B}}
+)");
+  CHECK(messages == test::Messages{});
+  const auto rows = break_even(platform, Topology(platform));
+  REQUIRE(rows.size() == 1);
+  CHECK(rows[0].time == FlopsPerByte{4'500});  // 10 / 4 + 10 / 5
+  // Out 0.2 W / 4 MB/s = 50 nJ/B, in 40 nJ/B, the link 5 nJ/B each time: 100 / 2.
+  CHECK(rows[0].energy == FlopsPerByte{50'000});
+}
+
+TEST_CASE("no row without a rate, without a way, or for another processor's memory") {
+  CHECK(rows_of("stm32u575").empty());
+  CHECK(rows_of("stm32u575", DType::int8).size() == 1);
+  const auto rows = rows_of("dgx-1-v100");
+  CHECK(rows.size() == 8);  // each GPU and host memory
+}

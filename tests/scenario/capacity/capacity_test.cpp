@@ -1,0 +1,497 @@
+#include "scenario/capacity/capacity.hpp"
+
+#include "report/capacity/capacity_json.hpp"
+#include "report/capacity/capacity_text.hpp"
+#include "support/capacity_plans.hpp"
+#include "support/library.hpp"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+using namespace plimsoll;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+CapacityReport report_of(const std::string& plan, unsigned jobs = 1) {
+  return test::capacity_report_of(plan, test::kSource + "/scenarios", jobs);
+}
+
+Json json_of(const std::string& plan, unsigned jobs = 1) {
+  return Json::parse(capacity_json(report_of(plan, jobs)));
+}
+
+/// The text, whose lines are wrapped wherever they are full, as one line.
+std::string words_of(const CapacityReport& report) {
+  std::istringstream text(capacity_text(report, Style{false}));
+  std::string joined, word;
+  while (text >> word) joined += word + ' ';
+  return joined;
+}
+
+std::string without_power(std::string plan) {
+  const std::string power = ", " + test::kBoardPower;
+  return plan.erase(plan.find(power), power.size());
+}
+
+/// On a processor with 16 MiB.
+std::string two_stages(const std::string& of_workload, const std::string& of_candidate,
+                       const std::string& rest = "") {
+  return test::kPair + of_workload +
+         "platforms:\n"
+         "  - platform:\n"
+         "      platform: bench\n"
+         "      memories:\n"
+         "        sram: {capacity: 16 MiB}\n"
+         "        sd: {capacity: unlimited}\n"
+         "      processors:\n"
+         "        cpu: {memory: sram, " +
+         test::kBoardPower +
+         "}\n"
+         "      links:\n"
+         "        spi: {between: [sram, sd], bandwidth: 400 MiB/s}\n"
+         "      battery: {energy: 135 J}\n" +
+         of_candidate + rest;
+}
+
+/// LeNet on a board so small that its batch is limited by memory.
+std::string lenet(const std::string& range, const std::string& policies) {
+  return "capacity: test\n"
+         "workloads:\n"
+         "  - name: digits\n"
+         "    workload: {model: lenet, optimizer: sgd}\n"
+         "    batch: " +
+         range +
+         "\n"
+         "platforms:\n"
+         "  - platform:\n"
+         "      platform: board\n"
+         "      memories:\n"
+         "        sram: {capacity: 2 MiB, bandwidth: 200 MB/s}\n"
+         "        sd: {capacity: 8 GiB, bandwidth: 20 MB/s}\n"
+         "      processors:\n"
+         "        cpu: {memory: sram, compute: {fp32: 1 GFLOP/s}, power: {idle: 1 W, active: 3 "
+         "W}}\n"
+         "      links:\n"
+         "        spi: {between: [sram, sd], bandwidth: 15 MB/s}\n"
+         "policies: " +
+         policies + "\n";
+}
+
+}  // namespace
+
+TEST_CASE("units, time, energy and cost follow from one step and the targets") {
+  const Json all =
+      json_of(two_stages("    run: {samples: 4000, epochs: 9}\n"
+                         "    targets: {throughput: 150 samples/s}\n",
+                         "    price: {device: 100 EUR, hour: 3.6 EUR/h, kwh: 1000 EUR/kWh}\n"));
+  const Json& it = all["workloads"][0]["configurations"][0];
+  CHECK(it["verdict"] == "feasible");
+  // 4 samples in 45 ms; 3 W x 45 ms / 4; 1 - 11 / 16; 135 J / 135 mJ = 1000 steps of 4.
+  CHECK(it["unit"]["batch"] == 4);
+  CHECK(it["unit"]["throughput_samples_per_s"].get<double>() == Approx(4 / 0.045));
+  CHECK(it["unit"]["energy_per_sample_j"] == 0.03375);
+  CHECK(it["unit"]["average_w"] == 3.0);
+  CHECK(it["unit"]["headroom"] == 0.3125);
+  CHECK(it["unit"]["samples_per_charge"] == 4000);
+  // 150 / 88.9 = 1.7 units; 15 % slower 150 / 75.8 = 1.98: two as well.
+  const Json& all_units = it["deployment"];
+  CHECK(all_units["units"] == 2);
+  CHECK(all_units["units_at_worst"] == 2);
+  CHECK(all_units["processors"] == 2);
+  // 36,000 samples at 177.8 a second: 202.5 s; 36,000 x 33.75 mJ = 1,215 J = 0.3375 Wh.
+  CHECK(all_units["run_s"] == 203);
+  CHECK(all_units["run_kwh"].get<double>() == Approx(1215 / 3.6e6));
+  // 2 x 203 s at 0.001 EUR a second, and 0.0003375 kWh x 1000 EUR.
+  CHECK(all_units["run_cost"]["amount"].get<double>() == Approx(0.406 + 0.3375));
+  CHECK(all_units["run_cost"]["currency"] == "EUR");
+  CHECK(all_units["purchase"]["amount"] == 200.0);
+}
+
+TEST_CASE("the number of units counts scaling and the error band") {
+  const Json all = json_of(two_stages("    targets: {throughput: 150 samples/s}\n",
+                                      "    price: {device: 25 EUR}\n",
+                                      "scaling: {efficiency: 80 %, source: measured}\n"
+                                      "error: {time: 50 %, energy: 10 %, source: a guess}\n"));
+  const Json& units = all["workloads"][0]["configurations"][0]["deployment"];
+  // 150 / (88.9 x 0.8) = 2.1; at half the speed 4.2.
+  CHECK(units["units"] == 3);
+  CHECK(units["units_at_worst"] == 5);
+  CHECK(units["purchase"]["amount"] == 75.0);
+  CHECK(units["purchase_at_worst"]["amount"] == 125.0);
+  CHECK(units["throughput_samples_per_s"].get<double>() == Approx(3 * 0.8 * 4 / 0.045));
+  CHECK(all["error"]["of_the_plan"] == true);
+}
+
+TEST_CASE("an error band leaves some of the throughput") {
+  CHECK_THROWS_WITH(
+      json_of(two_stages("", "", "error: {time: 100 %, energy: 10 %, source: a guess}\n")),
+      Catch::Matchers::Contains("found `100 %`, expected less than 100 %"));
+}
+
+TEST_CASE("a deadline and tokens are rates") {
+  // 8,889 samples within 100 s: 88.89 a second, just above the 88.888... of one unit.
+  const std::string deadline = "    run: {samples: 8889}\n    targets: {deadline: 100 s}\n";
+  CHECK(json_of(two_stages(deadline,
+                           ""))["workloads"][0]["configurations"][0]["deployment"]["units"] == 2);
+  // 10 tokens a sample: 888.9 tokens a second.
+  const std::string tokens = "    tokens_per_sample: 10\n    targets: {tokens_per_second: 888}\n";
+  const Json it = json_of(two_stages(tokens, ""))["workloads"][0]["configurations"][0];
+  CHECK(it["deployment"]["units"] == 1);
+  CHECK(it["unit"]["throughput_tokens_per_s"].get<double>() == Approx(40 / 0.045));
+}
+
+TEST_CASE("each target that is missed is told") {
+  const Json all = json_of(two_stages(
+      "    targets: {throughput: 1000 samples/s, energy_per_sample: 33 mJ, average_power: 2 W, "
+      "samples_per_charge: 4001}\n",
+      "    count: 11\n"));
+  const Json& it = all["workloads"][0]["configurations"][0];
+  CHECK(it["verdict"] == "misses_targets");
+  CHECK(it["on_front"] == false);
+  CHECK(it["reasons"] == Json{"the energy of a sample is 33.75 mJ, the limit 33 mJ",
+                              "the average power of a unit is 3 W, the limit 2 W",
+                              "one charge carries 4000 samples of 4001",
+                              "the targets ask for 12 units; there are 11"});
+  CHECK(all["workloads"][0]["front_axes"].empty());
+}
+
+TEST_CASE("a slower policy is not ahead because it needs more units") {
+  // One unit carries 88.9 a second with `none` and 72.7 where F1 is run again.
+  const CapacityReport report = report_of(two_stages("    targets: {throughput: 80 samples/s}\n",
+                                                     "", "policies: [none, remat/every-stage]\n"));
+  const auto& configurations = report.answers[0].configurations;
+  CHECK(configurations[0].deployment->units == 1);
+  CHECK(configurations[1].deployment->units == 2);
+  CHECK(configurations[1].deployment->throughput > configurations[0].deployment->throughput);
+  CHECK(configurations[0].is_on_front);
+  CHECK_THAT(words_of(report), Catch::Contains("fastest: bench with none, 88.89 samples/s a unit"));
+}
+
+TEST_CASE("rent is told where the platform states no power, and what is missing") {
+  const std::string plan = without_power(two_stages(
+      "    run: {samples: 35990}\n", "    price: {hour: 3.6 EUR/h, kwh: 0.3 EUR/kWh}\n"));
+  const CapacityReport report = report_of(plan);
+  const Json it = Json::parse(capacity_json(report))["workloads"][0]["configurations"][0];
+  // 404.9 s, by the second, at 0.001 EUR.
+  CHECK(it["deployment"]["run_cost"]["amount"] == 0.405);
+  CHECK(it["deployment"]["electricity_unknown"] == true);
+  CHECK_THAT(words_of(report),
+             Catch::Contains("for the run without electricity") &&
+                 Catch::Contains("bench states no power (set `processors.cpu.power`): its energy "
+                                 "is not known; electricity is not counted"));
+  // Beside a cost with electricity it is no axis.
+  const Json both = json_of(
+      "capacity: test\n"
+      "workloads: [{name: a, workload: {model: lenet}, batch: 8, run: {samples: 800}}]\n"
+      "platforms:\n"
+      "  - {platform: t4, price: {hour: 1 EUR/h, kwh: 0.3 EUR/kWh}}\n"
+      "  - {platform: v100-sxm2-host, price: {hour: 1 EUR/h, kwh: 0.3 EUR/kWh}}\n");
+  CHECK(both["workloads"][0]["front_axes"] == Json{"throughput", "headroom"});
+}
+
+TEST_CASE("a power limit proves a target of average power, and no more") {
+  const auto answer = [](const std::string& limit) {
+    std::string plan = without_power(two_stages("    targets: {average_power: 300 W}\n", ""));
+    const std::string battery = "      battery: {energy: 135 J}\n";
+    plan.replace(plan.find(battery), battery.size(), limit);
+    return json_of(plan)["workloads"][0]["configurations"][0];
+  };
+  const Json proven = answer("      power_limit: 70 W\n");
+  CHECK(proven["verdict"] == "feasible");
+  CHECK(proven["unit"]["power_limit_w"] == 70.0);
+  CHECK(answer("      power_limit: 350 W\n")["reasons"] ==
+        Json{"the platform states no power, and its power limit of 350 W does not prove the 300 W "
+             "of the target"});
+  CHECK(answer("")["reasons"] ==
+        Json{"the platform states no power, so the average power of a unit is not known"});
+}
+
+TEST_CASE("what the plan sets on a platform is told, and is no better than an estimate") {
+  const CapacityReport report = report_of(
+      "capacity: test\n"
+      "workloads: [{name: a, workload: {model: lenet}, batch: 8}]\n"
+      "platforms: [{platform: t4, name: our-card, set: {memories.vram.capacity: 48 GiB, "
+      "processors.gpu.power: {idle: 1 W, active: 2 W}}}, {platform: t4}]\n");
+  CHECK_THAT(words_of(report),
+             Catch::Contains("our-card is t4: the plan sets `memories.vram.capacity: 48 GiB`, "
+                             "`processors.gpu.power: {idle: 1 W, active: 2 W}`, which counts as "
+                             "`estimate`") &&
+                 Catch::Contains("t4 states no power (set `processors.gpu.power`)"));
+  const Json platforms = Json::parse(capacity_json(report))["platforms"];
+  CHECK(platforms[0]["from"] == "t4");
+  CHECK(platforms[0]["set"]["memories.vram.capacity"] == "48 GiB");
+  CHECK_FALSE(platforms[1].contains("set"));
+
+  Platform measured;
+  measured.provenance = {{"memories.hbm.capacity", Quality::measured, "a test"}};
+  CapacityCandidate candidate;
+  CHECK(worst_quality(candidate, measured) == Quality::measured);
+  candidate.set = parse_value("{memories.hbm.capacity: 1 GiB}", "plan");
+  CHECK(worst_quality(candidate, measured) == Quality::estimate);
+}
+
+TEST_CASE("headroom is kept free, whatever the policy") {
+  const auto verdict = [](const std::string& headroom) {
+    return json_of(two_stages("    targets: {headroom: " + headroom + "}\n",
+                              ""))["workloads"][0]["configurations"][0]["verdict"];
+  };
+  // 11 of 16 MiB are used at the peak: 31.25 % are free.
+  CHECK(verdict("31.25 %") == "feasible");
+  CHECK(verdict("31.26 %") == "does_not_fit");
+}
+
+TEST_CASE("a policy that does not apply is told, and does not end the plan") {
+  const Json all = json_of(two_stages(
+      "", "", "policies: [none, {name: pipeline/1f1b, microbatches: 4, devices: [cpu, gpu]}]\n"));
+  const Json& configurations = all["workloads"][0]["configurations"];
+  CHECK(configurations[0]["verdict"] == "feasible");
+  CHECK(configurations[1]["verdict"] == "does_not_apply");
+  CHECK(configurations[1]["reasons"].size() == 1);
+}
+
+TEST_CASE("the largest batch is that of a scan of all, the fastest that of those tried") {
+  const CapacityReport report =
+      report_of(lenet("{at_least: 1, at_most: 200}", "[none, remat/sqrt]"));
+  const auto& pairings = report.plan.pairings;
+  for (std::size_t p = 0; p < 2; ++p) {
+    const Configuration& found = report.answers[0].configurations[p];
+    Scenario scenario = pairings[0].scenario;
+    std::int64_t largest = 0;
+    for (std::int64_t batch = 1; batch <= 200; ++batch) {
+      scenario.workload_options.batch = batch;
+      const RunResult result = run_policy(scenario, scenario.policies[p]);
+      if (result.metrics.status == RunStatus::ok) largest = batch;
+      if (batch == found.figures->batch)
+        CHECK(static_cast<double>(found.figures->throughput.count()) / 1e9 ==
+              Approx(*result.metrics.throughput));
+    }
+    // Limited by memory, not by the plan.
+    REQUIRE(largest > 1);
+    REQUIRE(largest < 200);
+    CHECK(*found.largest_batch == largest);
+    CHECK_FALSE(found.is_limited_by_plan);
+    CHECK(found.holes.empty());
+  }
+}
+
+TEST_CASE("batches are multiples of what the plan and the microbatches ask for") {
+  const std::string plan =
+      "capacity: test\n"
+      "workloads: [{name: a, workload: {model: lenet}, batch: {at_least: 1, at_most: 40, "
+      "multiple_of: 6}}]\n"
+      "platforms: [{platform: pcie-4gpu-workstation}]\n"
+      "policies: [{name: pipeline/1f1b, microbatches: 4, devices: [gpu0, gpu1]}]\n";
+  const CapacityReport report = report_of(plan);
+  // 12, 24 and 36 are those of 6 and 4.
+  const Configuration& it = report.answers[0].configurations[0];
+  CHECK(*it.largest_batch == 36);
+  CHECK(it.is_limited_by_plan);
+  CHECK(it.deployment->processors == 2);
+}
+
+TEST_CASE("a search that left batches out says so in every report") {
+  CapacityReport report = report_of(lenet("{at_least: 1, at_most: 200}", "none"));
+  Configuration& it = report.answers[0].configurations[0];
+  // The response of LeNet is monotone: nine samples and a bisection are enough.
+  CHECK_FALSE(it.is_search_cut_short);
+  const auto tells_it = [&] {
+    return words_of(report).find("not all batches were tried") != std::string::npos;
+  };
+  CHECK_FALSE(tells_it());
+  it.is_search_cut_short = true;
+  it.holes = {3};
+  CHECK(Json::parse(capacity_json(
+            report))["workloads"][0]["configurations"][0]["search_cut_short"] == true);
+  CHECK(tells_it());
+}
+
+TEST_CASE("a sensitivity is the run on the changed platform") {
+  const CapacityReport report = report_of(lenet("4", "none"));
+  const Insight& insight = report.answers[0].insights.at(0);
+  const auto scenario = report.plan.pairings[0].scenario;
+  const auto throughput_with = [&](auto change) {
+    Scenario changed = scenario;
+    changed.workload_options.batch = 4;
+    change(changed.platform);
+    return *run_policy(changed, changed.policies[0]).metrics.throughput;
+  };
+  const double base = throughput_with([](Platform&) {});
+  const auto gain_of = [&](const std::string& name) {
+    const auto found = std::ranges::find(insight.sensitivities, name, &Sensitivity::change);
+    REQUIRE(found != insight.sensitivities.end());
+    return *found->gain;
+  };
+  const auto faster = [&](auto change) { return throughput_with(change) / base - 1; };
+  CHECK(gain_of("twice the compute of cpu") ==
+        Approx(faster([](Platform& it) {
+          it.processors[0].compute[static_cast<std::size_t>(DType::fp32)] = FlopRate{2'000'000'000};
+        })).margin(1e-9));
+  CHECK(gain_of("twice the bandwidth of sram") == Approx(faster([](Platform& it) {
+                                                    it.memories[0].read.bandwidth *= 2;
+                                                    it.memories[0].write.bandwidth *= 2;
+                                                  })).margin(1e-9));
+  // `none` copies nothing, and its batch is given.
+  CHECK(gain_of("+1 MiB of sram") == 0);
+  CHECK(gain_of("twice the bandwidth of spi") == 0);
+  CHECK(gain_of("twice the bandwidth of sd") == 0);
+  // Four samples of LeNet are bound by one of the two, which then is the bottleneck.
+  REQUIRE(insight.bottleneck);
+  const bool by_compute =
+      gain_of("twice the compute of cpu") > gain_of("twice the bandwidth of sram");
+  CHECK(*insight.bottleneck == (by_compute ? Part::compute : Part::memory_bandwidth));
+}
+
+TEST_CASE("more memory is answered with another policy where that is better") {
+  // In 10 MiB `none` (11 MiB) does not fit; running F1 again, 10 ms, does.
+  std::string plan = two_stages("", "", "policies: [none, remat/every-stage]\n");
+  plan.replace(plan.find("16 MiB"), 6, "10 MiB");
+  const CapacityReport report = report_of(plan);
+  const CapacityAnswer& answer = report.answers[0];
+  CHECK(answer.configurations[0].verdict == Verdict::does_not_fit);
+  const Insight& insight = answer.insights.at(0);
+  CHECK(insight.configuration == 1);
+  const Sensitivity& more = insight.sensitivities.at(0);
+  CHECK(more.change == "+5 MiB of sram");
+  CHECK(more.policy == "none");
+  CHECK(*more.gain == Approx(55.0 / 45.0 - 1));
+  CHECK(insight.bottleneck == Part::memory);
+}
+
+TEST_CASE("what fits nowhere has sensitivities without a gain") {
+  // Parameters alone take 241 KiB.
+  std::string plan = lenet("4", "none");
+  plan.replace(plan.find("2 MiB"), 5, "64 KiB");
+  const CapacityReport report = report_of(plan);
+  CHECK(report.answers[0].configurations[0].verdict == Verdict::does_not_fit);
+  CHECK(report.answers[0].axes.empty());
+  const Insight& insight = report.answers[0].insights.at(0);
+  CHECK_FALSE(insight.bottleneck);
+  CHECK_FALSE(insight.sensitivities.empty());
+  for (const Sensitivity& it : insight.sensitivities) {
+    CHECK_FALSE(it.figures);
+    CHECK_FALSE(it.gain);
+  }
+}
+
+TEST_CASE("a change that only some candidates know is tried on those") {
+  const std::string plan =
+      "capacity: test\n"
+      "workloads: [{name: a, workload: {model: lenet}, batch: 8}]\n"
+      "platforms: [{platform: v100-sxm2-host}, {platform: raspberry-pi-4b}]\n"
+      "what_if: [{name: PCIe 5, set: {links.pcie.bandwidth: 52 GB/s}}]\n";
+  const CapacityReport report = report_of(plan);
+  const auto tried = [&](std::size_t i) {
+    return std::ranges::count(report.answers[0].insights.at(i).sensitivities, "PCIe 5",
+                              &Sensitivity::change);
+  };
+  CHECK(tried(0) == 1);
+  CHECK(tried(1) == 0);
+}
+
+TEST_CASE("the front holds exactly what nothing else dominates") {
+  const std::string plan =
+      "capacity: test\n"
+      "workloads: [{name: a, workload: {model: resnet18-cifar, optimizer: sgd}, batch: {at_least: "
+      "2, at_most: 16}, run: {samples: 1000}}]\n"
+      "platforms:\n"
+      "  - {platform: v100-sxm2-host, price: {hour: 3 EUR/h}}\n"
+      "  - {platform: raspberry-pi-4b, price: {kwh: 0.3 EUR/kWh}}\n"
+      "policies: [none, remat/sqrt, offload/eager, offload/all]\n";
+  const Json answer = json_of(plan, 2)["workloads"][0];
+  CHECK(answer["front_axes"] == Json{"throughput", "cost", "energy", "headroom"});
+  // All four as costs: less is better.
+  std::vector<std::array<double, 4>> costs;
+  for (const Json& it : answer["configurations"]) {
+    REQUIRE(it["verdict"] == "feasible");
+    costs.push_back({-it["unit"]["throughput_samples_per_s"].get<double>(),
+                     it["deployment"]["run_cost"]["amount"].get<double>(),
+                     it["unit"]["energy_per_sample_j"].get<double>(),
+                     -it["unit"]["headroom"].get<double>()});
+  }
+  std::size_t on_front = 0;
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    const bool dominated = std::ranges::any_of(costs, [&](const auto& other) {
+      bool better = false;
+      for (std::size_t a = 0; a < 4; ++a) {
+        if (other[a] > costs[i][a]) return false;
+        better = better || other[a] < costs[i][a];
+      }
+      return better;
+    });
+    CHECK(answer["configurations"][i]["on_front"] == !dominated);
+    on_front += dominated ? 0 : 1;
+  }
+  CHECK(on_front > 0);
+  CHECK(on_front < costs.size());
+}
+
+TEST_CASE("all that is wrong with a plan and with what it names is told at once") {
+  try {
+    (void)report_of(
+        "capacity: test\n"
+        "workloads:\n"
+        "  - {name: a, workload: {model: lenet}, bacth: 4}\n"
+        "  - {name: b, workload: {model: lenett}}\n"
+        "platforms:\n"
+        "  - {platform: v100-sxm2-host, count: 0}\n"
+        "  - {platform: v100-sxm2-hots}\n"
+        "  - {platform: v100-sxm2-host, name: fine}\n"
+        "what_if:\n"
+        "  - {name: faster, set: {links.pice.bandwidth: 1 GB/s}}\n"
+        "policies: [noen]\n");
+    FAIL("it is wrong in many ways");
+  } catch (const InputError& error) {
+    std::vector<int> lines;
+    for (const Diagnostic& it : error.diagnostics()) lines.push_back(it.where.line);
+    INFO(error.what());
+    CHECK(lines == std::vector<int>{3, 4, 6, 7, 11});
+  }
+  // A change is judged by the candidates that can be read.
+  CHECK_THROWS_WITH(report_of(lenet("4", "none") +
+                              "what_if:\n  - {name: faster, set: {links.pice.bandwidth: 1 GB/s}}\n"
+                              "eror: {}\n"),
+                    Catch::Contains("unknown key `eror`") &&
+                        Catch::Contains("the change `faster` applies to no candidate"));
+}
+
+TEST_CASE("progress is told from nothing to all, of the configurations and then of the changes") {
+  std::vector<std::pair<std::size_t, std::size_t>> configurations, changes;
+  const auto keep = [&](CapacityStage stage, std::size_t done, std::size_t total) {
+    (stage == CapacityStage::configurations ? configurations : changes).emplace_back(done, total);
+  };
+  const std::string plan = lenet("4", "[none, remat/sqrt]");
+  (void)plan_capacity(
+      read_capacity_plan(parse_document(plan, "plan.yaml"), test::kSource + "/scenarios"), 2, keep);
+  CHECK(configurations == std::vector<std::pair<std::size_t, std::size_t>>{{0, 2}, {1, 2}, {2, 2}});
+  REQUIRE(changes.size() > 1);
+  for (std::size_t i = 0; i < changes.size(); ++i)
+    CHECK(changes[i] == std::pair(i, changes.size() - 1));
+}
+
+TEST_CASE("a plan gives the same bytes, whatever the number of threads") {
+  const std::string plan = lenet("{at_least: 1, at_most: 64}", "[none, remat/sqrt, offload/eager]");
+  const std::string once = capacity_json(report_of(plan, 1));
+  CHECK(capacity_json(report_of(plan, 1)) == once);
+  CHECK(capacity_json(report_of(plan, 4)) == once);
+}
+
+TEST_CASE("money is read to the millionth and in no other form") {
+  const auto micros = [](const std::string& text) -> std::int64_t {
+    Diagnostics diagnostics;
+    const auto read = money("/h").read(parse_value(text, "price"), diagnostics);
+    CHECK(diagnostics.has_errors() != read.has_value());
+    return read ? read->micros : -1;
+  };
+  CHECK(micros("1 EUR/h") == 1'000'000);
+  CHECK(micros("0.000001 EUR/h") == 1);
+  CHECK(micros("999999999.999999USD/h") == 999'999'999'999'999);
+  for (const char* text : {"1", "1 EUR", "1 eur/h", "1. EUR/h", ".5 EUR/h", "-1 EUR/h", "1e3 EUR/h",
+                           "1000000000 EUR/h", "0.0000001 EUR/h", "1 EURO/h", "1 EUR/kWh", "EUR/h",
+                           "[1 EUR/h]", "1 EUR/h x"})
+    CHECK(micros(text) == -1);
+}
