@@ -1,8 +1,8 @@
-# plimsoll_add_proto(PATH) compiles PATH.proto of the folder that calls it into the library. PATH is the file's name
+# plimsoll_add_proto(FLOOR PATH) compiles PATH.proto of the folder that calls it into the library, for use in FLOOR. PATH is the file's name
 # as seen from sim/ ("plan/plan"): protoc makes the include "plan/plan.pb.h" of it. The code is private, compiled
 # once, as it comes; an object library of its own, since a rule for a generated file serves the targets of its own
 # folder only.
-function(plimsoll_add_proto path)
+function(plimsoll_add_proto floor path)
   get_filename_component(name ${path} NAME)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
   set(code ${generated}/${path}.pb.cc ${generated}/${path}.pb.h)
@@ -22,6 +22,6 @@ function(plimsoll_add_proto path)
   set_target_properties(${objects} PROPERTIES POSITION_INDEPENDENT_CODE $<BOOL:${BUILD_SHARED_LIBS}>)
 
   target_sources(plimsoll PRIVATE $<TARGET_OBJECTS:${objects}>)
-  target_include_directories(plimsoll SYSTEM PRIVATE ${generated})
-  add_dependencies(plimsoll ${objects})
+  target_include_directories(plimsoll_${floor} SYSTEM PRIVATE ${generated})
+  add_dependencies(plimsoll_${floor} ${objects})
 endfunction()
