@@ -16,8 +16,8 @@ using test::json;
 using test::oracle;
 using test::run_scenario;
 
-json run_chain(const json& instance, std::int64_t budget, const std::string& policy,
-               const std::string& more = "") {
+json run_with_budget(const json& instance, std::int64_t budget, const std::string& policy,
+                     const std::string& more = "") {
   return run_scenario(test::platform_yaml(gpu_of(instance, std::nullopt)),
                       test::chain_yaml(chain_of(instance)),
                       fmt::format("{{name: {}, budget: {} B{}}}", policy, budget, more));
@@ -36,12 +36,12 @@ void check_makespan(const json& result, const json& expected) {
 
 void check_budget(const json& instance, std::int64_t budget, const json& expected) {
   const json& optimum = expected.at("optimal_makespan");
-  const json exact = run_chain(instance, budget, "offload/exact");
+  const json exact = run_with_budget(instance, budget, "offload/exact");
   check_makespan(exact, optimum);
   if (!optimum.is_null()) CHECK(exact.at("claims").at("optimal") == true);
   for (const char* policy : {"offload/greedy", "offload/dynamic", "offload/exact"}) {
     INFO(policy);
-    const json result = run_chain(instance, budget, policy);
+    const json result = run_with_budget(instance, budget, policy);
     if (optimum.is_null()) {
       CHECK(result.at("status") == "infeasible");
       continue;
@@ -80,12 +80,13 @@ TEST_CASE("offload oracles: the optimum of every set that is given") {
         set += c == ' ' ? std::string(", ") : std::string(1, c);
       const json& instance = it.at("instance");
       const std::int64_t limit = instance.at("M");
-      check_makespan(run_chain(instance, limit, "offload/exact", ", set: [" + set + "]"), expected);
+      check_makespan(run_with_budget(instance, limit, "offload/exact", ", set: [" + set + "]"),
+                     expected);
       // Stages go by their names as well: s1, s2, s3.
       std::string named;
       for (const char c : set)
         named += c >= '0' && c <= '9' ? std::string("s") + c : std::string(1, c);
-      check_makespan(run_chain(instance, limit, "offload/exact", ", set: [" + named + "]"),
+      check_makespan(run_with_budget(instance, limit, "offload/exact", ", set: [" + named + "]"),
                      expected);
     }
 }
@@ -96,10 +97,10 @@ TEST_CASE("offload oracles: the smallest feasible budget") {
     const std::int64_t least = it.at("expected").at("min_feasible_limit");
     for (const char* policy : {"offload/greedy", "offload/dynamic", "offload/exact"}) {
       INFO(it.at("name") << " " << policy);
-      const json below = run_chain(it.at("instance"), least - 1, policy);
+      const json below = run_with_budget(it.at("instance"), least - 1, policy);
       REQUIRE(below.at("status") == "infeasible");
       CHECK(below.at("infeasible").at("smallest_budget_bytes") == least);
-      CHECK(run_chain(it.at("instance"), least, policy).at("status") == "ok");
+      CHECK(run_with_budget(it.at("instance"), least, policy).at("status") == "ok");
     }
   }
 }

@@ -89,7 +89,7 @@ TEST_CASE("a step that moves in time is no other plan") {
             "`copy of s1 from hbm to dram` on hbm>dram starts at 9 ms instead of 10 ms");
 }
 
-TEST_CASE("costs that changed difference_with the plan are told: they may be why") {
+TEST_CASE("costs that changed with the plan are told: they may be why") {
   const std::string both =
       "0 +12000000000 gpu | f1 | +s1:100\n"
       "12000000000 +5000000000 gpu | f2 | +s2:50\n"

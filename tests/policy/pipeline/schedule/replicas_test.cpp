@@ -1,4 +1,4 @@
-// Replicas of stages: microbatches dealt out, gradients reduced, one replica played_replicas for all.
+// Replicas of stages: microbatches dealt out, gradients reduced, one replica played for all.
 #include "plan/core/mirror_problems.hpp"
 #include "support/policies.hpp"
 #include "support/temporary_folder.hpp"
@@ -527,7 +527,7 @@ TEST_CASE("replicas that cannot be are refused") {
       "bandwidth: 1 B/s}}\n";
   CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, data_parallel: 2, offload: all}",
                     chain_of({{}}), beside_host),
-            "one replica is played_replicas for all, whose copies to the host would meet"));
+            "one replica is played for all, whose copies to the host would meet"));
 }
 
 TEST_CASE("replicas that something tells apart are not folded") {
@@ -538,7 +538,7 @@ TEST_CASE("replicas that something tells apart are not folded") {
   };
   const auto has = [](const std::string& text, const std::string& part) {
     CAPTURE(text);
-    return text.find("one replica cannot be played_replicas for all: ") != std::string::npos &&
+    return text.find("one replica cannot be played for all: ") != std::string::npos &&
            text.find(part) != std::string::npos;
   };
   const auto platform = [](const std::string& last, const std::string& links) {
