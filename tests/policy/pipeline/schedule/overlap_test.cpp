@@ -23,7 +23,7 @@ constexpr Ratio percent(std::int64_t share) {
   return Ratio{share * 10'000'000};
 }
 
-/// `policy`, played_overlap; what it claims and bounds is held against the measurement.
+/// `policy`, played; what it claims and bounds is held against the measurement.
 Played played_overlap(const std::string& policy, const Workload& workload,
                       const Platform& platform) {
   Played run = test::play_policy(policy, workload, platform);
