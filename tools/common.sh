@@ -55,8 +55,8 @@ ctest_in() {
   if ! ctest --test-dir "build/$name" --output-on-failure --no-tests=error -j "$(nproc)" "$@" \
     >"$log" 2>&1 </dev/null; then
     local failed
-    failed=$(awk '/^The following tests FAILED:/ { list = 1; next } list && $2 == "-" { printf "%s%s", sep, $3; sep = ", " }' "$log")
-    fail "tests fail in build/$name (${failed:-ctest itself}); the log is ${log#"$root"/}"
+    failed=$(sed -n '/^The following tests FAILED:/,$ s/^[\t ]*[0-9]* - \(.*\) (.*)$/  \1/p' "$log" | head -n 20)
+    fail "tests fail in build/$name; the log is ${log#"$root"/}"$'\n'"${failed:-  ctest itself}"
   fi
   awk '/tests passed/ || /\(Skipped\)$/ || /^Total Test time/ { print "    " $0 }' "$log"
 }
