@@ -200,21 +200,17 @@ bool has_length(const Node& list, std::size_t least, std::size_t most, Diagnosti
   return false;
 }
 
-bool ReadFields::all_good() const {
-  return all_known && std::ranges::find(states, State::bad) == states.end();
-}
-
-bool ReadFields::suffice_for(const std::vector<std::string>& keys, const Shape& record) const {
-  return std::ranges::all_of(keys, [&](const std::string& key) {
-    const auto field = std::ranges::find(record.fields, key, &Shape::Field::key);
-    const State state = states[static_cast<std::size_t>(field - record.fields.begin())];
-    return state == State::good || (state == State::left_out && all_known);
-  });
-}
-
-void add_field(Shape& record, const std::string& key, bool required, std::string text,
+void add_shape(Shape& record, std::string_view key, bool required, std::string_view text,
                const Shape& shape) {
-  record.fields.push_back({key, required, std::move(text), shape});
+  record.fields.push_back({std::string(key), required, std::string(text), shape});
+}
+
+Shape record_shape(std::string_view title, std::string_view text) {
+  Shape shape;
+  shape.kind = Shape::Kind::record;
+  shape.title = title;
+  shape.text = text;
+  return shape;
 }
 
 std::optional<Located<std::string>> read_name(const Node& key, Diagnostics& diagnostics) {

@@ -21,12 +21,14 @@
 
 #include "base/document.hpp"
 #include "base/quantity_text.hpp"
+#include "base/record_reader.hpp"
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -136,18 +138,18 @@ template <class T>
 template <class T>
 class Record {
  public:
-  Record(std::string title, std::string text);
+  Record(std::string_view title, std::string_view text);
 
   template <class M>
-  Record& required(std::string key, M T::*member, Format<M> format, std::string text);
+  Record& required(std::string_view key, M T::*member, Format<M> format, std::string_view text);
   template <class M>
-  Record& optional(std::string key, M T::*member, Format<M> format, std::string text);
+  Record& optional(std::string_view key, M T::*member, Format<M> format, std::string_view text);
   template <class M>
-  Record& optional(std::string key, std::optional<M> T::*member, Format<M> format,
-                   std::string text);
+  Record& optional(std::string_view key, std::optional<M> T::*member, Format<M> format,
+                   std::string_view text);
   /// An element of T, an array of std::optional<M>.
   template <class M>
-  Record& element(std::string key, std::size_t index, Format<M> format, std::string text);
+  Record& element(std::string_view key, std::size_t index, Format<M> format, std::string_view text);
   /// Keeps the place of the whole record in `member`.
   Record& where(Location T::*member);
   /// A check across the fields `keys`. It runs even if other fields could not be read: all that it
@@ -158,11 +160,12 @@ class Record {
   [[nodiscard]] Format<T> format() const;
 
  private:
-  struct Field;
-  struct Check;
-  std::vector<Field> fields_;
-  std::vector<Check> checks_;
-  std::function<void(T&, const Node&)> keep_place_;
+  template <class Member, class M>
+  Record& add(std::string_view key, bool required, Member T::*member, Format<M> format,
+              std::string_view text);
+
+  detail::RecordReader reader_;
+  Location T::*place_ = nullptr;
   Shape shape_;
 };
 

@@ -22,8 +22,10 @@ void report_missing_key(const Node& node, const std::string& key, const Shape& r
 /// Checks a list's length; false after reporting.
 [[nodiscard]] bool has_length(const Node& list, std::size_t least, std::size_t most,
                               Diagnostics& diagnostics);
-void add_field(Shape& record, const std::string& key, bool required, std::string text,
+/// Adds a field to the shape of a record.
+void add_shape(Shape& record, std::string_view key, bool required, std::string_view text,
                const Shape& shape);
+[[nodiscard]] Shape record_shape(std::string_view title, std::string_view text);
 [[nodiscard]] std::optional<Located<std::string>> read_name(const Node& key,
                                                             Diagnostics& diagnostics);
 
@@ -163,140 +165,89 @@ Format<T> either(Format<T> first, Format<T> second) {
   return {std::move(read), std::move(shape)};
 }
 
-/// Reads one field into the record; false after reporting.
 template <class T>
-struct Record<T>::Field {
-  std::string key;
-  bool required = false;
-  std::function<bool(const Node&, T&, Diagnostics&)> read;
-};
+Record<T>::Record(std::string_view title, std::string_view text)
+    : shape_(detail::record_shape(title, text)) {}
 
+/// A member is an M or a std::optional<M>.
 template <class T>
-struct Record<T>::Check {
-  std::vector<std::string> keys;
-  std::function<void(T&, const Node&, Diagnostics&)> run;
-};
-
-namespace detail {
-
-/// What became of the fields of one record.
-struct ReadFields {
-  enum class State : std::uint8_t { left_out, good, bad };
-  std::vector<State> states;  ///< by field
-  bool all_known = true;      ///< no key that is none of the record's
-
-  void add(std::size_t field, bool good) {
-    if (states[field] != State::bad) states[field] = good ? State::good : State::bad;
-  }
-  [[nodiscard]] bool is_there(std::size_t field) const { return states[field] != State::left_out; }
-  [[nodiscard]] bool all_good() const;
-  /// Whether a check of `keys` says nothing wrong: a key that is not there may be one misspelt.
-  [[nodiscard]] bool suffice_for(const std::vector<std::string>& keys, const Shape& record) const;
-};
-
-/// A field whose member is an M or a std::optional<M>.
-template <class T, class Member, class M>
-std::function<bool(const Node&, T&, Diagnostics&)> reader_into(Member T::*member,
-                                                               Format<M> format) {
-  return [member, read = std::move(format.read)](const Node& node, T& record,
-                                                 Diagnostics& diagnostics) {
-    std::optional<M> value = read(node, diagnostics);
-    if (value) record.*member = std::move(*value);
-    return value.has_value();
-  };
-}
-
-}  // namespace detail
-
-template <class T>
-Record<T>::Record(std::string title, std::string text) {
-  shape_.kind = Shape::Kind::record;
-  shape_.title = std::move(title);
-  shape_.text = std::move(text);
-}
-
-template <class T>
-template <class M>
-Record<T>& Record<T>::required(std::string key, M T::*member, Format<M> format, std::string text) {
-  detail::add_field(shape_, key, true, std::move(text), format.shape);
-  fields_.push_back({std::move(key), true, detail::reader_into(member, std::move(format))});
+template <class Member, class M>
+Record<T>& Record<T>::add(std::string_view key, bool required, Member T::*member, Format<M> format,
+                          std::string_view text) {
+  detail::add_shape(shape_, key, required, text, format.shape);
+  reader_.add_field(key, required,
+                    [member, read = std::move(format.read)](const Node& node, void* record,
+                                                            Diagnostics& diagnostics) {
+                      std::optional<M> value = read(node, diagnostics);
+                      if (value) static_cast<T*>(record)->*member = std::move(*value);
+                      return value.has_value();
+                    });
   return *this;
 }
 
 template <class T>
 template <class M>
-Record<T>& Record<T>::optional(std::string key, M T::*member, Format<M> format, std::string text) {
-  detail::add_field(shape_, key, false, std::move(text), format.shape);
-  fields_.push_back({std::move(key), false, detail::reader_into(member, std::move(format))});
-  return *this;
+Record<T>& Record<T>::required(std::string_view key, M T::*member, Format<M> format,
+                               std::string_view text) {
+  return add(key, true, member, std::move(format), text);
 }
 
 template <class T>
 template <class M>
-Record<T>& Record<T>::optional(std::string key, std::optional<M> T::*member, Format<M> format,
-                               std::string text) {
-  detail::add_field(shape_, key, false, std::move(text), format.shape);
-  fields_.push_back({std::move(key), false, detail::reader_into(member, std::move(format))});
-  return *this;
+Record<T>& Record<T>::optional(std::string_view key, M T::*member, Format<M> format,
+                               std::string_view text) {
+  return add(key, false, member, std::move(format), text);
 }
 
 template <class T>
 template <class M>
-Record<T>& Record<T>::element(std::string key, std::size_t index, Format<M> format,
-                              std::string text) {
-  detail::add_field(shape_, key, false, std::move(text), format.shape);
-  auto read = [index, format = std::move(format)](const Node& node, T& record,
-                                                  Diagnostics& diagnostics) {
-    record[index] = format.read(node, diagnostics);
-    return record[index].has_value();
-  };
-  fields_.push_back({std::move(key), false, std::move(read)});
+Record<T>& Record<T>::optional(std::string_view key, std::optional<M> T::*member, Format<M> format,
+                               std::string_view text) {
+  return add(key, false, member, std::move(format), text);
+}
+
+template <class T>
+template <class M>
+Record<T>& Record<T>::element(std::string_view key, std::size_t index, Format<M> format,
+                              std::string_view text) {
+  detail::add_shape(shape_, key, false, text, format.shape);
+  reader_.add_field(key, false,
+                    [index, read = std::move(format.read)](const Node& node, void* record,
+                                                           Diagnostics& diagnostics) {
+                      auto& element = (*static_cast<T*>(record))[index];
+                      element = read(node, diagnostics);
+                      return element.has_value();
+                    });
   return *this;
 }
 
 template <class T>
 Record<T>& Record<T>::where(Location T::*member) {
-  keep_place_ = [member](T& record, const Node& node) { record.*member = node.where(); };
+  place_ = member;
   return *this;
 }
 
 template <class T>
 Record<T>& Record<T>::check(std::vector<std::string> keys,
                             std::function<void(T&, const Node&, Diagnostics&)> check) {
-  checks_.push_back({std::move(keys), std::move(check)});
+  reader_.add_check(std::move(keys), [check = std::move(check)](void* record, const Node& node,
+                                                                Diagnostics& diagnostics) {
+    check(*static_cast<T*>(record), node, diagnostics);
+  });
   return *this;
 }
 
 template <class T>
 Format<T> Record<T>::format() const {
-  auto read = [shape = shape_, fields = fields_, checks = checks_, keep_place = keep_place_](
+  auto read = [shape = shape_, reader = reader_, place = place_](
                   const Node& node, Diagnostics& diagnostics) -> std::optional<T> {
     if (!node.is_mapping()) {
       detail::report_kind(node, shape, diagnostics);
       return std::nullopt;
     }
-    T record{};
-    if (keep_place) keep_place(record, node);
-    detail::ReadFields fields_read{std::vector<detail::ReadFields::State>(fields.size()), true};
-    for (const Node::Entry& entry : node.entries()) {
-      const auto field = std::find_if(fields.begin(), fields.end(),
-                                      [&](const Field& f) { return f.key == entry.key.scalar(); });
-      if (field == fields.end()) {
-        detail::report_unknown_key(entry.key, shape, diagnostics);
-        fields_read.all_known = false;
-      } else {
-        fields_read.add(static_cast<std::size_t>(field - fields.begin()),
-                        field->read(entry.value, record, diagnostics));
-      }
-    }
-    for (std::size_t f = 0; f < fields.size(); ++f) {
-      if (!fields[f].required || fields_read.is_there(f)) continue;
-      detail::report_missing_key(node, fields[f].key, shape, diagnostics);
-      fields_read.add(f, false);
-    }
-    for (const Check& check : checks)
-      if (fields_read.suffice_for(check.keys, shape)) check.run(record, node, diagnostics);
-    if (!fields_read.all_good()) return std::nullopt;
+    std::optional<T> record(std::in_place);
+    if (place != nullptr) (*record).*place = node.where();
+    if (!reader.read(node, shape, &*record, diagnostics)) record.reset();
     return record;
   };
   return {std::move(read), shape_};

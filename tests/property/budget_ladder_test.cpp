@@ -2,6 +2,7 @@
 #include "property/random_offload.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
+#include "support/sample.hpp"
 #include "support/split_pipelines.hpp"
 
 #include <algorithm>
@@ -88,7 +89,7 @@ bool states_what_runs(const std::string& policy, std::int64_t budget, const Work
 TEST_CASE("more memory is never slower on chains") {
   Dice dice(2027);
   int faster = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < test::rounds(40); ++round) {
     test::OffloadInstance it = test::random_offload_instance(dice, dice(3, 7));
     it.gpu.bandwidth_out = dice(1, 3);
     it.gpu.bandwidth_in = dice(1, 3);
@@ -101,13 +102,13 @@ TEST_CASE("more memory is never slower on chains") {
     for (const std::string& policy : policies_with_budget())
       faster += climb(policy, "budget", all, 64, workload, platform);
   }
-  CHECK(faster > 1000);
+  CHECK(faster > test::rounds(1000));
 }
 
 TEST_CASE("more memory is never slower where the storage is small, and what is stated runs") {
   Dice dice(2029);
   int faster = 0, stated = 0;
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < test::rounds(20); ++round) {
     test::OffloadInstance it = test::random_offload_instance(dice, dice(4, 7));
     it.gpu.bandwidth_out = dice(1, 3);
     it.gpu.bandwidth_in = dice(1, 3);
@@ -126,8 +127,8 @@ TEST_CASE("more memory is never slower where the storage is small, and what is s
       stated += states_what_runs(policy, all / 2, workload, platform) ? 1 : 0;
     }
   }
-  CHECK(faster > 300);
-  CHECK(stated > 80);
+  CHECK(faster > test::rounds(300));
+  CHECK(stated > test::rounds(80));
 }
 
 TEST_CASE("more memory is never slower for autoswap, byte by byte") {
@@ -149,7 +150,7 @@ TEST_CASE("more memory is never slower for autoswap, byte by byte") {
 TEST_CASE("more memory is never slower in an arena, and what is stated runs") {
   Dice dice(2030);
   int faster = 0, stated = 0;
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < test::rounds(10); ++round) {
     test::Chain chain = test::random_chain_of(dice, dice(3, 9));
     // Units of 700 B in blocks of 512 B.
     for (auto* sizes :
@@ -170,8 +171,8 @@ TEST_CASE("more memory is never slower in an arena, and what is stated runs") {
       stated += states_what_runs(policy, all / 2, workload, platform) ? 1 : 0;
     }
   }
-  CHECK(faster > 100);
-  CHECK(stated > 30);
+  CHECK(faster > test::rounds(100));
+  CHECK(stated > test::rounds(30));
 }
 
 TEST_CASE("more memory is never slower on networks") {
@@ -188,7 +189,7 @@ TEST_CASE("more memory is never slower on networks") {
 TEST_CASE("more memory on each device is never slower in a pipeline") {
   Dice dice(2028);
   int faster = 0;
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < test::rounds(40); ++round) {
     const std::int64_t devices = dice(2, 4), microbatches = dice(3, 9);
     const bool v = dice(0, 1) == 0;
     std::string stages = "workload: random\ninput: 1 B\nchain:\n";
@@ -207,7 +208,7 @@ TEST_CASE("more memory on each device is never slower in a pipeline") {
     CAPTURE(round, stages, devices);
     faster += climb(policy, "memory_limit", most, 8, workload, platform);
   }
-  CHECK(faster > 40);
+  CHECK(faster > test::rounds(40));
 }
 
 }  // namespace plimsoll

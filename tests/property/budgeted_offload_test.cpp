@@ -1,6 +1,7 @@
 // The planners of offload with a budget, on the networks of the library.
 #include "support/library.hpp"
 #include "support/policies.hpp"
+#include "support/sample.hpp"
 
 #include <fmt/format.h>
 
@@ -18,6 +19,7 @@ TEST_CASE("every network of the library is offloaded under a budget, as claimed"
   Platform platform = library_platform("v100-sxm2-host");
   const MemoryId hbm = *platform.find_memory("hbm");
   platform.memories[index(hbm)].capacity = Bytes::unlimited();
+  test::Sample sample(7);
   for (const std::string& name : library()) {
     const Workload workload =
         build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
@@ -25,6 +27,7 @@ TEST_CASE("every network of the library is offloaded under a budget, as claimed"
     const std::int64_t none = all.peak(hbm);
     for (const char* policy : {"offload/greedy", "offload/dynamic", "offload/exact"})
       for (const int percent : {100, 80, 60}) {
+        if (!sample.takes_next()) continue;
         CAPTURE(name, policy, percent);
         std::int64_t budget = none * percent / 100;
         const Played it = test::played_within(budget, hbm, policy, workload, platform);
@@ -42,8 +45,10 @@ TEST_CASE("offload/dynamic is never behind offload/greedy, whichever of its runs
   const Workload workload =
       build(library_network("resnet50"), {.batch = 64, .optimizer = Optimizer::sgd_momentum});
   const std::int64_t none = test::play_policy("none", workload, platform).peak(hbm);
+  test::Sample sample(4);
   for (const std::int64_t gb : {6, 12, 50})
     for (const int percent : {80, 60, 40}) {
+      if (!sample.takes_next()) continue;
       CAPTURE(gb, percent);
       for (Link& link : platform.links)
         link.bandwidth = {ByteRate{gb * 1'000'000'000}, ByteRate{gb * 1'000'000'000}};
@@ -60,11 +65,13 @@ TEST_CASE("no planner of offload is behind offload/prefix, on any network or lin
   const MemoryId hbm = *platform.find_memory("hbm");
   platform.memories[index(hbm)].capacity = Bytes::unlimited();
   int ahead = 0;
+  test::Sample sample(7);
   for (const std::string& name : library()) {
     const Workload workload =
         build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
     const std::int64_t none = test::play_policy("none", workload, platform).peak(hbm);
     for (const Duplex duplex : {Duplex::full, Duplex::half}) {
+      if (!sample.takes_next()) continue;
       for (Link& link : platform.links) link.duplex = duplex;
       std::int64_t budget = none / 100 * 75;
       const Played prefix = test::played_within(budget, hbm, "offload/prefix", workload, platform);
@@ -78,7 +85,7 @@ TEST_CASE("no planner of offload is behind offload/prefix, on any network or lin
       }
     }
   }
-  CHECK(ahead > 10);
+  CHECK(ahead > test::rounds(10));
 }
 
 }  // namespace plimsoll

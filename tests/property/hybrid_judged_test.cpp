@@ -2,6 +2,7 @@
 // copies share or that carry one at a time, in memories whose space breaks up.
 #include "property/random_chains.hpp"
 #include "support/policies.hpp"
+#include "support/sample.hpp"
 
 #include <algorithm>
 #include <array>
@@ -75,7 +76,7 @@ Fastest fastest_of_others(const Workload& workload, const Platform& platform, st
 TEST_CASE("hybrid/best is never slower than another policy, with the engine as judge") {
   Dice dice(4242);
   int found = 0;
-  for (int round = 0; round < 320; ++round) {
+  for (int round = 0; round < test::rounds(320); ++round) {
     const test::Chain chain = in_units(test::random_chain_of(dice, dice(4, 8)));
     test::OneGpu gpu = random_machine(dice);
     const Workload workload = test::chain_workload(chain);
@@ -101,7 +102,7 @@ TEST_CASE("hybrid/best is never slower than another policy, with the engine as j
     CHECK(best.peak(platform.processors.front().memory) <= budget);
     ++found;
   }
-  CHECK(found > 150);
+  CHECK(found > test::rounds(150));
 }
 
 }  // namespace plimsoll

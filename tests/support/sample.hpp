@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 
 namespace plimsoll::test {
@@ -15,18 +16,24 @@ namespace plimsoll::test {
 }
 
 /// Of `full` random cases: all, or a tenth. Counts that grow with the cases are scaled alike.
-[[nodiscard]] inline int rounds(int full) { return runs_all() ? full : std::max(full / 10, 1); }
+[[nodiscard]] inline int rounds(int full) {
+  return runs_all() ? full : std::max(full / 10, 1);
+}
 
-/// Takes one of `one_in` cases, beginning with the first. Where cases are enumerated by nested
-/// loops, a prime `one_in` that divides none of their lengths takes every value of every loop.
+/// Takes one of `one_in` cases, the first among them. Multiples of the golden ratio spread evenly, so
+/// that no length of a loop of cases keeps some of them out for good.
 class Sample {
  public:
-  explicit Sample(std::uint32_t one_in) : one_in_(runs_all() ? 1 : one_in) {}
+  explicit Sample(std::uint64_t one_in)
+      : most_(std::numeric_limits<std::uint64_t>::max() / (runs_all() ? 1 : one_in)) {}
 
-  [[nodiscard]] bool takes_next() { return next_++ % one_in_ == 0; }
+  [[nodiscard]] bool takes_next() {
+    constexpr std::uint64_t kGoldenRatio = 0x9E3779B97F4A7C15;  // 2^64 / 1.618...
+    return next_++ * kGoldenRatio <= most_;
+  }
 
  private:
-  std::uint32_t one_in_, next_ = 0;
+  std::uint64_t most_, next_ = 0;
 };
 
 }  // namespace plimsoll::test

@@ -1,0 +1,51 @@
+/// Reads a mapping with known keys into a record whose type only its fields know: the part of
+/// Record (base/format.hpp) that would otherwise be compiled again for every type of record.
+#pragma once
+
+#include "base/document.hpp"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+struct Shape;
+
+namespace detail {
+
+class RecordReader {
+ public:
+  /// Reads one field into the record; false after reporting.
+  using ReadField = std::function<bool(const Node&, void* record, Diagnostics&)>;
+  using RunCheck = std::function<void(void* record, const Node&, Diagnostics&)>;
+
+  void add_field(std::string_view key, bool required, ReadField read);
+  void add_check(std::vector<std::string> keys, RunCheck run);
+
+  /// Reads the fields that the mapping `node` has. Every field is read, whatever becomes of the
+  /// others; a check runs if all fields that it needs were read, or were left out rather than
+  /// misspelt. False after reporting. O(entries of the node x fields).
+  [[nodiscard]] bool read(const Node& node, const Shape& shape, void* record,
+                          Diagnostics& diagnostics) const;
+
+ private:
+  struct Field {
+    std::string key;
+    bool required = false;
+    ReadField read;
+  };
+  struct Check {
+    std::vector<std::string> keys;
+    RunCheck run;
+  };
+  class Outcome;
+
+  std::vector<Field> fields_;
+  std::vector<Check> checks_;
+};
+
+}  // namespace detail
+
+}  // namespace plimsoll
