@@ -1,6 +1,7 @@
 // hybrid/best on networks of the library: never slower than a planner of one kind, as claimed.
 #include "support/library.hpp"
 #include "support/policies.hpp"
+#include "support/sample.hpp"
 
 #include <algorithm>
 
@@ -11,6 +12,7 @@ namespace plimsoll {
 TEST_CASE("hybrid/best keeps to its budget on networks and is the fastest of its candidates") {
   constexpr const char* kOneKind[] = {"remat/rotor", "remat/nonpersistent", "remat/chen-greedy",
                                       "offload/prefix", "offload/dynamic"};
+  test::Sample sample(5);
   for (const char* board : {"v100-sxm2-host", "a100-pcie-40gb", "raspberry-pi-4b"}) {
     const Platform platform = test::library_platform(board);
     const Topology topology(platform);
@@ -26,6 +28,7 @@ TEST_CASE("hybrid/best keeps to its budget on networks and is the fastest of its
       };
       const std::int64_t all = test::play_policy("none", workload, platform).peak(home);
       for (const int percent : {50, 70, 85}) {
+        if (!sample.takes_next()) continue;
         std::int64_t budget = all / 100 * percent;
         CAPTURE(board, network, percent);
         const test::Played it =

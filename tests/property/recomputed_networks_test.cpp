@@ -6,6 +6,7 @@
 #include "property/random_graphs.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
+#include "support/sample.hpp"
 
 #include <fmt/format.h>
 
@@ -119,11 +120,13 @@ TEST_CASE("selected checkpoints of networks: both algorithms agree, as claimed a
 }
 
 TEST_CASE("remat/rotor keeps to its budget on networks and names the smallest") {
+  test::Sample sample(7);
   for (const char* board : {"v100-sxm2-host", "raspberry-pi-4b"}) {
     Platform platform = library_platform(board);
     const MemoryId home = platform.processors.front().memory;
     platform.memories[static_cast<std::size_t>(home)].capacity = Bytes::unlimited();
     for (const std::string& name : library()) {
+      if (!sample.takes_next()) continue;
       const Workload workload =
           build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
       const Played none = test::play_policy("none", workload, platform);
@@ -239,7 +242,9 @@ TEST_CASE("planners by stage costs fit networks into what simple rules need, and
   Platform platform = library_platform("v100-sxm2-host");
   const MemoryId home = platform.processors.front().memory;
   platform.memories[static_cast<std::size_t>(home)].capacity = Bytes::unlimited();
+  test::Sample sample(11);
   for (const std::string& name : library()) {
+    if (!sample.takes_next()) continue;
     const Workload workload =
         build(library_network(name), {.batch = 8, .optimizer = Optimizer::sgd_momentum});
     const std::int64_t all = test::play_policy("none", workload, platform).peak(home);
