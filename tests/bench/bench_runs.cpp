@@ -1,5 +1,5 @@
 // How long planning and execution take on real networks and on chains of 1e3, 1e4 and 1e5 stages:
-// the table of the README. Each figure is the median of five runs, wall time.
+// the table of docs/speed.md. Each figure is the median of five runs, CPU time.
 //
 //   bench_runs
 #include "cpu_clock.hpp"

@@ -124,7 +124,7 @@ const tests = {
     const memory = eager.memories.find(({name}) => name === 'hbm');
     const {page, close} = await opened(browser, files.vgg);
     const lines = await hover(page, chart(page, 'offload/eager', 'hbm'), memory.peak.time / longest);
-    assert.equal(lines[0], '470.7 ms: 13.09 GiB in hbm'); // as in the README's table
+    assert.equal(lines[0], '470.7 ms: 13.09 GiB in hbm'); // as in the table of docs/reports.md
     assert.ok(
       lines.some((line) => /^saved 11\.89 GiB$/.test(line)),
       lines.join('\n'),
@@ -454,7 +454,7 @@ const tests = {
       'Peak of the fullest memory',
       'Energy per sample',
     ]);
-    // README: at a batch of 224 `none` does not fit; recomputing costs 33 %, offloading less from 16 GB/s on.
+    // docs/reports.md: at a batch of 224 `none` does not fit; recomputing costs 33 %, offloading less from 16 GB/s on.
     const map = page.locator('section', {hasText: 'Overhead: workload.batch 224'});
     const row = async (name) => {
       const cells = map.locator('tr', {has: page.locator(`th:text-is("${name}")`)}).locator('td');
