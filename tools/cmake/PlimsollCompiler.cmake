@@ -8,9 +8,6 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
-# -O3 takes a tenth longer to compile and gains nothing that our benchmarks show.
-string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
-
 add_library(plimsoll_options INTERFACE)
 target_compile_features(plimsoll_options INTERFACE cxx_std_20)
 # -ffp-contract=off: the same bits on every machine and in every build type.
@@ -21,10 +18,11 @@ target_compile_options(plimsoll_options INTERFACE -ffp-contract=off -Wall -Wextr
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(plimsoll_options INTERFACE -Werror)
 endif()
-# g++ 12 sees copies that overlap or overflow in "literal" + std::string where none do (GCC bug 105651), and uninitialised reads of empty
-# std::optional (GCC bug 80635). clang compiles the tree with its own checks for both in `./tools/test --full`.
+# g++ 12 sees copies that overlap or overflow in "literal" + std::string where none do (GCC bug 105651), and uninitialised
+# reads of empty std::optional (GCC bug 80635). Sanitizers and clang look for both in `./tools/test --full`.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(plimsoll_options INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds -Wno-maybe-uninitialized)
+  target_compile_options(plimsoll_options INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds
+                         -Wno-maybe-uninitialized)
 endif()
 if(PLIMSOLL_SANITIZE)
   target_compile_options(plimsoll_options INTERFACE -fsanitize=${PLIMSOLL_SANITIZE}

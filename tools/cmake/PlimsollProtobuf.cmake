@@ -1,7 +1,6 @@
-# plimsoll_add_proto(FLOOR PATH) compiles PATH.proto of the folder that calls it into the library, for use in FLOOR. PATH is the file's name
-# as seen from sim/ ("plan/plan"): protoc makes the include "plan/plan.pb.h" of it. The code is private, compiled
-# once, as it comes; an object library of its own, since a rule for a generated file serves the targets of its own
-# folder only.
+# plimsoll_add_proto(FLOOR PATH) compiles PATH.proto of the folder that calls it into the library, for use by FLOOR. PATH is the
+# file's name as seen from sim/ ("plan/plan"): protoc makes the include "plan/plan.pb.h" of it. The code is private, compiled
+# once, as it comes; an object library of its own, since a rule for a generated file serves the targets of its own folder only.
 function(plimsoll_add_proto floor path)
   get_filename_component(name ${path} NAME)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/generated)
