@@ -3,7 +3,8 @@
 #pragma once
 
 #include "execution/execution.hpp"
-#include "execution/machine.hpp"
+#include "execution/memory_state.hpp"
+#include "execution/program.hpp"
 
 #include <span>
 #include <string>

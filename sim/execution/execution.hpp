@@ -98,7 +98,12 @@ struct Execution {
   std::vector<std::string> cycle;                 ///< of a deadlock: who waits for whom
 };
 
+class Observer;
+
 /// Runs the program once, from an empty machine. Precondition: lowered from a checked plan.
 [[nodiscard]] Execution execute(const Program& program);
+
+/// The same, and tells `observer` what happens (observer.hpp).
+Execution execute(const Program& program, Observer& observer);
 
 }  // namespace plimsoll

@@ -284,6 +284,19 @@ Energy Program::energy(std::uint32_t step) const {
   return it.kind == StepKind::pair ? first + energies[index(it.second)] : first;
 }
 
+Energy Program::transfer_energy(std::uint32_t step) const {
+  const ProgramLane& lane = lanes[steps[step].lane];
+  const Bytes moved = transferred(step);
+  Energy sum;
+  const auto charge = [&](const auto& per_byte) {
+    if (per_byte) sum += *per_byte * moved;
+  };
+  charge((*platform)[lane.from].read.energy);
+  charge((*platform)[lane.written].write.energy);
+  for (const Hop& hop : lane.hops) charge((*platform)[hop.link].energy);
+  return sum;
+}
+
 Program lower(const Plan& plan, const Workload& workload, const Platform& platform,
               const Topology& topology) {
   return Lowering(plan, workload, platform, topology).run();

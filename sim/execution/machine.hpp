@@ -1,134 +1,267 @@
-/// The state of the machine while a program runs: what execution.cpp drives. Internal to this
-/// floor.
+/// The loop that plays a program: what ends and what may start at each instant. Memories, links,
+/// streams and power are parts of their own. Internal to this floor.
 #pragma once
 
-#include "engine/drain.hpp"
-#include "engine/event_queue.hpp"
-#include "engine/flow_network.hpp"
-#include "execution/execution.hpp"
-#include "execution/power_meter.hpp"
+#include "execution/component_power.hpp"
+#include "execution/diagnosis.hpp"
+#include "execution/links.hpp"
+#include "execution/memories.hpp"
+#include "execution/run_state.hpp"
+#include "execution/streams.hpp"
 
-#include <optional>
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
 
-/// A memory at run time.
-struct MemoryState {
-  Allocator allocator;
-  Bytes limit;  ///< of what is requested
-  std::array<Bytes, kTensorClasses> live{};
-  std::vector<std::uint32_t> waiting;  ///< steps that did not fit
-  std::vector<std::uint32_t> drains;   ///< under way
-  MemoryRecord record;
-
-  [[nodiscard]] bool is_within_limit(Bytes more) const {
-    return limit.is_unlimited() || more <= limit - allocator.now().requested;
-  }
-};
-
-/// One port at run time. A half-duplex fifo link is taken as its even port; what is carried is
-/// recorded by the direction of travel.
-struct PortState {
-  bool busy = false;
-  std::vector<std::uint32_t> waiting;  ///< copies that found it busy
-  std::uint32_t copies = 0;            ///< on their way
-  Time carries_since;
-};
-
-/// A compute stream at run time: when it fell idle, and since when only memory is missing.
-struct LaneState {
-  bool started = false;
-  Time idle_since, cleared_at;
-  std::uint32_t cleared_by = kNone;  ///< the step that came last
-};
-
-struct LastWait;
-
+template <bool kObserved>
 class Machine {
  public:
-  explicit Machine(const Program& program);
+  explicit Machine(const Program& program, Observer* observer = nullptr)
+      : run_{.program = program,
+             .plan = *program.plan,
+             .platform = *program.platform,
+             .observer = observer},
+        power_(run_),
+        memories_(run_),
+        links_(run_, power_),
+        streams_(run_),
+        waits_(program.plan->steps.size(), 0),
+        release_waits_(program.release_buffer.size(), 0),
+        unfinished_(program.plan->steps.size()) {
+    count_waits();
+    run_.execution.start.assign(unfinished_, Time::unlimited());
+    run_.execution.end.assign(unfinished_, Time::unlimited());
+    run_.execution.processors.resize(run_.platform.processors.size());
+    run_.execution.processor_operator_energy.resize(run_.platform.processors.size());
+  }
 
-  Execution run();
+  Execution run() {
+    if (const auto misfit = memories_.place_initial()) {
+      run_.execution.oom = diagnose_initial(stuck_state(), *misfit);
+      return finish(RunStatus::oom);
+    }
+    for (std::uint32_t s = 0; s < waits_.size(); ++s)
+      if (waits_[s] == 0) run_.ready.add(s);
+    for (;;) {
+      while (!run_.ready.empty()) try_start(run_.ready.take());
+      if (run_.events.empty()) break;
+      if (run_.events.next_time() > run_.now) advance_clock(run_.events.next_time());
+      complete_all_at_now();
+    }
+    return finish(unfinished_ == 0 ? RunStatus::ok : give_up());
+  }
 
  private:
-  // --- the loop
-  void count_waits();
-  bool place_initial();
-  void complete_all_at_now();
-  void start_all_ready();
-  [[nodiscard]] RunStatus give_up();
-  Execution finish(RunStatus status);
+  /// Counts what each step and each release waits for.
+  void count_waits() {
+    const Program& program = run_.program;
+    for (const std::uint32_t edge : program.edges)
+      ++((edge & kReleaseBit) != 0 ? release_waits_[edge & ~kReleaseBit] : waits_[edge]);
+    for (const auto& [buffer, step] : program.after_free) ++waits_[step];
+    for (const ProgramStep& step : program.steps)
+      if (step.next_in_lane != kNone) ++waits_[step.next_in_lane];
+  }
+
+  void advance_clock(Time next) {
+    power_.settle();
+    memories_.tell_until(next);
+    run_.now = next;
+  }
+
+  void complete_all_at_now() {
+    do {
+      const std::uint32_t payload = run_.events.pop().payload;
+      if (payload == kTick)
+        advance_flows();
+      else if ((payload & kJoinBit) != 0)
+        join(payload & ~kJoinBit);
+      else if ((payload & kWakeBit) != 0)
+        memories_.wake(payload & ~kWakeBit);
+      else
+        complete(payload);
+    } while (!run_.events.empty() && run_.events.next_time() == run_.now);
+  }
 
   // --- starts
-  void try_start(std::uint32_t step);
-  [[nodiscard]] bool ports_free(std::uint32_t step);
-  [[nodiscard]] bool allocate(std::uint32_t step);
-  [[nodiscard]] bool allocate_blocks(std::uint32_t step, MemoryState& memory);
-  void account_allocation(std::uint32_t step, MemoryState& memory);
-  void begin_compute(std::uint32_t step);
-  void charge_stall(const LaneState& lane, ProcessorRecord& record) const;
-  void charge_last_waits(const std::vector<LastWait>& waits);
-  void begin_move(std::uint32_t step);
-  void begin_carrying(const ProgramLane& lane);
-  void end_carrying(const ProgramLane& lane);
-  void take_peak(MemoryState& memory);
 
-  // --- ends
-  void complete(std::uint32_t step);
-  void end_compute(std::uint32_t step);
-  void end_move(std::uint32_t step);
-  void follow(std::uint32_t edge, std::uint32_t cause_step);
-  void clear(std::uint32_t step, std::uint32_t cause_step);
-  void free_buffer(std::uint32_t buffer);
-  void wake(std::vector<std::uint32_t>& waiting);
+  void try_start(std::uint32_t step) {
+    const ProgramStep& it = run_.program.steps[step];
+    const bool moves = is_move(it.kind);
+    if (moves && !links_.are_free(step)) return;
+    if (!memories_.allocate(step)) {
+      if (moves) links_.leave_to_others(step);
+      return;
+    }
+    run_.execution.start[step] = run_.now;
+    run_.tell([&](Observer& told) { told.step_started(StepId{step}, run_.now); });
+    if (moves)
+      begin_move(step);
+    else
+      begin_compute(step);
+    for (std::uint32_t e = it.start_edges; e < it.end_edges; ++e)
+      clear(run_.program.edges[e], step);
+  }
 
-  // --- progressive release
-  void begin_drain(std::uint32_t step);
-  [[nodiscard]] std::uint32_t drain_of_buffer(std::uint32_t buffer) const;
-  void settle_drains(MemoryState& memory);
-  void end_drain(std::uint32_t drain);
-  void open_drain(std::uint32_t drain);
-  void wake_when_drained(std::uint32_t memory, Bytes demand);
+  void begin_compute(std::uint32_t step) {
+    const ProgramStep& it = run_.program.steps[step];
+    streams_.begin(step);
+    power_.begin_processor(run_.program.lanes[it.lane].processor);
+    power_.begin_memory(run_.program.memory(step));
+    run_.events.push(run_.now + it.duration, step);
+  }
+
+  void begin_move(std::uint32_t step) {
+    const ProgramStep& it = run_.program.steps[step];
+    const ProgramLane& lane = run_.program.lanes[it.lane];
+    power_.begin_memory(index(lane.from));
+    power_.begin_memory(index(lane.written));
+    links_.take(step);
+    memories_.begin_release(step);
+    const bool flows = !lane.route.shared.empty();
+    if (flows && it.duration == Time{})
+      join(step);
+    else
+      run_.events.push(run_.now + it.duration, flows ? step | kJoinBit : step);
+    if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
+  }
 
   // --- fair links
-  void join_flow(std::uint32_t step);
-  void advance_flows();
-  void schedule_tick();
 
-  void make_ready(std::uint32_t step);
-
-  /// Components of the meter: processors, then memories, then links.
-  [[nodiscard]] std::size_t memory_component(std::size_t memory) const {
-    return platform_.processors.size() + memory;
-  }
-  [[nodiscard]] std::size_t link_component(std::size_t link) const {
-    return platform_.processors.size() + platform_.memories.size() + link;
+  void join(std::uint32_t step) {
+    if (!links_.join(step)) run_.events.push(run_.now, step);
   }
 
-  const Program& program_;
-  const Plan& plan_;
-  const Platform& platform_;
-  Time now_;
-  EventQueue events_;
+  void advance_flows() {
+    for (const std::uint32_t step : links_.advance()) complete(step);
+    links_.schedule_tick();
+  }
+
+  // --- ends
+
+  void complete(std::uint32_t step) {
+    const ProgramStep& it = run_.program.steps[step];
+    run_.execution.end[step] = run_.now;
+    --unfinished_;
+    run_.tell([&](Observer& told) { told.step_ended(StepId{step}, run_.now); });
+    if (is_move(it.kind))
+      end_move(step);
+    else
+      end_compute(step);
+    const std::uint32_t last = run_.program.steps[step + 1].start_edges;
+    for (std::uint32_t e = it.end_edges; e < last; ++e) follow(run_.program.edges[e], step);
+  }
+
+  void end_compute(std::uint32_t step) {
+    const ProgramStep& it = run_.program.steps[step];
+    const std::uint32_t processor = run_.program.lanes[it.lane].processor;
+    memories_.free_workspace(step);
+    streams_.end(step);
+    power_.end_processor(processor);
+    power_.end_memory(run_.program.memory(step));
+    if (!run_.program.operator_energy.empty()) {
+      const Energy energy = run_.program.energy(step);
+      run_.execution.processor_operator_energy[processor] += energy;
+      run_.tell([&](Observer& told) { told.energy_charged(StepId{step}, energy, run_.now); });
+    }
+    if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
+  }
+
+  void end_move(std::uint32_t step) {
+    const ProgramStep& it = run_.program.steps[step];
+    const ProgramLane& lane = run_.program.lanes[it.lane];
+    const Bytes moved = run_.program.transferred(step);
+    links_.give_back(step, moved);
+    memories_[index(lane.from)].record.bytes_read += moved;
+    memories_[index(lane.written)].record.bytes_written += moved;
+    power_.end_memory(index(lane.from));
+    power_.end_memory(index(lane.written));
+    run_.tell([&](Observer& told) {
+      told.energy_charged(StepId{step}, run_.program.transfer_energy(step), run_.now);
+    });
+    if (it.kind != StepKind::reduce) memories_.arrive(step);
+  }
+
+  /// One of the conditions of a step, or of a release, holds now.
+  void follow(std::uint32_t edge, std::uint32_t cause) {
+    if ((edge & kReleaseBit) == 0) return clear(edge, cause);
+    const std::uint32_t release = edge & ~kReleaseBit;
+    if (--release_waits_[release] > 0) return;
+    if (memories_.release(release)) clear_after_free(run_.program.release_buffer[release]);
+  }
+
+  void clear(std::uint32_t step, std::uint32_t cause) {
+    if (--waits_[step] > 0) return;
+    streams_.clear(step, cause);
+    run_.ready.add(step);
+  }
+
+  /// The steps that need the place of a buffer.
+  void clear_after_free(std::uint32_t buffer) {
+    const auto& all = run_.program.after_free;
+    if (all.empty()) return;
+    auto waiting =
+        std::ranges::lower_bound(all, buffer, {}, &std::pair<std::uint32_t, std::uint32_t>::first);
+    for (; waiting != all.end() && waiting->first == buffer; ++waiting)
+      if (--waits_[waiting->second] == 0) run_.ready.add(waiting->second);
+  }
+
+  // --- the end of the run
+
+  [[nodiscard]] StuckState stuck_state() const {
+    return {run_.program, memories_.states(), memories_.live(), run_.execution.start,
+            run_.execution.end};
+  }
+
+  /// Nothing runs any more and steps are left. A cycle without memory, or with an order of grants
+  /// that memory must wait for, is a deadlock; all else lacks memory.
+  [[nodiscard]] RunStatus give_up() {
+    const StuckState stuck = stuck_state();
+    streams_.charge_last(last_waits(stuck));
+    const std::uint32_t waiter = first_memory_waiter(stuck);
+    WaitCycle cycle = find_cycle(stuck);
+    const bool is_cycle = !cycle.waits.empty() && (cycle.for_memory == kNone || cycle.holds_grant);
+    const std::uint32_t lacking = is_cycle ? cycle.for_memory : waiter;
+    if (lacking != kNone) run_.execution.oom = diagnose_oom(stuck, lacking);
+    if (!is_cycle && waiter != kNone) return RunStatus::oom;
+    run_.execution.cycle = std::move(cycle.waits);
+    return RunStatus::deadlock;
+  }
+
+  Execution finish(RunStatus status) {
+    Execution& execution = run_.execution;
+    execution.status = status;
+    execution.makespan = run_.now;
+    for (const MemoryState& memory : memories_.states()) {
+      execution.memories.push_back(memory.record);
+      execution.memories.back().at_end = memory.live;
+    }
+    power_.write_to(execution);
+    copy_to_mirrors();
+    if (status == RunStatus::ok) execution.period = period_of(run_.program, execution);
+    return std::move(execution);
+  }
+
+  void copy_to_mirrors() {
+    Execution& execution = run_.execution;
+    const auto& processors = run_.platform.processors;
+    for (const Mirror& mirror : run_.plan.mirrors) {
+      const std::uint32_t p = index(mirror.processor), like = index(mirror.like);
+      execution.processors[p] = execution.processors[like];
+      execution.processor_operator_energy[p] = execution.processor_operator_energy[like];
+      execution.memories[index(processors[p].memory)] =
+          execution.memories[index(processors[like].memory)];
+    }
+  }
+
+  RunState<kObserved> run_;
+  ComponentPower<kObserved> power_;
+  Memories<kObserved> memories_;
+  Links<kObserved> links_;
+  Streams<kObserved> streams_;
   std::vector<std::uint32_t> waits_, release_waits_;  ///< edges into a step or release, not passed
-  std::vector<std::uint32_t> ready_;                  ///< a heap: the least step first
-  std::vector<MemoryState> memories_;
-  std::vector<PortState> ports_;
-  std::vector<LaneState> lanes_;
-  std::vector<MemoryBlock> blocks_;      ///< by buffer, where there is an arena
-  std::vector<MemoryBlock> workspaces_;  ///< by lane, where there is an arena
-  std::vector<MemoryBlock> asked_;       ///< by the step that is being started, in an arena
-  std::vector<bool> live_;               ///< by buffer
-  std::vector<Drain> drains_;            ///< as Program::drains
-  std::vector<std::uint32_t> drain_of_;  ///< by step; empty where there are none
-  std::optional<FlowNetwork> flows_;
-  std::vector<PathId> paths_;  ///< by lane
-  std::vector<std::uint32_t> ended_flows_;
-  Time tick_at_ = Time::unlimited();
-  std::optional<PowerMeter> meter_;
   std::size_t unfinished_ = 0;
-  Execution execution_;
 };
 
 }  // namespace plimsoll

@@ -37,6 +37,11 @@ class PowerMeter {
     return it.reasons > 0 ? it.busy + (now - it.since) : it.busy;
   }
   [[nodiscard]] Power peak() const { return peak_; }
+  [[nodiscard]] Power drawn() const { return now_drawn_; }
+  /// Whether it draws more at work than idle.
+  [[nodiscard]] bool draws_more_at_work(std::size_t component) const {
+    return components_[component].extra != Power{};
+  }
 
  private:
   struct Component {

@@ -113,6 +113,8 @@ struct Program {
   [[nodiscard]] Bytes transferred(std::uint32_t step) const;
   /// Precondition: operator_energy is not empty, and the step is on a stream.
   [[nodiscard]] Energy energy(std::uint32_t step) const;
+  /// Of a copy or reduction: of what it reads, writes and moves over links.
+  [[nodiscard]] Energy transfer_energy(std::uint32_t step) const;
 };
 
 inline Bytes Program::workspace(std::uint32_t step) const {

@@ -18,6 +18,8 @@ struct MemoryUse {
   Bytes requested;
   Bytes allocated;
   Bytes reserved;
+
+  friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };
 
 }  // namespace plimsoll

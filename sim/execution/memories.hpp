@@ -1,0 +1,226 @@
+/// The memories of a platform while a program runs: what is allocated when, and who waits for room.
+/// Internal to this floor.
+#pragma once
+
+#include "execution/memory_state.hpp"
+#include "execution/progressive_releases.hpp"
+#include "execution/run_state.hpp"
+#include "platform/core/memory_allocator.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+namespace plimsoll {
+
+template <bool kObserved>
+class Memories {
+ public:
+  explicit Memories(RunState<kObserved>& run)
+      : run_(run), live_(run.plan.buffers.size(), false), progressive_(run, states_) {
+    const Platform& platform = run.platform;
+    for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
+      const Bytes most = usable(run.plan, platform, MemoryId{m});
+      states_.push_back({.allocator = make_allocator(platform.memories[m], most), .limit = most});
+    }
+    if (std::ranges::all_of(platform.memories,
+                            [](const Memory& m) { return m.allocator == AllocatorKind::ideal; }))
+      return;
+    blocks_.resize(run.plan.buffers.size());
+    workspaces_.resize(run.program.lanes.size());
+  }
+
+  [[nodiscard]] const std::vector<MemoryState>& states() const { return states_; }
+  [[nodiscard]] MemoryState& operator[](std::size_t memory) { return states_[memory]; }
+  /// By buffer.
+  [[nodiscard]] const std::vector<bool>& live() const { return live_; }
+
+  /// What is there from the start; the first of it that does not fit.
+  [[nodiscard]] std::optional<BufferId> place_initial() {
+    for (const BufferId id : run_.plan.initial)
+      if (!place(id)) return id;
+    return std::nullopt;
+  }
+
+  /// The outputs and the workspace of a step, all or none; one that got none waits.
+  [[nodiscard]] bool allocate(std::uint32_t step) {
+    const std::uint32_t memory = run_.program.memory(step);
+    MemoryState& state = states_[memory];
+    if (!take(step, memory)) {
+      run_.execution.waited_for_memory = true;
+      state.waiting.push_back(step);
+      return false;
+    }
+    count(step, state);
+    tell_allocated(step, memory);
+    return true;
+  }
+
+  /// At the end of an operator.
+  void free_workspace(std::uint32_t step) {
+    const Bytes workspace = run_.program.workspace(step);
+    if (workspace == Bytes{}) return;
+    const std::uint32_t memory = run_.program.memory(step);
+    MemoryState& state = states_[memory];
+    if (IdealAllocator* counter = state.allocator.as_ideal())
+      counter->give_back(workspace);
+    else
+      state.allocator.free(workspaces_[run_.program.steps[step].lane]);
+    state.live_of(TensorClass::workspace) -= workspace;
+    run_.ready.wake(state.waiting);
+    run_.tell([&](Observer& it) {
+      it.workspace_freed(StepId{step}, run_.now);
+      tell_used(memory, run_.now, false);
+    });
+  }
+
+  /// At the end of a copy: what was in flight is there.
+  void arrive(std::uint32_t copy) {
+    const BufferId buffer = run_.program.writes(copy).front();
+    const Tensor& tensor = run_.program.tensor(buffer);
+    const std::uint32_t memory = run_.program.memory(copy);
+    states_[memory].live_of(TensorClass::in_flight) -= tensor.bytes;
+    states_[memory].live_of(tensor.tensor_class) += tensor.bytes;
+    run_.tell([&](Observer&) { tell_used(memory, run_.now, false); });
+  }
+
+  void free(std::uint32_t buffer) {
+    const std::uint32_t memory = run_.program.memory(BufferId{buffer});
+    MemoryState& state = states_[memory];
+    const std::uint32_t drain = progressive_.empty() ? kNone : progressive_.of_buffer(buffer);
+    if (drain != kNone)
+      progressive_.end(drain);
+    else
+      free_whole(buffer, state);
+    live_[buffer] = false;
+    run_.ready.wake(state.waiting);
+    run_.tell([&](Observer& it) {
+      it.buffer_freed(BufferId{buffer}, run_.now);
+      tell_used(memory, run_.now, false);
+    });
+  }
+
+  void wake(std::uint32_t memory) { run_.ready.wake(states_[memory].waiting); }
+
+  /// A copy starts, which may release its source progressively.
+  void begin_release(std::uint32_t copy) {
+    if (!progressive_.empty()) progressive_.begin(copy);
+  }
+
+  /// All that a release waits for has ended: its buffer goes, or a copy under way may take it away
+  /// byte by byte. Whether the buffer is gone.
+  bool release(std::uint32_t release) {
+    const Program& program = run_.program;
+    const std::uint32_t drain = progressive_.empty() ? kNone : program.release_drain[release];
+    if (drain == kNone) {
+      free(program.release_buffer[release]);
+      return true;
+    }
+    progressive_.open(drain);
+    const std::uint32_t memory = progressive_.memory_of(drain);
+    wake(memory);
+    run_.tell([&](Observer&) { tell_used(memory, run_.now, false); });
+    return false;
+  }
+
+  /// Before the clock moves on to `next`: the instants between at which an observer is told.
+  void tell_until(Time next) {
+    run_.tell([&](Observer&) {
+      for (std::uint32_t m = 0; m < states_.size(); ++m)
+        for (const Time at : progressive_.instants_before(next, states_[m]))
+          tell_used(m, at, false);
+    });
+  }
+
+ private:
+  bool place(BufferId id) {
+    const Tensor& tensor = run_.program.tensor(id);
+    const std::uint32_t memory = run_.program.memory(id);
+    MemoryState& state = states_[memory];
+    if (!state.is_within_limit(tensor.bytes)) return false;
+    const LaneId lane = placing_lane(run_.plan, run_.platform, MemoryId{memory});
+    const auto block = state.allocator.allocate(tensor.bytes, index(lane));
+    if (!block) return false;
+    if (!blocks_.empty()) blocks_[index(id)] = *block;
+    state.live_of(tensor.tensor_class) += tensor.bytes;
+    live_[index(id)] = true;
+    state.take_peak(run_.now);
+    run_.tell([&](Observer& it) {
+      it.buffer_allocated(id, kNoStep, run_.now);
+      if (tensor.bytes > Bytes{}) tell_used(memory, run_.now, true);
+    });
+    return true;
+  }
+
+  bool take(std::uint32_t step, std::uint32_t memory) {
+    MemoryState& state = states_[memory];
+    IdealAllocator* counter = state.allocator.as_ideal();
+    if (counter == nullptr) return take_blocks(step, state);
+    const Bytes demand = run_.program.demand(step);
+    if (!state.leaving.empty()) progressive_.settle(state, run_.now);
+    if (counter->take(demand)) return true;
+    if (!state.leaving.empty()) progressive_.wake_when_fits(memory, demand);
+    return false;
+  }
+
+  bool take_blocks(std::uint32_t step, MemoryState& state) {
+    const Program& program = run_.program;
+    const ProgramStep& it = program.steps[step];
+    if (!state.is_within_limit(program.demand(step))) return false;
+    const bool works = !is_move(it.kind);
+    const std::span written = program.writes(step);
+    asked_.clear();
+    for (const BufferId buffer : written) asked_.push_back({.requested = program.bytes(buffer)});
+    if (works) asked_.push_back({.requested = program.workspace(step)});
+    if (!state.allocator.allocate_all(asked_, it.lane)) return false;
+    for (std::size_t w = 0; w < written.size(); ++w) blocks_[index(written[w])] = asked_[w];
+    if (works) workspaces_[it.lane] = asked_.back();
+    return true;
+  }
+
+  void count(std::uint32_t step, MemoryState& state) {
+    const bool is_copy = run_.program.steps[step].kind == StepKind::copy;
+    for (const BufferId buffer : run_.program.writes(step)) {
+      const Tensor& tensor = run_.program.tensor(buffer);
+      state.live_of(is_copy ? TensorClass::in_flight : tensor.tensor_class) += tensor.bytes;
+      live_[index(buffer)] = true;
+    }
+    state.live_of(TensorClass::workspace) += run_.program.workspace(step);
+    state.take_peak(run_.now);
+  }
+
+  void free_whole(std::uint32_t buffer, MemoryState& state) {
+    const Tensor& tensor = run_.program.tensor(BufferId{buffer});
+    if (IdealAllocator* counter = state.allocator.as_ideal())
+      counter->give_back(tensor.bytes);
+    else
+      state.allocator.free(blocks_[buffer]);
+    state.live_of(tensor.tensor_class) -= tensor.bytes;
+  }
+
+  void tell_allocated(std::uint32_t step, std::uint32_t memory) {
+    run_.tell([&](Observer& it) {
+      for (const BufferId buffer : run_.program.writes(step))
+        it.buffer_allocated(buffer, StepId{step}, run_.now);
+      if (const Bytes workspace = run_.program.workspace(step); workspace > Bytes{})
+        it.workspace_allocated(StepId{step}, workspace, run_.now);
+      if (run_.program.demand(step) > Bytes{}) tell_used(memory, run_.now, true);
+    });
+  }
+
+  void tell_used(std::uint32_t memory, Time now, bool is_peak) {
+    MemoryState& state = states_[memory];
+    if (!state.leaving.empty()) progressive_.settle(state, now);
+    run_.observer->memory_used(MemoryId{memory}, {now, state.live, state.allocator.now()}, is_peak);
+  }
+
+  RunState<kObserved>& run_;
+  std::vector<MemoryState> states_;
+  std::vector<MemoryBlock> blocks_;      ///< by buffer, where there is an arena
+  std::vector<MemoryBlock> workspaces_;  ///< by lane, where there is an arena
+  std::vector<MemoryBlock> asked_;       ///< by the step that is being started, in an arena
+  std::vector<bool> live_;               ///< by buffer
+  ProgressiveReleases<kObserved> progressive_;
+};
+
+}  // namespace plimsoll
