@@ -112,6 +112,10 @@ OperatorEffect masked_fill(const RuleCall& call) {
   if (elements_of(mask).count() > elements_of(effect.output).count())
     throw LayerError("a mask " + to_text(mask) + " has more elements than the values " +
                      to_text(effect.output));
+  const Dims& x = effect.output;
+  const std::int64_t rows = x.size() > 1 ? x[x.size() - 2] : 1;
+  if ((mask[1] != 1 && mask[1] != rows) || (mask[2] != 1 && mask[2] != x.back()))
+    throw LayerError("a mask " + to_text(mask) + " does not broadcast to the values " + to_text(x));
   Dims dims = mask;
   dims.insert(dims.begin(), call["per_sample"] != 0 ? call.batch : 1);
   if (call["kept"] != 0) effect.extras = {{"mask", std::move(dims), ElementType::boolean}};

@@ -3,6 +3,7 @@
 #include "workload/operators/layer_error.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace plimsoll::effect {
 
@@ -64,13 +65,34 @@ void require_same_as_skip(const RuleCall& call) {
           "the shape of `skip`, " + to_text(call.inputs.back()));
 }
 
-/// The second input may have fewer elements than the first.
+/// Whether `dims` broadcast to `values`: from the last dimension on each is 1 or equal, and leading
+/// ones may be missing. A vector of the channels of an image broadcasts over its pixels.
+bool broadcasts(const Dims& dims, const Dims& values) {
+  if (dims == Dims{channels_of(values)}) return true;
+  return dims.size() <= values.size() &&
+         std::equal(dims.rbegin(), dims.rend(), values.rbegin(),
+                    [](std::int64_t dim, std::int64_t value) { return dim == 1 || dim == value; });
+}
+
 void require_broadcast(const RuleCall& call) {
-  const Elements larger = elements_of(call.inputs.front());
-  const Elements smaller = elements_of(call.inputs.back());
-  if (smaller > larger || larger.count() % smaller.count() != 0)
+  if (!broadcasts(call.inputs.back(), call.inputs.front()))
     throw LayerError("a factor " + to_text(call.inputs.back()) + " does not fit values " +
-                     to_text(call.inputs.front()));
+                     to_text(call.inputs.front()) +
+                     ", to which it does not broadcast: each of its dimensions, from the last, is "
+                     "1 or that of the values");
+}
+
+/// Whether so many numbers can have a shape that broadcasts to `values`, which takes each dimension
+/// or leaves it out. O(dimensions x divisors of `elements`).
+bool can_broadcast(std::int64_t elements, const Dims& values) {
+  std::set<std::int64_t> sizes{1};
+  for (const std::int64_t dim : values) {
+    std::vector<std::int64_t> larger;
+    for (const std::int64_t size : sizes)
+      if (elements % size == 0 && elements / size % dim == 0) larger.push_back(size * dim);
+    sizes.insert(larger.begin(), larger.end());
+  }
+  return sizes.contains(elements);
 }
 
 bool in_place(const RuleCall& call) {
@@ -337,7 +359,7 @@ namespace {
 /// Learned numbers that are broadcast to the values.
 void add_learned(OperatorEffect& effect, const RuleCall& call, const char* name) {
   const std::int64_t elements = call["elements"];
-  if (elements < 1 || elements_of(call.inputs.front()).count() % elements != 0)
+  if (elements < 1 || !can_broadcast(elements, call.inputs.front()))
     throw LayerError(std::to_string(elements) + " learned numbers do not fit values " +
                      to_text(call.inputs.front()));
   effect.parameters = {{name, {elements}}};
@@ -352,7 +374,11 @@ OperatorEffect bias(const RuleCall& call) {
   add_learned(effect, call, "bias");
   if (const std::int64_t rows = call["rows"]; rows != 1) {
     const std::int64_t elements = call["elements"];
-    if (rows < 1 || elements % rows != 0)
+    const Dims& x = call.inputs.front();
+    const bool fits = rows >= 1 && elements % rows == 0 &&
+                      broadcasts({elements / rows}, {x.back()}) &&
+                      can_broadcast(rows, Dims(x.begin(), x.end() - 1));
+    if (!fits)
       throw LayerError(std::to_string(elements) + " learned numbers do not fit " +
                        std::to_string(rows) + " rows");
     effect.parameters = {{"weight", {rows, elements / rows}}};

@@ -74,6 +74,35 @@ TEST_CASE("a difference keeps nothing, a quotient both of its sides") {
              Contains("does not fit values [2]"));
 }
 
+TEST_CASE("element-wise operators take what broadcasts, not what only divides") {
+  const auto by = [](const std::string& kind, const std::string& shape) {
+    // One value of [3, 4]; another of `shape`, by a view of rows and a dense layer.
+    return error_of(network("[3, 4]", "  - linear: {features: 4, name: a}\n" + shape + "  - " +
+                                          kind + ": {from: a, by: b}\n"));
+  };
+  const std::string six = "  - flatten: {from: input}\n  - linear: {features: 6, name: b}\n";
+  const std::string four = "  - flatten: {from: input}\n  - linear: {features: 4, name: b}\n";
+  const std::string column = "  - linear: {from: input, features: 1, name: b}\n";
+  for (const std::string kind : {"multiply", "sub", "div"}) {
+    CHECK_THAT(by(kind, six), Contains("a factor [6] does not fit values [3, 4]"));
+    CHECK(by(kind, four).empty());
+    CHECK(by(kind, column).empty());
+  }
+  // Learned numbers: of a shape that takes each dimension or leaves it out.
+  for (const std::string elements : {"1", "3", "4", "12"})
+    CHECK(error_of(network("[3, 4]", "  - gain: " + elements + "\n")).empty());
+  for (const std::string elements : {"2", "6"}) {
+    CHECK_THAT(error_of(network("[3, 4]", "  - gain: " + elements + "\n")),
+               Contains(elements + " learned numbers do not fit values [3, 4]"));
+    CHECK_THAT(error_of(network("[3, 4]", "  - bias: " + elements + "\n")),
+               Contains(elements + " learned numbers do not fit values [3, 4]"));
+  }
+  CHECK_THAT(error_of(network("[3, 4]", "  - bias: {elements: 12, rows: 2}\n")),
+             Contains("12 learned numbers do not fit 2 rows"));
+  CHECK_THAT(error_of(network("[2, 8, 8]", "  - masked_fill: {rows: 4, columns: 8}\n")),
+             Contains("a mask [1, 4, 8] does not broadcast to the values [2, 8, 8]"));
+}
+
 TEST_CASE("a padded or resized image has the size that was asked for") {
   const auto output = [](const std::string& layer) {
     return build_text(network(kImage, kMake + "  - " + layer + "\n  - flatten\n  - linear: 1\n"))
