@@ -1,4 +1,5 @@
-/// What is wrong with an input, where, and what to do: file:line:column, found, expected, nearest.
+/// Errors and warnings about an input: file:line:column, what was found, what was expected, and the
+/// nearest valid name.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// What expressions look like; what they are worth is for those who use them.
+/// The grammar of expressions; their values are up to those who use them.
 ///
 ///   any        := all ("or" all)*
 ///   all        := negation ("and" negation)*

@@ -7,8 +7,8 @@
 ///   Format<LinkSpec> link_format() {
 ///     return Record<LinkSpec>("link", "Joins two memories.")
 ///         .required("between", &LinkSpec::between, list_of(name()), "the two memories")
-///         .optional("bandwidth", &LinkSpec::bandwidth, quantity<ByteRate>(Unlimited::allowed),
-///         "...") .optional("latency", &LinkSpec::latency, quantity<Time>(), "default 0 s")
+///         .optional("bandwidth", &LinkSpec::bandwidth, quantity<ByteRate>(Unlimited::allowed), "...")
+///         .optional("latency", &LinkSpec::latency, quantity<Time>(), "default 0 s")
 ///         .format();
 ///   }
 ///

@@ -1,4 +1,5 @@
-/// What is wrong with the parts of an input, and with files that it names, told all at once.
+/// Collects the errors of several parts of an input, and of the files that it names, so that all
+/// are reported at once.
 #pragma once
 
 #include "base/diagnostic.hpp"

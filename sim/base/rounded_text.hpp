@@ -1,4 +1,4 @@
-/// Whether a quantity's text is all of it.
+/// Whether the text of a quantity is exact or rounded.
 #pragma once
 
 #include "base/quantity.hpp"

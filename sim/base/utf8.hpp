@@ -1,4 +1,4 @@
-/// UTF-8, where bytes of anybody come in or go out.
+/// UTF-8 for text that comes from outside or leaves the program.
 #pragma once
 
 #include <cstddef>

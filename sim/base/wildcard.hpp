@@ -1,4 +1,4 @@
-/// Names that stand for several.
+/// Patterns: names with `*` that stand for several names.
 #pragma once
 
 #include <string_view>

@@ -6,12 +6,11 @@
 /// Worked example, C = 1 GB/s (1 B takes 1,000 ps), flow a of 4,000 B from t = 0, b of 1,000 B from
 /// t = 1 us:
 ///
-///   t = 0         V = 0        a starts: v_a = 4,000,000 ps. Alone (F = 1): its end is due at 4
-///   us. t = 1 us      V = 1 us     b starts: v_b = 1 us + 1 us = 2 us. F = 2: V runs at half
-///   speed, so the
-///                              head b is due at 1 us + (2 - 1) us * 2 = 3 us.
-///   t = 3 us      V = 2 us     b ends. F = 1: a is due at 3 us + (4 - 2) us = 5 us.
-///   t = 5 us      V = 4 us     a ends: 5,000 B in 5 us, the capacity was never idle.
+///   t = 0      V = 0      a starts: v_a = 4 us. Alone (F = 1), its end is due at 4 us.
+///   t = 1 us   V = 1 us   b starts: v_b = 1 us + 1 us = 2 us. F = 2: V runs at half speed, so the
+///                         head b is due at 1 us + (2 - 1) us * 2 = 3 us.
+///   t = 3 us   V = 2 us   b ends. F = 1: a is due at 3 us + (4 - 2) us = 5 us.
+///   t = 5 us   V = 4 us   a ends: 5,000 B in 5 us, the capacity was never idle.
 ///
 /// V is an integer of picoseconds with 32 fractional bits (virtual_clock.hpp): an end is less than
 /// 1 ps late, errors do not add up, and the bits are the same on every machine. Latency is not

@@ -1,4 +1,4 @@
-/// The 128-bit integers that ordering keys, virtual clocks and divisible amounts are made of.
+/// The 128-bit integers behind ordering keys, virtual clocks and divisible amounts.
 #pragma once
 
 namespace plimsoll {

@@ -1,4 +1,4 @@
-/// What a user may set of the caching allocator.
+/// The settings of the caching allocator.
 #pragma once
 
 #include "base/quantity.hpp"

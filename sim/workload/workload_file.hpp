@@ -1,4 +1,4 @@
-/// The one way in: a workload's file, whatever its form.
+/// Reads a workload from a file of any form.
 ///
 ///   const WorkloadSource source = read_workload(read_document("workloads/resnet50.yaml"));
 ///   const Workload workload = build(source, {.batch = 32, .optimizer = Optimizer::sgd_momentum});

@@ -1,5 +1,5 @@
-/// What waits for what while a plan is built: steps that change a buffer, those that read it, and
-/// what the policy itself puts in order.
+/// Which steps wait for which while a plan is built: steps that change a buffer, steps that read
+/// it, and what the policy itself orders.
 ///
 /// A buffer is valid when its maker ends; a reader in another lane waits for later changes, too,
 /// and a change for the readers before it. Reductions know their own order

@@ -8,8 +8,7 @@
 ///         Yuan 2009, "Bandwidth optimal all-reduce algorithms for clusters of workstations", JPDC,
 ///         section 3). Where every link has latency a and bandwidth b, is fifo and full duplex, and
 ///         carries nothing else: 2(n-1) (a + B / (n b)).
-///   tree  Recursive halving, then recursive doubling: log2(n) rounds in which members n/2, n/4,
-///   ..,
+///   tree  Recursive halving, then recursive doubling: log2(n) rounds in which members n/2, n/4, ..,
 ///         1 apart exchange halves of what they still have to add, and as many the other way around
 ///         (Thakur, Rabenseifner and Gropp 2005, "Optimization of Collective Communication
 ///         Operations in MPICH", IJHPCA, section 4.5). On such links: 2 log2(n) a + 2 (n-1)/n B/b.

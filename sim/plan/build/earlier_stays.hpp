@@ -1,4 +1,4 @@
-/// What copies back in wait for: until the copy out of the same value has freed the source.
+/// Copies back wait until the copy out of the same value has freed the source.
 #pragma once
 
 #include "plan/core/readers.hpp"

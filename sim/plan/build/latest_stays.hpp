@@ -1,5 +1,5 @@
-/// Where the latest stay of every value is: by tensor, microbatch and memory, while a plan is
-/// built.
+/// The buffer that holds the latest version of every value, by tensor, microbatch and memory, while
+/// a plan is built.
 ///
 /// Flat: one entry for every tensor of every microbatch seen so far, and from it a list through the
 /// buffers of the few memories that have the value. O(memories that have it) for each look-up.

@@ -1,4 +1,4 @@
-/// What steps that use a gradient wait for while a plan is built, where reductions change it.
+/// What steps that use a gradient wait for while a plan is built, if reductions change it.
 ///
 /// Reductions of one group, such as an all-reduce, know their own order: each names those of the
 /// group that it comes after. Before the first of a group on a buffer comes all that used the

@@ -1,4 +1,4 @@
-/// A plan for one microbatch as one for several, with the optimizer after the last.
+/// Repeats a plan for one microbatch over several, with the optimizer after the last.
 ///
 /// The microbatches run one after the other: nothing of one starts before all of the one before has
 /// ended, copies included, and what a microbatch leaves behind goes at its end. So each has the

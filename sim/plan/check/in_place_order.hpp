@@ -1,4 +1,4 @@
-/// Whether a change in place has its place in time.
+/// Checks that nothing else reads a buffer while an operator changes it in place.
 ///
 /// An operator may change bytes that it reads: an in-place activation, an optimizer's update, a
 /// gradient that it adds to. What else reads that buffer must have ended before the change starts,

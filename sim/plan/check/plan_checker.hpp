@@ -1,25 +1,22 @@
-/// Refuses, before anything runs, a plan that cannot mean what it says.
+/// Rejects invalid plans before anything runs.
 ///
-/// A plan is held to this whoever made it:
+/// Every plan must obey these rules, whoever made it:
 ///   1. ids are in range, lanes exist on the platform, channels join connected memories;
 ///   2. compute steps run on the stream of a processor, in forms that the operator has;
 ///   3. every value that an operator needs is read from a buffer of that value (or of the tensor
-///   that it
-///      lies inside), of the same microbatch, in the processor's memory;
-///   4. a step writes exactly the tensors of its form, but for gradients that it adds to; buffers
-///   are
-///      written once; a copy reads one buffer and writes one of the same value in the other memory;
-///      a reduction moves gradients of parameters into buffers of the same ones;
+///      that it lies inside), of the same microbatch, in the processor's memory;
+///   4. a step writes exactly the tensors of its form, except gradients that it adds to; buffers
+///      are written once; a copy reads one buffer and writes one of the same value in the other
+///      memory; a reduction moves gradients of parameters into buffers of the same parameters;
 ///   5. every buffer that is read is written by some step or in place from the start;
-///   6. a release waits, in every lane, for the last reader there; nothing is released twice,
-///   nothing that
-///      is resident is released, but for versions of which a copy within their memory makes the
-///      next;
+///   6. a release waits, in every lane, for the last reader there; nothing is released twice, and
+///      nothing resident is released, except versions of which a copy within their memory makes
+///      the next;
 ///   7. every forward and backward operator runs for every microbatch, backwards exactly once;
 ///   8. what an operator changes in place nobody else reads at the same time: see
-///   plan/check/in_place_order.hpp.
+///      plan/check/in_place_order.hpp;
 ///   9. one of several replicas stands for the others: see plan/core/mirror_problems.hpp.
-/// Orders that wait for each other are not found here: they end the run as `deadlock`, with the
+/// Steps that wait for each other are not found here: they end the run as `deadlock`, with the
 /// cycle.
 #pragma once
 

@@ -1,5 +1,5 @@
-/// Whether everything that a plan points to is there. All other code indexes without looking, so a
-/// plan from outside is looked through here first.
+/// Checks that everything that a plan refers to exists. All other code indexes without checking, so
+/// a plan from outside is checked here first.
 #pragma once
 
 #include "plan/core/plan.hpp"

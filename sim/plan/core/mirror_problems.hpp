@@ -1,4 +1,4 @@
-/// Whether one replica may stand for others.
+/// Checks whether one replica may stand for others.
 ///
 /// A plan that plays one of several replicas (Plan::mirrors) is refused where
 ///   - a processor is mirrored twice, by itself, or by a mirror, or some more often than others,

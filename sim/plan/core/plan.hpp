@@ -19,8 +19,8 @@
 /// read.
 ///
 /// A reduction moves a part of gradients into the buffers of the same gradients in another memory,
-/// where it is added or takes their place: what all-reduces are made of (plan/build/collective.hpp). It
-/// allocates nothing, and adding takes no time beside the transfer.
+/// where it is added or replaces them. All-reduces consist of reductions
+/// (plan/build/collective.hpp). A reduction allocates nothing, and adding takes no extra time.
 ///
 /// Of replicas that all do the same, a plan may play one (`mirrors`, Lane::image): what leaves it
 /// for the next replica then stands for what comes in from the one before as well.
@@ -31,8 +31,8 @@
 ///
 /// Example: the three-stage unit chain at budget 5, whose best schedule drops and recomputes (7
 /// against 8 for the best persistent one): F1 keep, F2 keep, release saved_1, F3 keep, B3, F1 keep,
-/// B2, B1. tests/plan/build/expressiveness_test.cpp builds this, an eager prefetch, an overlapped pair
-/// and a periodic pipeline.
+/// B2, B1. tests/plan/build/expressiveness_test.cpp builds this, an eager prefetch, an overlapped
+/// pair and a periodic pipeline.
 #pragma once
 
 #include "base/quantity.hpp"

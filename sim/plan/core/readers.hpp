@@ -1,4 +1,4 @@
-/// Who makes and who reads each buffer of a plan.
+/// Which steps make and read each buffer of a plan.
 #pragma once
 
 #include "plan/core/plan.hpp"

@@ -1,4 +1,4 @@
-/// Plans as files: sim/plan/plan.proto, which says what each field means, in binary or as JSON.
+/// Plans as files, in binary or as JSON; sim/plan/plan.proto documents each field.
 ///
 /// A file names the parts of workload and platform by their names, so it can be read for another
 /// platform with memories and processors of the same names. What is read is hostile until it is

@@ -1,4 +1,4 @@
-/// Between plans and the message of plan.proto.
+/// Converts between plans and the protobuf message of plan.proto.
 #pragma once
 
 #include "plan/core/plan.hpp"

@@ -1,4 +1,4 @@
-/// Names of the parts of a workload or platform, both ways.
+/// Names of the parts of a workload or platform: from id to name and back.
 #pragma once
 
 #include <cstdint>

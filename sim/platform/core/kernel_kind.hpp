@@ -1,4 +1,4 @@
-/// Kinds of operators that reach shares of their own of a processor's peaks.
+/// Kinds of operators that reach different shares of a processor's peaks.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// The allocator that a memory of a platform is run with.
+/// Makes the allocator that a platform states for a memory.
 #pragma once
 
 #include "memory/allocator.hpp"

@@ -1,4 +1,4 @@
-/// From names to ids: copies the cluster out, joins the parts, checks them against each other.
+/// From names to ids: expands the cluster, joins the parts, and checks that they are consistent.
 #pragma once
 
 #include "base/diagnostic.hpp"

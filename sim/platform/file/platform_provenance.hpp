@@ -1,4 +1,4 @@
-/// Which entry of `provenance` speaks for which number of a platform file.
+/// Which entry of `provenance` applies to which number of a platform file.
 #pragma once
 
 #include "platform/file/platform_layers.hpp"

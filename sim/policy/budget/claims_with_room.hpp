@@ -1,4 +1,4 @@
-/// What a plan would use of a memory if there were no end to it.
+/// What a plan would use of a memory if that memory were unlimited.
 #pragma once
 
 #include "policy/interface/policy.hpp"

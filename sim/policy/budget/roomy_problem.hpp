@@ -1,4 +1,4 @@
-/// What planners ask when they want to know what they would do with more of a memory.
+/// A planner's problem with more of one memory than there is.
 #pragma once
 
 #include "policy/interface/policy.hpp"

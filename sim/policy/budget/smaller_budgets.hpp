@@ -9,8 +9,8 @@
 /// Nor does a plan run for less memory only: where space breaks up, the least budget with a plan is
 /// looked for in the same way whatever the budget (least_budget()), and what is less is infeasible.
 ///
-/// A plan runs where it claims a makespan: worked out, or seen by the judge
-/// (policy/claims/judged_claims.hpp). Where nobody judges, a plan that claims none is taken as it is.
+/// A plan that claims a makespan runs: the claim is computed, or taken from an execution
+/// (policy/claims/judged_claims.hpp). Without a judge, a plan that claims none is taken as it is.
 #pragma once
 
 #include "policy/interface/policy.hpp"

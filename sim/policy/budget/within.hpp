@@ -1,4 +1,4 @@
-/// Parameters of a planner with another budget, for those who ask it for several.
+/// Parameters of a planner with another budget, for callers that ask it for several.
 #pragma once
 
 #include "policy/budget/budget.hpp"

@@ -1,4 +1,4 @@
-/// What a plan claims about itself, worked out without an engine.
+/// What a plan claims about itself, computed without the engine.
 ///
 /// A recurrence over the steps in issue order gives every start as the latest of what it waits for:
 /// its lane, the producers of what it reads, its dependencies, its link, and, in a memory with

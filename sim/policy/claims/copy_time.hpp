@@ -1,4 +1,4 @@
-/// How long one copy takes on links that nobody else uses.
+/// The time of a single copy on links that nothing else uses.
 #pragma once
 
 #include "policy/interface/policy.hpp"

@@ -1,4 +1,4 @@
-/// The energy of a plan whose makespan is known, where only processors draw any.
+/// The energy of a plan with a known makespan, if only processors draw any.
 ///
 ///   E = sum over processors of  idle * makespan + (active - idle) * busy + energy of its operators
 ///

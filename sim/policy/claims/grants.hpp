@@ -1,4 +1,4 @@
-/// When a memory grants what is asked of it, worked out without an engine.
+/// When a memory grants a request, computed without the engine.
 ///
 /// The model: requests come in issue order; each is granted at the first moment, not before the
 /// one before it, at which its bytes are free. What is free is known ahead: every release has its

@@ -1,4 +1,4 @@
-/// What a plan cannot tell of itself, its execution does.
+/// Claims taken from an execution of the plan, for plans of which claims_of() can claim nothing.
 #pragma once
 
 #include "policy/interface/policy.hpp"
@@ -14,7 +14,8 @@ bool claim_by_judge(Plan& plan, const Problem& problem, MemoryId memory);
 /// The same with the peaks of several memories.
 bool claim_by_judge(Plan& plan, const Problem& problem, std::span<const MemoryId> memories);
 
-/// What `plan` claims of itself (policy/claims/claims.hpp); where that is no makespan, what the judge saw.
+/// What `plan` claims of itself (policy/claims/claims.hpp); if that includes no makespan, what the
+/// judge measured.
 void claim_or_judge(Plan& plan, const Problem& problem, MemoryId memory);
 
 }  // namespace plimsoll

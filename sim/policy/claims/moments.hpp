@@ -1,5 +1,5 @@
-/// An array of moments for large plans. Rounds take room only where one is not 0: where steps of
-/// zero duration follow each other.
+/// A compact array of moments for large plans: the round within an instant takes memory only where
+/// it is not 0, which is where steps of zero duration follow each other.
 #pragma once
 
 #include "policy/claims/grants.hpp"

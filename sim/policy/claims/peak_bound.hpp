@@ -1,5 +1,5 @@
-/// What every plan needs that runs a step on one processor, whatever it offloads, recomputes or in
-/// which order: the largest single operator.
+/// A lower bound on the memory of every plan that runs a step on one processor, whatever it
+/// offloads or recomputes: the largest single operator.
 #pragma once
 
 #include "policy/interface/policy.hpp"

@@ -1,5 +1,5 @@
-/// When every step of a plan starts and ends, and every buffer goes, worked out without an engine:
-/// the recurrence that policy/claims/claims.hpp describes.
+/// When every step of a plan starts and ends, and every buffer is freed, computed without the
+/// engine by the recurrence of policy/claims/claims.hpp.
 #pragma once
 
 #include "plan/core/readers.hpp"

@@ -1,4 +1,4 @@
-/// The lower bound that every plan has: somebody must do the work.
+/// The lower bound on the makespan of every plan: the work of its busiest processor.
 #pragma once
 
 #include "policy/interface/policy.hpp"

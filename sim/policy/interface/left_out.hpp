@@ -1,4 +1,5 @@
-/// Who had nothing to offer to a policy that chooses among the plans of others, in words.
+/// For policies that choose among other policies' plans: which of those offered none, and why, in
+/// words.
 #pragma once
 
 #include "plan/core/plan.hpp"

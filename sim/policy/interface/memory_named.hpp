@@ -1,4 +1,4 @@
-/// The memories of a platform, by the names in parameters.
+/// Finds a memory of a platform by the name that a parameter gives.
 #pragma once
 
 #include "policy/interface/policy.hpp"

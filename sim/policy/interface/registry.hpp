@@ -1,4 +1,4 @@
-/// The entries, one from each policy's file.
+/// The registry entries, one from each policy's file.
 #pragma once
 
 #include "policy/interface/policy.hpp"

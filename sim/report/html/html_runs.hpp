@@ -20,8 +20,8 @@
 ///              run), "thinned"}, by begin
 ///   power     {"time"*, "drawn", "used"}; absent where the platform has no energy
 ///
-/// A run of more than kMostMoments moments or slices is thinned (report/series/thinning.hpp): peaks stay
-/// exact. Of more stays than that the largest are listed.
+/// A run of more than kMostMoments moments or slices is thinned (report/series/thinning.hpp): peaks
+/// stay exact. Of more stays than that the largest are listed.
 #pragma once
 
 #include "report/html/html_data.hpp"

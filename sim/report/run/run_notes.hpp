@@ -1,4 +1,4 @@
-/// What is to be said about a run beside its numbers. Internal to this floor.
+/// Notes about a run beside its numbers. Internal to this floor.
 #pragma once
 
 #include "execution/held_stages.hpp"

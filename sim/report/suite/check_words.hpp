@@ -1,4 +1,4 @@
-/// What a check found, in sentences that the reports share. Internal to this floor.
+/// The sentences about what a check found, shared by its reports. Internal to this floor.
 #pragma once
 
 #include "scenario/suite/suite_check.hpp"

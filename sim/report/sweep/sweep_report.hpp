@@ -1,4 +1,4 @@
-/// What came out of a sweep, for people: how the runs ended, and the best point by each metric.
+/// The summary of a sweep in the terminal: how the runs ended, and the best point by each metric.
 #pragma once
 
 #include "report/text/style.hpp"

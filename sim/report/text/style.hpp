@@ -1,4 +1,4 @@
-/// Small parts of a text for people: colour, bars, numbers.
+/// Small parts of text reports: colour, bars, numbers.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/// Tables for people: columns as wide as what they hold, a light rule below the header.
+/// Text tables: columns as wide as their content, a light rule below the header.
 ///
 ///   policy       hbm of 16 GiB          step time
 ///   ───────────  ─────────────────────  ─────────

@@ -1,4 +1,4 @@
-/// The x of least |A x - b|^2 with no x_j below its bound.
+/// Least squares with bounds: the x that minimises |A x - b|^2 with no x_j below its bound.
 ///
 /// Non-negative least squares of x - bound by the active-set method of Lawson and Hanson (Solving
 /// Least Squares Problems, 1974, chapter 23), on the normal equations: for a few unknowns and rows

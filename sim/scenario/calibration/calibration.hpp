@@ -1,12 +1,12 @@
 /// Fits the coefficients of a platform's cost model to measured times.
 ///
-/// With the two shares of a kind of operators (a class, or what a platform tells apart from it)
-/// apart (workload/cost/cost_model.hpp), and x_c and y_c the inverses of the shares of arithmetic and of
-/// traffic of kind c,
+/// A kind of operators is a class, or a part of it that a platform distinguishes. With separate
+/// shares of arithmetic and traffic for each kind (workload/cost/cost_model.hpp), and x_c and y_c
+/// their inverses for kind c,
 ///
-///   time of any set of operators = launch_overhead * their kernels + sum over c of x_c A_c + y_c
-///   B_c A_c = sum over its operators of kind c of flops / peak,  B_c the same of traffic /
-///   bandwidth, both as the processor's kernels cut them
+///   time of any set of operators = launch_overhead * their kernels + sum over c of x_c A_c + y_c B_c
+///   A_c = sum over its operators of kind c of flops / peak
+///   B_c = the same sum of traffic / bandwidth, both as the processor's kernels cut them
 ///
 /// so that a measured step, or the operators of one class in its forward, is a linear equation in
 /// the coefficients. Times of a profiler that waits for each layer have wait * number besides, one
@@ -33,9 +33,9 @@
 /// the measurements are refused.
 ///
 /// Steps of which a calibration says that the processor waited for the host are left out of this.
-/// host_overhead, of which a step's time is no sum (workload/cost/cost_model.hpp) but grows with it, is
-/// found after: the least with which the mean of log(ours / t) over them is not below 0. What the
-/// other steps then wait is taken off their measured times, and both are fitted again.
+/// A step's time grows with host_overhead but is no sum of it (workload/cost/cost_model.hpp). So it
+/// is found afterwards: the least with which the mean of log(ours / t) over them is not below 0.
+/// What the other steps then wait is taken off their measured times, and both are fitted again.
 ///
 /// Example: 1 class, A = 2 ms, B = 0, 10 operators, measured 3 ms; A = 4 ms, 10 operators, measured
 /// 5 ms: x = 1, launch_overhead = 100 us fit both.

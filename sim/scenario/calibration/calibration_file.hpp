@@ -10,7 +10,7 @@
 ///       source: "layer by layer, with ..."
 ///   test:
 ///     - {name: ResNet-50, workload: {model: resnet50, batch: 256}, throughput: 367 samples/s,
-///     source: ...}
+///        source: ...}
 ///     - {name: mine, workload: {onnx: mine.onnx, batch: 8}, profile: mine.yaml, source: ...}
 ///
 /// Times that a profiler took layer by layer hold a wait for the host, which a step does not have:

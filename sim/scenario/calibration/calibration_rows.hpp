@@ -1,4 +1,4 @@
-/// The measurements of a calibration beside the operators that they are of.
+/// The measurements of a calibration together with the operators that they measure.
 #pragma once
 
 #include "platform/core/platform.hpp"

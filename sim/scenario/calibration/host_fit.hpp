@@ -1,4 +1,4 @@
-/// What the host takes for an operator, fitted to steps that wait for it.
+/// The host's time per operator, fitted to steps that wait for the host.
 #pragma once
 
 #include "scenario/calibration/calibration_rows.hpp"

@@ -1,4 +1,4 @@
-/// What measured steps, and parts of them, take on a processor.
+/// The times of measured steps, and of parts of them, on a processor.
 #pragma once
 
 #include "scenario/calibration/calibration_rows.hpp"

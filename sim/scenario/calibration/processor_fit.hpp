@@ -1,4 +1,5 @@
-/// The coefficients of a processor, fitted to what was measured beside the waits for its host.
+/// The coefficients of a processor, fitted to measured times after the waits for its host are
+/// subtracted.
 #pragma once
 
 #include "scenario/calibration/calibration.hpp"

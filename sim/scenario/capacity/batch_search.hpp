@@ -1,4 +1,4 @@
-/// The mini-batches of one configuration: which hold, and what they do.
+/// Finds which mini-batches of one configuration fit, and measures them.
 #pragma once
 
 #include "scenario/capacity/capacity.hpp"

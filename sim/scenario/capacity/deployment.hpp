@@ -1,4 +1,4 @@
-/// From one unit to what the targets ask for: how many, how long, how much.
+/// From one unit to a deployment that meets the targets: how many units, how long, at what cost.
 #pragma once
 
 #include "scenario/capacity/capacity.hpp"

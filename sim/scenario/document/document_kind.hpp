@@ -1,4 +1,4 @@
-/// What a file is: its keys say so.
+/// The kind of a document, recognised by its keys.
 #pragma once
 
 #include "base/document.hpp"

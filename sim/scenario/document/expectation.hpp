@@ -1,4 +1,4 @@
-/// `expect` of a scenario: what a regression suite holds its results to.
+/// `expect` of a scenario: the bounds that a regression suite checks.
 ///
 ///   expect:
 ///     status: ok

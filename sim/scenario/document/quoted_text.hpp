@@ -1,4 +1,4 @@
-/// Texts of others in files that the program writes.
+/// Quotes text from outside in files that the program writes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-/// A what-if run: platform + workload + policies, and what is changed about them.
+/// A scenario: platform, workload, policies, and changes to them.
 #pragma once
 
 #include "platform/core/platform.hpp"

@@ -1,4 +1,4 @@
-/// Holds a run to the absolute bounds of its scenario's `expect`.
+/// Checks a run against the bounds of its scenario's `expect`.
 ///
 /// Shares and throughputs are doubles in the result; they are compared after rounding to 1e-9, all
 /// else is compared exactly. A metric that the run does not have (a makespan of one that ran out of

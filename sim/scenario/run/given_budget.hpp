@@ -1,5 +1,5 @@
 /// The budget that a policy was given. A planner may plan for less than that, and what its plan
-/// keeps to (Plan::limits) is then less, too: reports draw what was asked for.
+/// keeps to (Plan::limits) is then smaller, too; reports show the given budget.
 #pragma once
 
 #include "plan/core/plan.hpp"

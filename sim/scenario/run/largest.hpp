@@ -1,17 +1,16 @@
 /// The largest batch, the smallest budget, the slowest link that holds: a search over candidates in
 /// order, for what is costly to try and need not be monotone.
 ///
-/// Up to `all` candidates are all tried, and the answer is exact. Of more, `samples` are tried
-/// first, evenly spaced, both ends included.
-/// - Where those hold up to some candidate and not beyond, the gap behind the last that holds is
+/// Up to `all` candidates are all tried, and the answer is exact. If there are more, `samples`
+/// evenly spaced ones are tried first, both ends included.
+/// - If these hold up to some candidate and not beyond, the gap after the last that holds is
 ///   bisected, and the `neighbours` that follow the answer are tried. If none of them holds either,
-///   the response is taken for monotone, and the answer stands.
-/// - Else, and where no sample holds, a bisection could end at any of its borders; so all
-/// candidates
-///   are tried, and the answer is exact (of more than `scan` that many, evenly spaced, and then the
-///   gap behind the last that holds by bisection).
-/// The holes, runs of candidates before the answer that do not hold, are part of the answer, as far
-/// as they were met: their borders are bisected. Whether the answer is proven is, too.
+///   the response is taken to be monotone, and the answer stands.
+/// - Otherwise, or if no sample holds, a bisection could end at any of several borders. All
+///   candidates are tried, and the answer is exact; if there are more than `scan`, that many evenly
+///   spaced ones are tried, and then the gap after the last that holds is bisected.
+/// The answer includes the holes that were met, which are runs of candidates before it that do not
+/// hold, with bisected borders, and whether it is proven.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-/// Compares what a run cost with what is recorded of it, and carries an agreed change into the
-/// record.
+/// Compares the results of a run with its record, and carries an agreed change into the record.
 #pragma once
 
 #include "scenario/suite/baseline.hpp"

@@ -1,5 +1,4 @@
-/// How a run went, step by step, as a text that people can review and a later run can be compared
-/// with:
+/// An execution, step by step, as text that people can review and a later run can be compared with:
 ///
 ///   plan 5f3ac01b2d9e7784
 ///   0 +10000000000 cpu | s1.forward | +s1:4194304

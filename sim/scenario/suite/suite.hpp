@@ -1,4 +1,4 @@
-/// A regression suite: scenarios, and what their results are held to.
+/// A regression suite: scenarios, and the bounds and records that their results are held to.
 ///
 ///   suite: planners
 ///   tolerance: {makespan: 0.5 %}         # of recorded values, by metric; 0 where nothing is said

@@ -12,9 +12,9 @@
 ///
 /// Axes are, from the slowest to the fastest: platforms, the paths of `grid` and the groups of
 /// `zip` in the order of the file, policies. A point is one run: a value of every axis, and the
-/// derived values. With `largest` or `smallest` (scenario/sweep/sweep_search.hpp) it is the run at the
-/// value that is found. Points at which a condition does not hold are not points. They are numbered
-/// from 0 in the order of the axes, and their numbers are what shards and results go by.
+/// derived values. With `largest` or `smallest` (scenario/sweep/sweep_search.hpp) it is the run at
+/// the value that is found. Combinations that violate a condition are left out. Points are numbered
+/// from 0 in the order of the axes; shards and results refer to these numbers.
 #pragma once
 
 #include "base/format.hpp"

@@ -1,4 +1,4 @@
-/// A sweep as a whole: its points on several threads, its rows into a file.
+/// Runs a whole sweep: its points on several threads, its rows into a file.
 #pragma once
 
 #include "scenario/sweep/sweep_results.hpp"

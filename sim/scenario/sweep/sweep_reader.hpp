@@ -1,4 +1,4 @@
-/// How a sweep's file becomes a Sweep. Internal to this floor.
+/// From a sweep's file to a Sweep. Internal to this floor.
 #pragma once
 
 #include "scenario/document/memo.hpp"

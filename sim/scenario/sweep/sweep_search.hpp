@@ -1,4 +1,5 @@
-/// `largest` and `smallest` of a sweep: at every point, the end of a range up to which all is well.
+/// `largest` and `smallest` of a sweep: at every point, the end of a range up to which the
+/// conditions hold.
 ///
 ///   largest: {path: workload.batch, from: 8, to: 1024, step: 8, subject_to: {status: ok}}
 ///   smallest: {path: policy.budget, from: 1 GiB, to: 16 GiB, step: 64 MiB,

@@ -1,4 +1,4 @@
-/// The tables of a sweep's results, and what is written to them. Internal to this floor.
+/// The tables of a sweep's results, and how rows are written to them. Internal to this floor.
 #pragma once
 
 #include "scenario/sweep/database.hpp"

@@ -1,4 +1,4 @@
-/// What kernels of libraries take beside operands and results, by the library.
+/// Workspaces that library kernels use beside operands and results, by library.
 #pragma once
 
 #include "base/quantity.hpp"

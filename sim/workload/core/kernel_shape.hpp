@@ -1,5 +1,5 @@
-/// What a cost model may want to know of the shape that an operator's kernel works on, beside FLOPs
-/// and traffic. 16 bytes an operator; zeros where nothing is known, which costs as if it did not
+/// The shape that an operator's kernel works on, for cost models that need more than FLOPs and
+/// traffic. 16 bytes an operator; zeros if nothing is known, which costs as if shape did not
 /// matter.
 #pragma once
 

@@ -1,4 +1,4 @@
-/// What a scenario says about a workload beside its file.
+/// What a scenario states about a workload beside its file.
 #pragma once
 
 #include "base/format.hpp"

@@ -1,4 +1,4 @@
-/// What libraries take beside operands and results.
+/// Adds the workspaces of library kernels to a workload.
 ///
 /// Libraries of GPUs choose an algorithm for each convolution, fast ones with room to work in, up
 /// to a limit that a framework sets. Here a convolution takes what it needs to write its windows

@@ -1,9 +1,8 @@
 /// The abstract chain of the literature: stages with given times and sizes.
 ///
 ///   F_i  reads a_{i-1}; keep leaves saved_i, which contains a_i; checkpoint and drop leave a_i
-///   B_i  reads delta_i, saved_i and a_{i-1}, makes delta_{i-1} (the last one delta_L, too) and,
-///   where the
-///        stage has parameters, their gradient
+///   B_i  reads delta_i, saved_i and a_{i-1}, makes delta_{i-1} (the last one delta_L, too) and, if
+///        the stage has parameters, their gradient
 ///
 /// a_0 is an input of the step, delta_0 stays; parameters and optimizer state are resident. The
 /// loss after the last stage takes no time and no memory, neither does the optimizer of a stage

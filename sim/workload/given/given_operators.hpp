@@ -1,4 +1,4 @@
-/// What chains and graphs share: operators whose times and sizes are given.
+/// Operators with given times and sizes, shared by chains and graphs.
 #pragma once
 
 #include "workload/core/workload_builder.hpp"

@@ -1,4 +1,4 @@
-/// The names of layers, as messages and patterns have them.
+/// The names of layers in messages and patterns.
 #pragma once
 
 #include "workload/core/workload.hpp"

@@ -1,9 +1,9 @@
 /// The layer language: a network as a list of layers, with named blocks, repeats and named values.
 ///
 ///   workload: tiny-resnet
-///   with: {classes: 10, width: 16}          # numbers that a scenario may override
-///   input: [3, 32, 32]                      # of one sample; {shape: [512], type: indices} for
-///   token ids blocks:
+///   with: {classes: 10, width: 16}  # numbers that a scenario may override
+///   input: [3, 32, 32]          # of one sample; {shape: [512], type: indices} for token ids
+///   blocks:
 ///     residual:
 ///       with: {channels: required}
 ///       layers:
@@ -23,8 +23,9 @@
 /// values says under which names (`reads: [previous]`), and its caller which they are (`reads:
 /// {previous: stem}`). `trained` says which of its parameters are trained, for a block those of all
 /// its layers that do not say it themselves. An argument is a whole number or an expression
-/// (workload/network/expression.hpp) of the names of `with`, of the block's own, and of `in`, the channels
-/// that the layer reads; the first argument may be given alone. `repeat: 0` leaves a layer out.
+/// (workload/network/expression.hpp) of the names of `with`, of the block's own, and of `in`, the
+/// channels that the layer reads; the first argument may be given alone. `repeat: 0` leaves a layer
+/// out.
 #pragma once
 
 #include "workload/core/workload_options.hpp"

@@ -1,4 +1,4 @@
-/// Makes networks, value by value: what layers and ONNX graphs become.
+/// Builds networks value by value, from layers and from ONNX graphs.
 #pragma once
 
 #include "workload/network/network.hpp"

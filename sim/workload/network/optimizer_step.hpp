@@ -1,4 +1,4 @@
-/// The last operators of a step: what passes over all gradients, then the updates.
+/// The last operators of a step: the passes over all gradients, then the updates.
 #pragma once
 
 #include "workload/core/workload_builder.hpp"

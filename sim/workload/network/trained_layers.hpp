@@ -1,5 +1,5 @@
-/// Which layers of a network are trained: as each says, else the block around it, else the
-/// scenario; none of those before the one that `trained_from` names.
+/// Which layers of a network are trained: as the layer states, else the block around it, else the
+/// scenario; none before the layer that `trained_from` names.
 #pragma once
 
 #include "workload/core/workload_options.hpp"

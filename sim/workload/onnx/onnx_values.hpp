@@ -1,4 +1,4 @@
-/// What the importer knows of the values of an ONNX graph.
+/// What the importer knows about the values of an ONNX graph.
 #pragma once
 
 #include "workload/onnx/onnx_graph.hpp"

@@ -1,4 +1,4 @@
-/// What PyTorch takes for a convolution on a CPU, beside operands and result.
+/// The memory that PyTorch takes for a convolution on a CPU, beside operands and result.
 ///
 /// Most convolutions go to oneDNN, which computes in a layout of its own, blocks of 16 channels
 /// where a CPU has vectors of 512 bits: both operands are copied into it, the result is made in it,

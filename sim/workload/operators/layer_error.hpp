@@ -1,4 +1,4 @@
-/// Why a layer cannot be built; caught where its place in the file is known.
+/// The reason why a layer cannot be built; caught where its place in the file is known.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-/// What single operators mean: the functions behind the table of operator_rules.cpp, and what they
-/// share. Each throws LayerError where its inputs or arguments cannot be.
+/// The functions behind the table of operator_rules.cpp: what each operator makes, keeps and costs,
+/// and what they share. Each throws LayerError if its inputs or arguments are invalid.
 #pragma once
 
 #include "workload/operators/operator_rules.hpp"

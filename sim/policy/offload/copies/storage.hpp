@@ -1,4 +1,4 @@
-/// Where offloaded tensors go: what the offload policies share.
+/// Where offloaded tensors go: the parameters and memories that all offload policies share.
 #pragma once
 
 #include "policy/budget/budget.hpp"

@@ -4,10 +4,12 @@
 /// the state is what stays of the earlier stages' saved tensors (kept), what of them has still to
 /// leave (out), and what must be back before backward i runs (in, the mirror image of out):
 ///
-///   wait_out = max(0, kept + out + saved_{i-1} + need of forward i - M), wait_in the same
-///   backwards cost     = forward_i + backward_i + wait_out / bandwidth out + wait_in / bandwidth
-///   in then out and in shrink by what moves in forward and backward i and in the waits, and
-///   saved_{i-1} either joins `kept`, or both `out` (before) and `in` (after they shrank).
+///   wait_out = max(0, kept + out + saved_{i-1} + need of forward i - M)
+///   wait_in  = the same for backward i
+///   cost     = forward_i + backward_i + wait_out / bandwidth out + wait_in / bandwidth in
+///
+/// Then out and in shrink by what moves in forward and backward i and in the waits, and
+/// saved_{i-1} either joins `kept`, or both `out` (before) and `in` (after they shrank).
 ///
 /// At the loss the backlogs are cleared one after the other. A model of time, not of an execution:
 /// memory is free byte by byte, the two directions never overlap at the turn-around. Waits are

@@ -1,4 +1,4 @@
-/// The order of 1F1B, for its kin.
+/// The order of 1F1B, shared by its variants.
 #pragma once
 
 #include "policy/pipeline/schedule/schedule.hpp"

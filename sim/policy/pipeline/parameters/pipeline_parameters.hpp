@@ -1,4 +1,4 @@
-/// What every pipeline policy takes.
+/// The parameters that all pipeline policies share.
 #pragma once
 
 #include "plan/build/collective.hpp"

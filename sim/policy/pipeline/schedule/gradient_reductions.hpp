@@ -1,9 +1,9 @@
 /// The all-reduces of the gradients of replicas.
 ///
 /// Every replica of a stage, or both copies of one that is held twice, ends with gradients of its
-/// own microbatches; an all-reduce (plan/build/collective.hpp) gives each the sum. There is one gradient
-/// buffer, so it begins with what is there when it is added, and whoever adds to the gradients
-/// afterwards waits until it has ended.
+/// own microbatches; an all-reduce (plan/build/collective.hpp) gives each the sum. There is one
+/// gradient buffer, so the all-reduce starts from its current content, and steps that add to the
+/// gradients afterwards wait until it has ended.
 #pragma once
 
 #include "plan/build/collective.hpp"

@@ -7,10 +7,10 @@
 /// when u units are left beside what is stored for the stages before s (the input of s among it):
 ///
 ///   R(s, t, u) = min over
-///     keep:         R(s+1, t, u - saved_s)                                  if u >= keep_need(s,
-///     t) checkpoint k: f_s+..+f_{k-1} + R(k, t, u - a_{k-1}) + R(s, k-1, u)  for k = s+1..t,
-///                                                                   if u >= bare_need(s, k, t)
-///   R(s, s, u) = 0                                                         if u >= keep_need(s, s)
+///     keep:          R(s+1, t, u - saved_s)                    if u >= keep_need(s, t)
+///     checkpoint k:  f_s+..+f_{k-1} + R(k, t, u - a_{k-1}) + R(s, k-1, u)
+///                                          for k = s+1..t,     if u >= bare_need(s, k, t)
+///   R(s, s, u) = 0                                             if u >= keep_need(s, s)
 ///
 /// Times are what is added to the sum of all forwards and backwards, which no schedule avoids.
 /// Gradients of parameters stay once they are made (`lasting`): those of the stages behind t are
