@@ -16,11 +16,11 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kCalibrateExamples =
-    "What is fitted and what only judges stands in the file, under `fit` and `test`.\n"
+    "The file states which measurements are fitted (`fit`) and which are held out (`test`).\n"
     "Examples:\n"
     "  plimsoll calibrate scenarios/calibration/v100-sxm2-16gb-fp32.yaml\n"
     "  plimsoll calibrate my-gpu.yaml --out my-gpu-calibrated.yaml --json -\n"
-    "Exit codes: 0 it was fitted; 2 bad input.";
+    "Exit codes: 0 fitted; 2 bad input.";
 
 struct CalibrateArguments {
   std::string calibration, out, json;
@@ -54,15 +54,15 @@ int run(const CalibrateArguments& arguments) {
 Command calibrate_command(CLI::App& program) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* command = program.add_subcommand(
-      "calibrate", "Fits a platform to measured times, and judges it by others.");
+      "calibrate", "Fits a platform to measured times, and evaluates it on held-out ones.");
   command->footer(kCalibrateExamples);
   command
       ->add_option("CALIBRATION", arguments->calibration,
-                   "a platform, what was measured, and which of it judges")
+                   "a platform, and measurements to fit and to hold out")
       ->required();
   command
       ->add_option("--out", arguments->out,
-                   "write the platform that extends it with what was fitted")
+                   "write a platform that extends it with the fitted numbers")
       ->type_name("FILE")
       ->check(expect_file_name);
   command

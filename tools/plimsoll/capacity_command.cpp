@@ -18,11 +18,11 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kCapacityExamples =
-    "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
+    "The report is text; with `--json -`, standard output holds the JSON and nothing else.\n"
     "Examples:\n"
     "  plimsoll capacity scenarios/capacity/vision-team.yaml\n"
     "  plimsoll capacity my-plan.yaml --html plan.html --json plan.json\n"
-    "Exit codes: 0 every workload is carried by something; 1 one is not; 2 bad input.";
+    "Exit codes: 0 some platform carries each workload; 1 a workload has none; 2 bad input.";
 
 struct CapacityArguments {
   std::string plan, json, html;
@@ -72,14 +72,14 @@ Command capacity_command(CLI::App& program) {
   const auto arguments = std::make_shared<CapacityArguments>();
   CLI::App* command = program.add_subcommand(
       "capacity",
-      "Says which platforms carry a plan's workloads, at what cost, and what would help.");
+      "Finds which platforms can carry a plan's workloads, at what cost, and what would help.");
   command->footer(kCapacityExamples);
   command->add_option("PLAN", arguments->plan, "a capacity plan")->required();
   command->add_option("--json", arguments->json, "write the report as JSON; `-` is standard output")
       ->type_name("FILE");
   command
       ->add_option("--html", arguments->html,
-                   "write the report as one page with pictures; `-` is standard output")
+                   "write the report as an HTML page with charts; `-` is standard output")
       ->type_name("FILE");
   add_jobs(*command, arguments->jobs);
   add_no_color(*command, arguments->no_color);

@@ -18,10 +18,10 @@ namespace {
 constexpr const char* kCheckExamples =
     "A suite lists scenarios and is held to its lock file, which `--update` writes: commit both. A "
     "scenario\n"
-    "with `expect` is a suite of one. docs/regression.md tells all.\n"
+    "with `expect` is a suite of one. See docs/regression.md.\n"
     "Examples:\n"
     "  plimsoll check scenarios/regression/policies.yaml\n"
-    "  plimsoll check mine.yaml --update                  record what the runs cost now\n"
+    "  plimsoll check mine.yaml --update                  record the current results\n"
     "  plimsoll check *.yaml --junit results.xml --annotations github\n"
     "Exit codes: 0 all held; 1 a regression, or a record that is missing or stale; 2 bad input, or "
     "a run\n"
@@ -111,18 +111,18 @@ int run(const CheckArguments& arguments) {
 Command check_command(CLI::App& program) {
   const auto arguments = std::make_shared<CheckArguments>();
   CLI::App* command = program.add_subcommand(
-      "check", "Holds the runs of a suite to what is expected, and to what is recorded.");
+      "check", "Checks the runs of a suite against stated bounds and recorded results.");
   command->footer(kCheckExamples);
   command->add_option("SUITE", arguments->suites, "suites, or scenarios with `expect`")->required();
   command->add_flag("--update", arguments->options.update,
-                    "record what the runs cost now, and tell what changed");
+                    "record the current results, and print what changed");
   command
       ->add_option("--junit", arguments->junit,
                    "write the results as JUnit XML; `-` is standard output")
       ->type_name("FILE");
   command
       ->add_option("--annotations", arguments->annotations,
-                   "print what does not hold as commands of a CI system, too")
+                   "also print failures as commands of a CI system")
       ->check([](const std::string& word) {
         return problem_with_word(word, std::vector<std::string>{"github"});
       })

@@ -15,7 +15,8 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kExportExamples =
-    "A row a run, in the order of the points: how it ended, its metrics, the values of its point.\n"
+    "One row per run, in the order of the points: its status, its metrics, and the values of its "
+    "point.\n"
     "Examples:\n"
     "  plimsoll export links.sqlite --csv links.csv\n"
     "  plimsoll export links.sqlite --jsonl - | head -1\n"
@@ -54,7 +55,7 @@ int run(const ExportArguments& arguments) {
 Command export_command(CLI::App& program) {
   const auto arguments = std::make_shared<ExportArguments>();
   CLI::App* command =
-      program.add_subcommand("export", "Writes the results of a sweep for other programs.");
+      program.add_subcommand("export", "Writes the results of a sweep as CSV, JSON lines or HTML.");
   command->footer(kExportExamples);
   command->add_option("RESULTS", arguments->results, "the SQLite file of a sweep")->required();
   command->add_option("--csv", arguments->csv, "as CSV; `-` is standard output")->type_name("FILE");

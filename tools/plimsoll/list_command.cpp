@@ -40,8 +40,7 @@ int run(const ListArguments& arguments) {
 
 Command list_command(CLI::App& program) {
   const auto arguments = std::make_shared<ListArguments>();
-  CLI::App* command =
-      program.add_subcommand("list", "Tells what platforms, workloads and policies there are.");
+  CLI::App* command = program.add_subcommand("list", "Lists platforms, workloads and policies.");
   command->footer(kListExamples);
   command->add_option("KIND", arguments->kind, "what to list")
       ->required()
@@ -50,7 +49,7 @@ Command list_command(CLI::App& program) {
                                  std::vector<std::string>{"platforms", "workloads", "policies"});
       })
       ->type_name("platforms|workloads|policies");
-  command->add_option("NAME", arguments->name, "one of them, in full")->type_name(" ");
+  command->add_option("NAME", arguments->name, "print this one in full")->type_name(" ");
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }

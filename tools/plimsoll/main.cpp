@@ -17,8 +17,8 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kAbout =
-    "Plimsoll simulates the memory side of neural-network training: a platform, a workload and a\n"
-    "policy in; peak memory, throughput and energy out.";
+    "Plimsoll simulates the memory side of neural-network training: given a platform, a\n"
+    "workload and a policy, it reports peak memory, throughput and energy.";
 
 constexpr const char* kExamples =
     "Examples:\n"
@@ -26,8 +26,8 @@ constexpr const char* kExamples =
     "  plimsoll run scenarios/what-if/vgg19-offload.yaml\n"
     "  plimsoll check scenarios/regression/policies.yaml\n"
     "  plimsoll validate my-board.yaml\n"
-    "`plimsoll COMMAND --help` tells all about a command.\n"
-    "Exit codes: 0 fine; 1 a run says no (oom, deadlock, infeasible, regression); 2 bad input "
+    "`plimsoll COMMAND --help` describes a command in full.\n"
+    "Exit codes: 0 fine; 1 a run failed (oom, deadlock, infeasible, regression); 2 bad input "
     "or usage.";
 
 int usage_error(const std::string& command, const std::string& message, const std::string& hint) {

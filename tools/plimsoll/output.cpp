@@ -104,14 +104,14 @@ void write_text(const std::string& name, std::string_view text) {
 }
 
 void add_jobs(CLI::App& command, unsigned& jobs) {
-  command.add_option("--jobs", jobs, "runs at a time; default: as many as there are cores")
+  command.add_option("--jobs", jobs, "runs at a time; default: the number of cores")
       ->check(CLI::Range(1u, 1024u))
       ->type_name("N");
 }
 
 void add_no_color(CLI::App& command, bool& no_color) {
   command.add_flag("--no-color", no_color,
-                   "no colour on a terminal either (so does the variable NO_COLOR)");
+                   "no colour, not even on a terminal (like the variable NO_COLOR)");
 }
 
 }  // namespace plimsoll

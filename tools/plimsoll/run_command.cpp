@@ -22,7 +22,7 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kRunExamples =
-    "A terminal gets tables; with `--json -` standard output holds the JSON and nothing else.\n"
+    "The report is text; with `--json -`, standard output holds the JSON and nothing else.\n"
     "PATH of --set is any path of the platform, the workload or the policy, as its file has it; a "
     "list\n"
     "is entered by index (`chain.0.saved`); `policy.distance=2` is for every policy that has one.\n"
@@ -34,7 +34,7 @@ constexpr const char* kRunExamples =
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
     "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
     "  plimsoll run vgg19.yaml --trace vgg19.pftrace\n"
-    "Exit codes: 0 all runs ended well; 1 a run says no (oom, deadlock, infeasible); 2 bad input.";
+    "Exit codes: 0 all runs ended well; 1 a run did not (oom, deadlock, infeasible); 2 bad input.";
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
@@ -224,15 +224,14 @@ int run(const RunArguments& arguments) {
 Command run_command(CLI::App& program) {
   const auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = program.add_subcommand(
-      "run",
-      "Plays the plans of a scenario's policies on its platform, and reports what they cost.");
+      "run", "Runs the policies of a scenario and reports memory, time and energy.");
   command->footer(kRunExamples);
   command->add_option("SCENARIO", arguments->scenarios, "scenario files")->required();
   command
       ->add_option(
           "--policy", arguments->policies,
-          "run this policy instead of the scenario's: a name, or a mapping as scenarios have "
-          "it; may be repeated")
+          "run this policy instead of the scenario's: a name, or a mapping as in a scenario; "
+          "may be repeated")
       ->allow_extra_args(false)
       ->type_name("POLICY");
   command->add_option("--set", arguments->set, "change one value; may be repeated")
@@ -245,13 +244,13 @@ Command run_command(CLI::App& program) {
   command
       ->add_option(
           "--html", arguments->html,
-          "write the results as a page with pictures that opens in a browser, offline; `-` is "
-          "standard output")
+          "write the results as an HTML page with charts that opens offline; `-` is standard "
+          "output")
       ->type_name("FILE")
       ->check(expect_file_name);
   command
       ->add_option("--trace", arguments->trace,
-                   "write timelines for ui.perfetto.dev; *.json: in Chrome's format")
+                   "write timelines for ui.perfetto.dev; *.json: in Chrome's trace format")
       ->type_name("FILE")
       ->check(expect_file_name);
   command
@@ -266,7 +265,7 @@ Command run_command(CLI::App& program) {
       ->check(expect_file_name);
   command
       ->add_option("--communication-csv", arguments->communication_csv,
-                   "the same with the sends and receives")
+                   "the same, including sends and receives")
       ->type_name("FILE")
       ->check(expect_file_name);
   command
@@ -277,7 +276,7 @@ Command run_command(CLI::App& program) {
   command->add_option("--plan", arguments->plan, "play this plan instead of a policy's")
       ->type_name("FILE")
       ->check(expect_file_name);
-  command->add_flag("--verbose", arguments->verbose, "tell every run in full");
+  command->add_flag("--verbose", arguments->verbose, "report every run in full");
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }

@@ -87,24 +87,22 @@ int run(const SweepArguments& arguments) {
 Command sweep_command(CLI::App& program) {
   const auto arguments = std::make_shared<SweepArguments>();
   CLI::App* command = program.add_subcommand(
-      "sweep", "Runs a scenario at every point of a grid; results go to an SQLite file.");
+      "sweep", "Runs a scenario at every point of a grid and writes an SQLite file.");
   command->footer(kSweepExamples);
-  command->add_option("SWEEP", arguments->sweep, "the file of the sweep")->required();
-  command->add_option("--out", arguments->out, "the file of the results")
-      ->required()
-      ->type_name("FILE");
+  command->add_option("SWEEP", arguments->sweep, "the sweep")->required();
+  command->add_option("--out", arguments->out, "the results file")->required()->type_name("FILE");
   add_jobs(*command, arguments->jobs);
   command->add_option("--shard", arguments->shard, "only every N-th point, from point I on")
       ->type_name("I/N");
   command->add_flag("--resume", arguments->resume,
-                    "go on with the file of an interrupted sweep; begin where there is none");
+                    "continue the file of an interrupted sweep; start one if there is none");
   command
       ->add_option("--merge", arguments->merge,
-                   "run nothing; join the results of all shards (*.tmp.* are left out)")
+                   "run nothing; join the results of all shards (ignores *.tmp.*)")
       ->type_name("PART...");
   command
       ->add_option("--html", arguments->html,
-                   "the results as one page that opens offline; `-` is standard output")
+                   "write the results as one HTML page that opens offline; `-` is standard output")
       ->type_name("FILE")
       ->check(expect_file_name);
   add_no_color(*command, arguments->no_color);

@@ -26,7 +26,7 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kValidateExamples =
-    "Everything that a scenario, a sweep, a suite or a capacity plan names is read, too.\n"
+    "Files that a scenario, a sweep, a suite or a capacity plan names are checked, too.\n"
     "Examples:\n"
     "  plimsoll validate my-scenario.yaml my-board.yaml\n"
     "  plimsoll validate --schema platform > platform.schema.json      for editors\n"
@@ -177,12 +177,11 @@ int run(const ValidateArguments& arguments) {
 Command validate_command(CLI::App& program) {
   const auto arguments = std::make_shared<ValidateArguments>();
   CLI::App* command = program.add_subcommand(
-      "validate",
-      "Checks files of any of the formats, ONNX and graph.txt; tells every error with its place.");
-  command->footer(
-      fmt::format("What a file is follows from its key: {}; NAME.onnx is an ONNX file, NAME.txt a "
-                  "profile of PipeDream.\n{}",
-                  fmt::join(keys(), ", "), kValidateExamples));
+      "validate", "Checks files of any format, and reports every error with its place.");
+  command->footer(fmt::format(
+      "The kind of a file follows from its key: {}; NAME.onnx is an ONNX file, NAME.txt a "
+      "profile of PipeDream.\n{}",
+      fmt::join(keys(), ", "), kValidateExamples));
   command->add_option("FILE", arguments->files, "files to check");
   command->add_option("--schema", arguments->schema, "print the JSON Schema of a format instead")
       ->check([](const std::string& word) { return problem_with_word(word, keys_with_schema()); })

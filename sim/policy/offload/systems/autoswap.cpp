@@ -223,7 +223,7 @@ PolicyInfo offload_autoswap_policy() {
                   "smaller tensors stay; default 0 B");
   return make_policy<AutoSwapParameters>(
       {.name = "offload/autoswap",
-       .summary = "Swaps the tensors that score best over the peak until the rest fits.",
+       .summary = "Swaps the tensors with the best scores at the peak until the rest fits.",
        .paper =
            "Zhang, Yeung, Shu, He, Wang 2019, \"Efficient Memory Management for GPU-based "
            "Deep Learning Systems\", arXiv:1903.06631 (AutoSwap). The scores as "

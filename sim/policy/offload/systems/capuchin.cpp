@@ -103,7 +103,8 @@ class CapuchinPlanner {
 PolicyInfo offload_capuchin_policy() {
   return make_policy<BudgetedOffloadParameters>(
       {.name = "offload/capuchin",
-       .summary = "Swaps what its idle time hides; then swaps or recomputes, whichever costs less.",
+       .summary = "Swaps tensors whose idle time hides the copies; then swaps or recomputes, "
+                  "whichever costs less.",
        .paper = "Peng, Shi, Dai, Jin, Ma, Xiong, Yang, Qian 2020, \"Capuchin: Tensor-based GPU "
                 "Memory Management for Deep Learning\", ASPLOS. Formulas as reconstructed: free "
                 "time = idle time - both copies; beyond it the cheaper of what remains of the swap "

@@ -86,8 +86,8 @@ Planned plan_save_on_cpu(const Problem& problem, const OffloadParameters& parame
 PolicyInfo offload_save_on_cpu_policy() {
   return make_policy<OffloadParameters>(
       {.name = "offload/save-on-cpu",
-       .summary = "Every saved tensor is copied out when saved and back when asked for; nothing "
-                  "overlaps.",
+       .summary =
+           "Copies every tensor out when it is saved and back when it is needed; nothing overlaps.",
        .paper = "PyTorch, torch.autograd.graph.save_on_cpu (pull requests 61928, 159698). Choices: "
                 "a storage that several operators save moves once, with the first; the network's "
                 "input stays, since its owner keeps it",

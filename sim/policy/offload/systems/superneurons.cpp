@@ -126,7 +126,8 @@ class SuperNeuronsPlanner {
 PolicyInfo offload_superneurons_policy() {
   return make_policy<BudgetedOffloadParameters>(
       {.name = "offload/superneurons",
-       .summary = "Runs cheap layers again, then moves the outputs of convolutions under pressure.",
+       .summary =
+           "Recomputes cheap layers, then offloads outputs of convolutions when memory runs short.",
        .paper = "Wang, Ye, Zhao, Wu, Li, Song, Xu, Kraska 2018, \"SuperNeurons\", PPoPP, "
                 "arXiv:1801.04380. Its rules as reconstructed: cheap layers (pooling, elementwise, "
                 "normalization) run again only where liveness alone does not fit, a segment of "

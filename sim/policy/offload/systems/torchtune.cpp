@@ -95,7 +95,7 @@ PolicyInfo offload_torchtune_policy() {
                   "smaller tensors stay; default 1 KiB");
   return make_policy<TorchtuneParameters>(
       {.name = "offload/torchtune",
-       .summary = "Copies out behind a stash of five tensors, and back when a backward asks.",
+       .summary = "Copies tensors out with a stash of five, and back when a backward needs them.",
        .paper =
            "torchtune, OffloadActivations with streams "
            "(torchtune/training/_activation_offloading.py). Choices: numbers count the tensors "

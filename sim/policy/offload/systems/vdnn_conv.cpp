@@ -15,7 +15,7 @@ Planned plan_vdnn_conv(const Problem& problem, const OffloadParameters& paramete
 PolicyInfo offload_vdnn_conv_policy() {
   return make_policy<OffloadParameters>(
       {.name = "offload/vdnn-conv",
-       .summary = "As offload/vdnn-all, but only the inputs of convolutions move.",
+       .summary = "Like offload/vdnn-all, but moves only the inputs of convolutions.",
        .paper = "Rhu, Gimelshein, Clemons, Zulfiqar, Keckler 2016, \"vDNN\", MICRO, "
                 "arXiv:1602.08124 (vDNN_conv). Search for the layer to prefetch and barriers as "
                 "reconstructed, after the public re-implementation, not the authors' code",

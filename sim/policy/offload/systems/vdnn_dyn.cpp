@@ -42,7 +42,7 @@ Planned plan_vdnn_dyn(const Problem& problem, const BudgetedOffloadParameters& p
 PolicyInfo offload_vdnn_dyn_policy() {
   return make_policy<BudgetedOffloadParameters>(
       {.name = "offload/vdnn-dyn",
-       .summary = "Keeps the first of none, vdnn-conv and vdnn-all that fits the budget.",
+       .summary = "Uses the first of none, vdnn-conv and vdnn-all that fits the budget.",
        .paper = "Rhu, Gimelshein, Clemons, Zulfiqar, Keckler 2016, \"vDNN\", MICRO, "
                 "arXiv:1602.08124 (vDNN_dyn). The order of the tries as reconstructed, after the "
                 "public re-implementation; those that choose among a convolution's algorithms are "

@@ -54,7 +54,7 @@ Planned plan_csv(const Problem& problem, const CsvParameters& parameters) {
 PolicyInfo pipeline_csv_policy() {
   PolicyInfo info = make_policy<CsvParameters>(
       {.name = "pipeline/csv",
-       .summary = "A schedule of your own, in PyTorch's CSV.",
+       .summary = "A schedule of your own, in PyTorch's CSV format.",
        .paper = "PyTorch, torch/distributed/pipelining/schedules.py (forms compute_only and "
                 "compute_comms)",
        .assumes = "one row a device, every stage on one of them; where a backward is in halves, a "

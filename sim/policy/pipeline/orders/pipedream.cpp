@@ -93,7 +93,7 @@ Planned plan_2bw(const Problem& problem, const AccumulatingParameters& parameter
 PolicyInfo pipeline_pipedream_policy() {
   return make_policy<PipelineParameters>(
       {.name = "pipeline/pipedream",
-       .summary = "1F1B that is never drained: an update after each backward, weights stashed.",
+       .summary = "1F1B without a flush: an update after each backward, with stashed weights.",
        .paper = "Narayanan et al. 2019, \"PipeDream: Generalized Pipeline Parallelism for DNN "
                 "Training\", SOSP; the numbers of versions as reconstructed: those that "
                 "microbatches in flight still read, each device with its own latest version at a "
@@ -117,7 +117,7 @@ PolicyInfo pipeline_pipedream_2bw_policy() {
                   "device of it; default: one a device");
   return make_policy<AccumulatingParameters>(
       {.name = "pipeline/pipedream-2bw",
-       .summary = "1F1B that is never drained, with two versions of the parameters.",
+       .summary = "1F1B without a flush, with two versions of the parameters.",
        .paper = "Narayanan et al. 2021, \"Memory-Efficient Pipeline-Parallel DNN Training\" "
                 "(PipeDream-2BW), ICML, arXiv:2006.09503; as reconstructed: a microbatch reads on "
                 "every device the version that the first device had at its forward; one gradient, "

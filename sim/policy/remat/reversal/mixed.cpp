@@ -32,7 +32,7 @@ PolicyInfo remat_mixed_policy() {
   return make_policy<SnapshotParameters>(
       {.name = "remat/mixed",
        .summary =
-           "As remat/revolve, but a slot may also hold what one stage saved for its backward.",
+           "Like remat/revolve, but a slot may also hold what one stage saved for its backward.",
        .paper = "Maddison 2024, J. Comput. Sci. 82, 102405",
        .assumes =
            "a chain (networks are cut at articulation points) of stages of equal forward time "

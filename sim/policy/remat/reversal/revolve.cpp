@@ -44,7 +44,7 @@ Planned plan_revolve(const Problem& problem, const SnapshotParameters& parameter
 PolicyInfo remat_revolve_policy() {
   return make_policy<SnapshotParameters>(
       {.name = "remat/revolve",
-       .summary = "Stores a given number of states and runs the rest again, binomially often.",
+       .summary = "Stores a given number of states and recomputes the rest in binomial order.",
        .paper = "Griewank, Walther 2000, \"Algorithm 799: Revolve\", ACM TOMS 26(1)",
        .assumes =
            "a chain (networks are cut at articulation points) of stages of equal forward time and "

@@ -217,8 +217,8 @@ PolicyInfo remat_blocks_policy() {
                   "to}`; default: the outermost blocks, without those that cannot");
   return make_policy<BlocksParameters>(
       {.name = "remat/blocks",
-       .summary = "Runs the blocks that one names once more before their backward, and keeps their "
-                  "inputs.",
+       .summary =
+           "Recomputes the blocks that you name before their backward, and keeps their inputs.",
        .paper =
            "as people checkpoint by hand: torch.utils.checkpoint; Korthikanti, Casper, Lym, "
            "McAfee, "
