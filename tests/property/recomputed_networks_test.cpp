@@ -250,15 +250,18 @@ TEST_CASE("planners by stage costs fit networks into what simple rules need, and
     const std::int64_t all = test::play_policy("none", workload, platform).peak(home);
     const auto rules = rules_on(workload, platform);
     const Planner chen(workload, platform, "name: remat/chen-greedy");
-    for (const char* policy : {"name: remat/rotor", "name: remat/rotor, slots: exact",
-                               "name: remat/rotor, slots: 20", "name: remat/exact, nodes: 100"}) {
+    for (const char* policy :
+         {"name: remat/rotor, improve: true", "name: remat/rotor, slots: exact, improve: true",
+          "name: remat/rotor, slots: 20, improve: true",
+          "name: remat/exact, nodes: 100, improve: true"}) {
       CAPTURE(name, policy);
       Planner planner(workload, platform, policy);
       check_ladder(planner, {chen}, all, rules, 4);
     }
-    Planner relays(workload, platform, "name: remat/nonpersistent, slots: 40");
-    check_ladder(relays, {chen, {workload, platform, "name: remat/rotor, slots: 40"}}, all, rules,
-                 4);
+    Planner relays(workload, platform, "name: remat/nonpersistent, slots: 40, improve: true");
+    check_ladder(relays,
+                 {chen, {workload, platform, "name: remat/rotor, slots: 40, improve: true"}}, all,
+                 rules, 4);
   }
 }
 
@@ -272,7 +275,8 @@ TEST_CASE("random graphs: planners by stage costs fit into what simple rules nee
     const auto rules = rules_on(workload, platform);
     const Planner chen(workload, platform, "name: remat/chen-greedy");
     for (const char* policy :
-         {"name: remat/rotor", "name: remat/rotor, slots: 3", "name: remat/nonpersistent"}) {
+         {"name: remat/rotor, improve: true", "name: remat/rotor, slots: 3, improve: true",
+          "name: remat/nonpersistent, improve: true"}) {
       CAPTURE(round, graph, policy);
       Planner planner(workload, platform, policy);
       if (all > 1) check_ladder(planner, {chen}, all, rules, all - planner.smallest());

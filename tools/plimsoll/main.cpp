@@ -1,6 +1,7 @@
 /// The command line. It parses, hands over to a command, and turns whatever happens into an exit
 /// code and a sentence.
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ constexpr const char* kExamples =
     "  plimsoll validate my-board.yaml\n"
     "`plimsoll COMMAND --help` describes a command in full.\n"
     "Exit codes: 0 fine; 1 a run failed (oom, deadlock, infeasible, regression); 2 bad input "
-    "or usage.";
+    "or usage; 130 interrupted.";
 
 int usage_error(const std::string& command, const std::string& message, const std::string& hint) {
   const std::string name = command.empty() ? "plimsoll" : "plimsoll " + command;
@@ -111,5 +112,6 @@ int guarded(int argc, const char* const* argv) {
 }  // namespace plimsoll
 
 int main(int argc, char** argv) {
+  plimsoll::end_on_interrupt();
   return plimsoll::guarded(argc, argv);
 }

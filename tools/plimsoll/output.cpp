@@ -1,6 +1,7 @@
 #include "output.hpp"
 
 #include "base/whole_file.hpp"
+#include "interrupt.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -97,10 +98,9 @@ void check_files(const std::vector<NamedFile>& written, const std::vector<NamedF
 }
 
 void write_text(const std::string& name, std::string_view text) {
-  if (name == kStandardStream)
-    print(text);
-  else
-    write_whole_file(name, text);
+  if (name == kStandardStream) return print(text);
+  const WritingFiles waits;
+  write_whole_file(name, text);
 }
 
 void add_jobs(CLI::App& command, unsigned& jobs) {

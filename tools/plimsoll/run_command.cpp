@@ -1,6 +1,8 @@
 #include "commands.hpp"
+#include "interrupt.hpp"
 #include "output.hpp"
 #include "plan/file/plan_file.hpp"
+#include "planning.hpp"
 #include "policy/pipeline/orders/schedule_csv_writer.hpp"
 #include "policy/pipeline/partition/layout_writer.hpp"
 #include "policy/pipeline/schedule/plan_tasks.hpp"
@@ -34,11 +36,13 @@ constexpr const char* kRunExamples =
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
     "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
     "  plimsoll run vgg19.yaml --trace vgg19.pftrace\n"
-    "Exit codes: 0 all runs ended well; 1 a run did not (oom, deadlock, infeasible); 2 bad input.";
+    "Exit codes: 0 all runs ended well; 1 a run did not (oom, deadlock, infeasible); 2 bad input; "
+    "130 interrupted.";
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
   std::string json, html, trace, plan_out, plan, schedule_csv, communication_csv, layout;
+  std::int64_t limit_work = WorkMeter::kNoLimit;
   bool verbose = false, no_color = false;
 };
 
@@ -112,7 +116,10 @@ std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arg
                          scenario.policies.size()),
              "choose one with --policy");
   for (const Node& policy : scenario.policies)
-    complaints.gather([&] { results.push_back(run_policy(scenario, policy)); });
+    complaints.gather([&] {
+      Planning planning(policy_name(policy), arguments.limit_work);
+      results.push_back(run_policy(scenario, policy, {.work = planning.work()}));
+    });
   return results;
 }
 
@@ -155,6 +162,7 @@ void write_html_of(const RunArguments& arguments, const std::vector<Outcome>& ou
 }
 
 void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
+  const WritingFiles waits;
   const RunResult& result = outcome.results.front();
   if (result.infeasible)
     fmt::print(stderr, "{}: not written: policy `{}` found no plan\n", arguments.plan_out,
@@ -191,6 +199,7 @@ void write_trace_of(const RunArguments& arguments, const std::vector<Outcome>& o
   for (const Outcome& outcome : outcomes)
     for (const RunResult& result : outcome.results)
       runs.push_back({outcome.scenario.platform, result});
+  const WritingFiles waits;
   write_trace(runs, arguments.trace);
 }
 
@@ -276,6 +285,13 @@ Command run_command(CLI::App& program) {
   command->add_option("--plan", arguments->plan, "play this plan instead of a policy's")
       ->type_name("FILE")
       ->check(expect_file_name);
+  command
+      ->add_option("--limit-work", arguments->limit_work,
+                   "the most steps of work that planning with one policy may take; one that needs "
+                   "more is refused. A step takes about a nanosecond, or a few, and the steps are "
+                   "the same on every machine")
+      ->check(CLI::PositiveNumber)
+      ->type_name("STEPS");
   command->add_flag("--verbose", arguments->verbose, "report every run in full");
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};

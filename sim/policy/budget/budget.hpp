@@ -11,6 +11,7 @@ namespace plimsoll {
 
 struct BudgetParameters : SingleProcessorParameters {
   std::optional<Located<Bytes>> budget;
+  bool improve = false;  ///< plans of smaller budgets and of other policies are looked at, too
 };
 
 /// Adds `budget` to a record of parameters that derive from BudgetParameters.
@@ -21,11 +22,22 @@ void add_budget(Record<Parameters>& record) {
                   "bytes of the processor's memory for all that is there; default: its capacity");
 }
 
-/// A Record that has `on` and `budget` already.
+/// Adds `improve`. Without it a policy plays what it is named for.
+template <class Parameters>
+void add_improve(Record<Parameters>& record) {
+  bool Parameters::*improve = &Parameters::improve;
+  record.optional("improve", improve, boolean(),
+                  "whether the plans that this policy has for smaller budgets, and those of the "
+                  "simpler policies that it names, are looked at as well, and the fastest is "
+                  "taken: claims.chosen says whose it is; default false");
+}
+
+/// A Record that has `on`, `budget` and `improve` already.
 template <class Parameters>
 [[nodiscard]] Record<Parameters> budget_record(const std::string& name) {
   Record<Parameters> record = single_processor_record<Parameters>(name);
   add_budget(record);
+  add_improve(record);
   return record;
 }
 

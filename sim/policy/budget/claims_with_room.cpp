@@ -1,6 +1,6 @@
 #include "policy/budget/claims_with_room.hpp"
 
-#include "policy/budget/roomy_problem.hpp"
+#include "policy/budget/problem_with_capacity.hpp"
 #include "policy/claims/claims.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace plimsoll {
 
 Claims claims_with_room(const Plan& plan, const Problem& problem, MemoryId memory) {
-  return claims_of(plan, RoomyProblem(problem, memory).problem());
+  return claims_of(plan, ProblemWithCapacity(problem, memory).problem());
 }
 
 std::optional<Bytes> claimed_peak(const Claims& claims, MemoryId memory) {

@@ -2,7 +2,7 @@
 
 #include "base/rounded_text.hpp"
 #include "policy/budget/budget.hpp"
-#include "policy/budget/roomy_problem.hpp"
+#include "policy/budget/problem_with_capacity.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -13,23 +13,23 @@
 
 namespace plimsoll {
 
-std::int64_t rungs_for(const Problem& problem, PlanningTime time) {
+std::int64_t budget_parts_for(const Problem& problem, PlanningTime time) {
   constexpr std::int64_t kMost = 64, kFewest = 2;
   const auto stages = static_cast<std::int64_t>(problem.chain.stages.size());
   const std::int64_t with_all = time == PlanningTime::linear ? 64 : 16;
   if (stages <= with_all) return kMost;
-  std::int64_t rungs = kMost * with_all / stages;
-  if (time == PlanningTime::quadratic) rungs = rungs * with_all / stages;
-  return std::max(rungs, kFewest);
+  std::int64_t parts = kMost * with_all / stages;
+  if (time == PlanningTime::quadratic) parts = parts * with_all / stages;
+  return std::max(parts, kFewest);
 }
 
 namespace {
 
 /// From 1.
-Bytes rung_of(const BudgetPlanner& planner, std::int64_t number) {
-  const std::int64_t part = planner.most.count() / planner.rungs,
-                     rest = planner.most.count() % planner.rungs;
-  return Bytes{part * number + rest * number / planner.rungs};
+Bytes part_of(const BudgetPlanner& planner, std::int64_t number) {
+  const std::int64_t part = planner.most.count() / planner.parts,
+                     rest = planner.most.count() % planner.parts;
+  return Bytes{part * number + rest * number / planner.parts};
 }
 
 /// Nothing where this budget is outside what the planner assumes.
@@ -76,10 +76,10 @@ Bytes stated_least(const BudgetPlanner& planner, const Problem& problem) {
   return no == nullptr ? Bytes{} : no->smallest_budget;
 }
 
-/// The first rung above `budget`; beyond the last twice as much.
+/// The first part above `budget`; beyond the last twice as much.
 Bytes above(const BudgetPlanner& planner, Bytes budget) {
-  for (std::int64_t number = 1; number <= planner.rungs; ++number)
-    if (const Bytes rung = rung_of(planner, number); rung > budget) return rung;
+  for (std::int64_t number = 1; number <= planner.parts; ++number)
+    if (const Bytes part = part_of(planner, number); part > budget) return part;
   return budget + std::max(budget, Bytes{1});
 }
 
@@ -109,10 +109,10 @@ std::optional<Infeasible> within_storage(const Problem& problem, ProcessorId pro
                                          Bytes budget, const BudgetPlanner& planner) {
   const Memory& storage = problem.platform[*planner.storage];
   if (storage.usable().is_unlimited()) return std::nullopt;
-  const RoomyProblem unlimited(problem, problem.platform[processor].memory);
+  const ProblemWithCapacity unlimited(problem, problem.platform[processor].memory);
   const auto least_for = [&](const Problem& of, Bytes within) {
     const auto has_plan = [&](Bytes room) {
-      return finds_plan(planner, RoomyProblem(of, *planner.storage, room).problem(), within);
+      return finds_plan(planner, ProblemWithCapacity(of, *planner.storage, room).problem(), within);
     };
     const auto twice = [](Bytes room) { return room + std::max(room, Bytes{1}); };
     return least_that(has_plan, storage.usable(), twice, 64);
@@ -154,16 +154,16 @@ bool may_fail_with_more(const Problem& problem, ProcessorId processor, Bytes bud
          (memory.allocator == AllocatorKind::caching && budget < planner.most);
 }
 
-bool has_rung_that_runs(const BudgetPlanner& planner, const Problem& problem, Bytes budget) {
-  for (std::int64_t number = planner.rungs; number > 0; --number) {
-    const Bytes rung = rung_of(planner, number);
-    if (rung > budget) continue;
+bool has_part_that_runs(const BudgetPlanner& planner, const Problem& problem, Bytes budget) {
+  for (std::int64_t number = planner.parts; number > 0; --number) {
+    const Bytes part = part_of(planner, number);
+    if (part > budget) continue;
     if (planner.has_plan) {
-      if (finds_plan(planner, problem, rung)) return true;
+      if (finds_plan(planner, problem, part)) return true;
       continue;
     }
-    const auto answer = answer_for(planner, problem, rung);
-    if (!answer || is_hopeless_below(*answer, rung)) return false;
+    const auto answer = answer_for(planner, problem, part);
+    if (!answer || is_hopeless_below(*answer, part)) return false;
     if (runs(*answer)) return true;
   }
   return false;
@@ -188,18 +188,18 @@ Planned within_least(const Problem& problem, ProcessorId processor, Bytes budget
     if (auto storage = within_storage(problem, processor, budget, planner))
       return std::move(*storage);
   if (no == nullptr) return planned;
-  const RoomyProblem roomy(problem, problem.platform[processor].memory);
+  const ProblemWithCapacity roomy(problem, problem.platform[processor].memory);
   return planner.plan(roomy.problem(), Bytes::unlimited());
 }
 
-/// The fastest of `planned`, for `budget`, and of the plans for the rungs below.
+/// The fastest of `planned`, for `budget`, and of the plans for the parts below.
 Planned climb_down(const Problem& problem, Bytes budget, const BudgetPlanner& planner,
                    Planned planned) {
   const auto* best = std::get_if<Plan>(&planned);
   if (best != nullptr && (!best->claims.makespan || best->claims.optimal == true)) return planned;
   Time fastest = best != nullptr ? *best->claims.makespan : Time::unlimited();
-  for (std::int64_t number = planner.rungs; number-- > 1;) {
-    const Bytes less = rung_of(planner, number);
+  for (std::int64_t number = planner.parts; number-- > 1;) {
+    const Bytes less = part_of(planner, number);
     if (less >= budget) continue;
     if (planner.bound(less) >= fastest) break;
     auto answer = answer_for(planner, problem, less);
@@ -217,13 +217,14 @@ Planned climb_down(const Problem& problem, Bytes budget, const BudgetPlanner& pl
 
 }  // namespace
 
-Bytes rung_below(const BudgetPlanner& planner, Bytes budget) {
-  for (std::int64_t number = planner.rungs; number-- > 1;)
-    if (const Bytes rung = rung_of(planner, number); rung < budget) return rung;
+Bytes part_below(const BudgetPlanner& planner, Bytes budget) {
+  for (std::int64_t number = planner.parts; number-- > 1;)
+    if (const Bytes part = part_of(planner, number); part < budget) return part;
   return Bytes{};
 }
 
-Planned fastest_of_rungs(const Problem& problem, Bytes budget, const BudgetPlanner& planner) {
+Planned fastest_of_smaller_budgets(const Problem& problem, Bytes budget,
+                                   const BudgetPlanner& planner) {
   return climb_down(problem, budget, planner, planner.plan(problem, budget));
 }
 
@@ -234,26 +235,26 @@ std::optional<Bytes> least_budget(const Problem& problem, ProcessorId processor,
   // An allocator may need more than the budget that its plan keeps to: room is what is asked about.
   const auto has_plan = [&](Bytes budget) {
     if (budget <= usable) return finds_plan(planner, problem, budget);
-    return finds_plan(planner, RoomyProblem(problem, memory, budget).problem(), budget);
+    return finds_plan(planner, ProblemWithCapacity(problem, memory, budget).problem(), budget);
   };
   if (has_plan(from)) return from;
   return least_that(
       has_plan, from, [&](Bytes budget) { return above(planner, budget); },
-      std::max<std::int64_t>(planner.rungs, 32));
+      std::max<std::int64_t>(planner.parts, 32));
 }
 
-Planned not_slower_with_more(const Problem& problem, ProcessorId processor, Bytes budget,
-                             const BudgetPlanner& planner) {
+Planned plan_for_budget(const Problem& problem, ProcessorId processor, Bytes budget,
+                        const BudgetPlanner& planner) {
   Planned planned = planner.plan(problem, budget);
   const auto is_sure = [&] {
     return runs(planned) && (!may_fail_with_more(problem, processor, budget, planner) ||
-                             has_rung_that_runs(planner, problem, budget));
+                             has_part_that_runs(planner, problem, budget));
   };
   const bool runs_itself = runs(planned);
   if (problem.judge == nullptr && !runs_itself) return planned;
   if (problem.judge != nullptr && !is_sure())
     planned = within_least(problem, processor, budget, planner, std::move(planned));
-  if (!runs(planned) || (runs_itself && !planner.climbs)) return planned;
+  if (!runs(planned) || (runs_itself && !planner.improves)) return planned;
   return climb_down(problem, budget, planner, std::move(planned));
 }
 

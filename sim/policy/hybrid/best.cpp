@@ -5,6 +5,7 @@
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/interface/left_out.hpp"
 #include "policy/interface/registry.hpp"
+#include "policy/offload/model/fluid_bound.hpp"
 #include "policy/remat/chain/chain_sequence.hpp"
 #include "policy/remat/search/any_schedule.hpp"
 #include "policy/remat/search/cut_bound.hpp"
@@ -21,16 +22,29 @@ namespace {
 /// Of the bound on recomputation: more take longer than they save.
 constexpr std::size_t kProgramCuts = 2;
 
-struct Candidate {
-  const char* name;
-  /// It only runs stages again, and may take seconds: nobody to ask where that cannot be faster.
-  bool recomputes = false;
-  const char* contained_in = "";  ///< no slower than that one's plan
-  /// Of chains with more stages its plans are those of an earlier one.
-  std::size_t most_stages = std::numeric_limits<std::size_t>::max();
+/// What a search may look at before it gives up its proof, where nothing else is asked.
+constexpr std::int64_t kNodes = 20'000;
+/// Steps of work that one planner may take, where nothing else is asked: a few seconds.
+constexpr std::int64_t kWork = 2'000'000'000;
+
+struct BestParameters : OffloadPlannerParameters {
+  std::int64_t nodes = kNodes;
+  std::int64_t work = kWork;
 };
 
-/// In this order where they tie: the quick ones first.
+/// What a policy can do about too little memory, where that tells who need not be asked.
+enum class Means : std::uint8_t { any, recomputation, offload };
+
+struct Candidate {
+  const char* name;
+  /// Nobody to ask where no plan of its kind can be faster.
+  Means means = Means::any;
+  /// Of chains with more stages its plans are those of an earlier one.
+  std::size_t most_stages = std::numeric_limits<std::size_t>::max();
+  bool is_search = false;  ///< it counts nodes, and smaller budgets have as much to search
+};
+
+/// In this order where they tie: rules first, then what takes longer.
 constexpr Candidate kCandidates[] = {
     {.name = "none"},
     {.name = "remat/sqrt"},
@@ -51,21 +65,24 @@ constexpr Candidate kCandidates[] = {
     {.name = "offload/torchtune"},
     {.name = "offload/transformer-engine"},
     {.name = "offload/prefix"},
-    {.name = "offload/greedy"},
-    {.name = "offload/dynamic"},
+    {.name = "remat/rotor", .means = Means::recomputation},
     {.name = "offload/superneurons"},
     {.name = "offload/capuchin"},
-    {.name = "offload/autoswap"},
+    {.name = "offload/greedy", .means = Means::offload},
+    {.name = "offload/autoswap", .means = Means::offload},
+    {.name = "offload/dynamic", .means = Means::offload},
     {.name = "hybrid/pofo"},
-    {.name = "remat/nonpersistent", .recomputes = true},
-    {.name = "remat/rotor", .recomputes = true, .contained_in = "remat/nonpersistent"},
-    {.name = "offload/exact"},
-    {.name = "remat/exact", .recomputes = true, .most_stages = kMostSearchedStages},
+    {.name = "remat/nonpersistent", .means = Means::recomputation},
+    {.name = "offload/exact", .means = Means::offload, .is_search = true},
+    {.name = "remat/exact",
+     .means = Means::recomputation,
+     .most_stages = kMostSearchedStages,
+     .is_search = true},
 };
 
 class BestOfAll {
  public:
-  BestOfAll(const Problem& problem, const OffloadPlannerParameters& parameters)
+  BestOfAll(const Problem& problem, const BestParameters& parameters)
       : problem_(problem),
         parameters_(parameters),
         processor_(processor_for(problem, parameters)),
@@ -80,7 +97,7 @@ class BestOfAll {
   Planned run() {
     for (const Candidate& it : kCandidates) {
       if (is_needless(it)) continue;
-      OtherAnswer answer = ask(problem_, it.name, parameters_);
+      OtherAnswer answer = ask(problem_, it.name, parameters_, asked(it));
       if (auto* left_out = std::get_if<LeftOut>(&answer))
         left_out_.push_back(std::move(*left_out));
       else if (const auto* no = std::get_if<Infeasible>(&answer))
@@ -99,10 +116,30 @@ class BestOfAll {
  private:
   [[nodiscard]] Time makespan() const { return *best_->claims.makespan; }
 
+  [[nodiscard]] Asked asked(const Candidate& it) const {
+    Asked asked{.improve = !it.is_search, .work = parameters_.work};
+    if (it.is_search) asked.nodes = parameters_.nodes;
+    return asked;
+  }
+
   bool is_needless(const Candidate& it) {
     if (problem_.chain.stages.size() > it.most_stages) return true;
-    if (std::ranges::find(planned_, it.contained_in) != planned_.end()) return true;
-    return it.recomputes && best_ && makespan() <= recomputation_bound();
+    if (!best_) return false;
+    if (it.means == Means::recomputation) return makespan() <= recomputation_bound();
+    return it.means == Means::offload && makespan() <= offload_bound();
+  }
+
+  /// No plan that only moves tensors is faster; where nothing can move nobody has one.
+  Time offload_bound() {
+    if (!offload_bound_) try {
+        const OffloadMemories memories = checked_memories(problem_, parameters_);
+        offload_bound_ = offload_lower_bound(problem_, memories, budget_).value_or(least_time_);
+      } catch (const InputError&) {
+        offload_bound_ = least_time_;
+      } catch (const QuantityOverflow&) {
+        offload_bound_ = least_time_;
+      }
+    return *offload_bound_;
   }
 
   /// No plan that only runs stages again is faster, as far as it is worth the time to know.
@@ -119,7 +156,7 @@ class BestOfAll {
   }
 
   void compare(const Candidate& it, Plan plan) {
-    plan.claims.chosen = it.name;
+    if (plan.claims.chosen.empty()) plan.claims.chosen = it.name;
     const bool keeps_to_budget = !plan.limits.empty();
     limit_to(plan, problem_, home_, budget_);
     if (!plan.claims.makespan) {
@@ -131,7 +168,6 @@ class BestOfAll {
       smallest_ = std::min(smallest_, needs);
       return;
     }
-    planned_.emplace_back(it.name);
     if (!best_ || *plan.claims.makespan < makespan()) best_ = std::move(plan);
   }
 
@@ -150,45 +186,58 @@ class BestOfAll {
   }
 
   const Problem& problem_;
-  const OffloadPlannerParameters& parameters_;
+  const BestParameters& parameters_;
   const ProcessorId processor_;
   const MemoryId home_;
   const Bytes budget_;
   const ChainCosts costs_;
   const Time least_time_;  ///< of any plan: no operator can be left out
-  std::optional<Time> recomputation_bound_;
+  std::optional<Time> recomputation_bound_, offload_bound_;
   std::optional<Plan> best_;      ///< claims its makespan
   std::optional<Plan> unjudged_;  ///< does not, and nobody judges
-  std::vector<std::string> planned_;
   std::vector<LeftOut> left_out_;
   Bytes smallest_ = Bytes::unlimited();
 };
 
-Planned plan_best(const Problem& problem, const OffloadPlannerParameters& parameters) {
+Planned plan_best(const Problem& problem, const BestParameters& parameters) {
   return BestOfAll(problem, parameters).run();
 }
 
 }  // namespace
 
 PolicyInfo hybrid_best_policy() {
-  return make_policy<OffloadPlannerParameters>(
+  auto record = offload_record<BestParameters>("hybrid/best");
+  add_budget(record);
+  add_release(record);
+  record.optional("nodes", &BestParameters::nodes, integer(1, 10'000'000),
+                  "states that offload/exact and remat/exact look at before they give up their "
+                  "proofs; default 20000");
+  record.optional("work", &BestParameters::work, integer(1, WorkMeter::kNoLimit),
+                  "steps of work after which a planner is left out; a step takes about a "
+                  "nanosecond, or a few; default 2000000000");
+  return make_policy<BestParameters>(
       {.name = "hybrid/best",
        .summary = "The fastest plan that any planner has for the budget.",
        .paper = "none: the fastest plan of every other policy of one processor, each with its own "
-                "defaults. The quickest planner of those that tie",
+                "defaults and, where it has that, `improve`; the searches of offload/exact and "
+                "remat/exact with `nodes`. Of those that tie it names the first of: rules of "
+                "recomputation, rules of offload, remat/rotor, offload by choice of tensors or "
+                "stages, hybrid/pofo, remat/nonpersistent, offload/exact, remat/exact",
        .assumes = "a chain (networks are cut at articulation points). Policies that refuse the "
                   "chain or platform are left out; without storage only recomputation is left",
        .guarantees =
            "never slower than any of these plans that keeps to the budget, with the engine as "
            "judge: where a plan does not claim its time (copies share a link, an allocator breaks "
-           "up its space) it is executed, and what that measures is what is claimed. The bound is "
+           "up its space) it is executed, and what that measures is what is claimed. A planner "
+           "that takes more than `work` is left out. The bound is "
            "the sum of the times, for every plan; claims.optimal says that it is met. What is "
            "infeasible names the smallest budget of any of them. claims.chosen names the policy "
            "whose plan it is",
-       .complexity = "the sum of theirs, as far as they can be faster: the first plan that meets "
-                     "the bound is taken, and remat/nonpersistent, rotor and exact are not asked "
-                     "where a proven bound of recomputation is no less than the best plan so far"},
-      offload_planner_record<OffloadPlannerParameters>("hybrid/best"), plan_best);
+       .complexity = "the sum of theirs, at most `work` each, as far as they can be faster: the "
+                     "first plan that meets the bound is taken, and those who only recompute, or "
+                     "only offload, are not asked where a proven bound of their kind is no less "
+                     "than the best plan so far"},
+      record, plan_best);
 }
 
 }  // namespace plimsoll

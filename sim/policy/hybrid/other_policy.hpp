@@ -3,17 +3,27 @@
 
 #include "policy/offload/search/planner.hpp"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
 namespace plimsoll {
 
-/// Left out is who does not apply to the chain or the platform, and whose times leave the range.
+/// Left out is who does not apply to the chain or the platform, whose times leave the range, and who
+/// needs more work than it may take.
 using OtherAnswer = std::variant<Plan, Infeasible, LeftOut>;
 
+/// How another policy is asked.
+struct Asked {
+  bool improve = false;
+  std::optional<std::int64_t> nodes = {};   ///< of its search; else its default
+  std::int64_t work = WorkMeter::kNoLimit;  ///< steps, after which it is left out
+};
+
 /// What policy `name` plans on the processor, within the budget and with the storage and release of
-/// `parameters`, as far as it has such parameters, and otherwise with its defaults.
+/// `parameters` and as `asked`, as far as it has such parameters, and otherwise with its defaults.
 [[nodiscard]] OtherAnswer ask(const Problem& problem, const std::string& name,
-                              const OffloadPlannerParameters& parameters);
+                              const OffloadPlannerParameters& parameters, const Asked& asked);
 
 }  // namespace plimsoll

@@ -1,6 +1,6 @@
 #include "policy/budget/budget_limit.hpp"
 #include "policy/budget/claims_with_room.hpp"
-#include "policy/budget/roomy_problem.hpp"
+#include "policy/budget/problem_with_capacity.hpp"
 #include "policy/budget/smaller_budgets.hpp"
 #include "policy/claims/peak_bound.hpp"
 #include "policy/hybrid/other_policy.hpp"
@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -26,16 +27,18 @@ constexpr std::int64_t kMostValues = std::int64_t{1} << 24;
 static_assert(kMostStages * (kMostStages + 1) / 2 * (kInnerSlots + 1) <= kMostValues);
 constexpr std::size_t kCuts = 6;  ///< of each program
 // Where the model is not exact:
-constexpr std::size_t kPlans = 8;    ///< compared by their claims, of each search
-constexpr std::int64_t kRungs = 16;  ///< budgets that the model is told, up to twice the real one
+constexpr std::size_t kPlans = 8;  ///< compared by their claims, of each search
+constexpr std::int64_t kToldParts =
+    16;  ///< budgets that the model is told, up to twice the real one
 
-constexpr std::int64_t kRungsOnNetworks = 2;
+constexpr std::int64_t kPartsOnNetworks = 2;
 
 /// What the program believes of the link, in quarters: whole copies hold memory for longer than
 /// fluid ones, as a slower link would.
 constexpr std::int64_t kQuarters[] = {4, 3, 2};
 
-constexpr const char* kFamilies[] = {"remat/rotor", "offload/dynamic"};
+/// Simpler policies that are asked with `improve`.
+constexpr const char* kSimpler[] = {"remat/rotor", "offload/dynamic"};
 
 struct PofoParameters : OffloadPlannerParameters {
   std::int64_t slots = kDefaultSlots;
@@ -63,9 +66,9 @@ class PofoSearch {
   /// knows of.
   std::optional<Plan> best_plan(Bytes budget, Effort effort) {
     std::optional<Plan> best;
-    const std::int64_t rungs = problem_.workload.is_chain ? 0 : kRungs;
-    for (std::int64_t rung = 0; rung <= rungs; ++rung) {
-      const Bytes told = budget + Bytes{budget.count() / kRungs * rung};
+    const std::int64_t most = problem_.workload.is_chain ? 0 : kToldParts;
+    for (std::int64_t part = 0; part <= most; ++part) {
+      const Bytes told = budget + Bytes{budget.count() / kToldParts * part};
       std::vector<Timed> runs = search(told, effort);
       bool ends = runs.empty();
       for (const Timed& run : runs) {
@@ -172,8 +175,12 @@ class PofoPlanner {
       refuse_parameter(parameters_.where,
                        fmt::format("the chain has {} stages; {} plans for at most {}", stages,
                                    parameters_.name, kMostStages));
-    ask_families();
     if (search) ask_search(*search, all.needs);
+    // Without copies its program has the choices of remat/rotor.
+    if (parameters_.improve)
+      ask_others(kSimpler);
+    else if (!search)
+      ask_others(std::span(kSimpler).first(1));
     if (!best_) best_ = std::move(unclaimed_);
     if (best_) return finished(std::move(*best_), search ? search->model_makespan() : std::nullopt);
     return infeasible(problem_, memories_.processor, budget_, smallest_budget(all.needs));
@@ -186,26 +193,44 @@ class PofoPlanner {
     return plan.claims.makespan || problem_.judge == nullptr;
   }
 
-  /// The least budget tried that is met, where keeping all needs `all` bytes. What an arena or a
-  /// cache needs beyond what is requested only the families find out.
+  /// The least budget tried that is met, where keeping all needs `all` bytes.
   [[nodiscard]] Bytes smallest_budget(Bytes all) const {
-    const AllocatorKind allocator = problem_.platform[memories_.home].allocator;
-    if (allocator == AllocatorKind::caching) return smallest_;
-    const Bytes most = allocator == AllocatorKind::ideal ? std::min(smallest_, all) : smallest_;
-    const RoomyProblem roomy(problem_, memories_.home);
-    const PofoParameters asked = within(parameters_, budget_);
+    if (problem_.platform[memories_.home].allocator != AllocatorKind::ideal)
+      return std::min(smallest_, smallest_that_runs(all));
+    const Bytes most = std::min(smallest_, all);
+    const ProblemWithCapacity roomy(problem_, memories_.home);
+    const PofoParameters asked = with_budget(parameters_, budget_);
     return in_range([&] { return PofoSearch(roomy.problem(), asked).smallest_budget(most); })
         .value_or(most);
   }
 
+  /// What an arena or a cache needs beyond what is requested only plans that run there show.
+  [[nodiscard]] Bytes smallest_that_runs(Bytes all) const {
+    const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
+      const PofoParameters asked = with_budget(parameters_, budget);
+      if (auto found = PofoSearch(of, asked).best_plan(budget, Effort::any))
+        return std::move(*found);
+      return infeasible(of, memories_.processor, budget, budget + Bytes{1});
+    };
+    const BudgetPlanner planner{.plan = plan,
+                                .bound = [&](Bytes) { return least_time_; },
+                                .most = all,
+                                .parts = kPartsOnNetworks};
+    const auto least =
+        in_range([&] { return least_budget(problem_, memories_.processor, budget_, planner); });
+    return least && *least ? **least : Bytes::unlimited();
+  }
+
   /// Who is left out, for too large a table, say, is a plan less to compare with.
-  void ask_families() {
-    for (const char* family : kFamilies) {
-      OtherAnswer answer = ask(problem_, family, parameters_);
-      if (const auto* no = std::get_if<Infeasible>(&answer))
+  void ask_others(std::span<const char* const> others) {
+    for (const char* name : others) {
+      OtherAnswer answer = ask(problem_, name, parameters_, {.improve = parameters_.improve});
+      if (const auto* no = std::get_if<Infeasible>(&answer)) {
         smallest_ = std::min(smallest_, no->smallest_budget);
-      else if (auto* plan = std::get_if<Plan>(&answer))
+      } else if (auto* plan = std::get_if<Plan>(&answer)) {
+        if (plan->claims.chosen.empty()) plan->claims.chosen = name;
         compare(std::move(*plan));
+      }
     }
   }
 
@@ -221,10 +246,17 @@ class PofoPlanner {
     const BudgetPlanner planner{.plan = plan,
                                 .bound = [&](Bytes) { return least_time_; },
                                 .most = all,
-                                .rungs = problem_.workload.is_chain
-                                             ? rungs_for(problem_, PlanningTime::quadratic)
-                                             : kRungsOnNetworks};
-    auto planned = in_range([&] { return fastest_of_rungs(problem_, budget_, planner); });
+                                .parts = problem_.workload.is_chain
+                                             ? budget_parts_for(problem_, PlanningTime::quadratic)
+                                             : kPartsOnNetworks};
+    auto planned = in_range([&] {
+      if (parameters_.improve) return fastest_of_smaller_budgets(problem_, budget_, planner);
+      Planned own = planner.plan(problem_, budget_);
+      // Where space breaks up less may run.
+      const bool may_run = problem_.platform[memories_.home].allocator != AllocatorKind::ideal;
+      if (std::holds_alternative<Plan>(own) || !may_run) return own;
+      return fastest_of_smaller_budgets(problem_, budget_, planner);
+    });
     if (auto* best = planned ? std::get_if<Plan>(&*planned) : nullptr) compare(std::move(*best));
   }
 
@@ -282,22 +314,24 @@ PolicyInfo hybrid_pofo_policy() {
            "the copies leave. No segment ends at the loss. The input of the chain stays. "
            "Ours: sizes are not rounded. The program runs at the link's speed, at 3/4 and at 1/2 "
            "of it. Of each, 6 cuts are played with whole copies, back 1 to 3 beats ahead or as "
-           "early as that delays nothing. Up to 64 smaller budgets are tried as well, so that "
-           "none of them has a faster plan",
+           "early as that delays nothing",
        .assumes = "a chain (networks are cut at articulation points) of at most 256 stages; what "
                   "stages 1..L-2 leave may move",
        .guarantees =
-           "a heuristic; the peak is at most the budget. By what they claim, never slower than "
-           "remat/rotor and offload/dynamic for the same budget: where its own plans are slower "
-           "it takes theirs. On networks, whose stages need less than their costs say, the program "
-           "is told up to twice the budget, and what then keeps to the budget counts. Where copies "
-           "take months it only runs again. Its claims.model_makespan is the program's time, no "
+           "a heuristic; the peak is at most the budget. On networks, whose stages need less than "
+           "their costs say, the program is told up to twice the budget, and what then keeps to "
+           "the budget counts. Where copies take months it only runs again, by the schedule of "
+           "remat/rotor, which claims.chosen names. With `improve` it is by what they claim no "
+           "slower than its plans for up to 64 smaller budgets, remat/rotor and offload/dynamic: "
+           "where its own plan is slower it takes theirs, and claims.chosen says so. Its "
+           "claims.model_makespan is the program's time, no "
            "execution's. The bound is the sum of the times, which no plan beats. What is "
            "infeasible names the smallest budget tried that it meets",
-       .complexity = "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
-                     "O(L^3) for the inner "
-                     "schedules in 500 slots; on networks up to 17 times; for 2 to 64 budgets, for "
-                     "2 on networks"},
+       .complexity =
+           "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
+           "O(L^3) for the inner "
+           "schedules in 500 slots; on networks up to 17 times; with `improve` for 2 to 64 "
+           "budgets, for 2 on networks"},
       record, plan_pofo);
 }
 

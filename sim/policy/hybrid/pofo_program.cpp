@@ -156,6 +156,7 @@ class CutProgram {
     if (room < Bytes{}) return;
     const Time back = time_of(state.in, link_.in);
     for (std::uint32_t t = s; t < s + runs_.size(); ++t) {
+      costs_.work.add(std::int64_t{1});
       const BareRun& run = runs_[t - s];
       // What this costs beyond all forwards and backwards only grows with t.
       if (run.need > room || state.cost - spent_[s] + run.forward > most_more_) return;
@@ -221,9 +222,11 @@ class CutProgram {
     std::int64_t cell = cell_;
     keep_one_a_cell(states, cell);
     std::vector<State> held;
-    for (const State& state : states)
+    for (const State& state : states) {
+      costs_.work.add(held.size() + 1);
       if (std::ranges::none_of(held, [&](const State& other) { return is_no_worse(other, state); }))
         held.push_back(state);
+    }
     states = std::move(held);
     while (states.size() > most_states_) keep_one_a_cell(states, cell *= 2);
   }

@@ -27,6 +27,32 @@ struct PolicyText {
       false;  ///< plans for a workload built with WorkloadOptions::split_backward
 };
 
+namespace detail {
+
+/// What a bound policy says of itself, as far as its parameters have it.
+template <class Parameters>
+void tell(BoundPolicy& bound, const Parameters& parameters) {
+  if constexpr (requires { parameters.of_mini_batch(); }) {
+    bound.is_pipeline = true;
+    bound.microbatches = parameters.of_mini_batch();
+  } else if constexpr (requires { parameters.microbatches; }) {
+    bound.microbatches = parameters.microbatches;
+  }
+  if constexpr (requires { parameters.splits_backward(); })
+    bound.splits_backward = parameters.splits_backward();
+  if constexpr (requires { parameters.on; })
+    if (parameters.on) bound.processors.push_back(parameters.on->value);
+  if constexpr (requires { parameters.devices; })
+    if (parameters.devices)
+      for (const auto& device : *parameters.devices) bound.processors.push_back(device.value);
+  if constexpr (requires { parameters.budget; })
+    if (parameters.budget) bound.budget = parameters.budget->value;
+  if constexpr (requires { parameters.memory_limit; })
+    if (parameters.memory_limit) bound.budget = parameters.memory_limit->value;
+}
+
+}  // namespace detail
+
 /// Fills in what follows from the type of the parameters. `Parameters` derives from
 /// CommonParameters; `describe` adds its fields to a Record<Parameters>.
 template <class Parameters>
@@ -43,13 +69,22 @@ template <class Parameters>
     if (!parameters) return std::nullopt;
     // A policy given by its name alone is in a mapping that nobody wrote.
     if (const Node* chosen_by = node.find("name")) parameters->where = chosen_by->where();
-    BoundPolicy bound{parameters->name, 1, splits, {}};
-    if constexpr (requires { parameters->of_mini_batch(); })
-      bound.microbatches = parameters->of_mini_batch();
-    else if constexpr (requires { parameters->microbatches; })
-      bound.microbatches = parameters->microbatches;
+    BoundPolicy bound{.name = parameters->name, .splits_backward = splits};
+    detail::tell(bound, *parameters);
+    if constexpr (requires { parameters->drop_savings(); })
+      if (Parameters alone = *parameters; alone.drop_savings()) {
+        if constexpr (requires { alone.memory_limit; })
+          if (alone.memory_limit) alone.memory_limit->value = Bytes::unlimited();
+        bound.schedule_alone = [plan, alone](const Problem& problem) {
+          return plan(problem, alone);
+        };
+      }
     bound.plan = [plan, p = std::move(*parameters)](const Problem& problem) {
-      return plan(problem, p);
+      Planned planned = plan(problem, p);
+      if constexpr (requires { p.improve; })
+        if (auto* own = std::get_if<Plan>(&planned); own != nullptr && p.improve)
+          if (own->claims.chosen.empty()) own->claims.chosen = p.name;
+      return planned;
     };
     return bound;
   };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/format.hpp"
+#include "base/work.hpp"
 #include "plan/core/plan.hpp"
 #include "platform/core/topology.hpp"
 #include "workload/chain/chain_view.hpp"
@@ -36,6 +37,7 @@ struct Problem {
   const Platform& platform;
   const Topology& topology;
   Judge judge = nullptr;  ///< without one, plans are compared by what they claim
+  Work work = Work();     ///< where long searches count their steps
 };
 
 /// The answer of a planner that has a budget and finds no plan.
@@ -49,11 +51,17 @@ using Planned = std::variant<Plan, Infeasible>;
 
 /// A policy with its parameters read, ready to plan.
 struct BoundPolicy {
-  std::string name;
+  std::string name = {};
   std::int64_t microbatches = 1;  ///< the workload is built for one of them
   bool splits_backward = false;   ///< the workload is built with WorkloadOptions::split_backward
+  bool is_pipeline = false;
+  std::vector<std::string> processors = {};  ///< that its parameters name; empty: all there are
+  std::optional<Bytes> budget = {};          ///< that they give, of each memory that it works in
   /// Throws InputError where the parameters ask for what the workload or platform does not have.
-  std::function<Planned(const Problem&)> plan;
+  std::function<Planned(const Problem&)> plan = {};
+  /// The same schedule without recomputation, offload and limits, which its overhead is measured
+  /// against; empty where it has neither, and for policies of one processor.
+  std::function<Planned(const Problem&)> schedule_alone = {};
 };
 
 /// A registry entry; `plimsoll list policies NAME` prints all of it.

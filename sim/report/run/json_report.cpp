@@ -183,6 +183,7 @@ Json run_json(const RunResult& result) {
               {"workload", result.workload},
               {"policy", result.policy}};
   if (!result.policy_parameters.empty()) object["policy_parameters"] = result.policy_parameters;
+  if (!result.notes.empty()) object["notes"] = result.notes;
   object["status"] = status_text(result);
   if (!result.infeasible) add_measurements(result, object);
   if (Json held = stages_json(result); !held.empty()) object["stages"] = std::move(held);

@@ -73,6 +73,7 @@ std::string holders_of(const RunResult& result, const HeldStages& stages, std::s
 
 std::vector<std::string> notes_of(const RunResult& result) {
   std::vector<std::string> notes;
+  for (const std::string& note : result.notes) notes.push_back(fmt::format("Note: {}.", note));
   const ClaimCheck claims = check_claims(result);
   if (!claims.held.empty())
     notes.push_back(fmt::format("The policy's claims hold: {}.", fmt::join(claims.held, ", ")));

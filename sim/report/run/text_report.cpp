@@ -327,6 +327,9 @@ class Report {
         note(Paint::bad, "claim", fmt::format("{}: {}", label_of(result), difference));
     for (const Diagnostic& warning : scenario_.warnings)
       note(Paint::warning, "warning", without_severity(warning));
+    for (const RunResult& result : results_)
+      for (const std::string& text : result.notes)
+        note(Paint::warning, "note", fmt::format("{}: {}", label_of(result), text));
     tell_unused_settings();
     tell_break_even();
     if (results_.size() > 1 && !options_.verbose) tell_claims_of_all();

@@ -21,9 +21,9 @@ namespace plimsoll {
 /// Values by key, up to a total weight; the oldest are forgotten first. Safe for several threads;
 /// two of them may make the same value at once, the first one is kept.
 template <class T>
-class Recollection {
+class BoundedCache {
  public:
-  explicit Recollection(std::size_t capacity) : capacity_(capacity) {}
+  explicit BoundedCache(std::size_t capacity) : capacity_(capacity) {}
 
   /// nullptr where nothing is known under the key.
   [[nodiscard]] std::shared_ptr<const T> find(const std::string& key) const {
@@ -94,12 +94,12 @@ struct BuiltStep {
 /// hundred MB even where platforms and workloads are large.
 class ScenarioMemo {
  public:
-  Recollection<Node> documents{256};
-  Recollection<std::optional<Node>> extended{256};
-  Recollection<PlatformPart> platforms{256};
-  Recollection<WorkloadPart> workloads{256};
-  Recollection<BuiltStep> steps{kMaxOperators};
-  Recollection<Time> references{4096};
+  BoundedCache<Node> documents{256};
+  BoundedCache<std::optional<Node>> extended{256};
+  BoundedCache<PlatformPart> platforms{256};
+  BoundedCache<WorkloadPart> workloads{256};
+  BoundedCache<BuiltStep> steps{kMaxOperators};
+  BoundedCache<Time> references{4096};
 
  private:
   static constexpr std::size_t kMaxOperators = 200'000;

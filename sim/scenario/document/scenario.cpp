@@ -290,7 +290,8 @@ class ScenarioReader {
       diagnostics_.error(
           spec_.policy.where(),
           fmt::format("a list of {} policies; expected 1 to {}", policies.size(), kMaxPolicies));
-    if (!overrides_.policies.empty()) policies = chosen_policies(policies);
+    scenario_.policies_are_chosen = !overrides_.policies.empty();
+    if (scenario_.policies_are_chosen) policies = chosen_policies(policies);
     set_parameters(policies);
     for (const Node& policy : policies)
       (void)bind_policy(policy, diagnostics_);  // all errors of the file at once
@@ -341,7 +342,7 @@ class ScenarioReader {
         const Node* its_name = node.is_mapping() ? node.find("name") : &node;
         return its_name && its_name->is_scalar() && its_name->scalar() == name;
       });
-      chosen.push_back(same != given.end() ? *same : parse_value(name, "--policy"));
+      chosen.push_back(same != given.end() ? *same : parse_value(name, kChosenOrigin));
     }
     return chosen;
   }
@@ -388,7 +389,7 @@ class ScenarioReader {
 
   /// What the memo knows under this key; else what `make` makes, kept unless it is nothing.
   template <class T, class Make>
-  static std::shared_ptr<const T> recalled(Recollection<T>* memo, const std::string& key,
+  static std::shared_ptr<const T> recalled(BoundedCache<T>* memo, const std::string& key,
                                            Make make) {
     return memo != nullptr ? memo->recall(key, make) : make();
   }

@@ -30,13 +30,17 @@ struct Overrides {
 
 class ScenarioMemo;
 
+/// The origin of policies that are given in the place of those of the document.
+inline constexpr const char* kChosenOrigin = "--policy";
+
 struct Scenario {
   std::string name;
   std::string platform_name, workload_name;
   Platform platform;
   WorkloadSource workload;
   WorkloadOptions workload_options;
-  std::vector<Node> policies;  ///< each a name or a mapping, as bind_policy() reads
+  std::vector<Node> policies;        ///< each a name or a mapping, as bind_policy() reads
+  bool policies_are_chosen = false;  ///< by name, in the place of those of the document
   std::int64_t iterations = 1;
   std::optional<Expectation> expect;
   std::vector<std::string> assigned_platform_paths;  ///< by `set` or --set: "links.pcie.bandwidth"

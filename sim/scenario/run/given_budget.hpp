@@ -9,11 +9,11 @@
 
 namespace plimsoll {
 
-class Node;
+struct BoundPolicy;
 
-/// What `policy` says of `budget` or `memory_limit`, for each memory of the processors on which its
-/// plan runs; empty where it says neither. O(lanes).
-[[nodiscard]] std::vector<std::pair<MemoryId, Bytes>> given_budgets(const Node& policy,
+/// What the parameters of `policy` say of a budget, for each memory of the processors on which its
+/// plan runs; empty where they say nothing. O(lanes).
+[[nodiscard]] std::vector<std::pair<MemoryId, Bytes>> given_budgets(const BoundPolicy& policy,
                                                                     const Plan& plan,
                                                                     const Platform& platform);
 

@@ -1,5 +1,6 @@
 #include "scenario/run/run.hpp"
 
+#include "base/quantity_text.hpp"
 #include "execution/judge.hpp"
 #include "plan/build/repeated_plan.hpp"
 #include "plan/check/plan_checker.hpp"
@@ -53,19 +54,11 @@ bool is_network(const WorkloadSource& workload) {
   return std::holds_alternative<LayersSpec>(workload) || std::holds_alternative<OnnxSpec>(workload);
 }
 
-/// Those that `on` or `devices` of a policy name; all where it names none.
-std::vector<Processor> processors_of(const Platform& platform, const Node& policy) {
+/// Those that the policy names; all where it names none.
+std::vector<Processor> processors_of(const Platform& platform, const BoundPolicy& bound) {
   std::vector<Processor> named;
-  const auto add = [&](const Node& name) {
-    if (!name.is_scalar()) return;
-    if (const auto found = platform.find_processor(name.scalar()))
-      named.push_back(platform[*found]);
-  };
-  if (policy.is_mapping()) {
-    if (const Node* on = policy.find("on")) add(*on);
-    if (const Node* devices = policy.find("devices"))
-      for (const Node& device : devices->items()) add(device);
-  }
+  for (const std::string& name : bound.processors)
+    if (const auto found = platform.find_processor(name)) named.push_back(platform[*found]);
   return named.empty() ? platform.processors : named;
 }
 
@@ -92,11 +85,11 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
 }
 
 /// The policy `none`, on the processor that `policy` runs on.
-BoundPolicy reference_policy(const Node& policy) {
+BoundPolicy reference_policy(const BoundPolicy& policy) {
   Diagnostics diagnostics;
-  Node none = parse_value("{name: none}", policy.where().origin);
-  if (policy.is_mapping())
-    if (const Node* on = policy.find("on")) none.set("on", *on, diagnostics);
+  Node none = parse_value("{name: none}", "none");
+  if (!policy.processors.empty())
+    none.set("on", parse_value('"' + policy.processors.front() + '"', "none"), diagnostics);
   auto bound = bind_policy(none, diagnostics);
   diagnostics.throw_if_errors();
   return std::move(*bound);
@@ -130,7 +123,7 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
 }
 
 void check_accumulation(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
-  if (!scenario.workload_options.accumulate || !bound.name.starts_with("pipeline/")) return;
+  if (!scenario.workload_options.accumulate || !bound.is_pipeline) return;
   throw InputError(
       {{Severity::error, policy.where(),
         "`accumulate` is for policies of one processor; a pipeline accumulates over its "
@@ -162,7 +155,7 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
 }
 
 /// The makespan of `none` on unlimited memory, on the processor that `policy` runs on.
-Time reference_makespan(const Workload& step, const Scenario& scenario, const Node& policy) {
+Time reference_makespan(const Workload& step, const Scenario& scenario, const BoundPolicy& policy) {
   const Topology topology(scenario.platform);
   const ChainView chain;  // `none` looks at operators only
   const Problem problem{step, chain, scenario.platform, topology};
@@ -171,44 +164,20 @@ Time reference_makespan(const Workload& step, const Scenario& scenario, const No
   return makespan_without_limits(reference, step, scenario.platform);
 }
 
-/// A pipeline's schedule without offload and recomputation; nothing where it has neither.
-std::optional<BoundPolicy> schedule_alone(const Node& policy, const std::string& name) {
-  const bool always_offloads = name == "pipeline/pipeoffload";
-  if (!always_offloads && !policy.is_mapping()) return std::nullopt;
-  Diagnostics diagnostics;
-  Node alone =
-      policy.is_mapping() ? policy : parse_value("{name: " + name + "}", policy.where().origin);
-  bool changed = false;
-  for (const char* key : {"recompute", "offload"}) {
-    const Node* given = alone.find(key);
-    if (given == nullptr && !(always_offloads && key == std::string("offload"))) continue;
-    if (given != nullptr && given->is_scalar() && given->scalar() == "none") continue;
-    alone.set(key, parse_value("none", policy.where().origin), diagnostics);
-    changed = true;
-  }
-  if (!changed) return std::nullopt;
-  if (alone.find("memory_limit") != nullptr)
-    alone.set("memory_limit", parse_value("unlimited", policy.where().origin), diagnostics);
-  auto bound = bind_policy(alone, diagnostics);
-  diagnostics.throw_if_errors();
-  return bound;
-}
-
 /// Against the same schedule without offload and recomputation, on unlimited memory and without a
 /// limit that the parameters give.
 std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
-                                           const Node& policy) {
+                                           const BoundPolicy& policy, Work work) {
   const Platform& platform = scenario.platform;
-  const auto alone = schedule_alone(policy, result.policy);
-  if (!alone && !result.execution.waited_for_memory) return 0.0;
-  if (!alone)
+  if (!policy.schedule_alone && !result.execution.waited_for_memory) return 0.0;
+  if (!policy.schedule_alone)
     return relative(*result.metrics.makespan,
                     makespan_without_limits(result.plan, result.step, platform));
   const Platform roomy = without_limits(platform);
   const Topology topology(roomy);
   const ChainView chain = chain_view(result.step);
   const Planned reference =
-      alone->plan(Problem{result.step, chain, roomy, topology, judge_by_execution});
+      policy.schedule_alone(Problem{result.step, chain, roomy, topology, judge_by_execution, work});
   const Plan* plan = std::get_if<Plan>(&reference);
   if (plan == nullptr) return std::nullopt;
   return relative(*result.metrics.makespan, makespan_without_limits(*plan, result.step, platform));
@@ -225,20 +194,21 @@ std::string key_of_times(const RunResult& result, const Platform& platform) {
 }
 
 /// Against `none` on unlimited memory, but for pipelines.
-void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy,
-                            const std::string& step_key, ScenarioMemo* memo) {
+void compare_with_reference(RunResult& result, const Scenario& scenario, const BoundPolicy& policy,
+                            const std::string& step_key, const RunOptions& options) {
   if (!result.metrics.makespan) return;
-  if (result.policy.starts_with("pipeline/")) {
-    result.overhead = overhead_of_pipeline(result, scenario, policy);
+  if (policy.is_pipeline) {
+    result.overhead = overhead_of_pipeline(result, scenario, policy, options.work);
     return;
   }
   const auto run_reference = [&] {
     return std::make_shared<const Time>(reference_makespan(result.step, scenario, policy));
   };
   const auto reference =
-      memo != nullptr ? memo->references.recall(step_key + key_of_times(result, scenario.platform),
-                                                run_reference)
-                      : run_reference();
+      options.memo != nullptr
+          ? options.memo->references.recall(step_key + key_of_times(result, scenario.platform),
+                                            run_reference)
+          : run_reference();
   result.overhead = relative(*result.metrics.makespan, *reference);
 }
 
@@ -262,7 +232,7 @@ BuiltStep make_step(const Scenario& scenario, const Node& policy, const BoundPol
   BuiltStep step;
   const std::int64_t microbatches =
       scenario.workload_options.accumulate.value_or(bound.microbatches);
-  step.workload = build_for(scenario, processors_of(scenario.platform, policy), microbatches,
+  step.workload = build_for(scenario, processors_of(scenario.platform, bound), microbatches,
                             bound.splits_backward, policy.where());
   step.chain = chain_view(step.workload);
   step.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
@@ -282,23 +252,50 @@ BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundP
 }
 
 /// Of the platform, a step depends on the workspaces of kernels alone.
-std::string step_key_of(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
   return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
-                     kernel_key(processors_of(scenario.platform, policy)),
+                     kernel_key(processors_of(scenario.platform, bound)),
                      key_text(scenario.workload_key));
 }
 
+/// What was made of the policy's parameters that nobody who chose it by name has written, or that
+/// cannot be had.
+std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Node& policy,
+                                             const BoundPolicy& bound) {
+  std::vector<std::string> notes;
+  const std::string given = parameters_as_written(policy);
+  if (scenario.policies_are_chosen && policy.where().origin != kChosenOrigin && !given.empty())
+    notes.push_back(fmt::format("the scenario has a policy `{}`, and its parameters hold: {}",
+                                bound.name, given));
+  if (!bound.budget || bound.budget->is_unlimited()) return notes;
+  std::vector<MemoryId> told;
+  for (const Processor& processor : processors_of(scenario.platform, bound)) {
+    const Memory& memory = scenario.platform[processor.memory];
+    if (*bound.budget <= memory.usable() || std::ranges::count(told, processor.memory) > 0)
+      continue;
+    told.push_back(processor.memory);
+    notes.push_back(fmt::format(
+        "a budget of {} is more than the {} that `{}` has for plans; {} "
+        "is what counts",
+        to_text(*bound.budget), to_text(memory.usable()), memory.name, to_text(memory.usable())));
+  }
+  return notes;
+}
+
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
-                    ScenarioMemo* memo) {
+                    const RunOptions& options) {
   RunResult result = run_to_make(scenario, policy);
+  result.notes = notes_on_parameters(scenario, policy, bound);
   check_accumulation(scenario, policy, bound);
-  const std::string step_key = step_key_of(scenario, policy, bound);
-  auto [workload, chain, saved_bytes] = recall_step(scenario, policy, bound, memo, step_key);
+  const std::string step_key = step_key_of(scenario, bound);
+  auto [workload, chain, saved_bytes] =
+      recall_step(scenario, policy, bound, options.memo, step_key);
   result.step = std::move(workload);
   result.saved_bytes = saved_bytes;
   const Topology topology(scenario.platform);
   const Stopwatch watch;
-  const Problem problem{result.step, chain, scenario.platform, topology, judge_by_execution};
+  const Problem problem{result.step,        chain,       scenario.platform, topology,
+                        judge_by_execution, options.work};
   Planned planned = bound.plan(problem);
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
@@ -309,9 +306,9 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);
-  result.budgets = given_budgets(policy, result.plan, scenario.platform);
+  result.budgets = given_budgets(bound, result.plan, scenario.platform);
   execute_plan(result, scenario, topology);
-  compare_with_reference(result, scenario, policy, step_key, memo);
+  compare_with_reference(result, scenario, bound, step_key, options);
   return result;
 }
 
@@ -416,15 +413,26 @@ std::string label_of(const RunResult& result) {
   return fmt::format("{} ({})", result.policy, result.policy_parameters);
 }
 
-RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo* memo) {
+RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOptions& options) {
   Diagnostics diagnostics;
   const auto bound = bind_policy(policy, diagnostics);
   diagnostics.throw_if_errors();
   try {
-    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, memo); });
+    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, options); });
+  } catch (const WorkLimitReached& reached) {
+    throw InputError(
+        {{Severity::error, policy.where(),
+          fmt::format("planning with `{}` takes {} steps of work or more; the limit is {}",
+                      bound->name, reached.needs, reached.limit),
+          "raise the limit, or ask for less: fewer `slots`, `nodes`, `orders` or "
+          "stages"}});
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, policy.where(), problem.what(), ""}});
   }
+}
+
+RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo* memo) {
+  return run_policy(scenario, policy, RunOptions{memo, Work()});
 }
 
 RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {

@@ -28,6 +28,7 @@ struct RunResult {
 
   std::optional<OutOfMemory> oom;
   std::vector<std::string> cycle;
+  std::vector<std::string> notes;  ///< what was made of the policy's parameters, a sentence each
 
   Workload step;  ///< the workload as this policy ran it
   /// What the policy was told to keep to, of the memories that its plan works in.
@@ -57,8 +58,15 @@ struct RunResult {
 /// What is known of a run before it is made: whose it is, and on what.
 [[nodiscard]] RunResult run_to_make(const Scenario& scenario, const Node& policy);
 
-/// The run of one policy of the scenario. Throws InputError for parameters that do not fit. `memo`
-/// is that with which the scenario was read, or nullptr.
+struct RunOptions {
+  ScenarioMemo* memo = nullptr;  ///< that with which the scenario was read
+  Work work = Work();            ///< where planners count their steps
+};
+
+/// The run of one policy of the scenario. Throws InputError for parameters that do not fit, and
+/// where planning reaches the limit of its work.
+[[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy,
+                                   const RunOptions& options);
 [[nodiscard]] RunResult run_policy(const Scenario& scenario, const Node& policy,
                                    ScenarioMemo* memo = nullptr);
 

@@ -12,6 +12,7 @@
 /// of what the engine measures, equal to it on abstract chains.
 #pragma once
 
+#include "base/work.hpp"
 #include "workload/chain/chain_view.hpp"
 
 #include <vector>
@@ -40,6 +41,7 @@ struct ChainCosts {
   Bytes resident;             ///< there throughout: a_0, parameters, optimizer state
   Time optimizer;             ///< all optimizer operators
   Bytes optimizer_workspace;  ///< while they run, beyond what is resident and lasting
+  Work work;                  ///< where searches in these costs count their steps
 
   /// Sum of all forwards, backwards and the optimizer: the time of `none`.
   [[nodiscard]] Time compute_time() const;

@@ -168,6 +168,96 @@ TEST_CASE("hybrid policies recompute where copies would take months") {
   }
 }
 
+namespace {
+
+/// Twelve uneven stages that recomputation and offload together run fastest: a search for the best
+/// offload alone has nothing to win, and no proof within a million states.
+Workload twelve_stages() {
+  const struct {
+    int forward, backward, output, saved;
+  } stages[] = {{4, 10, 1, 2}, {9, 22, 3, 10}, {6, 30, 2, 9},  {19, 7, 4, 11},
+                {8, 13, 1, 8}, {14, 38, 3, 7}, {5, 17, 2, 10}, {11, 25, 4, 4},
+                {20, 9, 1, 6}, {7, 33, 2, 8},  {16, 12, 3, 9}, {10, 28, 1, 5}};
+  std::string text = "workload: w\ninput: 1 MiB\nchain:\n";
+  int number = 0;
+  for (const auto& it : stages)
+    text += fmt::format(
+        "  - {{name: s{}, forward: {} ms, backward: {} ms, output: {} MiB, saved: {} MiB}}\n",
+        number++, it.forward, it.backward, it.output, it.saved);
+  return test::workload_of(text);
+}
+
+Platform slow_link() {
+  return test::platform_of(
+      "platform: p\nmemories: {hbm: {capacity: 64 MiB}, dram: {capacity: 10 GiB}}\nprocessors: "
+      "{gpu: {memory: hbm}}\nlinks: {pcie: {between: [hbm, dram], bandwidth: 300 MB/s}}\n");
+}
+
+Planned plan_metered(const std::string& policy, WorkMeter& meter) {
+  const Workload workload = twelve_stages();
+  const Platform platform = slow_link();
+  const Topology topology(platform);
+  const ChainView view = chain_view(workload);
+  return test::bound_policy(policy).plan(
+      Problem{workload, view, platform, topology, judge_by_execution, Work(&meter)});
+}
+
+}  // namespace
+
+TEST_CASE("hybrid/best bounds the work of the planners that it asks, in steps") {
+  // The search of offload/exact is the longest by far; hybrid/best needs no tenth of it.
+  WorkMeter exact, best;
+  (void)plan_metered("{name: offload/exact, budget: 40 MiB}", exact);
+  const Planned planned = plan_metered("{name: hybrid/best, budget: 40 MiB}", best);
+  CHECK(best.steps() < exact.steps() / 10);
+  CHECK(std::get<Plan>(planned).claims.left_out.empty());
+  // The same steps again.
+  WorkMeter again;
+  (void)plan_metered("{name: hybrid/best, budget: 40 MiB}", again);
+  CHECK(again.steps() == best.steps());
+}
+
+TEST_CASE("hybrid/best leaves out, and names, who takes more work than it may") {
+  WorkMeter meter;
+  const Planned planned = plan_metered("{name: hybrid/best, budget: 40 MiB, work: 2000}", meter);
+  const auto& left_out = std::get<Plan>(planned).claims.left_out;
+  const auto pofo = std::ranges::find(left_out, std::string("hybrid/pofo"), &LeftOut::policy);
+  REQUIRE(pofo != left_out.end());
+  CHECK(pofo->why == "it takes more than 2000 steps of work");
+}
+
+TEST_CASE("a limit around hybrid/best ends it, whoever is asked") {
+  WorkMeter meter(5000);
+  CHECK_THROWS_AS(plan_metered("{name: hybrid/best, budget: 40 MiB}", meter), WorkLimitReached);
+}
+
+TEST_CASE("hybrid/best names the quicker planner where two have equal plans") {
+  // Where nothing can move, three equal stages are run again once by remat/rotor and by
+  // remat/nonpersistent alike: within 6 B one more forward is enough.
+  const Workload workload = test::workload_of(R"(
+workload: unit
+input: 1 B
+chain:
+  - {name: s1, forward: 1 s, backward: 1 s, output: 1 B, saved: 2 B}
+  - {name: s2, forward: 1 s, backward: 1 s, output: 1 B, saved: 2 B}
+  - {name: s3, forward: 1 s, backward: 1 s, output: 1 B, saved: 3 B}
+  - {name: s4, forward: 1 s, backward: 1 s, output: 1 B, saved: 2 B}
+)");
+  for (const int budget : {8, 9, 10}) {
+    const Platform platform = test::platform_of(fmt::format(
+        "platform: p\nmemories: {{hbm: {{capacity: {} B}}}}\nprocessors: {{gpu: {{memory: "
+        "hbm}}}}\n",
+        budget));
+    CAPTURE(budget);
+    const Plan best = test::planned("hybrid/best", workload, platform);
+    const Plan rotor = test::planned("remat/rotor", workload, platform);
+    const Plan other = test::planned("remat/nonpersistent", workload, platform);
+    if (rotor.claims.makespan == best.claims.makespan &&
+        other.claims.makespan == best.claims.makespan)
+      CHECK(best.claims.chosen != "remat/nonpersistent");
+  }
+}
+
 TEST_CASE("hybrid/best recomputes where there is no storage") {
   // The chain of plan.hpp: three unit stages within 5 B take 7 s at best, 8 s of a persistent
   // schedule.

@@ -33,11 +33,12 @@ template <class Parameters>
   return record;
 }
 
-/// A Record that has `on`, `to` and `budget` already.
+/// A Record that has `on`, `to`, `budget` and `improve` already.
 template <class Parameters>
 [[nodiscard]] Record<Parameters> budgeted_offload_record(const std::string& name) {
   Record<Parameters> record = offload_record<Parameters>(name);
   add_budget(record);
+  add_improve(record);
   return record;
 }
 

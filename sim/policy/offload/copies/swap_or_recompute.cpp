@@ -19,7 +19,7 @@ class Player {
         maker_(workload_.tensors.size(), kNone),
         where_(workload_.tensors.size(), Where::here),
         steps_(problem, memories, policy) {
-    for (const Excursion& trip : choice.trips) {
+    for (const SwapInterval& trip : choice.trips) {
       out_[trip.out_after].push_back(trip.tensor);
       in_[trip.in_after].push_back(trip.tensor);
     }
@@ -163,8 +163,8 @@ Planned plan_by_choice(const Problem& problem, const BudgetedOffloadParameters& 
     if (!choice) return infeasible(of, memories.processor, budget, needs.smallest());
     return plan_of(of, memories, *choice, budget, parameters.name);
   };
-  return rule_not_slower_with_more(problem, memories,
-                                   budget_for(problem, memories.processor, parameters), plan);
+  return rule_for_budget(problem, memories, budget_for(problem, memories.processor, parameters),
+                         parameters.improve, plan);
 }
 
 }  // namespace plimsoll

@@ -14,8 +14,8 @@
 namespace plimsoll {
 
 struct SwapOrRecompute {
-  std::vector<Excursion> trips;  ///< of tensors whose makers do not run again
-  std::vector<bool> again;       ///< by forward: it runs again
+  std::vector<SwapInterval> trips;  ///< of tensors whose makers do not run again
+  std::vector<bool> again;          ///< by forward: it runs again
   /// By forward that runs again: what it makes is forgotten after each backward that reads it, and
   /// made again for the next; otherwise it stays until its last use.
   std::vector<bool> forgets;
@@ -54,7 +54,7 @@ class ChoiceNeeds {
 /// What fits a budget, asking for what choices need; nothing where none fits.
 using Chooser = std::optional<SwapOrRecompute> (*)(ChoiceNeeds& needs, Bytes budget);
 
-/// The plan of what is chosen, not slower with more memory (smaller_budgets.hpp); the least that
+/// The plan of what is chosen, as plan_for_budget() makes it (smaller_budgets.hpp); the least that
 /// the choices need where none fits.
 [[nodiscard]] Planned plan_by_choice(const Problem& problem,
                                      const BudgetedOffloadParameters& parameters, Chooser choose);

@@ -26,9 +26,9 @@ Time SwapTiming::copy_in(Bytes bytes) const {
   return in_->latency + transfer_time(bytes, in_->bandwidth);
 }
 
-std::vector<Excursion> SwapTiming::latest(std::vector<SavedTensor> tensors) const {
+std::vector<SwapInterval> SwapTiming::latest(std::vector<SavedTensor> tensors) const {
   std::ranges::stable_sort(tensors, {}, &SavedTensor::first_backward_use);
-  std::vector<Excursion> trips;
+  std::vector<SwapInterval> trips;
   Time busy_from = starts_.back();
   for (std::size_t i = tensors.size(); i-- > 0;) {
     const SavedTensor& it = tensors[i];
@@ -44,20 +44,20 @@ std::vector<Excursion> SwapTiming::latest(std::vector<SavedTensor> tensors) cons
   return trips;
 }
 
-std::vector<Excursion> on_demand(std::span<const SavedTensor> tensors) {
-  std::vector<Excursion> trips;
+std::vector<SwapInterval> on_demand(std::span<const SavedTensor> tensors) {
+  std::vector<SwapInterval> trips;
   for (const SavedTensor& it : tensors)
     trips.push_back(
         {it.tensor, it.bytes, it.last_forward_use, it.last_forward_use, it.first_backward_use - 1});
-  std::ranges::stable_sort(trips, {}, &Excursion::in_after);
+  std::ranges::stable_sort(trips, {}, &SwapInterval::in_after);
   return trips;
 }
 
-std::vector<Excursion> as_early_as_fits(std::span<const Excursion> early,
-                                        std::span<const Excursion> late, const LoadProfile& profile,
-                                        Bytes budget) {
-  assert(std::ranges::equal(early, late, {}, &Excursion::tensor, &Excursion::tensor));
-  std::vector<Excursion> trips(late.begin(), late.end());
+std::vector<SwapInterval> as_early_as_fits(std::span<const SwapInterval> early,
+                                           std::span<const SwapInterval> late,
+                                           const LoadProfile& profile, Bytes budget) {
+  assert(std::ranges::equal(early, late, {}, &SwapInterval::tensor, &SwapInterval::tensor));
+  std::vector<SwapInterval> trips(late.begin(), late.end());
   std::vector<Bytes> loads = profile.loads_with(trips);
   std::uint32_t before = 0;  // where the copy before is issued
   for (std::size_t i = 0; i < trips.size(); ++i) {

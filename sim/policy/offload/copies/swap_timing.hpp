@@ -28,7 +28,7 @@ class SwapTiming {
   /// collision: from the last deadline to the first, a copy ends when its tensor is used or the
   /// next copy begins; it is issued at the last operator that starts no later than it must. In the
   /// order of the first backward uses. O(tensors log(tensors + operators)).
-  [[nodiscard]] std::vector<Excursion> latest(std::vector<SavedTensor> tensors) const;
+  [[nodiscard]] std::vector<SwapInterval> latest(std::vector<SavedTensor> tensors) const;
 
  private:
   const Route *out_, *in_;
@@ -36,13 +36,13 @@ class SwapTiming {
 };
 
 /// The same tensors, fetched only once the operator before the use has started.
-[[nodiscard]] std::vector<Excursion> on_demand(std::span<const SavedTensor> tensors);
+[[nodiscard]] std::vector<SwapInterval> on_demand(std::span<const SavedTensor> tensors);
 
 /// The `late` trips, of on_demand(), issued earlier as far as the loads leave room within `budget`
 /// and no earlier than the `early` ones, of latest() for the same tensors; still in the order of
 /// their uses. What fits on demand fits like this. O(trips x operators).
-[[nodiscard]] std::vector<Excursion> as_early_as_fits(std::span<const Excursion> early,
-                                                      std::span<const Excursion> late,
-                                                      const LoadProfile& profile, Bytes budget);
+[[nodiscard]] std::vector<SwapInterval> as_early_as_fits(std::span<const SwapInterval> early,
+                                                         std::span<const SwapInterval> late,
+                                                         const LoadProfile& profile, Bytes budget);
 
 }  // namespace plimsoll

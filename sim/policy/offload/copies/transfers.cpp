@@ -114,9 +114,9 @@ LoadProfile::LoadProfile(const Problem& problem, const OffloadMemories& memories
   loads_ = issue_order_loads(builder.finish(), problem, memories.home);
 }
 
-std::vector<Bytes> LoadProfile::loads_with(std::span<const Excursion> excursions) const {
+std::vector<Bytes> LoadProfile::loads_with(std::span<const SwapInterval> swap_intervals) const {
   std::vector<std::int64_t> change(loads_.size() + 1, 0);
-  for (const Excursion& it : excursions) {
+  for (const SwapInterval& it : swap_intervals) {
     change[std::max(it.out_after, it.last_use) + 1] -= it.bytes.count();
     change[it.in_after + 1] += it.bytes.count();
   }
@@ -128,8 +128,8 @@ std::vector<Bytes> LoadProfile::loads_with(std::span<const Excursion> excursions
   return loads;
 }
 
-Bytes LoadProfile::peak(std::span<const Excursion> excursions) const {
-  const std::vector<Bytes> loads = loads_with(excursions);
+Bytes LoadProfile::peak(std::span<const SwapInterval> swap_intervals) const {
+  const std::vector<Bytes> loads = loads_with(swap_intervals);
   return loads.empty() ? Bytes{} : *std::ranges::max_element(loads);
 }
 
@@ -141,20 +141,21 @@ BudgetPlanner rule_planner(const Problem& problem, const OffloadMemories& memori
   return {.plan = std::move(plan),
           .bound = [least](Bytes) { return least; },
           .most = LoadProfile(problem, memories).peak({}),
-          .rungs = rungs_for(problem, PlanningTime::linear),
+          .parts = budget_parts_for(problem, PlanningTime::linear),
           .storage = memories.storage};
 }
 
-Planned rule_not_slower_with_more(const Problem& problem, const OffloadMemories& memories,
-                                  Bytes budget, BudgetPlan plan) {
-  return not_slower_with_more(problem, memories.processor, budget,
-                              rule_planner(problem, memories, std::move(plan)));
+Planned rule_for_budget(const Problem& problem, const OffloadMemories& memories, Bytes budget,
+                        bool improve, BudgetPlan plan) {
+  BudgetPlanner planner = rule_planner(problem, memories, std::move(plan));
+  planner.improves = improve;
+  return plan_for_budget(problem, memories.processor, budget, planner);
 }
 
 Plan plan_of(const Problem& problem, const OffloadMemories& memories,
-             std::span<const Excursion> excursions, Bytes limit, const std::string& policy) {
+             std::span<const SwapInterval> swap_intervals, Bytes limit, const std::string& policy) {
   std::vector<std::vector<TensorId>> out(problem.workload.operators.size()), in(out);
-  for (const Excursion& it : excursions) {
+  for (const SwapInterval& it : swap_intervals) {
     out[it.out_after].push_back(it.tensor);
     in[it.in_after].push_back(it.tensor);
   }

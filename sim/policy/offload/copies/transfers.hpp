@@ -55,44 +55,43 @@ struct SavedTensor {
 
 /// One stay of a tensor in storage. The copy out starts when operator `out_after` has ended, the
 /// copy back when operator `in_after` starts (and its channel is free, and there is room).
-struct Excursion {
+struct SwapInterval {
   TensorId tensor = kNoTensor;
   Bytes bytes;
   std::uint32_t out_after = 0;
   std::uint32_t last_use = 0;  ///< the last operator that reads it before it is away
   std::uint32_t in_after = 0;  ///< not before either
-  bool operator==(const Excursion&) const = default;
+  bool operator==(const SwapInterval&) const = default;
 };
 
-/// What `excursions` leave at each operator of the loads of policy `none`: their issue-order peak,
-/// without building the plan. O(operators + excursions) each.
+/// What `swap_intervals` leave at each operator of the loads of policy `none`: their issue-order peak,
+/// without building the plan. O(operators + swap_intervals) each.
 class LoadProfile {
  public:
   LoadProfile(const Problem& problem, const OffloadMemories& memories);
 
   [[nodiscard]] const std::vector<Bytes>& loads() const { return loads_; }
-  [[nodiscard]] Bytes peak(std::span<const Excursion> excursions) const;
-  /// The load at every operator with `excursions` away.
-  [[nodiscard]] std::vector<Bytes> loads_with(std::span<const Excursion> excursions) const;
+  [[nodiscard]] Bytes peak(std::span<const SwapInterval> swap_intervals) const;
+  /// The load at every operator with `swap_intervals` away.
+  [[nodiscard]] std::vector<Bytes> loads_with(std::span<const SwapInterval> swap_intervals) const;
 
  private:
   std::vector<Bytes> loads_;  ///< by operator
 };
 
-/// The plan that runs every operator once, in order, with these excursions; copies that leave or
+/// The plan that runs every operator once, in order, with these swap_intervals; copies that leave or
 /// return at the same operator go in the order given. It uses at most `limit`.
 [[nodiscard]] Plan plan_of(const Problem& problem, const OffloadMemories& memories,
-                           std::span<const Excursion> excursions, Bytes limit,
+                           std::span<const SwapInterval> swap_intervals, Bytes limit,
                            const std::string& policy);
 
 /// A rule for single tensors as a planner with a budget.
 [[nodiscard]] BudgetPlanner rule_planner(const Problem& problem, const OffloadMemories& memories,
                                          BudgetPlan plan);
 
-/// Its plans, not slower with more memory (policy/budget/smaller_budgets.hpp).
-[[nodiscard]] Planned rule_not_slower_with_more(const Problem& problem,
-                                                const OffloadMemories& memories, Bytes budget,
-                                                BudgetPlan plan);
+/// plan_for_budget() of it (policy/budget/smaller_budgets.hpp).
+[[nodiscard]] Planned rule_for_budget(const Problem& problem, const OffloadMemories& memories,
+                                      Bytes budget, bool improve, BudgetPlan plan);
 
 /// Plays operators on one stream, with copies out and back over two channels. Where both ways share
 /// a link direction (half duplex), copies start in issue order across the two.

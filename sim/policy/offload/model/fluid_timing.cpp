@@ -105,6 +105,7 @@ class TimingProgram {
     for (const State& state : states) {
       std::size_t better = 0;
       for (const State& other : kept) better += is_no_worse(other, state);
+      model_.work.add(kept.size() + 1);
       if (better < count_) kept.push_back(state);
     }
     states = std::move(kept);

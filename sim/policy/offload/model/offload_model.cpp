@@ -72,6 +72,7 @@ OffloadModel offload_model(const Problem& problem, const OffloadMemories& memori
                            SourceRelease release) {
   const ChainCosts costs = chain_costs(problem, memories.processor);
   OffloadModel model;
+  model.work = problem.work;
   for (std::size_t s = 0; s < costs.stages.size(); ++s)
     model.stages.push_back(stage_of(problem, memories, costs.stages[s], s));
   model.candidates = offloaded_stages(problem);

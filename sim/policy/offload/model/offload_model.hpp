@@ -40,6 +40,7 @@ struct OffloadModel {
   ByteRate out_rate, in_rate;
   bool progressive = false;
   bool one_way = false;  ///< both channels share a link that serves one copy at a time
+  Work work;             ///< where searches in this model count their steps
 
   [[nodiscard]] Time compute_time() const;
   [[nodiscard]] Bytes may_move() const;  ///< all that may move, in bytes

@@ -8,6 +8,9 @@ namespace {
 
 using Kind = OffloadAction::Kind;
 
+/// A beginning is copied and played for each action that may follow: by stage, about so many steps.
+constexpr std::size_t kStepsANode = 32;
+
 enum class Place : std::uint8_t { home, out, back };
 
 /// What copies out may stand here: none, the one of the forward just issued, or, since that one has
@@ -65,6 +68,7 @@ class Search {
       gave_up_ = true;
       return;
     }
+    model_.work.add(kStepsANode * stages());
     if (best_ && at_least(it) >= best_->makespan) return;
     if (it.operations == 2 * stages()) return finish(it);
     if (comparable_ && is_superfluous(it)) return;

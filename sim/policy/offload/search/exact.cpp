@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -85,6 +86,7 @@ class ExactSearch {
     }
     if (found.empty()) return none();
     Plan plan = best_plan(problem_, task_, std::move(found), parameters_);
+    if (!set_ && !is_searched()) plan.claims.chosen = "offload/dynamic";
     is_proven |= plan.claims.makespan && plan.bounds.makespan == plan.claims.makespan;
     plan.claims.optimal = is_proven;
     if (is_proven && plan.claims.makespan) plan.bounds.makespan = plan.claims.makespan;
@@ -122,7 +124,11 @@ class ExactSearch {
 
   /// Schedules to start from.
   [[nodiscard]] std::vector<Timed> known() const {
-    if (!set_) return dynamic_runs(task_).runs;
+    if (!set_) {
+      std::vector<Timed> found = dynamic_runs(task_).runs;
+      if (is_searched()) std::ranges::move(greedy_runs(task_).runs, std::back_inserter(found));
+      return found;
+    }
     std::vector<Timed> runs;
     run_set(task_.model, *set_, runs);
     return runs;
@@ -136,17 +142,17 @@ class ExactSearch {
 };
 
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
-  Planned planned = offload_not_slower_with_more(
+  Planned planned = offload_for_budget(
       problem, parameters,
       [&](const Problem& of, Bytes budget) {
-        const ExactParameters asked = within(parameters, budget);
+        const ExactParameters asked = with_budget(parameters, budget);
         return ExactSearch(of, asked).best();
       },
       [&](const Problem& of, Bytes budget) {
-        const ExactParameters asked = within(parameters, budget);
+        const ExactParameters asked = with_budget(parameters, budget);
         return ExactSearch(of, asked).has_plan();
       });
-  if (parameters.set) return planned;
+  if (parameters.set || !parameters.improve) return planned;
   return not_behind_prefix(problem, parameters, std::move(planned));
 }
 
@@ -169,15 +175,15 @@ PolicyInfo offload_exact_policy() {
        .assumes =
            "a chain whose backwards are not split, full-duplex `fifo` links, `ideal` "
            "allocators; stages 1..L-2 may move, each once. Elsewhere, and beyond 24 such "
-           "stages, it is the best of offload/greedy, offload/dynamic and, with whole copies, "
-           "offload/prefix",
+           "stages, nothing is searched: it takes the plan of offload/dynamic, and claims.chosen "
+           "says so",
        .guarantees = "the optimum where claims.optimal says so, and then the bound is its time "
                      "(with `set`, of what moves that set); otherwise the best schedule found, "
                      "and the gap to a proven lower bound of every offload without recomputation. "
                      "Small storage is part of the problem: what may have to wait for it, waits",
-       .complexity =
-           "exponential in L; stops after `nodes`. Where it proves nothing, smaller budgets are "
-           "tried as by offload/dynamic"},
+       .complexity = "exponential in L; stops after `nodes`. With `improve`, where it proves "
+                     "nothing, smaller "
+                     "budgets are tried as by offload/dynamic, and offload/prefix"},
       record, plan_exact);
 }
 

@@ -20,12 +20,11 @@ PolicyInfo offload_greedy_policy() {
            "DNN Training\", Euro-Par 2020, doi:10.1007/978-3-030-57675-2_10, as reconstructed: "
            "when fractions may move, the bytes of the first stages are the best to move (they "
            "may leave first and are needed last); the fraction is rounded up to whole stages, "
-           "longer prefixes and smaller budgets are tried too, as by offload/dynamic",
+           "and longer prefixes are tried too",
        .assumes = "a chain (networks are cut at articulation points); stages 1..L-2 may move",
-       .guarantees = "a heuristic; with whole copies never behind offload/prefix, whose plan it "
-                     "takes where that "
-                     "is faster; the gap to a proven lower bound of every offload without "
-                     "recomputation is reported. Its "
+       .guarantees = "a heuristic; the gap to a proven lower bound of every offload without "
+                     "recomputation is reported. With `improve` no slower than its plans for up "
+                     "to 64 smaller budgets and, with whole copies, offload/prefix. Its "
                      "claims.model_makespan is the best time of any set in the fluid model of "
                      "offload/dynamic, no execution's",
        .complexity = "O(L S^2) for S = 256 states a stage of the model; the rule itself O(L)"},

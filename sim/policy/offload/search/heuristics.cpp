@@ -63,7 +63,6 @@ Heuristic dynamic_offload(const OffloadModel& model) {
   if (!is_within(model, everything(model))) return found;
   const std::vector<TimedSet> sets = best_sets(model, kSets);
   for (const TimedSet& it : sets) run_set(model, it.set, found.runs);
-  run_prefixes(model, found.runs);
   if (!sets.empty()) found.model_makespan = sets.front().makespan;
   add_last_resort(model, sets, found.runs);
   if (!found.runs.empty()) {

@@ -13,9 +13,8 @@ struct Heuristic {
   Time model_makespan;      ///< of the best set in the fluid model of fluid_timing.hpp
 };
 
-/// The 5 best sets of the fluid model and the prefixes of greedy_offload(), each in the ways of
-/// run_set(); last the best of these runs, polished (polish.hpp) by
-/// playing at most a million actions.
+/// The 5 best sets of the fluid model, each in the ways of run_set(); last the best of these runs,
+/// polished (polish.hpp) by playing at most a million actions.
 [[nodiscard]] Heuristic dynamic_offload(const OffloadModel& model);
 
 /// The shortest prefix of stages with which the budget can be met, and longer ones, each in the

@@ -131,8 +131,6 @@ Heuristic greedy_runs(const OffloadTask& task) {
 
 Heuristic dynamic_runs(const OffloadTask& task) {
   Heuristic found = runs_for(task, dynamic_offload);
-  if (!task.is_model_exact)
-    std::ranges::move(runs_for(task, greedy_offload).runs, std::back_inserter(found.runs));
   add_extremes(task, found.runs);
   return found;
 }
@@ -177,52 +175,58 @@ Planned plan_within(const Problem& problem, const OffloadPlannerParameters& para
 Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
                 Heuristic (*runs)(const OffloadTask&)) {
   const auto plan = [&](const Problem& of, Bytes budget) {
-    return plan_within(of, within(parameters, budget), runs);
+    return plan_within(of, with_budget(parameters, budget), runs);
   };
-  return not_behind_prefix(problem, parameters,
-                           offload_not_slower_with_more(problem, parameters, plan));
+  Planned planned = offload_for_budget(problem, parameters, plan);
+  if (!parameters.improve) return planned;
+  return not_behind_prefix(problem, parameters, std::move(planned));
+}
+
+Planned faster_of(Planned planned, Planned rival, const std::string& name) {
+  auto* plan = std::get_if<Plan>(&planned);
+  auto* other = std::get_if<Plan>(&rival);
+  if (other == nullptr) {
+    if (auto* no = std::get_if<Infeasible>(&planned))
+      no->smallest_budget =
+          std::min(no->smallest_budget, std::get<Infeasible>(rival).smallest_budget);
+    return planned;
+  }
+  const std::optional<Time> makespan = plan != nullptr ? plan->claims.makespan : std::nullopt;
+  if (!other->claims.makespan || (makespan && *makespan <= *other->claims.makespan)) return planned;
+  if (other->claims.chosen.empty()) other->claims.chosen = name;
+  if (plan != nullptr) {
+    other->claims.model_makespan = plan->claims.model_makespan;
+    if (plan->claims.optimal)
+      other->claims.optimal = other->bounds.makespan == other->claims.makespan;
+  }
+  return rival;
 }
 
 Planned not_behind_prefix(const Problem& problem, const OffloadPlannerParameters& parameters,
                           Planned planned) {
   if (parameters.release && parameters.release->value != SourceRelease::whole) return planned;
-  auto* plan = std::get_if<Plan>(&planned);
-  const std::optional<Time> makespan = plan != nullptr ? plan->claims.makespan : std::nullopt;
-  if (makespan && (plan->claims.optimal == true || makespan == plan->bounds.makespan))
-    return planned;
-  Planned other = plan_shortest_prefix(problem, parameters);
-  auto* prefix = std::get_if<Plan>(&other);
-  if (prefix == nullptr) {
-    if (auto* no = std::get_if<Infeasible>(&planned))
-      no->smallest_budget =
-          std::min(no->smallest_budget, std::get<Infeasible>(other).smallest_budget);
-    return planned;
-  }
-  if (!prefix->claims.makespan || (makespan && *makespan <= *prefix->claims.makespan))
-    return planned;
-  if (plan != nullptr) {
-    prefix->claims.model_makespan = plan->claims.model_makespan;
-    if (plan->claims.optimal)
-      prefix->claims.optimal = prefix->bounds.makespan == prefix->claims.makespan;
-  }
-  return other;
+  if (const auto* plan = std::get_if<Plan>(&planned); plan != nullptr && plan->claims.makespan)
+    if (plan->claims.optimal == true || plan->claims.makespan == plan->bounds.makespan)
+      return planned;
+  return faster_of(std::move(planned), plan_shortest_prefix(problem, parameters), "offload/prefix");
 }
 
-Planned offload_not_slower_with_more(
-    const Problem& problem, const OffloadPlannerParameters& parameters, BudgetPlan plan,
-    std::function<bool(const Problem& problem, Bytes budget)> has_plan) {
+Planned offload_for_budget(const Problem& problem, const OffloadPlannerParameters& parameters,
+                           BudgetPlan plan,
+                           std::function<bool(const Problem& problem, Bytes budget)> has_plan) {
   const OffloadMemories memories = checked_memories(problem, parameters);
   const auto bound = [&](Bytes budget) {
     return offload_lower_bound(problem, memories, budget).value_or(Time::unlimited());
   };
-  return not_slower_with_more(problem, memories.processor,
-                              budget_for(problem, memories.processor, parameters),
-                              {.plan = std::move(plan),
-                               .bound = bound,
-                               .most = keep_all(problem, memories.processor, "").needs,
-                               .rungs = rungs_for(problem, PlanningTime::linear),
-                               .has_plan = std::move(has_plan),
-                               .storage = memories.storage});
+  return plan_for_budget(problem, memories.processor,
+                         budget_for(problem, memories.processor, parameters),
+                         {.plan = std::move(plan),
+                          .bound = bound,
+                          .most = keep_all(problem, memories.processor, "").needs,
+                          .parts = budget_parts_for(problem, PlanningTime::linear),
+                          .has_plan = std::move(has_plan),
+                          .storage = memories.storage,
+                          .improves = parameters.improve});
 }
 
 }  // namespace plimsoll

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "policy/budget/smaller_budgets.hpp"
-#include "policy/budget/within.hpp"
+#include "policy/budget/with_budget.hpp"
 #include "policy/offload/search/heuristics.hpp"
 
 #include <functional>
@@ -17,10 +17,9 @@ struct OffloadPlannerParameters : BudgetedOffloadParameters {
   std::optional<Located<SourceRelease>> release;
 };
 
-/// A Record that has `on`, `to`, `budget` and `release` already.
+/// Adds `release` to a record of parameters that derive from OffloadPlannerParameters.
 template <class Parameters>
-[[nodiscard]] Record<Parameters> offload_planner_record(const std::string& name) {
-  Record<Parameters> record = budgeted_offload_record<Parameters>(name);
+void add_release(Record<Parameters>& record) {
   std::optional<Located<SourceRelease>> Parameters::*release = &Parameters::release;
   record.optional(
       "release", release,
@@ -28,6 +27,13 @@ template <class Parameters>
           {{"whole", SourceRelease::whole}, {"progressive", SourceRelease::progressive}})),
       "when a copy out frees its source: `whole`, at its end (default), or `progressive`, byte by "
       "byte as it leaves");
+}
+
+/// A Record that has `on`, `to`, `budget`, `improve` and `release` already.
+template <class Parameters>
+[[nodiscard]] Record<Parameters> offload_planner_record(const std::string& name) {
+  Record<Parameters> record = budgeted_offload_record<Parameters>(name);
+  add_release(record);
   return record;
 }
 
@@ -61,9 +67,7 @@ struct OffloadTask {
 /// overstates, the leanest of all, and the one that moves nothing.
 [[nodiscard]] Heuristic greedy_runs(const OffloadTask& task);
 
-/// What offload/dynamic chooses from: the same of dynamic_offload(), which holds what
-/// greedy_offload() runs; where the model is not exact, and so not the judge of which few are best,
-/// also all of greedy_runs().
+/// What offload/dynamic chooses from: the same of dynamic_offload().
 [[nodiscard]] Heuristic dynamic_runs(const OffloadTask& task);
 
 /// The best of `found` as a plan with its claims and the lower bound: by the model where that is
@@ -71,19 +75,23 @@ struct OffloadTask {
 [[nodiscard]] Plan best_plan(const Problem& problem, const OffloadTask& task,
                              std::vector<Timed> found, const OffloadPlannerParameters& parameters);
 
-/// A policy that chooses the best of `runs`, not slower with more memory (smaller_budgets.hpp), and
-/// not_behind_prefix().
+/// A policy that chooses the best of `runs`. With `improve` it is not slower with more memory
+/// (smaller_budgets.hpp) and not_behind_prefix().
 [[nodiscard]] Planned plan_by(const Problem& problem, const OffloadPlannerParameters& parameters,
                               Heuristic (*runs)(const OffloadTask&));
 
-/// `planned`, or the plan of offload/prefix where that is faster by what both claim, or the only
-/// one that runs. With progressive release `planned`: prefix copies whole tensors.
+/// `planned`, or the plan of `rival`, a policy of that name, where that is faster by what both
+/// claim, or the only one that runs: claims.chosen names it then. Where neither is a plan, the
+/// smaller of the budgets that they state.
+[[nodiscard]] Planned faster_of(Planned planned, Planned rival, const std::string& name);
+
+/// faster_of() with offload/prefix. With progressive release `planned`: prefix copies whole tensors.
 [[nodiscard]] Planned not_behind_prefix(const Problem& problem,
                                         const OffloadPlannerParameters& parameters,
                                         Planned planned);
 
-/// Not slower with more memory, for any `plan` that recomputes nothing.
-[[nodiscard]] Planned offload_not_slower_with_more(
+/// plan_for_budget() of a `plan` that recomputes nothing.
+[[nodiscard]] Planned offload_for_budget(
     const Problem& problem, const OffloadPlannerParameters& parameters, BudgetPlan plan,
     std::function<bool(const Problem& problem, Bytes budget)> has_plan = {});
 

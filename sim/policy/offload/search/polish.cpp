@@ -77,6 +77,7 @@ class Polish {
     OffloadSequence sequence = together(parts);
     if (!is_valid(sequence, model_.stages.size())) return false;
     actions_left_ -= std::min(actions_left_, sequence.size());
+    model_.work.add(sequence.size());
     const auto makespan = play(model_, sequence);
     if (!makespan || *makespan >= run_.makespan) return false;
     run_ = {std::move(sequence), *makespan};

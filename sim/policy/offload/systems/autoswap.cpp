@@ -116,7 +116,7 @@ class AutoSwapPlanner {
   /// The fastest of what fits budgets from `from` to `budget`, with the memory of `budget`.
   Planned run(const Problem& of, Bytes from, Bytes budget) {
     std::optional<Plan> best;
-    std::vector<Excursion> last;
+    std::vector<SwapInterval> last;
     for (const Bytes told : told_budgets(from, budget)) {
       auto trips = swaps_within(told);
       if (!trips || (best && *trips == last)) continue;
@@ -147,7 +147,7 @@ class AutoSwapPlanner {
   }
 
   /// Nothing where none fit.
-  std::optional<std::vector<Excursion>> swaps_within(Bytes budget) {
+  std::optional<std::vector<SwapInterval>> swaps_within(Bytes budget) {
     const auto fits = [&](const Swaps::Level& level) { return level.needs <= budget; };
     const auto in_time = in_time_->levels(budget);
     if (const auto it = std::ranges::find_if(in_time, fits); it != in_time.end())
@@ -202,12 +202,13 @@ Planned plan_autoswap(const Problem& problem, const AutoSwapParameters& paramete
   const OffloadMemories memories = offload_memories(problem, parameters);
   AutoSwapPlanner planner(problem, memories, parameters);
   BudgetPlanner rule = rule_planner(problem, memories, {});
+  rule.improves = parameters.improve;
   rule.plan = [&](const Problem& of, Bytes budget) {
-    return planner.run(of, rung_below(rule, budget), budget);
+    return planner.run(of, rule.improves ? part_below(rule, budget) : budget, budget);
   };
   const Bytes budget = budget_for(problem, memories.processor, parameters);
-  return with_offload_bound(not_slower_with_more(problem, memories.processor, budget, rule),
-                            problem, memories, budget);
+  return with_offload_bound(plan_for_budget(problem, memories.processor, budget, rule), problem,
+                            memories, budget);
 }
 
 }  // namespace
@@ -231,16 +232,17 @@ PolicyInfo offload_autoswap_policy() {
            "The peak is found anew after each tensor. Where copies back in time do not fit, they "
            "are made as early as fits, and on demand at the latest. There is no threshold unless "
            "given. A tensor that the storage has no room left for stays. "
-           "Ours, so that more memory is not slower: a smaller budget has a set of its own, which "
-           "fits the given one, too. The fastest is taken of the last 32 such sets and of those of "
-           "up to 64 smaller budgets. \"As early as fits\" is asked for each of these budgets, for "
-           "each 256th part of what policy none needs, and for just what a set needs",
+           "With `improve`, so that more memory is not slower: a smaller budget has a set of its "
+           "own, which fits the given one, too. The fastest is taken of the last 32 such sets and "
+           "of those of up to 64 smaller budgets. \"As early as fits\" is asked for each of these "
+           "budgets, for each 256th part of what policy none needs, and for just what a set needs",
        .assumes =
            "any workload; a tensor's gap is that from its last forward to its first backward "
            "use",
        .guarantees = "a heuristic; keeps to the budget",
-       .complexity = "O(swaps x (operators + tensors log tensors)), and up to 32 plans of "
-                     "O(operators log operators) for 2 to 64 budgets"},
+       .complexity =
+           "O(swaps x (operators + tensors log tensors)), and one plan of "
+           "O(operators log operators); with `improve` up to 32 plans for 2 to 64 budgets"},
       record, plan_autoswap);
 }
 

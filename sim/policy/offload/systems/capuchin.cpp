@@ -111,13 +111,14 @@ PolicyInfo offload_capuchin_policy() {
                 "and one more run of the maker, by bytes per second. Choices: the measured "
                 "iteration is policy none's; copies back start as late as the link allows, which "
                 "stands for triggers moved earlier by feedback, or on demand where that does not "
-                "fit; what the storage has no room left for is not swapped. Ours: up to 64 smaller "
-                "budgets are tried as well, so that none of "
-                "them has a faster plan",
+                "fit; what the storage has no room left for is not swapped",
        .assumes = "any workload; a tensor's idle time is that from its last forward to its first "
                   "backward use; a maker that changes something in place does not run again",
-       .guarantees = "a heuristic; keeps to the budget",
-       .complexity = "O(log tensors) plans of O(operators log operators), for 2 to 64 budgets"},
+       .guarantees =
+           "a heuristic; keeps to the budget. With `improve` no slower than its plans for up "
+           "to 64 smaller budgets",
+       .complexity = "O(log tensors) plans of O(operators log operators), with `improve` "
+                     "for 2 to 64 budgets"},
       budgeted_offload_record<BudgetedOffloadParameters>("offload/capuchin"),
       plan_by_choice<CapuchinPlanner>);
 }

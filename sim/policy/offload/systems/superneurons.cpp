@@ -67,9 +67,9 @@ class SuperNeuronsPlanner {
       const std::uint32_t behind = at == begins.begin() ? workload_.forwards - 1 : *std::prev(at);
       outputs_.push_back({it.tensor, it.bytes, it.last_forward_use, it.last_forward_use, behind});
     }
-    std::ranges::stable_sort(outputs_, {}, &Excursion::last_use);
+    std::ranges::stable_sort(outputs_, {}, &SwapInterval::last_use);
     StorageRoom storage(needs_.problem(), needs_.memories().storage);
-    std::erase_if(outputs_, [&](const Excursion& it) { return !storage.take(it.bytes); });
+    std::erase_if(outputs_, [&](const SwapInterval& it) { return !storage.take(it.bytes); });
   }
 
   /// Cheap layers that follow each other are a segment. It runs again once, and what it makes
@@ -117,7 +117,7 @@ class SuperNeuronsPlanner {
   const Workload& workload_;
   ChoiceNeeds& needs_;
   const std::vector<SavedTensor> saved_;
-  std::vector<Excursion> outputs_;
+  std::vector<SwapInterval> outputs_;
   std::vector<bool> again_, forgets_;  ///< by forward
 };
 
@@ -136,14 +136,14 @@ PolicyInfo offload_superneurons_policy() {
                 "cache is planned, not found out: its least recently used leave after their last "
                 "use and come back one convolution ahead, those that the storage has no room left "
                 "for stay; a convolution's algorithm is not chosen, "
-                "since an operator here has one time and one workspace. Ours: up to 64 smaller "
-                "budgets are tried "
-                "as well, so that none of "
-                "them has a faster plan",
+                "since an operator here has one time and one workspace",
        .assumes = "any workload; the stages of a chain, which have no class, all count as "
                   "convolutions; a layer that changes something in place does not run again",
-       .guarantees = "a heuristic; keeps to the budget",
-       .complexity = "O(log tensors) plans of O(operators log operators), for 2 to 64 budgets"},
+       .guarantees =
+           "a heuristic; keeps to the budget. With `improve` no slower than its plans for up "
+           "to 64 smaller budgets",
+       .complexity = "O(log tensors) plans of O(operators log operators), with `improve` "
+                     "for 2 to 64 budgets"},
       budgeted_offload_record<BudgetedOffloadParameters>("offload/superneurons"),
       plan_by_choice<SuperNeuronsPlanner>);
 }

@@ -33,8 +33,8 @@ Planned plan_vdnn_dyn(const Problem& problem, const BudgetedOffloadParameters& p
     return infeasible(of, memories.processor, budget, smallest);
   };
   const Bytes budget = budget_for(problem, memories.processor, parameters);
-  return with_offload_bound(rule_not_slower_with_more(problem, memories, budget, plan), problem,
-                            memories, budget);
+  return with_offload_bound(rule_for_budget(problem, memories, budget, parameters.improve, plan),
+                            problem, memories, budget);
 }
 
 }  // namespace
@@ -46,11 +46,12 @@ PolicyInfo offload_vdnn_dyn_policy() {
        .paper = "Rhu, Gimelshein, Clemons, Zulfiqar, Keckler 2016, \"vDNN\", MICRO, "
                 "arXiv:1602.08124 (vDNN_dyn). The order of the tries as reconstructed, after the "
                 "public re-implementation; those that choose among a convolution's algorithms are "
-                "left out, since an operator here has one time and one workspace. Ours: up to 64 "
-                "smaller budgets are tried as well, so that none of them has a faster plan",
+                "left out, since an operator here has one time and one workspace",
        .assumes = "as offload/vdnn-conv and offload/vdnn-all",
-       .guarantees = "the least data moved of three choices that fit",
-       .complexity = "O(operators log operators), for 2 to 64 budgets"},
+       .guarantees =
+           "the least data moved of three choices that fit. With `improve` no slower than "
+           "its plans for up to 64 smaller budgets",
+       .complexity = "O(operators log operators); with `improve` for 2 to 64 budgets"},
       budgeted_offload_record<BudgetedOffloadParameters>("offload/vdnn-dyn"), plan_vdnn_dyn);
 }
 

@@ -8,19 +8,19 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-bool is_denser(const Goods& a, const Goods& b) {
+bool is_denser(const KnapsackItem& a, const KnapsackItem& b) {
   return Wide{a.worth} * b.size > Wide{b.worth} * a.size;
 }
 
 /// What `room` is worth where it holds a share of one of `goods`; rounded down.
-std::int64_t worth_of(std::int64_t room, const Goods& goods) {
+std::int64_t worth_of(std::int64_t room, const KnapsackItem& goods) {
   return static_cast<std::int64_t>(Wide{room} * goods.worth / goods.size);
 }
 
 }  // namespace
 
-std::int64_t knapsack_bound(std::vector<Goods> goods, std::int64_t room) {
-  std::erase_if(goods, [](const Goods& it) { return it.worth == 0; });
+std::int64_t knapsack_bound(std::vector<KnapsackItem> goods, std::int64_t room) {
+  std::erase_if(goods, [](const KnapsackItem& it) { return it.worth == 0; });
   std::ranges::stable_sort(goods, is_denser);
   std::int64_t worth = 0;
   for (auto it = goods.begin(); it != goods.end(); ++it) {

@@ -7,7 +7,7 @@
 namespace plimsoll {
 
 /// So many equal things.
-struct Goods {
+struct KnapsackItem {
   std::int64_t size = 0, worth = 0, count = 0;
 };
 
@@ -15,6 +15,6 @@ struct Goods {
 /// first, and of the kind that no longer fits as a whole either no more, and the next kind in
 /// shares, or one more, which takes its place from the kind before (Martello and Toth 1977, "An
 /// Upper Bound for the Zero-One Knapsack Problem", EJOR 1). Exact for one kind. O(kinds log).
-[[nodiscard]] std::int64_t knapsack_bound(std::vector<Goods> goods, std::int64_t room);
+[[nodiscard]] std::int64_t knapsack_bound(std::vector<KnapsackItem> goods, std::int64_t room);
 
 }  // namespace plimsoll

@@ -105,7 +105,7 @@ class DeviceBound {
  private:
   [[nodiscard]] std::int64_t idle_before_backwards() const {
     std::int64_t begin = INT64_MAX;
-    std::vector<Goods> forwards;
+    std::vector<KnapsackItem> forwards;
     for (const Chunk& it : chunks_) {
       begin = std::min(begin, it.backward_head);
       forwards.push_back({it.saved, it.forward, m_});
@@ -124,8 +124,8 @@ class DeviceBound {
 
   /// Backwards and weight halves of what may be kept beside one microbatch of `last`: by what a
   /// microbatch saves, or first by what it holds, if that is the denser.
-  [[nodiscard]] std::vector<Goods> backwards_beside(const Chunk& last) const {
-    std::vector<Goods> goods;
+  [[nodiscard]] std::vector<KnapsackItem> backwards_beside(const Chunk& last) const {
+    std::vector<KnapsackItem> goods;
     for (const Chunk& it : chunks_) {
       const std::int64_t count = &it == &last ? m_ - 1 : m_;
       const std::int64_t both = it.backward + it.weight;

@@ -75,6 +75,7 @@ TaskNetwork task_network(const SlotCosts& costs, const SlotSlack& slack, std::ui
   network.devices = costs.devices;
   network.microbatches = microbatches;
   network.splits = splits;
+  network.work = costs.work;
   network.classes.resize(kParts * std::size_t{slots});
   network.before.assign(costs.devices, 0);
   for (const Time time : after) network.after.push_back(time.count());
@@ -162,6 +163,7 @@ OrderEvaluator::OrderEvaluator(const TaskNetwork& network)
 }
 
 std::optional<OrderValue> OrderEvaluator::evaluate(const TaskOrders& orders) {
+  network_.work.add(network_.tasks());
   const std::uint32_t m = network_.microbatches;
   for (std::size_t c = 0; c < network_.classes.size(); ++c)
     std::fill_n(missing_.begin() + static_cast<std::ptrdiff_t>(c * m), m,

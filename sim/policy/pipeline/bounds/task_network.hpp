@@ -46,6 +46,7 @@ struct TaskNetwork {
   bool splits = false;                      ///< whether backwards are in halves
   std::vector<Class> classes;               ///< by 3 * slot + kind, see class_of()
   std::vector<std::int64_t> before, after;  ///< by device: ps in which it does something else
+  Work work;                                ///< where searches for orders count their steps
 
   /// Tasks have dense ids: class * microbatches + microbatch.
   [[nodiscard]] std::size_t tasks() const { return classes.size() * microbatches; }

@@ -101,13 +101,6 @@ Schedule gis_schedule(const SlotCosts& costs, std::uint32_t microbatches, std::u
   return schedule;
 }
 
-void add_group(Record<GroupParameters>& record, const std::string& otherwise) {
-  record.optional("group", &GroupParameters::group, located(integer(1, 65'536)),
-                  "microbatches that run a chunk one after the other, at most one a device; "
-                  "default " +
-                      otherwise);
-}
-
 std::uint32_t group_of(const GroupParameters& parameters, std::size_t devices,
                        std::size_t otherwise) {
   if (!parameters.group) return static_cast<std::uint32_t>(otherwise);

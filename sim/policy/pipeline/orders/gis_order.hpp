@@ -44,7 +44,14 @@ struct GroupParameters : PipelineParameters {
 };
 
 /// Adds `group`; `otherwise` says what it is where the parameters do not.
-void add_group(Record<GroupParameters>& record, const std::string& otherwise);
+template <class Parameters>
+void add_group(Record<Parameters>& record, const std::string& otherwise) {
+  std::optional<Located<std::int64_t>> Parameters::*group = &Parameters::group;
+  record.optional("group", group, located(integer(1, 65'536)),
+                  "microbatches that run a chunk one after the other, at most one a device; "
+                  "default " +
+                      otherwise);
+}
 
 /// The group, where the parameters do not say `otherwise`. Throws InputError where it is more than
 /// the devices are.

@@ -9,11 +9,26 @@ namespace plimsoll {
 
 namespace {
 
-Record<GroupParameters> pipeoffload_record() {
-  Record<GroupParameters> record = cut_record<GroupParameters>("pipeline/pipeoffload", 2);
+struct OffloadPassParameters : GroupParameters {
+  /// Half of the chunks leave where nothing is said.
+  [[nodiscard]] Ratio share() const {
+    return offload ? offload->value.share : Ratio{kWhole.count() / 2};
+  }
+  bool drop_savings() {
+    const bool had_any = share() > Ratio{};
+    (void)PipelineParameters::drop_savings();
+    if (!offload) offload = {SlotChoice{{}, Ratio{}}, where};
+    return had_any;
+  }
+};
+
+Record<OffloadPassParameters> pipeoffload_record() {
+  Record<OffloadPassParameters> record =
+      cut_record<OffloadPassParameters>("pipeline/pipeoffload", 2);
   add_group(record, "1");
-  std::optional<Located<SlotChoice>> GroupParameters::*offload = &GroupParameters::offload;
-  std::optional<Located<std::string>> GroupParameters::*to = &GroupParameters::to;
+  std::optional<Located<SlotChoice>> OffloadPassParameters::*offload =
+      &OffloadPassParameters::offload;
+  std::optional<Located<std::string>> OffloadPassParameters::*to = &OffloadPassParameters::to;
   record
       .optional("offload", offload, located(offload_format()),
                 "which chunks of each device are moved where time allows: `all`, `none`, or a "
@@ -24,17 +39,14 @@ Record<GroupParameters> pipeoffload_record() {
   return record;
 }
 
-std::uint32_t chunks_away(const GroupParameters& parameters) {
-  Ratio share{kWhole.count() / 2};
-  if (parameters.offload) {
-    share = parameters.offload->value.share;
-    if (!parameters.offload->value.slots.empty())
-      refuse_parameter(parameters.offload->where,
-                       "`pipeline/pipeoffload` takes chunks from the first of each device on; "
-                       "expected `all`, `none` or a share of them");
-  }
+std::uint32_t chunks_away(const OffloadPassParameters& parameters) {
+  if (parameters.offload && !parameters.offload->value.slots.empty())
+    refuse_parameter(parameters.offload->where,
+                     "`pipeline/pipeoffload` takes chunks from the first of each device on; "
+                     "expected `all`, `none` or a share of them");
   return static_cast<std::uint32_t>(
-      (parameters.virtual_stages * share.count() + kWhole.count() - 1) / kWhole.count());
+      (parameters.virtual_stages * parameters.share().count() + kWhole.count() - 1) /
+      kWhole.count());
 }
 
 /// Of what the slot keeps that takes longest, one way or the other.
@@ -52,7 +64,7 @@ Time longest_copy(const Problem& problem, const Slots& slots, const std::vector<
   return longest;
 }
 
-Planned plan_pipeoffload(const Problem& problem, const GroupParameters& parameters) {
+Planned plan_pipeoffload(const Problem& problem, const OffloadPassParameters& parameters) {
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   if (devices.size() < 2)
     refuse_parameter(parameters.where, "`pipeline/pipeoffload` is for two devices or more");
@@ -82,7 +94,7 @@ Planned plan_pipeoffload(const Problem& problem, const GroupParameters& paramete
 }  // namespace
 
 PolicyInfo pipeline_pipeoffload_policy() {
-  return make_policy<GroupParameters>(
+  return make_policy<OffloadPassParameters>(
       {.name = "pipeline/pipeoffload",
        .summary = "Interleaved chunks one microbatch at a time, the first of them on the host "
                   "between forward and backward.",

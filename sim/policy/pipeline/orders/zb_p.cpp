@@ -34,9 +34,8 @@ PolicyInfo zb_p_policy(const std::string& name, std::int64_t factor, const std::
            "heuristic; the memory of " + like +
            ", aimed at the least largest span, for any times of stages and messages; under "
            "`memory_limit` the peak of no device is above it, or the answer is the limit "
-           "that the leanest order needs. Eighths of the peak without a limit are tried "
-           "as well, so that none of "
-           "them has a faster plan",
+           "that the leanest order needs. With `improve` eighths of the peak without a limit are "
+           "tried as well, so that none of them has a faster plan",
        .complexity = "O(microbatches x devices^2 + microbatches x operators)",
        .splits_backward = true},
       record, [factor](const Problem& problem, const LimitedParameters& parameters) {

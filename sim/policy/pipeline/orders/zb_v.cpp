@@ -123,12 +123,13 @@ PolicyInfo pipeline_zb_v_policy() {
                 "search as in its published code; order by hand as in PyTorch's "
                 "ScheduleZBVZeroBubble",
        .assumes = "a chain whose stages give both halves of their backward, or a network",
-       .guarantees = "heuristic; every device keeps at most 2p chunks. By hand, at F = B = W "
-                     "without message latency and m >= 2p-1: no bubble in the largest span, "
-                     "makespan p-1 chunk times above the work. Under `memory_limit` the peak of no "
-                     "device is above it, or the answer is the limit that the leanest order needs. "
-                     "Eighths of the peak without a limit are tried as well, so that none of them "
-                     "has a faster plan",
+       .guarantees =
+           "heuristic; every device keeps at most 2p chunks. By hand, at F = B = W "
+           "without message latency and m >= 2p-1: no bubble in the largest span, "
+           "makespan p-1 chunk times above the work. Under `memory_limit` the peak of no "
+           "device is above it, or the answer is the limit that the leanest order needs. "
+           "With `improve` eighths of the peak without a limit are tried as well, so that "
+           "none of them has a faster plan",
        .complexity = "O(microbatches x devices + microbatches x operators)",
        .splits_backward = true},
       record, plan_zb_v);

@@ -46,6 +46,16 @@ Format<ReplicaChoice> replicas_format() {
   return either(equal, each);
 }
 
+bool PipelineParameters::drop_savings() {
+  bool had_any = false;
+  for (auto* choice : {&recompute, &offload}) {
+    if (!*choice || (*choice)->value.is_none()) continue;
+    (*choice)->value = SlotChoice{{}, Ratio{}};
+    had_any = true;
+  }
+  return had_any;
+}
+
 bool PipelineParameters::recomputes(std::size_t slot) const {
   return recompute && recompute->value.takes(static_cast<std::uint32_t>(slot), 0);
 }

@@ -38,6 +38,8 @@ struct PipelineParameters : CommonParameters {
   /// Of the times of two tasks that overlap, one after the other: what they take together.
   Ratio overlap = kWhole;
 
+  /// Leaves out recomputation and offload; whether there was any.
+  bool drop_savings();
   /// Whether a slot runs its forward once more.
   [[nodiscard]] bool recomputes(std::size_t slot) const;
   /// Whether that is the name of the partitioner.

@@ -153,7 +153,7 @@ Bytes Slots::held(std::size_t slot) const {
 }
 
 SlotCosts Slots::costs() const {
-  SlotCosts costs{placement_, static_cast<std::uint32_t>(devices_.size()), {}};
+  SlotCosts costs{placement_, static_cast<std::uint32_t>(devices_.size()), {}, problem_.work};
   std::vector<std::vector<Time>> times;
   for (const ProcessorId device : devices_)
     times.push_back(durations(problem_.workload, problem_.platform, device));

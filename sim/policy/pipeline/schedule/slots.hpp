@@ -28,6 +28,7 @@ struct SlotCosts {
   std::vector<std::uint32_t> placement;  ///< by slot: index of its device
   std::uint32_t devices = 0;
   std::vector<Slot> slots;
+  Work work = Work();  ///< where searches for an order count their steps
 };
 
 class Slots {

@@ -8,6 +8,9 @@ namespace plimsoll {
 
 namespace {
 
+/// A task is timed and put behind others.
+constexpr std::size_t kStepsAListedTask = 8;
+
 struct Options {
   bool early = true;  ///< no extra forward that would end after the first backward's input
   bool prefer_backward = true;  ///< a forward waits where it would delay the next device's backward
@@ -217,6 +220,7 @@ std::vector<Schedule> list_schedules(const SlotCosts& costs, std::uint32_t micro
   for (const bool early : {true, false})
     for (const bool prefer_backward : {true, false})
       for (const bool greedy : {true, false}) {
+        costs.work.add(kStepsAListedTask * 3 * costs.slots.size() * microbatches);
         Attempt attempt(costs, microbatches, limits, {early, prefer_backward, greedy});
         if (attempt.run()) best.offer(attempt.largest_span(), attempt);
       }

@@ -13,7 +13,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::int64_t kRungs = 8;
+constexpr std::int64_t kLimitParts = 8;
 
 /// Judges plans by what they claim where no memory ends, as one that is too large for its device
 /// claims nothing there.
@@ -23,7 +23,8 @@ class LimitedPlanner {
                  PlacementRule placement, const LimitedSearch& search)
       : problem_(problem),
         roomy_platform_(without_limits(problem.platform)),
-        roomy_{problem.workload, problem.chain, roomy_platform_, problem.topology},
+        roomy_{problem.workload, problem.chain, roomy_platform_,
+               problem.topology, nullptr,       problem.work},
         parameters_(parameters),
         search_(search),
         groups_(replica_groups(problem, parameters)),
@@ -41,14 +42,14 @@ class LimitedPlanner {
     Plan free = *plan(chunks(kept_chunks));
     if (!parameters_.memory_limit || parameters_.memory_limit->value.is_unlimited())
       return on_platform(std::move(free));
+    const Bytes limit = std::ranges::min(stage_limits(problem_, groups_, parameters_.memory_limit));
+    if (!parameters_.improve) return plan_within(limit, kept_chunks);
     const BudgetPlanner planner{
-        .plan = [&](const Problem&, Bytes limit) { return plan_within(limit, kept_chunks); },
+        .plan = [&](const Problem&, Bytes less) { return plan_within(less, kept_chunks); },
         .bound = [](Bytes) { return Time{}; },
         .most = largest_peak(free),
-        .rungs = kRungs};
-    return fastest_of_rungs(
-        problem_, std::ranges::min(stage_limits(problem_, groups_, parameters_.memory_limit)),
-        planner);
+        .parts = kLimitParts};
+    return fastest_of_smaller_budgets(problem_, limit, planner);
   }
 
  private:

@@ -5,8 +5,8 @@
 /// from the order and the times. So the bound is lowered, device by device, by what the claimed
 /// peak of the plan exceeds the limit, until it fits or a device has no room for the fewest chunks
 /// with which the search succeeds; then the plan of those fewest chunks is what decides. A larger
-/// limit may lead these searches to a slower plan, so that eighths of what the schedule without a
-/// limit needs are tried as well (smaller_budgets.hpp).
+/// limit may lead these searches to a slower plan: with `improve` eighths of what the schedule
+/// without a limit needs are tried as well (smaller_budgets.hpp).
 #pragma once
 
 #include "policy/pipeline/schedule/schedule.hpp"
@@ -19,15 +19,20 @@ namespace plimsoll {
 
 struct LimitedParameters : PipelineParameters {
   std::optional<Located<Bytes>> memory_limit;
+  bool improve = false;  ///< plans of smaller limits are looked at, too
 };
 
-/// Adds `memory_limit` to a record of parameters that derive from LimitedParameters.
+/// Adds `memory_limit` and `improve` to a record of parameters that derive from LimitedParameters.
 template <class Parameters>
 void add_memory_limit(Record<Parameters>& record) {
   std::optional<Located<Bytes>> Parameters::*limit = &Parameters::memory_limit;
   record.optional("memory_limit", limit, located(quantity<Bytes>(Unlimited::allowed)),
                   "bytes of each device's memory for all that is there; default: only what "
                   "microbatches keep is bounded");
+  bool Parameters::*improve = &Parameters::improve;
+  record.optional("improve", improve, boolean(),
+                  "whether the schedules of this policy for smaller limits are looked at as well, "
+                  "and the fastest is taken; default false");
 }
 
 /// Finds a schedule whose devices keep at most `kept[i]`, or none.

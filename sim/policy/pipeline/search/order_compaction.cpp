@@ -26,14 +26,17 @@ struct DeviceLine {
   std::int64_t free_at = 0, kept = 0;
 };
 
+/// A task is queued, looked for and started.
+constexpr std::size_t kStepsATask = 8;
+
 class Compactor {
  public:
   Compactor(const TaskNetwork& network, const TaskOrders& orders,
-            const std::vector<std::int64_t>& limits, const Haste& haste)
+            const std::vector<std::int64_t>& limits, const AllowedDelay& allowed_delay)
       : network_(network),
         orders_(orders),
         limits_(limits),
-        haste_(haste),
+        allowed_delay_(allowed_delay),
         lines_(network.devices),
         arrivals_(network.tasks(), 0),
         missing_(network.tasks()),
@@ -46,6 +49,7 @@ class Compactor {
   }
 
   TaskOrders run() {
+    network_.work.add(kStepsATask * network_.tasks());
     for (std::uint32_t d = 0; d < network_.devices; ++d) {
       lines_[d].free_at = network_.before[d];
       moments_.emplace(lines_[d].free_at, d);
@@ -97,7 +101,8 @@ class Compactor {
     const TaskNetwork::Class& it = network_.of(task);
     if (missing_[first] == 0) {
       const bool is_weight = task / network_.microbatches % 3 == 2;
-      const std::int64_t quarters = 4 - (is_weight ? haste_.of_weights : haste_.of_others);
+      const std::int64_t quarters =
+          4 - (is_weight ? allowed_delay_.of_weights : allowed_delay_.of_others);
       if (now + it.time / 4 * quarters + it.time % 4 * quarters / 4 > arrivals_[first])
         return false;
     }
@@ -143,7 +148,7 @@ class Compactor {
   const TaskNetwork& network_;
   const TaskOrders& orders_;
   const std::vector<std::int64_t>& limits_;
-  const Haste haste_;
+  const AllowedDelay allowed_delay_;
   std::vector<DeviceLine> lines_;
   std::vector<std::int64_t> arrivals_;  ///< by task
   std::vector<std::uint8_t> missing_;   ///< by task: inputs
@@ -155,8 +160,8 @@ class Compactor {
 }  // namespace
 
 TaskOrders compacted(const TaskNetwork& network, const TaskOrders& orders,
-                     const std::vector<std::int64_t>& limits, const Haste& haste) {
-  return Compactor(network, orders, limits, haste).run();
+                     const std::vector<std::int64_t>& limits, const AllowedDelay& allowed_delay) {
+  return Compactor(network, orders, limits, allowed_delay).run();
 }
 
 }  // namespace plimsoll

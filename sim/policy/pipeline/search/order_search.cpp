@@ -12,7 +12,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr Haste kHastes[] = {{0, 0}, {4, 0}, {4, 4}, {2, 2}, {0, 4}};
+constexpr AllowedDelay kAllowedDelays[] = {{0, 0}, {4, 0}, {4, 4}, {2, 2}, {0, 4}};
 constexpr std::size_t kMostBlocks = 16;
 /// Orders that are worked on further once they have been moved.
 constexpr std::size_t kMostKept = 4;
@@ -89,16 +89,16 @@ class Search {
     const auto take = [&](const TaskOrders& result) {
       if (const OrderValue value = value_of(result); value < best.value) best = {result, value};
     };
-    for (const Haste& haste : kHastes) {
+    for (const AllowedDelay& allowed_delay : kAllowedDelays) {
       if (left_ <= 0 && best.value < kWorst) break;
       left_ -= 4 * kCompaction;
-      const TaskOrders up = compacted(network_, orders, search_.limits, haste);
+      const TaskOrders up = compacted(network_, orders, search_.limits, allowed_delay);
       take(up);
-      take(turned_round(compacted(turned_, turned_round(up), search_.limits, haste)));
+      take(turned_round(compacted(turned_, turned_round(up), search_.limits, allowed_delay)));
       const TaskOrders down =
-          turned_round(compacted(turned_, turned_round(orders), search_.limits, haste));
+          turned_round(compacted(turned_, turned_round(orders), search_.limits, allowed_delay));
       take(down);
-      take(compacted(network_, down, search_.limits, haste));
+      take(compacted(network_, down, search_.limits, allowed_delay));
     }
     return best;
   }

@@ -34,6 +34,8 @@ struct SearchParameters : PipelineParameters {
   std::optional<Located<Bytes>> memory_limit;
   std::optional<std::int64_t> orders;
   Backward backward = Backward::halves;
+
+  [[nodiscard]] bool splits_backward() const { return backward == Backward::halves; }
 };
 
 /// Tasks that are placed while orders of one placement are looked at, where nothing else is asked.
@@ -103,7 +105,8 @@ class PipelineSearch {
   PipelineSearch(const Problem& problem, const SearchParameters& parameters)
       : problem_(problem),
         roomy_platform_(without_limits(problem.platform)),
-        roomy_{problem.workload, problem.chain, roomy_platform_, problem.topology},
+        roomy_{problem.workload, problem.chain, roomy_platform_,
+               problem.topology, nullptr,       problem.work},
         parameters_(parameters),
         groups_(replica_groups(problem, parameters)),
         devices_(pipeline_devices(problem, parameters)),
@@ -434,7 +437,7 @@ Planned plan_search(const Problem& problem, const SearchParameters& parameters) 
 }  // namespace
 
 PolicyInfo pipeline_search_policy() {
-  PolicyInfo info = make_policy<SearchParameters>(
+  return make_policy<SearchParameters>(
       {.name = kName,
        .summary = "The schedule of least makespan under a limit on every device's memory that any "
                   "pipeline with a flush, or a search of its own, finds.",
@@ -467,16 +470,6 @@ PolicyInfo pipeline_search_policy() {
            "it is",
        .complexity = "the sum of theirs, and O(orders x tasks) for each placement"},
       search_record(), plan_search);
-  // How the workload is built is one of the parameters.
-  info.bind = [bind = info.bind](const Node& node,
-                                 Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
-    auto bound = bind(node, diagnostics);
-    if (!bound) return std::nullopt;
-    const Node* backward = node.is_mapping() ? node.find("backward") : nullptr;
-    bound->splits_backward = backward == nullptr || backward->scalar() == "halves";
-    return bound;
-  };
-  return info;
 }
 
 }  // namespace plimsoll

@@ -98,7 +98,7 @@ Node mapping_for(const FlushPolicy& policy, const SearchTask& task) {
   if (asked.partition) text += ", partition: " + partition_text(asked.partition->value);
   text += savings_text(asked) + replicas_text(asked);
   if (policy.takes_limit && !task.limit.is_unlimited())
-    text += fmt::format(", memory_limit: {} B", task.limit.count());
+    text += fmt::format(", memory_limit: {} B, improve: true", task.limit.count());
   return parse_value(text + "}", asked.where.origin);
 }
 

@@ -9,6 +9,8 @@ namespace plimsoll {
 
 namespace {
 
+/// A task is timed and put behind others.
+constexpr std::size_t kStepsAVTask = 8;
 constexpr int kMostRepeats = 8;
 
 struct VOptions {
@@ -260,6 +262,7 @@ std::vector<Schedule> v_schedules(const SlotCosts& costs, std::uint32_t microbat
     for (const bool fill_forwards : {true, false}) {
       std::vector<Time> allowed;
       for (int repeat = 0; repeat < kMostRepeats; ++repeat) {
+        costs.work.add(kStepsAVTask * 3 * costs.slots.size() * microbatches);
         VAttempt attempt(costs, microbatches, limits, {fill_backwards, fill_forwards}, allowed);
         if (!attempt.run()) break;
         const Time gap = attempt.largest_gap();

@@ -26,6 +26,7 @@ ChainModel chain_model(const ChainCosts& costs) {
   assert(has_normal_form(costs));
   ChainModel model;
   model.stages = static_cast<std::uint32_t>(costs.stages.size());
+  model.work = costs.work;
   (void)costs.compute_time();  // the sum is in range
   Bytes all = costs.resident + costs.input_gradient + costs.optimizer_workspace;
   for (auto* numbers :

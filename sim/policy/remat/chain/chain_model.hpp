@@ -33,6 +33,7 @@ struct ChainModel {
   std::int64_t after = 0;       ///< time of the optimizer
   std::int64_t after_need = 0;  ///< bytes while it runs
   std::int64_t store_all = 0;   ///< a budget that limits nothing
+  Work work;                    ///< where searches in this model count their steps
 
   [[nodiscard]] std::int64_t fixed(std::uint32_t d) const {
     return resident + (d < stages ? gradient[d] : 0) + lasting_after[d];

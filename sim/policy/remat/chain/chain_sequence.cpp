@@ -265,8 +265,10 @@ SequenceCost cost_of(std::span<const ChainAction> sequence, const ChainCosts& co
 }
 
 ChainCosts chain_costs(const Problem& problem, ProcessorId processor) {
-  return chain_costs(problem.workload, problem.chain,
-                     durations(problem.workload, problem.platform, processor));
+  ChainCosts costs = chain_costs(problem.workload, problem.chain,
+                                 durations(problem.workload, problem.platform, processor));
+  costs.work = problem.work;
+  return costs;
 }
 
 }  // namespace plimsoll

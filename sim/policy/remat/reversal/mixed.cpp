@@ -12,12 +12,13 @@ Planned plan_mixed(const Problem& problem, const SnapshotParameters& parameters)
   const auto stages = static_cast<std::int64_t>(problem.chain.stages.size());
   const std::int64_t snapshots = snapshots_for(problem, parameters);
   const Location& where = parameters.snapshots ? parameters.snapshots->where : parameters.where;
-  if (const std::int64_t work = MixedTable::work(stages, snapshots);
-      work > MixedTable::kMostWork || (work > 0 && stages > MixedTable::kMostSteps))
+  const std::int64_t work = MixedTable::work(stages, snapshots);
+  if (work > MixedTable::kMostWork || (work > 0 && stages > MixedTable::kMostSteps))
     refuse_parameter(where,
                      fmt::format("the table of {} stages squared x {} snapshots is too "
                                  "large; expected at most {}, and {} stages",
                                  stages, snapshots, MixedTable::kMostWork, MixedTable::kMostSteps));
+  problem.work.add(work);
   const MixedTable table(stages, snapshots);
   if (const std::int64_t actions = table.forwards() + stages;
       actions > static_cast<std::int64_t>(kMostActions))

@@ -61,6 +61,7 @@ Planned plan_two_level(const Problem& problem, const TwoLevelParameters& paramet
   const OffloadMemories memories = offload_memories(problem, parameters, parameters.storage);
   const TwoLevelProblem steps = equal_steps(problem, parameters, memories);
   check(steps, parameters.where);
+  problem.work.add(TwoLevelTable::work(steps));
   const auto sequence = TwoLevelTable(steps).sequence();
   if (!sequence)
     refuse_length(parameters.where,

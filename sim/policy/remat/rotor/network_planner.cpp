@@ -12,8 +12,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kRungs = 8;  ///< model budgets that are asked for whatever the budget
-constexpr int kBisections = 8;      ///< and steps of the bisection
+constexpr std::int64_t kModelBudgets = 8;  ///< model budgets that are asked for whatever the budget
+constexpr int kBisections = 8;             ///< and steps of the bisection
 constexpr std::int64_t kManyStages = 128;
 constexpr std::int64_t kMostSnapshots = 64, kMostForwards = 64;  ///< the latter by stage
 
@@ -21,6 +21,7 @@ struct Candidate {
   ChainSequence sequence;
   SequenceCost cost;
   std::optional<Bytes> needs;  ///< at most cost.peak
+  std::string chosen;          ///< whose it is; empty for the policy's own
 };
 
 class NetworkPlanner {
@@ -32,9 +33,9 @@ class NetworkPlanner {
         all_(cost_of(segment_sequence(equal_begins(stages_, 1), stages_), task.costs).peak) {}
 
   Planned run() {
-    add_rules();
     bool found = false;
     for (const CostPlanner& planner : planners_) found = ask(planner) || found;
+    if (task_.improve) add_rules();
     if (!found && !any_fits())
       return infeasible(task_.problem, task_.processor, task_.budget, least());
     for (const CostPlanner& planner : planners_) ask_for_more(planner);
@@ -45,12 +46,12 @@ class NetworkPlanner {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   /// Where it is, also if it was there already; kNone for no schedule.
-  std::size_t add(ChainSequence sequence) {
+  std::size_t add(ChainSequence sequence, const std::string& chosen) {
     if (sequence.empty()) return kNone;
     const SequenceCost cost = cost_of(sequence, task_.costs);
     for (std::size_t i = 0; i < candidates_.size(); ++i)
       if (candidates_[i].cost.time == cost.time && candidates_[i].sequence == sequence) return i;
-    candidates_.push_back({std::move(sequence), cost, std::nullopt});
+    candidates_.push_back({std::move(sequence), cost, std::nullopt, chosen});
     return candidates_.size() - 1;
   }
 
@@ -63,34 +64,38 @@ class NetworkPlanner {
     for (const ThresholdSegments& it : sweep) {
       if (it.cost.peak >= leaner) continue;
       leaner = it.cost.peak;
-      add(segment_sequence(it.begins, stages_));
+      add(segment_sequence(it.begins, stages_), "remat/chen-greedy");
     }
-    for (const std::size_t segments : {nearest_square_root(stages_), std::size_t{stages_}})
-      add(segment_sequence(equal_begins(stages_, segments), stages_));
+    const auto segments = [&](std::size_t count) {
+      return segment_sequence(equal_begins(stages_, count), stages_);
+    };
+    add(segments(nearest_square_root(stages_)), "remat/sqrt");
+    add(segments(stages_), "remat/every-stage");
     const std::int64_t most = std::min<std::int64_t>(kMostSnapshots, stages_);
     for (std::int64_t snapshots = 1; snapshots <= most; ++snapshots) {
       if (binomial_advances(stages_, snapshots) > kMostForwards * stages_) continue;
       ChainSequence sequence;
       append_binomial(sequence, 0, stages_, snapshots);
-      add(std::move(sequence));
+      add(std::move(sequence), "remat/revolve");
     }
   }
 
   /// From the least budget to that of keeping everything, distances growing by squares.
-  [[nodiscard]] std::vector<Bytes> rungs_of(const CostPlanner& planner) const {
+  [[nodiscard]] std::vector<Bytes> model_budgets_of(const CostPlanner& planner) const {
     const std::int64_t range = std::max<std::int64_t>((all_ - planner.least).count(), 0);
-    const std::int64_t count = scaled(kRungs);
-    std::vector<Bytes> rungs;
+    const std::int64_t count = scaled(kModelBudgets);
+    std::vector<Bytes> budgets;
     for (std::int64_t i = 0; i < count; ++i)
-      rungs.push_back(planner.least + Bytes{range / (count * count) * i * i});
-    return rungs;
+      budgets.push_back(planner.least + Bytes{range / (count * count) * i * i});
+    return budgets;
   }
 
   /// Whether the planner has a schedule for the budget itself; otherwise adds what it has at all.
   bool ask(const CostPlanner& planner) {
-    const std::size_t at_budget = add(planner.quick(task_.budget));
+    const std::size_t at_budget = add(planner.quick(task_.budget), planner.chosen);
     if (at_budget != kNone && fits(at_budget)) return true;
-    for (const Bytes rung : rungs_of(planner)) add(planner.quick(rung));
+    for (const Bytes model_budget : model_budgets_of(planner))
+      add(planner.quick(model_budget), planner.chosen);
     return false;
   }
 
@@ -101,7 +106,9 @@ class NetworkPlanner {
   }
 
   Plan plan(const Candidate& it) const {
-    return plan_of(task_.problem, task_.processor, it.sequence, task_.policy);
+    Plan plan = plan_of(task_.problem, task_.processor, it.sequence, task_.policy);
+    plan.claims.chosen = it.chosen;
+    return plan;
   }
 
   bool fits(std::size_t i) {
@@ -128,18 +135,19 @@ class NetworkPlanner {
   void ask_for_more(const CostPlanner& planner) {
     Bytes fitting = std::max(task_.budget, planner.least), failing = all_;
     const auto try_out = [&](Bytes model_budget) {
-      const std::size_t i = add(planner.quick(model_budget));
+      const std::size_t i = add(planner.quick(model_budget), planner.chosen);
       const bool fine = i == kNone || fits(i);
       (fine ? fitting : failing) = model_budget;
       return fine;
     };
-    for (const Bytes rung : rungs_of(planner))
-      if (rung > fitting && !try_out(rung)) break;
+    for (const Bytes model_budget : model_budgets_of(planner))
+      if (model_budget > fitting && !try_out(model_budget)) break;
     for (std::int64_t step = scaled(kBisections); step > 0 && failing - fitting > Bytes{1}; --step)
       try_out(fitting + Bytes{(failing - fitting).count() / 2});
     if (!planner.thorough) return;
-    const std::size_t i = add(planner.thorough(fitting));
-    if (fitting > task_.budget && (i == kNone || !fits(i))) add(planner.thorough(task_.budget));
+    const std::size_t i = add(planner.thorough(fitting), planner.chosen);
+    if (fitting > task_.budget && (i == kNone || !fits(i)))
+      add(planner.thorough(task_.budget), planner.chosen);
   }
 
   /// The first whose claims are certain: an arena may have no block although there is room.

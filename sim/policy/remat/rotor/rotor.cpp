@@ -1,5 +1,5 @@
 #include "policy/budget/budget.hpp"
-#include "policy/budget/within.hpp"
+#include "policy/budget/with_budget.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/remat/rotor/network_planner.hpp"
 #include "policy/remat/rotor/rotor_budgets.hpp"
@@ -80,8 +80,9 @@ class RotorPlanner {
     CostPlanner planner{.least = budgets_.smallest(all_needs),
                         .quick = [&](Bytes budget) { return quick_sequence(budget); }};
     if (is_exact_) planner.thorough = [&](Bytes budget) { return best_sequence(budget); };
-    return plan_network({problem_, processor_, budget_, costs_, parameters_.name, all_needs},
-                        {std::move(planner)});
+    return plan_network(
+        {problem_, processor_, budget_, costs_, parameters_.name, all_needs, parameters_.improve},
+        {std::move(planner)});
   }
 
   [[nodiscard]] std::optional<RotorSchedule> schedule_in_slots(Bytes budget) const {
@@ -154,7 +155,7 @@ class RotorPlanner {
 Planned plan_rotor(const Problem& problem, const RotorParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const auto plan = [&](const Problem& of, Bytes budget) {
-    const RotorParameters asked = within(parameters, budget);
+    const RotorParameters asked = with_budget(parameters, budget);
     return RotorPlanner(of, asked).run();
   };
   return plan_that_runs(problem, processor, budget_for(problem, processor, parameters), plan);
@@ -185,10 +186,10 @@ PolicyInfo remat_rotor_policy() {
            "chain's costs; with slots the least of those that fit after rounding, sizes up, budget "
            "down. Schedules that drop a stored value to make it again may be faster still. What is "
            "infeasible names the smallest budget, for the same slots. On networks the fastest that "
-           "fits of about 20 schedules for different budgets and of those of remat/chen-greedy, "
-           "remat/sqrt (by default), remat/every-stage and remat/revolve (up to 64 snapshots and "
-           "64 forwards a stage): never slower than one of these, and feasible where one of them "
-           "is",
+           "fits of about 20 of its own schedules, for different budgets. With `improve` also of "
+           "those of remat/chen-greedy, remat/sqrt (by default), remat/every-stage and "
+           "remat/revolve (up to 64 snapshots and 64 forwards a stage): never slower than one of "
+           "these, and feasible where one of them is",
        .complexity =
            "O(slots L^3) time, O(slots L^2) memory at most; `exact`: points of frontiers instead "
            "of slots, refused beyond 67108864 of them in all. At most 4096 stages"},

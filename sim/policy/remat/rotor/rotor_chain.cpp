@@ -53,6 +53,7 @@ RotorChain rotor_chain(const ChainCosts& costs, std::int64_t unit, Bytes availab
   const std::int64_t units = available.count() / unit;
   RotorChain chain;
   chain.units = std::min(slots, units);
+  chain.work = costs.work;
   const Slots in_slots(unit, units, chain.units > 0 ? chain.units : 1);
   add_forward_times(chain, costs);
   const std::size_t stages = costs.stages.size();
@@ -97,6 +98,7 @@ std::int64_t least_units(const RotorChain& chain) {
       }
       by_last[t][s] = least;
       by_first[s].push_back(least);
+      chain.work.add(t - s + 1);
     }
   return by_last[stages - 1][0];
 }

@@ -45,6 +45,7 @@ struct RotorChain {
   std::vector<std::int64_t> back;     ///< backward: saved, both gradients, workspace, all lasting
   std::vector<std::int64_t> behind;   ///< beside forwards before backward i: gradient, lasting
   std::vector<std::int64_t> forward;  ///< sum of the forwards before stage i; L + 1 of them
+  Work work;                          ///< where searches in this chain count their steps
 
   [[nodiscard]] std::size_t stages() const { return saved.size(); }
   [[nodiscard]] std::int64_t keep_need(std::size_t s, std::size_t t) const {

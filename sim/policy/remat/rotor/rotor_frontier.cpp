@@ -36,9 +36,11 @@ void RotorFrontiers::fill(std::size_t s, std::size_t t) {
   if (its_limit_ < 0) return;
   low_ = chain_.units - stored_[s];
   best_.clear();
+  steps_ = 1;
   keep(s, t);
   checkpoint(s, t);
   store(s, t);
+  chain_.work.add(steps_);
 }
 
 void RotorFrontiers::keep(std::size_t s, std::size_t t) {
@@ -60,6 +62,7 @@ void RotorFrontiers::checkpoint(std::size_t s, std::size_t t) {
   final_ = 0;
   std::int64_t bare = 0;
   for (std::size_t k = s + 1; k <= t; ++k) {
+    ++steps_;
     bare = std::max(bare, chain_.bare_need(s, k - 1));
     const std::int64_t add = chain_.forward_time(s, k);
     const std::int64_t need = std::max(low_, chain_.behind[t] + bare);
@@ -100,6 +103,7 @@ void RotorFrontiers::merge(Frontier left, Frontier right, std::int64_t shift, st
     if (is_left) ++l;
   }
   while (open != open_.end()) emit(*open++);
+  steps_ += static_cast<std::int64_t>(best_.size() - final_);
 }
 
 void RotorFrontiers::store(std::size_t s, std::size_t t) {

@@ -59,6 +59,7 @@ class RotorFrontiers {
   std::vector<FrontierPoint> best_, open_;
   std::size_t final_ = 0;  ///< points of it that stay
   std::int64_t low_ = 0, its_limit_ = 0;
+  std::int64_t steps_ = 0;  ///< taken for it
 };
 
 /// Whether the table with checkpoints at every `distance`-th stage tells that the whole one within

@@ -50,9 +50,11 @@ void RotorTable::fill(std::size_t s, std::size_t t) {
   if (limit < 0) return;
   low_ = chain_.units - stored_[s];
   std::fill(best_.begin(), best_.begin() + (chain_.units - low_ + 1), kNever);
+  steps_ = chain_.units - low_ + 1;
   keep(s, t);
   checkpoint(s, t, limit);
   store(s, t, limit);
+  chain_.work.add(steps_);
 }
 
 void RotorTable::keep(std::size_t s, std::size_t t) {
@@ -74,6 +76,7 @@ void RotorTable::checkpoint(std::size_t s, std::size_t t, std::int64_t limit) {
   // which R is at most that, k and all behind it are of no use.
   std::int64_t end = chain_.units + 1, bare = 0;
   for (std::size_t k = s + 1; k <= t; ++k) {
+    ++steps_;
     bare = std::max(bare, chain_.bare_need(s, k - 1));
     const std::int64_t add = chain_.forward_time(s, k);
     const std::int64_t need = std::max(low_, chain_.behind[t] + bare);
@@ -84,7 +87,9 @@ void RotorTable::checkpoint(std::size_t s, std::size_t t, std::int64_t limit) {
     const Row& right = rows_[place(k, t)];
     const std::int64_t shift = chain_.output[k - 1];
     const std::int64_t from = std::max({need, std::int64_t{left.first}, right.first + shift});
-    if (from < end) lower(left, right, shift, from, end, add);
+    if (from >= end) continue;
+    steps_ += end - from;
+    lower(left, right, shift, from, end, add);
   }
 }
 

@@ -76,6 +76,7 @@ class RotorTable {
   RowStore<std::int64_t> store_;
   std::vector<std::int64_t> best_;  ///< the row that is being made, from low_ to all units
   std::int64_t low_ = 0;
+  std::int64_t steps_ = 0;            ///< taken for it
   std::vector<std::int64_t> stored_;  ///< most_stored
 };
 

@@ -113,6 +113,7 @@ class Search {
       const auto [estimate, phase, id] = open_.top();
       if (static_cast<std::int64_t>(states_.all.size()) >= most_states_) return unproven(estimate);
       open_.pop();
+      model_.work.add(std::size_t{model_.stages} * model_.stages);
       if (!states_.all[id].dominated) expand(id);
       // What the state may lead to was not all looked at; none of it takes less than the state.
       if (is_spent()) return unproven(estimate);

@@ -108,6 +108,7 @@ CutBound::Begin CutBound::begin_of(std::uint32_t stage, const ChainStore& store)
 std::int64_t CutBound::evaluate(const ChainStore& store, Trace* trace) const {
   const std::uint32_t intervals = static_cast<std::uint32_t>(cuts_.size()) + 1;
   const std::uint32_t sets = bit(intervals);
+  model_.work.add(std::size_t{phase_} * sets);
   std::int64_t least[256], next[256];  // by the set of intervals in which a_i is readable
   std::uint32_t best[256];             // the superset that gives `least`
   std::fill_n(least, sets, kNoCut);

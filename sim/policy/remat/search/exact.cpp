@@ -63,7 +63,7 @@ ModelSchedule solve(const ModelTask& task, std::int64_t budget, std::int64_t nod
     result.sequence = start;
   if (task.is_chain && !result.proven && !result.sequence.empty())
     result.bound = std::max(result.bound, time_bound(model, budget, time_of(model, start)));
-  return {std::move(result.sequence), result.bound};
+  return {std::move(result.sequence), result.bound, searched ? "" : "remat/nonpersistent"};
 }
 
 Planned plan_exact(const Problem& problem, const ExactParameters& parameters) {
@@ -111,7 +111,7 @@ PolicyInfo remat_exact_policy() {
            "the chain is longer it is the schedule of remat/nonpersistent or a better "
            "one, and the bound is proven. On networks, whose costs bound from above what "
            "execution needs, one search under the largest budget whose schedule fits the real one "
-           "by the claims of its plan, beside the schedules that remat/nonpersistent looks at; the "
+           "by the claims of its plan, beside schedules of remat/nonpersistent; the "
            "bound is the sum of the times",
        .complexity =
            "exponential in the stages; `nodes` states of 70 B and O(stages^2) time each. Beyond "

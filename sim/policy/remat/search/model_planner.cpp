@@ -1,6 +1,6 @@
 #include "policy/remat/search/model_planner.hpp"
 
-#include "policy/budget/within.hpp"
+#include "policy/budget/with_budget.hpp"
 #include "policy/remat/rotor/network_planner.hpp"
 #include "policy/remat/rotor/rotor_budgets.hpp"
 #include "policy/remat/search/any_schedule.hpp"
@@ -31,13 +31,16 @@ Planned plan_on_network(const NetworkTask& network, const ModelTask& task,
   const auto within = [&](Bytes budget) { return std::min(budget.count(), task.model.store_all); };
   const RotorBudgets budgets(task.costs, planner.rotor_slots);
   const CostPlanner own{
+      .chosen = {},
       .least = Bytes{planner.smallest_budget(task)},
       .quick = [&](Bytes budget) { return planner.solve_quickly(task, within(budget)); },
       .thorough = [&](Bytes budget) { return planner.solve(task, within(budget)).sequence; }};
   const CostPlanner persistent{
+      .chosen = "remat/rotor",
       .least = budgets.smallest(network.all_needs),
       .quick = [&](Bytes budget) { return rotor_sequence(budgets, budget); }};
-  Planned planned = plan_network(network, {own, persistent});
+  Planned planned =
+      plan_network(network, network.improve ? std::vector{own, persistent} : std::vector{own});
   if (auto* plan = std::get_if<Plan>(&planned)) plan->bounds.makespan = task.costs.compute_time();
   return planned;
 }
@@ -65,7 +68,9 @@ void take_faster_rotor(ModelSchedule& found, const ModelTask& task, Bytes budget
   const std::int64_t time = time_of(task.model, found.sequence);
   if (time == found.bound) return;
   ChainSequence rotor = rotor_sequence(RotorBudgets(task.costs, slots), budget);
-  if (!rotor.empty() && time_of(task.model, rotor) < time) found.sequence = std::move(rotor);
+  if (rotor.empty() || time_of(task.model, rotor) >= time) return;
+  found.sequence = std::move(rotor);
+  found.chosen = "remat/rotor";
 }
 
 /// Its needs are counted in bytes.
@@ -91,14 +96,16 @@ Planned plan_in_bytes(const Problem& problem, const BudgetParameters& parameters
                      "remat/rotor plans longer ones");
   const ModelTask task{costs, chain_model(costs), problem.workload.is_chain, parameters.where};
   if (!task.is_chain)
-    return plan_on_network({problem, processor, budget, task.costs, parameters.name, all.needs},
-                           task, planner);
+    return plan_on_network(
+        {problem, processor, budget, task.costs, parameters.name, all.needs, parameters.improve},
+        task, planner);
   ModelSchedule found = planner.solve(task, std::min(budget.count(), task.model.store_all));
   if (found.sequence.empty())
     return infeasible(problem, processor, budget, Bytes{planner.smallest_budget(task)});
-  take_faster_rotor(found, task, budget, planner.rotor_slots);
+  if (parameters.improve) take_faster_rotor(found, task, budget, planner.rotor_slots);
   Plan plan = plan_of(problem, processor, found.sequence, parameters.name);
   plan.bounds.makespan = Time{found.bound};
+  plan.claims.chosen = std::move(found.chosen);
   return plan;
 }
 
@@ -109,11 +116,11 @@ Planned plan_by_model(const Problem& problem, const BudgetParameters& parameters
   const ProcessorId processor = processor_for(problem, parameters);
   ModelPlanner quick = planner;
   quick.solve = [&](const ModelTask& task, std::int64_t budget) {
-    return ModelSchedule{planner.solve_quickly(task, budget)};
+    return ModelSchedule{.sequence = planner.solve_quickly(task, budget)};
   };
   const auto by = [&](const ModelPlanner& it) {
     return [&](const Problem& of, Bytes budget) {
-      return plan_in_bytes(of, within(parameters, budget), it);
+      return plan_in_bytes(of, with_budget(parameters, budget), it);
     };
   };
   return plan_that_runs(problem, processor, budget_for(problem, processor, parameters), by(planner),

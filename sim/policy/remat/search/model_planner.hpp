@@ -33,6 +33,7 @@ struct ModelTask {
 struct ModelSchedule {
   ChainSequence sequence;
   std::int64_t bound = 0;
+  std::string chosen = {};  ///< whose it is; empty for the policy's own
 };
 
 struct ModelPlanner {
@@ -41,13 +42,12 @@ struct ModelPlanner {
   /// smallest on.
   std::function<ChainSequence(const ModelTask&, std::int64_t budget)> solve_quickly;
   std::function<std::int64_t(const ModelTask&)> smallest_budget;
-  /// The schedules of remat/rotor in so many slots are looked at, too.
+  /// With `improve` the schedules of remat/rotor in so many slots are looked at, too.
   std::int64_t rotor_slots = 0;
 };
 
-/// Keeps everything where that fits, otherwise solves, or takes what remat/rotor has in as many
-/// slots where that is faster; on networks as network_planner.hpp says. The
-/// bound of the plan is that of the schedule; on networks, whose stages free some bytes earlier
+/// Keeps everything where that fits, otherwise solves; on networks as network_planner.hpp says.
+/// With `improve` it takes what remat/rotor has in as many slots where that is faster. The bound of the plan is that of the schedule; on networks, whose stages free some bytes earlier
 /// than their costs say, it is the sum of the times. Throws InputError where the chain has no
 /// normal form (chain_model.hpp) or more than kMostModelStages.
 [[nodiscard]] Planned plan_by_model(const Problem& problem, const BudgetParameters& parameters,

@@ -18,7 +18,7 @@ Planned plan_nonpersistent(const Problem& problem, const NonpersistentParameters
     return relay_sequence(task, budget, parameters.slots, retries, "give fewer `slots`");
   };
   const auto solve = [&](const ModelTask& task, std::int64_t budget) {
-    ModelSchedule found{sequence(task, budget, parameters.retries)};
+    ModelSchedule found{.sequence = sequence(task, budget, parameters.retries)};
     if (task.is_chain && !found.sequence.empty())
       found.bound = time_bound(task.model, budget, time_of(task.model, found.sequence));
     return found;
@@ -52,13 +52,12 @@ PolicyInfo remat_nonpersistent_policy() {
        .assumes = "a chain (networks are cut at articulation points, and a stage runs whole)",
        .guarantees =
            "optimal in its class, up to rounding to slots. The class holds every persistent "
-           "schedule. As remat/rotor rounds otherwise, its plan in as many slots is looked at, "
-           "too, "
-           "and taken where it is faster: never slower than remat/rotor in these slots. Reports a "
+           "schedule. As remat/rotor rounds otherwise, its plan in as many slots may still be "
+           "faster; with `improve` it is looked at, too, and taken where it is. Reports a "
            "proven lower bound for all schedules of a chain (for a network the sum of the times). "
            "On networks, whose costs bound from above what execution needs, it is the fastest that "
-           "fits, by the claims of their plans, of about 20 schedules for different budgets and of "
-           "all that remat/rotor looks at",
+           "fits, by the claims of their plans, of about 20 of its own schedules for different "
+           "budgets; with `improve` also of all that remat/rotor looks at",
        .complexity = "O(L^3 slots) time, at most 1 GiB and 1,024 stages"},
       record, plan_nonpersistent);
 }

@@ -158,6 +158,7 @@ class Table {
       it.least = it.enough = backward_units(s);
       return;
     }
+    model_.work.add(std::size_t{t - s + 1});
     for_moves(what, s, t, [&](Move move, const Split& step) {
       std::int64_t need = std::max(step.now, step.left->least);
       if (step.right) need = std::max(need, step.right->least + step.held);
@@ -183,6 +184,7 @@ class Table {
     const auto better = std::partition_point(cells + to + std::min(m, end), cells + to + end,
                                              [&](std::int64_t known) { return known > time; });
     end = better - cells - to;
+    model_.work.add(1 + std::max<std::int64_t>(end - m, 0));
     for (const std::int64_t stop = std::min({end, right_zero, step.left->enough}); m < stop; ++m)
       cells[to + m] = std::min(cells[to + m], time + cells[from_right + m] + cells[from_left + m]);
     for (const std::int64_t stop = std::min(end, right_zero); m < stop; ++m)

@@ -1,6 +1,6 @@
 #include "engine/wide.hpp"
 #include "policy/budget/budget.hpp"
-#include "policy/budget/within.hpp"
+#include "policy/budget/with_budget.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/remat/chain/snapshots.hpp"
 #include "policy/remat/segments/runs_within.hpp"
@@ -76,7 +76,7 @@ Planned plan_chen_greedy(const Problem& problem, const BudgetParameters& paramet
   const ProcessorId processor = processor_for(problem, parameters);
   return plan_that_runs(problem, processor, budget_for(problem, processor, parameters),
                         [&](const Problem& of, Bytes budget) {
-                          return plan_segments(of, within(parameters, budget));
+                          return plan_segments(of, with_budget(parameters, budget));
                         });
 }
 

@@ -34,13 +34,12 @@ Planned plan_that_runs(const Problem& problem, ProcessorId processor, Bytes budg
       .plan = best,
       .bound = [least = chain_costs(problem, processor).compute_time()](Bytes) { return least; },
       .most = keep_all(problem, processor, "").needs,
-      .rungs = rungs_for(problem, PlanningTime::quadratic),
-      .climbs = false};
+      .parts = budget_parts_for(problem, PlanningTime::quadratic)};
   if (quick)
     planner.has_plan = [&](const Problem& of, Bytes within) {
       return runs(limited(quick, of, within));
     };
-  return not_slower_with_more(problem, processor, budget, planner);
+  return plan_for_budget(problem, processor, budget, planner);
 }
 
 }  // namespace plimsoll

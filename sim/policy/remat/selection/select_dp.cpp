@@ -23,6 +23,7 @@ Planned plan_select_dp(const Problem& problem, const SelectParameters& parameter
         fmt::format("the chain has {} stages; expected at most {} for this objective", stages,
                     most),
         is_static ? "the other objectives allow more" : "remat/select-linear has no such limit");
+  problem.work.add(is_static ? stages * stages * stages : stages * stages);
   const ChainCosts costs = chain_costs(problem, processor);
   const Selection selection =
       is_static ? select_static(activation_sizes(costs))

@@ -7,9 +7,9 @@
 namespace plimsoll {
 namespace {
 
-std::vector<std::uint32_t> issued_at(const std::vector<Excursion>& trips) {
+std::vector<std::uint32_t> issued_at(const std::vector<SwapInterval>& trips) {
   std::vector<std::uint32_t> at;
-  for (const Excursion& it : trips) at.push_back(it.in_after);
+  for (const SwapInterval& it : trips) at.push_back(it.in_after);
   return at;
 }
 
@@ -35,9 +35,9 @@ TEST_CASE("copies back are issued earlier than on demand as far as there is room
 
   // In time: saved_1 is due at 8 s and starts back at 6 s, when operator 6 does; saved_2 has to be
   // back by then, too, and starts at 4 s.
-  const std::vector<Excursion> early = timing.latest(swapped);
+  const std::vector<SwapInterval> early = timing.latest(swapped);
   CHECK(issued_at(early) == std::vector<std::uint32_t>{4, 6});
-  const std::vector<Excursion> late = on_demand(swapped);
+  const std::vector<SwapInterval> late = on_demand(swapped);
   CHECK(issued_at(late) == std::vector<std::uint32_t>{6, 7});
 
   // On demand 10, 20, 20, 20, 30, 30, 20, 20, 20, 10 B are there: 30 B at most. Within 30 B saved_2

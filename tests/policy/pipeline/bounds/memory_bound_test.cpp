@@ -15,10 +15,10 @@ namespace {
 using test::Dice;
 
 /// The most that fits, by trying all.
-std::int64_t most_of(const std::vector<Goods>& goods, std::size_t kind, std::int64_t room) {
+std::int64_t most_of(const std::vector<KnapsackItem>& goods, std::size_t kind, std::int64_t room) {
   if (kind == goods.size()) return 0;
   std::int64_t most = 0;
-  const Goods& it = goods[kind];
+  const KnapsackItem& it = goods[kind];
   for (std::int64_t n = 0; n <= it.count && n * it.size <= room; ++n)
     most = std::max(most, n * it.worth + most_of(goods, kind + 1, room - n * it.size));
   return most;
@@ -50,7 +50,7 @@ TEST_CASE("a knapsack holds no more than its bound, which is met by one kind") {
   Dice dice(20261123);
   int met = 0;
   for (int round = 0; round < 2000; ++round) {
-    std::vector<Goods> goods;
+    std::vector<KnapsackItem> goods;
     for (std::int64_t kinds = dice(1, 3); kinds > 0; --kinds)
       goods.push_back({dice(0, 6), dice(0, 9), dice(0, 4)});
     const std::int64_t room = dice(0, 30);

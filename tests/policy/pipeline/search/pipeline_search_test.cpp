@@ -224,11 +224,11 @@ TEST_CASE("moving tasks up keeps every task once, the limits, and what can be ex
     OrderEvaluator evaluator(it.network);
     for (const TaskOrders& orders : some_orders(it, unlimited(it))) {
       const auto limits = kept_by(it.network, orders);
-      const Haste haste{dice(0, 4), dice(0, 4)};
-      TaskOrders up = compacted(it.network, orders, limits, haste);
+      const AllowedDelay allowed_delay{dice(0, 4), dice(0, 4)};
+      TaskOrders up = compacted(it.network, orders, limits, allowed_delay);
       TaskOrders backwards = up;
       for (auto& order : backwards) std::ranges::reverse(order);
-      TaskOrders down = compacted(turned, backwards, limits, haste);
+      TaskOrders down = compacted(turned, backwards, limits, allowed_delay);
       for (auto& order : down) std::ranges::reverse(order);
       for (const TaskOrders& moved : {up, down}) {
         REQUIRE(evaluator.evaluate(moved));

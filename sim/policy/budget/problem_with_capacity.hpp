@@ -7,11 +7,11 @@ namespace plimsoll {
 
 /// A problem like another one, in which one memory has another capacity, or none. Not to be copied:
 /// what it hands out refers to it.
-class RoomyProblem {
+class ProblemWithCapacity {
  public:
-  RoomyProblem(const Problem& problem, MemoryId memory, Bytes usable = Bytes::unlimited());
-  RoomyProblem(const RoomyProblem&) = delete;
-  RoomyProblem& operator=(const RoomyProblem&) = delete;
+  ProblemWithCapacity(const Problem& problem, MemoryId memory, Bytes usable = Bytes::unlimited());
+  ProblemWithCapacity(const ProblemWithCapacity&) = delete;
+  ProblemWithCapacity& operator=(const ProblemWithCapacity&) = delete;
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
 

@@ -7,7 +7,7 @@ namespace plimsoll {
 
 /// `parameters` with `budget`, said where the one before was said, or else the policy.
 template <class Parameters>
-[[nodiscard]] Parameters within(Parameters parameters, Bytes budget) {
+[[nodiscard]] Parameters with_budget(Parameters parameters, Bytes budget) {
   parameters.budget = {budget, parameters.budget ? parameters.budget->where : parameters.where};
   return parameters;
 }
