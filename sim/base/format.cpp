@@ -224,12 +224,17 @@ std::optional<Located<std::string>> read_name(const Node& key, Diagnostics& diag
 
 namespace {
 
+/// A bare number above 1 is a percentage as often as not, so it is asked which.
+bool is_ambiguous(Ratio share, const std::string& written) {
+  return share > kWhole && !written.ends_with('%');
+}
+
 /// A share as a bare number or a percentage, with bounds in words.
 Format<Ratio> share(Ratio least, Ratio most, const std::string& title) {
   Shape number;
   number.kind = Shape::Kind::number;
   number.minimum = 0;
-  if (most == kWhole) number.maximum = 1;
+  number.maximum = 1;
   Shape percentage;
   percentage.kind = Shape::Kind::string;
   percentage.pattern = quantity_pattern<Ratio>();
@@ -242,8 +247,10 @@ Format<Ratio> share(Ratio least, Ratio most, const std::string& title) {
     const std::string* written = detail::scalar_of(node, shape, diagnostics);
     if (written == nullptr) return std::nullopt;
     Parsed<Ratio> parsed = parse_quantity<Ratio>(*written);
-    if (parsed.value && *parsed.value >= least && *parsed.value <= most) return parsed.value;
+    const bool is_within = parsed.value && *parsed.value >= least && *parsed.value <= most;
+    if (is_within && !is_ambiguous(*parsed.value, *written)) return parsed.value;
     if (parsed.value) parsed.problem = "found " + node.describe() + ", expected " + shape.title;
+    if (is_within) parsed.hint = "did you mean `" + *written + " %`?";
     diagnostics.error(node.where(), std::move(parsed.problem), std::move(parsed.hint));
     return std::nullopt;
   };
@@ -265,7 +272,7 @@ Format<Ratio> efficiency() {
 
 Format<Ratio> fraction() {
   return share(Ratio(0), Ratio(Ratio::unlimited().count() - 1),
-               "a fraction such as `0.5` or `50 %`");
+               "a share such as `0.5` or `50 %`, above 1 with `%`");
 }
 
 Format<std::int64_t> integer(std::int64_t minimum, std::int64_t maximum) {

@@ -87,7 +87,7 @@ template <class T>
 [[nodiscard]] Format<T> quantity(Unlimited unlimited = Unlimited::refused);
 /// An efficiency or share: 0.82 or "82 %", in (0, 1]; stored as parts per billion.
 [[nodiscard]] Format<Ratio> efficiency();
-/// A fraction that may exceed one: 0.5, "10 %"; not negative.
+/// A share that may exceed one: 0.5, "10 %", above one only with `%`; not negative.
 [[nodiscard]] Format<Ratio> fraction();
 [[nodiscard]] Format<std::int64_t> integer(std::int64_t minimum, std::int64_t maximum);
 [[nodiscard]] Format<bool> boolean();

@@ -105,6 +105,11 @@ TEST_CASE("shares may be numbers or percentages") {
   CHECK(read_or_fail(efficiency(), "1") == kWhole);
   CHECK(read_or_fail(fraction(), "150 %") == Ratio(1'500'000'000));
   CHECK(read_or_fail(fraction(), "0") == Ratio(0));
+  CHECK(read_or_fail(fraction(), "1") == kWhole);
+  // 10 may mean 10 % or ten times as much.
+  CHECK(errors_of(fraction(), "10") ==
+        "f:1:1: error: found `10`, expected a share such as `0.5` or `50 %`, above 1 with `%`; did "
+        "you mean `10 %`?\n");
 }
 
 TEST_CASE("compounds combine") {

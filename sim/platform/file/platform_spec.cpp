@@ -197,9 +197,10 @@ Format<Efficiency> class_efficiency() {
   const auto shares =
       Record<SharesSpec>("pair of shares",
                          "Arithmetic and traffic each take their own time, one after the other.")
-          .required("compute", &SharesSpec::compute,
-                    bounded(fraction(), Ratio{1}, kMostCompute, "a share above 0 and at most 4"),
-                    "of peak FLOP/s; above 1 where a library multiplies less than is counted")
+          .required(
+              "compute", &SharesSpec::compute,
+              bounded(fraction(), Ratio{1}, kMostCompute, "a share above 0 and at most 400 %"),
+              "of peak FLOP/s; above 1 where a library multiplies less than is counted")
           .required("bandwidth", &SharesSpec::bandwidth, efficiency(), "of the bandwidth")
           .format();
   return either<Efficiency>(

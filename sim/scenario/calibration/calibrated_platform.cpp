@@ -14,11 +14,14 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kNanosecondsPerMicrosecond = 1'000;
 
 /// All its decimals, without zeros at their end.
+/// A share above 1 as a percentage: a bare number would not be read.
 std::string efficiency_text(Ratio efficiency) {
-  std::string text = fmt::format("{:.9f}", as_fraction(efficiency));
+  const bool is_above_one = efficiency > kWhole;
+  std::string text = is_above_one ? fmt::format("{:.7f}", as_fraction(efficiency) * 100)
+                                  : fmt::format("{:.9f}", as_fraction(efficiency));
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
-  return text;
+  return is_above_one ? text + " %" : text;
 }
 
 std::string overhead_text(Time overhead) {

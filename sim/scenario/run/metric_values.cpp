@@ -149,8 +149,9 @@ Format<Ratio> share_format() {
   Shape shape = any.shape;
   shape.title = "a percentage such as `0.5 %`, or a share below 1 such as `0.005`";
   auto read = [any](const Node& node, Diagnostics& diagnostics) -> std::optional<Ratio> {
-    const auto share = any.read(node, diagnostics);
-    if (!share || *share < kWhole || node.scalar().ends_with('%')) return share;
+    const bool is_bare = node.is_scalar() && !node.scalar().ends_with('%');
+    const auto share = is_bare ? parse_quantity<Ratio>(node.scalar()).value : std::nullopt;
+    if (!share || *share < kWhole) return any.read(node, diagnostics);
     diagnostics.error(node.where(),
                       fmt::format("found `{}`; expected a percentage, or a share below 1 such as "
                                   "`0.005`",

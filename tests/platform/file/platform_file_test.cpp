@@ -329,15 +329,15 @@ TEST_CASE("every kind has a name, and stands after the one that stands for it") 
 
 TEST_CASE("a class may reach a share of arithmetic and one of traffic") {
   const auto [platform, none] =
-      read_text(with(kSize, ", efficiency: {convolution: {compute: 1.5, bandwidth: 25 %}}"));
+      read_text(with(kSize, ", efficiency: {convolution: {compute: 150 %, bandwidth: 25 %}}"));
   CHECK(none == Messages{});
   const auto& efficiency = platform.processors.at(0).efficiency;
   CHECK(efficiency[static_cast<std::size_t>(OperatorClass::convolution)] ==
         Efficiency(Ratio{1'500'000'000}, Ratio{250'000'000}));
   CHECK(efficiency[static_cast<std::size_t>(OperatorClass::matmul)] == kWhole);
-  CHECK(messages(with(kSize, ", efficiency: {matmul: {compute: 4.1, bandwidth: 1.2}}")) ==
-        Messages{"p.yaml:6:53: error: found `4.1`, expected a share above 0 and at most 4",
-                 "p.yaml:6:69: error: found `1.2`, expected a share above 0 and at most 1, such as "
+  CHECK(messages(with(kSize, ", efficiency: {matmul: {compute: 410 %, bandwidth: 1.2}}")) ==
+        Messages{"p.yaml:6:53: error: found `410 %`, expected a share above 0 and at most 400 %",
+                 "p.yaml:6:71: error: found `1.2`, expected a share above 0 and at most 1, such as "
                  "`0.82` or `82 %`"});
   CHECK(messages(with(kSize, ", efficiency: {matmul: {compute: 0.5}}")) ==
         Messages{"p.yaml:6:43: error: the pair of shares has no `bandwidth`"});

@@ -96,7 +96,7 @@ TEST_CASE("provenance of what is not there is refused, with the nearest path") {
 TEST_CASE("one number set where there were shares apart takes their provenance away") {
   Node document = parse_document(
       "platform: p\nmemories: {hbm: {capacity: 16 GiB}}\n"
-      "processors: {gpu: {memory: hbm, efficiency: {matmul: {compute: 1.2, bandwidth: 0.5}}}}\n"
+      "processors: {gpu: {memory: hbm, efficiency: {matmul: {compute: 120 %, bandwidth: 0.5}}}}\n"
       "provenance:\n"
       "  memories: {quality: measured, source: bench}\n"
       "  processors.gpu.efficiency.matmul.compute: {quality: measured, source: bench}\n"

@@ -88,6 +88,12 @@ TEST_CASE("a wrong expectation is refused where it is wrong") {
         "s.yaml:7:13: error: `equals` says all; expected it without `at_most`, `at_least`");
   CHECK(expectation_error("  makespan: {at_least: 2 s, at_most: 1 s}\n") ==
         "s.yaml:7:13: error: at_least (2 s) is more than at_most (1 s): nothing is both");
+  // Ten per cent, or ten times as long?
+  CHECK(expectation_error("  overhead: {at_most: 10}\n") ==
+        "s.yaml:7:23: error: found `10`, expected a share such as `0.5` or `50 %`, above 1 with "
+        "`%`; did you mean `10 %`?");
+  CHECK(expectation_error("  bubble: {gpu: {at_least: 5}}\n").find("did you mean `5 %`?") !=
+        std::string::npos);
   CHECK(expectation_error("  makespan: {at_most: 1}\n").find("has no unit") != std::string::npos);
   CHECK(expectation_error("  throughput: {at_most: 1 s}\n")
             .find("`1 s` is a time, expected a throughput") != std::string::npos);
