@@ -39,8 +39,6 @@ class ComponentPower {
       execution.processors[p].powered = meter_->busy(p, run_.now);
     for (std::size_t m = 0; m < run_.platform.memories.size(); ++m)
       execution.memories[m].busy = meter_->busy(memory_component(m), run_.now);
-    for (std::size_t l = 0; l < run_.platform.links.size(); ++l)
-      execution.link_busy[l] = meter_->busy(link_component(l), run_.now);
     execution.peak_power = meter_->peak();
   }
 

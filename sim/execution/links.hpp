@@ -18,6 +18,7 @@ class Links {
       : run_(run),
         power_(power),
         ports_(2 * run.platform.links.size()),
+        links_(run.platform.links.size()),
         paths_(run.program.lanes.size()) {
     run.execution.ports.resize(ports_.size());
     run.execution.link_busy.resize(run.platform.links.size());
@@ -98,6 +99,12 @@ class Links {
     Time carries_since;
   };
 
+  /// One link at run time, in either direction.
+  struct LinkState {
+    std::uint32_t copies = 0;  ///< on their way
+    Time carries_since;
+  };
+
   /// By port; then once more by direction of travel, for ChannelRoute::slower.
   static std::vector<ByteRate> port_rates(const Platform& platform) {
     std::vector<ByteRate> rates;
@@ -133,6 +140,8 @@ class Links {
     for (const Hop& hop : lane_of(copy).hops) {
       PortState& port = ports_[port_of(hop)];
       if (port.copies++ == 0) port.carries_since = run_.now;
+      LinkState& link = links_[index(hop.link)];
+      if (link.copies++ == 0) link.carries_since = run_.now;
       power_.begin_link(hop.link);
       run_.tell([&](Observer& it) { it.link_taken(hop, StepId{copy}, run_.now); });
     }
@@ -143,6 +152,9 @@ class Links {
       PortState& port = ports_[port_of(hop)];
       if (--port.copies == 0)
         run_.execution.ports[port_of(hop)].busy += run_.now - port.carries_since;
+      LinkState& link = links_[index(hop.link)];
+      if (--link.copies == 0)
+        run_.execution.link_busy[index(hop.link)] += run_.now - link.carries_since;
       power_.end_link(hop.link);
       run_.tell([&](Observer& it) { it.link_given_back(hop, StepId{copy}, run_.now); });
     }
@@ -151,6 +163,7 @@ class Links {
   RunState<kObserved>& run_;
   ComponentPower<kObserved>& power_;
   std::vector<PortState> ports_;
+  std::vector<LinkState> links_;
   std::optional<FlowNetwork> flows_;
   std::vector<PathId> paths_;  ///< by lane
   std::vector<std::uint32_t> ended_;

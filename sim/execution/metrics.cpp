@@ -95,6 +95,8 @@ std::vector<LinkMetrics> measure_links(const Platform& platform, const Execution
     metrics.bytes = {there.bytes, back.bytes};
     if (execution.status == RunStatus::ok)
       metrics.busy = {share(there.busy, execution.makespan), share(back.busy, execution.makespan)};
+    if (metrics.busy && platform.links[l].duplex == Duplex::half)
+      metrics.busy_of_both = share(execution.link_busy[l], execution.makespan);
     all.push_back(std::move(metrics));
   }
   return all;
@@ -210,6 +212,11 @@ class EnergyBill {
 };
 
 }  // namespace
+
+double busy_share(const LinkMetrics& link) {
+  if (link.busy_of_both) return *link.busy_of_both;
+  return link.busy ? std::max((*link.busy)[0], (*link.busy)[1]) : 0.0;
+}
 
 Metrics measure(const Program& program, const Execution& execution, std::int64_t iterations) {
   const Platform& platform = *program.platform;

@@ -28,7 +28,13 @@ struct LinkMetrics {
   std::string name;
   std::array<Bytes, 2> bytes;                 ///< from between[0] to between[1], and back
   std::optional<std::array<double, 2>> busy;  ///< shares of the makespan; absent without one
+  /// The share in which either direction is at work, of a half-duplex link: both take turns on it.
+  std::optional<double> busy_of_both;
 };
+
+/// How much of the makespan the busier direction is at work, or a half-duplex link as a whole; 0
+/// without a makespan.
+[[nodiscard]] double busy_share(const LinkMetrics& link);
 
 struct ProcessorMetrics {
   std::string name;

@@ -129,6 +129,12 @@ const Location& place_of(const WorkloadSource& source) {
   return std::visit([](const auto& spec) -> const Location& { return spec.where; }, source);
 }
 
+std::optional<std::string> recorded_of(const WorkloadSource& source) {
+  if (const auto* profile = std::get_if<ProfileSpec>(&source)) return profile->recorded;
+  if (const auto* graph = std::get_if<GraphSpec>(&source)) return graph->recorded;
+  return std::nullopt;
+}
+
 std::int64_t default_batch(const WorkloadSource& source) {
   return std::visit([](const auto& spec) { return spec.batch.value_or(1); }, source);
 }

@@ -10,6 +10,7 @@
 #include "workload/network/layers_file.hpp"
 #include "workload/onnx/onnx_workload.hpp"
 
+#include <optional>
 #include <string>
 #include <variant>
 
@@ -27,6 +28,10 @@ using WorkloadSource = std::variant<ChainSpec, GraphSpec, LayersSpec, OnnxSpec, 
 
 /// Where the workload is written.
 [[nodiscard]] const Location& place_of(const WorkloadSource& source);
+
+/// Where and how its times were recorded, which are the same on every platform; nothing for a
+/// workload that is no profile.
+[[nodiscard]] std::optional<std::string> recorded_of(const WorkloadSource& source);
 
 /// The samples of a mini-batch where the scenario does not say: as in the file, else 1.
 [[nodiscard]] std::int64_t default_batch(const WorkloadSource& source);

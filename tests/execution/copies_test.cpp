@@ -75,6 +75,8 @@ TEST_CASE("a full-duplex fifo link carries one copy at a time each way") {
   CHECK(it.execution.makespan == seconds(8));
   CHECK(it.metrics.links[0].bytes == std::array{Bytes{12}, Bytes{6}});
   CHECK(it.metrics.links[0].busy == std::array{1.0, 0.375});
+  CHECK_FALSE(it.metrics.links[0].busy_of_both);
+  CHECK(busy_share(it.metrics.links[0]) == 1.0);
   CHECK(it.execution.memories[1].bytes_written == Bytes{12});
   CHECK(it.execution.memories[1].bytes_read == Bytes{6});
 }
@@ -91,6 +93,9 @@ TEST_CASE("a half-duplex fifo link carries one copy at a time, in issue order") 
   // What each direction carried is kept apart.
   CHECK(it.metrics.links[0].bytes == std::array{Bytes{12}, Bytes{6}});
   CHECK(it.metrics.links[0].busy == std::array{0.75, 0.25});
+  // Both take turns on it, all of the time.
+  CHECK(it.metrics.links[0].busy_of_both == 1.0);
+  CHECK(busy_share(it.metrics.links[0]) == 1.0);
 }
 
 TEST_CASE("on a fair link the latency elapses first, then copies share the bandwidth") {

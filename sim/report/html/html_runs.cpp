@@ -303,13 +303,14 @@ class RunEncoder {
   Names& names_;
 };
 
-Json run_page_json(const Scenario& scenario, const RunResult& run, Names& names) {
+Json run_page_json(const Scenario& scenario, const RunResult& run, std::span<const RunResult> all,
+                   Names& names) {
   Json object{{"label", label_of(run)},
               {"status", status_text(run)},
               {"microbatches", run.plan.microbatches},
               {"makespan", 0},
               {"notes", notes_of(run)}};
-  if (const std::string failure = explain_failure(scenario, run, Style{}); !failure.empty())
+  if (const std::string failure = explain_failure(scenario, run, all, Style{}); !failure.empty())
     object["failure"] = failure;
   if (run.infeasible) return object;
   object["words"] = run_details(scenario, run, Style{});
@@ -324,7 +325,7 @@ std::string html_runs_json(const HtmlRuns& section) {
   Names names;
   Json runs = Json::array();
   for (const RunResult& run : section.results)
-    runs.push_back(run_page_json(*section.scenario, run, names));
+    runs.push_back(run_page_json(*section.scenario, run, section.results, names));
   Json kinds = Json::array(), causes = Json::array();
   for (std::size_t k = 0; k < kSliceKinds; ++k) kinds.push_back(to_text(static_cast<SliceKind>(k)));
   for (std::size_t c = 0; c < kStallCauses; ++c)

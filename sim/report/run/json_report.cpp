@@ -46,6 +46,7 @@ Json links_json(const Metrics& metrics) {
     if (!link.busy) continue;
     object["forward_busy"] = (*link.busy)[0];
     object["backward_busy"] = (*link.busy)[1];
+    if (link.busy_of_both) object["busy"] = *link.busy_of_both;
   }
   return all;
 }
@@ -192,6 +193,8 @@ Json run_json(const RunResult& result) {
   object["saved_bytes"] = result.saved_bytes.count();
   object["planning_s"] = result.planning_s;
   object["provenance"] = {{"worst_quality", to_text(result.worst_quality)}};
+  if (result.recorded)
+    object["provenance"]["times"] = {{"of", "profile"}, {"recorded", *result.recorded}};
   if (result.oom) object["oom"] = oom_json(*result.oom);
   if (!result.cycle.empty()) object["deadlock"] = {{"cycle", result.cycle}};
   if (result.infeasible) object["infeasible"] = infeasible_json(*result.infeasible);

@@ -145,6 +145,9 @@ class Details {
                           to_text(link.bytes[d]), scenario_.platform[found->between[1 - d]].name);
       if (link.busy) text += fmt::format(" (busy {})", percent((*link.busy)[d]));
     }
+    const bool both_ways = link.bytes[0] > Bytes{} && link.bytes[1] > Bytes{};
+    if (link.busy_of_both && both_ways)
+      text += fmt::format("; busy {} with both, half duplex", percent(*link.busy_of_both));
     line("link", text);
   }
 

@@ -57,8 +57,9 @@ Needs needs_of(const Workload& workload) {
 
 class Explanation {
  public:
-  Explanation(const Scenario& scenario, const RunResult& result, const Style& style)
-      : scenario_(scenario), result_(result), style_(style) {}
+  Explanation(const Scenario& scenario, const RunResult& result, std::span<const RunResult> all,
+              const Style& style)
+      : scenario_(scenario), result_(result), all_(all), style_(style) {}
 
   std::string run() {
     if (result_.infeasible) tell_infeasible(*result_.infeasible);
@@ -174,16 +175,21 @@ class Explanation {
                     others.empty() ? "" : "; the rest can be ", fmt::join(others, " or ")));
   }
 
-  /// What else can be done with what need not stay; not what has just failed.
+  /// What else can be done with what need not stay; nothing that has just failed.
   std::vector<std::string> other_policies() const {
     std::vector<std::string> others;
     const auto offer = [&](const char* what, const char* policy) {
-      if (result_.policy != policy)
-        others.push_back(fmt::format("{} (`--policy {}`)", what, policy));
+      if (!has_failed(policy)) others.push_back(fmt::format("{} (`--policy {}`)", what, policy));
     };
     offer("recomputed", "remat/rotor");
     if (has_storage()) offer("offloaded", "offload/dynamic");
     return others;
+  }
+
+  bool has_failed(std::string_view policy) const {
+    return result_.policy == policy || std::ranges::any_of(all_, [&](const RunResult& run) {
+             return run.policy == policy && std::string_view(status_text(run)) != "ok";
+           });
   }
 
   std::size_t processors_used() const {
@@ -226,14 +232,16 @@ class Explanation {
 
   const Scenario& scenario_;
   const RunResult& result_;
+  const std::span<const RunResult> all_;
   const Style& style_;
   std::string out_;
 };
 
 }  // namespace
 
-std::string explain_failure(const Scenario& scenario, const RunResult& result, const Style& style) {
-  return Explanation(scenario, result, style).run();
+std::string explain_failure(const Scenario& scenario, const RunResult& result,
+                            std::span<const RunResult> all, const Style& style) {
+  return Explanation(scenario, result, all, style).run();
 }
 
 }  // namespace plimsoll

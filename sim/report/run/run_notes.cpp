@@ -61,6 +61,16 @@ std::vector<std::string> bound_notes(const RunResult& result) {
   return parts;
 }
 
+std::string recording_note(const RunResult& result) {
+  const std::string& where = *result.recorded;
+  std::string text = fmt::format(
+      "times are those of the profile{}, not those of {}, which gives memories and "
+      "links alone",
+      where.empty() ? "" : fmt::format(", recorded with {}", where), result.platform);
+  if (result.metrics.energy) text += "; energy is its power over these times";
+  return text;
+}
+
 std::string holders_of(const RunResult& result, const HeldStages& stages, std::size_t most) {
   std::vector<std::string> names;
   for (const ProcessorId processor : stages.processors)
@@ -79,6 +89,7 @@ std::vector<std::string> notes_of(const RunResult& result) {
     notes.push_back(fmt::format("The policy's claims hold: {}.", fmt::join(claims.held, ", ")));
   for (const std::string& difference : claims.differing)
     notes.push_back(fmt::format("A claim does not hold: {}.", difference));
+  if (result.recorded) notes.push_back(fmt::format("Its {}.", recording_note(result)));
   if (!result.claims.in_flight.empty())
     notes.push_back(fmt::format("Its stages keep {} microbatches in flight.",
                                 fmt::join(result.claims.in_flight, ", ")));

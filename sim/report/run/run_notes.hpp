@@ -20,4 +20,8 @@ namespace plimsoll {
 /// Claims and how they compare, bounds, choices, and what the numbers rest on; a line each.
 [[nodiscard]] std::vector<std::string> notes_of(const RunResult& result);
 
+/// Where the times of a profile are from, and what they say of this platform. Precondition: it was
+/// recorded.
+[[nodiscard]] std::string recording_note(const RunResult& result);
+
 }  // namespace plimsoll

@@ -22,6 +22,18 @@ namespace {
 constexpr std::size_t kBarWidth = 6;
 constexpr const char* kNothing = "-";
 
+/// What most of the FLOPs are computed in: of a network under `autocast`, the type of its products.
+/// The workload's own where no FLOPs are known.
+DType main_dtype(const Workload& workload) {
+  std::array<Flops, kDTypes> flops{};
+  for (const Operator& op : workload.operators)
+    flops[static_cast<std::size_t>(op.dtype.value_or(workload.dtype))] += op.flops;
+  DType most = workload.dtype;
+  for (std::size_t d = 0; d < kDTypes; ++d)
+    if (flops[d] > flops[static_cast<std::size_t>(most)]) most = static_cast<DType>(d);
+  return most;
+}
+
 class Report {
  public:
   Report(const Scenario& scenario, std::span<const RunResult> results, const TextOptions& options)
@@ -272,7 +284,7 @@ class Report {
     double busiest = 0;
     std::string text = kNothing;
     for (const LinkMetrics& link : result.metrics.links) {
-      const double busy = link.busy ? std::max((*link.busy)[0], (*link.busy)[1]) : 0.0;
+      const double busy = busy_share(link);
       if (busy <= busiest) continue;
       busiest = busy;
       text = fmt::format("{} {}", link.name, percent(busy));
@@ -316,7 +328,7 @@ class Report {
   }
 
   void tell_failure(const RunResult& result) {
-    const std::string text = explain_failure(scenario_, result, style_);
+    const std::string text = explain_failure(scenario_, result, results_, style_);
     if (!text.empty()) out_ += '\n' + text;
   }
 
@@ -331,6 +343,7 @@ class Report {
       for (const std::string& text : result.notes)
         note(Paint::warning, "note", fmt::format("{}: {}", label_of(result), text));
     tell_unused_settings();
+    tell_recording();
     tell_break_even();
     if (results_.size() > 1 && !options_.verbose) tell_claims_of_all();
     if (!results_.empty())
@@ -351,15 +364,24 @@ class Report {
            fmt::format("all {} (times, peaks) equal what was measured", held));
   }
 
+  /// Times of a profile are played as they are, whatever the platform.
+  void tell_recording() {
+    if (results_.empty() || !results_.front().recorded) return;
+    note(Paint::warning, "note", recording_note(results_.front()));
+  }
+
   /// How cheap a tensor must be to make again, for each storage as the first processor sees it.
   void tell_break_even() {
     const Platform& platform = scenario_.platform;
-    const DType dtype = results_.empty() ? DType::fp32 : results_.front().step.dtype;
+    const Workload* step = results_.empty() ? nullptr : &results_.front().step;
+    const DType dtype = step != nullptr ? main_dtype(*step) : DType::fp32;
     for (const BreakEven& row : break_even(platform, Topology(platform), dtype)) {
       if (row.processor != ProcessorId{0}) continue;
       std::string text = fmt::format("recomputing beats a copy to {} and back below {}",
                                      platform[row.storage].name, to_text(row.time));
       if (row.energy) text += fmt::format(" in time, {} in energy", to_text(*row.energy));
+      if (step != nullptr && dtype != step->dtype)
+        text += fmt::format(", at the rate of {}, in which most of it computes", to_text(dtype));
       note(Paint::dim, "break-even", text);
     }
   }

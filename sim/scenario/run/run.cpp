@@ -149,6 +149,7 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
   result.workload = scenario.workload_name;
   result.policy = std::move(policy);
   result.worst_quality = scenario.platform.worst_quality();
+  result.recorded = recorded_of(scenario.workload);
   for (const Memory& memory : scenario.platform.memories)
     result.memory_names.push_back(memory.name);
   return result;

@@ -23,6 +23,8 @@ struct RunResult {
   Bounds bounds;
   Bytes saved_bytes;
   Quality worst_quality = Quality::estimate;
+  /// Where and how the times of a profile were recorded, which are the same on every platform.
+  std::optional<std::string> recorded;
   double planning_s = 0;   ///< wall time of planning: the only such field
   double execution_s = 0;  ///< wall time of execution; not part of the JSON
 

@@ -37,6 +37,7 @@ struct GraphSpec {
   std::vector<GraphOperatorSpec> operators;  ///< in any order; it breaks ties
   std::optional<std::int64_t> batch;
   std::optional<Optimizer> optimizer;
+  std::optional<std::string> recorded;  ///< of a profile: with what
 };
 
 /// How a graph is written. Reading checks that names are unique and known, that saved is at least

@@ -233,6 +233,7 @@ class ProfileReader {
   [[nodiscard]] GraphSpec graph() const {
     GraphSpec graph;
     graph.where = {origin_, 1, 1};
+    graph.recorded = "PipeDream's profiler";
     const std::filesystem::path path = origin_;
     graph.name = path.stem() == "graph" && path.has_parent_path()
                      ? path.parent_path().filename().string()

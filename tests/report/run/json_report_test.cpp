@@ -99,6 +99,26 @@ TEST_CASE("links count bytes and busy shares by direction") {
                                      {"forward_busy", 10.0 / 120.0},
                                      {"backward_busy", 10.0 / 120.0}});
   CHECK(run["memories"]["dram"]["written_bytes"] == 2 * kMiB);
+  // Half duplex: 4 copies of 5 ms on one wire, in 120 ms.
+  std::string half = four;
+  half.insert(half.find(", bandwidth"), ", duplex: half");
+  CHECK(report_of(half)[0]["links"]["pcie"]["busy"] == 20.0 / 120.0);
+}
+
+TEST_CASE("a profile says where its times are from") {
+  const Json run = report_of(
+      "scenario: s\n"
+      "platform: {platform: card, memories: {hbm: {capacity: 1 GiB}}, processors: {gpu: {memory: "
+      "hbm}}}\n"
+      "workload:\n"
+      "  workload: net\n"
+      "  profile:\n"
+      "    recorded: PyTorch on a CPU\n"
+      "    inputs: {x: 1 MiB}\n"
+      "    operators: [{name: a, forward: {time: 1 ms, reads: [x], makes: {y: 2 MiB}}}]\n"
+      "policy: none\n")[0];
+  CHECK(run["provenance"]["times"] == Json{{"of", "profile"}, {"recorded", "PyTorch on a CPU"}});
+  CHECK_FALSE(report_of(two_stages("16 MiB", "none"))[0]["provenance"].contains("times"));
 }
 
 TEST_CASE("what does not apply is absent, what is unknown is null") {

@@ -47,6 +47,65 @@ TEST_CASE("one run is told in full") {
         "  rests on: `estimate`, the worst quality among the platform's numbers\n");
 }
 
+TEST_CASE("a link of one wire is as busy as both its directions") {
+  // offload/all: saved_1 of 4 MiB goes out and comes back, 10 ms each at 400 MiB/s.
+  const std::string full = text_report_of(run_scenario(two_stages("16 MiB", "offload/all")),
+                                          {.style = Style{false}, .verbose = true});
+  CHECK_FALSE(contains(full, "half duplex"));
+  std::string text = two_stages("16 MiB", "[none, offload/all]");
+  text.insert(text.find(", bandwidth"), ", duplex: half");
+  const RanScenario half = run_scenario(text);
+  const LinkMetrics& link = half.results[1].metrics.links[0];
+  REQUIRE(link.busy);
+  const std::string both = percent((*link.busy)[0] + (*link.busy)[1]);
+  CHECK(contains(text_report_of(half), "spi " + both));
+  CHECK(contains(text_report_of(half, {.style = Style{false}, .verbose = true}),
+                 "busy " + both + " with both"));
+}
+
+TEST_CASE("a profile's times are not those of the platform, and the report says so") {
+  const std::string text = text_report_of(run_scenario(
+      "scenario: s\n"
+      "platform: {platform: card, memories: {hbm: {capacity: 1 GiB}}, processors: {gpu: {memory: "
+      "hbm, power: {idle: 1 W, active: 300 W}}}}\n"
+      "workload:\n"
+      "  workload: net\n"
+      "  profile:\n"
+      "    recorded: PyTorch on a CPU\n"
+      "    inputs: {x: 1 MiB}\n"
+      "    operators: [{name: a, forward: {time: 1 ms, reads: [x], makes: {y: 2 MiB}}}]\n"
+      "policy: none\n"));
+  CHECK(
+      contains(text, "times are those of the profile, recorded with PyTorch on a CPU, not those"));
+  CHECK(contains(text, "energy is its power over these times"));
+}
+
+TEST_CASE("break-even is that of the type in which products run") {
+  // 1 TFLOP/s in fp32, 20 in bf16, over a link of 10 GB/s each way: 2 x 20e12 / 10e9.
+  const std::string text = text_report_of(run_scenario(
+      "scenario: s\n"
+      "platform: {platform: card, memories: {hbm: {capacity: 1 GiB, bandwidth: 1 TB/s}, dram: "
+      "{capacity: 1 GiB}}, processors: {gpu: {memory: hbm, compute: {fp32: 1 TFLOP/s, bf16: 20 "
+      "TFLOP/s}}}, links: {pcie: {between: [hbm, dram], bandwidth: 10 GB/s}}}\n"
+      "workload: {workload: net, input: [64], loss: mse, layers: [{linear: 64}]}\n"
+      "set: {workload.autocast: bf16}\n"
+      "policy: none\n"));
+  CHECK(contains(text, "back below 4000 FLOP/B"));
+}
+
+TEST_CASE("what has failed in the same run is not recommended") {
+  // 11 MiB are needed, 8 MiB where everything is run again, which is what rotor may do; and nothing
+  // can be offloaded in time to 6 MiB.
+  const std::string alone = text_report_of(run_scenario(two_stages("7 MiB", "none")));
+  REQUIRE(contains(alone, "--policy remat/rotor"));
+  REQUIRE(contains(alone, "--policy offload/dynamic"));
+  const RanScenario ran = run_scenario(two_stages("7 MiB", "[none, remat/rotor]"));
+  REQUIRE(std::string(status_text(ran.results[1])) != "ok");
+  const std::string text = text_report_of(ran);
+  CHECK_FALSE(contains(text, "--policy remat/rotor"));
+  CHECK(contains(text, "--policy offload/dynamic"));
+}
+
 TEST_CASE("several runs are compared") {
   // remat/every-stage: F1 (bare), F2, B2, F1, B1: 55 ms, overhead 10/45; one of two forwards again.
   // Its peak is in B2: input 1, a_1 1, saved_2 3, delta_2 2, delta_1 1 = 8 of 16 MiB.
