@@ -22,7 +22,7 @@ constexpr const char* kCapacityExamples =
     "Examples:\n"
     "  plimsoll capacity scenarios/capacity/vision-team.yaml\n"
     "  plimsoll capacity my-plan.yaml --html plan.html --json plan.json\n"
-    "Exit codes: 0 some platform carries each workload; 1 a workload has none; 2 bad input.";
+    "Exit codes: 0 every workload has a feasible configuration; 1 one has none; 2 bad input.";
 
 struct CapacityArguments {
   std::string plan, json, html;

@@ -11,6 +11,7 @@
 #include "report/run/json_report.hpp"
 #include "report/run/text_report.hpp"
 #include "report/trace/trace.hpp"
+#include "scenario/document/search_path.hpp"
 #include "scenario/run/run.hpp"
 
 #include <algorithm>
@@ -127,8 +128,10 @@ std::vector<Outcome> run_all(const RunArguments& arguments) {
   const Overrides overrides = overrides_of(arguments);
   std::vector<Outcome> outcomes;
   Complaints complaints;
-  for (const std::string& path : arguments.scenarios)
-    complaints.gather([&] { outcomes.push_back({load_scenario(path, overrides), {}}); });
+  for (const std::string& name : arguments.scenarios)
+    complaints.gather([&] {
+      outcomes.push_back({load_scenario(scenario_argument(name), overrides), {}});
+    });
   complaints.throw_if_any();
   for (Outcome& outcome : outcomes)
     outcome.results = run_one(outcome.scenario, arguments, complaints);
@@ -235,7 +238,10 @@ Command run_command(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "run", "Runs the policies of a scenario and reports memory, time and energy.");
   command->footer(kRunExamples);
-  command->add_option("SCENARIO", arguments->scenarios, "scenario files")->required();
+  command
+      ->add_option("SCENARIO", arguments->scenarios,
+                   "scenario files, or names of scenarios that ship")
+      ->required();
   command
       ->add_option(
           "--policy", arguments->policies,

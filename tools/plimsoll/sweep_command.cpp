@@ -27,7 +27,7 @@ constexpr const char* kSweepExamples =
     "  plimsoll sweep links.yaml --shard 0/2 --out part-0.sqlite        on one machine\n"
     "  plimsoll sweep links.yaml --shard 1/2 --out part-1.sqlite        on another\n"
     "  plimsoll sweep links.yaml --merge part-0.sqlite part-1.sqlite --out links.sqlite\n"
-    "Exit codes: 0 every point has its row; 2 bad input.";
+    "Exit codes: 0 every point was run; 1 some could not be: rows of status `error`; 2 bad input.";
 
 struct SweepArguments {
   std::string sweep, out, shard, html;
@@ -79,7 +79,7 @@ int run(const SweepArguments& arguments) {
     write_text(arguments.html,
                html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
   if (arguments.html != "-") print(sweep_report(results, style_of_output(arguments.no_color)));
-  return kExitFine;
+  return count_errors(results) > 0 ? kExitSaysNo : kExitFine;
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ Warnings validate_lock(const std::string&, const Node& document) {
 }
 
 Warnings validate_capacity(const std::string& file, const Node& document) {
-  (void)read_capacity_plan(document, std::filesystem::path(file).parent_path());
+  check_workloads(read_capacity_plan(document, std::filesystem::path(file).parent_path()));
   return {};
 }
 

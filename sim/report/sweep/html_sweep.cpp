@@ -40,6 +40,25 @@ HtmlTable best_points_table(const SweepSummary& summary) {
   return table;
 }
 
+HtmlTable found_table(const SweepSummary& summary) {
+  HtmlTable table{.heading = "What the search found", .columns = {{"point", true}, {"policy"}}};
+  for (const std::string& path : summary.paths)
+    if (path != summary.searched) table.columns.push_back({path});
+  table.columns.push_back({summary.searched, true});
+  for (const SweepSummary::Found& it : summary.found) {
+    auto& row = table.rows.emplace_back();
+    row = {{thousands(it.point)}, {it.policy}};
+    for (std::size_t p = 0; p < summary.paths.size(); ++p)
+      if (summary.paths[p] != summary.searched) row.push_back({label_of_value(it.values[p])});
+    row.push_back(it.value.empty() ? HtmlTable::Cell{"none holds", Mark::bad}
+                                   : HtmlTable::Cell{label_of_value(it.value)});
+  }
+  if (const std::size_t more = summary.searches - summary.found.size(); more > 0)
+    table.note =
+        fmt::format("{} more: the tables `points` and `searches`.", counted(more, "point"));
+  return table;
+}
+
 HtmlTable holes_table(const SweepSummary& summary) {
   HtmlTable table{.heading = "Holes of the search",
                   .note = "Values before the one that was found with which not all holds.",
@@ -87,6 +106,7 @@ HtmlPage html_sweep(const Database& results, std::string program) {
                 .program = std::move(program)};
   page.sections.emplace_back(endings_table(summary));
   if (!summary.bests.empty()) page.sections.emplace_back(best_points_table(summary));
+  if (!summary.found.empty()) page.sections.emplace_back(found_table(summary));
   if (!summary.holes.empty()) page.sections.emplace_back(holes_table(summary));
   if (!axes.axes.empty()) page.sections.emplace_back(variables_of(axes, maps.left_out));
   if (auto front = sweep_front(results, axes)) page.sections.emplace_back(std::move(*front));

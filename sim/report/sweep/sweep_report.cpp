@@ -34,6 +34,24 @@ TextTable bests_of(const SweepSummary& summary) {
   return table;
 }
 
+/// What the search of each point found: the largest batches of a sweep for them.
+TextTable found_of(const SweepSummary& summary) {
+  using enum Column::Align;
+  std::vector<Column> columns{{"point", right}, {"policy"}};
+  for (const std::string& path : summary.paths)
+    if (path != summary.searched) columns.push_back({path});
+  columns.push_back({summary.searched + " found", right});
+  TextTable table(columns);
+  for (const SweepSummary::Found& it : summary.found) {
+    std::vector<Cell> row{{thousands(it.point)}, {it.policy}};
+    for (std::size_t p = 0; p < summary.paths.size(); ++p)
+      if (summary.paths[p] != summary.searched) row.push_back({it.values[p]});
+    row.push_back(it.value.empty() ? Cell{"none holds", Paint::bad} : Cell{it.value, Paint::bold});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
 /// What the search of a point found is not all that holds up to there.
 TextTable holes_of(const SweepSummary& summary) {
   using enum Column::Align;
@@ -57,6 +75,10 @@ std::string sweep_report(const Database& results, const Style& style) {
   const SweepSummary summary = summarize_sweep(results);
   std::string text = style(Paint::bold, summary.identity.sweep) + "   " +
                      progress_of(summary.identity) + "\n\n" + endings_of(summary).text(style);
+  if (const TextTable found = found_of(summary); !found.is_empty())
+    text += '\n' + found.text(style);
+  if (const std::size_t more = summary.searches - summary.found.size(); more > 0)
+    text += fmt::format("  and {} more; tables `points` and `searches`\n", counted(more, "point"));
   if (const TextTable bests = bests_of(summary); !bests.is_empty())
     text += '\n' + bests.text(style);
   if (const TextTable holes = holes_of(summary); !holes.is_empty())

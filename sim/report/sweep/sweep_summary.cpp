@@ -46,6 +46,7 @@ class Summary {
     for (const Criterion& criterion : kCriteria) add_best(criterion);
     Statement memories(results_, "SELECT DISTINCT memory FROM memories ORDER BY memory");
     while (memories.step()) add_least_peak(memories.text(0));
+    gather_found();
     gather_holes();
     return std::move(summary_);
   }
@@ -60,14 +61,28 @@ class Summary {
       summary_.endings.push_back({rows.text(0), rows.integer(1), rows.integer(2), rows.text(3)});
   }
 
-  void gather_holes() {
+  void gather_found() {
     Statement searched(results_, "SELECT path FROM variables WHERE kind = 'searched'");
     if (!searched.step()) return;
+    summary_.searched = searched.text(0);
+    Statement rows(results_,
+                   fmt::format("SELECT point, runs.policy, {}, found FROM searches JOIN runs USING "
+                               "(point) JOIN points USING (point) ORDER BY point",
+                               "points." + sql_name(summary_.searched)));
+    for (; rows.step(); ++summary_.searches)
+      if (summary_.found.size() < kMostFound)
+        summary_.found.push_back({rows.integer(0), rows.text(1),
+                                  rows.integer(3) != 0 ? rows.text(2) : std::string(),
+                                  values_at(rows.integer(0))});
+  }
+
+  void gather_holes() {
+    if (summary_.searched.empty()) return;
     Statement rows(results_,
                    fmt::format("SELECT point, runs.policy, {}, holes, cut_short * (candidates - "
                                "tried) FROM searches JOIN runs USING (point) JOIN points USING "
                                "(point) WHERE found AND holes <> '' ORDER BY point",
-                               "points." + sql_name(searched.text(0))));
+                               "points." + sql_name(summary_.searched)));
     for (; rows.step(); ++summary_.with_holes)
       if (summary_.holes.size() < kMostHoles)
         summary_.holes.push_back(
@@ -93,17 +108,23 @@ class Summary {
   }
 
   void add(const std::string& metric, const std::string& value, std::int64_t point) {
-    SweepSummary::Best best{metric, value, point, {}, {}};
+    SweepSummary::Best best{metric, value, point, {}, values_at(point)};
     Statement policy(results_, "SELECT policy FROM runs WHERE point = ?");
     policy.bind(point);
     if (policy.step()) best.policy = policy.text(0);
+    summary_.bests.push_back(std::move(best));
+  }
+
+  /// Of all paths.
+  [[nodiscard]] std::vector<std::string> values_at(std::int64_t point) const {
+    std::vector<std::string> values;
     for (const std::string& path : summary_.paths) {
       Statement value_there(results_,
                             fmt::format("SELECT {} FROM points WHERE point = ?", sql_name(path)));
       value_there.bind(point);
-      best.values.push_back(value_there.step() ? value_there.text(0) : std::string());
+      values.push_back(value_there.step() ? value_there.text(0) : std::string());
     }
-    summary_.bests.push_back(std::move(best));
+    return values;
   }
 
   const Database& results_;

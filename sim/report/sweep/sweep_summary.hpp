@@ -11,6 +11,7 @@
 namespace plimsoll {
 
 inline constexpr std::size_t kMostHoles = 4;
+inline constexpr std::size_t kMostFound = 24;
 
 struct SweepSummary {
   struct Ending {
@@ -25,6 +26,12 @@ struct SweepSummary {
     std::string policy;
     std::vector<std::string> values;  ///< of `paths`
   };
+  /// What a search found at a point.
+  struct Found {
+    std::int64_t point = 0;
+    std::string policy, value;        ///< empty where nothing holds
+    std::vector<std::string> values;  ///< of `paths`; that of what is searched is `value`
+  };
   /// A search whose answer is not all of it: candidates before it do not hold.
   struct Holes {
     std::int64_t point = 0;
@@ -36,6 +43,9 @@ struct SweepSummary {
   std::vector<std::string> paths;  ///< all variables but the policy
   std::vector<Ending> endings;     ///< `ok` first, then the most frequent
   std::vector<Best> bests;         ///< of metrics that any run has
+  std::string searched;            ///< a path; empty without a search
+  std::vector<Found> found;        ///< of the first kMostFound points with a search
+  std::size_t searches = 0;        ///< how many points have one
   std::vector<Holes> holes;        ///< of the first kMostHoles points that have any
   std::size_t with_holes = 0;      ///< how many points have
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -354,6 +355,25 @@ CapacityPlan load_capacity_plan(const std::filesystem::path& path) {
   const Node document = read_document(path);
   expect_kind(document, DocumentKind::capacity);
   return read_capacity_plan(document, path.parent_path());
+}
+
+std::int64_t least_of(const BatchRange& range) {
+  return (range.at_least + range.multiple_of - 1) / range.multiple_of * range.multiple_of;
+}
+
+void check_workloads(const CapacityPlan& plan) {
+  Diagnostics diagnostics;
+  std::set<std::size_t> built;
+  for (const CapacityPairing& pairing : plan.pairings) {
+    // A candidate may set a part of the workload, too.
+    if (plan.platforms[pairing.candidate].set.is_null() && !built.insert(pairing.workload).second)
+      continue;
+    WorkloadOptions options = pairing.scenario.workload_options;
+    if (const auto& batch = plan.workloads[pairing.workload].batch)
+      options.batch = least_of(*batch);
+    gather(diagnostics, [&] { (void)build(pairing.scenario.workload, options); });
+  }
+  diagnostics.throw_if_errors();
 }
 
 std::string capacity_plan_schema() {

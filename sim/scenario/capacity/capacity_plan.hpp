@@ -32,6 +32,9 @@ struct BatchRange {
   std::int64_t at_least = 1, at_most = 1024, multiple_of = 1;
 };
 
+/// The least batch of a range that is a multiple of its step.
+[[nodiscard]] std::int64_t least_of(const BatchRange& range);
+
 /// What all of the training is, for deadlines, energy and cost.
 struct TrainingRun {
   std::int64_t samples = 0;
@@ -121,6 +124,9 @@ struct CapacityPlan {
 /// The same from a document; names are looked up next to `folder`.
 [[nodiscard]] CapacityPlan read_capacity_plan(const Node& document,
                                               const std::filesystem::path& folder);
+
+/// Builds every workload at its least batch. Throws InputError with all that is wrong.
+void check_workloads(const CapacityPlan& plan);
 
 [[nodiscard]] std::string capacity_plan_schema();
 

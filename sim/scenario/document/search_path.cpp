@@ -2,7 +2,9 @@
 
 #include "scenario/document/document_kind.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
@@ -14,6 +16,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kExtension = ".yaml";
+/// Where scenarios are looked up by their names.
+constexpr const char* kScenarioKinds[] = {"scenarios", "scenarios/what-if", "scenarios/papers"};
 
 bool is_path(const std::string& name) {
   return name.find('/') != std::string::npos || name.ends_with(kExtension);
@@ -115,6 +119,29 @@ std::vector<std::string> SearchPath::names(const std::string& kind) const {
         names.insert(entry.path().stem().string());
   }
   return {names.begin(), names.end()};
+}
+
+std::string scenario_kind(const SearchPath& search, const std::string& name) {
+  const auto kind = std::ranges::find_if(
+      kScenarioKinds, [&](const char* it) { return search.find(name, it).has_value(); });
+  return kind != std::end(kScenarioKinds) ? *kind : kScenarioKinds[0];
+}
+
+fs::path scenario_file(const SearchPath& search, const std::string& name, const Location& where) {
+  std::error_code ignored;
+  const auto path = search.find(name, scenario_kind(search, name));
+  if (path && fs::is_regular_file(*path, ignored)) return *path;
+  std::vector<std::string> names;
+  for (const char* kind : kScenarioKinds)
+    std::ranges::copy(search.names(kind), std::back_inserter(names));
+  throw InputError({{Severity::error, where, fmt::format("there is no scenario `{}`", name),
+                     did_you_mean(name, names)}});
+}
+
+fs::path scenario_argument(const std::string& name) {
+  std::error_code ignored;
+  if (is_path(name) || fs::exists(name, ignored)) return name;
+  return scenario_file(SearchPath("."), name, Location{name, 0, 0});
 }
 
 PlatformResolver resolver_of_extends() {

@@ -42,6 +42,18 @@ class SearchPath {
   std::vector<std::filesystem::path> folders_;
 };
 
+/// The kind of SearchPath::find() under which a scenario of this name is: "scenarios", or one of the
+/// folders below that in which scenarios ship; "scenarios" where there is none.
+[[nodiscard]] std::string scenario_kind(const SearchPath& search, const std::string& name);
+
+/// The file that the name of a scenario means, of any of these kinds. Throws InputError at `where`,
+/// with the nearest known name.
+[[nodiscard]] std::filesystem::path scenario_file(const SearchPath& search, const std::string& name,
+                                                  const Location& where);
+
+/// The same for an argument, where whatever is a path, or is there, is that file.
+[[nodiscard]] std::filesystem::path scenario_argument(const std::string& name);
+
 /// Finds what a platform `extends`: a path or a name, looked up next to the file that names it
 /// first.
 [[nodiscard]] PlatformResolver resolver_of_extends();

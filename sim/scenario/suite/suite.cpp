@@ -166,7 +166,7 @@ class SuiteReader {
           item.where(), fmt::format("found {}, expected {}", item.describe(), item_shape().title));
     const auto reference = scenario_reference_format().read(item, diagnostics_);
     if (!reference) return;
-    const fs::path file = find(reference->from, item.find("from")->where());
+    const fs::path file = scenario_file(search_, reference->from, item.find("from")->where());
     Node document = read_scenario_file(file);
     if (reference->name) replace(document, "scenario", *item.find("name"));
     if (reference->expect) replace(document, "expect", *reference->expect);
@@ -208,7 +208,8 @@ class SuiteReader {
 
   void read_paths(const Node& item) {
     const std::string& text = item.scalar();
-    if (!is_pattern(text)) return add_file(item.where(), find(text, item.where()));
+    if (!is_pattern(text))
+      return add_file(item.where(), scenario_file(search_, text, item.where()));
     std::size_t added = 0;
     std::error_code ignored;
     for (const fs::path& file : matches_of(path_.parent_path(), text)) {
@@ -217,17 +218,6 @@ class SuiteReader {
       ++added;
     }
     if (added == 0) diagnostics_.error(item.where(), fmt::format("no file matches `{}`", text));
-  }
-
-  [[nodiscard]] fs::path find(const std::string& name, const Location& where) const {
-    std::error_code ignored;
-    for (const char* kind : {"scenarios", "scenarios/what-if"})
-      if (const auto path = search_.find(name, kind); path && fs::is_regular_file(*path, ignored))
-        return *path;
-    std::vector<std::string> names = search_.names("scenarios");
-    std::ranges::copy(search_.names("scenarios/what-if"), std::back_inserter(names));
-    throw InputError({{Severity::error, where, fmt::format("there is no scenario `{}`", name),
-                       did_you_mean(name, names)}});
   }
 
   void add_file(const Location& where, const fs::path& file) {

@@ -144,12 +144,9 @@ void SweepReader::find_base() {
   if (!spec_.base.is_scalar()) return;
   const SearchPath search(folder_);
   const std::string& name = spec_.base.scalar();
-  const std::array<std::string, 3> kinds{"scenarios", "scenarios/what-if", "scenarios/papers"};
-  const auto kind = std::ranges::find_if(
-      kinds, [&](const std::string& it) { return search.find(name, it).has_value(); });
-  const std::string& found = kind != kinds.end() ? *kind : kinds.front();
-  sweep_.base = search.read(name, found, spec_.base.where());
-  sweep_.folder = search.find(name, found)->parent_path();
+  const std::string kind = scenario_kind(search, name);
+  sweep_.base = search.read(name, kind, spec_.base.where());
+  sweep_.folder = search.find(name, kind)->parent_path();
   has_base_ = true;
 }
 

@@ -292,6 +292,11 @@ std::vector<ShardResults> parts_of(const Sweep& sweep, std::span<const fs::path>
 
 }  // namespace
 
+std::int64_t count_errors(const Database& database) {
+  Statement errors(database, "SELECT count(*) FROM runs WHERE status = 'error'");
+  return errors.step() ? errors.integer(0) : 0;
+}
+
 void merge_sweep_results(const Sweep& sweep, std::span<const fs::path> paths, const fs::path& out) {
   const std::vector<ShardResults> parts = parts_of(sweep, paths, out);
   fs::path whole = out;

@@ -90,6 +90,9 @@ struct SweepIdentity {
 /// Throws InputError for a file that holds no results of a sweep.
 [[nodiscard]] SweepIdentity identify_sweep_results(const Database& database);
 
+/// How many of its rows are `error`: points that could not be run.
+[[nodiscard]] std::int64_t count_errors(const Database& database);
+
 /// Joins the files of all shards of a sweep to what one process without shards would have written,
 /// whole or not at all. Files named *.tmp.* are left out. Throws InputError: parts of another
 /// sweep, shards that are missing, there twice, or not finished; a file at `out`.

@@ -214,6 +214,9 @@ TEST_CASE("what a search found is a map of its own, without a best") {
       "policies: [none]\n"
       "grid: {links.spi.bandwidth: [1 GB/s, 2 GB/s]}\n"
       "smallest: {path: memories.sram.capacity, from: 1 MiB, to: 16 MiB, step: 1 MiB}\n");
+  const HtmlTable found = all_of<HtmlTable>(page)[2];
+  REQUIRE(found.rows.size() == 2);
+  CHECK(row_of(found, 0) == Texts{"0", "none", "1 GB/s", "11 MiB"});
   const HtmlHeatmap map = all_of<HtmlHeatmap>(page).front();
   CHECK(map.heading == "Found memories.sram.capacity");
   CHECK(map.unit == "bytes");
@@ -227,9 +230,10 @@ TEST_CASE("holes of a search are in a table, and marked on its map") {
       "policies: [none, {name: pipeline/1f1b, microbatches: 2}]\n"
       "grid: {links.spi.bandwidth: [1 GB/s, 2 GB/s, 3 GB/s]}\n"
       "largest: {path: workload.batch, from: 1, to: 4}\n");
-  REQUIRE(headings_of<HtmlTable>(page) ==
-          Texts{"How the runs ended", "Best points", "Holes of the search", "What was varied"});
-  const HtmlTable holes = all_of<HtmlTable>(page)[2];
+  REQUIRE(headings_of<HtmlTable>(page) == Texts{"How the runs ended", "Best points",
+                                                "What the search found", "Holes of the search",
+                                                "What was varied"});
+  const HtmlTable holes = all_of<HtmlTable>(page)[3];
   CHECK(holes.rows.size() == 3);
   CHECK(row_of(holes, 0) == Texts{"1", "pipeline/1f1b", "4", "1, 3"});
   const std::vector<HtmlHeatmap> maps = all_of<HtmlHeatmap>(page);
@@ -246,9 +250,9 @@ TEST_CASE("a search that left candidates out says so beside what it found") {
       "policies: [{name: pipeline/1f1b, microbatches: 4}]\n"
       "grid: {memories.sram.capacity: [1 TiB]}\n"
       "largest: {path: workload.batch, from: 1, to: 5000}\n");
-  REQUIRE(headings_of<HtmlTable>(page) ==
-          Texts{"How the runs ended", "Best points", "Holes of the search"});
-  const HtmlTable holes = all_of<HtmlTable>(page)[2];
+  REQUIRE(headings_of<HtmlTable>(page) == Texts{"How the runs ended", "Best points",
+                                                "What the search found", "Holes of the search"});
+  const HtmlTable holes = all_of<HtmlTable>(page)[3];
   CHECK(holes.columns.back().header == "not tried");
   CHECK_THAT(holes.note, Catch::Contains("A value that was not tried may be the one"));
   CHECK(row_of(holes, 0).back() != "0");

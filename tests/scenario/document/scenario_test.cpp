@@ -87,6 +87,17 @@ class SearchedFolder {
   test::TemporaryFolder folder_;
 };
 
+TEST_CASE("an argument is a path, or the name of a scenario that ships") {
+  CHECK(scenario_argument("there/is/none") == "there/is/none");
+  CHECK(scenario_argument("none.yaml") == "none.yaml");
+  const fs::path shipped = scenario_argument("gpt2-4gpus");
+  CHECK(shipped.parent_path().filename() == "what-if");
+  CHECK(load_scenario(shipped).name == "gpt2-4gpus");
+  CHECK_THROWS_WITH(
+      scenario_argument("gpt2-4gpu"),
+      "gpt2-4gpu: error: there is no scenario `gpt2-4gpu`; did you mean `gpt2-4gpus`?");
+}
+
 TEST_CASE("names are those of all files that a name finds") {
   const SearchedFolder folder;
   const SearchPath search("nowhere");
