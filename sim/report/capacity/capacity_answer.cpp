@@ -48,7 +48,7 @@ bool is_better(Axis axis, const Configuration& a, const Configuration& b) {
 }
 
 const char* superlative(Axis axis) {
-  constexpr std::array names{"fastest", "cheapest", "least energy", "most memory free"};
+  constexpr std::array names{"fastest", "cheapest to run", "least energy", "most memory free"};
   return names[static_cast<std::size_t>(axis)];
 }
 
@@ -148,7 +148,10 @@ CapacityTable CapacityWords::table() const {
 }
 
 std::vector<std::string> CapacityWords::common_cells(const Configuration& it) const {
-  const char* mark = it.is_on_front ? "*" : it.verdict == Verdict::feasible ? "" : "no";
+  const char* mark = it.is_on_front                    ? "*"
+                     : it.verdict == Verdict::feasible ? ""
+                     : it.verdict == Verdict::at_risk  ? "risk"
+                                                       : "no";
   std::vector<std::string> row{mark, platform_of(it), policy_of(it), batch_text(it)};
   if (!it.figures) {
     row.insert(row.end(), 3, "-");
@@ -172,6 +175,9 @@ std::vector<std::string> CapacityWords::legend() const {
   if (!axes.empty())
     lines.push_back(fmt::format("*: on the front: none is better in one of {} and as good in all",
                                 fmt::join(axes, ", ")));
+  if (is_any_at_risk())
+    lines.emplace_back(
+        "risk: there are enough units, but not where each is as slow as the error band allows");
   for (const Configuration& it : answer_.configurations)
     if (policy_of(it) != it.policy)
       lines.push_back(fmt::format("{}: {}", name_of(it), it.parameters));
@@ -203,7 +209,34 @@ std::vector<std::string> CapacityWords::best() const {
       lines.push_back(
           fmt::format("{}: {}, {}", superlative(axis), name_of(*best), figure(axis, *best)));
   }
+  if (const Configuration* best = cheapest_with_purchase())
+    lines.push_back(fmt::format("cheapest with what it costs to buy: {}, {}", name_of(*best),
+                                money_text(*best->deployment->cost_with_purchase, plan_.currency)));
   return lines;
+}
+
+bool CapacityWords::is_any_at_risk() const {
+  return std::ranges::any_of(answer_.configurations, [](const Configuration& it) {
+    return it.verdict == Verdict::at_risk;
+  });
+}
+
+std::string CapacityWords::nothing_carries_it() const {
+  return is_any_at_risk() ? "Nothing carries it for certain: see those at risk."
+                          : "Nothing carries it.";
+}
+
+const Configuration* CapacityWords::cheapest_with_purchase() const {
+  const Configuration* best = nullptr;
+  bool is_any_bought = false;
+  for (const Configuration& it : answer_.configurations) {
+    if (it.verdict != Verdict::feasible) continue;
+    const auto& cost = it.deployment->cost_with_purchase;
+    if (!cost) return nullptr;
+    is_any_bought = is_any_bought || it.deployment->purchase;
+    if (best == nullptr || *cost < *best->deployment->cost_with_purchase) best = &it;
+  }
+  return is_any_bought ? best : nullptr;
 }
 
 std::vector<std::string> CapacityWords::shortfalls() const {

@@ -33,6 +33,8 @@ class CapacityWords {
   [[nodiscard]] std::vector<std::string> legend() const;
   /// Who is best on each axis of the front.
   [[nodiscard]] std::vector<std::string> best() const;
+  /// What is said where best() has nothing.
+  [[nodiscard]] std::string nothing_carries_it() const;
   /// What is in the way; policies of one platform with the same in their way are told together.
   [[nodiscard]] std::vector<std::string> shortfalls() const;
   /// What would move the best configuration of each platform.
@@ -47,6 +49,8 @@ class CapacityWords {
   [[nodiscard]] static std::string effect_of(const Sensitivity& it, const Configuration& base);
 
  private:
+  [[nodiscard]] bool is_any_at_risk() const;
+
   /// A column that only some plans need.
   struct Extra {
     Column column;
@@ -59,6 +63,8 @@ class CapacityWords {
   [[nodiscard]] std::string policy_of(const Configuration& it) const;
   [[nodiscard]] std::vector<Extra> extras() const;
   [[nodiscard]] std::vector<std::string> common_cells(const Configuration& it) const;
+  /// Of those that are feasible; nullptr where one of them has no price, or none is bought.
+  [[nodiscard]] const Configuration* cheapest_with_purchase() const;
   [[nodiscard]] std::string figure(Axis axis, const Configuration& it) const;
 
   const CapacityPlan& plan_;

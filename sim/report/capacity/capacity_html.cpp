@@ -115,7 +115,7 @@ void add_answer(const CapacityReport& report, const CapacityAnswer& answer, Html
   const CapacityWorkload& workload = report.plan.workloads[answer.workload];
   page.sections.emplace_back(table_of(words, workload, answer.title));
   auto best = words.best();
-  if (best.empty()) best.emplace_back("Nothing carries it.");
+  if (best.empty()) best.push_back(words.nothing_carries_it());
   page.sections.emplace_back(lines_of(workload.name + ": best at what", std::move(best)));
   if (!answer.axes.empty()) page.sections.emplace_back(front_of(words, answer, report.plan));
   if (!answer.insights.empty()) page.sections.emplace_back(bars_of(words, answer, workload.name));

@@ -49,6 +49,7 @@ Json deployment_json(const Deployment& it, const std::string& currency) {
   if (it.is_electricity_unknown) object["electricity_unknown"] = true;
   money("purchase", it.purchase);
   money("purchase_at_worst", it.purchase_at_worst);
+  money("cost_with_purchase", it.cost_with_purchase);
   return object;
 }
 
@@ -64,14 +65,23 @@ class Writer {
     Json& answers = object["workloads"] = Json::array();
     for (const CapacityAnswer& answer : report_.answers) answers.push_back(answer_json(answer));
     object["assumptions"] = assumptions(report_);
-    object["error"] = {{"time", as_fraction(report_.error.time)},
-                       {"energy", as_fraction(report_.error.energy)},
-                       {"source", report_.error.source},
-                       {"of_the_plan", !report_.is_error_published}};
+    object["error"] = error_json(*std::ranges::max_element(
+        report_.errors, {}, [](const CandidateError& it) { return it.slower; }));
     return object;
   }
 
  private:
+  /// `time` is the wider of its two sides.
+  [[nodiscard]] static Json error_json(const CandidateError& it) {
+    return {{"time", as_fraction(std::max(it.slower, it.faster))},
+            {"slower", as_fraction(it.slower)},
+            {"faster", as_fraction(it.faster)},
+            {"energy", as_fraction(it.energy)},
+            {"source", it.source},
+            {"basis", as_key(to_text(it.basis))},
+            {"of_the_plan", it.basis == CandidateError::Basis::of_the_plan}};
+  }
+
   [[nodiscard]] Json platform_json(std::size_t candidate) const {
     const CapacityCandidate& it = plan_.platforms[candidate];
     Json object{{"name", it.name}};
@@ -81,6 +91,7 @@ class Writer {
         object["set"][path.scalar()] = as_written(value);
     if (const Platform* platform = platform_of(plan_, candidate))
       object["worst_quality"] = to_text(worst_quality(it, *platform));
+    object["error"] = error_json(report_.errors[candidate]);
     return object;
   }
 

@@ -41,7 +41,8 @@ std::string answer_text(const CapacityReport& report, const CapacityAnswer& answ
     text += "\n" + table + "\n" + listed(words.legend(), "  ");
   const auto best = words.best();
   text += "\n";
-  text += best.empty() ? style(Paint::bad, "  Nothing carries it.") + "\n" : listed(best, "  ");
+  text += best.empty() ? style(Paint::bad, "  " + words.nothing_carries_it()) + "\n"
+                       : listed(best, "  ");
   if (const auto lines = words.shortfalls(); !lines.empty())
     text += "\n  What is in the way:\n" + listed(lines, "  - ");
   if (const auto lines = words.insights(); !lines.empty())

@@ -162,6 +162,45 @@ std::vector<std::string> no_power_sentences(const CapacityPlan& plan, bool any_e
   return sentences;
 }
 
+std::string band_text(const CandidateError& error) {
+  const std::string slower = percent(as_fraction(error.slower));
+  const std::string energy = percent(as_fraction(error.energy));
+  if (error.slower == error.faster)
+    return fmt::format("throughput ±{}, energy ±{}", slower, energy);
+  return fmt::format("a best case: throughput up to {} lower, never higher, energy ±{}", slower,
+                     energy);
+}
+
+/// One for each band, with the candidates that have it.
+std::vector<std::string> error_sentences(const CapacityReport& report) {
+  std::vector<std::pair<const CandidateError*, std::vector<std::string>>> bands;
+  bool is_fitted = false, is_best_case = false;
+  for (std::size_t c = 0; c < report.errors.size(); ++c) {
+    if (platform_of(report.plan, c) == nullptr) continue;
+    const CandidateError& error = report.errors[c];
+    is_fitted = is_fitted || error.basis == CandidateError::Basis::fitted;
+    is_best_case = is_best_case || error.basis == CandidateError::Basis::best_case;
+    const auto same = std::ranges::find_if(bands, [&](const auto& band) {
+      return band.first->slower == error.slower && band.first->source == error.source;
+    });
+    if (same == bands.end())
+      bands.push_back({&error, {report.plan.platforms[c].name}});
+    else
+      same->second.push_back(report.plan.platforms[c].name);
+  }
+  std::vector<std::string> sentences;
+  for (const auto& [error, names] : bands)
+    sentences.push_back(fmt::format(
+        "error band of {}: {} ({}{})", fmt::join(names, ", "), band_text(*error), error->source,
+        error->basis == CandidateError::Basis::of_the_plan ? ""
+                                                           : "; `error` of the plan replaces it"));
+  if (is_fitted && is_best_case)
+    sentences.emplace_back(
+        "platforms that were fitted to measurements are compared with ones that were not: the "
+        "latter are a best case, so that a lead of theirs within the error band says little");
+  return sentences;
+}
+
 }  // namespace
 
 std::vector<std::string> assumptions(const CapacityReport& report) {
@@ -194,12 +233,7 @@ std::vector<std::string> foundations(const CapacityReport& report) {
       fmt::format("`{}` is the worst quality among the platforms' numbers (`plimsoll "
                   "list platforms NAME` gives each with its source)",
                   to_text(worst)));
-  all.push_back(fmt::format(
-      "error band: times ±{}, energy ±{}: {}{}", percent(as_fraction(report.error.time)),
-      percent(as_fraction(report.error.energy)), report.error.source,
-      report.is_error_published ? "; how far Plimsoll is off on your machine nobody has measured "
-                                  "yet (`error` of the plan)"
-                                : ""));
+  std::ranges::copy(error_sentences(report), std::back_inserter(all));
   return all;
 }
 

@@ -18,16 +18,6 @@ namespace plimsoll {
 
 namespace {
 
-/// Published errors of models of the same kind, where a plan states none of its own.
-ErrorBand published_error() {
-  return {.time = Ratio{147'300'000},
-          .energy = Ratio{370'000'000},
-          .source =
-              "what others publish: vTrain (MICRO 2024) predicts times within 8.37 % on one "
-              "node and 14.73 % on several; energy from rated power is 27 to 37 % off "
-              "(Newkirk et al. 2025)"};
-}
-
 /// One configuration to be tried, on a platform as it is or changed.
 struct Trial {
   std::size_t pairing = 0;
@@ -72,8 +62,10 @@ class Planning {
  public:
   Planning(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress)
       : options_{.jobs = jobs}, progress_(progress) {
-    report_.is_error_published = !plan.error;
-    report_.error = plan.error.value_or(published_error());
+    report_.errors.resize(plan.platforms.size());
+    for (const CapacityPairing& it : plan.pairings)
+      report_.errors[it.candidate] =
+          error_of(plan, plan.platforms[it.candidate], it.scenario.platform);
     report_.plan = std::move(plan);
   }
 
@@ -156,14 +148,22 @@ class Planning {
     for (const TriedBatch& tried : found.tried)
       if (!tried.figures && tried.batch < *it.largest_batch) it.holes.push_back(tried.batch);
     it.figures = best->figures;
-    it.deployment =
-        deploy(*it.figures, best->processors, workload, candidate, report_.plan, report_.error);
+    it.deployment = deploy(*it.figures, best->processors, workload, candidate, report_.plan,
+                           report_.errors[pairing.candidate]);
     it.reasons = missed_by_unit(*it.figures, workload.targets);
     if (candidate.count && it.deployment->units > *candidate.count)
       it.reasons.push_back(fmt::format("the targets ask for {} units; there {} {}",
                                        it.deployment->units, *candidate.count == 1 ? "is" : "are",
                                        *candidate.count));
     it.verdict = it.reasons.empty() ? Verdict::feasible : Verdict::misses_targets;
+    if (it.verdict == Verdict::feasible && candidate.count &&
+        it.deployment->units_at_worst.value_or(1) > *candidate.count) {
+      it.verdict = Verdict::at_risk;
+      it.reasons.push_back(fmt::format(
+          "where each is as slow as the error band allows, the targets ask for {} "
+          "units; there {} {}",
+          *it.deployment->units_at_worst, *candidate.count == 1 ? "is" : "are", *candidate.count));
+    }
     return it;
   }
 
@@ -358,7 +358,8 @@ class Planning {
 }  // namespace
 
 const char* to_text(Verdict verdict) {
-  constexpr std::array names{"feasible", "misses targets", "does not fit", "does not apply"};
+  constexpr std::array names{"feasible", "at risk", "misses targets", "does not fit",
+                             "does not apply"};
   return names[static_cast<std::size_t>(verdict)];
 }
 

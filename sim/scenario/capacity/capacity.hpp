@@ -16,6 +16,7 @@
 #pragma once
 
 #include "scenario/capacity/capacity_plan.hpp"
+#include "scenario/capacity/error_band.hpp"
 #include "scenario/run/run.hpp"
 
 #include <cstdint>
@@ -44,16 +45,21 @@ struct Deployment {
   std::optional<std::int64_t> units_at_worst;  ///< where each is as slow as the error band allows
   std::int64_t processors = 1;                 ///< of all units, that the plan uses
   SampleRate throughput;
-  std::optional<std::int64_t> seconds;   ///< of the whole run, rounded up
-  std::optional<Energy> energy;          ///< of the whole run
+  std::optional<std::int64_t> seconds;  ///< of the whole run, rounded up
+  /// Of the whole run. Units are at work for all of it, also while they exchange gradients, so that
+  /// what `scaling` costs in time it costs in energy, too.
+  std::optional<Energy> energy;
   std::optional<std::int64_t> run_cost;  ///< millionths: rent and electricity of the whole run
   bool is_electricity_unknown = false;   ///< it has a price, but the platform states no power
   std::optional<std::int64_t> purchase;  ///< millionths: of all units
   std::optional<std::int64_t> purchase_at_worst;  ///< of `units_at_worst`
+  /// Millionths: the run and the purchase, as far as they have a price; absent without any.
+  std::optional<std::int64_t> cost_with_purchase;
 };
 
 enum class Verdict : std::uint8_t {
   feasible,
+  at_risk,         ///< it carries the targets, but not where it is as slow as the error band allows
   misses_targets,  ///< it runs, but
   does_not_fit,    ///< at no batch that was tried
   does_not_apply   ///< the policy refuses the workload or the platform
@@ -122,8 +128,7 @@ struct CapacityAnswer {
 
 struct CapacityReport {
   CapacityPlan plan;
-  ErrorBand error;  ///< the plan's, or the published one
-  bool is_error_published = false;
+  std::vector<CandidateError> errors;  ///< by candidate
   std::vector<CapacityAnswer> answers;
 };
 

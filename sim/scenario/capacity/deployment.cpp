@@ -82,12 +82,17 @@ std::optional<std::int64_t> price_of(std::int64_t units, const Money& each) {
   return all ? std::optional(narrowed(*all)) : std::nullopt;
 }
 
-void add_run(Deployment& it, const UnitFigures& figures, const TrainingRun& run) {
+void add_run(Deployment& it, const UnitFigures& figures, const TrainingRun& run, Ratio efficiency) {
   const Wide samples = samples_of(run);
   it.seconds = narrowed(ceil_div(samples * kNano, it.throughput.count()));
   if (!figures.energy_per_sample) return;
-  if (const auto all = product(figures.energy_per_sample->count(), samples))
-    it.energy = Energy{*all};
+  const auto all = product(figures.energy_per_sample->count(), samples);
+  if (!all) return;
+  // One alone exchanges nothing.
+  const Ratio shared = it.units > 1 ? efficiency : kWhole;
+  const auto scaled = product(*all / shared.count(), kWhole.count());
+  const auto rest = product(*all % shared.count(), kWhole.count());
+  if (scaled && rest) it.energy = Energy{*scaled + *rest / shared.count()};
 }
 
 /// A limit of the platform proves the target where no power is stated.
@@ -144,18 +149,17 @@ std::vector<std::string> missed_by_unit(const UnitFigures& figures,
 
 Deployment deploy(const UnitFigures& figures, std::int64_t processors,
                   const CapacityWorkload& workload, const CapacityCandidate& candidate,
-                  const CapacityPlan& plan, const ErrorBand& error) {
+                  const CapacityPlan& plan, const CandidateError& error) {
   Deployment it;
   const Ratio scaling = plan.scaling.efficiency;
   if (const auto target = target_rate(workload)) {
     it.units = units_for(*target, figures.throughput, scaling);
-    if (error.time < kWhole)
-      it.units_at_worst =
-          units_for(*target, rate_of_share(figures.throughput, kWhole - error.time), scaling);
+    it.units_at_worst =
+        units_for(*target, rate_of_share(figures.throughput, kWhole - error.slower), scaling);
   }
   it.processors = narrowed(product(processors, it.units).value_or(0));
   it.throughput = rate_of_units(figures.throughput, it.units, scaling);
-  if (workload.run) add_run(it, figures, *workload.run);
+  if (workload.run) add_run(it, figures, *workload.run, scaling);
   it.is_electricity_unknown = candidate.price.kwh && !figures.energy_per_sample;
   it.run_cost = cost_of_run(it, candidate.price);
   if (candidate.price.device) {
@@ -163,6 +167,8 @@ Deployment deploy(const UnitFigures& figures, std::int64_t processors,
     if (it.units_at_worst)
       it.purchase_at_worst = price_of(*it.units_at_worst, *candidate.price.device);
   }
+  if (it.purchase || it.run_cost)
+    it.cost_with_purchase = narrowed(Wide{it.purchase.value_or(0)} + it.run_cost.value_or(0));
   return it;
 }
 

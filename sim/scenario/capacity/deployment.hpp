@@ -21,6 +21,6 @@ namespace plimsoll {
 [[nodiscard]] Deployment deploy(const UnitFigures& figures, std::int64_t processors,
                                 const CapacityWorkload& workload,
                                 const CapacityCandidate& candidate, const CapacityPlan& plan,
-                                const ErrorBand& error);
+                                const CandidateError& error);
 
 }  // namespace plimsoll

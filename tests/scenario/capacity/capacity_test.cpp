@@ -98,10 +98,11 @@ TEST_CASE("units, time, energy and cost follow from one step and the targets") {
   CHECK(it["unit"]["average_w"] == 3.0);
   CHECK(it["unit"]["headroom"] == 0.3125);
   CHECK(it["unit"]["samples_per_charge"] == 4000);
-  // 150 / 88.9 = 1.7 units; 15 % slower 150 / 75.8 = 1.98: two as well.
+  // 150 / 88.9 = 1.7 units; on a platform that nothing was fitted to up to 41 % too fast, so that
+  // each may carry 88.9 / 1.41 = 63: 150 / 63 = 2.4.
   const Json& all_units = it["deployment"];
   CHECK(all_units["units"] == 2);
-  CHECK(all_units["units_at_worst"] == 2);
+  CHECK(all_units["units_at_worst"] == 3);
   CHECK(all_units["processors"] == 2);
   // 36,000 samples at 177.8 a second: 202.5 s; 36,000 x 33.75 mJ = 1,215 J = 0.3375 Wh.
   CHECK(all_units["run_s"] == 203);
@@ -125,6 +126,101 @@ TEST_CASE("the number of units counts scaling and the error band") {
   CHECK(units["purchase_at_worst"]["amount"] == 125.0);
   CHECK(units["throughput_samples_per_s"].get<double>() == Approx(3 * 0.8 * 4 / 0.045));
   CHECK(all["error"]["of_the_plan"] == true);
+}
+
+TEST_CASE("units that exchange gradients take longer, and draw power all the while") {
+  const Json all =
+      json_of(two_stages("    run: {samples: 36000}\n"
+                         "    targets: {throughput: 150 samples/s}\n",
+                         "", "scaling: {efficiency: 80 %, source: measured}\n"));
+  const Json& it = all["workloads"][0]["configurations"][0]["deployment"];
+  // Three units carry 3 x 0.8 x 88.9 = 213.3 samples/s: 168.75 s at 3 x 3 W.
+  CHECK(it["units"] == 3);
+  CHECK(it["run_s"] == 169);
+  CHECK(it["run_kwh"].get<double>() == Approx(168.75 * 9 / 3.6e6));
+  // One alone exchanges nothing: 36,000 x 33.75 mJ.
+  const Json alone = json_of(two_stages("    run: {samples: 36000}\n", "",
+                                        "scaling: {efficiency: 80 %, source: measured}\n"));
+  CHECK(alone["workloads"][0]["configurations"][0]["deployment"]["run_kwh"].get<double>() ==
+        Approx(1215 / 3.6e6));
+}
+
+TEST_CASE("what the error band may make too few is at risk, and not on the front") {
+  // Two units by the figures; three where each carries 63 samples a second.
+  const std::string plan =
+      two_stages("    targets: {throughput: 150 samples/s}\n", "    count: 2\n");
+  const Json all = json_of(plan);
+  const Json& it = all["workloads"][0]["configurations"][0];
+  CHECK(it["verdict"] == "at_risk");
+  CHECK(it["on_front"] == false);
+  CHECK(it["reasons"] == Json{"where each is as slow as the error band allows, the targets ask for "
+                              "3 units; there are 2"});
+  CHECK(words_of(report_of(plan)).find("Nothing carries it for certain") != std::string::npos);
+  const Json enough =
+      json_of(two_stages("    targets: {throughput: 150 samples/s}\n", "    count: 3\n"));
+  CHECK(enough["workloads"][0]["configurations"][0]["verdict"] == "feasible");
+}
+
+TEST_CASE("the error band is that of what a platform rests on") {
+  const CapacityReport report = report_of(
+      "capacity: test\n"
+      "workloads:\n"
+      "  - {name: digits, workload: {model: lenet, batch: 32}}\n"
+      "platforms:\n"
+      "  - platform: v100-sxm2-16gb-fp32\n"
+      "  - platform: t4\n"
+      "  - platform: v100-sxm2-16gb-fp32\n"
+      "    name: faster\n"
+      "    set: {processors.gpu.compute.fp32: 20 TFLOP/s}\n");
+  REQUIRE(report.errors.size() == 3);
+  // Its source: "judged by 29 rows, mean error 9.6 %, 95th percentile 23.7 %".
+  CHECK(report.errors[0].basis == CandidateError::Basis::fitted);
+  CHECK(report.errors[0].slower == Ratio{237'000'000});
+  CHECK(report.errors[0].faster == Ratio{237'000'000});
+  // Never faster than the best case; 1 - 1 / 1.41 slower.
+  for (const std::size_t c : {1u, 2u}) {
+    CHECK(report.errors[c].basis == CandidateError::Basis::best_case);
+    CHECK(report.errors[c].slower == Ratio{290'780'142});
+    CHECK(report.errors[c].faster == Ratio{});
+  }
+  const std::string words = words_of(report);
+  CHECK_THAT(words, Catch::Contains("error band of v100-sxm2-16gb-fp32: throughput ±24 %"));
+  CHECK_THAT(words, Catch::Contains("error band of t4, faster: a best case: throughput up to 29 % "
+                                    "lower, never higher"));
+  CHECK_THAT(words, Catch::Contains("platforms that were fitted to measurements are compared with "
+                                    "ones that were not"));
+  const Json all = Json::parse(capacity_json(report));
+  CHECK(all["platforms"][0]["error"]["basis"] == "fitted");
+  CHECK(all["platforms"][1]["error"]["faster"] == 0.0);
+}
+
+TEST_CASE("the cheapest to run may not be the cheapest to have") {
+  const CapacityReport report =
+      report_of(two_stages("    run: {samples: 4040}\n",
+                           "    name: bought\n    price: {device: 100 EUR, kwh: 0.30 EUR/kWh}\n"
+                           "  - platform:\n"
+                           "      platform: other\n"
+                           "      memories: {sram: {capacity: 16 MiB}}\n"
+                           "      processors: {cpu: {memory: sram, " +
+                               test::kBoardPower +
+                               "}}\n"
+                               "    name: rented\n    price: {hour: 3.6 EUR/h}\n"));
+  const std::string words = words_of(report);
+  CHECK_THAT(words, Catch::Contains("cheapest to run: bought with none"));
+  // 4,040 samples at 88.9 a second: 46 s at 0.001 EUR, against 100 EUR.
+  CHECK_THAT(words,
+             Catch::Contains("cheapest with what it costs to buy: rented with none, 0.046000 EUR"));
+}
+
+TEST_CASE("a workload that cannot be built is an error of the plan") {
+  const Node plan = parse_document(
+      "capacity: test\n"
+      "workloads:\n"
+      "  - {name: digits, workload: {model: lenet, trained_from: nonsense}, batch: 32}\n"
+      "platforms: [{platform: t4}, {platform: a10}]\n",
+      "plan.yaml");
+  CHECK_THROWS_WITH(check_workloads(read_capacity_plan(plan, ".")),
+                    Catch::Contains("plan.yaml:3:") && Catch::Contains("nonsense"));
 }
 
 TEST_CASE("an error band leaves some of the throughput") {
