@@ -59,8 +59,8 @@ PolicyInfo offload_all_policy() {
        .paper = "Rhu, Gimelshein, Clemons, Zulfiqar, Keckler 2016, \"vDNN\", MICRO (vDNN_all's "
                 "synchronous timing, on stages instead of layers)",
        .assumes = "a chain (networks are cut at articulation points); whole copies; stages 1..L-2",
-       .guarantees = "a peak that does not depend on the budget; makespan the sum of the maxima of "
-                     "compute and copy, stage by stage",
+       .guarantees = "a peak that does not depend on the budget; makespan: stage by stage, the "
+                     "longer of computation and copy",
        .complexity = "O(operators)"},
       offload_record<OffloadParameters>("offload/all"), plan_all);
 }

@@ -113,7 +113,7 @@ PolicyInfo offload_capuchin_policy() {
                 "stands for triggers moved earlier by feedback, or on demand where that does not "
                 "fit; what the storage has no room left for is not swapped",
        .assumes = "any workload; a tensor's idle time is that from its last forward to its first "
-                  "backward use; a maker that changes something in place does not run again",
+                  "backward use; an operator that changes something in place does not run again",
        .guarantees =
            "a heuristic; keeps to the budget. With `improve` no slower than its plans for up "
            "to 64 smaller budgets",

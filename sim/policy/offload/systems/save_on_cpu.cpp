@@ -91,8 +91,9 @@ PolicyInfo offload_save_on_cpu_policy() {
        .paper = "PyTorch, torch.autograd.graph.save_on_cpu (pull requests 61928, 159698). Choices: "
                 "a storage that several operators save moves once, with the first; the network's "
                 "input stays, since its owner keeps it",
-       .assumes = "any workload; weights that backwards read are copied, too, and stay where they "
-                  "are besides; pinned or pageable memory is the bandwidth of the platform's link",
+       .assumes = "any workload; weights that backwards read are copied, too, and also stay where "
+                  "they are; the bandwidth of the platform's link states whether host memory is "
+                  "pinned or pageable",
        .guarantees = "a rule without a budget; makespan = compute + every saved byte both ways",
        .complexity = "O(operators + reads)"},
       offload_record<OffloadParameters>("offload/save-on-cpu"), plan_save_on_cpu);

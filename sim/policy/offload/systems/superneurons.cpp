@@ -137,8 +137,8 @@ PolicyInfo offload_superneurons_policy() {
                 "use and come back one convolution ahead, those that the storage has no room left "
                 "for stay; a convolution's algorithm is not chosen, "
                 "since an operator here has one time and one workspace",
-       .assumes = "any workload; the stages of a chain, which have no class, all count as "
-                  "convolutions; a layer that changes something in place does not run again",
+       .assumes = "any workload; stages of a chain have no class and all count as convolutions; a "
+                  "layer that changes something in place does not run again",
        .guarantees =
            "a heuristic; keeps to the budget. With `improve` no slower than its plans for up "
            "to 64 smaller budgets",

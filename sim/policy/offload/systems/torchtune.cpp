@@ -103,7 +103,7 @@ PolicyInfo offload_torchtune_policy() {
            "used in place by whichever backward reads it; the network's input stays, since "
            "its owner keeps it",
        .assumes = "any workload; parameters and buffers stay; one side stream for both ways",
-       .guarantees = "a rule without a budget; copies back do not overlap the compute",
+       .guarantees = "a rule without a budget; copies back do not overlap the computation",
        .complexity = "O(operators + reads)"},
       record, plan_torchtune);
 }

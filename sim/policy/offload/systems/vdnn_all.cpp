@@ -21,8 +21,8 @@ PolicyInfo offload_vdnn_all_policy() {
                 "reconstructed, after the public re-implementation, not the authors' code",
        .assumes = "any workload; a layer is a forward operator, or a stage of a chain; the inputs "
                   "of the network and of its last layer do not move",
-       .guarantees = "a rule without a budget; on a chain the makespan is the sum of the maxima of "
-                     "operator and copy, layer by layer",
+       .guarantees = "a rule without a budget; on a chain the makespan is, layer by layer, the "
+                     "longer of operator and copy",
        .complexity = "O(operators + reads)"},
       offload_record<OffloadParameters>("offload/vdnn-all"), plan_vdnn_all);
 }

@@ -19,8 +19,8 @@ PolicyInfo offload_vdnn_conv_policy() {
        .paper = "Rhu, Gimelshein, Clemons, Zulfiqar, Keckler 2016, \"vDNN\", MICRO, "
                 "arXiv:1602.08124 (vDNN_conv). Search for the layer to prefetch and barriers as "
                 "reconstructed, after the public re-implementation, not the authors' code",
-       .assumes = "any workload; without convolutions nothing moves; the stages of a chain, which "
-                  "have no class, all count as convolutions",
+       .assumes = "any workload; without convolutions nothing moves; stages of a chain have no "
+                  "class and all count as convolutions",
        .guarantees = "a rule without a budget",
        .complexity = "O(operators + reads)"},
       offload_record<OffloadParameters>("offload/vdnn-conv"), plan_vdnn_conv);

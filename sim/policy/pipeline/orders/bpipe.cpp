@@ -87,9 +87,9 @@ PolicyInfo pipeline_bpipe_policy() {
        .assumes = "one stage a device; a backward that is not split; links on which copies between "
                   "partners hide behind forwards and backwards",
        .guarantees =
-           "no device keeps more than ceil((p+2)/2) microbatches, its partner's among "
-           "them; the makespan of 1F1B on equal stages where a copy of what a microbatch "
-           "keeps takes no longer than its forward or backward, and nothing else delays it",
+           "no device keeps more than ceil((p+2)/2) microbatches, including those of its partner; "
+           "on equal stages the makespan of 1F1B, if copying what a microbatch keeps takes no "
+           "longer than its forward or backward and nothing else delays it",
        .complexity = "O(microbatches x operators)"},
       pipeline_record("pipeline/bpipe"), plan_bpipe);
 }

@@ -62,7 +62,7 @@ PolicyInfo pipeline_chimera_policy() {
        .paper = "Li and Hoefler 2021, \"Chimera\", SC, arXiv:2107.06925 (one pair of directions; "
                 "units of p microbatches are concatenated, forwards are not doubled)",
        .assumes = "one stage a device and direction; p even; a backward that is not split; the two "
-                  "copies sum up their gradients at the end, a slot after the other",
+                  "copies sum up their gradients at the end, one slot after the other",
        .guarantees = "on equal stages without message latency: idle p-2 forwards where B = F and p "
                      "divides m; idle 2(p-2) forwards where B = 2F and m = p; more for other m",
        .complexity = "O(microbatches x operators)"},

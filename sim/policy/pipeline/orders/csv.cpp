@@ -57,13 +57,13 @@ PolicyInfo pipeline_csv_policy() {
        .summary = "A schedule of your own, in PyTorch's CSV format.",
        .paper = "PyTorch, torch/distributed/pipelining/schedules.py (forms compute_only and "
                 "compute_comms)",
-       .assumes = "one row a device, every stage on one of them; where a backward is in halves, a "
-                  "chain whose stages give both, or a network; an overlapped pair lasts `overlap` "
-                  "of its parts together, at least the longer of them; every replica runs all of "
-                  "the file",
+       .assumes =
+           "one row a device, every stage on one of them; for backwards in halves, a chain whose "
+           "stages give both, or a network; an overlapped pair lasts `overlap` of the sum of its "
+           "parts, at least the longer of them; every replica runs the whole file",
        .guarantees =
-           "none: runs what the file says, in its order of sends, each receive holding its rank up "
-           "until the value is there; a schedule that hangs is refused with the cycle",
+           "none: runs what the file says, in its order of sends; each receive blocks its rank "
+           "until the value arrives; a schedule that hangs is rejected with the cycle",
        .complexity = "O(cells x operators of a stage)"},
       csv_record(), plan_csv);
   // How the workload is built depends on the file.

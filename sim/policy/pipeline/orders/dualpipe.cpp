@@ -48,8 +48,8 @@ PolicyInfo pipeline_dualpipe_policy() {
                 "github.com/deepseek-ai/DualPipe",
        .assumes = "one stage a device and direction; p even, microbatches even and >= 2p; a chain "
                   "whose stages give both halves of their backward, or a network; an overlapped "
-                  "pair lasts `overlap` of its parts together, at least the longer of them; the "
-                  "two copies sum up their gradients at the end, a slot after the other",
+                  "pair lasts `overlap` of the sum of its parts, at least the longer of them; the "
+                  "two copies sum up their gradients at the end, one slot after the other",
        .guarantees =
            "greatest idle (p/2-1)(F&B + BW - 3W) on equal stages with F = B and no message "
            "latency; keeps p+1 stages of microbatches on every device",

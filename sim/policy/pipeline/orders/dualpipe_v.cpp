@@ -34,11 +34,9 @@ PolicyInfo pipeline_dualpipe_v_policy() {
                   "parameters.",
        .paper = "DeepSeek-AI 2025, DualPipe, github.com/deepseek-ai/DualPipe (the \"cut-in-half\" "
                 "schedule); PyTorch's ScheduleDualPipeV",
-       .assumes =
-           "two chunks a device, microbatches >= 2p; a chain whose stages give both halves of "
-           "their backward, or a network; an overlapped pair lasts `overlap` of its parts "
-           "together, at "
-           "least the longer of them",
+       .assumes = "two chunks a device, microbatches >= 2p; a chain whose stages give both halves "
+                  "of their backward, or a network; an overlapped pair lasts `overlap` of the sum "
+                  "of its parts, at least the longer of them",
        .guarantees =
            "greatest idle (p-1)(F&B + BW - 3W) of a chunk on equal chunks with F = B and no "
            "message latency; keeps 2p+1 chunks on every device",

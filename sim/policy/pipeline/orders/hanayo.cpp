@@ -136,7 +136,7 @@ PolicyInfo pipeline_hanayo_policy() {
                 "reconstruction: list scheduling of p microbatches at a time by times as they are, "
                 "backwards first, then the deepest forward",
        .assumes = "an even number of virtual stages; a backward that is not split",
-       .guarantees = "heuristic; units of p microbatches follow each other without gain",
+       .guarantees = "heuristic; units of p microbatches follow each other without overlapping",
        .complexity = "O((p v + microbatches) x p^2 v) for the order"},
       pipeline_record("pipeline/hanayo", 2), plan_hanayo);
 }

@@ -99,13 +99,12 @@ PolicyInfo pipeline_pipedream_policy() {
                 "microbatches in flight still read, each device with its own latest version at a "
                 "forward (no vertical sync), and one gradient, which replicas reduce after each "
                 "backward",
-       .assumes =
-           "one stage a device; a backward that is not split; an update takes one microbatch "
-           "of every replica, and a device goes on when it has it; more microbatches of a "
-           "replica than it has devices",
+       .assumes = "one stage a device; a backward that is not split; an update takes one "
+                  "microbatch of every replica, and a device waits for it; more microbatches of a "
+                  "replica than it has devices",
        .guarantees = "device i keeps at most p-i microbatches and p-i versions of its parameters; "
-                     "on equal stages without message latency no device idles in the steady state "
-                     "but while its replicas reduce",
+                     "on equal stages without message latency, devices idle in the steady state "
+                     "only while replicas reduce",
        .complexity = "O(microbatches x operators)"},
       pipeline_record("pipeline/pipedream"), plan_pipedream);
 }
@@ -123,12 +122,11 @@ PolicyInfo pipeline_pipedream_2bw_policy() {
                 "every device the version that the first device had at its forward; one gradient, "
                 "which replicas reduce after the last backward of an update",
        .assumes =
-           "one stage a device; a backward that is not split; more microbatches of a replica "
-           "than it has devices, `accumulate` of them an update, and a device goes on when "
-           "it has it",
+           "one stage a device; a backward that is not split; more microbatches of a replica than "
+           "it has devices; an update takes `accumulate` of them, and a device waits for it",
        .guarantees = "device i keeps at most p-i microbatches and two versions of its parameters; "
-                     "on equal stages without message latency no device idles in the steady state "
-                     "but while its replicas reduce",
+                     "on equal stages without message latency, devices idle in the steady state "
+                     "only while replicas reduce",
        .complexity = "O(microbatches x operators)"},
       record, plan_2bw);
 }

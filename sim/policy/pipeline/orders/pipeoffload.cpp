@@ -103,8 +103,8 @@ PolicyInfo pipeline_pipeoffload_policy() {
                 "all`), by the rules of its published code; as reconstructed: the pass plans on "
                 "its own clock, and what is executed keeps its order, not its times; a chunk "
                 "without time to leave and return stays",
-       .assumes = "two devices or more, each in a memory of its own with a way to a store; a chain "
-                  "whose stages give both halves of their backward, or a network",
+       .assumes = "two devices or more, each with a memory of its own and a route to a storage; a "
+                  "chain whose stages give both halves of their backward, or a network",
        .guarantees =
            "heuristic; no device holds more chunks at once than the pass counts on its "
            "clock; recorded peaks of the published pass at F = B = W are met, or undercut "

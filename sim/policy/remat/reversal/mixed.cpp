@@ -35,11 +35,10 @@ PolicyInfo remat_mixed_policy() {
        .summary =
            "Like remat/revolve, but a slot may also hold what one stage saved for its backward.",
        .paper = "Maddison 2024, J. Comput. Sci. 82, 102405",
-       .assumes =
-           "a chain (networks are cut at articulation points) of stages of equal forward time "
-           "whose output and saved are of one size; on other chains it plays the same schedule. "
-           "a_0 takes a slot while it is stored and hands it on when it is needed for the last "
-           "time; where a slot holds saved_i, the machine keeps the input of stage i too",
+       .assumes = "a chain (networks are cut at articulation points) of stages of equal forward "
+                  "time whose output and saved have the same size; other chains get the same "
+                  "schedule. a_0 takes a slot while it is stored and frees it at its last use; if "
+                  "a slot holds saved_i, the input of stage i is kept as well",
        .guarantees =
            "exact on equal stages: the least number of forwards; never more than remat/revolve",
        .complexity =

@@ -46,9 +46,8 @@ PolicyInfo remat_revolve_policy() {
       {.name = "remat/revolve",
        .summary = "Stores a given number of states and recomputes the rest in binomial order.",
        .paper = "Griewank, Walther 2000, \"Algorithm 799: Revolve\", ACM TOMS 26(1)",
-       .assumes =
-           "a chain (networks are cut at articulation points) of stages of equal forward time and "
-           "output; on unequal stages it plays the schedule of equal ones all the same",
+       .assumes = "a chain (networks are cut at articulation points) of stages of equal forward "
+                  "time and output; unequal stages get the schedule of equal ones",
        .guarantees =
            "exact on equal stages: the least number of forwards for that many stored states, every "
            "backward right after the kept forward of its stage",

@@ -92,13 +92,11 @@ PolicyInfo remat_two_level_policy() {
                   "runs the rest again.",
        .paper = "Herrmann, Pallez 2020, \"H-Revolve\", ACM TOMS 46(2), for two levels; the "
                 "recursion as reconstructed, kept forwards counted",
-       .assumes =
-           "a chain (networks are cut at articulation points) of stages of equal forward time and "
-           "output; on unequal stages it plays the schedule for their means. Access to a state in "
-           "the processor's memory is free",
-       .guarantees =
-           "exact on equal stages where copies block; with overlap the same schedule, whose "
-           "recursion is then only an upper bound of its time",
+       .assumes = "a chain (networks are cut at articulation points) of stages of equal forward "
+                  "time and output; unequal stages get the schedule for their means. Access to a "
+                  "state in the processor's memory is free",
+       .guarantees = "exact on equal stages if copies block; with overlap the same schedule, for "
+                     "which the recursion is only an upper bound of the time",
        .complexity = "O(L^2 x storage_slots), at most 4,000,000,000, and O(forwards of the "
                      "schedule), at most "
                      "4,000,000 actions"},

@@ -225,10 +225,10 @@ PolicyInfo remat_blocks_policy() {
            "Andersch, Shoeybi, Catanzaro 2022, \"Reducing Activation Recomputation in Large "
            "Transformer Models\", arXiv:2205.05198: every layer (full), or the core of attention "
            "alone (selective)",
-       .assumes = "any network; blocks that have nothing in common and change nothing in place "
-                  "that is from before them",
-       .guarantees = "one more run of what the backwards of a block read of it, so not of its last "
-                     "addition or activation; no budget",
+       .assumes = "any network; blocks that do not overlap and change nothing in place that was "
+                  "made before them",
+       .guarantees = "one more run of the forwards of a block whose results its backwards read, so "
+                     "not of its last addition or activation; no budget",
        .complexity = "O(operators + reads)"},
       record, plan_blocks);
 }

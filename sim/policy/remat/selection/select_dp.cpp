@@ -50,8 +50,8 @@ PolicyInfo remat_select_dp_policy() {
                   "value is claims.model_peak_bytes, no execution's; `static` up to 10,000 stages, "
                   "the others up to 30,000",
        .guarantees = "exact for the objective among all sets of checkpoints; `engine` is the "
-                     "measured peak on abstract chains. Of equals (but for `static`) the least "
-                     "recomputation",
+                     "measured peak on abstract chains. Of equal sets (except for `static`) the "
+                     "one with the least recomputation",
        .complexity = "O(n^2), static O(n^3)"},
       select_record("remat/select-dp"), plan_select_dp);
 }

@@ -32,8 +32,9 @@ PolicyInfo remat_select_linear_policy() {
                 "pairs an O(n^3) algorithm with its first objective and an O(n) one with the "
                 "revised one",
        .assumes = "as remat/select-dp; no `static`",
-       .guarantees = "the same plan as remat/select-dp for the same objective, on every chain: "
-                     "exact among all sets of checkpoints, of equals the least recomputation",
+       .guarantees =
+           "the same plan as remat/select-dp for the same objective, on every chain: exact among "
+           "all sets of checkpoints, and of equal ones the least recomputation",
        .complexity = "O(n); O(n log n) for `engine` where forwards have workspaces, since a longer "
                      "segment may then need less"},
       select_record("remat/select-linear"), plan_select_linear);
