@@ -38,8 +38,8 @@ class GrantLedger {
   /// Takes `bytes` without asking: what is there from the start.
   void place(Bytes bytes) { used_ += bytes; }
 
-  /// Grants `demand` at the first moment not before `ready`; nothing where no release that is known
-  /// can make room. What asks for nothing waits for nobody, and nobody for it. O(log releases),
+  /// Grants `demand` at the first moment not before `ready`; nothing if no known release frees
+  /// enough. A demand of nothing neither waits nor delays others. O(log releases),
   /// with drains O(drains log time) for each moment tried.
   [[nodiscard]] std::optional<Moment> grant(Bytes demand, Moment ready);
 

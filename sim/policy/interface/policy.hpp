@@ -26,8 +26,8 @@ struct Judgement {
   std::vector<Bytes> peak;  ///< requested, by MemoryId
 };
 
-/// Executes a plan. The engine lies above policies: whoever asks one lends it to them
-/// (execution/judge.hpp). Throws QuantityOverflow.
+/// Executes a plan. Policies cannot call the engine, which is a floor above them: their caller
+/// passes it in (execution/judge.hpp). Throws QuantityOverflow.
 using Judge = Judgement (*)(const Plan& plan, const Problem& problem);
 
 /// Everything that a policy may look at.

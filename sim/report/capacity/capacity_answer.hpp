@@ -33,9 +33,9 @@ class CapacityWords {
   [[nodiscard]] std::vector<std::string> legend() const;
   /// Who is best on each axis of the front.
   [[nodiscard]] std::vector<std::string> best() const;
-  /// What is said where best() has nothing.
+  /// The sentence for a workload for which best() has nothing.
   [[nodiscard]] std::string nothing_carries_it() const;
-  /// What is in the way; policies of one platform with the same in their way are told together.
+  /// What is in the way; policies of one platform with the same obstacle are reported together.
   [[nodiscard]] std::vector<std::string> shortfalls() const;
   /// What would move the best configuration of each platform.
   [[nodiscard]] std::vector<std::string> insights() const;

@@ -5,7 +5,7 @@
 /// and busy shares of links where the run did not end well; the capacity of an unlimited memory;
 /// energy where no part of the platform has any. A value that is unknown is null. Times in seconds
 /// and energies in joules are the nearest doubles to the exact integers. The same runs give the
-/// same bytes, but for `planning_s`.
+/// same bytes, except `planning_s`.
 #pragma once
 
 #include "scenario/run/run.hpp"

@@ -39,7 +39,7 @@ struct ComparedColumn {
   std::vector<ComparedCell> cells;  ///< by run
 };
 
-/// Columns in which no run has anything are left out, but for step time, overhead and throughput.
+/// Columns without any value are left out, except step time, overhead and throughput.
 /// O(runs x parts of the platform).
 [[nodiscard]] std::vector<ComparedColumn> compare_runs(const Scenario& scenario,
                                                        std::span<const RunResult> results);

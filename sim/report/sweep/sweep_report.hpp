@@ -8,8 +8,8 @@
 
 namespace plimsoll {
 
-/// Of a file of results, finished or not. Of points that are equally good the first is told. UTF-8,
-/// at most kReportWidth wide. O(runs log runs).
+/// The summary of a results file, finished or not. Of equally good points the first is reported.
+/// UTF-8, at most kReportWidth wide. O(runs log runs).
 [[nodiscard]] std::string sweep_report(const Database& results, const Style& style);
 
 }  // namespace plimsoll

@@ -11,10 +11,10 @@
 /// so that a measured step, or the operators of one class in its forward, is a linear equation in
 /// the coefficients. Times of a profiler that waits for each layer have wait * number besides, one
 /// wait of forward operators and one of backward ones, and no launch_overhead: launches are in the
-/// waits. Times of another device are slowdown times as long, but for waits. All are fitted by
-/// least squares, with launch_overhead >= that of the platform, which steps of large operators tell
-/// little of, waits >= 0, and x, y >= 1 but for arithmetic of convolutions that transforms are for,
-/// >= 1 / 4:
+/// waits. Times of another device are slowdown times as long, except waits. All are fitted by least
+/// squares, with launch_overhead >= that of the platform, about which steps of large operators say
+/// little, waits >= 0, and x, y >= 1, except for the arithmetic of convolutions that can use
+/// transforms, where x >= 1 / 4:
 ///
 ///   minimise  sum over measurements, mean over their parts i of  log^2(ours_i / t_i)
 ///             + kPull * sum over coefficients of ((x - x_of_the_start) / x_of_the_start)^2

@@ -29,8 +29,8 @@ struct BatchSearch {
 
 /// Tries the batches that the workload allows with one policy of the scenario. Throws InputError
 /// where a range of batches is given for a workload whose sizes are those of one batch.
-/// Preconditions: `policy` is one of the scenario's; the scenario's keys tell its platform and its
-/// workload from all others of `memo`, but for the batch.
+/// Preconditions: `policy` is one of the scenario's; the scenario's keys distinguish its platform
+/// and its workload, apart from the batch, from all others of `memo`.
 [[nodiscard]] BatchSearch search_batches(const Scenario& scenario, const Node& policy,
                                          const CapacityWorkload& workload, ScenarioMemo& memo);
 

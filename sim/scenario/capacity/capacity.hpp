@@ -2,11 +2,11 @@
 /// measured by running the engine.
 ///
 /// A *configuration* is a platform with a policy; a *unit* is one platform as its file describes
-/// it. For each the largest mini-batch that holds is looked for, and the fastest one among those
-/// tried. A batch holds where the run ends well while the headroom that is asked for is reserved in
-/// every memory in which operators run. Batches are tried as scenario/run/largest.hpp says, of nine
-/// samples between the least and the most that the plan allows. Batches that do not hold below
-/// larger ones that do are told (`holes`).
+/// it. For each configuration, the largest mini-batch that fits is searched for, and the fastest of
+/// those tried. A batch fits if the run ends well while the required headroom is reserved in every
+/// memory in which operators run. Batches are tried as scenario/run/largest.hpp says, starting with
+/// nine samples between the least and the most that the plan allows. Batches that do not fit
+/// although larger ones do are reported (`holes`).
 ///
 /// Units are data-parallel replicas: n of them carry n x `scaling` times what one does. Their
 /// number is the least that meets throughput and deadline.

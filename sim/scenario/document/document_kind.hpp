@@ -40,8 +40,8 @@ inline constexpr std::array kDocumentKinds{DocumentKind::scenario, DocumentKind:
 /// its name.
 [[nodiscard]] std::optional<DocumentKind> kind_of(const Node& document);
 
-/// Whoever gives another kind of file is told by one sentence, with the command that is for it, not
-/// by every key of it. What has the key of the expected kind, too, is taken for that. Throws
+/// Rejects a file of another kind with one sentence that names the right command, instead of
+/// errors about all its keys. A file that also has the key of the expected kind is accepted. Throws
 /// InputError.
 void expect_kind(const Node& document, DocumentKind expected);
 

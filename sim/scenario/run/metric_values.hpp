@@ -8,7 +8,7 @@
 ///   saved                B    kept for the backward by policy `none`: neither; every change counts
 ///
 /// Throughput, overhead, bubbles and energy per sample follow from these, the workload and the
-/// reference run, and are left out: a change is told once.
+/// reference run, and are left out: each change is reported once.
 #pragma once
 
 #include "scenario/run/run.hpp"

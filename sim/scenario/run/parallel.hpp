@@ -55,7 +55,7 @@ void as_they_end(std::size_t count, ParallelOptions options, Work work, Consume 
       });
 }
 
-/// All results, by the numbers of their jobs; `tell(ended)` is told how many have ended.
+/// All results, by the numbers of their jobs; calls `tell(ended)` with the number that have ended.
 template <class Result, class Work, class Tell>
 [[nodiscard]] std::vector<Result> by_number(std::size_t count, const ParallelOptions& options,
                                             Work work, Tell tell) {

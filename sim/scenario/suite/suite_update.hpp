@@ -21,9 +21,9 @@ struct RunToRecord {
 /// new one comes after the one before it in the suite), and the file itself where nothing did. What
 /// is recorded of runs that are not in `runs` is removed.
 ///
-/// All is written beside the files that it replaces, and comes to its place with commit(): the
-/// executions before the lock file, so that whoever stops it in the middle has the old lock file.
-/// Without commit() nothing changes and nothing is left behind.
+/// Everything is written beside the files that it replaces, and commit() moves it into place: the
+/// executions before the lock file, so that an interrupted update leaves the old lock file. Without
+/// commit(), nothing changes and nothing is left behind.
 class BaselineUpdate {
  public:
   /// Throws InputError where a file cannot be written.

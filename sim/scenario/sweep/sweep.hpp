@@ -35,7 +35,7 @@ namespace plimsoll {
 /// Most points of the whole grid, those included at which a condition does not hold.
 inline constexpr std::size_t kMaxSweepPoints = 10'000'000;
 
-/// Paths that are varied together; one alone, but for a group of `zip`.
+/// Paths that vary together: a single path, or those of a group of `zip`.
 struct SweepAxis {
   struct Value {
     Node node;

@@ -1,10 +1,10 @@
 /// The results of a sweep: one SQLite file, whose tables docs/sweeps.md describes.
 ///
-/// A run is written whole, in one transaction of a write-ahead log, so that whenever the process or
-/// the machine ends, the file holds runs of the shard, each once and whole; at most those that were
-/// in flight are lost. They may come in any order: every table goes by the point. Only one process
-/// has the file open at a time. The content is the same whatever the number of threads and of
-/// interruptions, but for the table `planning`.
+/// A run is written as a whole, in one transaction of a write-ahead log. Whenever the process or the
+/// machine stops, the file holds complete runs of the shard, each once; at most those in flight are
+/// lost. They may arrive in any order, because every table is keyed by the point. Only one process
+/// has the file open at a time. Except for the table `planning`, the content does not depend on the
+/// number of threads or interruptions.
 #pragma once
 
 #include "scenario/sweep/database.hpp"

@@ -38,7 +38,7 @@ class SweepRuns {
  public:
   explicit SweepRuns(const Sweep& sweep) : sweep_(sweep) {}
 
-  /// Any failure is a row. Safe for several threads, and the same whatever ran before, but for
+  /// Any failure is a row. Thread-safe. The row does not depend on what ran before, except for
   /// RunResult::planning_s and execution_s.
   [[nodiscard]] SweepRow run(std::size_t point) const;
 

@@ -46,8 +46,8 @@ using OffloadSequence = std::vector<OffloadAction>;
 struct OffloadOptions {
   SourceRelease release = SourceRelease::whole;  ///< of copies out: whole or progressive
   Bytes limit = Bytes::unlimited();              ///< what the plan may use of the memory
-  /// Memories grant in the order of the sequence. Without it whoever finds room is served, and
-  /// claims are made only where nobody has to wait for room.
+  /// Memories grant in the order of the sequence. Otherwise any step that fits is served, and
+  /// claims are made only if no step has to wait for memory.
   bool ordered = true;
 };
 

@@ -15,7 +15,7 @@
 /// has more than its chains of layers: a layer is a forward operator (a stage of an abstract
 /// chain); only what a later layer reads and a backward needs is an input in this sense; the
 /// network's own input is resident and the last layer's input is needed back at once, so neither
-/// moves; what a backward reads and nobody has fetched is fetched when that backward is next.
+/// moves; what a backward reads and has not been fetched is fetched when that backward is next.
 #pragma once
 
 #include "policy/offload/copies/storage.hpp"

@@ -9,13 +9,13 @@
 ///      stand for each other agree in latency, bandwidth and duplex;
 ///   3. no direction of a link is taken by the same way of two replicas: there they would wait for
 ///      each other, and one would come first;
-///   4. where ways of different replicas take a link, so do the same ways of the replica that is
-///      played, or what comes into it from the replica before: what it does not see nobody waits
-///      for;
-///   5. all links of these ways are `fifo`.
+///   4. if routes of different replicas take a link, so do the same routes of the replica that is
+///      played, or those that lead into it from the replica before: nothing waits for what it does
+///      not see;
+///   5. all links of these routes are `fifo`.
 ///
 /// Then the steps of the one replica start and end when they would with all replicas played; only
-/// where two steps want one link at one instant may the order of issue differ.
+/// if two steps request one link at the same instant may the order of issue differ.
 #pragma once
 
 #include "policy/pipeline/schedule/slots.hpp"
