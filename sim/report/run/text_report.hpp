@@ -17,7 +17,7 @@ struct TextOptions {
 };
 
 /// The report of one scenario's runs: several are compared side by side, a single one is reported
-/// in full. UTF-8, at most kReportWidth wide, the same bytes for the same runs (no wall clock in it).
+/// in full. UTF-8, at most kReportWidth wide, the same bytes for the same runs (no wall clock).
 /// O(runs x parts of the platform).
 [[nodiscard]] std::string text_report(const Scenario& scenario, std::span<const RunResult> results,
                                       const TextOptions& options);

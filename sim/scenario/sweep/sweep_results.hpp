@@ -1,8 +1,8 @@
 /// The results of a sweep: one SQLite file, whose tables docs/sweeps.md describes.
 ///
-/// A run is written as a whole, in one transaction of a write-ahead log. Whenever the process or the
-/// machine stops, the file holds complete runs of the shard, each once; at most those in flight are
-/// lost. They may arrive in any order, because every table is keyed by the point. Only one process
+/// A run is written as a whole, in one transaction of a write-ahead log. Whenever the process or
+/// the machine stops, the file holds complete runs of the shard, each once; at most those in flight
+/// are lost. They may arrive in any order, because every table is keyed by the point. Only one process
 /// has the file open at a time. Except for the table `planning`, the content does not depend on the
 /// number of threads or interruptions.
 #pragma once
