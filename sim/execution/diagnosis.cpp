@@ -23,14 +23,14 @@ class WaitsFor {
         lane_head_(plan_.lanes.size(), kNone),
         previous_grant_(plan_.steps.size(), kNone) {
     std::vector<std::uint32_t> last_grant(program_.platform->memories.size(), kNone);
+    std::vector<bool> is_ordered(program_.platform->memories.size(), false);
+    for (const MemoryId memory : plan_.ordered_grants) is_ordered[index(memory)] = true;
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const ProgramStep& step = program_.steps[s];
       const std::uint32_t memory = program_.memory(s);
       const bool done = program_.lanes[step.lane].is_channel ? started(s) : ended(s);
       if (!done && lane_head_[step.lane] == kNone) lane_head_[step.lane] = s;
-      const bool ordered =
-          std::ranges::find(plan_.ordered_grants, MemoryId{memory}) != plan_.ordered_grants.end();
-      if (!ordered || program_.demand(s) == Bytes{}) continue;
+      if (!is_ordered[memory] || program_.demand(s) == Bytes{}) continue;
       previous_grant_[s] = last_grant[memory];
       last_grant[memory] = s;
     }

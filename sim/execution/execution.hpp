@@ -6,7 +6,9 @@
 /// if they wait for each other, whatever the memory, or because it grants in issue order; else
 /// `oom`.
 ///
-/// Cost: O(log pending) per step, and O(1) per edge; nothing is allocated per step once warm.
+/// Cost: O(log pending) per step, and O(1) per edge; nothing is allocated per step once warm. The
+/// flows of `fair` links keep the time of their next end themselves (engine/flow_network.hpp), so
+/// no event is pending that a later start of a flow has made obsolete.
 #pragma once
 
 #include "execution/program.hpp"
@@ -85,7 +87,11 @@ struct Execution {
   RunStatus status = RunStatus::ok;
   /// Whether a start ever waited for memory; if not, more memory changes nothing.
   bool waited_for_memory = false;
-  Time makespan;  ///< end of the last step; of the last that ended
+  /// How many events were handled: ends of steps and of latencies, instants at which flows end, and
+  /// those at which memory may fit. At most a few for each step.
+  std::uint64_t events = 0;
+  std::uint64_t tries = 0;  ///< how often a step whose conditions were met was tried to be started
+  Time makespan;            ///< end of the last step; of the last that ended
   Time period;
   std::vector<Time> start, end;  ///< by step; unlimited where it did not happen
   std::vector<MemoryRecord> memories;

@@ -6,6 +6,8 @@
 #include "execution/component_power.hpp"
 #include "execution/run_state.hpp"
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -29,7 +31,9 @@ class Links {
   [[nodiscard]] bool are_free(std::uint32_t copy) {
     for (const PortId port : lane_of(copy).route.exclusive)
       if (ports_[port].busy) {
-        ports_[port].waiting.push_back(copy);
+        std::vector<std::uint32_t>& waiting = ports_[port].waiting;
+        waiting.push_back(copy);
+        std::ranges::push_heap(waiting, std::greater{});
         return false;
       }
     return true;
@@ -37,7 +41,7 @@ class Links {
 
   /// A copy did not take its ports, which may serve another one.
   void leave_to_others(std::uint32_t copy) {
-    for (const PortId port : lane_of(copy).route.exclusive) run_.ready.wake(ports_[port].waiting);
+    for (const PortId port : lane_of(copy).route.exclusive) offer(ports_[port]);
   }
 
   /// From the start of a copy.
@@ -52,7 +56,7 @@ class Links {
     const ProgramLane& lane = lane_of(copy);
     for (const PortId port : lane.route.exclusive) {
       ports_[port].busy = false;
-      run_.ready.wake(ports_[port].waiting);
+      offer(ports_[port]);
     }
     for (const Hop& hop : lane.hops) run_.execution.ports[port_of(hop)].bytes += moved;
     const bool flowed = !lane.route.shared.empty() && moved > Bytes{};
@@ -69,24 +73,17 @@ class Links {
     const std::uint32_t lane = run_.program.steps[copy].lane;
     if (run_.program.lanes[lane].route.is_fair) begin_carrying(copy);
     flows_->start(run_.now, copy, moved, paths_[lane]);
-    schedule_tick();
     return true;
   }
 
-  /// At a tick: the copies that have ended by now. After them, call schedule_tick().
+  /// When the next copy ends that shares its links; unlimited where there is none.
+  [[nodiscard]] Time next_end() { return flows_ ? flows_->next_end() : Time::unlimited(); }
+
+  /// The copies that have ended by now.
   [[nodiscard]] const std::vector<std::uint32_t>& advance() {
-    tick_at_ = Time::unlimited();
     ended_.clear();
     flows_->advance(run_.now, ended_);
     return ended_;
-  }
-
-  /// Keeps one event pending at or before the next end; one that comes too early does nothing.
-  void schedule_tick() {
-    const Time next = flows_->next_end();
-    if (next >= tick_at_) return;
-    tick_at_ = next;
-    run_.events.push(next, kTick);
   }
 
  private:
@@ -94,8 +91,10 @@ class Links {
   /// recorded by the direction of travel.
   struct PortState {
     bool busy = false;
-    std::vector<std::uint32_t> waiting;  ///< copies that found it busy
-    std::uint32_t copies = 0;            ///< on their way
+    /// Copies that found it busy, a heap: the least step first. Unless it is busy, one of them, if
+    /// there are any, has been made ready.
+    std::vector<std::uint32_t> waiting;
+    std::uint32_t copies = 0;  ///< on their way
     Time carries_since;
   };
 
@@ -134,6 +133,15 @@ class Links {
   }
   static std::size_t port_of(const Hop& hop) { return 2 * index(hop.link) + hop.direction; }
 
+  /// Makes ready the first of the copies that wait for a free port; if that one cannot start, it
+  /// offers the port to the next.
+  void offer(PortState& port) {
+    if (port.busy || port.waiting.empty()) return;
+    std::ranges::pop_heap(port.waiting, std::greater{});
+    run_.ready.add(port.waiting.back());
+    port.waiting.pop_back();
+  }
+
   /// The links of a route are at work: on fair ones from the end of the latency, else from the
   /// start.
   void begin_carrying(std::uint32_t copy) {
@@ -167,7 +175,6 @@ class Links {
   std::optional<FlowNetwork> flows_;
   std::vector<PathId> paths_;  ///< by lane
   std::vector<std::uint32_t> ended_;
-  Time tick_at_ = Time::unlimited();
 };
 
 }  // namespace plimsoll

@@ -46,8 +46,9 @@ class Machine {
       if (waits_[s] == 0) run_.ready.add(s);
     for (;;) {
       while (!run_.ready.empty()) try_start(run_.ready.take());
-      if (run_.events.empty()) break;
-      if (run_.events.next_time() > run_.now) advance_clock(run_.events.next_time());
+      const Time next = next_time();
+      if (next.is_unlimited()) break;
+      if (next > run_.now) advance_clock(next);
       complete_all_at_now();
     }
     return finish(unfinished_ == 0 ? RunStatus::ok : give_up());
@@ -70,18 +71,27 @@ class Machine {
     run_.now = next;
   }
 
+  /// Of the next event, or of the next end of a copy that shares its links; unlimited if nothing
+  /// runs.
+  [[nodiscard]] Time next_time() {
+    const Time event = run_.events.empty() ? Time::unlimited() : run_.events.next_time();
+    return std::min(event, links_.next_end());
+  }
+
+  /// Shared links last: all copies that begin at one instant share them from then on.
   void complete_all_at_now() {
-    do {
-      const std::uint32_t payload = run_.events.pop().payload;
-      if (payload == kTick)
-        advance_flows();
-      else if ((payload & kJoinBit) != 0)
-        join(payload & ~kJoinBit);
-      else if ((payload & kWakeBit) != 0)
-        memories_.wake(payload & ~kWakeBit);
-      else
-        complete(payload);
-    } while (!run_.events.empty() && run_.events.next_time() == run_.now);
+    for (; !run_.events.empty() && run_.events.next_time() == run_.now; ++run_.execution.events)
+      handle(run_.events.pop().payload);
+    if (links_.next_end() == run_.now) advance_flows();
+  }
+
+  void handle(std::uint32_t payload) {
+    if ((payload & kJoinBit) != 0)
+      join(payload & ~kJoinBit);
+    else if ((payload & kWakeBit) != 0)
+      memories_.wake_at_instant(payload & ~kWakeBit);
+    else
+      complete(payload);
   }
 
   // --- starts
@@ -89,7 +99,8 @@ class Machine {
   void try_start(std::uint32_t step) {
     const ProgramStep& it = run_.program.steps[step];
     const bool moves = is_move(it.kind);
-    if (moves && !links_.are_free(step)) return;
+    ++run_.execution.tries;
+    if (moves && !links_.are_free(step)) return links_.leave_to_others(step);
     if (!memories_.allocate(step)) {
       if (moves) links_.leave_to_others(step);
       return;
@@ -134,8 +145,8 @@ class Machine {
   }
 
   void advance_flows() {
+    ++run_.execution.events;
     for (const std::uint32_t step : links_.advance()) complete(step);
-    links_.schedule_tick();
   }
 
   // --- ends

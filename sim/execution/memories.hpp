@@ -37,8 +37,13 @@ class Memories {
 
   /// What is there from the start; the first of it that does not fit.
   [[nodiscard]] std::optional<BufferId> place_initial() {
-    for (const BufferId id : run_.plan.initial)
-      if (!place(id)) return id;
+    std::vector<std::optional<LaneId>> lanes(states_.size());
+    for (const BufferId id : run_.plan.initial) {
+      const MemoryId memory{run_.program.memory(id)};
+      std::optional<LaneId>& lane = lanes[index(memory)];
+      if (!lane) lane = placing_lane(run_.plan, run_.platform, memory);
+      if (!place(id, *lane)) return id;
+    }
     return std::nullopt;
   }
 
@@ -102,6 +107,14 @@ class Memories {
 
   void wake(std::uint32_t memory) { run_.ready.wake(states_[memory].waiting); }
 
+  /// At an instant that was asked for because what waits may fit then.
+  void wake_at_instant(std::uint32_t memory) {
+    Time& wake_at = states_[memory].wake_at;
+    if (wake_at != run_.now) return;  // an earlier one has come in between
+    wake_at = Time::unlimited();
+    wake(memory);
+  }
+
   /// A copy starts, which may release its source progressively.
   void begin_release(std::uint32_t copy) {
     if (!progressive_.empty()) progressive_.begin(copy);
@@ -133,12 +146,11 @@ class Memories {
   }
 
  private:
-  bool place(BufferId id) {
+  bool place(BufferId id, LaneId lane) {
     const Tensor& tensor = run_.program.tensor(id);
     const std::uint32_t memory = run_.program.memory(id);
     MemoryState& state = states_[memory];
     if (!state.is_within_limit(tensor.bytes)) return false;
-    const LaneId lane = placing_lane(run_.plan, run_.platform, MemoryId{memory});
     const auto block = state.allocator.allocate(tensor.bytes, index(lane));
     if (!block) return false;
     if (!blocks_.empty()) blocks_[index(id)] = *block;

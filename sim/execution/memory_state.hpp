@@ -17,6 +17,7 @@ struct MemoryState {
   std::array<Bytes, kTensorClasses> live{};
   std::vector<std::uint32_t> waiting;  ///< steps that did not fit
   std::vector<std::uint32_t> leaving;  ///< progressive releases under way
+  Time wake_at = Time::unlimited();    ///< the event at which these let `waiting` try again
   MemoryRecord record;
 
   [[nodiscard]] bool is_within_limit(Bytes more) const {

@@ -90,7 +90,9 @@ class ProgressiveReleases {
     MemoryState& state = memories_[memory];
     const Bytes missing = demand - state.allocator.free_bytes();
     const Time when = first_time_of(drains_, state.leaving, missing, run_.now);
-    if (!when.is_unlimited()) run_.events.push(when, memory | kWakeBit);
+    if (when >= state.wake_at) return;
+    state.wake_at = when;
+    run_.events.push(when, memory | kWakeBit);
   }
 
   /// The instants between now and `next` at which an observer is told of a memory.

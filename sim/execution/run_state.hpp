@@ -9,10 +9,9 @@
 
 namespace plimsoll {
 
-/// Payloads of events: a step ends; with kJoinBit a copy's latency is over; or a tick of the fair
-/// links. Steps are fewer than 2^30.
+/// Payloads of events: a step ends; with kJoinBit a copy's latency is over. Steps are fewer than
+/// 2^30.
 inline constexpr std::uint32_t kJoinBit = 0x80000000;
-inline constexpr std::uint32_t kTick = 0xFFFFFFFF;
 /// With kWakeBit and without kJoinBit: a memory in which a waiting allocation fits now.
 inline constexpr std::uint32_t kWakeBit = 0x40000000;
 
