@@ -1,7 +1,6 @@
-// How fast is a plan executed? The pipeline of bench_pipeline_engine as a plan: P stages, M
-// microbatches, one execution of 1 ms per stage and microbatch, one transfer of 8 MB at 16 GB/s
-// after 1 us per boundary, with every tensor allocated, released and accounted for. Rates per
-// second of CPU time.
+// How fast is a plan executed? A forward pipeline of P stages and M microbatches: one execution of
+// 1 ms per stage and microbatch, one transfer of 8 MB at 16 GB/s after 1 us per boundary, with
+// every tensor allocated, released and accounted for. Rates per second of CPU time.
 //
 //   bench_execution [P] [M]
 #include "execution/execution.hpp"

@@ -1,4 +1,4 @@
-// The workload of bench_pipeline_engine in SimGrid's S4U interface (3.32), for comparison. SimGrid
+// The workload of bench_execution in SimGrid's S4U interface (3.32), for comparison. SimGrid
 // keeps no account of memory. The network model is set to the plain one (CM02, no cross-traffic),
 // in which the makespan is the closed form; the program prints it.
 //

@@ -1,6 +1,5 @@
 #include "engine/flow_network.hpp"
 
-#include "engine/fair_share.hpp"
 #include "support/allocation_count.hpp"
 
 #include <algorithm>
@@ -256,36 +255,9 @@ TEST_CASE("a flow of no bytes ends as it starts and takes nothing from the other
   CHECK(network.next_end() == Time{1'000'000});
 }
 
-TEST_CASE("one path over one capacity is a fair share, to the bit") {
-  std::mt19937_64 random(5);
-  const std::vector<ByteRate> capacities{ByteRate{16'000'000'007}};
-  FlowNetwork network(capacities);
-  const PathId path = network.add_path(std::vector{kA});
-  FairShare link(capacities.front());
-  std::vector<std::uint32_t> expected, ended;
-  Time now;
-  for (std::uint32_t i = 0; i < 20'000; ++i) {
-    const Time next = link.next_end();
-    REQUIRE(network.next_end() == next);
-    if (link.active() > 0 && (link.active() == 50 || random() % 2 == 0)) {
-      now = next;
-      link.advance(now, expected);
-      network.advance(now, ended);
-      REQUIRE(ended == expected);
-      continue;
-    }
-    const std::int64_t most = next.is_unlimited() ? 1000 : (next - now).count();
-    now += Time{static_cast<std::int64_t>(random() % 10'000) * most / 10'000};
-    const Bytes bytes{static_cast<std::int64_t>(random() % 100'000)};
-    link.start(now, i, bytes);
-    network.start(now, i, bytes, path);
-  }
-  CHECK(ended.size() > 9'900);
-}
-
 TEST_CASE("ends equal exact max-min sharing") {
   // 14 flows, tens of microseconds to milliseconds long. A late end (less than 1 ps) shifts the
-  // rates of others by that picosecond; as in fair_share_test.cpp each end costs any other flow at
+  // rates of others by that picosecond; as in one_link_test.cpp each end costs any other flow at
   // most about n / 2 ps through its smaller rate, so n * n / 2 + 1 = 99 ps bounds all; an error of
   // the model would be in the microseconds.
   std::mt19937_64 random(6);
