@@ -164,12 +164,7 @@ struct PlanBuilder::State {
   }
 
   LaneId lane(const Lane& wanted) {
-    const auto same = [&](const Lane& l) {
-      return l.kind == wanted.kind && l.processor == wanted.processor &&
-             l.stream == wanted.stream && l.from == wanted.from && l.to == wanted.to &&
-             l.image == wanted.image;
-    };
-    const auto found = std::ranges::find_if(plan.lanes, same);
+    const auto found = std::ranges::find(plan.lanes, wanted);
     const auto index = static_cast<std::uint32_t>(found - plan.lanes.begin());
     if (found == plan.lanes.end()) plan.lanes.push_back(wanted);
     return LaneId{index};

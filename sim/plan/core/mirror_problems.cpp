@@ -10,22 +10,6 @@ namespace plimsoll {
 
 namespace {
 
-bool same(const std::optional<PowerStates>& a, const std::optional<PowerStates>& b) {
-  if (!a || !b) return a.has_value() == b.has_value();
-  return a->idle == b->idle && a->active == b->active;
-}
-
-bool same(const AccessCost& a, const AccessCost& b) {
-  return a.latency == b.latency && a.bandwidth == b.bandwidth && a.energy == b.energy;
-}
-
-bool same(const Memory& a, const Memory& b) {
-  return a.capacity == b.capacity && a.reserved == b.reserved && a.allocator == b.allocator &&
-         a.alignment == b.alignment && a.caching == b.caching && same(a.read, b.read) &&
-         same(a.write, b.write) && a.block == b.block && a.erase_block == b.erase_block &&
-         a.erase_time == b.erase_time && same(a.power, b.power);
-}
-
 class Mirrors {
  public:
   Mirrors(const Plan& plan, const Platform& platform, const Topology& topology, std::size_t most)
@@ -135,14 +119,14 @@ std::vector<std::string> mirror_problems(const Plan& plan, const Platform& platf
 }
 
 bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b) {
-  const Processor &one = platform[a], &other = platform[b];
-  return one.streams == other.streams && one.compute == other.compute &&
-         one.efficiency == other.efficiency && one.kernels == other.kernels &&
-         one.launch_overhead == other.launch_overhead && one.host_overhead == other.host_overhead &&
-         one.convolution_workspace == other.convolution_workspace &&
-         one.convolution_layout == other.convolution_layout && same(one.power, other.power) &&
-         one.energy_per_flop == other.energy_per_flop &&
-         same(platform[one.memory], platform[other.memory]);
+  // All that they are must be equal but for which one it is.
+  Processor one = platform[a];
+  const Processor& other = platform[b];
+  Memory memory = platform[one.memory];
+  memory.name = platform[other.memory].name;
+  one.name = other.name;
+  one.memory = other.memory;
+  return one == other && memory == platform[other.memory];
 }
 
 std::uint32_t replicas_of(const Plan& plan) {

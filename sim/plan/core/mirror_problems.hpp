@@ -25,7 +25,8 @@ namespace plimsoll {
 [[nodiscard]] std::vector<std::string> mirror_problems(const Plan& plan, const Platform& platform,
                                                        const Topology& topology, std::size_t most);
 
-/// Whether two processors, with their memories, do everything in the same time and space.
+/// Whether two processors, with their memories, are described alike: then they do everything in the
+/// same time and space.
 [[nodiscard]] bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b);
 
 /// How many replicas the plan stands for: 1 without mirrors.

@@ -91,6 +91,7 @@ struct Lane {
   /// Where one of several replicas is played: the memory whose reductions into `from` happen at the
   /// same times as those of this channel. They take the way from there as well.
   std::optional<MemoryId> image;
+  friend bool operator==(const Lane&, const Lane&) = default;
 };
 
 struct Dependency {

@@ -73,6 +73,7 @@ struct Kernels {
 struct PowerStates {
   Power idle;
   Power active;
+  bool operator==(const PowerStates&) const = default;
 };
 
 /// One direction of access of a memory.
@@ -80,6 +81,7 @@ struct AccessCost {
   Time latency;
   ByteRate bandwidth = ByteRate::unlimited();
   std::optional<EnergyPerByte> energy;  ///< per byte moved; excludes an active power
+  bool operator==(const AccessCost&) const = default;
 };
 
 struct Memory {
@@ -96,6 +98,7 @@ struct Memory {
   std::optional<std::int64_t> endurance;  ///< writes per block
   std::optional<PowerStates> power;
   bool is_switch = false;  ///< only a crossing of links: holds no data, capacity 0 B
+  bool operator==(const Memory&) const = default;
 
   [[nodiscard]] Bytes usable() const {
     return capacity.is_unlimited() ? capacity : capacity - reserved;
@@ -118,6 +121,7 @@ struct Processor {
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   std::optional<PowerStates> power;
   std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power
+  bool operator==(const Processor&) const = default;
 };
 
 enum class Sharing : std::uint8_t { fifo, fair };
