@@ -21,7 +21,12 @@ class Lowering {
  public:
   Lowering(const Plan& plan, const Workload& workload, const Platform& platform,
            const Topology& topology)
-      : plan_(plan), workload_(workload), platform_(platform), topology_(topology), readers_(plan) {
+      : plan_(plan),
+        workload_(workload),
+        platform_(platform),
+        topology_(topology),
+        readers_(plan),
+        last_in_lanes_(plan) {
     program_.plan = &plan;
     program_.workload = &workload;
     program_.platform = &platform;
@@ -165,7 +170,7 @@ class Lowering {
   }
 
   void lower_drain(std::uint32_t buffer, StepId copy) {
-    const bool alone = last_in_each_lane(plan_, readers_.of(BufferId{buffer})).size() == 1;
+    const bool alone = last_in_lanes_.of(readers_.of(BufferId{buffer})).size() == 1;
     program_.drains.push_back({buffer, index(copy), alone});
     if (alone) return;
     program_.release_drain.resize(program_.release_buffer.size(), kNone);
@@ -174,7 +179,7 @@ class Lowering {
   }
 
   /// Visits the edges into releases, in the order of lower_releases().
-  void for_release_edges(auto visit) const {
+  void for_release_edges(auto visit) {
     std::uint32_t release = 0;
     for (const Release& it : plan_.releases) {
       for (const StepId step : plan_.after(it)) visit(Edge{index(step), release | kReleaseBit});
@@ -184,7 +189,7 @@ class Lowering {
       const StepId copy = readers_.taken_by(BufferId{b});
       if (copy == kNoStep) continue;
       // Readers include the copy itself, whose end does not open its own drain.
-      const auto last = last_in_each_lane(plan_, readers_.of(BufferId{b}));
+      const auto last = last_in_lanes_.of(readers_.of(BufferId{b}));
       for (const StepId step : last) visit(Edge{index(step), release | kReleaseBit});
       ++release;
       if (plan_[copy].source != SourceRelease::progressive || last.size() == 1) continue;
@@ -201,7 +206,7 @@ class Lowering {
   }
 
   /// Visits all edges, always in the same order.
-  void for_edges(auto visit) const {
+  void for_edges(auto visit) {
     for_release_edges(visit);
     std::vector<std::uint32_t> last_grant(platform_.memories.size(), kNone);
     std::vector<bool> ordered(platform_.memories.size(), false);
@@ -265,6 +270,7 @@ class Lowering {
   const Platform& platform_;
   const Topology& topology_;
   const Readers readers_;
+  LastInLanes last_in_lanes_;
   Program program_;
   std::vector<std::vector<Time>> times_;
 };

@@ -28,7 +28,7 @@ std::vector<bool> changeable(const Workload& workload) {
 }  // namespace
 
 ChangeOrder::ChangeOrder(const Workload& workload, const Plan& plan)
-    : plan_(plan), changes_(changeable(workload)) {}
+    : plan_(plan), changes_(changeable(workload)), last_in_lanes_(plan) {}
 
 ChangeOrder::Uses& ChangeOrder::uses_of(BufferId buffer) {
   if (index(buffer) >= uses_.size()) uses_.resize(plan_.buffers.size());
@@ -73,7 +73,8 @@ std::vector<StepId> ChangeOrder::users_so_far(BufferId buffer) {
   for (std::uint32_t read = uses.last_read; read != kNone; read = read_log_[read].previous)
     users.push_back(read_log_[read].by);
   std::ranges::sort(users);
-  return last_in_each_lane(plan_, users);
+  const auto last = last_in_lanes_.of(users);
+  return {last.begin(), last.end()};
 }
 
 void ChangeOrder::add_reduction(StepId step, std::uint32_t group, std::span<const StepId> after) {
@@ -86,8 +87,7 @@ void ChangeOrder::add_reduction(StepId step, std::uint32_t group, std::span<cons
   }
   std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
-  for (const StepId on : last_in_each_lane(plan_, all))
-    wait(step, {on, Dependency::Edge::after_end});
+  for (const StepId on : last_in_lanes_.of(all)) wait(step, {on, Dependency::Edge::after_end});
 }
 
 void ChangeOrder::finish(Plan& plan) {

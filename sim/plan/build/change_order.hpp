@@ -48,7 +48,8 @@ class ChangeOrder {
 
   const Plan& plan_;
   const std::vector<bool> changes_;  ///< by tensor: an operator may change it
-  std::vector<Uses> uses_;           ///< by buffer; shorter where the last ones never changed
+  LastInLanes last_in_lanes_;
+  std::vector<Uses> uses_;  ///< by buffer; shorter where the last ones never changed
   std::vector<Read> read_log_;
   OpenReductions reductions_;
   std::vector<std::pair<StepId, Dependency>> dependencies_;

@@ -13,7 +13,11 @@ namespace {
 class Derivation {
  public:
   Derivation(Plan& plan, const Workload& workload, BufferFacts facts)
-      : plan_(plan), workload_(workload), facts_(std::move(facts)), readers_(plan) {
+      : plan_(plan),
+        workload_(workload),
+        facts_(std::move(facts)),
+        readers_(plan),
+        last_in_lanes_(plan) {
     if (std::ranges::any_of(workload.tensors, &Tensor::cached)) hold_cached();
     std::ranges::sort(facts_.holds);
   }
@@ -25,8 +29,8 @@ class Derivation {
       const BufferId buffer{b};
       if (is_marked(facts_.taken, buffer) || !goes(buffer)) continue;
       const auto begin = static_cast<std::uint32_t>(plan_.release_steps.size());
-      last_in_each_lane(plan_, users(buffer), last_);
-      plan_.release_steps.insert(plan_.release_steps.end(), last_.begin(), last_.end());
+      const auto last = last_in_lanes_.of(users(buffer));
+      plan_.release_steps.insert(plan_.release_steps.end(), last.begin(), last.end());
       if (plan_.release_steps.size() == begin)
         plan_.release_steps.push_back(readers_.producer(buffer));
       plan_.releases.push_back(
@@ -108,7 +112,8 @@ class Derivation {
   const Workload& workload_;
   BufferFacts facts_;
   const Readers readers_;
-  std::vector<StepId> all_, last_;  ///< of the buffer that is looked at
+  LastInLanes last_in_lanes_;
+  std::vector<StepId> all_;  ///< of the buffer that is looked at
 };
 
 }  // namespace

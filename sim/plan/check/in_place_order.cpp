@@ -1,6 +1,7 @@
 #include "plan/check/in_place_order.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace plimsoll {
@@ -8,8 +9,10 @@ namespace plimsoll {
 namespace {
 
 constexpr std::uint32_t kUnplaced = 0xFFFFFFFF;
-/// Conditions of a step that are looked through before its order is searched for.
+/// Conditions of a step that are looked through for every demand.
 constexpr std::size_t kPlain = 8;
+/// Conditions that are walked along in one plan; some seconds.
+constexpr std::size_t kMostWalked = std::size_t{1} << 30;
 constexpr std::size_t kTargets = 64;  ///< bits of a mask
 /// Users of parts of buffers that are looked at in one plan; some seconds.
 constexpr std::size_t kMostLooks = std::size_t{1} << 27;
@@ -57,21 +60,25 @@ class Precedence {
  private:
   void gather(const Readers& readers) {
     std::vector<StepId> last_in_lane(plan_.lanes.size(), kNoStep);
+    IdSet<StepId> ended(plan_.steps.size()), started(plan_.steps.size());
+    // A file may name a step any number of times.
+    const auto add = [&](const Before& it) {
+      if (!ended.has(it.step) && (it.ended ? ended : started).insert(it.step))
+        before_.push_back(it);
+    };
     begin_.reserve(plan_.steps.size() + 1);
-    std::size_t conditions = plan_.dependencies.size() + plan_.steps.size();
-    for (const Step& step : plan_.steps) conditions += step.reads.end - step.reads.begin;
-    before_.reserve(conditions);
     begin_.push_back(0);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
       const StepId last = std::exchange(last_in_lane[index(step.lane)], StepId{s});
       const bool on_stream = plan_[step.lane].kind == Lane::Kind::stream;
+      ended.clear();
+      started.clear();
       for (const Dependency& dependency : plan_.after(step))
-        before_.push_back({dependency.on, dependency.edge == Dependency::Edge::after_end});
-      if (last != kNoStep) before_.push_back({last, on_stream});
+        add({dependency.on, dependency.edge == Dependency::Edge::after_end});
+      if (last != kNoStep) add({last, on_stream});
       for (const BufferId buffer : plan_.list(step.reads))
-        if (const StepId maker = readers.producer(buffer); maker != kNoStep)
-          before_.push_back({maker, true});
+        if (const StepId maker = readers.producer(buffer); maker != kNoStep) add({maker, true});
       begin_.push_back(static_cast<std::uint32_t>(before_.size()));
     }
   }
@@ -112,23 +119,28 @@ using Changes = std::vector<std::pair<BufferId, StepId>>;
 
 Changes changes_of(const Plan& plan, const Workload& workload, const Platform& platform) {
   Changes changes;
+  WantedValues changed(workload);
+  HeldValues written(workload);
   const auto add = [&](std::uint32_t s, OperatorId id, std::uint32_t microbatch, Form form) {
     const Step& step = plan.steps[s];
     const Operator& op = workload[id];
     const MemoryId memory = platform[plan[step.lane].processor].memory;
+    changed.clear();
+    bool changes_any = false;
     const auto change = [&](TensorId value) {
-      for (const BufferId b : plan.list(step.reads))
-        if (holds_value(plan[b], value, microbatch, memory, workload))
-          changes.emplace_back(b, StepId{s});
+      changed.add(value);
+      changes_any = true;
     };
     for (const TensorId value : workload.list(op.updates)) change(value);
-    if (op.phase == Phase::forward) return;
-    // What it does not make it adds to.
-    for (const TensorId tensor : workload.list(form == Form::keep ? op.kept : op.bare))
-      if (std::ranges::none_of(plan.list(step.writes), [&](BufferId b) {
-            return holds_value(plan[b], tensor, microbatch, memory, workload);
-          }))
-        change(tensor);
+    if (op.phase != Phase::forward) {
+      // What it does not make it adds to.
+      written.gather(plan, plan.list(step.writes), microbatch, memory);
+      for (const TensorId tensor : workload.list(form == Form::keep ? op.kept : op.bare))
+        if (!written.has(tensor)) change(tensor);
+    }
+    if (!changes_any) return;
+    for (const BufferId b : plan.list(step.reads))
+      if (changed.are_in(plan[b], microbatch, memory)) changes.emplace_back(b, StepId{s});
   };
   for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
@@ -271,12 +283,48 @@ class OpenDemands {
   std::vector<StepId> users_, reads_since_;
 };
 
+/// Takes out the demands that a condition of the second step itself meets, however many it has.
+void drop_direct(std::vector<Demand>& demands, const Plan& plan, const Precedence& precedence) {
+  std::vector<std::uint32_t> order(demands.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::sort(order, {}, [&](std::uint32_t d) { return demands[d].second; });
+  IdSet<StepId> ended(plan.steps.size());
+  IdSet<LaneId> streams(plan.lanes.size());
+  std::vector<StepId> latest(plan.lanes.size());
+  std::vector<bool> is_met(demands.size(), false);
+  StepId loaded = kNoStep;
+  const auto load = [&](StepId second) {
+    ended.clear();
+    streams.clear();
+    for (const Before& it : precedence.before(second)) {
+      if (!it.ended) continue;
+      ended.insert(it.step);
+      const LaneId lane = plan[it.step].lane;
+      if (plan[lane].kind != Lane::Kind::stream) continue;
+      StepId& last = latest[index(lane)];
+      last = streams.insert(lane) ? it.step : std::max(last, it.step);
+    }
+    loaded = second;
+  };
+  for (const std::uint32_t d : order) {
+    const Demand& it = demands[d];
+    if (it.second != loaded) load(it.second);
+    const LaneId lane = plan[it.first].lane;
+    is_met[d] = ended.has(it.first) || (streams.has(lane) && latest[index(lane)] > it.first);
+  }
+  std::uint32_t d = 0;
+  std::erase_if(demands, [&](const Demand&) { return is_met[d++]; });
+}
+
 /// Answers up to kTargets demands at a time: walks the steps in order and notes for each, in a
 /// mask, which of the targets have ended before it starts.
 class Search {
  public:
   Search(const Plan& plan, const Precedence& precedence)
       : precedence_(precedence), ended_(plan.steps.size()), bit_(plan.steps.size()) {}
+
+  /// Whether there has been more walking than a plan may ask for.
+  [[nodiscard]] bool is_over() const { return walked_ > kMostWalked; }
 
   /// Takes those that do not hold out of the front of `demands`, and the front off.
   void answer(std::span<const Demand>& demands, std::vector<Demand>& broken) {
@@ -305,7 +353,9 @@ class Search {
     for (std::uint32_t place = from; place <= last; ++place) {
       const StepId step = precedence_.order()[place];
       std::uint64_t mask = 0;
-      for (const Before& it : precedence_.before(step)) {
+      const auto before = precedence_.before(step);
+      walked_ += before.size() + 1;
+      for (const Before& it : before) {
         if (precedence_.place(it.step) < from) continue;
         mask |= ended_[index(it.step)] | (it.ended ? bit_[index(it.step)] : 0);
       }
@@ -315,6 +365,7 @@ class Search {
 
   const Precedence& precedence_;
   std::vector<std::uint64_t> ended_, bit_;  ///< by step
+  std::size_t walked_ = 0;
 };
 
 }  // namespace
@@ -326,21 +377,29 @@ std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& reader
   if (changes.empty()) return {};
   const Precedence precedence(plan, readers);
   std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
+  drop_direct(demands, plan, precedence);
   std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
 
   std::vector<Demand> broken;
   std::span<const Demand> left = demands;
   if (!left.empty())
-    for (Search search(plan, precedence); !left.empty() && broken.size() < most;)
+    for (Search search(plan, precedence); !left.empty() && broken.size() < most;) {
       search.answer(left, broken);
+      if (search.is_over()) break;
+    }
 
   std::vector<Unordered> found;
-  for (const Demand& it : broken) {
+  const auto add = [&](const Demand& it, bool is_far) {
     if (it.first < it.second)
-      found.push_back({it.buffer, it.first, it.second, it.first_changes, it.second_changes});
+      found.push_back(
+          {it.buffer, it.first, it.second, it.first_changes, it.second_changes, is_far});
     else
-      found.push_back({it.buffer, it.second, it.first, it.second_changes, it.first_changes});
-  }
+      found.push_back(
+          {it.buffer, it.second, it.first, it.second_changes, it.first_changes, is_far});
+  };
+  for (const Demand& it : broken) add(it, false);
+  if (broken.size() < most)
+    for (const Demand& it : left.first(std::min(left.size(), most - broken.size()))) add(it, true);
   std::ranges::stable_sort(found, {}, [](const Unordered& it) { return it.first; });
   if (found.size() > most) found.resize(most);
   return found;

@@ -25,12 +25,14 @@ struct Unordered {
   BufferId buffer{};
   StepId first{}, second{};  ///< in issue order
   bool first_changes = false, second_changes = false;
+  /// Something may order the two, but through so many other steps that it was not looked for.
+  bool is_far = false;
 };
 
 /// The first `most` of them. Steps in or behind a circle of waits never start and are not looked
-/// at. Precondition: the plan is good but for this. O(steps + reads) where the order is plain (one
-/// stream, or a direct dependency); else at most that once more for every 64 steps that others have
-/// to come after.
+/// at. Precondition: the plan is good but for this. O(n log n) of the steps, reads and dependencies
+/// where the order is plain (one stream, or a direct dependency); else a walk through the steps
+/// between, for every 64 steps that others have to come after, and some seconds of walks in all.
 [[nodiscard]] std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
                                                        const Workload& workload,
                                                        const Platform& platform, std::size_t most);

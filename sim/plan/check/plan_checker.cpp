@@ -6,6 +6,8 @@
 #include "plan/core/readers.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -19,7 +21,14 @@ class Checker {
  public:
   Checker(const Plan& plan, const Workload& workload, const Platform& platform,
           const Topology& topology)
-      : plan_(plan), workload_(workload), platform_(platform), topology_(topology) {}
+      : plan_(plan),
+        workload_(workload),
+        platform_(platform),
+        topology_(topology),
+        written_(plan.buffers.size()),
+        read_values_(workload),
+        written_values_(workload),
+        last_in_lanes_(plan) {}
 
   std::vector<std::string> run() {
     problems_ = check_ranges(plan_, workload_, platform_);
@@ -35,10 +44,10 @@ class Checker {
   }
 
  private:
+  [[nodiscard]] bool is_full() const { return problems_.size() >= kMostProblems; }
   template <class... Args>
   void refuse(fmt::format_string<Args...> text, Args&&... args) {
-    if (problems_.size() < kMostProblems)
-      problems_.push_back(fmt::format(text, std::forward<Args>(args)...));
+    if (!is_full()) problems_.push_back(fmt::format(text, std::forward<Args>(args)...));
   }
   std::string name(StepId step) const { return describe(plan_, step, workload_, platform_); }
   std::string name(BufferId buffer) const {
@@ -56,10 +65,38 @@ class Checker {
                platform_[lane.to].name);
       }
     }
+    check_lanes_differ();
+  }
+
+  /// A stream runs one step at a time, a channel starts its moves in one order: two lanes of one
+  /// place would be two of each.
+  void check_lanes_differ() {
+    const auto place = [&](std::uint32_t l) {
+      const Lane& lane = plan_.lanes[l];
+      const bool on_stream = lane.kind == Lane::Kind::stream;
+      return on_stream ? std::tuple(lane.kind, index(lane.processor), lane.stream, 0u)
+                       : std::tuple(lane.kind, index(lane.from), index(lane.to),
+                                    lane.image ? index(*lane.image) + 1 : 0u);
+    };
+    std::vector<std::uint32_t> order(plan_.lanes.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::ranges::stable_sort(order, {}, place);
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      if (place(order[i]) != place(order[i - 1])) continue;
+      const Lane& lane = plan_.lanes[order[i]];
+      if (lane.kind == Lane::Kind::stream)
+        refuse("lanes {} and {} are both stream {} of `{}`; expected one lane for a stream",
+               order[i - 1], order[i], lane.stream, platform_[lane.processor].name);
+      else
+        refuse(
+            "lanes {} and {} are both the channel from `{}` to `{}`; expected one lane for a "
+            "channel",
+            order[i - 1], order[i], platform_[lane.from].name, platform_[lane.to].name);
+    }
   }
 
   void check_steps() {
-    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+    for (std::uint32_t s = 0; s < plan_.steps.size() && !is_full(); ++s) {
       const Step& step = plan_.steps[s];
       const bool on_stream = plan_[step.lane].kind == Lane::Kind::stream;
       if (on_stream == is_move(step.kind))
@@ -140,47 +177,52 @@ class Checker {
 
   void check_compute(StepId id) {
     const Step& step = plan_[id];
-    std::vector<BufferId> unmatched(plan_.list(step.writes).begin(), plan_.list(step.writes).end());
-    check_part(id, step.op, step.microbatch, step.form, unmatched);
+    const auto writes = plan_.list(step.writes);
+    unmatched_.clear();
+    for (std::uint32_t w = 0; w < writes.size(); ++w)
+      unmatched_.push_back({plan_[writes[w]].tensor, w, false});
+    std::ranges::sort(unmatched_, {},
+                      [](const Written& it) { return std::pair(it.tensor, it.at); });
+    check_part(id, step.op, step.microbatch, step.form);
     if (step.kind == StepKind::pair) {
-      check_part(id, step.second, step.second_microbatch, step.second_form, unmatched);
+      check_part(id, step.second, step.second_microbatch, step.second_form);
       if (!step.duration) refuse("{}: an overlapped pair needs a duration", name(id));
+      written_.clear();
+      for (const BufferId buffer : writes) written_.insert(buffer);
       for (const BufferId buffer : plan_.list(step.reads))
-        if (std::ranges::find(plan_.list(step.writes), buffer) != plan_.list(step.writes).end())
+        if (!is_full() && written_.has(buffer))
           refuse("{} reads {}, which it writes itself", name(id), name(buffer));
     }
-    for (const BufferId buffer : unmatched)
-      refuse("{} writes {}, which is none of its outputs", name(id), name(buffer));
+    std::ranges::sort(unmatched_, {}, &Written::at);
+    for (const Written& it : unmatched_)
+      if (!is_full() && !it.is_matched)
+        refuse("{} writes {}, which is none of its outputs", name(id), name(writes[it.at]));
   }
 
-  void check_part(StepId id, OperatorId op_id, std::uint32_t microbatch, Form form,
-                  std::vector<BufferId>& unmatched) {
+  void check_part(StepId id, OperatorId op_id, std::uint32_t microbatch, Form form) {
     const Step& step = plan_[id];
     const Operator& op = workload_[op_id];
     const MemoryId memory = platform_[plan_[step.lane].processor].memory;
-    const auto reads = plan_.list(step.reads);
-    const auto is_read = [&](TensorId value) {
-      return std::ranges::any_of(reads,
-                                 [&](BufferId b) { return holds(b, value, microbatch, memory); });
-    };
+    const auto writes = plan_.list(step.writes);
+    read_values_.gather(plan_, plan_.list(step.reads), microbatch, memory);
     // The other operator of a pair may have begun a gradient that this one adds to.
-    const auto is_written = [&](TensorId value) {
-      return std::ranges::any_of(plan_.list(step.writes),
-                                 [&](BufferId b) { return holds(b, value, microbatch, memory); });
-    };
+    written_values_.gather(plan_, writes, microbatch, memory);
     for (const TensorId value : workload_.list(op.reads))
-      if (!is_read(value))
+      if (!read_values_.has(value))
         refuse("{} does not read `{}` from `{}`", name(id), workload_[value].name,
                platform_[memory].name);
     for (const TensorId tensor : workload_.list(form == Form::keep ? op.kept : op.bare)) {
-      const auto written = std::ranges::find_if(unmatched, [&](BufferId b) {
-        return plan_[b].tensor == tensor && holds(b, tensor, microbatch, memory);
+      const auto candidates = std::ranges::equal_range(unmatched_, tensor, {}, &Written::tensor);
+      const auto written = std::ranges::find_if(candidates, [&](const Written& it) {
+        return !it.is_matched && holds(writes[it.at], tensor, microbatch, memory);
       });
-      if (written != unmatched.end()) {
-        if (step.kind == StepKind::compute && plan_[*written].instance != step.instance)
-          refuse("{} writes {} of another run", name(id), name(*written));
-        unmatched.erase(written);
-      } else if (op.phase == Phase::forward || !(is_read(tensor) || is_written(tensor))) {
+      if (written != candidates.end()) {
+        const BufferId buffer = writes[written->at];
+        if (step.kind == StepKind::compute && plan_[buffer].instance != step.instance)
+          refuse("{} writes {} of another run", name(id), name(buffer));
+        written->is_matched = true;
+      } else if (op.phase == Phase::forward ||
+                 !(read_values_.has(tensor) || written_values_.has(tensor))) {
         refuse("{} does not write its output `{}`", name(id), workload_[tensor].name);
       }
     }
@@ -207,14 +249,15 @@ class Checker {
         auto& count = made[static_cast<std::size_t>(buffer)];
         if (count < 2) ++count;
       }
-    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+    for (std::uint32_t b = 0; b < plan_.buffers.size() && !is_full(); ++b) {
       const BufferId buffer{b};
       if (made[b] > 1) refuse("{} is written twice", name(buffer));
       if (made[b] == 0) refuse("{} is never written", name(buffer));
       freed[b] = static_cast<std::uint8_t>(takers(readers.of(buffer)));
       if (freed[b] > 1) refuse("{} is taken away twice", name(buffer));
     }
-    for (const Release& release : plan_.releases) check_release(release, readers, freed);
+    for (const Release& release : plan_.releases)
+      if (!is_full()) check_release(release, readers, freed);
   }
 
   /// Copies that take the buffer away; more than one is one too many.
@@ -237,7 +280,8 @@ class Checker {
                      std::vector<std::uint8_t>& freed) {
     const auto b = static_cast<std::size_t>(release.buffer);
     const Lifetime lifetime = workload_[plan_[release.buffer].tensor].lifetime;
-    if (freed[b]++ != 0) refuse("{} is released twice", name(release.buffer));
+    if (freed[b] != 0) return refuse("{} is released twice", name(release.buffer));
+    freed[b] = 1;
     const bool was_there = readers.producer(release.buffer) == kNoStep;
     if (was_there && (lifetime == Lifetime::input ||
                       (lifetime == Lifetime::resident && !has_successor(release.buffer, readers))))
@@ -245,19 +289,19 @@ class Checker {
     if (lifetime == Lifetime::stays)
       refuse("{} is released, but it stays to the end", name(release.buffer));
     const auto after = plan_.after(release);
-    sorted_after_.assign(after.begin(), after.end());
-    std::ranges::sort(sorted_after_);
+    waited_for_.clear();
+    for (const StepId step : after) waited_for_.emplace_back(plan_[step].lane, step);
+    std::ranges::sort(waited_for_);
     if (after.empty()) refuse("{} is released without waiting for anything", name(release.buffer));
     const StepId producer = readers.producer(release.buffer);
     std::span<const StepId> users = readers.of(release.buffer);
     if (users.empty() && producer != kNoStep) users = std::span(&producer, 1);
-    last_in_each_lane(plan_, users, last_users_);
-    for (const StepId user : last_users_) {
-      const bool on_stream = plan_[plan_[user].lane].kind == Lane::Kind::stream;
-      const bool waits = std::ranges::binary_search(sorted_after_, user) ||
-                         (on_stream && std::ranges::any_of(after, [&](StepId s) {
-                            return plan_[s].lane == plan_[user].lane && s > user;
-                          }));
+    for (const StepId user : last_in_lanes_.of(users)) {
+      // In a stream a later step will do.
+      const LaneId lane = plan_[user].lane;
+      const auto found = std::ranges::lower_bound(waited_for_, std::pair(lane, user));
+      const bool waits = found != waited_for_.end() && found->first == lane &&
+                         (found->second == user || plan_[lane].kind == Lane::Kind::stream);
       if (!waits) refuse("{} is released before {} has read it", name(release.buffer), name(user));
     }
   }
@@ -301,11 +345,15 @@ class Checker {
          unordered_changes(plan_, *readers_, workload_, platform_, kMostProblems)) {
       const auto does = [](bool changes) { return changes ? "changes" : "reads"; };
       refuse(
-          "steps {} and {}: {} {} {}, {} {} it, and nothing orders the two; expected one of them "
-          "after the end of the other",
+          "steps {} and {}: {} {} {}, {} {} it, and {}; expected one of them {}after the end of "
+          "the "
+          "other",
           static_cast<std::uint32_t>(it.first), static_cast<std::uint32_t>(it.second),
           name(it.first), does(it.first_changes), name(it.buffer), name(it.second),
-          does(it.second_changes));
+          does(it.second_changes),
+          it.is_far ? "too many steps lie between the two to find what orders them"
+                    : "nothing orders the two",
+          it.is_far ? "directly " : "");
     }
   }
 
@@ -315,8 +363,18 @@ class Checker {
   const Topology& topology_;
   std::vector<std::string> problems_;
   std::optional<Readers> readers_;
-  /// Of the release that is looked at.
-  std::vector<StepId> last_users_, sorted_after_;
+  /// What the step that is looked at writes, by tensor: where in its list.
+  struct Written {
+    TensorId tensor{};
+    std::uint32_t at = 0;
+    bool is_matched = false;  ///< an operator of the step has it among its outputs
+  };
+  std::vector<Written> unmatched_;
+  IdSet<BufferId> written_;
+  HeldValues read_values_, written_values_;
+  LastInLanes last_in_lanes_;
+  /// What the release that is looked at waits for.
+  std::vector<std::pair<LaneId, StepId>> waited_for_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 /// Rejects invalid plans before anything runs.
 ///
 /// Every plan must obey these rules, whoever made it:
-///   1. ids are in range, lanes exist on the platform, channels join connected memories;
+///   1. ids are in range, lanes exist on the platform, each once, channels join connected memories;
 ///   2. compute steps run on the stream of a processor, in forms that the operator has;
 ///   3. every value that an operator needs is read from a buffer of that value (or of the tensor
 ///      that it lies inside), of the same microbatch, in the processor's memory;
@@ -29,7 +29,8 @@
 namespace plimsoll {
 
 /// All that is wrong, in issue order, one sentence each, at most 20; empty for a good plan. A rule
-/// is held only against plans that keep those before it. O(steps + reads), and what rule 8 takes.
+/// is held only against plans that keep those before it. O(n log n) of the lists of the plan, and
+/// what rule 8 takes.
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan, const Workload& workload,
                                                   const Platform& platform,
                                                   const Topology& topology);

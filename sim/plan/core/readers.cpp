@@ -4,6 +4,15 @@
 
 namespace plimsoll {
 
+namespace {
+
+/// Whether all microbatches have the same one.
+bool is_shared(const Tensor& tensor) {
+  return tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::accumulated;
+}
+
+}  // namespace
+
 Readers::Readers(const Plan& plan)
     : begin_(plan.buffers.size() + 1),
       producer_(plan.buffers.size(), kNoStep),
@@ -29,28 +38,58 @@ Readers::Readers(const Plan& plan)
 
 bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch, MemoryId memory,
                  const Workload& workload) {
-  const Lifetime lifetime = workload[value].lifetime;
-  const bool shared = lifetime == Lifetime::resident || lifetime == Lifetime::accumulated;
-  return buffer.memory == memory && (shared || buffer.microbatch == microbatch) &&
+  return buffer.memory == memory &&
+         (is_shared(workload[value]) || buffer.microbatch == microbatch) &&
          (buffer.tensor == value || workload[value].inside == buffer.tensor);
 }
 
-std::vector<StepId> last_in_each_lane(const Plan& plan, std::span<const StepId> steps) {
-  std::vector<StepId> last;
-  last_in_each_lane(plan, steps, last);
-  return last;
+void HeldValues::gather(const Plan& plan, std::span<const BufferId> buffers,
+                        std::uint32_t microbatch, MemoryId memory) {
+  any_.clear();
+  of_microbatch_.clear();
+  for (const BufferId id : buffers) {
+    const Buffer& buffer = plan[id];
+    if (buffer.memory != memory) continue;
+    any_.insert(buffer.tensor);
+    if (buffer.microbatch == microbatch) of_microbatch_.insert(buffer.tensor);
+  }
 }
 
-void last_in_each_lane(const Plan& plan, std::span<const StepId> steps, std::vector<StepId>& last) {
-  last.clear();
+bool HeldValues::has(TensorId value) const {
+  const IdSet<TensorId>& held = is_shared(workload_[value]) ? any_ : of_microbatch_;
+  const TensorId around = workload_[value].inside;
+  return held.has(value) || (around != kNoTensor && held.has(around));
+}
+
+void WantedValues::clear() {
+  any_.clear();
+  of_microbatch_.clear();
+}
+
+void WantedValues::add(TensorId value) {
+  IdSet<TensorId>& wanted = is_shared(workload_[value]) ? any_ : of_microbatch_;
+  wanted.insert(value);
+  const TensorId around = workload_[value].inside;
+  if (around != kNoTensor) wanted.insert(around);
+}
+
+bool WantedValues::are_in(const Buffer& buffer, std::uint32_t microbatch, MemoryId memory) const {
+  return buffer.memory == memory &&
+         (any_.has(buffer.tensor) ||
+          (buffer.microbatch == microbatch && of_microbatch_.has(buffer.tensor)));
+}
+
+std::span<const StepId> LastInLanes::of(std::span<const StepId> steps) {
+  seen_.clear();
+  seen_.grow(plan_.lanes.size());
+  last_.clear();
   for (std::size_t i = steps.size(); i-- > 0;) {
     // Copies of one channel start in order but may end in another: each of them counts.
-    const LaneId lane = plan[steps[i]].lane;
-    const bool seen = plan[lane].kind == Lane::Kind::stream &&
-                      std::ranges::any_of(last, [&](StepId s) { return plan[s].lane == lane; });
-    if (!seen) last.push_back(steps[i]);
+    const LaneId lane = plan_[steps[i]].lane;
+    if (plan_[lane].kind == Lane::Kind::channel || seen_.insert(lane)) last_.push_back(steps[i]);
   }
-  std::ranges::reverse(last);
+  std::ranges::reverse(last_);
+  return last_;
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 /// Which steps make and read each buffer of a plan.
 #pragma once
 
+#include "base/id_set.hpp"
 #include "plan/core/plan.hpp"
 
 #include <optional>
@@ -42,12 +43,53 @@ class Readers {
 [[nodiscard]] bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,
                                MemoryId memory, const Workload& workload);
 
-/// The last of `steps` (in issue order) in every stream, and every copy, in issue order. O(steps^2)
-/// in the number of lanes they are spread over, which is one or two in practice.
-[[nodiscard]] std::vector<StepId> last_in_each_lane(const Plan& plan,
-                                                    std::span<const StepId> steps);
+/// Which values a list of buffers holds: for the lists of many steps, one after the other.
+class HeldValues {
+ public:
+  explicit HeldValues(const Workload& workload)
+      : workload_(workload), any_(workload.tensors.size()), of_microbatch_(any_) {}
 
-/// The same into `last`, for loops over many buffers.
-void last_in_each_lane(const Plan& plan, std::span<const StepId> steps, std::vector<StepId>& last);
+  /// Looks at those of `buffers` that are in `memory`. O(buffers).
+  void gather(const Plan& plan, std::span<const BufferId> buffers, std::uint32_t microbatch,
+              MemoryId memory);
+  /// Whether holds_value() is true of one of them. O(1).
+  [[nodiscard]] bool has(TensorId value) const;
+
+ private:
+  const Workload& workload_;
+  IdSet<TensorId> any_, of_microbatch_;  ///< tensors of the buffers: of all, of the microbatch
+};
+
+/// Which buffers hold one of some values: the same question from the other side.
+class WantedValues {
+ public:
+  explicit WantedValues(const Workload& workload)
+      : workload_(workload), any_(workload.tensors.size()), of_microbatch_(any_) {}
+
+  void clear();
+  void add(TensorId value);
+  /// Whether holds_value() is true of the buffer and one of the values. O(1).
+  [[nodiscard]] bool are_in(const Buffer& buffer, std::uint32_t microbatch, MemoryId memory) const;
+
+ private:
+  const Workload& workload_;
+  IdSet<TensorId> any_, of_microbatch_;  ///< tensors that hold one, of any or of the microbatch
+};
+
+/// Finds in lists of steps the last one of each lane.
+class LastInLanes {
+ public:
+  /// `plan` may get more lanes and steps later.
+  explicit LastInLanes(const Plan& plan) : plan_(plan), seen_(plan.lanes.size()) {}
+
+  /// The last of `steps` (in issue order) in every stream, and every copy, in issue order; good
+  /// until the next call. O(steps).
+  std::span<const StepId> of(std::span<const StepId> steps);
+
+ private:
+  const Plan& plan_;
+  IdSet<LaneId> seen_;
+  std::vector<StepId> last_;
+};
 
 }  // namespace plimsoll

@@ -1,5 +1,6 @@
 #include "base/diagnostic.hpp"
 #include "base/document_scan.hpp"
+#include "base/id_set.hpp"
 #include "plan/file/plan_message.hpp"
 #include "plan/file/plan_names.hpp"
 
@@ -309,13 +310,29 @@ class Decoder {
     return {begin, static_cast<std::uint32_t>(plan_.buffer_lists.size())};
   }
 
+  /// Visits the steps of a list; each once where there are more of them than the plan has steps.
+  template <class Ids>
+  void for_steps(const Ids& ids, const Place& place, auto visit) {
+    const bool repeats = ids.size() > in_.steps_size();
+    if (repeats) {
+      listed_.grow(static_cast<std::size_t>(in_.steps_size()));
+      listed_.clear();
+    }
+    for (const std::uint32_t id : ids) {
+      if (diagnostics_.is_full()) return;
+      const StepId found = step(id, place);
+      const bool is_known = id < static_cast<std::uint32_t>(in_.steps_size());
+      if (!repeats || (is_known && listed_.insert(found))) visit(found);
+    }
+  }
+
   Slice decode_after(const v1::Step& in, const Place& place) {
     const auto begin = static_cast<std::uint32_t>(plan_.dependencies.size());
-    for (const std::uint32_t id : in.after_end())
-      plan_.dependencies.push_back({step(id, place.of("after_end")), Dependency::Edge::after_end});
-    for (const std::uint32_t id : in.after_start())
-      plan_.dependencies.push_back(
-          {step(id, place.of("after_start")), Dependency::Edge::after_start});
+    const auto wait_for = [&](Dependency::Edge edge) {
+      return [&, edge](StepId on) { plan_.dependencies.push_back({on, edge}); };
+    };
+    for_steps(in.after_end(), place.of("after_end"), wait_for(Dependency::Edge::after_end));
+    for_steps(in.after_start(), place.of("after_start"), wait_for(Dependency::Edge::after_start));
     return {begin, static_cast<std::uint32_t>(plan_.dependencies.size())};
   }
 
@@ -360,8 +377,7 @@ class Decoder {
     else
       error(place, "names no buffer");
     out.after.begin = static_cast<std::uint32_t>(plan_.release_steps.size());
-    for (const std::uint32_t id : in.after())
-      plan_.release_steps.push_back(step(id, place.of("after")));
+    for_steps(in.after(), place.of("after"), [&](StepId on) { plan_.release_steps.push_back(on); });
     out.after.end = static_cast<std::uint32_t>(plan_.release_steps.size());
     plan_.releases.push_back(out);
   }
@@ -409,6 +425,7 @@ class Decoder {
   PlanNames tensors_, operators_, processors_, memories_;
   Diagnostics diagnostics_;
   int suggestions_left_ = 10;
+  IdSet<StepId> listed_{0};  ///< of the list that is looked at
   Plan plan_;
 };
 

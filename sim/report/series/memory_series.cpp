@@ -268,11 +268,10 @@ class Curve {
 };
 
 /// When all other readers of a source that leaves byte by byte have ended.
-Time opening_of(const Program& program, const Execution& execution, const Readers& readers,
-                const ProgramDrain& drain) {
+Time opening_of(const Execution& execution, const Readers& readers, const ProgramDrain& drain) {
   if (drain.open) return Time{};
   Time opened;
-  for (const StepId step : last_in_each_lane(*program.plan, readers.of(BufferId{drain.buffer})))
+  for (const StepId step : readers.of(BufferId{drain.buffer}))
     if (index(step) != drain.copy) opened = std::max(opened, execution.end[index(step)]);
   return opened;
 }
@@ -304,7 +303,7 @@ std::vector<MemorySeries> memory_series(const Program& program, const Execution&
       const Time transfer = transfer_time(program.transferred(it.copy), lane.route.bandwidth);
       const Drain drain{.begin = end - transfer, .end = end, .bytes = program.bytes(buffer)};
       curves[program.memory(buffer)].add_drain(drain, program.tensor(buffer).tensor_class,
-                                               opening_of(program, execution, readers, it));
+                                               opening_of(execution, readers, it));
     }
   }
   std::vector<MemorySeries> all;

@@ -157,6 +157,28 @@ TEST_CASE("rule 1: lanes exist on the platform", "[plan_checker]") {
         Problems{"no link leads from `hbm` to `disk`"});
 }
 
+TEST_CASE("rule 1: a stream and a channel have one lane", "[plan_checker]") {
+  const auto with_lane = [](std::size_t like, const std::function<void(Lane&)>& change) {
+    return after([&](Plan& p) {
+      Lane lane = p.lanes[like];
+      change(lane);
+      p.lanes.push_back(lane);
+    });
+  };
+  const auto leave = [](Lane&) {};
+  CHECK(with_lane(0, leave) ==
+        Problems{"lanes 0 and 3 are both stream 0 of `gpu`; expected one lane for a stream"});
+  CHECK(with_lane(0, [](Lane& lane) { lane.stream = 1; }) == Problems{});
+  CHECK(with_lane(2, leave) == Problems{"lanes 2 and 3 are both the channel from `dram` to `hbm`; "
+                                        "expected one lane for a channel"});
+  // Two lanes that nothing tells apart would run two operators at once on one stream: F2 and a
+  // second run of F1, here, at 1 ms each and both from 1 ms on.
+  CHECK(after([](Plan& p) {
+          p.lanes.push_back(p.lanes[0]);
+          step(p, 3).lane = LaneId{3};
+        }).size() == 1);
+}
+
 TEST_CASE("rule 2: computation runs on streams, copies on channels", "[plan_checker]") {
   CHECK(after([](Plan& p) { step(p, 1).lane = LaneId{1}; }) ==
         Problems{"step 1 is in a lane of the wrong kind"});

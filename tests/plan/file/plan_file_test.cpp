@@ -118,6 +118,21 @@ std::string file_refusal(const std::filesystem::path& path) {
 
 }  // namespace
 
+TEST_CASE("a list of more steps than there are names each of them once", "[plan_file]") {
+  // Step 4 waits 2,000 times for one of the steps 0 to 3. A shorter list stays as it is written.
+  std::string many = "0";
+  for (int i = 1; i < 2000; ++i) many += ", " + std::to_string(i % 4);
+  const std::string last = R"({"lane": 0, "compute": {"op": "s1.backward"},)";
+  const Plan plan = parse_plan(good_json(last, last + R"( "after_end": [)" + many + "],"),
+                               PlanForm::json, "a.plan", kChain, kMachine);
+  std::vector<StepId> waited_for;
+  for (const Dependency& it : plan.after(plan.steps[4])) waited_for.push_back(it.on);
+  CHECK(waited_for == std::vector{StepId{0}, StepId{1}, StepId{2}, StepId{3}});
+  const Plan few = parse_plan(good_json(last, last + R"( "after_end": [1, 0, 1],)"), PlanForm::json,
+                              "a.plan", kChain, kMachine);
+  CHECK(few.after(few.steps[4]).size() == 3);
+}
+
 TEST_CASE("random plans come back from a file as they were, and are still good", "[plan_file]") {
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     const int stages = 1 + static_cast<int>(seed % 7);
