@@ -64,6 +64,16 @@ TEST_CASE("an empty text is a null node") {
     CHECK(parsed(text).is_null());
 }
 
+TEST_CASE("lines that say nothing are read by the million, not by tens of millions") {
+  const std::string empty = "\n  \n# nothing\n";
+  std::string text;
+  for (int i = 0; i < 300'000; ++i) text += empty;
+  CHECK(parsed(text + "a: 1\n").find("a")->where().line == 900'001);
+  for (int i = 0; i < 100'000; ++i) text += empty;
+  CHECK(refusal(text + "a: 1\n") ==
+        "f:1000001:1: error: more than 1000000 blank lines and lines of comment");
+}
+
 TEST_CASE("byte order mark and Windows line ends are fine") {
   const Node root = parsed(
       "\xEF\xBB\xBF"
