@@ -1,5 +1,7 @@
 #include "base/diagnostic.hpp"
 
+#include "base/utf8.hpp"
+
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -20,7 +22,8 @@ std::string to_text(const Diagnostic& diagnostic) {
   text += kSeverities[static_cast<std::size_t>(diagnostic.severity)];
   text += diagnostic.message;
   if (!diagnostic.hint.empty()) text += "; " + diagnostic.hint;
-  return text;
+  // Names, values and paths are whatever a file holds: no terminal is to obey them.
+  return visible_utf8(text, std::string_view::npos);
 }
 
 namespace {

@@ -30,7 +30,8 @@ struct Diagnostic {
   bool operator==(const Diagnostic&) const = default;
 };
 
-/// "scenario.yaml:3:5: error: unknown key `bandwith`; did you mean `bandwidth`?"
+/// "scenario.yaml:3:5: error: unknown key `bandwith`; did you mean `bandwidth`?" One line of valid
+/// UTF-8 without control characters, whatever the input holds (see visible_utf8).
 [[nodiscard]] std::string to_text(const Diagnostic&);
 
 /// Thrown once per input, with everything that is wrong with it, in the order of the text.

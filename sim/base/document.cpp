@@ -3,7 +3,9 @@
 #include "base/document_scan.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <istream>
 #include <numeric>
@@ -77,19 +79,18 @@ class WatchedText : public std::streambuf {
 std::string in_our_words(const std::string& complaint) {
   const std::pair<const char*, const char*> kWords[] = {
       {YAML::ErrorMsg::END_OF_MAP,
-       "the mapping ends where another `key: value` was expected; is "
-       "the indentation even?"},
+       "the mapping ends where another `key: value` was expected; check "
+       "the indentation"},
       {YAML::ErrorMsg::END_OF_MAP_FLOW, "expected `,` or `}` in the mapping"},
       {YAML::ErrorMsg::END_OF_SEQ,
-       "expected another `- item` of the list or its end; is the "
-       "indentation even?"},
+       "expected another `- item` of the list or its end; check the "
+       "indentation"},
       {YAML::ErrorMsg::END_OF_SEQ_FLOW, "expected `,` or `]` in the list"},
       {YAML::ErrorMsg::FLOW_END, "a closing bracket without its opening one"},
-      {YAML::ErrorMsg::BLOCK_ENTRY, "a list item (`-`) where none can be"},
-      {YAML::ErrorMsg::MAP_KEY, "a key where none can be; is the indentation even?"},
+      {YAML::ErrorMsg::BLOCK_ENTRY, "a list item (`-`) is not allowed here"},
+      {YAML::ErrorMsg::MAP_KEY, "a key is not allowed here; check the indentation"},
       {YAML::ErrorMsg::MAP_VALUE,
-       "a `:` where none can be; is there a second one in the line? "
-       "Texts that contain `: ` need quotes"},
+       "a second `:` in the line; a text that contains `: ` needs quotes"},
       {YAML::ErrorMsg::UNKNOWN_ANCHOR,
        "an alias (`*name`) whose anchor (`&name`) is not defined "
        "before it"},
@@ -146,6 +147,7 @@ class DocumentBuilder : public YAML::EventHandler {
         origin_(std::make_shared<const std::string>(std::move(origin))),
         limits_(limits) {
     root_.origin_ = origin_;
+    root_.line_ = root_.column_ = 1;
   }
 
   /// The tree, once all events are in. Throws if there were errors.
@@ -174,6 +176,7 @@ class DocumentBuilder : public YAML::EventHandler {
     node.quoted_ = tag == "!";
     if (node.quoted_ && !is_closed(text_, static_cast<std::size_t>(mark.pos)))
       refuse(place(mark), in_our_words(YAML::ErrorMsg::EOF_IN_SCALAR));
+    if (node.quoted_) check_escapes(mark, value);
     node.scalar_ = value;
     if (expects_key()) frames_.back().key_position = mark.pos;
     add(std::move(node), anchor);
@@ -260,6 +263,12 @@ class DocumentBuilder : public YAML::EventHandler {
     if (written || (!tag.empty() && tag != "?" && tag != "!"))
       refuse(place(mark), "a tag (`" + (tag == "?" ? "!" : tag.substr(0, 60)) +
                               "`), expected a value without one");
+  }
+
+  /// Without escapes the scan has seen to it.
+  void check_escapes(const YAML::Mark& mark, std::string_view value) {
+    const std::string problem = control_character_in(value);
+    if (!problem.empty() && !diagnostics_.is_full()) diagnostics_.error(place(mark), problem);
   }
 
   void check_depth(const YAML::Mark& mark, std::size_t depth) const {
@@ -394,23 +403,43 @@ void refuse_empty_lines(std::string_view text, const std::string& origin) {
   }
 }
 
-/// Whether the indentation of the line (counted from 0) has a tab: yaml-cpp complains of what
-/// follows it instead.
-bool is_indented_with_tab(std::string_view text, int line) {
+/// The line (counted from 0) without its end.
+std::string_view line_of(std::string_view text, int line) {
   std::size_t start = 0;
   for (int i = 0; i < line && start < text.size(); ++i)
     start = std::min(text.find('\n', start), text.size() - 1) + 1;
   const std::string_view rest = text.substr(start);
-  const std::size_t end = std::min(rest.find_first_not_of(" \t"), rest.size());
-  return rest.substr(0, end).find('\t') != std::string_view::npos;
+  return rest.substr(0, rest.find('\n'));
 }
 
+/// How far `line` is indented, with spaces or tabs.
+std::size_t indentation_of(std::string_view line) {
+  return std::min(line.find_first_not_of(" \t"), line.size());
+}
+
+/// What stands before the `:` is the first key of its line: then it is not a second `:` that is
+/// wrong but the indentation, below a `key: value` that is complete.
+bool is_first_colon(std::string_view line, std::size_t column) {
+  const std::string_view before = line.substr(0, column);
+  return before.find(": ") == std::string_view::npos &&
+         before.find_first_of("\"'{[") == std::string_view::npos;
+}
+
+/// yaml-cpp complains of what follows the indentation where that is to blame.
 [[noreturn]] void refuse_in_our_words(const YAML::Exception& e, std::string_view text,
                                       const std::string& origin) {
-  if (e.mark.is_null()) refuse({origin, 0, 0}, in_our_words(e.msg));
-  const bool tab = is_indented_with_tab(text, e.mark.line);
-  refuse({origin, e.mark.line + 1, e.mark.column + 1},
-         in_our_words(tab ? YAML::ErrorMsg::TAB_IN_INDENTATION : e.msg));
+  if (e.mark.is_null()) refuse({origin, 1, 1}, in_our_words(e.msg));
+  const std::string_view line = line_of(text, e.mark.line);
+  const std::size_t indentation = indentation_of(line);
+  const auto column = static_cast<std::size_t>(e.mark.column);
+  const Location where{origin, e.mark.line + 1, e.mark.column + 1};
+  if (line.substr(0, indentation).find('\t') != std::string_view::npos)
+    refuse(where, in_our_words(YAML::ErrorMsg::TAB_IN_INDENTATION));
+  if (e.msg == YAML::ErrorMsg::MAP_VALUE && is_first_colon(line, column))
+    refuse({origin, where.line, static_cast<int>(indentation) + 1},
+           "this line is indented deeper than the `key: value` above it, which is complete; "
+           "expected the same indentation");
+  refuse(where, in_our_words(e.msg));
 }
 
 }  // namespace
@@ -542,8 +571,9 @@ Node read_document(const std::filesystem::path& path, const DocumentLimits& limi
   if (size > limits.bytes)
     refuse(where, "has " + std::to_string(size) + " bytes; files of more than " +
                       std::to_string(limits.bytes) + " bytes are not read");
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse(where, "cannot be opened; may you read it?");
+  if (!file) refuse(where, std::string("cannot be opened: ") + std::strerror(errno));
   std::string text(static_cast<std::size_t>(size), '\0');
   file.read(text.data(), static_cast<std::streamsize>(size));
   if (file.bad() || file.gcount() != static_cast<std::streamsize>(size))

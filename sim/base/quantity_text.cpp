@@ -300,7 +300,29 @@ struct Problem {
   std::string hint;
 };
 
-Problem unknown_unit(const Notation& notation, std::string_view unit, const std::string& found) {
+/// "did you mean `8 GB` or `8 GiB`?" for a prefix without the unit behind it, in any case where no
+/// unit begins with it as written. Empty for all else.
+std::string hint_for_prefix(const Notation& notation, std::string_view number,
+                            std::string_view prefix) {
+  constexpr std::string_view kPrefixes = "kKMGTPEgtpe";
+  const bool is_binary = prefix.size() == 2 && prefix[1] == 'i';
+  if (prefix.empty() || (prefix.size() > 1 && !is_binary) ||
+      kPrefixes.find(prefix[0]) == std::string_view::npos)
+    return {};
+  const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
+  std::string hint;
+  for (const WrittenUnit& unit : notation.units) {
+    if (unit.name.size() < 2 || upper(unit.name[0]) != upper(prefix[0])) continue;
+    if (is_binary && unit.name[1] != 'i') continue;
+    hint +=
+        (hint.empty() ? "`" : " or `") + std::string(number) + ' ' + std::string(unit.name) + '`';
+  }
+  return hint.empty() ? hint : "did you mean " + hint + '?';
+}
+
+/// `number` is what stands before the unit.
+Problem unknown_unit(const Notation& notation, std::string_view number, std::string_view unit,
+                     const std::string& found) {
   for (const Notation* other : kAll)
     if (other != &notation && find_unit(*other, unit) != nullptr)
       return {found + " is " + std::string(other->what) + ", expected " + such_as(notation), {}};
@@ -310,8 +332,10 @@ Problem unknown_unit(const Notation& notation, std::string_view unit, const std:
     return {found + " counts bits; expected " + such_as(notation) +
                 " (a byte is 8 bits: 100 Gbit/s is 12.5 GB/s)",
             {}};
+  std::string hint = hint_for_prefix(notation, number, unit);
+  if (hint.empty()) hint = did_you_mean(unit, names);
   return {"unknown unit in " + found + ", expected one of " + list_of_units(notation),
-          did_you_mean(unit, names)};
+          std::move(hint)};
 }
 
 struct ParsedCount {
@@ -339,14 +363,14 @@ ParsedCount rounded(const Notation& notation, const Count& count, bool is_base_u
 }
 
 /// The factor of the unit, 0 after setting `problem`.
-Uint128 factor_of(const Notation& notation, std::string_view unit, const std::string& found,
-                  Problem& problem) {
+Uint128 factor_of(const Notation& notation, std::string_view number, std::string_view unit,
+                  const std::string& found, Problem& problem) {
   if (unit.empty()) {
     if (notation.bare == 0) problem.text = found + " has no unit, expected " + such_as(notation);
     return notation.bare;
   }
   if (const WrittenUnit* known = find_unit(notation, unit)) return known->factor;
-  problem = unknown_unit(notation, unit, found);
+  problem = unknown_unit(notation, number, unit, found);
   return 0;
 }
 
@@ -363,13 +387,18 @@ ParsedCount parse_count(const Notation& notation, std::string_view text, Uint128
   if (rest.empty()) return {std::nullopt, {"found nothing, expected " + such_as(notation), {}}};
   if (rest[0] == '-')
     return {std::nullopt, {found + " is negative, expected " + such_as(notation), {}}};
+  const std::string_view whole = rest;
   std::optional<Decimal> number = take_number(rest);
   if (!number) return {std::nullopt, {found + " is not " + such_as(notation), {}}};
   if (!rest.empty() && (rest[0] == ',' || rest[0] == '\'' || rest[0] == '_'))
     return {std::nullopt,
             {"the number in " + found + " may hold only digits and a decimal point", {}}};
+  if (rest.starts_with("\xC2\xA0") || rest.starts_with("\xE2\x80\xAF"))
+    return {std::nullopt,
+            {found + " has a non-breaking space before its unit, expected an ordinary one", {}}};
   Problem problem;
-  const Uint128 factor = factor_of(notation, trimmed(rest), found, problem);
+  const std::string_view written = trimmed(whole.substr(0, whole.size() - rest.size()));
+  const Uint128 factor = factor_of(notation, written, trimmed(rest), found, problem);
   if (factor == 0) return {std::nullopt, std::move(problem)};
   multiply(*number, factor);
   const Count count = split(*number);

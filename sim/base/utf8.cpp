@@ -44,10 +44,12 @@ constexpr std::pair<std::string_view, std::string_view> kHidden[] = {
     {"\x7F", "\x7F"},
     {"\xC2\x80", "\xC2\xA0"},          // up to the no-break space
     {"\xC2\xAD", "\xC2\xAD"},          // the soft hyphen
+    {"\xD8\x9C", "\xD8\x9C"},          // the Arabic mark of direction
     {"\xE2\x80\x80", "\xE2\x80\x8F"},  // spaces, joiners and marks of direction
     {"\xE2\x80\xA8", "\xE2\x80\xAF"},  // separators, embeddings
     {"\xE2\x81\x9F", "\xE2\x81\xAF"},
-    {"\xEF\xBB\xBF", "\xEF\xBB\xBF"},  // the byte order mark
+    {"\xEF\xBB\xBF", "\xEF\xBB\xBF"},          // the byte order mark
+    {"\xF3\xA0\x80\x80", "\xF3\xA0\x87\xBF"},  // tags and selectors of variants
 };
 
 bool is_hidden(std::string_view character) {

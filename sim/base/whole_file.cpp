@@ -67,6 +67,15 @@ void WholeFile::done() {
 }
 
 void WholeFile::refuse(const std::error_code& problem) const {
+  // The file is made beside the one that it replaces: that takes a folder that can be written to.
+  const fs::path parent = target_.parent_path();
+  const fs::path folder = parent.empty() ? fs::path(".") : parent;
+  const bool is_of_folder = problem == std::errc::permission_denied ||
+                            problem == std::errc::read_only_file_system ||
+                            problem == std::errc::operation_not_permitted;
+  if (is_of_folder && !beside_.empty() && access(folder.c_str(), W_OK) != 0)
+    refuse_file(named_, fmt::format("cannot be written: no file can be made in the folder `{}`: {}",
+                                    folder.string(), problem.message()));
   refuse_file(named_, fmt::format("cannot be written: {}", problem.message()));
 }
 
@@ -81,8 +90,9 @@ std::string read_whole_file(const fs::path& path, std::uintmax_t most, std::stri
   if (size > most)
     refuse_file(
         path, fmt::format("has {} bytes; {} of more than {} bytes are not read", size, what, most));
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  if (!file) refuse_file(path, "cannot be opened; may you read it?");
+  if (!file) refuse_file(path, "cannot be opened: " + last_error().message());
   std::string bytes(static_cast<std::size_t>(size), '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(size));
   if (file.bad() || file.gcount() != static_cast<std::streamsize>(size))

@@ -1,5 +1,7 @@
 #include "base/diagnostic.hpp"
 
+#include "base/names_hint.hpp"
+
 #include <string>
 #include <vector>
 
@@ -12,6 +14,25 @@ TEST_CASE("a diagnostic reads file:line:column: severity: message; hint") {
         "a.yaml:3:5: error: unknown key `x`; did you?");
   CHECK(to_text(Diagnostic{Severity::warning, {"--set #2", 0, 0}, "odd", ""}) ==
         "--set #2: warning: odd");
+}
+
+TEST_CASE("a message is one line of visible text, whatever the input holds") {
+  CHECK(to_text(
+            Diagnostic{Severity::error, {"a\x1b[2J.yaml", 3, 5}, "found `x\ny\x07`", "`\xFF`?"}) ==
+        "a\\x1B[2J.yaml:3:5: error: found `x\\x0Ay\\x07`; `\\xFF`?");
+  // C1, and an override of the direction.
+  CHECK(to_text(Diagnostic{Severity::note, {}, "\xC2\x9B \xE2\x80\xAE \xC3\xA9", ""}) ==
+        "note: \\xC2\\x9B \\xE2\\x80\\xAE \xC3\xA9");
+}
+
+TEST_CASE("a name that is not there is answered with the nearest, or with those there are") {
+  const std::vector<std::string> none, one{"hbm"}, two{"sram", "flash"};
+  CHECK(hint_of_names("hmb", one) == "did you mean `hbm`?");
+  CHECK(hint_of_names("dram0", one) == "there is only `hbm`");
+  CHECK(hint_of_names("hbm", two) == "there are `sram` and `flash`");
+  CHECK(hint_of_names("hbm", none) == "there are none");
+  const std::vector<std::string> many(15, "sram");
+  CHECK(hint_of_names("x", many).ends_with("`sram`, `sram` and 3 more"));
 }
 
 TEST_CASE("errors are thrown at once, in the order of the text") {

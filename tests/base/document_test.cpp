@@ -152,6 +152,48 @@ TEST_CASE("bytes that are no text are refused, with their place") {
   CHECK(parsed("\xE2\x82\xAC").scalar() == "\xE2\x82\xAC");
 }
 
+TEST_CASE("escapes bring no control characters in") {
+  CHECK(refusal("a: \"\\e[31mred\"\n") ==
+        "f:1:4: error: the control character 0x1B has no place in a text");
+  CHECK(refusal("\"\\x9b\": 1\n") ==
+        "f:1:1: error: the control character 0x9B has no place in a text");
+  CHECK(refusal("a: \xC2\x9B\n") ==
+        "f:1:4: error: the control character 0x9B has no place in a text");
+  CHECK(parsed("\"two\\nlines\\t\"").scalar() == "two\nlines\t");
+}
+
+TEST_CASE("the markers of a merge are told for what they are") {
+  const std::string marker =
+      "error: a conflict marker of a merge: the file holds two versions of some lines; keep one of "
+      "them, and remove the lines of the markers";
+  CHECK(refusal("a: 1\n<<<<<<< HEAD\nb: 2\n=======\nb: 3\n>>>>>>> theirs\n") == "f:2:1: " + marker);
+  CHECK(refusal("a: 1\n>>>>>>> theirs\n") == "f:2:1: " + marker);
+  CHECK(parsed("a: <<<<<<< b\n").find("a")->scalar() == "<<<<<<< b");
+}
+
+TEST_CASE("a blank that looks like a space is told by its name") {
+  const std::string wrong = "error: a non-breaking space (U+00A0), expected an ordinary space";
+  CHECK(refusal("a:\n\xC2\xA0 b: 1\n") == "f:2:1: " + wrong);
+  CHECK(refusal("a:\n  -\xC2\xA0"
+                "1\n") == "f:2:4: " + wrong);
+  CHECK(refusal("a:\xC2\xA0"
+                "1\n") == "f:1:3: " + wrong);
+  CHECK(parsed("a: 1\xC2\xA0h\n").find("a")->scalar() == "1\xC2\xA0h");
+}
+
+TEST_CASE("what is indented too deep is not said to have a second colon") {
+  CHECK(refusal("a: 1\n  b: 2\n") ==
+        "f:2:3: error: this line is indented deeper than the `key: value` above it, which is "
+        "complete; expected the same indentation");
+  CHECK(refusal("a: b: c\n") ==
+        "f:1:5: error: a second `:` in the line; a text that contains `: ` needs quotes");
+}
+
+TEST_CASE("a file without a value has a place") {
+  CHECK(parsed("").where() == Location{"f", 1, 1});
+  CHECK(parsed("# nothing\n").where() == Location{"f", 1, 1});
+}
+
 TEST_CASE("all repeated keys are reported") {
   CHECK(refusal("a: 1\na: 2\nb: {c: 1, c: 2}\n") ==
         "f:2:1: error: repeated key `a`, first given in line 1\n"

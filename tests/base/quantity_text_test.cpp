@@ -98,6 +98,14 @@ TEST_CASE("a problem says what was found and what was expected") {
   CHECK(problem_of<ByteRate>("12 gb/s") ==
         "unknown unit in `12 gb/s`, expected one of B/s, kB/s, MB/s, GB/s, TB/s, PB/s, KiB/s, "
         "MiB/s, GiB/s, TiB/s; did you mean `GB/s`?");
+  CHECK(problem_of<Bytes>("8G") ==
+        "unknown unit in `8G`, expected one of B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB; did "
+        "you mean `8 GB` or `8 GiB`?");
+  CHECK_THAT(problem_of<Bytes>("1.5 gi"), Catch::EndsWith("did you mean `1.5 GiB`?"));
+  CHECK_THAT(problem_of<ByteRate>("12G"), Catch::EndsWith("did you mean `12 GB/s` or `12 GiB/s`?"));
+  CHECK_THAT(problem_of<FlopRate>("312 T"), Catch::EndsWith("did you mean `312 TFLOP/s`?"));
+  CHECK(problem_of<Time>("5\xC2\xA0ms") ==
+        "`5\xC2\xA0ms` has a non-breaking space before its unit, expected an ordinary one");
   for (const char* text : {"12 Gbit/s", "12 Gb/s", "12 Mbps", "12 Kibit/s"})
     CHECK(problem_of<ByteRate>(text) ==
           std::string("`").append(text).append(

@@ -156,7 +156,7 @@ Format<MemorySpec> memory_format() {
       .where(&Spec::where)
       .required("capacity", &Spec::capacity, positive<Bytes>(Unlimited::allowed), "its size")
       .optional("reserved", &Spec::reserved, located(quantity<Bytes>()),
-                "context and libraries: lessens what may be used (0 B)")
+                "context and libraries: reduces the capacity available to plans (0 B)")
       .optional(
           "allocator", &Spec::allocator, allocator(),
           "how space is handed out: `ideal`, `best-fit`, `caching` or `{caching: {...}}` (ideal)")

@@ -185,7 +185,7 @@ class ProfileReader {
   /// Numbers nodes, and leads edges to them.
   void join() {
     if (nodes_.empty() && !diagnostics_.has_errors())
-      diagnostics_.error({origin_, 0, 0}, "no node; expected a graph.txt of PipeDream");
+      diagnostics_.error({origin_, 1, 1}, "no node; expected a graph.txt of PipeDream");
     // Where a line could not be read, a node that an edge does not find may be that line's.
     const bool all_are_known = !diagnostics_.has_errors();
     std::map<std::string_view, std::uint32_t> number_of;
@@ -209,7 +209,7 @@ class ProfileReader {
       return !is_input(node) && !is_left_out(node);
     };
     if (!nodes_.empty() && std::ranges::none_of(nodes_, counts))
-      diagnostics_.error({origin_, 0, 0}, "no node but inputs");
+      diagnostics_.error({origin_, 1, 1}, "no node but inputs");
     order(std::vector<Need>(seen.begin(), seen.end()));
   }
 
