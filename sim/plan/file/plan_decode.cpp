@@ -1,6 +1,7 @@
 #include "base/diagnostic.hpp"
 #include "base/document_scan.hpp"
 #include "base/id_set.hpp"
+#include "base/names_hint.hpp"
 #include "plan/file/plan_message.hpp"
 #include "plan/file/plan_names.hpp"
 
@@ -44,10 +45,10 @@ std::optional<Energy> energy_of(const std::string& digits) {
 
 class Decoder {
  public:
-  Decoder(const v1::Plan& message, const std::string& origin, const Workload& workload,
+  Decoder(const v1::Plan& message, const PlanPlaces& places, const Workload& workload,
           const Platform& platform)
       : in_(message),
-        origin_(origin),
+        places_(places),
         workload_(workload),
         tensors_(workload.tensors),
         operators_(workload.operators),
@@ -79,8 +80,8 @@ class Decoder {
 
  private:
   void error(const Place& place, std::string_view message, std::string hint = {}) {
-    diagnostics_.error({origin_, 0, 0}, fmt::format("{}: {}", place.text(), message),
-                       std::move(hint));
+    const std::string part = place.text();
+    diagnostics_.error(places_(part), fmt::format("{}: {}", part, message), std::move(hint));
   }
 
   /// Stops where further errors are only counted.
@@ -150,7 +151,7 @@ class Decoder {
     std::string hint;
     if (suggestions_left_ > 0) {
       --suggestions_left_;
-      hint = did_you_mean(name, names.all());
+      hint = hint_of_names(name, names.all());
     }
     error(place, fmt::format("unknown {} `{}`", kind, excerpt(name)), std::move(hint));
   }
@@ -420,7 +421,7 @@ class Decoder {
   }
 
   const v1::Plan& in_;
-  const std::string& origin_;
+  const PlanPlaces& places_;
   const Workload& workload_;
   PlanNames tensors_, operators_, processors_, memories_;
   Diagnostics diagnostics_;
@@ -431,9 +432,9 @@ class Decoder {
 
 }  // namespace
 
-Plan decode_plan(const plan::v1::Plan& message, const std::string& origin, const Workload& workload,
+Plan decode_plan(const plan::v1::Plan& message, const PlanPlaces& places, const Workload& workload,
                  const Platform& platform) {
-  return Decoder(message, origin, workload, platform).decode();
+  return Decoder(message, places, workload, platform).decode();
 }
 
 }  // namespace plimsoll

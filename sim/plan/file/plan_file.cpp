@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <plan/plan.pb.h>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -81,15 +82,41 @@ void parse_binary(std::string_view bytes, const std::string& origin, plan::v1::P
     refuse(origin, "has fields that plan.proto does not have: not a plan, or a newer one");
 }
 
+/// protobuf begins with the part: "(steps[0].lane): invalid value".
+std::string part_in(std::string_view words) {
+  const std::size_t open = words.find('('), close = words.find("):");
+  if (open == std::string_view::npos || close == std::string_view::npos || close < open) return {};
+  return std::string(words.substr(open + 1, close - open - 1));
+}
+
 void parse_json(std::string_view text, const std::string& origin, plan::v1::Plan& message) {
   scan_plan_json(text, origin);
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(text.data(), text.size()), &message);
-  if (!status.ok())
-    refuse(
-        origin,
-        fmt::format("is not a plan in the JSON form of plan.proto: {}",
-                    excerpt(std::string_view(status.message().data(), status.message().size()))));
+  if (status.ok()) return;
+  const std::string_view words(status.message().data(), status.message().size());
+  const std::string part = part_in(words);
+  throw InputError(
+      {{Severity::error, places_in_plan_json(text, origin, {part}).at(part),
+        fmt::format("is not a plan in the JSON form of plan.proto: {}", excerpt(words)), ""}});
+}
+
+/// Most plans have nothing wrong: what is asked for a place is looked up in the text once all is
+/// known.
+Plan decode_json(std::string_view text, const plan::v1::Plan& message, const std::string& origin,
+                 const Workload& workload, const Platform& platform) {
+  std::set<std::string> parts;
+  try {
+    const auto note = [&](const std::string& part) {
+      parts.insert(part);
+      return Location{origin, 1, 1};
+    };
+    return decode_plan(message, note, workload, platform);
+  } catch (const InputError&) {
+    const auto places = places_in_plan_json(text, origin, parts);
+    return decode_plan(
+        message, [&](const std::string& part) { return places.at(part); }, workload, platform);
+  }
 }
 
 std::string json_of(const plan::v1::Plan& message) {
@@ -126,9 +153,17 @@ Plan parse_plan(std::string_view bytes, PlanForm form, const std::string& origin
                                bytes.size(), kMaxPlanBytes));
   if (bytes.empty()) refuse(origin, "is empty, expected a plan");
   plan::v1::Plan message;
-  form == PlanForm::json ? parse_json(bytes, origin, message)
-                         : parse_binary(bytes, origin, message);
-  return decode_plan(message, origin, workload, platform);
+  if (form == PlanForm::json) {
+    parse_json(bytes, origin, message);
+    return decode_json(bytes, message, origin, workload, platform);
+  }
+  parse_binary(bytes, origin, message);
+  return decode_plan(
+      message,
+      [&](const std::string&) {
+        return Location{origin, 0, 0};
+      },
+      workload, platform);
 }
 
 void write_plan(const Plan& plan, const Workload& workload, const Platform& platform,

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <sstream>
 #include <tuple>
 
 #include <catch2/catch.hpp>
@@ -103,8 +105,21 @@ std::string good_json(const std::string& old = {}, const std::string& now = {}) 
   return text;
 }
 
+/// The messages without their places, which all must have.
+std::string without_places(const std::string& messages) {
+  static const std::regex kPlace("a\\.plan:[1-9][0-9]*:[1-9][0-9]*: ");
+  std::istringstream lines(messages);
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK((line == "(accepted)" || std::regex_search(line, kPlace)));
+    text += (text.empty() ? "" : "\n") + std::regex_replace(line, kPlace, "a.plan: ");
+  }
+  return text;
+}
+
 std::string refusal_of(const std::string& old, const std::string& now) {
-  return refusal(good_json(old, now));
+  return without_places(refusal(good_json(old, now)));
 }
 
 std::string file_refusal(const std::filesystem::path& path) {
@@ -231,7 +246,7 @@ TEST_CASE("parts that share a name are told apart by their order", "[plan_file]"
   REQUIRE(without.find(second) != std::string::npos);
   without.erase(without.find(second), second.size());
   // Buffers: input, input.saved, then the backward's: delta_0 and delta_1.
-  CHECK(refusal(without, PlanForm::json, twins) ==
+  CHECK(without_places(refusal(without, PlanForm::json, twins)) ==
         "a.plan: error: buffers[3]: 2 tensors have the name `input.gradient`; `tensor_occurrence` "
         "says which, from 0");
 }
@@ -358,11 +373,37 @@ TEST_CASE("text that is not a plan in JSON is refused where it ends to be one", 
         "a.plan: error: steps[0].compute: unknown key `from`; did you mean `form`?");
   CHECK(refusal_of(R"("instance": 1},)", R"("memory": "hbm"},)") ==
         "a.plan: error: buffers[5]: the key `memory` is repeated");
-  CHECK(refusal(std::string(100'000, '[')) == "a.plan: error: is nested deeper than 16 levels");
+  CHECK(refusal(std::string(100'000, '[')) ==
+        "a.plan:1:17: error: is nested deeper than 16 levels");
   // Kinds of values are protobuf's to refuse, in its own words.
   CHECK(refusal_of(R"("lane": 0)", R"("lane": "x")")
             .starts_with("a.plan: error: is not a plan in the JSON form of plan.proto: "));
-  CHECK(refusal("[]").starts_with("a.plan: error: is not a plan in the JSON form"));
+  CHECK(refusal("[]").starts_with("a.plan:1:1: error: is not a plan in the JSON form"));
+}
+
+TEST_CASE("what is wrong in JSON is told where it is written", "[plan_file]") {
+  const auto refused = [](const std::string& old, const std::string& now) {
+    return refusal(good_json(old, now));
+  };
+  // The lines of good_json(): lanes from 3, buffers from 6, steps from 15. A key is where its quote
+  // is, an item of a list where its brace is, a number in a list where it begins.
+  CHECK(refused("s2.forward", "s2.forwrad").starts_with("a.plan:16:17: error: steps[1].compute: "));
+  CHECK(refused("dram", "drma").starts_with("a.plan:4:48: error: lanes[1].channel.to_memory: "));
+  CHECK(refused("s2.saved", "s2.save").starts_with("a.plan:8:5: error: buffers[2]: "));
+  CHECK(refused(R"("initial_buffers": [0])", R"("initial_buffers": [0, 9])")
+            .starts_with("a.plan:13:3: error: initial_buffers: "));
+  CHECK(refused(R"("form")", R"("from")").starts_with("a.plan:15:49: error: "));
+  // What is not written is told where its surroundings begin; camel case is the same key.
+  CHECK(refused(R"("microbatches": 1,)", "").starts_with("a.plan:1:1: error: microbatches: "));
+  CHECK(refused(R"("initial_buffers": [0])", R"("initialBuffers": [9])")
+            .starts_with("a.plan:13:3: error: initial_buffers: "));
+  // protobuf says which part it cannot read.
+  CHECK(refused(R"("lane": 0)", R"("lane": "x")").starts_with("a.plan:15:6: error: "));
+  // In the order of the text.
+  CHECK(refused(R"({"buffer": 1, "after": [2]})", R"({"after": [5], "buffer": 8})") ==
+        "a.plan:20:16: error: releases[0]: there is no buffer 8; the plan has 7, counted from 0\n"
+        "a.plan:20:17: error: releases[0].after: there is no step 5; the plan has 5, counted from "
+        "0");
 }
 
 TEST_CASE("bytes that are not a plan are refused", "[plan_file]") {
