@@ -64,6 +64,19 @@ TEST_CASE("the registry lists every policy once, each with all that there is to 
 TEST_CASE("a policy that does not exist, or is none at all, is refused") {
   CHECK(error_of("remat/sqr", kOne) ==
         "policy:1:1: error: unknown policy `remat/sqr`; did you mean `remat/sqrt`?");
+  const std::string unknown = "policy:1:1: error: unknown policy ";
+  CHECK(error_of("remat/selective", kOne) ==
+        unknown + "`remat/selective`; did you mean `remat/blocks`?");
+  CHECK(error_of("gradient_checkpointing", kOne) ==
+        unknown + "`gradient_checkpointing`; did you mean `remat/sqrt`?");
+  CHECK(error_of("activation-offload", kOne) ==
+        unknown + "`activation-offload`; did you mean `offload/save-on-cpu`?");
+  for (const char* name : {"zero", "ZeRO-3", "FSDP"})
+    CHECK_THAT(error_of(name, kOne),
+               Catch::Contains("(ZeRO, FSDP) is not simulated; policies save"));
+  CHECK_THAT(error_of("ddp", kOne), Catch::Contains("data_parallel: 2"));
+  CHECK(error_of("no-such-thing-at-all", kOne) ==
+        unknown + "`no-such-thing-at-all`; `plimsoll list policies` names all of them");
   CHECK(error_of("[none]", kOne) ==
         "policy:1:1: error: a policy is a name or a mapping with `name`; found a list");
   CHECK(error_of("{segments: 2}", kOne) ==

@@ -1,5 +1,6 @@
 #include "platform/file/platform_builder.hpp"
 
+#include "base/names_hint.hpp"
 #include "platform/file/platform_cluster.hpp"
 #include "platform/file/platform_contradictions.hpp"
 
@@ -255,7 +256,7 @@ class Joiner {
       if (!diagnostics_.is_full()) known.push_back(memory);
     }
     report(name.where, fmt::format("there is no memory `{}`", name.value),
-           did_you_mean(name.value, known));
+           hint_of_names(name.value, known));
     return std::nullopt;
   }
 

@@ -1,5 +1,7 @@
 #include "platform/file/platform_cluster.hpp"
 
+#include "base/names_hint.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -90,7 +92,7 @@ void Copier::share(const CopiesSpec& copies, Made made) {
       std::vector<std::string> names;
       for (const auto& [its, times] : made_) names.push_back(its);
       diagnostics_.error(name.where, fmt::format("there is no memory `{}` to share", name.value),
-                         diagnostics_.is_full() ? "" : did_you_mean(name.value, names));
+                         diagnostics_.is_full() ? "" : hint_of_names(name.value, names));
     } else if (!named.insert(name.value).second) {
       diagnostics_.error(name.where, fmt::format("`{}` is shared twice", name.value));
     } else {
@@ -162,8 +164,8 @@ std::string Copier::joined_memory(const LinkSpec& link) {
       if (its == Made::per_copy) copied.push_back(name);
     diagnostics_.error(
         link.joins->where,
-        fmt::format("`{}` is no memory of which each copy has its own", link.joins->value),
-        did_you_mean(link.joins->value, copied));
+        fmt::format("`{}` is not a memory that each copy has", link.joins->value),
+        hint_of_names(link.joins->value, copied));
     return {};
   }
   std::set<std::string> memories;
@@ -193,8 +195,8 @@ std::string Copier::joined_of_node(const LinkSpec& link) {
       per_node.push_back(name);
   if (std::ranges::find(per_node, asked) != per_node.end()) return asked;
   diagnostics_.error(link.joins->where,
-                     fmt::format("`{}` is nothing of which each node has one", asked),
-                     did_you_mean(asked, per_node));
+                     fmt::format("`{}` is not a part that each node has", asked),
+                     hint_of_names(asked, per_node));
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "policy/interface/entry.hpp"
 
+#include "base/names_hint.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +27,7 @@ ProcessorId processor_named(const Problem& problem, const Located<std::string>& 
   refuse_parameter(
       name.where,
       fmt::format("platform `{}` has no processor `{}`", problem.platform.name, name.value),
-      did_you_mean(name.value, names));
+      hint_of_names(name.value, names));
 }
 
 ProcessorId processor_for(const Problem& problem, const SingleProcessorParameters& parameters) {

@@ -1,5 +1,6 @@
 #include "policy/interface/memory_named.hpp"
 
+#include "base/names_hint.hpp"
 #include "policy/interface/entry.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@ MemoryId memory_named(const Problem& problem, const Located<std::string>& named)
   refuse_parameter(
       named.where,
       fmt::format("platform `{}` has no memory `{}`", problem.platform.name, named.value),
-      did_you_mean(named.value, names));
+      hint_of_names(named.value, names));
 }
 
 }  // namespace plimsoll

@@ -1,8 +1,10 @@
 #include "policy/interface/registry.hpp"
 
+#include "policy/interface/other_names.hpp"
 #include "policy/interface/policy.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,8 +22,10 @@ std::span<const PolicyInfo> policies() {
 Diagnostic no_such_policy(const std::string& name, const Location& where) {
   std::vector<std::string> names;
   for (const PolicyInfo& known : policies()) names.push_back(known.name);
-  return {Severity::error, where, fmt::format("unknown policy `{}`", name),
-          did_you_mean(name, names)};
+  std::string hint = hint_for_other_name(name);
+  if (hint.empty()) hint = did_you_mean(name, names);
+  if (hint.empty()) hint = "`plimsoll list policies` names all of them";
+  return {Severity::error, where, fmt::format("unknown policy `{}`", name), std::move(hint)};
 }
 
 const PolicyInfo* find_policy(const std::string& name) {

@@ -1,5 +1,6 @@
 #include "scenario/calibration/calibration_rows.hpp"
 
+#include "base/names_hint.hpp"
 #include "base/wildcard.hpp"
 #include "engine/wide.hpp"
 #include "platform/core/without_limits.hpp"
@@ -216,7 +217,7 @@ class Reader {
       std::vector<std::string> names;
       for (const Processor& it : processors) names.push_back(it.name);
       refuse(spec_.on->where, fmt::format("the platform has no processor `{}`", spec_.on->value),
-             did_you_mean(spec_.on->value, names));
+             hint_of_names(spec_.on->value, names));
     }
     if (processors.size() != 1)
       refuse(spec_.platform.where,
@@ -253,7 +254,7 @@ class Reader {
         layers.emplace_back(layer_of(workload.operators[op]));
       refuse(layer.where,
              fmt::format("workload `{}` has no layer `{}`", workload.name, layer.value),
-             did_you_mean(layer.value, layers));
+             hint_of_names(layer.value, layers));
     }
   }
 

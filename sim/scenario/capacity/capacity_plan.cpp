@@ -1,6 +1,7 @@
 #include "scenario/capacity/capacity_plan.hpp"
 
 #include "base/gather.hpp"
+#include "base/names_hint.hpp"
 #include "scenario/document/document_kind.hpp"
 
 #include <algorithm>
@@ -218,7 +219,7 @@ void check_candidates(CapacityPlan& plan, Diagnostics& diagnostics) {
     for (const auto& wanted : workload.platforms)
       if (std::ranges::find(names, wanted.value) == names.end())
         diagnostics.error(wanted.where, fmt::format("there is no candidate `{}`", wanted.value),
-                          did_you_mean(wanted.value, names));
+                          hint_of_names(wanted.value, names));
 }
 
 void check_workload_names(const CapacityPlan& plan, Diagnostics& diagnostics) {

@@ -1,5 +1,7 @@
 #include "scenario/document/expectation.hpp"
 
+#include "base/names_hint.hpp"
+
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -17,7 +19,7 @@ void check_limits(Limits<T>& limits, const Node& node, Diagnostics& diagnostics)
     diagnostics.error(node.where(), "`equals` says all; expected it without `at_most`, `at_least`");
   if (limits.at_most && limits.at_least && *limits.at_least > *limits.at_most)
     diagnostics.error(node.where(),
-                      fmt::format("at_least ({}) is more than at_most ({}): nothing is both",
+                      fmt::format("at_least ({}) is more than at_most ({}): no value satisfies both",
                                   to_text(*limits.at_least), to_text(*limits.at_most)));
 }
 
@@ -65,7 +67,7 @@ void check_names(const NamedLimits<T>& limits, const std::string& what,
     if (std::ranges::find(known, name.value) == known.end())
       diagnostics.error(
           name.where, fmt::format("platform `{}` has no {} `{}`", platform.name, what, name.value),
-          did_you_mean(name.value, known));
+          hint_of_names(name.value, known));
 }
 
 }  // namespace

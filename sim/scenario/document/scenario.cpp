@@ -1,6 +1,7 @@
 #include "scenario/document/scenario.hpp"
 
 #include "base/gather.hpp"
+#include "base/names_hint.hpp"
 #include "platform/file/platform_file.hpp"
 #include "platform/file/platform_layers.hpp"
 #include "scenario/document/document_kind.hpp"
@@ -189,7 +190,7 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
   known.insert(known.end(), kWorkloadKeys.begin(), kWorkloadKeys.end());
   known.insert(known.end(), of_policy.begin(), of_policy.end());
   diagnostics.error(
-      where, fmt::format("`{}` is no path of the platform, the workload or the policy", path),
+      where, fmt::format("`{}` is not a path of the platform, the workload or the policy", path),
       did_you_mean(head, known));
   return std::nullopt;
 }
@@ -435,7 +436,7 @@ class ScenarioReader {
       known_all = false;
       diagnostics_.error(assignment.where,
                          fmt::format("the platform's `{}` have no `{}`", kind, part),
-                         did_you_mean(part, known));
+                         hint_of_names(part, known));
     }
     return known_all;
   }
@@ -514,7 +515,7 @@ class ScenarioReader {
       read_workload_document(*document_of(named->value, "workloads", named->where));
     if (fields->profile && !std::holds_alternative<ProfileSpec>(scenario_.workload))
       diagnostics_.error(fields->profile->where,
-                         fmt::format("`{}` is no profile; name it under `model`", named->value));
+                         fmt::format("`{}` is not a profile; name it under `model`", named->value));
   }
 
   /// A file that has a key of its own.

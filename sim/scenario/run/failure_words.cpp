@@ -28,9 +28,9 @@ std::string request_in_words(const OutOfMemory& oom) {
   if (oom.free == oom.capacity)
     text += fmt::format(", which has only {}", to_text(oom.capacity));
   else
-    text += fmt::format(", of whose {} only {} are free", to_text(oom.capacity), to_text(oom.free));
+    text += fmt::format(", where {} of {} is free", to_text(oom.free), to_text(oom.capacity));
   if (oom.largest_free_block != oom.free)
-    text += fmt::format(", the largest block of them {}", to_text(oom.largest_free_block));
+    text += fmt::format(", in blocks of at most {}", to_text(oom.largest_free_block));
   return text;
 }
 

@@ -7,9 +7,8 @@
 
 namespace plimsoll {
 
-/// "s2.forward asks for 3 MiB of sram, of whose 6 MiB only 1 MiB are free, the largest block of
-/// them 512 KiB"; the block where it is less. "s1.forward asks for 8 MiB of sram, which has only 6
-/// MiB".
+/// "s2.forward asks for 3 MiB of sram, where 1 MiB of 6 MiB is free, in blocks of at most 512 KiB";
+/// the blocks where they are smaller. "s1.forward asks for 8 MiB of sram, which has only 6 MiB".
 [[nodiscard]] std::string request_in_words(const OutOfMemory& oom);
 
 /// A smallest budget: "4.31 GiB (4627795968 B)"; the bytes where the words before them are rounded,

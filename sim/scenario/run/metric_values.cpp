@@ -1,5 +1,7 @@
 #include "scenario/run/metric_values.hpp"
 
+#include "base/names_hint.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -110,8 +112,8 @@ ReadValue read_value(const std::string& name, std::string_view text) {
             fmt::format("`{}` names no memory; expected `{}.MEMORY`", name, name),
             {}};
   if (!metric || kind_of(*metric).has_part != has_part)
-    return {std::nullopt, false, fmt::format("`{}` is no metric of a run", name),
-            did_you_mean(name.substr(0, dot), all_names())};
+    return {std::nullopt, false, fmt::format("`{}` is not a metric of a run", name),
+            hint_of_names(name.substr(0, dot), all_names())};
   const CountKind& kind = kind_of(*metric);
   const std::size_t space = text.find(' ');
   const auto count = count_of(text.substr(0, space), *metric);
@@ -177,8 +179,8 @@ Format<std::vector<std::pair<Metric, Ratio>>> tolerance_format() {
     for (const auto& [name, share] : *entries) {
       const auto metric = find_metric(name.value);
       if (!metric)
-        diagnostics.error(name.where, fmt::format("`{}` is no recorded metric", name.value),
-                          did_you_mean(name.value, all_names()));
+        diagnostics.error(name.where, fmt::format("`{}` is not a recorded metric", name.value),
+                          hint_of_names(name.value, all_names()));
       if (share.value > kMostTolerance)
         diagnostics.error(share.where, fmt::format("a tolerance of {}; expected at most 1000 %",
                                                    to_text(share.value)));

@@ -1,6 +1,7 @@
 #include "scenario/sweep/sweep_expression.hpp"
 
 #include "base/diagnostic.hpp"
+#include "base/names_hint.hpp"
 
 #include <algorithm>
 #include <array>
@@ -92,7 +93,7 @@ SweepValue literal_of(const std::string& text) {
   if (is_quoted && !is_unlimited(value)) return {Measure::word, {}, text.substr(1)};
   if (value.measure == Measure::word)
     throw ExpressionError(
-        fmt::format("`{}` is no quantity; expected a number with a unit or without", text));
+        fmt::format("`{}` is not a quantity; expected a number with a unit or without", text));
   return value;
 }
 
@@ -112,7 +113,7 @@ SweepExpression::SweepExpression(std::string_view text, std::span<const std::str
         continue;
       }
       if (known == variables.end()) {
-        const std::string hint = did_you_mean(token.text, variables);
+        const std::string hint = hint_of_names(token.text, variables);
         throw ExpressionError(fmt::format("`{}` is not varied by this sweep{}{}", token.text,
                                           hint.empty() ? "" : "; ", hint));
       }

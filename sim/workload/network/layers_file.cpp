@@ -1,5 +1,6 @@
 #include "workload/network/layers_file.hpp"
 
+#include "base/names_hint.hpp"
 #include "workload/core/topological_order.hpp"
 #include "workload/network/standard_blocks.hpp"
 #include "workload/operators/layer_error.hpp"
@@ -413,7 +414,7 @@ class LayersChecker {
         given.insert(argument.name);
       else
         diagnostics_.error(argument.where, "`" + layer.kind + "` has no `" + argument.name + "`",
-                           did_you_mean(argument.name, known));
+                           hint_of_names(argument.name, known));
     }
     if (!layer.is_read) return;
     for (const Attribute& attribute : attributes)

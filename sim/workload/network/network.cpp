@@ -1,5 +1,6 @@
 #include "workload/network/network.hpp"
 
+#include "base/names_hint.hpp"
 #include "workload/network/network_builder.hpp"
 #include "workload/network/standard_blocks.hpp"
 #include "workload/network/trained_layers.hpp"
@@ -74,7 +75,7 @@ class Expander {
     for (const auto& [name, value] : with) {
       if (!constants_.contains(name.value))
         fail(name.where, "workload `" + layers_.name + "` has no number `" + name.value + "`",
-             did_you_mean(name.value, known));
+             hint_of_names(name.value, known));
       constants_[name.value] = value;
     }
   }

@@ -1,5 +1,6 @@
 #include "workload/onnx/onnx_importer.hpp"
 
+#include "base/names_hint.hpp"
 #include "base/wildcard.hpp"
 #include "workload/network/training_step.hpp"
 #include "workload/onnx/onnx_workload.hpp"
@@ -122,7 +123,7 @@ void OnnxImporter::check_options() const {
   for (const auto& [name, number] : options_.with)
     if (std::ranges::find(known, name.value) == known.end())
       diagnostics.error(name.where, "the ONNX file has no dimension named `" + name.value + "`",
-                        did_you_mean(name.value, known));
+                        hint_of_names(name.value, known));
   diagnostics.throw_if_errors();
 }
 
@@ -178,7 +179,7 @@ void OnnxImporter::check_buffers(const std::vector<bool>& is_used) const {
     if (!is_used[i])
       diagnostics.error(options_.buffers[i].where,
                         "the ONNX file has no initializer `" + options_.buffers[i].value + "`",
-                        did_you_mean(options_.buffers[i].value, known));
+                        hint_of_names(options_.buffers[i].value, known));
   diagnostics.throw_if_errors();
 }
 

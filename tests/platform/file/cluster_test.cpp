@@ -108,7 +108,8 @@ TEST_CASE("clusters that cannot be are refused") {
       messages("count: 2, topology: chain" + kLink) ==
       Messages{"p.yaml:5:44: error: the cluster's link needs `joins`: which memory of each copy"});
   CHECK(messages("count: 2, shared: [dram], topology: chain, link: {name: nv, joins: dram}") ==
-        Messages{"p.yaml:5:78: error: `dram` is no memory of which each copy has its own"});
+        Messages{
+            "p.yaml:5:78: error: `dram` is not a memory that each copy has; there is only `hbm`"});
   // 200 x 199 / 2 links of the mesh and 200 PCIe links.
   CHECK(
       messages("count: 200, shared: [dram], topology: mesh" + kLink) ==
@@ -160,7 +161,8 @@ cluster:
         Messages{"p.yaml:11:43: error: the link of nodes needs `joins`: which shared memory or "
                  "switch of each"});
   CHECK(of("count: 2, topology: mesh, link: {name: ib, joins: hbm}").messages ==
-        Messages{"p.yaml:11:61: error: `hbm` is nothing of which each node has one"});
+        Messages{"p.yaml:11:61: error: `hbm` is not a part that each node has; there are `disk`, "
+                 "`dram` and `nic`"});
   CHECK(
       of("count: 2, shared: [hbm], topology: mesh, link: {name: ib}").messages ==
       Messages{"p.yaml:10:9: error: the cluster's link needs `joins`: which memory of each copy"});

@@ -244,7 +244,7 @@ TEST_CASE("all errors of a file come at once") {
                  "provenance: {memories.hbm.size: {quality: measured, source: x}}\n") ==
         Messages{"p.yaml:2:28: error: found `0 B`, expected more than zero",
                  "p.yaml:2:65: error: 1.863 GiB reserved of a capacity of 953.7 MiB",
-                 "p.yaml:3:48: error: there is no memory `rom`",
+                 "p.yaml:3:48: error: there is no memory `rom`; there are `hbm` and `sd`",
                  "p.yaml:4:14: error: provenance of `memories.hbm.size`, which this platform does "
                  "not have; did you mean `memories.hbm`?"});
 }

@@ -166,8 +166,8 @@ TEST_CASE("out of memory says who asked, what fills the memory and what to try")
   // 2 and delta_1 1, beside the input of 1: 8 > 6.
   const std::string text = text_report_of(run_scenario(two_stages("6 MiB", "none")));
   CHECK(contains(text,
-                 "none: out of memory: s2.forward asks for 3 MiB of sram, of whose 6 MiB only "
-                 "1 MiB are free\n"));
+                 "none: out of memory: s2.forward asks for 3 MiB of sram, where 1 MiB of 6 "
+                 "MiB is free\n"));
   CHECK(contains(text, "  it holds 2 tensors: activation 1 MiB, saved 4 MiB\n"));
   CHECK(contains(text, "  s1.saved         saved       4 MiB\n"));
   CHECK(contains(text, "  - s2.backward needs 7 MiB at once, beside 1 MiB of parameters"));
@@ -210,8 +210,7 @@ TEST_CASE("a deadlock in which memory is missing is one story: the cycle, then w
       "none: deadlock: these wait for each other, and nothing is under way that could end it\n"
       "  - s2.forward waits for memory held until s1.backward\n"
       "  - s1.backward may allocate only after s2.forward\n"
-      "  Memory is part of it: s2.forward asks for 3 MiB of sram, of whose 6 MiB only 1 MiB are "
-      "free\n"
+      "  Memory is part of it: s2.forward asks for 3 MiB of sram, where 1 MiB of 6 MiB is free\n"
       "  it holds 2 tensors: activation 1 MiB, saved 4 MiB\n"));
   CHECK(contains(text, "  - a larger `memories.sram.capacity`, or"));
   CHECK_FALSE(contains(text, "out of memory"));

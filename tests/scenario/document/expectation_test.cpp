@@ -87,7 +87,7 @@ TEST_CASE("a wrong expectation is refused where it is wrong") {
   CHECK(expectation_error("  makespan: {equals: 1 s, at_most: 1 s}\n") ==
         "s.yaml:7:13: error: `equals` says all; expected it without `at_most`, `at_least`");
   CHECK(expectation_error("  makespan: {at_least: 2 s, at_most: 1 s}\n") ==
-        "s.yaml:7:13: error: at_least (2 s) is more than at_most (1 s): nothing is both");
+        "s.yaml:7:13: error: at_least (2 s) is more than at_most (1 s): no value satisfies both");
   // Ten per cent, or ten times as long?
   CHECK(expectation_error("  overhead: {at_most: 10}\n") ==
         "s.yaml:7:23: error: found `10`, expected a share such as `0.5` or `50 %`, above 1 with "

@@ -178,7 +178,7 @@ TEST_CASE("a workload is named under `model` or, if it is one, under `profile`")
   CHECK(error_of("resnet18_profile.yaml").empty());
   CHECK(error_of("{profile: resnet18_profile.yaml, batch: 8, optimizer: adam}").empty());
   CHECK(error_of("{profile: resnet18, batch: 8}") ==
-        "s.yaml:11:21: error: `resnet18` is no profile; name it under `model`");
+        "s.yaml:11:21: error: `resnet18` is not a profile; name it under `model`");
   CHECK(error_of("{profile: resnet18_profile.yaml, model: resnet18}") ==
         "s.yaml:11:21: error: the workload has another source already; expected one of `model`, "
         "`onnx` and `profile`");

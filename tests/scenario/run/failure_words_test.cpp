@@ -25,12 +25,11 @@ TEST_CASE("a run that ended well has no failure") {
 TEST_CASE("a request that was refused says what was free, and the block where that is less") {
   RunResult result;
   result.oom = refusal(Bytes{1 << 20});
-  CHECK(why_it_failed(result) ==
-        "s2.forward asks for 3 MiB of sram, of whose 6 MiB only 1 MiB are free");
+  CHECK(why_it_failed(result) == "s2.forward asks for 3 MiB of sram, where 1 MiB of 6 MiB is free");
   result.oom = refusal(Bytes{1 << 19});
   CHECK(failure_in_words(result) ==
-        "out of memory: s2.forward asks for 3 MiB of sram, of whose 6 MiB only 1 MiB are free, the "
-        "largest block of them 512 KiB");
+        "out of memory: s2.forward asks for 3 MiB of sram, where 1 MiB of 6 MiB is free, in blocks "
+        "of at most 512 KiB");
   result.oom->free = result.oom->largest_free_block = result.oom->capacity = Bytes{2 << 20};
   CHECK(why_it_failed(result) == "s2.forward asks for 3 MiB of sram, which has only 2 MiB");
 }

@@ -36,7 +36,7 @@ TEST_CASE("what is no recorded value is refused with a reason") {
     return read.problem + (read.hint.empty() ? "" : "; " + read.hint);
   };
   CHECK(problem("makespam", "1 ps") ==
-        "`makespam` is no metric of a run; did you mean `makespan`?");
+        "`makespam` is not a metric of a run; did you mean `makespan`?");
   CHECK(problem("peak_memory", "1 B") ==
         "`peak_memory` names no memory; expected `peak_memory.MEMORY`");
   CHECK(problem("peak_memory.", "1 B").find("names no memory") != std::string::npos);
@@ -103,7 +103,7 @@ TEST_CASE("tolerances are read by metric") {
   CHECK(tolerances.of(Metric::energy) == Ratio{500'000'000});
   CHECK(tolerances.of(Metric::period) == Ratio{7});
   CHECK(error_of_tolerance("{makspan: 1 %}") ==
-        "t:1:2: error: `makspan` is no recorded metric; did you mean `makespan`?");
+        "t:1:2: error: `makspan` is not a recorded metric; did you mean `makespan`?");
   CHECK(error_of_tolerance("{makespan: 1001 %}") ==
         "t:1:12: error: a tolerance of 1001 %; expected at most 1000 %");
   CHECK(error_of_tolerance("{makespan: -1 %}") != "");

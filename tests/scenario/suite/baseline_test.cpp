@@ -80,7 +80,7 @@ TEST_CASE("a wrong lock file is refused where it is wrong") {
   CHECK(error_of(with("lock: 1", "lock: 2")) ==
         "toy.lock:2:7: error: found `2`, expected a whole number from 1 to 1");
   CHECK(error_of(with("makespan: 45", "makespam: 45")) ==
-        "toy.lock:10:7: error: `makespam` is no metric of a run; did you mean `makespan`?");
+        "toy.lock:10:7: error: `makespam` is not a metric of a run; did you mean `makespan`?");
   CHECK(error_of(with("11534336 B", "11 MiB")) ==
         "toy.lock:11:25: error: found `11 MiB`; expected a whole number of B such as `1200 B`");
   CHECK(error_of(with("status: ok", "status: fine")).find("toy.lock:6:13: error: found `fine`") ==

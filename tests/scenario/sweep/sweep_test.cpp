@@ -109,7 +109,7 @@ TEST_CASE("sweep: what is wrong is told at its place, with the nearest name") {
         "s.yaml:10:8: error: the platform's `links` have no `pice`; did you mean `pcie`?");
   CHECK(
       error_of("grid: {bacth: [1, 2]}\n") ==
-      "s.yaml:10:8: error: `bacth` is no path of the platform, the workload or the policy; did you "
+      "s.yaml:10:8: error: `bacth` is not a path of the platform, the workload or the policy; did you "
       "mean `batch`?");
   CHECK(error_of("grid: {policy.budget: [1 GiB]}\n") ==
         "s.yaml:10:8: error: no policy of the scenario has a parameter `budget`");

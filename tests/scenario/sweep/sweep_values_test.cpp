@@ -181,7 +181,7 @@ TEST_CASE("sweep expressions: what does not go together is refused in words") {
   CHECK(value_of("batch and hbm.capacity") == "found a size; expected a condition");
   CHECK(value_of("btach") == "`btach` is not varied by this sweep; did you mean `batch`?");
   CHECK(value_of("3 parsecs") ==
-        "`3 parsecs` is no quantity; expected a number with a unit or without");
+        "`3 parsecs` is not a quantity; expected a number with a unit or without");
   CHECK(value_of("batch / 7") == "a number of more than nine decimals");
 }
 

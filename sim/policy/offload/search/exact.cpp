@@ -1,4 +1,5 @@
 #include "policy/interface/registry.hpp"
+#include "base/names_hint.hpp"
 #include "policy/offload/model/fluid_bound.hpp"
 #include "policy/offload/search/branch_and_bound.hpp"
 #include "policy/offload/search/planner.hpp"
@@ -33,9 +34,9 @@ std::size_t stage_named(const Problem& problem, const Located<std::string>& name
     stage = static_cast<std::size_t>(std::ranges::find(names, name.value) - names.begin()) + 1;
   if (stage == 0 || stage > names.size())
     refuse_parameter(name.where,
-                     fmt::format("`{}` is no stage of the chain; expected a name or 1 to {}",
+                     fmt::format("`{}` is not a stage of the chain; expected a name or 1 to {}",
                                  name.value, names.size()),
-                     did_you_mean(name.value, names));
+                     hint_of_names(name.value, names));
   if (stage > candidates)
     refuse_parameter(name.where, fmt::format("stage {} is one of the last two, which are needed "
                                              "back at once and stay",

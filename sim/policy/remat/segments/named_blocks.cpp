@@ -1,6 +1,7 @@
 #include "policy/remat/segments/named_blocks.hpp"
 
 #include "base/dense_id.hpp"
+#include "base/names_hint.hpp"
 #include "base/utf8.hpp"
 #include "base/wildcard.hpp"
 #include "policy/interface/entry.hpp"
@@ -68,7 +69,7 @@ std::uint32_t find_named(const Workload& workload, std::uint32_t begin,
   refuse_parameter(name.where,
                    fmt::format("workload `{}` has no block or layer `{}`", workload.name,
                                visible_utf8(name.value, kLongestName)),
-                   did_you_mean(name.value, known));
+                   hint_of_names(name.value, known));
 }
 
 [[noreturn]] void refuse_range(const Workload& workload, const BlockNames& names) {

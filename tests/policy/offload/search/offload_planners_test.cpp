@@ -387,7 +387,7 @@ TEST_CASE("planners of offload refuse what they cannot do, and say where") {
   CHECK(refusal(progressive, arena).find("`ideal` allocator in `hbm`") != std::string::npos);
   CHECK(refusal(progressive, fair).find("`fifo` links") != std::string::npos);
   CHECK(refusal("{name: offload/exact, set: [s9]}", {}) ==
-        "`s9` is no stage of the chain; expected a name or 1 to 3");
+        "`s9` is not a stage of the chain; expected a name or 1 to 3");
   CHECK(refusal("{name: offload/exact, set: [2]}", {}) ==
         "stage 2 is one of the last two, which are needed back at once and stay");
   CHECK(refusal("{name: offload/exact, set: [1, s1]}", {}) == "stage 1 is in the set twice");
