@@ -76,6 +76,12 @@ void tell(const CheckArguments& arguments, const std::vector<CheckedSuite>& suit
     for (const CheckedSuite& suite : all) print(github_annotations(suite));
 }
 
+/// What a log of errors is to show, whatever form the report has.
+void tell_problems(const std::vector<CheckedSuite>& suites) {
+  for (const CheckedSuite& suite : suites)
+    for (const CheckedRun& run : suite.runs) print_diagnostics(run.problems);
+}
+
 /// Nothing is recorded before all that is to be told has been written. Suites that cannot be read
 /// keep none of the others from being checked.
 int run(const CheckArguments& arguments) {
@@ -100,6 +106,7 @@ int run(const CheckArguments& arguments) {
     junit->ready();
   }
   tell(arguments, suites, all);
+  tell_problems(suites);
   complaints.gather([&] { record(suites); });
   if (junit) junit->done();
   complaints.throw_if_any();

@@ -1,5 +1,6 @@
 #include "scenario/suite/suite.hpp"
 
+#include "base/document_scan.hpp"
 #include "base/gather.hpp"
 #include "scenario/document/document_kind.hpp"
 #include "scenario/document/search_path.hpp"
@@ -36,7 +37,7 @@ struct WrittenReference {
 struct WrittenSuite {
   Location where;
   std::string name;
-  std::optional<std::string> baseline;
+  std::optional<Located<std::string>> baseline;
   bool plans = false, improvements_fail = false;
   WrittenTolerance tolerance;
   std::vector<Node> scenarios;
@@ -78,9 +79,9 @@ Format<WrittenSuite> suite_format() {
       .where(&S::where)
       .required("suite", &S::name, name(), "its name")
       .required("scenarios", &S::scenarios, list_of(item, 1, kMostScenarios), "what to run")
-      .optional("baseline", &S::baseline, text(),
-                "the lock file of recorded values; `none`: there is none; default: the suite's own "
-                "path, ending in .lock")
+      .optional("baseline", &S::baseline, located(text()),
+                "the lock file of recorded values, in the folder of the suite or below; `none`: "
+                "there is none; default: the suite's own path, ending in .lock")
       .optional("tolerance", &S::tolerance, tolerance_format(),
                 "by how much values may differ from recorded ones; default 0")
       .optional("plans", &S::plans, boolean(),
@@ -151,10 +152,19 @@ class SuiteReader {
     return written;
   }
 
-  [[nodiscard]] std::optional<fs::path> baseline_of(const WrittenSuite& written) const {
-    if (written.baseline == kNoBaseline) return std::nullopt;
-    if (written.baseline) return (path_.parent_path() / *written.baseline).lexically_normal();
-    return fs::path(path_).replace_extension(".lock");
+  /// `--update` writes it: a suite from elsewhere is not to choose files all over the disk.
+  [[nodiscard]] std::optional<fs::path> baseline_of(const WrittenSuite& written) {
+    if (!written.baseline) return fs::path(path_).replace_extension(".lock");
+    if (written.baseline->value == kNoBaseline) return std::nullopt;
+    const fs::path named = fs::path(written.baseline->value).lexically_normal();
+    if (named.is_absolute() || !named.has_filename() || *named.begin() == "..")
+      diagnostics_.error(
+          written.baseline->where,
+          fmt::format("`{}` is not in the folder of the suite or below; expected a "
+                      "path there, such as `{}`",
+                      excerpt(written.baseline->value),
+                      fs::path(path_.filename()).replace_extension(".lock").string()));
+    return (path_.parent_path() / named).lexically_normal();
   }
 
   void read_item(const Node& item) {

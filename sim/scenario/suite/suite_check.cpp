@@ -168,6 +168,7 @@ class Check {
     const Scenario& scenario = job.of->scenario;
     CheckedRun& checked = played.checked;
     if (scenario.expect) hold_to_bounds(*scenario.expect, result, checked);
+    if (!checked.findings.empty()) checked.explanation = why_it_failed(result);
     if (!suite_.baseline) return;
     played.record = {record_of(result, scenario.platform), job.of->tolerance, {}};
     const RecordedRun& record = played.record.run;

@@ -187,8 +187,8 @@ TEST_CASE("another status is all there is to say") {
   CHECK(words_of(checked.runs[0]) == Words{"status oom, was ok"});
   // 1 MiB input, 4 + 3 MiB saved; the backward of s2 asks for the gradients of 2 and 1 MiB.
   CHECK(
-      checked.runs[0].explanation.starts_with("s2.backward asks for 3 MiB of sram, of whose 8 MiB "
-                                              "only 0 B are free; the plan is the recorded one"));
+      checked.runs[0].explanation.starts_with("s2.backward asks for 3 MiB of sram, where 0 B of "
+                                              "8 MiB is free; the plan is the recorded one"));
   it.update();
   CHECK_FALSE(it.check().failed());
   it.change("capacity: 8 MiB", "capacity: 16 MiB");

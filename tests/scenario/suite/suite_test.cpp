@@ -121,6 +121,15 @@ TEST_CASE("the lock file may be another, or none") {
             .baseline == std::nullopt);
 }
 
+TEST_CASE("the lock file stays with its suite") {
+  for (const char* path : {"../mine.lock", "sub/../../mine.lock", "/tmp/mine.lock", ".", "sub/"})
+    CHECK(
+        SuiteFolder("suite: s\nbaseline: " + std::string(path) + "\nscenarios: [toy]\n").error() ==
+        "suite.yaml:2:11: error: `" + std::string(path) +
+            "` is not in the folder of the suite or below; expected a path there, such as "
+            "`suite.lock`");
+}
+
 TEST_CASE("a scenario with an expectation is a suite of one") {
   const SuiteFolder folder("suite: s\nscenarios: [toy]\n");
   folder.files().write("one.yaml", SuiteFolder::named("one") + "expect: {status: ok}\n");
