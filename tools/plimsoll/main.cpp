@@ -5,6 +5,7 @@
 #include "output.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <new>
 #include <string>
 #include <vector>
@@ -33,8 +34,12 @@ constexpr const char* kExamples =
 
 int usage_error(const std::string& command, const std::string& message, const std::string& hint) {
   const std::string name = command.empty() ? "plimsoll" : "plimsoll " + command;
-  fmt::print(stderr, "{}: error: {}{}{} (`{} --help` tells more)\n", name, message,
-             hint.empty() ? "" : "; ", hint, name);
+  const std::string whole = hint.empty() ? message : message + "; " + hint;
+  print_diagnostics(
+      std::vector<Diagnostic>{{Severity::error,
+                               {name, 0, 0},
+                               fmt::format("{} (`{} --help` tells more)", whole, name),
+                               ""}});
   return kExitBadInput;
 }
 
@@ -94,14 +99,19 @@ int run_program(int argc, const char* const* argv) {
 }
 
 int guarded(int argc, const char* const* argv) {
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return run_program(argc, argv);
   } catch (const InputError& error) {
     print_diagnostics(error.diagnostics());
+  } catch (const ClosedPipe&) {
+    // Unwound, so that no half of a file is left: now end as every filter does.
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "plimsoll: error: this machine has too little memory for the scenario\n");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plimsoll: internal error: {}; please report it with the input\n",
+    fmt::print(stderr, "plimsoll: error: internal: {}; please report it with the input\n",
                error.what());
   }
   return kExitBadInput;

@@ -1,5 +1,6 @@
 #include "output.hpp"
 
+#include "base/utf8.hpp"
 #include "base/whole_file.hpp"
 #include "interrupt.hpp"
 
@@ -24,10 +25,47 @@ Style style_of_output(bool no_color) {
   return Style{!declines && isatty(STDOUT_FILENO) != 0};
 }
 
-void print(std::string_view text) {
+namespace {
+
+/// Length of the colour at the front of `text`, as Style writes it; 0 where there is none.
+std::size_t color_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != std::string_view::npos && text[end] == 'm' ? end + 1 : 0;
+}
+
+/// Names come from files: what is none of our colours must not move the cursor of a terminal.
+std::string for_a_terminal(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t known = utf8_length(text);
+    std::size_t length = std::max<std::size_t>(known, 1);
+    const auto last = static_cast<unsigned char>(text[length - 1]);
+    const bool is_control = length == 1 ? last < 0x20 || last == 0x7F
+                                        : text.starts_with('\xC2') && last < 0xA0;
+    const bool is_layout = text.front() == '\n' || text.front() == '\t';
+    if (const std::size_t color = color_length(text); color > 0) {
+      length = color;
+      shown += text.substr(0, length);
+    } else if (known == 0 || (is_control && !is_layout)) {
+      shown += visible_utf8(text.substr(0, length), std::string_view::npos);
+    } else {
+      shown += text.substr(0, length);
+    }
+    text.remove_prefix(length);
+  }
+  return shown;
+}
+
+}  // namespace
+
+void print(std::string_view from_files) {
+  const std::string text = for_a_terminal(from_files);
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0)
-    refuse("standard output", fmt::format("cannot be written: {}", std::strerror(errno)));
+  if (written && std::fflush(stdout) == 0) return;
+  if (errno == EPIPE) throw ClosedPipe{};
+  refuse("standard output", fmt::format("cannot be written: {}", std::strerror(errno)));
 }
 
 void print_diagnostics(std::span<const Diagnostic> diagnostics) {

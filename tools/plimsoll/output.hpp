@@ -21,7 +21,12 @@ namespace plimsoll {
 /// Colour on a terminal, unless it was declined or NO_COLOR is set to anything.
 [[nodiscard]] Style style_of_output(bool no_color);
 
-/// Throws InputError where standard output takes no more.
+/// Whoever reads standard output has closed it, as `| head -1` does: no error, but there is nothing
+/// left to do.
+struct ClosedPipe {};
+
+/// Control characters other than colours, ends of lines and tabs, and bytes that are not UTF-8, are
+/// written as `\x1B`. Throws InputError where standard output takes no more, ClosedPipe where nobody reads it.
 void print(std::string_view text);
 
 /// To standard error, a line each; with more than one error, their number at the end.

@@ -164,12 +164,20 @@ void write_html_of(const RunArguments& arguments, const std::vector<Outcome>& ou
              html_of(html_report(all, "plimsoll " PLIMSOLL_VERSION), html_template));
 }
 
+/// There is nothing to write to `file` of a policy without a plan.
+void warn_of_no_plan(const std::string& file, const RunResult& result) {
+  print_diagnostics(
+      std::vector<Diagnostic>{{Severity::warning,
+                               {file, 0, 0},
+                               fmt::format("not written: policy `{}` found no plan", result.policy),
+                               ""}});
+}
+
 void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
   const WritingFiles waits;
   const RunResult& result = outcome.results.front();
   if (result.infeasible)
-    fmt::print(stderr, "{}: not written: policy `{}` found no plan\n", arguments.plan_out,
-               result.policy);
+    warn_of_no_plan(arguments.plan_out, result);
   else
     write_plan(result.plan, result.step, outcome.scenario.platform, arguments.plan_out);
 }
@@ -178,10 +186,7 @@ void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
 void write_schedule_of(const RunArguments& arguments, const RunResult& result) {
   const auto write = [&](const char* option, const std::string& file, auto text_of_plan) {
     if (file.empty()) return;
-    if (result.infeasible) {
-      fmt::print(stderr, "{}: not written: policy `{}` found no plan\n", file, result.policy);
-      return;
-    }
+    if (result.infeasible) return warn_of_no_plan(file, result);
     write_text(file, text_of_plan(chain_view(result.step), Location{option, 0, 0}));
   };
   const auto schedule = [&](const ChainView& chain, const Location& where) {

@@ -1,3 +1,4 @@
+#include "base/utf8.hpp"
 #include "commands.hpp"
 #include "output.hpp"
 #include "platform/file/platform_file.hpp"
@@ -165,7 +166,7 @@ int run(const ValidateArguments& arguments) {
       Warnings warnings;
       const std::string kind = validate(file, warnings);
       print_diagnostics(warnings);
-      report += fmt::format("{}: a valid {}\n", file, kind);
+      report += fmt::format("{}: a valid {}\n", visible_utf8(file, file.size()), kind);
     });
   print(report);
   complaints.throw_if_any();

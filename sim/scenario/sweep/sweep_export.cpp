@@ -86,6 +86,14 @@ void for_rows(const Database& results, Begin begin, Take take, Lack lack, End en
   }
 }
 
+/// What a spreadsheet would take for a formula is a text to it behind an apostrophe: names of
+/// memories and values of sweeps are whatever a file holds.
+std::string inert(std::string text) {
+  const bool is_formula =
+      !text.empty() && std::string_view("=+-@\t\r").find(text[0]) != std::string_view::npos;
+  return is_formula ? '\'' + text : text;
+}
+
 std::string csv_text(const std::string& text) {
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -101,7 +109,7 @@ std::string cell_text(const Statement& row, int column) {
     case Statement::Kind::real:
       return fmt::format("{}", row.real(column));
     case Statement::Kind::text:
-      return row.text(column);
+      return inert(row.text(column));
     case Statement::Kind::null:
       break;
   }
@@ -121,7 +129,7 @@ void export_sweep_csv(const Database& results, const TextSink& write) {
   for_rows(
       results,
       [&](const std::vector<std::string>& columns) {
-        std::ranges::for_each(columns, add);
+        for (const std::string& column : columns) add(inert(column));
         end();
       },
       [&](const Statement& row, int column) { add(cell_text(row, column)); }, [&] { line += ','; },

@@ -221,7 +221,7 @@ ShardResults read_part(const fs::path& path, const Sweep& sweep, Diagnostics& di
   const Database database(path, Database::Mode::read_write);
   check_is_of(database, sweep);
   const SweepShard shard = shard_of(database);
-  if (shard.index >= shard.count) refuse_results(path, "says of no shard that it is its own");
+  if (shard.index >= shard.count) refuse_results(path, "does not say which shard it holds");
   const std::size_t runs = runs_of(database, sweep, shard), all = shard.size(sweep.points());
   if (runs != all)
     diagnostics.error(

@@ -4,6 +4,7 @@
 #include "scenario/run/failure_words.hpp"
 #include "scenario/run/largest.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include <fmt/format.h>
@@ -13,11 +14,14 @@ namespace plimsoll {
 
 namespace {
 
-/// The first sentence of what is wrong, and how many more there are.
+/// The first sentence of what is wrong, and how many more there are. Warnings that come with it are
+/// not why.
 std::string sentence_of(const InputError& error) {
   const auto& all = error.diagnostics();
-  std::string text = to_text(all.front());
-  if (all.size() > 1) text += fmt::format(" (and {} more)", all.size() - 1);
+  const auto errors = std::ranges::count(all, Severity::error, &Diagnostic::severity);
+  const auto first = std::ranges::find(all, Severity::error, &Diagnostic::severity);
+  std::string text = to_text(first == all.end() ? all.front() : *first);
+  if (errors > 1) text += fmt::format(" (and {} more)", errors - 1);
   return text;
 }
 
