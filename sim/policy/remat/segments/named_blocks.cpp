@@ -1,6 +1,5 @@
 #include "policy/remat/segments/named_blocks.hpp"
 
-#include "base/dense_id.hpp"
 #include "base/names_hint.hpp"
 #include "base/utf8.hpp"
 #include "base/wildcard.hpp"
@@ -32,16 +31,6 @@ bool any_part(std::string_view path, auto visit) {
   return visit(path);
 }
 
-/// What of the path the pattern names; empty: nothing.
-std::string_view named_part(std::string_view pattern, std::string_view path) {
-  std::string_view found;
-  any_part(path, [&](std::string_view part) {
-    if (matches(pattern, part)) found = part;
-    return !found.empty();
-  });
-  return found;
-}
-
 /// Behind the last forward from `begin` on that is in the block of that name.
 std::uint32_t end_of(const Workload& workload, std::uint32_t begin, std::string_view name) {
   std::uint32_t end = begin;
@@ -51,12 +40,55 @@ std::uint32_t end_of(const Workload& workload, std::uint32_t begin, std::string_
   return end;
 }
 
-/// The first forward from `begin` on that the pattern names; kNone: there is none.
-std::uint32_t find_named(const Workload& workload, std::uint32_t begin,
-                         const std::string& pattern) {
-  for (std::uint32_t f = begin; f < workload.forwards; ++f)
-    if (!named_part(pattern, layer(workload, f)).empty()) return f;
-  return kNone;
+/// A forward that a pattern names, and what of its path that is: the shortest part.
+struct NamedForward {
+  std::uint32_t forward = 0;
+  std::string_view part;
+};
+
+/// The parts of all paths, in order: a pattern is compared with those that begin as it does.
+class PathParts {
+ public:
+  explicit PathParts(const Workload& workload) {
+    for (std::uint32_t f = 0; f < workload.forwards; ++f)
+      any_part(layer(workload, f), [&](std::string_view part) {
+        if (!part.empty()) parts_.emplace_back(part, f);
+        return false;
+      });
+    std::ranges::sort(parts_);
+  }
+
+  /// The forwards that a pattern names, in the order in which they run. O(log parts) and the parts
+  /// that begin with what the pattern has before its first `*`.
+  [[nodiscard]] std::vector<NamedForward> named(std::string_view pattern) const {
+    const std::string_view begin = pattern.substr(0, pattern.find('*'));
+    const auto head = [&](const Part& it) { return it.first.substr(0, begin.size()); };
+    const bool is_whole = begin.size() == pattern.size();
+    std::vector<NamedForward> found;
+    if (is_whole) {
+      for (const auto& [part, f] : std::ranges::equal_range(parts_, pattern, {}, &Part::first))
+        found.push_back({f, part});
+      return found;
+    }
+    for (const auto& [part, f] : std::ranges::equal_range(parts_, begin, {}, head))
+      if (matches(pattern, part)) found.push_back({f, part});
+    // Of the parts of one path, each of which begins with the one before it, the shortest.
+    std::ranges::sort(found, {},
+                      [](const NamedForward& it) { return std::pair(it.forward, it.part.size()); });
+    const auto rest = std::ranges::unique(found, {}, &NamedForward::forward);
+    found.erase(rest.begin(), rest.end());
+    return found;
+  }
+
+ private:
+  using Part = std::pair<std::string_view, std::uint32_t>;
+  std::vector<Part> parts_;
+};
+
+/// The first of them from `begin` on, or nullptr.
+const NamedForward* first_from(const std::vector<NamedForward>& named, std::uint32_t begin) {
+  const auto found = std::ranges::lower_bound(named, begin, {}, &NamedForward::forward);
+  return found == named.end() ? nullptr : &*found;
 }
 
 [[noreturn]] void refuse_name(const Workload& workload, const Located<std::string>& name) {
@@ -72,31 +104,35 @@ std::uint32_t find_named(const Workload& workload, std::uint32_t begin,
                    hint_of_names(name.value, known));
 }
 
-[[noreturn]] void refuse_range(const Workload& workload, const BlockNames& names) {
-  if (find_named(workload, 0, names.from.value) == kNone) refuse_name(workload, names.from);
-  if (find_named(workload, 0, names.to->value) == kNone) refuse_name(workload, *names.to);
+[[noreturn]] void refuse_range(const Workload& workload, const BlockNames& names,
+                               const PathParts& parts) {
+  if (parts.named(names.from.value).empty()) refuse_name(workload, names.from);
+  if (parts.named(names.to->value).empty()) refuse_name(workload, *names.to);
   refuse_parameter(names.to->where,
                    fmt::format("no `{}` comes after `{}` in workload `{}`; expected the last of a "
                                "run of layers, in the order in which they run",
                                names.to->value, names.from.value, workload.name));
 }
 
-void add(std::vector<ForwardRange>& ranges, const Workload& workload, const BlockNames& names) {
+void add(std::vector<ForwardRange>& ranges, const Workload& workload, const BlockNames& names,
+         const PathParts& parts) {
   const std::size_t before = ranges.size();
-  for (std::uint32_t f = find_named(workload, 0, names.from.value); f != kNone;) {
-    const std::string_view name = named_part(names.from.value, layer(workload, f));
-    const std::uint32_t own = end_of(workload, f, name);
+  const std::vector<NamedForward> from = parts.named(names.from.value);
+  const std::vector<NamedForward> to =
+      names.to ? parts.named(names.to->value) : std::vector<NamedForward>();
+  for (const NamedForward* it = first_from(from, 0); it != nullptr;) {
+    const std::uint32_t own = end_of(workload, it->forward, it->part);
     std::uint32_t end = own;
     if (names.to) {
-      const std::uint32_t last = find_named(workload, f, names.to->value);
-      if (last == kNone) break;  // as a `block_*` behind the last `to`
-      end = end_of(workload, last, named_part(names.to->value, layer(workload, last)));
+      const NamedForward* last = first_from(to, it->forward);
+      if (last == nullptr) break;  // as a `block_*` behind the last `to`
+      end = end_of(workload, last->forward, last->part);
     }
-    ranges.push_back({f, end, std::string(name), names.from.where});
-    f = find_named(workload, std::max(own, end), names.from.value);
+    ranges.push_back({it->forward, end, std::string(it->part), names.from.where});
+    it = first_from(from, std::max(own, end));
   }
   if (ranges.size() > before) return;
-  if (names.to) refuse_range(workload, names);
+  if (names.to) refuse_range(workload, names, parts);
   refuse_name(workload, names.from);
 }
 
@@ -116,7 +152,8 @@ Format<BlockNames> block_names_format() {
 std::vector<ForwardRange> named_blocks(const Workload& workload,
                                        std::span<const BlockNames> names) {
   std::vector<ForwardRange> ranges;
-  for (const BlockNames& it : names) add(ranges, workload, it);
+  const PathParts parts(workload);
+  for (const BlockNames& it : names) add(ranges, workload, it, parts);
   std::ranges::stable_sort(ranges, {}, &ForwardRange::begin);
   for (std::size_t i = 1; i < ranges.size(); ++i)
     if (ranges[i].begin < ranges[i - 1].end)

@@ -35,7 +35,8 @@ struct ForwardRange {
 };
 
 /// In execution order. Throws InputError: a pattern that nothing matches, with the nearest name;
-/// two that share a layer. O(forwards x depth x patterns).
+/// two that share a layer. O(n log n) of the parts of all paths, and for each pattern those parts
+/// that begin as it does before its first `*`.
 [[nodiscard]] std::vector<ForwardRange> named_blocks(const Workload& workload,
                                                      std::span<const BlockNames> names);
 

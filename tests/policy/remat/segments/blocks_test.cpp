@@ -2,6 +2,7 @@
 #include "policy/remat/segments/named_blocks.hpp"
 #include "support/chains.hpp"
 #include "support/policies.hpp"
+#include "workload/core/workload_builder.hpp"
 #include "workload/cost/cost_model.hpp"
 #include "workload/network/layer_name.hpp"
 
@@ -109,6 +110,24 @@ TEST_CASE("a pattern names the shortest part of a path that it matches") {
       "workload: flat\ninput: {shape: [4]}\nlayers:\n  - linear: 8\n  - tanh\n", {.batch = 2});
   CHECK(ranges(outermost_blocks(flat)) ==
         "linear_1 [0, 1) tanh_1 [1, 2) log_softmax [2, 3) nll_loss [3, 4) ");
+}
+
+TEST_CASE("as many patterns as layers are found in a moment") {
+  // 100,000 blocks of two layers, each named by a pattern of its own, every other one with a `*`:
+  // 2 * 10^10 comparisons if each pattern were held against each layer.
+  constexpr std::uint32_t kBlocks = 100'000;
+  WorkloadBuilder making("long");
+  std::vector<BlockNames> names;
+  for (std::uint32_t i = 0; i < kBlocks; ++i) {
+    for (const char* layer : {"in", "out"})
+      making.add(OperatorSpec{.name = fmt::format("block_{}/{}.forward", i, layer)});
+    names.push_back({{fmt::format("block_{}{}", i, i % 2 == 0 ? "" : "/*n"), {}}, std::nullopt});
+  }
+  const auto found = named_blocks(making.freeze(), names);
+  REQUIRE(found.size() == kBlocks);
+  CHECK(found[0].end - found[0].begin == 2);
+  CHECK(found[1].name == "block_1/in");
+  CHECK(found[1].end - found[1].begin == 1);
 }
 
 TEST_CASE("a block runs again what its backwards read, once, before the first of them") {
