@@ -12,6 +12,7 @@
 #include "report/run/text_report.hpp"
 #include "report/trace/trace.hpp"
 #include "scenario/document/search_path.hpp"
+#include "scenario/run/claim_check.hpp"
 #include "scenario/run/run.hpp"
 
 #include <algorithm>
@@ -37,8 +38,8 @@ constexpr const char* kRunExamples =
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
     "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
     "  plimsoll run vgg19.yaml --trace vgg19.pftrace\n"
-    "Exit codes: 0 all runs ended well; 1 a run did not (oom, deadlock, infeasible); 2 bad input; "
-    "130 interrupted.";
+    "Exit codes: 0 all runs ended well; 1 a run did not (oom, deadlock, infeasible), or a plan file\n"
+    "claims what its run does not show; 2 bad input; 130 interrupted.";
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
@@ -212,9 +213,7 @@ void write_trace_of(const RunArguments& arguments, const std::vector<Outcome>& o
 }
 
 bool says_no(const Outcome& outcome) {
-  return std::ranges::any_of(outcome.results, [](const RunResult& result) {
-    return std::string_view(status_text(result)) != "ok";
-  });
+  return !std::ranges::all_of(outcome.results, is_as_claimed);
 }
 
 /// Files first, so that a failure to write one is not buried under a report.

@@ -202,27 +202,4 @@ std::string run_details(const Scenario& scenario, const RunResult& result, const
   return Details(scenario, result, style).run();
 }
 
-ClaimCheck check_claims(const RunResult& result) {
-  ClaimCheck check;
-  if (result.infeasible || !result.metrics.makespan) return check;
-  const auto compare = [&](const std::string& what, const auto& claimed, const auto& measured) {
-    if (claimed == measured)
-      check.held.push_back(what);
-    else
-      check.differing.push_back(
-          fmt::format("{}: claimed {}, measured {}", what, to_text(claimed), to_text(measured)));
-  };
-  const Claims& claims = result.claims;
-  if (claims.makespan) compare("makespan", *claims.makespan, *result.metrics.makespan);
-  if (claims.period) compare("period", *claims.period, *result.metrics.period);
-  for (const auto& [id, bytes] : claims.peak) {
-    const std::string& name = result.memory_names[static_cast<std::size_t>(id)];
-    if (const MemoryMetrics* memory = find_memory(result.metrics, name))
-      compare("peak of " + name, bytes, memory->peak_requested);
-  }
-  if (claims.energy && result.metrics.energy)
-    compare("energy", *claims.energy, result.metrics.energy->total);
-  return check;
-}
-
 }  // namespace plimsoll

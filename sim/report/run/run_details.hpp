@@ -20,11 +20,4 @@ namespace plimsoll {
 [[nodiscard]] std::string run_details(const Scenario& scenario, const RunResult& result,
                                       const Style& style);
 
-/// What the policy claimed, and how it compares with the measurement.
-struct ClaimCheck {
-  std::vector<std::string> held;       ///< "makespan", "peak of hbm"
-  std::vector<std::string> differing;  ///< "makespan: claimed 3 ms, measured 4 ms"
-};
-[[nodiscard]] ClaimCheck check_claims(const RunResult& result);
-
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include "policy/interface/left_out.hpp"
 #include "report/run/run_details.hpp"
 #include "report/text/style.hpp"
+#include "scenario/run/claim_check.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,16 +41,22 @@ std::string stages_note(const RunResult& result, const std::vector<HeldStages>& 
 
 std::vector<std::string> bound_notes(const RunResult& result) {
   std::vector<std::string> parts;
+  // Nobody here has proven what a file says.
+  const std::string says = result.from_file ? "the file claims that " : "";
   if (result.bounds.makespan && result.metrics.makespan)
-    parts.push_back(gap_note(*result.bounds.makespan, *result.metrics.makespan,
+    parts.push_back(says +
+                    gap_note(*result.bounds.makespan, *result.metrics.makespan,
                              "no schedule of its kind takes less time",
                              "no schedule of its kind takes less than {}; this one takes {} more"));
   if (result.bounds.period && result.metrics.period)
-    parts.push_back(gap_note(*result.bounds.period, *result.metrics.period,
+    parts.push_back(says +
+                    gap_note(*result.bounds.period, *result.metrics.period,
                              "no period of its kind is shorter",
                              "no period of its kind is shorter than {}; this one is {} longer"));
   if (const auto optimal = result.claims.optimal)
-    parts.push_back(*optimal ? "proven to be the best of its kind" : "not proven to be the best");
+    parts.push_back(!*optimal          ? "not proven to be the best"
+                    : result.from_file ? "the file claims that it is the best of its kind"
+                                       : "proven to be the best of its kind");
   if (const auto model = result.claims.model_makespan)
     parts.push_back(fmt::format("planned with a model in which it takes {}", to_text(*model)));
   if (const auto model = result.claims.model_period)
@@ -86,7 +93,8 @@ std::vector<std::string> notes_of(const RunResult& result) {
   for (const std::string& note : result.notes) notes.push_back(fmt::format("Note: {}.", note));
   const ClaimCheck claims = check_claims(result);
   if (!claims.held.empty())
-    notes.push_back(fmt::format("The policy's claims hold: {}.", fmt::join(claims.held, ", ")));
+    notes.push_back(fmt::format("The {}'s claims hold: {}.", result.from_file ? "file" : "policy",
+                                fmt::join(claims.held, ", ")));
   for (const std::string& difference : claims.differing)
     notes.push_back(fmt::format("A claim does not hold: {}.", difference));
   if (result.recorded) notes.push_back(fmt::format("Its {}.", recording_note(result)));

@@ -9,6 +9,7 @@
 #include "report/run/run_failures.hpp"
 #include "report/run/run_notes.hpp"
 #include "report/text/text_table.hpp"
+#include "scenario/run/claim_check.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "scenario/run/run.hpp"
 
 #include "base/quantity_text.hpp"
+#include "execution/find_metrics.hpp"
 #include "execution/judge.hpp"
 #include "plan/build/repeated_plan.hpp"
 #include "plan/check/plan_checker.hpp"
@@ -106,11 +107,15 @@ double relative(Time time, Time reference) {
   return static_cast<double>((time - reference).count()) / static_cast<double>(reference.count());
 }
 
-void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology) {
+void check_policy(const RunResult& result, const Scenario& scenario, const Topology& topology) {
   const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
   if (!problems.empty())
     throw std::logic_error(fmt::format("policy `{}` made a plan that is not valid: {}",
                                        result.policy, fmt::join(problems, "; ")));
+}
+
+/// Precondition: check_plan() finds nothing wrong with the plan.
+void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology) {
   const Program program = lower(result.plan, result.step, scenario.platform, topology);
   const Stopwatch watch;
   result.execution = execute(program);
@@ -308,6 +313,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);
   result.budgets = given_budgets(bound, result.plan, scenario.platform);
+  check_policy(result, scenario, topology);
   execute_plan(result, scenario, topology);
   compare_with_reference(result, scenario, bound, step_key, options);
   return result;
@@ -343,9 +349,10 @@ Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
   }
 }
 
-/// What a file says is proven was proven of the problem that it was made for. Where its times are
-/// not measured, that is another one; and no bound is above what is measured.
-void drop_what_is_not_proven(RunResult& result) {
+/// What a file says of the plans of its kind it says of the problem that it was made for. Where its
+/// times are not measured, that is another one; and no bound is above what is measured
+/// (check_claims() tells of such ones).
+void drop_what_does_not_hold(RunResult& result) {
   const Metrics& measured = result.metrics;
   const auto differs = [](const auto& said, const auto& is) { return said && said != is; };
   const bool is_other = differs(result.claims.makespan, measured.makespan) ||
@@ -357,7 +364,11 @@ void drop_what_is_not_proven(RunResult& result) {
   };
   keep(result.bounds.makespan, measured.makespan);
   keep(result.bounds.period, measured.period);
-  if (is_other) result.bounds.peak.clear();
+  std::erase_if(result.bounds.peak, [&](const auto& bound) {
+    const MemoryMetrics* memory =
+        find_memory(measured, result.memory_names[static_cast<std::size_t>(bound.first)]);
+    return is_other || (memory != nullptr && bound.second > memory->peak_requested);
+  });
 }
 
 }  // namespace
@@ -438,6 +449,7 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo*
 
 RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {
   RunResult result = describe_run(scenario, path.filename().string());
+  result.from_file = true;
   const Topology topology(scenario.platform);
   result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
   bool split_backward = false;
@@ -465,7 +477,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   }
   return in_range(scenario, [&] {
     execute_plan(result, scenario, topology);
-    drop_what_is_not_proven(result);
+    drop_what_does_not_hold(result);
     return std::move(result);
   });
 }

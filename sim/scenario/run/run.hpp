@@ -36,6 +36,7 @@ struct RunResult {
   /// What the policy was told to keep to, of the memories that its plan works in.
   std::vector<std::pair<MemoryId, Bytes>> budgets;
   Plan plan;
+  bool from_file = false;  ///< a file gave the plan: nobody has proven what it says of itself
   Execution execution;
 };
 
