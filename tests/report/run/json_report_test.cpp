@@ -113,6 +113,7 @@ TEST_CASE("a profile says where its times are from") {
       "workload:\n"
       "  workload: net\n"
       "  profile:\n"
+      "    version: 1\n"
       "    recorded: PyTorch on a CPU\n"
       "    inputs: {x: 1 MiB}\n"
       "    operators: [{name: a, forward: {time: 1 ms, reads: [x], makes: {y: 2 MiB}}}]\n"
