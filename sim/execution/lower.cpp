@@ -163,19 +163,20 @@ class Lowering {
       const StepId copy = readers_.taken_by(BufferId{b});
       if (copy == kNoStep) continue;
       program_.release_buffer.push_back(b);
-      if (plan_[copy].source == SourceRelease::progressive) lower_drain(b, copy);
+      if (plan_[copy].source == SourceRelease::progressive) lower_progressive(b, copy);
     }
-    if (!program_.drains.empty())
-      program_.release_drain.resize(program_.release_buffer.size(), kNone);
+    if (!program_.progressive.empty())
+      program_.release_progressive.resize(program_.release_buffer.size(), kNone);
   }
 
-  void lower_drain(std::uint32_t buffer, StepId copy) {
+  void lower_progressive(std::uint32_t buffer, StepId copy) {
     const bool alone = last_in_lanes_.of(readers_.of(BufferId{buffer})).size() == 1;
-    program_.drains.push_back({buffer, index(copy), alone});
+    program_.progressive.push_back({buffer, index(copy), alone});
     if (alone) return;
-    program_.release_drain.resize(program_.release_buffer.size(), kNone);
+    program_.release_progressive.resize(program_.release_buffer.size(), kNone);
     program_.release_buffer.push_back(buffer);
-    program_.release_drain.push_back(static_cast<std::uint32_t>(program_.drains.size() - 1));
+    program_.release_progressive.push_back(
+        static_cast<std::uint32_t>(program_.progressive.size() - 1));
   }
 
   /// Visits the edges into releases, in the order of lower_releases().
@@ -188,7 +189,7 @@ class Lowering {
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
       const StepId copy = readers_.taken_by(BufferId{b});
       if (copy == kNoStep) continue;
-      // Readers include the copy itself, whose end does not open its own drain.
+      // Readers include the copy itself, whose end does not open its own release.
       const auto last = last_in_lanes_.of(readers_.of(BufferId{b}));
       for (const StepId step : last) visit(Edge{index(step), release | kReleaseBit});
       ++release;

@@ -92,9 +92,9 @@ class Memories {
   void free(std::uint32_t buffer) {
     const std::uint32_t memory = run_.program.memory(BufferId{buffer});
     MemoryState& state = states_[memory];
-    const std::uint32_t drain = progressive_.empty() ? kNone : progressive_.of_buffer(buffer);
-    if (drain != kNone)
-      progressive_.end(drain);
+    const std::uint32_t progressive = progressive_.empty() ? kNone : progressive_.of_buffer(buffer);
+    if (progressive != kNone)
+      progressive_.end(progressive);
     else
       free_whole(buffer, state);
     live_[buffer] = false;
@@ -124,19 +124,20 @@ class Memories {
   /// byte by byte. Whether the buffer is gone.
   bool release(std::uint32_t release) {
     const Program& program = run_.program;
-    const std::uint32_t drain = progressive_.empty() ? kNone : program.release_drain[release];
-    if (drain == kNone) {
+    const std::uint32_t progressive =
+        progressive_.empty() ? kNone : program.release_progressive[release];
+    if (progressive == kNone) {
       free(program.release_buffer[release]);
       return true;
     }
-    progressive_.open(drain);
-    const std::uint32_t memory = progressive_.memory_of(drain);
+    progressive_.open(progressive);
+    const std::uint32_t memory = progressive_.memory_of(progressive);
     wake(memory);
     run_.tell([&](Observer&) { tell_used(memory, run_.now, false); });
     return false;
   }
 
-  /// Before the clock moves on to `next`: the instants between at which an observer is told.
+  /// Before the clock moves on to `next`: the instants up to it at which an observer is told.
   void tell_until(Time next) {
     run_.tell([&](Observer&) {
       for (std::uint32_t m = 0; m < states_.size(); ++m)
@@ -169,9 +170,9 @@ class Memories {
     IdealAllocator* counter = state.allocator.as_ideal();
     if (counter == nullptr) return take_blocks(step, state);
     const Bytes demand = run_.program.demand(step);
-    if (!state.leaving.empty()) progressive_.settle(state, run_.now);
+    if (!state.releasing.empty()) progressive_.settle(state, run_.now);
     if (counter->take(demand)) return true;
-    if (!state.leaving.empty()) progressive_.wake_when_fits(memory, demand);
+    if (!state.releasing.empty()) progressive_.wake_when_fits(memory, demand);
     return false;
   }
 
@@ -222,7 +223,7 @@ class Memories {
 
   void tell_used(std::uint32_t memory, Time now, bool is_peak) {
     MemoryState& state = states_[memory];
-    if (!state.leaving.empty()) progressive_.settle(state, now);
+    if (!state.releasing.empty()) progressive_.settle(state, now);
     run_.observer->memory_used(MemoryId{memory}, {now, state.live, state.allocator.now()}, is_peak);
   }
 

@@ -15,9 +15,9 @@ struct MemoryState {
   Allocator allocator;
   Bytes limit;  ///< of what is requested
   std::array<Bytes, kTensorClasses> live{};
-  std::vector<std::uint32_t> waiting;  ///< steps that did not fit
-  std::vector<std::uint32_t> leaving;  ///< progressive releases under way
-  Time wake_at = Time::unlimited();    ///< the event at which these let `waiting` try again
+  std::vector<std::uint32_t> waiting;    ///< steps that did not fit
+  std::vector<std::uint32_t> releasing;  ///< progressive releases under way
+  Time wake_at = Time::unlimited();      ///< the event at which these let `waiting` try again
   MemoryRecord record;
 
   [[nodiscard]] bool is_within_limit(Bytes more) const {

@@ -66,7 +66,7 @@ struct ProgramLane {
 inline constexpr std::uint32_t kReleaseBit = 0x80000000;
 
 /// A copy that releases its source progressively.
-struct ProgramDrain {
+struct ProgressiveCopy {
   std::uint32_t buffer = 0;
   std::uint32_t copy = 0;
   bool open = false;  ///< nothing else reads the source
@@ -82,9 +82,9 @@ struct Program {
   std::vector<std::uint32_t> edges;           ///< of starts and ends, by step
   std::vector<std::uint32_t> release_buffer;  ///< by release
   /// A release that does not free its buffer but lets the copy under way free it byte by byte: by
-  /// release, the drain that it opens, or kNone. Empty where there are no drains.
-  std::vector<std::uint32_t> release_drain;
-  std::vector<ProgramDrain> drains;
+  /// release, the progressive one that it opens, or kNone. Empty where there are none.
+  std::vector<std::uint32_t> release_progressive;
+  std::vector<ProgressiveCopy> progressive;
   /// Steps that wait for the release of a buffer: (buffer, step), sorted by buffer.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after_free;
   /// By processor and operator, for the processors that the plan uses; empty where no operator has

@@ -1,10 +1,11 @@
-/// Sources that leave byte by byte (engine/drain.hpp) while a program runs. Internal to this floor.
+/// Sources that leave byte by byte (engine/progressive_release.hpp) while a program runs. Internal to
+/// this floor.
 ///
 /// What has left is given back to the allocator where someone looks: when a step asks for memory,
 /// when the source is gone, and whenever an observer is told of the memory.
 #pragma once
 
-#include "engine/drain.hpp"
+#include "engine/progressive_release.hpp"
 #include "execution/memory_state.hpp"
 #include "execution/run_state.hpp"
 
@@ -14,34 +15,34 @@
 namespace plimsoll {
 
 /// Between other events, an observer is told of a source at this many instants.
-inline constexpr std::int64_t kToldOfDrain = 16;
+inline constexpr std::int64_t kToldOfRelease = 16;
 
-/// All by their numbers in Program::drains. Memories with such releases are `ideal`.
+/// All by their numbers in Program::progressive. Memories with such releases are `ideal`.
 template <bool kObserved>
 class ProgressiveReleases {
  public:
   ProgressiveReleases(RunState<kObserved>& run, std::vector<MemoryState>& memories)
       : run_(run), memories_(memories) {
     const Program& program = run.program;
-    if (!program.drains.empty()) of_copy_.assign(run.plan.steps.size(), kNone);
-    for (const ProgramDrain& drain : program.drains) {
-      of_copy_[drain.copy] = static_cast<std::uint32_t>(drains_.size());
-      drains_.push_back({.buffer = drain.buffer,
-                         .bytes = program.bytes(BufferId{drain.buffer}),
-                         .open = drain.open});
+    if (!program.progressive.empty()) of_copy_.assign(run.plan.steps.size(), kNone);
+    for (const ProgressiveCopy& copy : program.progressive) {
+      of_copy_[copy.copy] = static_cast<std::uint32_t>(releases_.size());
+      releases_.push_back({.buffer = copy.buffer,
+                           .bytes = program.bytes(BufferId{copy.buffer}),
+                           .open = copy.open});
     }
-    opened_.resize(drains_.size());
+    opened_.resize(releases_.size());
   }
 
-  [[nodiscard]] bool empty() const { return drains_.empty(); }
-  [[nodiscard]] std::uint32_t memory_of(std::uint32_t drain) const {
-    return run_.program.memory(BufferId{drains_[drain].buffer});
+  [[nodiscard]] bool empty() const { return releases_.empty(); }
+  [[nodiscard]] std::uint32_t memory_of(std::uint32_t release) const {
+    return run_.program.memory(BufferId{releases_[release].buffer});
   }
 
   /// The one of a buffer, or kNone.
   [[nodiscard]] std::uint32_t of_buffer(std::uint32_t buffer) const {
-    const auto& all = run_.program.drains;
-    const auto it = std::ranges::lower_bound(all, buffer, {}, &ProgramDrain::buffer);
+    const auto& all = run_.program.progressive;
+    const auto it = std::ranges::lower_bound(all, buffer, {}, &ProgressiveCopy::buffer);
     const bool found = it != all.end() && it->buffer == buffer;
     return found ? static_cast<std::uint32_t>(it - all.begin()) : kNone;
   }
@@ -51,37 +52,37 @@ class ProgressiveReleases {
     const std::uint32_t d = of_copy_[copy];
     if (d == kNone) return;
     const ProgramStep& it = run_.program.steps[copy];
-    Drain& drain = drains_[d];
+    ProgressiveRelease& release = releases_[d];
     const Time transfer =
         transfer_time(run_.program.transferred(copy), run_.program.lanes[it.lane].route.bandwidth);
-    drain.end = run_.now + it.duration;
-    drain.begin = drain.end - transfer;
-    drain.under_way = true;
-    memories_[memory_of(d)].leaving.push_back(d);
+    release.end = run_.now + it.duration;
+    release.begin = release.end - transfer;
+    release.under_way = true;
+    memories_[memory_of(d)].releasing.push_back(d);
   }
 
   /// All other readers of the source have ended.
-  void open(std::uint32_t drain) {
-    drains_[drain].open = true;
-    opened_[drain] = run_.now;
+  void open(std::uint32_t release) {
+    releases_[release].open = true;
+    opened_[release] = run_.now;
   }
 
   /// The copy and all other readers have ended: what is left of the source goes.
-  void end(std::uint32_t drain) {
-    MemoryState& memory = memories_[memory_of(drain)];
-    drains_[drain].open = true;
+  void end(std::uint32_t release) {
+    MemoryState& memory = memories_[memory_of(release)];
+    releases_[release].open = true;
     settle(memory, run_.now);
-    std::erase(memory.leaving, drain);
+    std::erase(memory.releasing, release);
   }
 
   /// Gives back what has left by `time`.
   void settle(MemoryState& memory, Time time) {
-    for (const std::uint32_t d : memory.leaving) {
-      Drain& drain = drains_[d];
-      const Bytes free = drain.free_by(time) - drain.given;
+    for (const std::uint32_t d : memory.releasing) {
+      ProgressiveRelease& release = releases_[d];
+      const Bytes free = release.free_by(time) - release.given;
       memory.allocator.as_ideal()->give_back(free);
-      memory.live_of(run_.program.tensor(BufferId{drain.buffer}).tensor_class) -= free;
-      drain.given += free;
+      memory.live_of(run_.program.tensor(BufferId{release.buffer}).tensor_class) -= free;
+      release.given += free;
     }
   }
 
@@ -89,22 +90,22 @@ class ProgressiveReleases {
   void wake_when_fits(std::uint32_t memory, Bytes demand) {
     MemoryState& state = memories_[memory];
     const Bytes missing = demand - state.allocator.free_bytes();
-    const Time when = first_time_of(drains_, state.leaving, missing, run_.now);
+    const Time when = first_time_of(releases_, state.releasing, missing, run_.now);
     if (when >= state.wake_at) return;
     state.wake_at = when;
     run_.events.push(when, memory | kWakeBit);
   }
 
-  /// The instants between now and `next` at which an observer is told of a memory.
+  /// The instants after now, up to `next`, at which an observer is told of a memory.
   [[nodiscard]] std::vector<Time> instants_before(Time next, const MemoryState& memory) const {
     std::vector<Time> instants;
-    for (const std::uint32_t d : memory.leaving) {
-      const Drain& drain = drains_[d];
-      if (!drain.open) continue;
-      const Time from = std::max(opened_[d], drain.begin);
-      for (std::int64_t k = 0; k < kToldOfDrain; ++k) {
-        const Time at{from.count() + (drain.end - from).count() / kToldOfDrain * k};
-        if (run_.now < at && at < next) instants.push_back(at);
+    for (const std::uint32_t d : memory.releasing) {
+      const ProgressiveRelease& release = releases_[d];
+      if (!release.open) continue;
+      const Time from = std::max(opened_[d], release.begin);
+      for (std::int64_t k = 0; k < kToldOfRelease; ++k) {
+        const Time at{from.count() + (release.end - from).count() / kToldOfRelease * k};
+        if (run_.now < at && at <= next) instants.push_back(at);
       }
     }
     std::ranges::sort(instants);
@@ -115,7 +116,7 @@ class ProgressiveReleases {
  private:
   RunState<kObserved>& run_;
   std::vector<MemoryState>& memories_;
-  std::vector<Drain> drains_;
+  std::vector<ProgressiveRelease> releases_;
   std::vector<Time> opened_;            ///< when the other readers had ended; 0 without any
   std::vector<std::uint32_t> of_copy_;  ///< by step; empty where there are none
 };

@@ -38,7 +38,8 @@ constexpr const char* kRunExamples =
     "  plimsoll run vgg19.yaml --policy remat/sqrt --plan-out plan.json\n"
     "  plimsoll run vgg19.yaml --plan plan.json --json -\n"
     "  plimsoll run vgg19.yaml --trace vgg19.pftrace\n"
-    "Exit codes: 0 all runs ended well; 1 a run did not (oom, deadlock, infeasible), or a plan file\n"
+    "Exit codes: 0 all runs ended well; 1 a run did not (oom, deadlock, infeasible), or a plan "
+    "file\n"
     "claims what its run does not show; 2 bad input; 130 interrupted.";
 
 struct RunArguments {
@@ -180,7 +181,7 @@ void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
   if (result.infeasible)
     warn_of_no_plan(arguments.plan_out, result);
   else
-    write_plan(result.plan, result.step, outcome.scenario.platform, arguments.plan_out);
+    write_plan(result.plan, result.workload_as_run, outcome.scenario.platform, arguments.plan_out);
 }
 
 /// In the forms of PyTorch and Megatron-LM that are asked for.
@@ -188,17 +189,18 @@ void write_schedule_of(const RunArguments& arguments, const RunResult& result) {
   const auto write = [&](const char* option, const std::string& file, auto text_of_plan) {
     if (file.empty()) return;
     if (result.infeasible) return warn_of_no_plan(file, result);
-    write_text(file, text_of_plan(chain_view(result.step), Location{option, 0, 0}));
+    write_text(file, text_of_plan(chain_view(result.workload_as_run), Location{option, 0, 0}));
   };
   const auto schedule = [&](const ChainView& chain, const Location& where) {
-    return tasks_of(result.plan, result.step, chain, where);
+    return tasks_of(result.plan, result.workload_as_run, chain, where);
   };
   write("--schedule-csv", arguments.schedule_csv,
         [&](const auto&... read) { return compute_csv(schedule(read...)); });
   write("--communication-csv", arguments.communication_csv,
         [&](const auto&... read) { return communication_csv(schedule(read...)); });
   write("--layout", arguments.layout, [&](const ChainView& chain, const Location& where) {
-    return layout_text(result.step, chain, cuts_of(result.plan, result.step, chain, where), where) +
+    return layout_text(result.workload_as_run, chain,
+                       cuts_of(result.plan, result.workload_as_run, chain, where), where) +
            '\n';
   });
 }

@@ -11,7 +11,7 @@ std::optional<Moment> GrantLedger::grant(Bytes demand, Moment ready) {
   settle(start);
   while (!fits(demand)) {
     const auto change = next_change(start);
-    const Time fit = leaving_.empty() ? Time::unlimited() : first_fit(demand, start);
+    const Time fit = pending_.empty() ? Time::unlimited() : first_fit(demand, start);
     if (!fit.is_unlimited() && (!change || Moment{fit, 0} < *change))
       start = {fit, 0};
     else if (change)
@@ -31,14 +31,15 @@ void GrantLedger::free_at(Moment when, Bytes bytes) {
   std::ranges::push_heap(frees_, std::greater<>{});
 }
 
-std::uint32_t GrantLedger::drain(Time begin, Moment end, Bytes bytes) {
-  const Drain drain{.begin = begin, .end = end.time, .bytes = bytes, .under_way = true};
-  leaving_.push_back({drains_, drain, {}, end, false});
-  return drains_++;
+std::uint32_t GrantLedger::release_progressively(Time begin, Moment end, Bytes bytes) {
+  const ProgressiveRelease release{
+      .begin = begin, .end = end.time, .bytes = bytes, .under_way = true};
+  pending_.push_back({releases_, release, {}, end, false});
+  return releases_++;
 }
 
-void GrantLedger::open_drain(std::uint32_t drain, Moment when) {
-  const auto it = std::ranges::find(leaving_, drain, &Leaving::id);
+void GrantLedger::open_release(std::uint32_t release, Moment when) {
+  const auto it = std::ranges::find(pending_, release, &PendingRelease::id);
   it->open_from = when;
   it->has_opened = true;
 }
@@ -50,15 +51,15 @@ void GrantLedger::settle(Moment now) {
     std::ranges::pop_heap(frees_, std::greater<>{});
     frees_.pop_back();
   }
-  for (Leaving& it : leaving_) {
+  for (PendingRelease& it : pending_) {
     if (!it.has_opened || it.open_from > now) continue;
-    it.drain.open = true;
-    const Bytes free = it.over() <= now ? it.drain.bytes : it.drain.free_by(now.time);
-    used_ -= free - it.drain.given;
-    it.drain.given = free;
+    it.release.open = true;
+    const Bytes free = it.over() <= now ? it.release.bytes : it.release.free_by(now.time);
+    used_ -= free - it.release.given;
+    it.release.given = free;
   }
-  std::erase_if(leaving_, [](const Leaving& it) {
-    return it.has_opened && it.drain.given == it.drain.bytes;
+  std::erase_if(pending_, [](const PendingRelease& it) {
+    return it.has_opened && it.release.given == it.release.bytes;
   });
 }
 
@@ -69,7 +70,7 @@ std::optional<Moment> GrantLedger::next_change(Moment now) const {
     if (when > now && (!next || when < *next)) next = when;
   };
   if (!frees_.empty()) consider(frees_.front().first);
-  for (const Leaving& it : leaving_) {
+  for (const PendingRelease& it : pending_) {
     if (!it.has_opened) continue;
     consider(it.open_from);
     consider(it.over());
@@ -77,14 +78,14 @@ std::optional<Moment> GrantLedger::next_change(Moment now) const {
   return next;
 }
 
-/// When the drains that are open now have made room, if nothing else changes.
+/// When the progressive releases that are open now have made room, if nothing else changes.
 Time GrantLedger::first_fit(Bytes demand, Moment now) const {
-  std::vector<Drain> open;
+  std::vector<ProgressiveRelease> open;
   std::vector<std::uint32_t> all;
-  for (const Leaving& it : leaving_) {
-    if (!it.drain.open) continue;
+  for (const PendingRelease& it : pending_) {
+    if (!it.release.open) continue;
     all.push_back(static_cast<std::uint32_t>(open.size()));
-    open.push_back(it.drain);
+    open.push_back(it.release);
   }
   return first_time_of(open, all, used_ + demand - usable_, now.time);
 }

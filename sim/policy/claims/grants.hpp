@@ -2,14 +2,14 @@
 ///
 /// The model: requests come in issue order; each is granted at the first moment, not before the
 /// one before it, at which its bytes are free. What is free is known ahead: every release has its
-/// moment before the first request that may wait for it. A drain (engine/drain.hpp) gives back
-/// byte by byte.
+/// moment before the first request that may wait for it. A progressive release
+/// (engine/progressive_release.hpp) gives back byte by byte.
 ///
 /// Times within one instant are told apart by rounds, since steps of zero duration end in the round
 /// after the one in which they start.
 #pragma once
 
-#include "engine/drain.hpp"
+#include "engine/progressive_release.hpp"
 
 #include <optional>
 #include <utility>
@@ -40,23 +40,23 @@ class GrantLedger {
 
   /// Grants `demand` at the first moment not before `ready`; nothing if no known release frees
   /// enough. A demand of nothing neither waits nor delays others. O(log releases),
-  /// with drains O(drains log time) for each moment tried.
+  /// with progressive releases O(those x log time) for each moment tried.
   [[nodiscard]] std::optional<Moment> grant(Bytes demand, Moment ready);
 
   void free_at(Moment when, Bytes bytes);
 
-  /// `bytes` leave from `begin` to `end`, but none before the drain is open, which is at the latest
-  /// told by open_drain() before the first request that may wait for it.
-  std::uint32_t drain(Time begin, Moment end, Bytes bytes);
-  void open_drain(std::uint32_t drain, Moment when);
+  /// `bytes` leave from `begin` to `end`, but none before the release is open, which is told by
+  /// open_release(), at the latest before the first request that may wait for it. Its id.
+  std::uint32_t release_progressively(Time begin, Moment end, Bytes bytes);
+  void open_release(std::uint32_t release, Moment when);
 
   /// Of the last grant of some bytes.
   [[nodiscard]] Moment last_grant() const { return last_grant_; }
 
  private:
-  struct Leaving {
+  struct PendingRelease {
     std::uint32_t id;
-    Drain drain;
+    ProgressiveRelease release;
     Moment open_from, end;
     bool has_opened = false;  ///< open_from is known
 
@@ -74,8 +74,8 @@ class GrantLedger {
   Bytes usable_, used_;
   Moment last_grant_;
   std::vector<Free> frees_;  ///< a heap, the earliest on top
-  std::vector<Leaving> leaving_;
-  std::uint32_t drains_ = 0;
+  std::vector<PendingRelease> pending_;
+  std::uint32_t releases_ = 0;
 };
 
 }  // namespace plimsoll

@@ -18,26 +18,26 @@ void sort_by(const Moments& moments, std::span<std::uint32_t> ids) {
 }
 
 /// Sources that leave byte by byte, asked about at later and later moments.
-class Leaving {
+class ReleasedByNow {
  public:
-  explicit Leaving(std::vector<Parting>& partings) : partings_(partings) {
-    std::ranges::sort(partings, {}, &Parting::open);
+  explicit ReleasedByNow(std::vector<TimedRelease>& progressive) : progressive_(progressive) {
+    std::ranges::sort(progressive, {}, &TimedRelease::open);
   }
 
   /// What has left of those that are not over.
   std::int64_t left_by(Moment now) {
-    for (; next_ < partings_.size() && partings_[next_].open <= now; ++next_)
-      open_.push_back(&partings_[next_]);
-    std::erase_if(open_, [&](const Parting* it) { return it->over <= now; });
+    for (; next_ < progressive_.size() && progressive_[next_].open <= now; ++next_)
+      open_.push_back(&progressive_[next_]);
+    std::erase_if(open_, [&](const TimedRelease* it) { return it->over <= now; });
     std::int64_t left = 0;
-    for (const Parting* it : open_) left += it->drain.free_by(now.time).count();
+    for (const TimedRelease* it : open_) left += it->release.free_by(now.time).count();
     return left;
   }
 
  private:
-  const std::vector<Parting>& partings_;  ///< by when they open
+  const std::vector<TimedRelease>& progressive_;  ///< by when they open
   std::size_t next_ = 0;
-  std::vector<const Parting*> open_;
+  std::vector<const TimedRelease*> open_;
 };
 
 }  // namespace
@@ -67,7 +67,7 @@ Bytes Occupancy::peak(std::uint32_t memory) {
   sort_by(timeline_.starts, starting);
   sort_by(timeline_.ends, ending);
   sort_by(timeline_.freed, freed);
-  Leaving leaving(timeline_.partings[memory]);
+  ReleasedByNow released(timeline_.progressive[memory]);
   std::size_t next_end = 0, next_free = 0;
   std::int64_t now = 0, peak = 0;
   const auto take = [&](Moment when, std::int64_t bytes_taken) {
@@ -76,7 +76,7 @@ Bytes Occupancy::peak(std::uint32_t memory) {
     for (; next_free < freed.size() && timeline_.freed[freed[next_free]] <= when; ++next_free)
       now -= bytes(freed[next_free]);
     now += bytes_taken;
-    peak = std::max(peak, now - leaving.left_by(when));
+    peak = std::max(peak, now - released.left_by(when));
   };
   take(Moment{}, initial_[memory]);
   for (const std::uint32_t step : starting) take(timeline_.starts[step], taken_by(step));

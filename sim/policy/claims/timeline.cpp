@@ -24,7 +24,7 @@ class Recurrence {
         freed_(plan.buffers.size()),
         read_until_(0),
         lane_free_(plan.lanes.size()),
-        partings_(problem.platform.memories.size()),
+        progressive_(problem.platform.memories.size()),
         ordered_(problem.platform.memories.size(), false),
         in_use_(problem.platform.memories.size(), false),
         ports_(2 * problem.platform.links.size()),
@@ -40,7 +40,7 @@ class Recurrence {
     if (std::ranges::any_of(plan.steps, [](const Step& step) {
           return step.source == SourceRelease::progressive;
         })) {
-      parting_of_.resize(plan.buffers.size(), kNone);
+      progressive_of_.resize(plan.buffers.size(), kNone);
       read_until_ = Moments(plan.buffers.size());
     }
   }
@@ -53,7 +53,7 @@ class Recurrence {
     for (std::uint32_t s = 0; s < plan_.steps.size() && certain_; ++s) evaluate(s);
     if (!certain_) return std::nullopt;
     return Timeline{std::move(starts_),        std::move(ends_),        std::move(freed_),
-                    std::move(release_waits_), std::move(freed_order_), std::move(partings_),
+                    std::move(release_waits_), std::move(freed_order_), std::move(progressive_),
                     std::move(in_use_)};
   }
 
@@ -169,7 +169,7 @@ class Recurrence {
     ends_.set(s, after(starts_[s], time));
     evaluated_[s] = true;
     if (is_move(step.kind)) hold_ports(step, s, ready);
-    if (step.source == SourceRelease::progressive) begin_parting(s);
+    if (step.source == SourceRelease::progressive) begin_release(s);
     lane_free_[index(step.lane)] = is_move(step.kind) ? starts_[s] : ends_[s];
     note_end(s);
   }
@@ -231,17 +231,17 @@ class Recurrence {
     if (ordered_[memory]) ledgers_[memory].free_at(when, bytes);
   }
 
-  void begin_parting(std::uint32_t s) {
+  void begin_release(std::uint32_t s) {
     const Step& step = plan_.steps[s];
     const BufferId buffer = plan_.list(step.reads).front();
     const std::uint32_t memory = index(plan_[buffer].memory);
-    Parting parting;
-    parting.drain = {.end = ends_[s].time, .bytes = bytes(buffer), .under_way = true, .open = true};
-    parting.drain.begin = ends_[s].time - moving_time(problem_, plan_[step.lane].from,
+    TimedRelease timed;
+    timed.release = {.end = ends_[s].time, .bytes = bytes(buffer), .under_way = true, .open = true};
+    timed.release.begin = ends_[s].time - moving_time(problem_, plan_[step.lane].from,
                                                       plan_[step.lane].to, bytes(buffer));
-    parting.id = ledgers_[memory].drain(parting.drain.begin, ends_[s], bytes(buffer));
-    parting_of_[index(buffer)] = static_cast<std::uint32_t>(partings_[memory].size());
-    partings_[memory].push_back(parting);
+    timed.id = ledgers_[memory].release_progressively(timed.release.begin, ends_[s], bytes(buffer));
+    progressive_of_[index(buffer)] = static_cast<std::uint32_t>(progressive_[memory].size());
+    progressive_[memory].push_back(timed);
   }
 
   void note_end(std::uint32_t s) {
@@ -249,7 +249,7 @@ class Recurrence {
       const BufferId buffer{release_edges_[e]};
       const std::uint32_t b = index(buffer);
       freed_.set(b, std::max(freed_[b], ends_[s]));
-      if (!parting_of_.empty() && StepId{s} != readers_.taken_by(buffer))
+      if (!progressive_of_.empty() && StepId{s} != readers_.taken_by(buffer))
         read_until_.set(b, std::max(read_until_[b], ends_[s]));
       if (--release_waits_[b] > 0) continue;
       freed_order_.push_back(b);
@@ -259,12 +259,12 @@ class Recurrence {
 
   void free_buffer(BufferId buffer) {
     const std::uint32_t memory = index(plan_[buffer].memory);
-    const std::uint32_t p = parting_of_.empty() ? kNone : parting_of_[index(buffer)];
+    const std::uint32_t p = progressive_of_.empty() ? kNone : progressive_of_[index(buffer)];
     if (p == kNone) return free_at(memory, freed_[index(buffer)], bytes(buffer));
-    Parting& parting = partings_[memory][p];
-    parting.open = read_until_[index(buffer)];
-    parting.over = freed_[index(buffer)];
-    ledgers_[memory].open_drain(parting.id, parting.open);
+    TimedRelease& timed = progressive_[memory][p];
+    timed.open = read_until_[index(buffer)];
+    timed.over = freed_[index(buffer)];
+    ledgers_[memory].open_release(timed.id, timed.open);
   }
 
   const Plan& plan_;
@@ -278,10 +278,10 @@ class Recurrence {
   /// By buffer, where some leave byte by byte: read by others than the copy that takes it away.
   Moments read_until_;
   std::vector<Moment> lane_free_;
-  std::vector<GrantLedger> ledgers_;            ///< by memory
-  std::vector<std::vector<Parting>> partings_;  ///< by memory
-  std::vector<std::uint32_t> parting_of_;       ///< by buffer, in its memory's; empty without any
-  std::vector<bool> ordered_, in_use_;          ///< by memory
+  std::vector<GrantLedger> ledgers_;                    ///< by memory
+  std::vector<std::vector<TimedRelease>> progressive_;  ///< by memory
+  std::vector<std::uint32_t> progressive_of_;  ///< by buffer, in its memory's; empty without any
+  std::vector<bool> ordered_, in_use_;         ///< by memory
   std::vector<Port> ports_;
   std::vector<std::vector<LanePort>> lane_ports_;
   std::vector<CopyTime> copy_times_;                          ///< by lane

@@ -12,8 +12,8 @@
 namespace plimsoll {
 
 /// A source that leaves byte by byte.
-struct Parting {
-  Drain drain;
+struct TimedRelease {
+  ProgressiveRelease release;
   std::uint32_t id = 0;  ///< in the ledger of its memory
   Moment open = Moment{}, over = Moment{};
 };
@@ -23,8 +23,8 @@ struct Timeline {
   Moments freed;                             ///< by buffer, where it is released
   std::vector<std::uint32_t> release_waits;  ///< by buffer; 0: released, kNone: never
   std::vector<std::uint32_t> freed_order;    ///< the buffers that are, by the last step waited for
-  std::vector<std::vector<Parting>> partings;  ///< by memory
-  std::vector<bool> in_use;                    ///< by memory: something is there, or allocates
+  std::vector<std::vector<TimedRelease>> progressive;  ///< by memory
+  std::vector<bool> in_use;  ///< by memory: something is there, or allocates
 
   [[nodiscard]] bool is_freed(std::uint32_t buffer) const { return release_waits[buffer] == 0; }
 };

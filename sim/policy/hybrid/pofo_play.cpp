@@ -171,7 +171,8 @@ void PofoPlay::leave(std::uint32_t trip) {
   const Moment start = std::max({out_free_, stream_free_, model_->one_way ? in_free_ : Moment{}});
   stay.out_end = out_free_ = after(start, copy.out);
   if (model_->progressive)
-    stay.drain = ledger_.drain(stay.out_end.time - copy.moving, stay.out_end, copy.bytes);
+    stay.release_id =
+        ledger_.release_progressively(stay.out_end.time - copy.moving, stay.out_end, copy.bytes);
 }
 
 /// The beat that reads it last has been issued.
@@ -179,7 +180,7 @@ void PofoPlay::release(std::uint32_t trip) {
   Stay& stay = stays_[trip];
   stay.read = stream_free_;
   if (model_->progressive)
-    ledger_.open_drain(stay.drain, stay.read);
+    ledger_.open_release(stay.release_id, stay.read);
   else
     ledger_.free_at(std::max(stay.out_end, stay.read), score_->trips[trip].copy.bytes);
 }

@@ -74,7 +74,7 @@ class PofoPlay {
  private:
   struct Stay {
     Moment out_end, read, in_end;
-    std::uint32_t drain = 0;
+    std::uint32_t release_id = 0;
   };
 
   bool compute(Bytes demand, Moment ready, Time duration);

@@ -13,8 +13,8 @@ namespace {
 std::string subtitle_of(const HtmlOutcome& outcome) {
   std::string text =
       fmt::format("{} on {}", outcome.scenario->workload_name, outcome.scenario->platform_name);
-  if (!outcome.results.empty() && outcome.results.front().step.batch > 1)
-    text += fmt::format(", batch {}", thousands(outcome.results.front().step.batch));
+  if (!outcome.results.empty() && outcome.results.front().workload_as_run.batch > 1)
+    text += fmt::format(", batch {}", thousands(outcome.results.front().workload_as_run.batch));
   return text;
 }
 

@@ -1,7 +1,5 @@
 #include "report/html/html_runs.hpp"
 
-#include "plan/core/readers.hpp"
-#include "report/run/json_report.hpp"
 #include "report/run/run_details.hpp"
 #include "report/run/run_failures.hpp"
 #include "report/run/run_notes.hpp"
@@ -77,7 +75,7 @@ class Chunks {
   [[nodiscard]] OperatorId forward_of(const TrackSlice& slice) const {
     const Step& step = run_.plan[slice.step];
     if (is_move(step.kind)) return kNoOperator;
-    const Operator& op = run_.step[step.op];
+    const Operator& op = run_.workload_as_run[step.op];
     return op.phase == Phase::forward ? step.op : op.forward;
   }
 
@@ -93,17 +91,16 @@ class RunEncoder {
         platform_(scenario.platform),
         run_(run),
         topology_(scenario.platform),
-        program_(lower(run.plan, run.step, scenario.platform, topology_)),
+        program_(lower(run.plan, run.workload_as_run, scenario.platform, topology_)),
+        recording_(record(program_)),
         names_(names) {}
 
   void add_to(Json& object) {
-    const std::vector<Stay> stays = stays_of(program_, run_.execution);
     Json& memories = object["memories"] = Json::array();
-    for (const MemorySeries& memory : memory_series(program_, run_.execution, stays))
-      memories.push_back(memory_json(memory));
+    for (const MemorySeries& memory : recording_.memories) memories.push_back(memory_json(memory));
     object["tracks"] = tracks_json();
-    object["stays"] = stays_json(stays);
-    const std::vector<PowerPoint> power = power_series(program_, run_.execution);
+    object["stays"] = stays_json(recording_.stays);
+    const std::vector<PowerPoint> power = power_series(program_, recording_);
     if (!power.empty()) object["power"] = power_json(power);
   }
 
@@ -121,7 +118,7 @@ class RunEncoder {
       object["reserved"] = record.peak.reserved.count();
     object["peak"] = {{"bytes", record.peak.requested.count()}, {"time", record.peak_time.count()}};
     const auto points = thinned(series.points, run_.execution.makespan, kMostMoments,
-                                [](const MemoryPoint& point) { return point.total(); });
+                                [](const MemoryPoint& point) { return point.use.requested; });
     object["thinned"] = points.size() < series.points.size();
     Differences time;
     std::array<Differences, kTensorClasses> alive;
@@ -141,7 +138,7 @@ class RunEncoder {
   }
 
   Json tracks_json() {
-    const std::vector<Track> tracks = tracks_of(program_, run_.execution);
+    const std::vector<Track> tracks = tracks_of(program_, recording_);
     std::size_t slices = 0, rows = 0;
     for (const Track& track : tracks) {
       slices += track.slices.size();
@@ -199,7 +196,7 @@ class RunEncoder {
       const Step& step = run_.plan[slices[s].slice.step];
       if (step.kind != StepKind::pair) continue;
       const auto kind = [&](OperatorId op) {
-        return static_cast<std::size_t>(kind_of(run_.step[op].phase));
+        return static_cast<std::size_t>(kind_of(run_.workload_as_run[op].phase));
       };
       pairs.push_back(
           {s, kind(step.op), step.microbatch, kind(step.second), step.second_microbatch});
@@ -216,11 +213,12 @@ class RunEncoder {
     const Step& step = run_.plan[id];
     if (step.kind == StepKind::reduce) return names_("gradients");
     if (step.kind == StepKind::copy)
-      return names_(run_.step[run_.plan[run_.plan.list(step.writes).front()].tensor].name);
-    const std::string& first = run_.step[step.op].name;
+      return names_(
+          run_.workload_as_run[run_.plan[run_.plan.list(step.writes).front()].tensor].name);
+    const std::string& first = run_.workload_as_run[step.op].name;
     if (step.kind != StepKind::pair) return names_(first);
     return names_(fmt::format("{} of microbatch {} with {} of microbatch {}", first,
-                              step.microbatch, run_.step[step.second].name,
+                              step.microbatch, run_.workload_as_run[step.second].name,
                               step.second_microbatch));
   }
 
@@ -260,7 +258,7 @@ class RunEncoder {
     for (const Stay* stay : listed(stays, are_fewer)) {
       memory.push_back(index(stay->memory));
       name.push_back(stay->tensor == kNoTensor ? workspace_name(stay->step)
-                                               : names_(run_.step[stay->tensor].name));
+                                               : names_(run_.workload_as_run[stay->tensor].name));
       bytes.push_back(stay->bytes.count());
       microbatch.push_back(microbatch_of(*stay));
       begin.add(stay->begin.count());
@@ -274,13 +272,13 @@ class RunEncoder {
 
   [[nodiscard]] std::int64_t microbatch_of(const Stay& stay) const {
     if (stay.tensor == kNoTensor) return stay.microbatch;
-    const Lifetime lifetime = run_.step[stay.tensor].lifetime;
+    const Lifetime lifetime = run_.workload_as_run[stay.tensor].lifetime;
     const bool is_shared = lifetime == Lifetime::resident || lifetime == Lifetime::accumulated;
     return is_shared ? kShared : std::int64_t{stay.microbatch};
   }
 
   std::size_t workspace_name(StepId step) {
-    return names_("workspace of " + run_.step[run_.plan[step].op].name);
+    return names_("workspace of " + run_.workload_as_run[run_.plan[step].op].name);
   }
 
   Json power_json(const std::vector<PowerPoint>& all) const {
@@ -300,6 +298,7 @@ class RunEncoder {
   const RunResult& run_;
   const Topology topology_;
   const Program program_;
+  const Recording recording_;
   Names& names_;
 };
 

@@ -68,7 +68,7 @@ Json processors_json(const RunResult& result) {
       stalls[to_text(static_cast<StallCause>(c))] = in_seconds(processor.stall[c]);
     if (processor.bubble) object["bubble"] = *processor.bubble;
     object["recomputed_ops"] = processor.recomputed_ops;
-    if (processor.recomputed_ops > 0 && !knows_flops(result.step))
+    if (processor.recomputed_ops > 0 && !knows_flops(result.workload_as_run))
       object["recomputed_flops"] = nullptr;
     else
       object["recomputed_flops"] = processor.recomputed_flops.count();
@@ -97,7 +97,7 @@ Json peaks_json(const RunResult& result, const std::vector<std::pair<MemoryId, B
 
 Json stages_json(const RunResult& result) {
   Json all = Json::array();
-  for (const HeldStages& held : held_stages(result.plan, result.step)) {
+  for (const HeldStages& held : held_stages(result.plan, result.workload_as_run)) {
     Json& object = all.emplace_back(
         Json{{"begin", held.begin}, {"end", held.end}, {"first", held.first}, {"last", held.last}});
     for (const ProcessorId processor : held.processors)

@@ -67,8 +67,8 @@ std::optional<double> recomputed(const RunResult& run) {
   for (const ProcessorMetrics& processor : run.metrics.processors)
     again += processor.recomputed_ops;
   if (again == 0) return 0.0;
-  return static_cast<double>(again) /
-         (static_cast<double>(run.step.forwards) * run.plan.microbatches * replicas_of(run.plan));
+  return static_cast<double>(again) / (static_cast<double>(run.workload_as_run.forwards) *
+                                       run.plan.microbatches * replicas_of(run.plan));
 }
 
 /// Parameters as written, one by one: commas within a list or a mapping end none.

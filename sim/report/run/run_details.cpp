@@ -166,7 +166,7 @@ class Details {
   }
 
   void tell_stages() {
-    const std::vector<HeldStages> all = held_stages(result_.plan, result_.step);
+    const std::vector<HeldStages> all = held_stages(result_.plan, result_.workload_as_run);
     for (std::size_t s = 0; s < std::min(all.size(), kMostParts); ++s) {
       line("stages",
            fmt::format("{}: {}", to_text(all[s]), holders_of(result_, all[s], kMostParts)));

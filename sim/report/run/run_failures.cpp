@@ -146,12 +146,12 @@ class Explanation {
       advise_single(oom);
     }
     // The sizes of abstract workloads are given, whatever the batch.
-    if (result_.step.macs > 0 && result_.step.batch > 1)
-      item(fmt::format("a batch below {}", result_.step.batch));
+    if (result_.workload_as_run.macs > 0 && result_.workload_as_run.batch > 1)
+      item(fmt::format("a batch below {}", result_.workload_as_run.batch));
   }
 
   void advise_single(const OutOfMemory& oom) {
-    const Needs needs = needs_of(result_.step);
+    const Needs needs = needs_of(result_.workload_as_run);
     if (needs.resident > oom.capacity) {
       item(fmt::format(
           "parameters, gradients, optimizer state and inputs alone take {}, more than "

@@ -101,7 +101,7 @@ std::vector<std::string> notes_of(const RunResult& result) {
   if (!result.claims.in_flight.empty())
     notes.push_back(fmt::format("Its stages keep {} microbatches in flight.",
                                 fmt::join(result.claims.in_flight, ", ")));
-  if (const auto held = held_stages(result.plan, result.step); !held.empty())
+  if (const auto held = held_stages(result.plan, result.workload_as_run); !held.empty())
     notes.push_back(stages_note(result, held));
   if (!result.plan.mirrors.empty())
     notes.push_back(fmt::format(

@@ -65,8 +65,8 @@ class Report {
   void heading() {
     out_ += style_(Paint::bold, scenario_.name);
     out_ += fmt::format("   {} on {}", scenario_.workload_name, scenario_.platform_name);
-    if (!results_.empty() && results_.front().step.batch > 1)
-      out_ += fmt::format(", batch {}", thousands(results_.front().step.batch));
+    if (!results_.empty() && results_.front().workload_as_run.batch > 1)
+      out_ += fmt::format(", batch {}", thousands(results_.front().workload_as_run.batch));
     out_ += '\n';
   }
 
@@ -374,7 +374,7 @@ class Report {
   /// How cheap a tensor must be to make again, for each storage as the first processor sees it.
   void tell_break_even() {
     const Platform& platform = scenario_.platform;
-    const Workload* step = results_.empty() ? nullptr : &results_.front().step;
+    const Workload* step = results_.empty() ? nullptr : &results_.front().workload_as_run;
     const DType dtype = step != nullptr ? main_dtype(*step) : DType::fp32;
     for (const BreakEven& row : break_even(platform, Topology(platform), dtype)) {
       if (row.processor != ProcessorId{0}) continue;

@@ -1,67 +1,17 @@
-/// What a run did over time: what was in each memory, what each stream and each direction of a link
-/// worked on and waited for, and what was drawn. The one source of such series for pictures and
-/// traces; worked out from the plan and the starts and ends that the execution recorded.
+/// What a recorded run shows of each stream, each direction of a link, and of power and energy. What
+/// was in the memories is in the recording itself (execution/recording.hpp).
 ///
 /// All times are the engine's, in picoseconds; nothing is sampled or rounded. Of a run that did not
 /// end well the series reach to its last moment. Runs without a plan (`infeasible`) have none.
 #pragma once
 
-#include "execution/execution.hpp"
-#include "execution/program.hpp"
+#include "execution/recording.hpp"
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace plimsoll {
-
-// --- memories ----------------------------------------------------------------------------------
-
-/// One stay of a tensor in a memory, or the workspace of one step.
-struct Stay {
-  MemoryId memory{};
-  TensorId tensor = kNoTensor;  ///< kNoTensor: the workspace of `step`
-  StepId step{};                ///< what allocated it; for what was there from the start kNoStep
-  std::uint32_t microbatch = 0;
-  TensorClass tensor_class = TensorClass::activation;
-  Bytes bytes;
-  Time begin;
-  Time valid;  ///< of a copy: its end, until when it counts as `in_flight`; else `begin`
-  Time end;    ///< unlimited() where it outlives the run
-  /// Step of no duration that ended at `end` and let it go, or kNoStep.
-  StepId freed_by{};
-};
-
-/// All stays that began, those of `initial` first, then in issue order. O(steps + reads).
-[[nodiscard]] std::vector<Stay> stays_of(const Program& program, const Execution& execution);
-
-/// What is alive from `time` on.
-struct MemoryPoint {
-  Time time;
-  std::array<Bytes, kTensorClasses> alive{};
-
-  [[nodiscard]] Bytes total() const;
-};
-
-/// Requested bytes as a step function: a point holds until the next. Two points may share an
-/// instant: the first is the most that was alive in it, after the starts, the second what is left
-/// when steps of no duration have ended. The largest total is the execution's peak.
-///
-/// Within an instant the engine's turns are followed: ends, starts, ends of what took no time,
-/// starts of what that cleared, and so on; only of those that waited for memory the turn is not
-/// known, and taken to be the first. A source that leaves byte by byte is exact at every point;
-/// between other events it falls in sixteen steps.
-struct MemorySeries {
-  MemoryId memory{};
-  std::vector<MemoryPoint> points;
-};
-
-/// Of all memories that hold anything, in the platform's order. O(stays log stays).
-[[nodiscard]] std::vector<MemorySeries> memory_series(const Program& program,
-                                                      const Execution& execution,
-                                                      const std::vector<Stay>& stays);
 
 // --- streams and links -------------------------------------------------------------------------
 
@@ -90,7 +40,8 @@ struct TrackSlice {
   std::uint32_t row = 0;  ///< of a fair link: copies at the same time have rows of their own
   std::uint32_t microbatch = 0;
   Time start;
-  Time end;  ///< of a run that ended before it did: the run's end
+  Time carries_from;  ///< of a link: from when it carries, on a fair one after the latency
+  Time end;
 };
 
 /// A stream that stood still between two operators.
@@ -114,7 +65,7 @@ struct Track {
 
 /// Tracks with at least one slice: streams by processor, then links. A copy over several links is
 /// on all of them; one inside a memory on none. O(steps log steps).
-[[nodiscard]] std::vector<Track> tracks_of(const Program& program, const Execution& execution);
+[[nodiscard]] std::vector<Track> tracks_of(const Program& program, const Recording& recording);
 
 // --- power and energy --------------------------------------------------------------------------
 
@@ -128,9 +79,9 @@ struct PowerPoint {
   Energy used;
 };
 
-/// At every change, and at the end of the run; empty where the platform has no energy.
+/// From 0 on, at every change, and at the end of the run; empty where the platform has no energy.
 /// O(steps log steps).
 [[nodiscard]] std::vector<PowerPoint> power_series(const Program& program,
-                                                   const Execution& execution);
+                                                   const Recording& recording);
 
 }  // namespace plimsoll

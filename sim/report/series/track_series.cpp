@@ -1,7 +1,8 @@
 #include "report/series/series.hpp"
 
 #include <algorithm>
-#include <tuple>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,65 +10,30 @@ namespace plimsoll {
 
 namespace {
 
-/// What cleared a step last: until then it waited.
-struct Clearing {
-  Time at;
-  std::uint32_t by = kNone;
-};
-
-/// Who cleared each step, by the edges of the program. Of several at one instant it is the one that
-/// the engine follows last: starts come after ends, ends in the order in which their steps started.
-class Clearings {
- public:
-  Clearings(const Program& program, const Execution& execution)
-      : program_(program), execution_(execution), all_(program.plan->steps.size()) {
-    for (std::uint32_t s = 0; s < all_.size(); ++s) {
-      const ProgramStep& step = program_.steps[s];
-      const std::uint32_t last = program_.steps[s + 1].start_edges;
-      for (std::uint32_t e = step.start_edges; e < step.end_edges; ++e)
-        clear(program_.edges[e], s, execution_.start[s]);
-      for (std::uint32_t e = step.end_edges; e < last; ++e)
-        clear(program_.edges[e], s, execution_.end[s]);
-      if (step.next_in_lane != kNone) clear(step.next_in_lane, s, execution_.end[s]);
-    }
-  }
-
-  [[nodiscard]] const Clearing& of(std::uint32_t step) const { return all_[step]; }
-
- private:
-  void clear(std::uint32_t edge, std::uint32_t by, Time at) {
-    if ((edge & kReleaseBit) != 0) return;
-    Clearing& it = all_[edge];
-    if (it.by == kNone || key(at, by) > key(it.at, it.by)) it = {at, by};
-  }
-  [[nodiscard]] std::tuple<Time, Time, std::uint32_t> key(Time at, std::uint32_t by) const {
-    return {at, execution_.start[by], by};
-  }
-
-  const Program& program_;
-  const Execution& execution_;
-  std::vector<Clearing> all_;
-};
-
 class Tracks {
  public:
-  Tracks(const Program& program, const Execution& execution)
+  Tracks(const Program& program, const Recording& recording)
       : program_(program),
         plan_(*program.plan),
         platform_(*program.platform),
-        execution_(execution),
-        clearings_(program, execution) {}
+        recording_(recording),
+        carries_from_(plan_.steps.size(), Time::unlimited()),
+        ran_(program.workload->operators.size() * plan_.microbatches, false) {
+    for (const LinkUse& use : recording.links) carries_from_[index(use.step)] = use.from;
+  }
 
   std::vector<Track> run() {
-    mark_recomputations();
     std::vector<Track> streams(program_.lanes.size()), links(2 * platform_.links.size());
-    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      if (execution_.start[s].is_unlimited()) continue;
-      const ProgramLane& lane = program_.lanes[program_.steps[s].lane];
-      if (!lane.is_channel) add_operator(s, streams[program_.steps[s].lane]);
+    for (const StepTimes& step : recording_.steps) {
+      const std::uint32_t l = program_.steps[index(step.step)].lane;
+      const ProgramLane& lane = program_.lanes[l];
+      const TrackSlice slice = slice_of(step);
+      if (!lane.is_channel) streams[l].slices.push_back(slice);
       for (const Hop& hop : lane.hops)
-        links[2 * index(hop.link) + hop.direction].slices.push_back(slice_of(s));
+        links[2 * index(hop.link) + hop.direction].slices.push_back(slice);
     }
+    for (const StreamWait& wait : recording_.waits)
+      streams[index(wait.stream)].stalls.push_back({wait.cause, wait.from, wait.to});
     name_streams(streams);
     name_links(links);
     std::ranges::stable_sort(streams, {}, &Track::processor);
@@ -77,30 +43,16 @@ class Tracks {
   }
 
  private:
-  /// In the order in which forwards ran, which is not always that of the plan.
-  void mark_recomputations() {
-    using Run = std::tuple<std::uint32_t, OperatorId, Time, std::uint32_t>;
-    std::vector<Run> runs;
-    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      const Step& step = plan_.steps[s];
-      if (step.kind != StepKind::compute || execution_.start[s].is_unlimited()) continue;
-      if ((*program_.workload)[step.op].phase == Phase::forward)
-        runs.emplace_back(step.microbatch, step.op, execution_.start[s], s);
-    }
-    std::ranges::sort(runs);
-    ran_before_.assign(plan_.steps.size(), false);
-    for (std::size_t r = 1; r < runs.size(); ++r) {
-      const auto& [microbatch, op, start, step] = runs[r];
-      if (std::get<0>(runs[r - 1]) == microbatch && std::get<1>(runs[r - 1]) == op)
-        ran_before_[step] = true;
-    }
-  }
-
-  [[nodiscard]] SliceKind kind_of_step(std::uint32_t s) const {
-    const Step& step = plan_.steps[s];
+  /// Call in the order in which the steps started.
+  [[nodiscard]] SliceKind kind_of_step(const Step& step) {
     if (is_move(step.kind)) return kind_of_copy(plan_[step.lane]);
     if (step.kind == StepKind::pair) return SliceKind::pair;
-    return ran_before_[s] ? SliceKind::recomputation : kind_of((*program_.workload)[step.op].phase);
+    const Phase phase = (*program_.workload)[step.op].phase;
+    if (phase != Phase::forward) return kind_of(phase);
+    const std::size_t run = step.microbatch * program_.workload->operators.size() + index(step.op);
+    if (ran_[run]) return SliceKind::recomputation;
+    ran_[run] = true;
+    return SliceKind::forward;
   }
 
   [[nodiscard]] SliceKind kind_of_copy(const Lane& lane) const {
@@ -114,39 +66,14 @@ class Tracks {
                                [&](const Processor& p) { return p.memory == memory; });
   }
 
-  [[nodiscard]] TrackSlice slice_of(std::uint32_t s) const {
-    return {.step = StepId{s},
-            .kind = kind_of_step(s),
-            .microbatch = plan_.steps[s].microbatch,
-            .start = execution_.start[s],
-            .end = std::min(execution_.end[s], execution_.makespan)};
-  }
-
-  /// As the engine charges the wait of a stream: until what it reads existed (dependency), until
-  /// that was there (transfer), and until it fitted (memory).
-  void add_operator(std::uint32_t s, Track& track) const {
-    const TrackSlice slice = slice_of(s);
-    if (!track.slices.empty() && slice.start > track.slices.back().end) {
-      const Time idle_since = track.slices.back().end;
-      const Clearing& clearing = clearings_.of(s);
-      const Time cleared = std::max(clearing.at, idle_since);
-      const Time existed = existed_at(clearing, idle_since, cleared);
-      const auto add = [&](StallCause cause, Time from, Time to) {
-        if (to > from) track.stalls.push_back({cause, from, to});
-      };
-      add(StallCause::dependency, idle_since, existed);
-      add(StallCause::transfer, existed, cleared);
-      add(StallCause::memory, cleared, slice.start);
-    }
-    track.slices.push_back(slice);
-  }
-
-  [[nodiscard]] Time existed_at(const Clearing& clearing, Time idle_since, Time cleared) const {
-    const ProgramStep& last = program_.steps[clearing.by];
-    if (!is_move(last.kind)) return cleared;
-    const std::uint32_t maker = last.source_maker;
-    const bool by_operator = maker != kNone && !is_move(program_.steps[maker].kind);
-    return by_operator ? std::clamp(execution_.end[maker], idle_since, cleared) : idle_since;
+  [[nodiscard]] TrackSlice slice_of(const StepTimes& times) {
+    const Step& step = plan_[times.step];
+    return {.step = times.step,
+            .kind = kind_of_step(step),
+            .microbatch = step.microbatch,
+            .start = times.start,
+            .carries_from = std::min(carries_from_[index(times.step)], times.end),
+            .end = times.end};
   }
 
   void name_streams(std::vector<Track>& streams) const {
@@ -192,9 +119,9 @@ class Tracks {
   const Program& program_;
   const Plan& plan_;
   const Platform& platform_;
-  const Execution& execution_;
-  const Clearings clearings_;
-  std::vector<bool> ran_before_;  ///< by step
+  const Recording& recording_;
+  std::vector<Time> carries_from_;  ///< by step; unlimited where it carries nothing
+  std::vector<bool> ran_;           ///< by microbatch and operator: its forward
 };
 
 }  // namespace
@@ -222,8 +149,8 @@ SliceKind kind_of(Phase phase) {
   return SliceKind::forward;
 }
 
-std::vector<Track> tracks_of(const Program& program, const Execution& execution) {
-  return Tracks(program, execution).run();
+std::vector<Track> tracks_of(const Program& program, const Recording& recording) {
+  return Tracks(program, recording).run();
 }
 
 }  // namespace plimsoll

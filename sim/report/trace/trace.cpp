@@ -90,17 +90,18 @@ class RunTrace {
                                 status == "ok" ? "" : fmt::format(" ({})", status)));
     if (result_.infeasible) return sink_.instant(run_, Time{}, failure_in_words(result_));
     const Topology topology(platform_);
-    const Program program = lower(result_.plan, result_.step, platform_, topology);
-    write_slices(program);
-    write_memories(program);
-    write_power(program);
+    const Program program = lower(result_.plan, result_.workload_as_run, platform_, topology);
+    const Recording recording = record(program);
+    write_slices(program, recording);
+    write_memories(recording);
+    write_power(program, recording);
     if (const std::string failure = failure_in_words(result_); !failure.empty())
       sink_.instant(run_, result_.execution.makespan, failure);
   }
 
  private:
-  void write_slices(const Program& program) {
-    const std::vector<Track> tracks = tracks_of(program, result_.execution);
+  void write_slices(const Program& program, const Recording& recording) {
+    const std::vector<Track> tracks = tracks_of(program, recording);
     const Flows flows(program, result_.execution, next_flow_);
     next_flow_ += program.steps.size();
     std::vector<TrackId> ids;  // of the first row of each track
@@ -165,16 +166,17 @@ class RunTrace {
   [[nodiscard]] std::string name_of(const TrackSlice& slice) const {
     const Plan& plan = result_.plan;
     const Step& step = plan[slice.step];
-    if (step.kind != StepKind::copy) return describe(plan, slice.step, result_.step, platform_);
+    if (step.kind != StepKind::copy)
+      return describe(plan, slice.step, result_.workload_as_run, platform_);
     const Buffer& buffer = plan[plan.list(step.writes).front()];
-    std::string name = fmt::format("{} {}", to_text(slice.kind), result_.step[buffer.tensor].name);
+    std::string name =
+        fmt::format("{} {}", to_text(slice.kind), result_.workload_as_run[buffer.tensor].name);
     if (plan.microbatches > 1) name += fmt::format(" of microbatch {}", buffer.microbatch);
     return name;
   }
 
-  void write_memories(const Program& program) {
-    const auto stays = stays_of(program, result_.execution);
-    const auto all = memory_series(program, result_.execution, stays);
+  void write_memories(const Recording& recording) {
+    const auto& all = recording.memories;
     for (std::uint32_t m = 0; m < platform_.memories.size(); ++m) {
       if (platform_.memories[m].is_switch) continue;
       const auto series = std::ranges::find(all, MemoryId{m}, &MemorySeries::memory);
@@ -193,7 +195,15 @@ class RunTrace {
       return next_track_++;
     };
     write_limits(id, add);
-    write_counter(add("in use"), points, &MemoryPoint::total);
+    const auto requested = [](const MemoryPoint& point) { return point.use.requested; };
+    const auto allocated = [](const MemoryPoint& point) { return point.use.allocated; };
+    const auto held = [](const MemoryPoint& point) { return point.use.reserved; };
+    const auto differ = [&](auto one, auto other) {
+      return std::ranges::any_of(points, [&](const auto& it) { return one(it) != other(it); });
+    };
+    write_counter(add("in use"), points, requested);
+    if (differ(allocated, requested)) write_counter(add("allocated"), points, allocated);
+    if (differ(held, allocated)) write_counter(add("held"), points, held);
     for (std::size_t c = 0; c < kTensorClasses; ++c) {
       const auto alive = [c](const MemoryPoint& point) { return point.alive[c]; };
       if (std::ranges::all_of(points, [&](const auto& it) { return alive(it) == Bytes{}; }))
@@ -231,8 +241,8 @@ class RunTrace {
     sink_.set(counter, result_.execution.makespan, last);
   }
 
-  void write_power(const Program& program) {
-    const std::vector<PowerPoint> points = power_series(program, result_.execution);
+  void write_power(const Program& program, const Recording& recording) {
+    const std::vector<PowerPoint> points = power_series(program, recording);
     if (points.empty()) return;
     const TrackId group = next_track_++;
     sink_.group(group, run_, "power");

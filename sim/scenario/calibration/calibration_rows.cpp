@@ -139,7 +139,7 @@ class Reader {
     const Location& where = it.policy ? it.policy->where() : it.where;
     if (run.infeasible)
       refuse(where, fmt::format("policy `{}` has no plan: {}", run.policy, run.infeasible->why));
-    MeasuredShape shape{parts, std::move(run.step), {}};
+    MeasuredShape shape{parts, std::move(run.workload_as_run), {}};
     for (const Step& step : run.plan.steps) {
       if (step.kind != StepKind::compute || run.plan[step.lane].processor != set_.processor)
         refuse(where, fmt::format("policy `{}` does more than compute on `{}`; expected one whose "

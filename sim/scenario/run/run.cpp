@@ -108,7 +108,8 @@ double relative(Time time, Time reference) {
 }
 
 void check_policy(const RunResult& result, const Scenario& scenario, const Topology& topology) {
-  const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
+  const auto problems =
+      check_plan(result.plan, result.workload_as_run, scenario.platform, topology);
   if (!problems.empty())
     throw std::logic_error(fmt::format("policy `{}` made a plan that is not valid: {}",
                                        result.policy, fmt::join(problems, "; ")));
@@ -116,7 +117,7 @@ void check_policy(const RunResult& result, const Scenario& scenario, const Topol
 
 /// Precondition: check_plan() finds nothing wrong with the plan.
 void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology) {
-  const Program program = lower(result.plan, result.step, scenario.platform, topology);
+  const Program program = lower(result.plan, result.workload_as_run, scenario.platform, topology);
   const Stopwatch watch;
   result.execution = execute(program);
   result.execution_s = watch.seconds();
@@ -178,15 +179,16 @@ std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenar
   if (!policy.schedule_alone && !result.execution.waited_for_memory) return 0.0;
   if (!policy.schedule_alone)
     return relative(*result.metrics.makespan,
-                    makespan_without_limits(result.plan, result.step, platform));
+                    makespan_without_limits(result.plan, result.workload_as_run, platform));
   const Platform roomy = without_limits(platform);
   const Topology topology(roomy);
-  const ChainView chain = chain_view(result.step);
-  const Planned reference =
-      policy.schedule_alone(Problem{result.step, chain, roomy, topology, judge_by_execution, work});
+  const ChainView chain = chain_view(result.workload_as_run);
+  const Planned reference = policy.schedule_alone(
+      Problem{result.workload_as_run, chain, roomy, topology, judge_by_execution, work});
   const Plan* plan = std::get_if<Plan>(&reference);
   if (plan == nullptr) return std::nullopt;
-  return relative(*result.metrics.makespan, makespan_without_limits(*plan, result.step, platform));
+  return relative(*result.metrics.makespan,
+                  makespan_without_limits(*plan, result.workload_as_run, platform));
 }
 
 /// All of the platform that the reference depends on: how long each operator takes where it runs.
@@ -194,7 +196,7 @@ std::string key_of_times(const RunResult& result, const Platform& platform) {
   std::string key;
   const auto lane = std::ranges::find(result.plan.lanes, Lane::Kind::stream, &Lane::kind);
   if (lane == result.plan.lanes.end()) return key;
-  for (const Time time : durations(result.step, platform, lane->processor))
+  for (const Time time : durations(result.workload_as_run, platform, lane->processor))
     key += key_text(std::to_string(time.count()));
   return key;
 }
@@ -208,7 +210,8 @@ void compare_with_reference(RunResult& result, const Scenario& scenario, const B
     return;
   }
   const auto run_reference = [&] {
-    return std::make_shared<const Time>(reference_makespan(result.step, scenario, policy));
+    return std::make_shared<const Time>(
+        reference_makespan(result.workload_as_run, scenario, policy));
   };
   const auto reference =
       options.memo != nullptr
@@ -296,19 +299,19 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   const std::string step_key = step_key_of(scenario, bound);
   auto [workload, chain, saved_bytes] =
       recall_step(scenario, policy, bound, options.memo, step_key);
-  result.step = std::move(workload);
+  result.workload_as_run = std::move(workload);
   result.saved_bytes = saved_bytes;
   const Topology topology(scenario.platform);
   const Stopwatch watch;
-  const Problem problem{result.step,        chain,       scenario.platform, topology,
-                        judge_by_execution, options.work};
+  const Problem problem{result.workload_as_run, chain,       scenario.platform, topology,
+                        judge_by_execution,     options.work};
   Planned planned = bound.plan(problem);
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
     result.infeasible = std::move(*infeasible);
     return result;
   }
-  if (scenario.workload_options.accumulate) take_turns(result.step);
+  if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
   result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);
@@ -465,10 +468,11 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
-  result.step =
+  result.workload_as_run =
       build_for(scenario, scenario.platform.processors, of_mini_batch, split_backward, place);
-  if (scenario.workload_options.accumulate) take_turns(result.step);
-  const auto problems = check_plan(result.plan, result.step, scenario.platform, topology);
+  if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
+  const auto problems =
+      check_plan(result.plan, result.workload_as_run, scenario.platform, topology);
   if (!problems.empty()) {
     std::vector<Diagnostic> diagnostics;
     for (const std::string& problem : problems)

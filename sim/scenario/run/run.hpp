@@ -32,7 +32,7 @@ struct RunResult {
   std::vector<std::string> cycle;
   std::vector<std::string> notes;  ///< what was made of the policy's parameters, a sentence each
 
-  Workload step;  ///< the workload as this policy ran it
+  Workload workload_as_run;  ///< with the microbatches and the split of this policy
   /// What the policy was told to keep to, of the memories that its plan works in.
   std::vector<std::pair<MemoryId, Bytes>> budgets;
   Plan plan;

@@ -65,8 +65,8 @@ class Recorder {
                         what_of(s),
                         {}};
     for (const BufferId buffer : plan_.list(step.writes))
-      recorded.tensors.push_back(
-          {false, tensor_name(buffer), result_.step[plan_[buffer].tensor].bytes.count()});
+      recorded.tensors.push_back({false, tensor_name(buffer),
+                                  result_.workload_as_run[plan_[buffer].tensor].bytes.count()});
     for (const BufferId buffer : freed_[s])
       recorded.tensors.push_back({true, tensor_name(buffer), 0});
     return recorded;
@@ -74,7 +74,7 @@ class Recorder {
 
   [[nodiscard]] std::string what_of(std::uint32_t s) const {
     const Step& step = plan_.steps[s];
-    std::string what = describe(plan_, StepId{s}, result_.step, platform_);
+    std::string what = describe(plan_, StepId{s}, result_.workload_as_run, platform_);
     if (step.source == SourceRelease::whole) what += ", which moves it";
     if (step.source == SourceRelease::progressive) what += ", which moves it byte by byte";
     return without_separators(std::move(what), true);
@@ -91,7 +91,7 @@ class Recorder {
   }
 
   [[nodiscard]] std::string tensor_name(BufferId id) const {
-    return without_separators(result_.step[plan_[id].tensor].name, false);
+    return without_separators(result_.workload_as_run[plan_[id].tensor].name, false);
   }
 
   const RunResult& result_;
@@ -154,7 +154,7 @@ std::string plan_digest(const RunResult& result, const Platform& platform) {
   Plan bare = result.plan;
   bare.claims = {};
   bare.bounds = {};
-  return digest_of(to_bytes(bare, PlanForm::binary, result.step, platform));
+  return digest_of(to_bytes(bare, PlanForm::binary, result.workload_as_run, platform));
 }
 
 std::string digest_of(std::string_view bytes) {

@@ -35,7 +35,7 @@ RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo, Ru
   known = run_to_make(scenario, policy);
   RunResult run = run_policy(scenario, policy, &memo);
   // Rows wait for their turn in large numbers.
-  run.step = {};
+  run.workload_as_run = {};
   run.plan = {};
   run.execution = {};
   return run;

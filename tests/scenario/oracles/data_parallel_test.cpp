@@ -44,7 +44,7 @@ TEST_CASE("the schedule of a replica is told where one is played, and refused wh
   const auto tasks = [](const std::string& how) {
     const RunResult run = plimsoll::run(test::scenario_of(
         kRing, kChain, "{name: pipeline/1f1b, microbatches: 8, " + how + ": 4}"))[0];
-    return tasks_of(run.plan, run.step, chain_view(run.step), {});
+    return tasks_of(run.plan, run.workload_as_run, chain_view(run.workload_as_run), {});
   };
   const Schedule schedule = tasks("data_parallel");
   REQUIRE(schedule.orders.size() == 1);

@@ -147,7 +147,7 @@ TEST_CASE("what is proven of a plan is not proven of it on another link") {
   REQUIRE(planned.claims.optimal == true);
   const test::TemporaryFolder folder;
   const auto path = folder / "plan.json";
-  write_plan(planned.plan, planned.step, scenario("1 kB/s").platform, path);
+  write_plan(planned.plan, planned.workload_as_run, scenario("1 kB/s").platform, path);
   const RunResult same = run_plan_file(scenario("1 kB/s"), path);
   CHECK(same.claims.optimal == true);
   CHECK(same.bounds.makespan == planned.bounds.makespan);

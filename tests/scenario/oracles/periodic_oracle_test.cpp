@@ -140,13 +140,13 @@ TEST_CASE("a saved plan of more microbatches than a mini-batch has is read as wh
                         "{name: pipeline/1f1b-star, microbatches: 3}");
   const RunResult planned = run(scenario)[0];
   REQUIRE(planned.plan.microbatches > 3);
-  CHECK(planned.step.microbatch == 2);
+  CHECK(planned.workload_as_run.microbatch == 2);
   const test::TemporaryFolder folder;
   for (const char* name : {"plan.json", "plan.pb"}) {
     const auto path = folder / name;
-    write_plan(planned.plan, planned.step, scenario.platform, path);
+    write_plan(planned.plan, planned.workload_as_run, scenario.platform, path);
     const RunResult read = run_plan_file(scenario, path);
-    CHECK(read.step.microbatch == 2);
+    CHECK(read.workload_as_run.microbatch == 2);
     CHECK(read.metrics.period == planned.metrics.period);
     CHECK(read.metrics.makespan == planned.metrics.makespan);
     CHECK(read.metrics.throughput == planned.metrics.throughput);

@@ -22,7 +22,7 @@ std::vector<std::string> orders_of(const RunResult& result, std::size_t devices)
   std::vector<std::string> orders(devices);
   for (const Step& step : result.plan.steps) {
     if (step.kind != StepKind::compute) continue;
-    const Operator& op = result.step[step.op];
+    const Operator& op = result.workload_as_run[step.op];
     std::string& order = orders[static_cast<std::size_t>(result.plan[step.lane].processor)];
     const char type = op.phase == Phase::forward          ? 'F'
                       : op.phase == Phase::backward_input ? 'I'
@@ -90,10 +90,10 @@ TEST_CASE("a plan of split backwards is read from its file as one") {
   const RunResult planned = run(scenario)[0];
   const test::TemporaryFolder folder;
   const auto path = folder / "plan.json";
-  write_plan(planned.plan, planned.step, scenario.platform, path);
+  write_plan(planned.plan, planned.workload_as_run, scenario.platform, path);
   const RunResult read = run_plan_file(scenario, path);
   CHECK(read.metrics.makespan == planned.metrics.makespan);
-  CHECK(read.step.operators.size() == 6);
+  CHECK(read.workload_as_run.operators.size() == 6);
 }
 
 TEST_CASE("a schedule that splits refuses a stage that gives only its whole backward") {

@@ -62,12 +62,12 @@ std::int64_t live_at_turn(const RunResult& run) {
   const auto turn = static_cast<std::size_t>(
       std::ranges::find_if(
           run.plan.steps,
-          [&](const Step& step) { return run.step[step.op].phase != Phase::forward; }) -
+          [&](const Step& step) { return run.workload_as_run[step.op].phase != Phase::forward; }) -
       run.plan.steps.begin());
   std::vector<std::int64_t> bytes(run.plan.buffers.size());
   for (std::size_t s = 0; s < turn; ++s)
     for (const BufferId id : run.plan.list(run.plan.steps[s].writes))
-      bytes[index(id)] = run.step[run.plan.buffers[index(id)].tensor].bytes.count();
+      bytes[index(id)] = run.workload_as_run[run.plan.buffers[index(id)].tensor].bytes.count();
   for (const Release& release : run.plan.releases)
     if (std::ranges::all_of(run.plan.after(release),
                             [&](StepId step) { return index(step) < turn; }))

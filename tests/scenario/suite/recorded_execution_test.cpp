@@ -57,9 +57,9 @@ TEST_CASE("the digest tells plans apart, whatever they claim") {
 
 TEST_CASE("names that would break a line are mended") {
   RanScenario ran = run_scenario(two_stages("16 MiB", "none"));
-  ran.results.front().step.tensors[0].name = "a b|c\nd";
-  for (Operator& op : ran.results.front().step.operators) op.name = "x | y\n+z:1";
-  for (Tensor& tensor : ran.results.front().step.tensors) tensor.name = "a b|c\nd:1";
+  ran.results.front().workload_as_run.tensors[0].name = "a b|c\nd";
+  for (Operator& op : ran.results.front().workload_as_run.operators) op.name = "x | y\n+z:1";
+  for (Tensor& tensor : ran.results.front().workload_as_run.tensors) tensor.name = "a b|c\nd:1";
   const std::string text = to_text(*record_execution(ran.results.front(), ran.scenario.platform));
   const auto read = parse_execution(text);
   REQUIRE(read);

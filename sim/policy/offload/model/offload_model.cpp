@@ -172,7 +172,8 @@ bool OffloadPlay::out(std::size_t s) {
   it.out_end = out_free_ = after(*start, stage.out);
   it.is_out = true;
   if (model_->progressive)
-    it.drain = ledger_.drain(it.out_end.time - stage.moving, it.out_end, stage.moved);
+    it.release_id =
+        ledger_.release_progressively(it.out_end.time - stage.moving, it.out_end, stage.moved);
   if (has_next_forward(s)) free_source(s);
   return true;
 }
@@ -181,7 +182,7 @@ bool OffloadPlay::out(std::size_t s) {
 void OffloadPlay::free_source(std::size_t s) {
   const Moment read = stages_[s + 1].forward_end;
   if (model_->progressive)
-    ledger_.open_drain(stages_[s].drain, read);
+    ledger_.open_release(stages_[s].release_id, read);
   else
     ledger_.free_at(std::max(stages_[s].out_end, read), model_->stages[s].moved);
 }

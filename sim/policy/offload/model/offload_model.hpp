@@ -107,7 +107,7 @@ class OffloadPlay {
  private:
   struct Stage {
     Moment forward_end, out_end, in_end;
-    std::uint32_t drain = 0;
+    std::uint32_t release_id = 0;
     bool is_out = false;
   };
 
@@ -123,7 +123,7 @@ class OffloadPlay {
 };
 
 /// How long the sequence takes; nothing where it cannot end. O(sequence log sequence), with
-/// progressive release times the drains under way.
+/// progressive release times the releases under way.
 [[nodiscard]] std::optional<Time> play(const OffloadModel& model,
                                        std::span<const OffloadAction> sequence);
 

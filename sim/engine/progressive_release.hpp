@@ -18,7 +18,7 @@
 
 namespace plimsoll {
 
-struct Drain {
+struct ProgressiveRelease {
   std::uint32_t buffer = 0;
   Time begin, end;
   Bytes bytes;
@@ -36,18 +36,18 @@ struct Drain {
   }
 };
 
-/// The first time after `now` at which the drains under way in a memory have given back `missing`
-/// more bytes; unlimited() if they never do. O(drains log time).
-[[nodiscard]] inline Time first_time_of(std::span<const Drain> drains,
+/// The first time after `now` at which the releases under way in a memory have given back `missing`
+/// more bytes; unlimited() if they never do. O(releases log time).
+[[nodiscard]] inline Time first_time_of(std::span<const ProgressiveRelease> releases,
                                         std::span<const std::uint32_t> of_memory, Bytes missing,
                                         Time now) {
   const auto given_by = [&](Time time) {
     Bytes sum;
-    for (const std::uint32_t d : of_memory) sum += drains[d].free_by(time) - drains[d].given;
+    for (const std::uint32_t d : of_memory) sum += releases[d].free_by(time) - releases[d].given;
     return sum;
   };
   Time low = now, high = now;
-  for (const std::uint32_t d : of_memory) high = std::max(high, drains[d].end);
+  for (const std::uint32_t d : of_memory) high = std::max(high, releases[d].end);
   if (given_by(high) < missing) return Time::unlimited();
   while (high - low > Time{1}) {
     const Time middle{low.count() + (high - low).count() / 2};
