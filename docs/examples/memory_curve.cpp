@@ -47,11 +47,11 @@ class MemoryCurve {
   }
   void add_buffer(BufferId id, Time time) {
     const Buffer& buffer = run_.plan[id];
-    if (buffer.memory == memory_) change(time, run_.step[buffer.tensor].bytes, 1);
+    if (buffer.memory == memory_) change(time, run_.workload_as_run[buffer.tensor].bytes, 1);
   }
   void free_buffer(BufferId id, Time time) {
     const Buffer& buffer = run_.plan[id];
-    if (buffer.memory == memory_) change(time, run_.step[buffer.tensor].bytes, -1);
+    if (buffer.memory == memory_) change(time, run_.workload_as_run[buffer.tensor].bytes, -1);
   }
 
   void add_step(std::size_t s) {
@@ -59,8 +59,8 @@ class MemoryCurve {
     for (const BufferId buffer : run_.plan.list(step.writes)) add_buffer(buffer, start(s));
     if (step.kind == StepKind::copy) return add_source_release(s);
     if (platform_[run_.plan[step.lane].processor].memory != memory_) return;
-    change(start(s), run_.step[step.op].workspace, 1);
-    change(end(s), run_.step[step.op].workspace, -1);
+    change(start(s), run_.workload_as_run[step.op].workspace, 1);
+    change(end(s), run_.workload_as_run[step.op].workspace, -1);
   }
 
   /// A copy that takes its source away frees it at its end, or at that of its last reader.

@@ -5,6 +5,7 @@
 #include "execution/memory_state.hpp"
 #include "execution/progressive_releases.hpp"
 #include "execution/run_state.hpp"
+#include "plan/core/readers.hpp"
 #include "platform/core/memory_allocator.hpp"
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include "execution/recording.hpp"
 
+#include "plan/core/readers.hpp"
+
 #include <algorithm>
 
 namespace plimsoll {

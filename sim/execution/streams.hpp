@@ -6,6 +6,7 @@
 #include "execution/run_state.hpp"
 
 #include <algorithm>
+#include <array>
 #include <span>
 #include <vector>
 

@@ -30,7 +30,7 @@ RunResult from_file(const std::function<void(Plan&)>& change) {
   change(planned.plan);
   const test::TemporaryFolder folder;
   const auto path = folder / "plan.json";
-  write_plan(planned.plan, planned.step, scenario.platform, path);
+  write_plan(planned.plan, planned.workload_as_run, scenario.platform, path);
   return run_plan_file(scenario, path);
 }
 
