@@ -12,8 +12,8 @@ void end_now(int /*signal*/) {
   constexpr std::string_view kOnTerminal = "\r\033[Kplimsoll: interrupted\n";
   constexpr std::string_view kElsewhere = "plimsoll: interrupted\n";
   const std::string_view text = isatty(STDERR_FILENO) != 0 ? kOnTerminal : kElsewhere;
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  _exit(kExitInterrupted);
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+  ::_exit(kExitInterrupted);
 }
 
 sigset_t interrupts() {

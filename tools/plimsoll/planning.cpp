@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -11,9 +12,9 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::chrono::milliseconds kBeforeFirst{1000}, kBetween{200};
-constexpr const char* kClearLine = "\r\033[K";
-constexpr std::int64_t kMillion = 1'000'000;
+constexpr std::chrono::milliseconds kBeforeFirst{1000}, kBetweenShown{200};
+constexpr const char* kEraseLine = "\r\033[K";
+constexpr std::int64_t kStepsShown = 1'000'000;
 
 }  // namespace
 
@@ -23,18 +24,18 @@ Planning::Planning(std::string policy, std::int64_t limit)
 }
 
 Planning::~Planning() {
-  if (is_shown_) std::fputs(kClearLine, stderr);
+  if (is_shown_) std::fputs(kEraseLine, stderr);
 }
 
 void Planning::show() {
   const Clock::time_point now = Clock::now();
   if (now < next_) return;
-  next_ = now + kBetween;
+  next_ = now + kBetweenShown;
   is_shown_ = true;
-  fmt::print(stderr, "{}planning with {}: {}", kClearLine, policy_,
-             thousands(meter_.steps() / kMillion));
+  fmt::print(stderr, "{}planning with {}: {}", kEraseLine, policy_,
+             thousands(meter_.steps() / kStepsShown));
   if (meter_.limit() != WorkMeter::kNoLimit)
-    fmt::print(stderr, " of {}", thousands(meter_.limit() / kMillion));
+    fmt::print(stderr, " of {}", thousands(meter_.limit() / kStepsShown));
   fmt::print(stderr, " million steps of work; Ctrl-C ends it");
   std::fflush(stderr);
 }

@@ -28,8 +28,8 @@ static_assert(kMostStages * (kMostStages + 1) / 2 * (kInnerSlots + 1) <= kMostVa
 constexpr std::size_t kCuts = 6;  ///< of each program
 // Where the model is not exact:
 constexpr std::size_t kPlans = 8;  ///< compared by their claims, of each search
-constexpr std::int64_t kToldParts =
-    16;  ///< budgets that the model is told, up to twice the real one
+/// Budgets that the model is told, up to twice the real one.
+constexpr std::int64_t kToldParts = 16;
 
 constexpr std::int64_t kPartsOnNetworks = 2;
 
@@ -175,11 +175,11 @@ class PofoPlanner {
       refuse_parameter(parameters_.where,
                        fmt::format("the chain has {} stages; {} plans for at most {}", stages,
                                    parameters_.name, kMostStages));
-    if (search) ask_search(*search, all.needs);
+    const bool in_time = search && ask_search(*search, all.needs);
     // Without copies its program has the choices of remat/rotor.
     if (parameters_.improve)
       ask_others(kSimpler);
-    else if (!search)
+    else if (!in_time)
       ask_others(std::span(kSimpler).first(1));
     if (!best_) best_ = std::move(unclaimed_);
     if (best_) return finished(std::move(*best_), search ? search->model_makespan() : std::nullopt);
@@ -234,7 +234,8 @@ class PofoPlanner {
     }
   }
 
-  void ask_search(PofoSearch& search, Bytes all) {
+  /// False where its times leave the range.
+  bool ask_search(PofoSearch& search, Bytes all) {
     const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
       auto found = search.best_plan(budget, Effort::best);
       if (!found) found = search.best_plan(budget, Effort::any);
@@ -258,6 +259,7 @@ class PofoPlanner {
       return fastest_of_smaller_budgets(problem_, budget_, planner);
     });
     if (auto* best = planned ? std::get_if<Plan>(&*planned) : nullptr) compare(std::move(*best));
+    return planned.has_value();
   }
 
   void compare(Plan plan) {

@@ -1,6 +1,7 @@
 /// Runs a scenario: plans, checks, executes and measures every policy.
 #pragma once
 
+#include "base/work.hpp"
 #include "execution/metrics.hpp"
 #include "scenario/document/scenario.hpp"
 
