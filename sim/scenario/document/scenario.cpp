@@ -291,8 +291,7 @@ class ScenarioReader {
       diagnostics_.error(
           spec_.policy.where(),
           fmt::format("a list of {} policies; expected 1 to {}", policies.size(), kMaxPolicies));
-    scenario_.policies_are_chosen = !overrides_.policies.empty();
-    if (scenario_.policies_are_chosen) policies = chosen_policies(policies);
+    if (!overrides_.policies.empty()) policies = chosen_policies(policies);
     set_parameters(policies);
     for (const Node& policy : policies)
       (void)bind_policy(policy, diagnostics_);  // all errors of the file at once
@@ -343,6 +342,7 @@ class ScenarioReader {
         const Node* its_name = node.is_mapping() ? node.find("name") : &node;
         return its_name && its_name->is_scalar() && its_name->scalar() == name;
       });
+      if (same != given.end() && same->is_mapping()) scenario_.policies_are_chosen = true;
       chosen.push_back(same != given.end() ? *same : parse_value(name, kChosenOrigin));
     }
     return chosen;
