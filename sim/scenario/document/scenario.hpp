@@ -40,7 +40,7 @@ struct Scenario {
   WorkloadSource workload;
   WorkloadOptions workload_options;
   std::vector<Node> policies;        ///< each a name or a mapping, as bind_policy() reads
-  bool policies_are_chosen = false;  ///< by name, in the place of those of the document
+  bool policies_are_chosen = false;  ///< some by name, with the parameters of the document
   std::int64_t iterations = 1;
   std::optional<Expectation> expect;
   std::vector<std::string> assigned_platform_paths;  ///< by `set` or --set: "links.pcie.bandwidth"
