@@ -176,7 +176,6 @@ class DocumentBuilder : public YAML::EventHandler {
     node.quoted_ = tag == "!";
     if (node.quoted_ && !is_closed(text_, static_cast<std::size_t>(mark.pos)))
       refuse(place(mark), in_our_words(YAML::ErrorMsg::EOF_IN_SCALAR));
-    if (node.quoted_) check_escapes(mark, value);
     node.scalar_ = value;
     if (expects_key()) frames_.back().key_position = mark.pos;
     add(std::move(node), anchor);
@@ -263,12 +262,6 @@ class DocumentBuilder : public YAML::EventHandler {
     if (written || (!tag.empty() && tag != "?" && tag != "!"))
       refuse(place(mark), "a tag (`" + (tag == "?" ? "!" : tag.substr(0, 60)) +
                               "`), expected a value without one");
-  }
-
-  /// Without escapes the scan has seen to it.
-  void check_escapes(const YAML::Mark& mark, std::string_view value) {
-    const std::string problem = control_character_in(value);
-    if (!problem.empty() && !diagnostics_.is_full()) diagnostics_.error(place(mark), problem);
   }
 
   void check_depth(const YAML::Mark& mark, std::size_t depth) const {

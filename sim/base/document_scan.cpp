@@ -23,10 +23,6 @@ bool is_control(std::string_view character) {
   return character.size() == 2 && character[0] == '\xC2' && static_cast<unsigned char>(c) < 0xA0;
 }
 
-std::string about_control(std::string_view character) {
-  return "the control character " + in_hexadecimal(character.back()) + " has no place in a text";
-}
-
 /// What looks like a space and is none, by its name; nullptr for all else.
 const char* name_of_blank(std::string_view character) {
   constexpr std::pair<std::string_view, const char*> kBlanks[] = {
@@ -90,7 +86,9 @@ class Scan {
     const char c = character.front();
     const bool ends_line = c == '\r' && at_ + 1 < text_.size() && text_[at_ + 1] == '\n';
     if (c == '\n' || c == '\t' || ends_line) return;
-    if (is_control(character)) refuse(about_control(character));
+    if (is_control(character))
+      refuse("the control character " + in_hexadecimal(character.back()) +
+             " has no place in a text");
     const bool separates = is_indentation_ || (at_ > line_start_ && text_[at_ - 1] == ':');
     const char* blank = separates ? name_of_blank(character) : nullptr;
     if (blank != nullptr) refuse(std::string(blank) + ", expected an ordinary space");
@@ -105,17 +103,6 @@ class Scan {
 };
 
 }  // namespace
-
-std::string control_character_in(std::string_view text) {
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t length = std::max<std::size_t>(utf8_length(text.substr(at)), 1);
-    const std::string_view character = text.substr(at, length);
-    if (is_control(character) && character != "\n" && character != "\t")
-      return about_control(character);
-    at += length;
-  }
-  return {};
-}
 
 std::string_view scan_document(std::string_view text, const std::string& origin) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";

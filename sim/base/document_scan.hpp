@@ -12,10 +12,6 @@ namespace plimsoll {
 /// order mark. O(text).
 [[nodiscard]] std::string_view scan_document(std::string_view text, const std::string& origin);
 
-/// What is wrong with a text that was written with escapes: the first control character other than
-/// a tab or the end of a line. Empty where there is none. O(text).
-[[nodiscard]] std::string control_character_in(std::string_view text);
-
 /// At most some 60 bytes of a text for a message: on one line, never cut inside a character.
 [[nodiscard]] std::string excerpt(std::string_view text);
 

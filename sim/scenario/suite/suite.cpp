@@ -157,7 +157,7 @@ class SuiteReader {
     if (!written.baseline) return fs::path(path_).replace_extension(".lock");
     if (written.baseline->value == kNoBaseline) return std::nullopt;
     const fs::path named = fs::path(written.baseline->value).lexically_normal();
-    if (named.is_absolute() || !named.has_filename() || *named.begin() == "..")
+    if (named.is_absolute() || !named.has_filename() || named == "." || *named.begin() == "..")
       diagnostics_.error(
           written.baseline->where,
           fmt::format("`{}` is not in the folder of the suite or below; expected a "

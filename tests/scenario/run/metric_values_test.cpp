@@ -40,7 +40,7 @@ TEST_CASE("what is no recorded value is refused with a reason") {
   CHECK(problem("peak_memory", "1 B") ==
         "`peak_memory` names no memory; expected `peak_memory.MEMORY`");
   CHECK(problem("peak_memory.", "1 B").find("names no memory") != std::string::npos);
-  CHECK(problem("makespan.gpu", "1 ps").find("is no metric") != std::string::npos);
+  CHECK(problem("makespan.gpu", "1 ps").find("is not a metric") != std::string::npos);
   CHECK(problem("makespan", "1.5 ps") ==
         "found `1.5 ps`; expected a whole number of ps such as `1200 ps`");
   for (const char* text : {"", "1", " ps", "-1 ps", "1 B", "1  ps", "1 ps ", "0x1 ps",
