@@ -45,8 +45,9 @@ Planned plan_csv(const Problem& problem, const CsvParameters& parameters) {
   PipelineParameters pipeline = parameters;
   pipeline.microbatches = csv.microbatches;
   pipeline.virtual_stages = static_cast<std::int64_t>(csv.schedule.placement.size() / rows);
-  return plan_pipeline(problem, pipeline,
-                       [&](std::uint32_t, std::uint32_t, std::uint32_t) { return csv.schedule; });
+  return plan_pipeline(
+      problem, pipeline, [&](std::uint32_t, std::uint32_t, std::uint32_t) { return csv.schedule; },
+      [&](std::uint32_t, std::uint32_t) { return csv.schedule.placement; });
 }
 
 }  // namespace

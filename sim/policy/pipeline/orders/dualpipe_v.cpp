@@ -22,7 +22,7 @@ Planned plan_dualpipe_v(const Problem& problem, const PipelineParameters& parame
     refuse_parameter(parameters.where,
                      fmt::format("`{}` on {} devices takes at least {} microbatches; found {}",
                                  parameters.name, devices, 2 * devices, parameters.microbatches));
-  return plan_pipeline(problem, parameters, dualpipe_v);
+  return plan_pipeline(problem, parameters, dualpipe_v, wave_placement);
 }
 
 }  // namespace

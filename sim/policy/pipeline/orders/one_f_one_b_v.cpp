@@ -178,7 +178,7 @@ Planned plan_1f1b_v(const Problem& problem, const PipelineParameters& parameters
     for (std::uint32_t i = 0; i < devices; ++i) schedule.orders.push_back(table.order(i));
     return schedule;
   };
-  return plan_pipeline(problem, parameters, rule);
+  return plan_pipeline(problem, parameters, rule, wave_placement);
 }
 
 }  // namespace

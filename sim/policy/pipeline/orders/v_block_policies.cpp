@@ -18,7 +18,7 @@ Planned plan_block(const Problem& problem, const PipelineParameters& parameters,
                                    microbatches, devices, parameters.name, kMostBlockWork));
     return block_schedule(devices, microbatches, block);
   };
-  return plan_pipeline(problem, parameters, rule);
+  return plan_pipeline(problem, parameters, rule, wave_placement);
 }
 
 PolicyInfo block_policy(const std::string& name, std::string summary, std::string guarantees,

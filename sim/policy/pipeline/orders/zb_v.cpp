@@ -99,11 +99,10 @@ Planned plan_zb_v(const Problem& problem, const ZbVParameters& parameters) {
     if (parameters.memory_limit)
       refuse_parameter(parameters.memory_limit->where,
                        "the order by hand looks at no limit; expected `order: search`");
-    return plan_pipeline(problem, parameters, by_hand);
+    return plan_pipeline(problem, parameters, by_hand, wave_placement);
   }
-  const auto placement = [](std::uint32_t devices, std::uint32_t) { return v_placement(devices); };
   const std::int64_t most = 2 * std::ssize(pipeline_devices(problem, parameters));
-  return plan_limited(problem, parameters, placement, most, by_search);
+  return plan_limited(problem, parameters, wave_placement, most, by_search);
 }
 
 }  // namespace

@@ -193,8 +193,10 @@ template <class Parameters = PipelineParameters>
                 "stages held by one device; default " + std::to_string(virtual_stages))
       .optional(
           "partition", partition, located(partition_format()),
-          "`balanced` (by time, exact), `balanced-memory` (the least greatest memory of a device, "
-          "exact), `pipedream` (PipeDream's program without replicas, with transfers), "
+          "`balanced` (by time, with several stages a device by time and messages of every pass "
+          "over "
+          "the devices), `balanced-memory` (the least greatest memory of a device), `pipedream` "
+          "(PipeDream's program without replicas, with transfers), "
           "`pipedream-replicated` (only pipeline/gpipe, pipeline/1f1b: the program with replicas, "
           "on the levels of the platform's links, blocks of neighbours in `devices`), "
           "`1f1b-star` (only pipeline/1f1b-star: the least period under its memory limit), "

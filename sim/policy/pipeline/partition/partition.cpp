@@ -2,10 +2,12 @@
 
 #include "policy/claims/copy_time.hpp"
 #include "policy/pipeline/partition/layout.hpp"
+#include "policy/pipeline/partition/slot_weights.hpp"
 #include "policy/pipeline/partition/stage_bytes.hpp"
 #include "policy/pipeline/partition/stage_times.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -17,7 +19,7 @@ namespace {
 
 /// Fills slots greedily up to `limit` each, leaving one stage for every slot still to come.
 std::optional<Partition> fill(const std::vector<Time>& times, std::size_t slots, Time limit) {
-  Partition partition{{0}};
+  Partition partition{{0}, std::nullopt};
   std::size_t next = 0;
   for (std::size_t slot = 0; slot < slots; ++slot) {
     const std::size_t end = times.size() - (slots - slot - 1);
@@ -38,118 +40,189 @@ std::vector<std::int64_t> sums_before(std::size_t stages, const auto& of_stage) 
   return sums;
 }
 
-/// Which cuts leave the slots from a given one on at most `limit` each.
-class Suffixes {
- public:
-  Suffixes(const SlotWeights& weights, std::size_t stages, std::size_t slots, std::int64_t limit)
-      : weights_(weights), stages_(stages), slots_(slots), limit_(limit) {
-    can_.assign(slots + 1, std::vector<bool>(stages + 1, false));
-    can_[slots][stages] = true;
-    for (std::size_t slot = slots; slot-- > 0;) find_begins(slot);
+/// What partitioners look at, of all slots along the network.
+struct CutTask {
+  const Problem& problem;
+  const PipelineParameters& parameters;
+  std::vector<ProcessorId> of_slots;
+
+  [[nodiscard]] std::size_t stages() const { return problem.chain.stages.size(); }
+  [[nodiscard]] std::size_t slots() const { return of_slots.size(); }
+  [[nodiscard]] std::size_t passes() const {
+    return static_cast<std::size_t>(parameters.virtual_stages);
   }
-
-  [[nodiscard]] bool feasible() const { return can_[0][0]; }
-
-  /// Every slot takes as many stages as leave the rest a way. Precondition: feasible.
-  [[nodiscard]] Partition fullest_first() const {
-    Partition partition{{0}};
-    for (std::size_t slot = 0; slot < slots_; ++slot) {
-      const std::size_t begin = partition.cuts.back();
-      std::size_t longest = begin;
-      for (std::size_t end = begin + 1; end <= stages_ && cost(slot, begin, end) <= limit_; ++end)
-        if (can_[slot + 1][end]) longest = end;
-      partition.cuts.push_back(longest);
-    }
-    return partition;
-  }
-
- private:
-  std::int64_t cost(std::size_t slot, std::size_t begin, std::size_t end) const {
-    return weights_.before(slot, end) - weights_.before(slot, begin) +
-           (slot == 0 ? 0 : weights_.entry(slot, begin));
-  }
-
-  /// A slot may begin where it reaches the nearest place at which the next one may.
-  void find_begins(std::size_t slot) {
-    std::size_t nearest = stages_ + 1;
-    for (std::size_t begin = stages_; begin-- > 0;) {
-      if (can_[slot + 1][begin + 1]) nearest = begin + 1;
-      if (nearest > stages_ || (slot == 0) != (begin == 0)) continue;
-      can_[slot][begin] = cost(slot, begin, nearest) <= limit_ &&
-                          (slot == 0 || weights_.crossing(slot, begin) <= limit_);
-    }
-  }
-
-  const SlotWeights& weights_;
-  const std::size_t stages_, slots_;
-  const std::int64_t limit_;
-  std::vector<std::vector<bool>> can_;  ///< by slot and where it begins
 };
 
-/// The microbatches that slot `k` keeps at once.
-std::int64_t kept_microbatches(const PipelineParameters& parameters, std::size_t slot,
-                               std::size_t slots) {
-  if (parameters.name == "pipeline/gpipe") return parameters.microbatches;
-  return std::min(parameters.microbatches, static_cast<std::int64_t>(slots - slot));
+/// The microbatches that a slot keeps at once: those that are under way between its forward and
+/// its backward, while every device has its slots of all passes to do for each.
+std::int64_t kept_microbatches(const CutTask& task, std::size_t slot) {
+  const std::size_t passes = task.passes();
+  return std::min(task.parameters.microbatches,
+                  static_cast<std::int64_t>((task.slots() - slot + passes - 1) / passes));
 }
 
-Partition balanced_memory(const Problem& problem, const PipelineParameters& parameters,
-                          std::size_t slots) {
-  const std::vector<StageBytes> bytes = stage_bytes(problem);
+/// Parameters, gradients, optimizer state, inputs, and for every microbatch that a slot keeps, or
+/// for all of them, what is saved and received.
+SlotWeights memory_weights(const CutTask& task, bool keeps_all) {
+  const std::vector<StageBytes> bytes = stage_bytes(task.problem);
+  const std::int64_t all = task.parameters.microbatches;
   const auto resident = sums_before(bytes.size(), [&](std::size_t s) {
-    return (bytes[s].resident + bytes[s].stays * parameters.microbatches).count();
+    return (bytes[s].resident + bytes[s].stays * all).count();
   });
   const auto inputs =
       sums_before(bytes.size(), [&](std::size_t s) { return input_bytes(bytes[s]).count(); });
   const auto saved =
       sums_before(bytes.size(), [&](std::size_t s) { return bytes[s].saved.count(); });
-  const auto kept = [&](std::size_t slot) { return kept_microbatches(parameters, slot, slots); };
-  const SlotWeights weights{
-      [&](std::size_t slot, std::size_t s) {
-        return (Bytes{resident[s]} + Bytes{saved[s]} * kept(slot) +
-                Bytes{inputs[s]} * parameters.inputs_there(kept(slot), parameters.microbatches))
-            .count();
-      },
-      [&](std::size_t slot, std::size_t s) { return (bytes[s].received * kept(slot)).count(); },
-      [](std::size_t, std::size_t) { return 0; }};
-  return least_greatest(weights, bytes.size(), slots).partition;
-}
-
-/// The time of what crosses a cut before `stage`, from one device to the next and back.
-Time transfer_at_cut(const Problem& problem, const std::vector<ProcessorId>& devices,
-                     std::size_t slot, std::size_t stage) {
-  const MemoryId from = problem.platform[devices[slot - 1]].memory;
-  const MemoryId to = problem.platform[devices[slot]].memory;
-  if (!problem.topology.route(from, to) || !problem.topology.route(to, from)) return Time{};
-  const ChainStage& before = problem.chain.stages[stage - 1];
-  return copy_time(problem, from, to, before.output_bytes) +
-         copy_time(problem, to, from, before.gradient_bytes);
-}
-
-Partition pipedream(const Problem& problem, const std::vector<ProcessorId>& devices) {
-  const std::size_t stages = problem.chain.stages.size();
-  std::vector<std::vector<std::int64_t>> before;
-  for (const ProcessorId device : devices) {
-    const std::vector<Time> times = stage_times(problem, device);
-    before.push_back(sums_before(stages, [&](std::size_t s) { return times[s].count(); }));
+  std::vector<std::int64_t> kept, inputs_there;
+  for (std::size_t slot = 0; slot < task.slots(); ++slot) {
+    kept.push_back(keeps_all ? all : kept_microbatches(task, slot));
+    inputs_there.push_back(task.parameters.inputs_there(kept.back(), all));
   }
-  const SlotWeights weights{[&](std::size_t slot, std::size_t s) { return before[slot][s]; },
-                            [](std::size_t, std::size_t) { return 0; },
-                            [&](std::size_t slot, std::size_t s) {
-                              return transfer_at_cut(problem, devices, slot, s).count();
-                            }};
-  LeastGreatest found = least_greatest(weights, stages, devices.size());
-  found.partition.model_period = Time{found.cost};
-  return std::move(found.partition);
+  return {[=](std::size_t slot, std::size_t s) {
+            return (Bytes{resident[s]} + Bytes{saved[s]} * kept[slot] +
+                    Bytes{inputs[s]} * inputs_there[slot])
+                .count();
+          },
+          [bytes, kept](std::size_t slot, std::size_t s) {
+            return (bytes[s].received * kept[slot]).count();
+          },
+          [](std::size_t, std::size_t) { return 0; }};
+}
+
+/// The times of stages on the device of each slot, and of what crosses the cut before it.
+class SlotTimes {
+ public:
+  explicit SlotTimes(const CutTask& task) {
+    for (std::size_t slot = 0; slot < task.slots(); ++slot) {
+      const ProcessorId device = task.of_slots[slot];
+      auto& times = before_of_[device];
+      if (times.empty()) {
+        const std::vector<Time> of_stages = stage_times(task.problem, device);
+        times = sums_before(task.stages(), [&](std::size_t s) { return of_stages[s].count(); });
+      }
+      before_.push_back(&times);
+      crossing_.push_back(slot == 0 ? nullptr : &crossing(task, task.of_slots[slot - 1], device));
+    }
+  }
+
+  [[nodiscard]] std::int64_t before(std::size_t slot, std::size_t stage) const {
+    return (*before_[slot])[stage];
+  }
+  [[nodiscard]] std::int64_t crossing(std::size_t slot, std::size_t stage) const {
+    return (*crossing_[slot])[stage];
+  }
+
+ private:
+  using Times = std::vector<std::int64_t>;
+
+  /// By the stage before which the cut is: of the value there, and of its gradient back.
+  const Times& crossing(const CutTask& task, ProcessorId before, ProcessorId after) {
+    const Problem& problem = task.problem;
+    const MemoryId from = problem.platform[before].memory, to = problem.platform[after].memory;
+    Times& times = crossing_of_[{from, to}];
+    if (!times.empty()) return times;
+    times.assign(task.stages(), 0);
+    if (from == to || !problem.topology.route(from, to) || !problem.topology.route(to, from))
+      return times;
+    for (std::size_t stage = 1; stage < task.stages(); ++stage) {
+      const ChainStage& last = problem.chain.stages[stage - 1];
+      times[stage] = (copy_time(problem, from, to, last.output_bytes) +
+                      copy_time(problem, to, from, last.gradient_bytes))
+                         .count();
+    }
+    return times;
+  }
+
+  std::map<ProcessorId, Times> before_of_;
+  std::map<std::pair<MemoryId, MemoryId>, Times> crossing_of_;
+  std::vector<const Times*> before_, crossing_;  ///< by slot
+};
+
+/// Of the cuts whose sum over passes is least, those whose passes have fewest stages first.
+SlotCuts cut_passes(const CutTask& task, const SlotWeights& weights) {
+  const PassCuts best =
+      least_sum_over_passes(weights, task.stages(), task.slots() / task.passes(), task.passes());
+  SlotCuts all{{0}, 0};
+  for (const SlotRun& pass : best.passes) {
+    const SlotCuts found = least_greatest(weights, pass);
+    all.cuts.insert(all.cuts.end(), found.cuts.begin() + 1, found.cuts.end());
+    all.cost = (Bytes{all.cost} + Bytes{found.cost}).count();
+  }
+  return all;
+}
+
+Partition balanced_memory(const CutTask& task) {
+  const std::string& name = task.parameters.name;
+  const SlotWeights memory =
+      memory_weights(task, name == "pipeline/gpipe" || name == "pipeline/looped-bfs");
+  return {cut_passes(task, memory).cuts, std::nullopt};
+}
+
+Partition pipedream(const CutTask& task) {
+  const SlotTimes times(task);
+  const SlotWeights weights{
+      [&](std::size_t slot, std::size_t stage) { return times.before(slot, stage); },
+      [](std::size_t, std::size_t) { return 0; },
+      [&](std::size_t slot, std::size_t stage) { return times.crossing(slot, stage); }};
+  SlotCuts found = cut_passes(task, weights);
+  return {std::move(found.cuts), Time{found.cost}};
+}
+
+/// A slot costs what its stages take on its device, and what its device waits for: messages across
+/// the cut before it. The factors are those of twice the estimated time of a mini-batch of m
+/// microbatches on p devices: all m go through every pass, and at both ends p - 1 slots of some
+/// pass are waited for: between those of the first pass, where the pipeline fills and drains, and
+/// those of the costliest one, so that the one counts half, and the other in full.
+///
+/// Of the cuts of a pass whose slots cost no more than the costliest of the pass has to, those are
+/// taken with which the device that has most to do in this pass and those before has least to do;
+/// of these, those whose greatest slot holds least.
+Partition balanced_passes(const CutTask& task) {
+  const SlotTimes times(task);
+  const SlotWeights::Weight none = [](std::size_t, std::size_t) { return 0; };
+  const SlotWeights::Weight before = [&](std::size_t slot, std::size_t stage) {
+    return times.before(slot, stage);
+  };
+  const SlotWeights weights{
+      before, [&](std::size_t slot, std::size_t stage) { return times.crossing(slot, stage); },
+      none};
+  const std::int64_t m = task.parameters.microbatches;
+  const std::size_t devices = task.slots() / task.passes();
+  const auto waiting = static_cast<std::int64_t>(devices) - 1;
+  const PassCuts best = least_sum_over_passes(weights, task.stages(), devices, task.passes(),
+                                              {2 * m, 2 * waiting, waiting});
+  std::map<ProcessorId, std::int64_t> done;  // by the passes so far
+  const SlotWeights load{
+      before, [&](std::size_t slot, std::size_t) { return done[task.of_slots[slot]]; }, none};
+  const SlotWeights memory = memory_weights(task, false);
+  std::vector<std::size_t> cuts{0};
+  for (std::size_t pass = 0; pass < best.passes.size(); ++pass) {
+    const SlotRun& run = best.passes[pass];
+    const SlotCap by_cost{weights, best.costs[pass]};
+    const SlotCap by_load{load, least_greatest(load, run, {by_cost}).cost};
+    const SlotCuts found = least_greatest(memory, run, {by_cost, by_load});
+    for (std::size_t k = 0; k < devices; ++k) {
+      const std::size_t slot = run.first_slot + k;
+      done[task.of_slots[slot]] +=
+          times.before(slot, found.cuts[k + 1]) - times.before(slot, found.cuts[k]);
+    }
+    cuts.insert(cuts.end(), found.cuts.begin() + 1, found.cuts.end());
+  }
+  return {std::move(cuts), std::nullopt};
 }
 
 /// The most slots x stages that a search over cuts looks at.
 constexpr std::size_t kMostCuts = 100'000'000;
 
-Partition named_partition(const Problem& problem, const PipelineParameters& parameters,
-                          const std::vector<ProcessorId>& devices, const std::string& name,
-                          const Location& where) {
-  const std::size_t stages = problem.chain.stages.size();
+void refuse_too_many_cuts(const CutTask& task, const std::string& name, const Location& where) {
+  if (task.slots() <= kMostCuts / task.stages()) return;
+  refuse_parameter(where, fmt::format("`{}` looks at every cut of {} stages for {} slots; it does "
+                                      "so for at most {} pairs",
+                                      name, task.stages(), task.slots(), kMostCuts));
+}
+
+Partition named_partition(const CutTask& task, const std::string& name, const Location& where) {
+  const PipelineParameters& parameters = task.parameters;
   if (name == "1f1b-star")
     refuse_parameter(where, fmt::format("`1f1b-star` finds the cuts for `pipeline/1f1b-star`; "
                                         "`{}` has another schedule",
@@ -160,15 +233,16 @@ Partition named_partition(const Problem& problem, const PipelineParameters& para
                                         parameters.name));
   if (name == "balanced-memory" && !parameters.equal_replicas())
     refuse_parameter(where, "`balanced-memory` cuts for stages with as many replicas each");
-  if (parameters.virtual_stages != 1)
-    refuse_parameter(where, fmt::format("`{}` cuts for one stage a device; virtual_stages is {}",
-                                        name, parameters.virtual_stages));
-  if (devices.size() > kMostCuts / stages)
-    refuse_parameter(where, fmt::format("`{}` looks at every cut of {} stages for {} devices; it "
-                                        "does so for at most {} pairs",
-                                        name, stages, devices.size(), kMostCuts));
-  return name == "pipedream" ? pipedream(problem, devices)
-                             : balanced_memory(problem, parameters, devices.size());
+  refuse_too_many_cuts(task, name, where);
+  return name == "pipedream" ? pipedream(task) : balanced_memory(task);
+}
+
+/// A pipeline of one pass is cut by time alone.
+Partition balanced(const CutTask& task, const Location& where) {
+  if (task.passes() == 1)
+    return balanced_partition(stage_times(task.problem, task.of_slots.front()), task.slots());
+  refuse_too_many_cuts(task, "balanced", where);
+  return balanced_passes(task);
 }
 
 Partition explicit_partition(const std::vector<std::int64_t>& cuts, std::size_t stages,
@@ -206,26 +280,8 @@ Partition balanced_partition(const std::vector<Time>& times, std::size_t slots) 
   return *fill(times, slots, low);
 }
 
-LeastGreatest least_greatest(const SlotWeights& weights, std::size_t stages, std::size_t slots) {
-  std::int64_t low = 0, high = 0;
-  for (std::size_t slot = 0; slot < slots; ++slot) {
-    std::int64_t aside = 0;
-    for (std::size_t s = 1; slot > 0 && s < stages; ++s)
-      aside = std::max({aside, weights.entry(slot, s), weights.crossing(slot, s)});
-    high = std::max(high, (Bytes{weights.before(slot, stages)} + Bytes{aside}).count());
-  }
-  while (low < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    if (Suffixes(weights, stages, slots, middle).feasible())
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  return {Suffixes(weights, stages, slots, low).fullest_first(), low};
-}
-
 Partition partition_for(const Problem& problem, const PipelineParameters& parameters,
-                        const std::vector<ProcessorId>& devices) {
+                        const std::vector<ProcessorId>& devices, const SlotPlacement& placement) {
   const std::size_t stages = problem.chain.stages.size();
   const std::size_t slots = devices.size() * static_cast<std::size_t>(parameters.virtual_stages);
   const Location where = parameters.partition ? parameters.partition->where : parameters.where;
@@ -241,19 +297,22 @@ Partition partition_for(const Problem& problem, const PipelineParameters& parame
                            "into {} stages at most",
                            devices.size(), parameters.virtual_stages, slots, problem.workload.name,
                            stages));
-  if (parameters.partition) {
-    const PartitionChoice& choice = parameters.partition->value;
-    if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&choice))
-      return explicit_partition(*cuts, stages, slots, where);
-    if (const auto& name = std::get<std::string>(choice); name != "balanced")
-      return named_partition(problem, parameters, devices, name, where);
-  }
   if (stages == slots && !parameters.partition) {
-    Partition one_each{std::vector<std::size_t>(slots + 1)};
+    Partition one_each{std::vector<std::size_t>(slots + 1), std::nullopt};
     std::iota(one_each.cuts.begin(), one_each.cuts.end(), std::size_t{0});
     return one_each;
   }
-  return balanced_partition(stage_times(problem, devices.front()), slots);
+  CutTask task{problem, parameters, {}};
+  for (const std::uint32_t device :
+       placement(static_cast<std::uint32_t>(devices.size()),
+                 static_cast<std::uint32_t>(parameters.virtual_stages)))
+    task.of_slots.push_back(devices[device]);
+  if (!parameters.partition) return balanced(task, where);
+  const PartitionChoice& choice = parameters.partition->value;
+  if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&choice))
+    return explicit_partition(*cuts, stages, slots, where);
+  const auto& name = std::get<std::string>(choice);
+  return name == "balanced" ? balanced(task, where) : named_partition(task, name, where);
 }
 
 }  // namespace plimsoll

@@ -2,9 +2,8 @@
 #pragma once
 
 #include "policy/pipeline/parameters/pipeline_parameters.hpp"
+#include "policy/pipeline/partition/placement.hpp"
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 #include <vector>
 
@@ -24,38 +23,33 @@ struct Partition {
 /// log(sum)). Precondition: 1 <= slots <= times.size().
 [[nodiscard]] Partition balanced_partition(const std::vector<Time>& times, std::size_t slots);
 
-/// What slots cost, in one unit: a slot that holds stages [i, j) costs before(slot, j) -
-/// before(slot, i) + entry(slot, i), and the cut between two slots crossing(slot, i), with i where
-/// the later one begins. Not negative; `before` does not fall from stage to stage. `entry` and
-/// `crossing` are asked for slots from 1 on.
-struct SlotWeights {
-  using Weight = std::function<std::int64_t(std::size_t slot, std::size_t stage)>;
-  Weight before, entry, crossing;
-};
-
-struct LeastGreatest {
-  Partition partition;
-  std::int64_t cost = 0;  ///< of its costliest slot or cut
-};
-
-/// The partition whose costliest slot or cut costs least; among those the one that fills the first
-/// slots most. Exact: a search over that cost, O(slots stages log(cost)), slots x stages bits.
-/// Precondition: 1 <= slots <= stages.
-[[nodiscard]] LeastGreatest least_greatest(const SlotWeights& weights, std::size_t stages,
-                                           std::size_t slots);
-
-/// The partition that the parameters ask for. Throws InputError.
+/// The partition that the parameters ask for. `placement` says which device holds which slot: it
+/// matters where a device holds several. Throws InputError.
+///
+/// `balanced` makes the greatest time of a device least where each holds one slot. Where a device
+/// holds several, a slot costs the time of its stages on its device, and of the messages across the
+/// cut before it (value and gradient, over links that nobody else uses), and the sum over the
+/// passes of the costliest slot of each is made least
+/// (policy/pipeline/partition/slot_weights.hpp); of the cuts of a pass that cost no more, those
+/// that load devices most evenly together with the passes before, then those whose greatest slot by
+/// `balanced-memory` is least.
 ///
 /// `balanced-memory` makes the greatest memory of a device least: parameters, gradients, optimizer
 /// state, inputs, and for every microbatch that it keeps what is saved and received. As many are
-/// kept as in 1F1B, min(m, slots - k) in slot k; in GPipe all. Workspaces and messages that pass
-/// are left out.
+/// kept as in 1F1B, min(m, slots - k) in slot k; in GPipe all. With v slots a device min(m,
+/// ceil((slots - k) / v)) are, what is under way between forward and backward where no device
+/// idles, and the sum over the passes of the greatest memory of a slot is made least, which the
+/// fullest device does not exceed. Workspaces and messages that pass are left out.
 ///
 /// `pipedream` is the program of PipeDream without replicas
 /// (policy/pipeline/partition/pipedream_partition.hpp with `straight`), on the links of the
 /// platform: the greatest of the times of slots, each on its device, and of the transfers at cuts,
-/// value and gradient together, is least.
+/// value and gradient together, is least; with several slots a device the sum over the passes of
+/// the greatest of each.
+///
+/// Of equally good cuts those that fill the first slots most.
 [[nodiscard]] Partition partition_for(const Problem& problem, const PipelineParameters& parameters,
-                                      const std::vector<ProcessorId>& devices);
+                                      const std::vector<ProcessorId>& devices,
+                                      const SlotPlacement& placement = loop_placement);
 
 }  // namespace plimsoll

@@ -3,9 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace plimsoll {
+
+/// By slot: index of its device.
+using SlotPlacement =
+    std::function<std::vector<std::uint32_t>(std::uint32_t devices, std::uint32_t virtual_stages)>;
 
 /// By slot: index of its device. Chunk j of device i is slot j p + i.
 [[nodiscard]] std::vector<std::uint32_t> loop_placement(std::uint32_t devices,

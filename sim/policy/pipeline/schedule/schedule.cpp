@@ -439,10 +439,10 @@ Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from) {
 }
 
 Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                      const ScheduleRule& rule) {
+                      const ScheduleRule& rule, const SlotPlacement& placement) {
   refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
-  const Partition partition = partition_for(problem, parameters, devices);
+  const Partition partition = partition_for(problem, parameters, devices, placement);
   Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
                            static_cast<std::uint32_t>(parameters.microbatches),
                            static_cast<std::uint32_t>(parameters.virtual_stages));
@@ -467,7 +467,7 @@ SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameter
                      PlacementRule placement) {
   refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
-  const Partition partition = partition_for(problem, parameters, devices);
+  const Partition partition = partition_for(problem, parameters, devices, placement);
   SlotCosts costs = Slots(problem, partition, devices,
                           placement(static_cast<std::uint32_t>(devices.size()),
                                     static_cast<std::uint32_t>(parameters.virtual_stages)))
@@ -479,10 +479,12 @@ SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameter
 Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
                             PlacementRule placement, const TimedScheduleRule& rule) {
   const SlotCosts costs = slot_costs(problem, parameters, placement);
-  return plan_pipeline(problem, parameters,
-                       [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
-                         return rule(costs, microbatches);
-                       });
+  return plan_pipeline(
+      problem, parameters,
+      [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
+        return rule(costs, microbatches);
+      },
+      placement);
 }
 
 }  // namespace plimsoll

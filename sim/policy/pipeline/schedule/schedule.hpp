@@ -86,8 +86,10 @@ using ScheduleRule = std::function<Schedule(std::uint32_t devices, std::uint32_t
 
 /// Builds the plan: cuts the workload, runs the orders, sends over the platform's links every
 /// tensor that one device makes and another reads, and runs the optimizer where the gradients are.
+/// `placement` is that of the schedule.
 [[nodiscard]] Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                                    const ScheduleRule& rule);
+                                    const ScheduleRule& rule,
+                                    const SlotPlacement& placement = loop_placement);
 
 /// A generator that looks at times and sizes, for slots that are placed by a rule.
 using PlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,

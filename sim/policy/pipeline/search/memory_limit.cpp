@@ -26,6 +26,7 @@ class LimitedPlanner {
         roomy_{problem.workload, problem.chain, roomy_platform_,
                problem.topology, nullptr,       problem.work},
         parameters_(parameters),
+        placement_(placement),
         search_(search),
         groups_(replica_groups(problem, parameters)),
         devices_(pipeline_devices(problem, parameters)),
@@ -80,9 +81,9 @@ class LimitedPlanner {
     const auto schedule =
         search_(costs_, static_cast<std::uint32_t>(parameters_.microbatches), kept);
     if (!schedule) return std::nullopt;
-    return std::get<Plan>(
-        plan_pipeline(roomy_, parameters_,
-                      [&](std::uint32_t, std::uint32_t, std::uint32_t) { return *schedule; }));
+    return std::get<Plan>(plan_pipeline(
+        roomy_, parameters_, [&](std::uint32_t, std::uint32_t, std::uint32_t) { return *schedule; },
+        placement_));
   }
 
   Bytes peak(const Plan& plan, std::size_t device) const {
@@ -128,6 +129,7 @@ class LimitedPlanner {
   const Platform roomy_platform_;
   const Problem roomy_;
   const LimitedParameters& parameters_;
+  const PlacementRule placement_;
   const LimitedSearch& search_;
   const std::vector<std::vector<ProcessorId>> groups_;  ///< by device: its replicas
   const std::vector<ProcessorId> devices_;              ///< the first of each

@@ -126,10 +126,9 @@ class PipelineSearch {
       it.name = kName;
       it.virtual_stages = chunks;
       refuse_too_many_tasks(it);
-      const Partition partition = partition_for(problem_, it, devices_);
       const Judged judged = ask_others(it);
       for (const Placement& placement : placements(chunks))
-        search(it, partition, placement,
+        search(it, placement,
                placement.rule == loop_placement ? judged.on_a_loop : judged.on_a_wave);
     }
     if (best_) return finished(std::move(*best_));
@@ -265,17 +264,20 @@ class PipelineSearch {
   }
 
   Plan plan(const PipelineParameters& it, Schedule schedule) const {
-    Plan made =
-        std::get<Plan>(plan_pipeline(roomy_, it, [&](std::uint32_t, std::uint32_t, std::uint32_t) {
-          return std::move(schedule);
-        }));
+    const auto placement = [placed = schedule.placement](std::uint32_t, std::uint32_t) {
+      return placed;
+    };
+    Plan made = std::get<Plan>(plan_pipeline(
+        roomy_, it,
+        [&](std::uint32_t, std::uint32_t, std::uint32_t) { return std::move(schedule); },
+        placement));
     judge(made);
     return made;
   }
 
-  void search(const PipelineParameters& it, const Partition& partition, const Placement& placement,
-              bool others_judged) {
+  void search(const PipelineParameters& it, const Placement& placement, bool others_judged) {
     const auto m = static_cast<std::uint32_t>(it.microbatches);
+    const Partition partition = partition_for(problem_, it, devices_, placement.rule);
     const Slots slots(problem_, partition, devices_,
                       placement.rule(static_cast<std::uint32_t>(devices_.size()),
                                      static_cast<std::uint32_t>(it.virtual_stages)));

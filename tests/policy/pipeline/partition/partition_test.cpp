@@ -2,9 +2,13 @@
 #include "policy/pipeline/partition/partition.hpp"
 
 #include "policy/pipeline/partition/pipedream_partition.hpp"
+#include "policy/pipeline/partition/slot_weights.hpp"
 #include "property/random_chains.hpp"
+#include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"
+
+#include <numeric>
 
 #include <catch2/catch.hpp>
 
@@ -96,8 +100,10 @@ std::vector<std::size_t> best_cuts(std::size_t stages, std::size_t slots, const 
   return best;
 }
 
-std::vector<std::size_t> cuts_of(const std::string& name, std::int64_t microbatches,
-                                 const std::string& workload, const std::string& platform) {
+Partition partition_of(const std::string& name, std::int64_t microbatches,
+                       const std::string& workload, const std::string& platform,
+                       std::int64_t virtual_stages = 1,
+                       const SlotPlacement& placement = loop_placement) {
   const Workload chain = test::workload_of(workload);
   const Platform devices = test::platform_of(platform);
   const Topology topology(devices);
@@ -105,9 +111,59 @@ std::vector<std::size_t> cuts_of(const std::string& name, std::int64_t microbatc
   PipelineParameters parameters;
   parameters.name = "pipeline/1f1b";
   parameters.microbatches = microbatches;
+  parameters.virtual_stages = virtual_stages;
   parameters.partition = Located<PartitionChoice>{PartitionChoice(name), {}};
   const Problem problem{chain, view, devices, topology};
-  return partition_for(problem, parameters, pipeline_devices(problem, parameters)).cuts;
+  return partition_for(problem, parameters, pipeline_devices(problem, parameters), placement);
+}
+
+std::vector<std::size_t> cuts_of(const std::string& name, std::int64_t microbatches,
+                                 const std::string& workload, const std::string& platform) {
+  return partition_of(name, microbatches, workload, platform).cuts;
+}
+
+/// By pass over so many devices: the cost of its costliest slot.
+std::vector<std::int64_t> pass_costs(const std::vector<std::size_t>& cuts, std::size_t devices,
+                                     const auto& slot_cost) {
+  std::vector<std::int64_t> costs;
+  for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
+    if (k % devices == 0) costs.push_back(0);
+    costs.back() = std::max(costs.back(), slot_cost(k, cuts[k], cuts[k + 1]));
+  }
+  return costs;
+}
+
+std::int64_t sum_of(const std::vector<std::int64_t>& costs) {
+  return std::accumulate(costs.begin(), costs.end(), std::int64_t{0});
+}
+
+/// What the default makes least, in halves of a mini-batch's estimated time: 2 m of every pass, and
+/// p - 1 of the first pass and twice that of the costliest, which are waited for at both ends.
+std::int64_t twice_the_time(const std::vector<std::int64_t>& costs, std::int64_t devices,
+                            std::int64_t m) {
+  return 2 * m * sum_of(costs) +
+         (devices - 1) * (2 * *std::ranges::max_element(costs) + costs.front());
+}
+
+/// A link of 1 B/s between any two devices.
+std::string all_to_all(std::size_t devices) {
+  std::string memories, processors, links;
+  for (std::size_t i = 0; i < devices; ++i) {
+    memories += fmt::format("  hbm{}: {{capacity: unlimited}}\n", i);
+    processors += fmt::format("  gpu{0}: {{memory: hbm{0}}}\n", i);
+    for (std::size_t j = 0; j < i; ++j)
+      links += fmt::format("  l{0}_{1}: {{between: [hbm{0}, hbm{1}], bandwidth: 1 B/s}}\n", j, i);
+  }
+  if (!links.empty()) links = "links:\n" + links;
+  return "platform: mesh\nmemories:\n" + memories + "processors:\n" + processors + links;
+}
+
+/// The least of `value` over all cuts.
+std::int64_t least_of(std::size_t stages, std::size_t slots, const auto& value) {
+  std::vector<std::size_t> cuts{0};
+  std::int64_t least = INT64_MAX;
+  for_all_cuts(stages, slots, cuts, [&](const auto& all) { least = std::min(least, value(all)); });
+  return least;
 }
 
 /// The cuts with the least greatest sum, of those the lexicographically greatest: the one that
@@ -237,6 +293,127 @@ TEST_CASE("an uneven network: an embedding and a head weigh on the ends, and are
   test::require_claims_hold(by_memory);
 }
 
+TEST_CASE("with several slots a device the default's estimate of the time is least") {
+  test::Dice dice(20261123);
+  for (int round = 0; round < 1500; ++round) {
+    const RandomStages stages(dice);
+    const auto p = static_cast<std::size_t>(dice(1, 3)), v = static_cast<std::size_t>(dice(2, 3));
+    if (p * v > stages.count) continue;
+    const std::int64_t m = dice(1, 5);
+    const bool wave = dice(0, 1) == 1;
+    // On a V the device at each turn hands over to itself; else a message of a_i and one of its
+    // gradient take 2 a_i seconds. Over a loop the last device has a link to the first.
+    const auto placed = (wave ? wave_placement : loop_placement)(static_cast<std::uint32_t>(p),
+                                                                 static_cast<std::uint32_t>(v));
+    const auto cost = [&](std::size_t k, std::size_t begin, std::size_t end) {
+      const bool crosses = k > 0 && placed[k] != placed[k - 1];
+      return stages.time(begin, end) + (crosses ? 2 * stages.output[begin - 1] : 0);
+    };
+    const auto value = [&](const std::vector<std::size_t>& cuts) {
+      return twice_the_time(pass_costs(cuts, p, cost), static_cast<std::int64_t>(p), m);
+    };
+    const auto cuts =
+        partition_of("balanced", m, stages.yaml(), all_to_all(p), static_cast<std::int64_t>(v),
+                     wave ? wave_placement : loop_placement)
+            .cuts;
+    CAPTURE(stages.yaml(), p, v, m, wave, cuts);
+    REQUIRE(value(cuts) == least_of(stages.count, p * v, value));
+  }
+}
+
+TEST_CASE("of cuts that cost a pass no more, the default's greatest slot holds least") {
+  // Seven stages of 2 s on two devices, two passes, no messages: three stages, then four, at 4 s a
+  // pass, as are four, then three; the first pass is filled least. It is 2 1 or 1 2; two
+  // microbatches are under way in either slot (4 / 2, and 3 / 2 rounded up), and the first stage
+  // saves 9 B for each: with the second one slot 0 holds 20 B, without it 18 B.
+  std::string yaml = "workload: heavy\nchain:\n";
+  for (int s = 0; s < 7; ++s)
+    yaml += fmt::format("  - {{name: s{}, forward: 1 s, backward: 1 s, saved: {} B}}\n", s,
+                        s == 0 ? 9 : 1);
+  CHECK(partition_of("balanced", 4, yaml, test::row_yaml(2, "0 s"), 2).cuts ==
+        std::vector<std::size_t>{0, 1, 3, 5, 7});
+}
+
+TEST_CASE("balanced-memory and pipedream cut for several slots a device, pass by pass") {
+  test::Dice dice(20261124);
+  for (int round = 0; round < 1000; ++round) {
+    const RandomStages stages(dice);
+    const auto p = static_cast<std::size_t>(dice(1, 3)), v = static_cast<std::size_t>(dice(2, 3));
+    if (p * v > stages.count) continue;
+    const std::int64_t m = dice(1, 5);
+    const auto memory = [&](std::size_t k, std::size_t begin, std::size_t end) {
+      const auto under_way = static_cast<std::int64_t>((p * v - k + v - 1) / v);
+      return stages.memory(begin, end, std::min(m, under_way));
+    };
+    const auto time = [&](std::size_t k, std::size_t begin, std::size_t end) {
+      const std::int64_t message = k > 0 && p > 1 ? 2 * stages.output[begin - 1] : 0;
+      return std::max(stages.time(begin, end), message);
+    };
+    const auto least = [&](const auto& cost) {
+      return least_of(stages.count, p * v, [&](const std::vector<std::size_t>& cuts) {
+        return sum_of(pass_costs(cuts, p, cost));
+      });
+    };
+    const auto cut = [&](const char* name) {
+      return partition_of(name, m, stages.yaml(), all_to_all(p), static_cast<std::int64_t>(v));
+    };
+    CAPTURE(stages.yaml(), p, v, m);
+    REQUIRE(sum_of(pass_costs(cut("balanced-memory").cuts, p, memory)) == least(memory));
+    const Partition by_time = cut("pipedream");
+    REQUIRE(sum_of(pass_costs(by_time.cuts, p, time)) == least(time));
+    REQUIRE(by_time.model_period == test::seconds(least(time)));
+  }
+}
+
+TEST_CASE("a long chain is cut as well where not every place is looked at") {
+  // 3,000 stages of 1 to 9 on 4 devices in 4 passes. Sixteen slots of a sixteenth, each at most a
+  // stage longer, are one way to cut them: the best one is no worse.
+  test::Dice dice(20261125);
+  std::vector<std::int64_t> before{0};
+  for (int s = 0; s < 3000; ++s) before.push_back(before.back() + dice(1, 9));
+  const auto nothing = [](std::size_t, std::size_t) { return std::int64_t{0}; };
+  const SlotWeights weights{[&](std::size_t, std::size_t s) { return before[s]; }, nothing,
+                            nothing};
+  const PassCuts cuts = least_sum_over_passes(weights, 3000, 4, 4, {64, 6, 3});
+  CHECK(cuts.passes.back().end == 3000);
+  const std::int64_t found =
+      64 * sum_of(cuts.costs) + 6 * *std::ranges::max_element(cuts.costs) + 3 * cuts.costs.front();
+  CHECK(found * 16 <= (4 * 64 + 6 + 3) * (before.back() + 16 * 9));
+}
+
+TEST_CASE("the default cut of GPT-2 medium is no worse than cuts by hand") {
+  const Platform platform = test::library_platform("dgx-a100");
+  WorkloadOptions options{
+      .batch = 32, .microbatch = 1, .optimizer = Optimizer::adamw, .autocast = DType::bf16};
+  const WorkloadSource network = test::library_network("gpt2-medium");
+  const auto played = [&](const std::string& name, const std::string& more) {
+    const std::string policy = fmt::format("{{name: pipeline/{}, microbatches: 32{}}}", name, more);
+    options.split_backward = test::bound_policy(policy).splits_backward;
+    const Workload workload = build(network, options);
+    const test::Played it = test::play_policy(policy, workload, platform);
+    REQUIRE(it.execution.status == RunStatus::ok);
+    Bytes peak;
+    for (const MemoryRecord& memory : it.execution.memories)
+      peak = std::max(peak, memory.peak.requested);
+    return std::pair(it.execution.makespan, peak);
+  };
+  const auto require_no_worse = [&](const std::string& name, const std::string& stages,
+                                    const std::string& by_hand, std::int64_t most_us) {
+    const auto chosen = played(name, stages), hand = played(name, stages + by_hand);
+    CAPTURE(name);
+    CHECK(chosen.first <= Time{most_us * 1'000'000});
+    CHECK(chosen.first <= hand.first);
+    CHECK(chosen.second <= hand.second);
+  };
+  require_no_worse("interleaved-1f1b", ", virtual_stages: 3",
+                   ", partition: [5, 8, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, "
+                   "39, 41, 43, 45, 47, 49, 51]",
+                   266'800);
+  require_no_worse("zb-v", "",
+                   ", partition: [5, 9, 13, 16, 19, 22, 25, 28, 31, 34, 37, 40, 44, 48, 51]",
+                   269'400);
+}
+
 TEST_CASE("a named partition refuses what it does not model") {
   const auto error = [](const std::string& keys) {
     try {
@@ -249,8 +426,7 @@ TEST_CASE("a named partition refuses what it does not model") {
     }
     return std::string("no error");
   };
-  CHECK(error("partition: pipedream") ==
-        "policy:1:82: error: `pipedream` cuts for one stage a device; virtual_stages is 2");
+  CHECK(error("partition: pipedream") == "no error");
   CHECK(error("partition: 1f1b-star") ==
         "policy:1:82: error: `1f1b-star` finds the cuts for `pipeline/1f1b-star`; "
         "`pipeline/interleaved-1f1b` has another schedule");
