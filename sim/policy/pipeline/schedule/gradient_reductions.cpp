@@ -22,9 +22,11 @@ void refuse_tree_of(std::size_t replicas, const PipelineParameters& parameters) 
                                replicas));
 }
 
-/// The ways of one replica: its messages, and its reductions.
+/// The ways of one replica: its messages, and its reductions, between the holders of tied gradients
+/// as `between` says.
 std::vector<ReplicaWay> ways_of(const Slots& slots, const std::vector<std::uint32_t>& partners,
-                                const std::vector<CollectiveSend>& sends) {
+                                const std::vector<CollectiveSend>& sends,
+                                const std::vector<TiedGradients>& tied, AllReduce between) {
   std::vector<ReplicaWay> ways;
   const auto add = [&](const ReplicaWay& way) {
     if (std::ranges::find(ways, way) == ways.end()) ways.push_back(way);
@@ -38,6 +40,13 @@ std::vector<ReplicaWay> ways_of(const Slots& slots, const std::vector<std::uint3
   }
   for (std::uint32_t device = 0; device < partners.size(); ++device)
     add({device, partners[device]});
+  for (const TiedGradients& it : tied) {
+    const std::vector<Holder>& holders = it.holders.front();
+    const auto n = static_cast<std::uint32_t>(holders.size());
+    for (std::uint32_t i = 0; i < n; ++i)
+      for (const CollectiveSend& send : sends_of(between, n, i))
+        add({holders[i].device, holders[send.to].device});
+  }
   return ways;
 }
 
@@ -84,14 +93,22 @@ std::vector<std::vector<MemoryId>> members_of_groups(
   return members;
 }
 
-/// By slot: the memories that hold a copy, in the order of the parameters' devices.
-std::vector<std::vector<MemoryId>> members_of_copies(const Problem& problem,
-                                                     const PipelineParameters& parameters,
-                                                     const GradientReductions::Copies& copies) {
+/// By memory: the place of its device among those of the parameters.
+std::vector<std::size_t> places_of(const Problem& problem, const PipelineParameters& parameters) {
   std::vector<std::size_t> places(problem.platform.memories.size());
   std::size_t next = 0;
   for (const ProcessorId device : all_devices(problem, parameters))
     places[index(problem.platform[device].memory)] = next++;
+  return places;
+}
+
+void sort_by_place(std::vector<MemoryId>& members, const std::vector<std::size_t>& places) {
+  std::ranges::sort(members, {}, [&](MemoryId m) { return places[index(m)]; });
+}
+
+/// By slot: the memories that hold a copy, in the order of their places.
+std::vector<std::vector<MemoryId>> members_of_copies(const GradientReductions::Copies& copies,
+                                                     const std::vector<std::size_t>& places) {
   std::vector<std::vector<MemoryId>> all(copies.front()->count());
   for (std::size_t slot = 0; slot < all.size(); ++slot) {
     auto& members = all[slot];
@@ -99,18 +116,17 @@ std::vector<std::vector<MemoryId>> members_of_copies(const Problem& problem,
       const MemoryId memory = slots->memory(slots->device(slot));
       if (std::ranges::find(members, memory) == members.end()) members.push_back(memory);
     }
-    std::ranges::sort(members, {}, [&](MemoryId m) { return places[index(m)]; });
+    sort_by_place(members, places);
   }
   return all;
 }
 
 void require_links(const Problem& problem, const PipelineParameters& parameters,
-                   const std::vector<MemoryId>& members) {
+                   const std::vector<MemoryId>& members, const char* what) {
   const auto n = static_cast<std::uint32_t>(members.size());
   for (std::uint32_t i = 0; i < n; ++i)
     for (const CollectiveSend& send : sends_of(parameters.all_reduce, n, i))
-      require_link(problem, members[i], members[send.to], "replicas of a stage",
-                   where_replicated(parameters));
+      require_link(problem, members[i], members[send.to], what, where_replicated(parameters));
 }
 
 }  // namespace
@@ -123,8 +139,8 @@ void require_alike_replicas(const Problem& problem, const PipelineParameters& pa
 
 GradientReductions::GradientReductions(const Problem& problem, const PipelineParameters& parameters,
                                        const Copies& copies,
-                                       const std::vector<std::uint32_t>& partners,
-                                       std::size_t times, PlanBuilder& builder)
+                                       const std::vector<std::uint32_t>& partners, Times times,
+                                       PlanBuilder& builder)
     : problem_(problem),
       parameters_(parameters),
       slots_(*copies.front()),
@@ -132,24 +148,64 @@ GradientReductions::GradientReductions(const Problem& problem, const PipelinePar
       is_folded_(parameters.is_folded()) {
   const auto groups =
       is_folded_ ? replica_groups(problem, parameters) : std::vector<std::vector<ProcessorId>>();
-  members_ = is_folded_ ? members_of_groups(problem, slots_, groups)
-                        : members_of_copies(problem, parameters, copies);
+  const std::vector<std::size_t> places = places_of(problem, parameters);
+  members_ =
+      is_folded_ ? members_of_groups(problem, slots_, groups) : members_of_copies(copies, places);
+  if (!times.one_by_one) tied_ = tied_gradients(copies);
   for (std::size_t slot = 0; slot < members_.size(); ++slot) {
-    const std::vector<MemoryId>& members = members_[slot];
-    refuse_tree_of(members.size(), parameters);
-    refuse_too_many(members.size(), times);
     gradients_.push_back(slots_.gradients(slot));
-    if (!is_folded_ && !gradients_.back().empty()) require_links(problem, parameters, members);
+    for (const TiedGradients& it : tied_)
+      std::erase_if(gradients_.back(), [&](TensorId gradient) {
+        return std::ranges::binary_search(it.gradients, gradient);
+      });
+    check(members_[slot], is_folded_, times.count);
+    if (!is_folded_ && !gradients_.back().empty())
+      require_links(problem, parameters, members_[slot], "replicas of a stage");
+  }
+  for (const TiedGradients& it : tied_) {
+    rings_.push_back(rings_of(it, groups, places));
+    for (const Ring& ring : rings_.back()) {
+      check(ring.members, ring.is_folded, times.count);
+      if (!ring.is_folded) require_links(problem, parameters, ring.members, "the same weight");
+    }
   }
   if (is_folded_) fold(groups, partners);
 }
 
-void GradientReductions::refuse_too_many(std::size_t members, std::size_t times) const {
-  const std::size_t played = is_folded_ ? 1 : members;
-  if (members == 1 || members <= kMostReductions / (2 * played * times)) return;
+/// First the replicas of each holder, then the holders of each replica; or all of them.
+std::vector<GradientReductions::Ring> GradientReductions::rings_of(
+    const TiedGradients& tied, const std::vector<std::vector<ProcessorId>>& groups,
+    const std::vector<std::size_t>& places) const {
+  std::vector<Ring> rings;
+  const auto add = [&](const auto& holders) {
+    Ring& ring = rings.emplace_back();
+    for (const Holder& holder : holders) ring.members.push_back(holder.memory);
+    sort_by_place(ring.members, places);
+  };
+  if (!tied.is_grid()) {
+    add(tied.all_holders());
+    return rings;
+  }
+  for (std::size_t i = 0; i < tied.holders.front().size(); ++i) {
+    Ring& ring = rings.emplace_back(Ring{{}, is_folded_});
+    if (is_folded_)
+      for (const ProcessorId replica : groups[tied.holders.front()[i].device])
+        ring.members.push_back(problem_.platform[replica].memory);
+    else
+      for (const auto& of_copy : tied.holders) ring.members.push_back(of_copy[i].memory);
+  }
+  for (const auto& of_copy : tied.holders) add(of_copy);
+  return rings;
+}
+
+void GradientReductions::check(const std::vector<MemoryId>& members, bool is_folded,
+                               std::size_t times) const {
+  refuse_tree_of(members.size(), parameters_);
+  const std::size_t count = members.size(), played = is_folded ? 1 : count;
+  if (count == 1 || count <= kMostReductions / (2 * played * times)) return;
   refuse_parameter(
       where_replicated(parameters_),
-      fmt::format("{} replicas reduce their gradients in more than {} steps", members,
+      fmt::format("{} replicas reduce their gradients in more than {} steps", count,
                   kMostReductions),
       !is_folded_ && parameters_.equal_replicas() ? "`data_parallel` plays one of them" : "");
 }
@@ -158,7 +214,8 @@ void GradientReductions::fold(const std::vector<std::vector<ProcessorId>>& group
                               const std::vector<std::uint32_t>& partners) {
   refuse_host_copies(parameters_);
   const auto n = static_cast<std::uint32_t>(groups.front().size());
-  const auto ways = ways_of(slots_, partners, sends_of(parameters_.all_reduce, n, 0));
+  const auto ways = ways_of(slots_, partners, sends_of(parameters_.all_reduce, n, 0), tied_,
+                            parameters_.all_reduce);
   refuse_to_fold(parameters_, cannot_be_folded(problem_, groups, ways, parameters_.all_reduce));
   for (const auto& group : groups)
     for (std::size_t replica = 1; replica < n; ++replica)
@@ -168,6 +225,14 @@ void GradientReductions::fold(const std::vector<std::vector<ProcessorId>>& group
 AllReduceEnds GradientReductions::add(std::size_t slot) {
   const auto add = is_folded_ ? add_folded_all_reduce : add_all_reduce;
   return add(builder_, parameters_.all_reduce, members_[slot], gradients_[slot]);
+}
+
+void GradientReductions::add_tied() {
+  for (std::size_t i = 0; i < tied_.size(); ++i)
+    for (const Ring& ring : rings_[i]) {
+      const auto add = ring.is_folded ? add_folded_all_reduce : add_all_reduce;
+      add(builder_, parameters_.all_reduce, ring.members, tied_[i].gradients);
+    }
 }
 
 }  // namespace plimsoll

@@ -1,7 +1,8 @@
-/// The all-reduces of the gradients of replicas.
+/// The all-reduces of gradients.
 ///
 /// Every replica of a stage, or both copies of one that is held twice, ends with gradients of its
-/// own microbatches; an all-reduce (plan/build/collective.hpp) gives each the sum. There is one
+/// own microbatches, and every holder of a parameter that slots share with those of its own slots
+/// (tied_gradients.hpp); an all-reduce (plan/build/collective.hpp) gives each the sum. There is one
 /// gradient buffer, so the all-reduce starts from its current content, and steps that add to the
 /// gradients afterwards wait until it has ended.
 #pragma once
@@ -9,6 +10,7 @@
 #include "plan/build/collective.hpp"
 #include "policy/pipeline/parameters/pipeline_parameters.hpp"
 #include "policy/pipeline/schedule/slots.hpp"
+#include "policy/pipeline/schedule/tied_gradients.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -24,21 +26,41 @@ class GradientReductions {
   /// The copies of a pipeline's parameters: the stages as placed for each of them.
   using Copies = std::vector<const Slots*>;
 
+  /// How often slots reduce, and whether each does so for itself, while others go on: then tied
+  /// gradients are reduced like all others of their slot, among its replicas.
+  struct Times {
+    std::size_t count = 1;
+    bool one_by_one = false;
+  };
+
   /// The arguments must outlive it. Where there is one of several copies, and the parameters say
   /// that it is played for all, the others become its mirrors; `partners` are those of
-  /// Schedule::partners. Each slot is reduced `times` times. Throws InputError where that cannot be
+  /// Schedule::partners. Throws InputError where that cannot be
   /// (policy/pipeline/schedule/replica_symmetry.hpp), where a tree has no power of two of copies,
   /// where no link joins two of them, or where they are too many to be played.
   GradientReductions(const Problem& problem, const PipelineParameters& parameters,
-                     const Copies& copies, const std::vector<std::uint32_t>& partners,
-                     std::size_t times, PlanBuilder& builder);
+                     const Copies& copies, const std::vector<std::uint32_t>& partners, Times times,
+                     PlanBuilder& builder);
 
-  /// Adds the all-reduce of what the backwards of a slot have made so far, around a ring in the
-  /// order of the parameters' devices. Its ends are of the memories in that order, each once.
+  /// Adds the all-reduce of what the backwards of a slot have made so far, but for tied gradients,
+  /// around a ring in the order of the parameters' devices. Its ends are of the memories in that
+  /// order, each once.
   AllReduceEnds add(std::size_t slot);
 
+  /// Adds the all-reduces of tied gradients.
+  void add_tied();
+
  private:
-  void refuse_too_many(std::size_t members, std::size_t times) const;
+  /// One all-reduce of several: of holders that are played, or of the replicas of one of them.
+  struct Ring {
+    std::vector<MemoryId> members;
+    bool is_folded = false;
+  };
+
+  void check(const std::vector<MemoryId>& members, bool is_folded, std::size_t times) const;
+  [[nodiscard]] std::vector<Ring> rings_of(const TiedGradients& tied,
+                                           const std::vector<std::vector<ProcessorId>>& groups,
+                                           const std::vector<std::size_t>& places) const;
   void fold(const std::vector<std::vector<ProcessorId>>& groups,
             const std::vector<std::uint32_t>& partners);
 
@@ -48,7 +70,9 @@ class GradientReductions {
   PlanBuilder& builder_;
   bool is_folded_ = false;
   std::vector<std::vector<MemoryId>> members_;    ///< by slot
-  std::vector<std::vector<TensorId>> gradients_;  ///< by slot
+  std::vector<std::vector<TensorId>> gradients_;  ///< by slot, but for tied ones
+  std::vector<TiedGradients> tied_;
+  std::vector<std::vector<Ring>> rings_;  ///< of each, one after the other
 };
 
 }  // namespace plimsoll

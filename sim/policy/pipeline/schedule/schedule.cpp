@@ -51,7 +51,8 @@ class PipelinePlanner {
       for (const Slots& slots : *all) require_links(slots);
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
       require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
-    reductions_.emplace(problem, parameters, copies_, schedule.partners, updates(), builder_);
+    reductions_.emplace(problem, parameters, copies_, schedule.partners,
+                        GradientReductions::Times{updates(), schedule.updates.every > 0}, builder_);
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
     if (schedule.updates.every > 0) versions_.emplace(problem, placed_, schedule.updates, builder_);
   }
@@ -396,6 +397,7 @@ class PipelinePlanner {
 
   void optimize() {
     for (std::size_t slot = slots_.count(); slot-- > 0;) reductions_->add(slot);
+    reductions_->add_tied();
     add_optimizer_steps(builder_, problem_, copies_, streams_);
   }
 

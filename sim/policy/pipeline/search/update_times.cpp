@@ -1,6 +1,7 @@
 #include "policy/pipeline/search/update_times.hpp"
 
 #include "plan/build/collective.hpp"
+#include "policy/pipeline/schedule/tied_gradients.hpp"
 #include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
@@ -19,6 +20,7 @@ class UpdateTimes {
         workload_(problem.workload),
         all_reduce_(parameters.all_reduce),
         slots_(slots),
+        tied_(tied_gradients({&slots})),
         groups_(replica_groups(problem, parameters)),
         optimizers_(devices.size()) {
     for (const ProcessorId device : devices)
@@ -52,16 +54,28 @@ class UpdateTimes {
 
   Time after_slot(std::size_t slot) const {
     const std::uint32_t device = slots_.device(slot);
-    const std::vector<TensorId> gradients = slots_.gradients(slot);
-    Time after;
+    std::vector<TensorId> gradients = slots_.gradients(slot);
+    const Time all = optimizers(device, gradients);
+    for (const TiedGradients& tied : tied_)
+      std::erase_if(gradients, [&](TensorId gradient) {
+        return std::ranges::binary_search(tied.gradients, gradient);
+      });
+    const std::optional<Time> rest = after_last_gradient(slot);
+    if (!rest) return all;
+    const Time own =
+        optimizers(device, gradients) + (std::max(reduction(device, gradients), *rest) - *rest);
+    return std::max(all, own);
+  }
+
+  /// Of those that read one of the gradients.
+  Time optimizers(std::uint32_t device, const std::vector<TensorId>& gradients) const {
+    Time sum;
     for (const OperatorId op : optimizers_[device])
       if (std::ranges::any_of(workload_.list(workload_[op].reads), [&](TensorId read) {
             return std::ranges::binary_search(gradients, read);
           }))
-        after += time(device, op);
-    const std::optional<Time> rest = after_last_gradient(slot);
-    if (!rest) return after;
-    return after + std::max(reduction(device, gradients), *rest) - *rest;
+        sum += time(device, op);
+    return sum;
   }
 
   /// What a backward of the slot does at most when it has made its last gradient; nothing where
@@ -114,6 +128,7 @@ class UpdateTimes {
   const Workload& workload_;
   const AllReduce all_reduce_;
   const Slots& slots_;
+  const std::vector<TiedGradients> tied_;               ///< reduced by themselves
   const std::vector<std::vector<ProcessorId>> groups_;  ///< by device: its replicas
   std::vector<std::vector<OperatorId>> optimizers_;     ///< by device, as often as they run
   std::vector<std::vector<Time>> times_;                ///< by device
