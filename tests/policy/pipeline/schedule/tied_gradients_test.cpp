@@ -86,8 +86,7 @@ TEST_CASE("holders of a tied weight add up its gradients before the optimizer") 
   for (const PortRecord& port : it.execution.ports) CHECK(port.bytes == Bytes{kValue + kWeight});
   // On either device: the shared weight and one linear layer of 8 x 8 floats.
   for (const MemoryRecord& memory : it.execution.memories)
-    for (const TensorClass of :
-         {TensorClass::parameter, TensorClass::gradient, TensorClass::optimizer_state})
+    for (const TensorClass of : {TensorClass::parameter, TensorClass::optimizer_state})
       CHECK(memory.at_end[static_cast<std::size_t>(of)] == Bytes{kWeight + 256});
 }
 
