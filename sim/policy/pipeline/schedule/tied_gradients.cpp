@@ -58,7 +58,7 @@ std::vector<TiedGradients> tied_gradients(const std::vector<const Slots*>& copie
     by_makers[makers].push_back(gradient);
   std::vector<TiedGradients> all;
   for (auto& [makers, gradients] : by_makers) {
-    TiedGradients& it = all.emplace_back(TiedGradients{std::move(gradients), {}});
+    TiedGradients& it = all.emplace_back(TiedGradients{std::move(gradients), makers.front(), {}});
     for (const Slots* slots : copies) {
       std::vector<Holder> holders = holders_of(*slots, makers);
       const auto same = [&](const auto& other) { return same_holders(holders, other); };

@@ -22,6 +22,7 @@ struct Holder {
 
 struct TiedGradients {
   std::vector<TensorId> gradients;
+  std::size_t first_slot = 0;  ///< of those that make them
   /// By copy of the pipeline's parameters: its holders, each memory once, in the order of devices.
   std::vector<std::vector<Holder>> holders;
 

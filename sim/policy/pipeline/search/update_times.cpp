@@ -60,27 +60,45 @@ class UpdateTimes {
       std::erase_if(gradients, [&](TensorId gradient) {
         return std::ranges::binary_search(tied.gradients, gradient);
       });
-    const std::optional<Time> rest = after_last_gradient(slot);
-    if (!rest) return all;
-    const Time own =
-        optimizers(device, gradients) + (std::max(reduction(device, gradients), *rest) - *rest);
-    return std::max(all, own);
+    Time after = all;
+    if (const std::optional<Time> rest = after_last(slot, gradients))
+      after = std::max(after, optimizers(device, gradients) +
+                                  beyond(reduction(replicas(device), gradients), *rest));
+    for (const TiedGradients& tied : tied_)
+      if (tied.first_slot == slot) after = std::max(after, after_tied(slot, tied));
+    return after;
+  }
+
+  static Time beyond(Time time, Time rest) { return std::max(time, rest) - rest; }
+
+  /// Where the slot is the last one to make tied gradients: their holders reduce them, and the
+  /// device goes on with their optimizer and what follows.
+  Time after_tied(std::size_t slot, const TiedGradients& tied) const {
+    const std::uint32_t device = slots_.device(slot);
+    std::vector<MemoryId> members;
+    for (const Holder& holder : tied.all_holders()) members.push_back(holder.memory);
+    const std::optional<Time> rest = after_last(slot, tied.gradients);
+    if (!rest) return Time{};
+    Time after = beyond(reduction(members, tied.gradients), *rest);
+    bool follows = false;
+    for (const OperatorId op : optimizers_[device]) {
+      follows = follows || reads_one(op, tied.gradients);
+      if (follows) after += time(device, op);
+    }
+    return after;
   }
 
   /// Of those that read one of the gradients.
   Time optimizers(std::uint32_t device, const std::vector<TensorId>& gradients) const {
     Time sum;
     for (const OperatorId op : optimizers_[device])
-      if (std::ranges::any_of(workload_.list(workload_[op].reads), [&](TensorId read) {
-            return std::ranges::binary_search(gradients, read);
-          }))
-        sum += time(device, op);
+      if (reads_one(op, gradients)) sum += time(device, op);
     return sum;
   }
 
-  /// What a backward of the slot does at most when it has made its last gradient; nothing where
+  /// What a backward of the slot does at most when it has made the last of these; nothing where
   /// that may be long before the slot's last task, which is of weight halves where there are any.
-  std::optional<Time> after_last_gradient(std::size_t slot) const {
+  std::optional<Time> after_last(std::size_t slot, const std::vector<TensorId>& gradients) const {
     std::vector<OperatorId> operators;
     slots_.for_backwards(slot, [&](Slots::StageBackward stage) {
       operators.insert(operators.end(), stage.begin(), stage.end());
@@ -91,25 +109,36 @@ class UpdateTimes {
     const bool halves = std::ranges::any_of(operators, is_weight_half);
     std::optional<Time> rest;
     for (const OperatorId op : operators)
-      if (makes_gradient(op) && (!halves || is_weight_half(op)))
+      if (makes_one(op, gradients) && (!halves || is_weight_half(op)))
         rest = Time{};
       else if (rest)
         *rest += time(slots_.device(slot), op);
     return rest;
   }
 
-  bool makes_gradient(OperatorId op) const {
+  bool makes_one(OperatorId op, const std::vector<TensorId>& gradients) const {
     return std::ranges::any_of(workload_.list(workload_[op].kept), [&](TensorId made) {
-      return workload_[made].lifetime == Lifetime::accumulated;
+      return std::ranges::binary_search(gradients, made);
     });
   }
 
-  Time reduction(std::uint32_t device, const std::vector<TensorId>& gradients) const {
+  bool reads_one(OperatorId op, const std::vector<TensorId>& gradients) const {
+    return std::ranges::any_of(workload_.list(workload_[op].reads), [&](TensorId read) {
+      return std::ranges::binary_search(gradients, read);
+    });
+  }
+
+  std::vector<MemoryId> replicas(std::uint32_t device) const {
     std::vector<MemoryId> members;
     for (const ProcessorId replica : groups_[device]) {
       const MemoryId memory = problem_.platform[replica].memory;
       if (std::ranges::find(members, memory) == members.end()) members.push_back(memory);
     }
+    return members;
+  }
+
+  Time reduction(const std::vector<MemoryId>& members,
+                 const std::vector<TensorId>& gradients) const {
     Time sum;
     if (members.size() < 2) return sum;
     Bytes whole;

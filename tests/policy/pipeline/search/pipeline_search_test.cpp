@@ -3,6 +3,7 @@
 #include "policy/pipeline/search/building_blocks.hpp"
 #include "policy/pipeline/search/order_compaction.hpp"
 #include "policy/pipeline/search/order_search.hpp"
+#include "policy/pipeline/search/update_times.hpp"
 #include "policy/pipeline/search/warm_ups.hpp"
 #include "property/random_chains.hpp"
 #include "support/library.hpp"
@@ -69,6 +70,7 @@ struct Setting {
   Partition partition;
   Slots slots;
   SlotCosts costs;
+  std::vector<Time> after;      ///< what devices do at the end of a step
   TaskNetwork network, surely;  ///< with what there may be, and with what there is in any order
 
   Setting(Workload of, Platform on, PipelineParameters with)
@@ -84,12 +86,12 @@ struct Setting {
               wave_placement(static_cast<std::uint32_t>(devices.size()),
                              static_cast<std::uint32_t>(parameters.virtual_stages))),
         costs(slots.costs()),
+        after(update_times(problem, parameters, slots, devices, Plan{})),
         network(task_network(costs, slot_slack(problem, slots, devices),
-                             static_cast<std::uint32_t>(parameters.microbatches),
-                             std::vector<Time>(devices.size()), has_halves(workload))),
+                             static_cast<std::uint32_t>(parameters.microbatches), after,
+                             has_halves(workload))),
         surely(task_network(slots.surely_kept(costs), slot_slack(problem, slots, devices),
-                            network.microbatches, std::vector<Time>(devices.size()),
-                            network.splits)) {}
+                            network.microbatches, after, network.splits)) {}
 
   explicit Setting(const Case& it, bool split = true)
       : Setting(test::workload_of(chain_yaml(it), options(split)),
