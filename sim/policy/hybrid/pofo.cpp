@@ -207,18 +207,23 @@ class PofoPlanner {
   /// What an arena or a cache needs beyond what is requested only plans that run there show.
   [[nodiscard]] Bytes smallest_that_runs(Bytes all) const {
     const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
+      KeepAll kept = keep_all(of, memories_.processor, parameters_.name);
+      if (budget >= kept.needs) return std::move(kept.plan);
       const PofoParameters asked = with_budget(parameters_, budget);
       if (auto found = PofoSearch(of, asked).best_plan(budget, Effort::any))
         return std::move(*found);
       return infeasible(of, memories_.processor, budget, budget + Bytes{1});
     };
-    const BudgetPlanner planner{.plan = plan,
-                                .bound = [&](Bytes) { return least_time_; },
-                                .most = all,
-                                .parts = kPartsOnNetworks};
+    const BudgetPlanner planner{
+        .plan = plan, .bound = [&](Bytes) { return least_time_; }, .most = all, .parts = parts()};
     const auto least =
         in_range([&] { return least_budget(problem_, memories_.processor, budget_, planner); });
     return least && *least ? **least : Bytes::unlimited();
+  }
+
+  [[nodiscard]] std::int64_t parts() const {
+    return problem_.workload.is_chain ? budget_parts_for(problem_, PlanningTime::quadratic)
+                                      : kPartsOnNetworks;
   }
 
   /// Who is left out, for too large a table, say, is a plan less to compare with.
@@ -244,12 +249,8 @@ class PofoPlanner {
       if (!found) return infeasible(of, memories_.processor, budget, least);
       return std::move(*found);
     };
-    const BudgetPlanner planner{.plan = plan,
-                                .bound = [&](Bytes) { return least_time_; },
-                                .most = all,
-                                .parts = problem_.workload.is_chain
-                                             ? budget_parts_for(problem_, PlanningTime::quadratic)
-                                             : kPartsOnNetworks};
+    const BudgetPlanner planner{
+        .plan = plan, .bound = [&](Bytes) { return least_time_; }, .most = all, .parts = parts()};
     auto planned = in_range([&] {
       if (parameters_.improve) return fastest_of_smaller_budgets(problem_, budget_, planner);
       Planned own = planner.plan(problem_, budget_);

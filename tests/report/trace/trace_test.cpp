@@ -160,8 +160,8 @@ TEST_CASE("a run that fails says why, and so does one without a plan") {
   CHECK(failed.names.at(1) == "two-stages: none (oom)");
   // Of 9 MiB 8 are taken when B2 asks for its two gradients.
   CHECK(failed.order.at(failed.order.size() - 2) ==
-        "instant two-stages: none (oom): out of memory: s2.backward asks for 3 MiB of sram, of "
-        "whose 9 MiB only 1 MiB are free");
+        "instant two-stages: none (oom): out of memory: s2.backward asks for 3 MiB of sram, "
+        "where 1 MiB of 9 MiB is free");
   const Recorder none = traced(two_stages("4 MiB", "offload/greedy"));
   CHECK(none.names.at(1) == "two-stages: offload/greedy (infeasible)");
   CHECK(none.order.size() == 2);

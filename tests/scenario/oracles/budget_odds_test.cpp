@@ -63,7 +63,7 @@ TEST_CASE("the smallest budget of an allocator that holds more is one that it ru
 
 TEST_CASE("hybrid/best is as fast as remat/exact beyond a dozen stages") {
   // Here recomputing what was computed again already pays: the relay of remat/nonpersistent takes
-  // 223 ns, the proven optimum is 222 ns.
+  // 223 ns, the proven optimum is 222 ns, which takes the search more than its usual nodes.
   const std::string chain =
       "workload: toy\ninput: 5 B\nchain:\n"
       "  - {name: s1, forward: 2 ns, output: 5 B, saved: 9 B, backward: 8 ns, gradient: 1 B}\n"
@@ -88,7 +88,7 @@ TEST_CASE("hybrid/best is as fast as remat/exact beyond a dozen stages") {
       "backward_workspace: 3 B}\n";
   const json all = all_of("capacity: 100 kB", "bandwidth: 1 MB/s", chain,
                           "[{name: remat/exact, budget: 35 B}, {name: remat/nonpersistent, budget: "
-                          "35 B}, {name: hybrid/best, budget: 35 B}]");
+                          "35 B}, {name: hybrid/best, budget: 35 B, nodes: 1000000}]");
   CHECK(all.at(0).at("makespan_s") == 222e-9);
   CHECK(all.at(0).at("bounds").at("makespan_s") == 222e-9);
   CHECK(all.at(1).at("makespan_s") == 223e-9);
