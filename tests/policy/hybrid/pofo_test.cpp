@@ -314,6 +314,22 @@ TEST_CASE("pofo on networks keeps to its budget; with `improve` no simpler polic
   CHECK(faster >= 3);
 }
 
+TEST_CASE(
+    "pofo plays its own plan even where rotor's is faster; `improve` takes that, and says so") {
+  const Platform platform = test::library_platform("v100-sxm2-host");
+  const Workload workload =
+      build(test::library_network("resnet50"), {.batch = 32, .optimizer = Optimizer::sgd_momentum});
+  const auto played = [&](const std::string& policy) {
+    return test::play_policy("{name: " + policy + ", budget: 1400 MiB}", workload, platform);
+  };
+  const Played rotor = played("remat/rotor"), own = played("hybrid/pofo");
+  CHECK(own.execution.makespan > rotor.execution.makespan);
+  CHECK(own.plan.claims.chosen.empty());
+  const Played improved = played("hybrid/pofo, improve: true");
+  CHECK(improved.execution.makespan == rotor.execution.makespan);
+  CHECK(improved.plan.claims.chosen == "remat/rotor");
+}
+
 TEST_CASE("pofo refuses chains that are too long for its tables, and says so") {
   constexpr std::size_t kStages = 257;
   const Workload workload = test::chain_workload({std::vector<std::int64_t>(kStages, 1),
