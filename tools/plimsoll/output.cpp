@@ -42,8 +42,8 @@ std::string for_a_terminal(std::string_view text) {
     const std::size_t known = utf8_length(text);
     std::size_t length = std::max<std::size_t>(known, 1);
     const auto last = static_cast<unsigned char>(text[length - 1]);
-    const bool is_control = length == 1 ? last < 0x20 || last == 0x7F
-                                        : text.starts_with('\xC2') && last < 0xA0;
+    const bool is_control =
+        length == 1 ? last < 0x20 || last == 0x7F : text.starts_with('\xC2') && last < 0xA0;
     const bool is_layout = text.front() == '\n' || text.front() == '\t';
     if (const std::size_t color = color_length(text); color > 0) {
       length = color;

@@ -162,10 +162,9 @@ std::string Copier::joined_memory(const LinkSpec& link) {
     std::vector<std::string> copied;
     for (const auto& [name, its] : made_)
       if (its == Made::per_copy) copied.push_back(name);
-    diagnostics_.error(
-        link.joins->where,
-        fmt::format("`{}` is not a memory that each copy has", link.joins->value),
-        hint_of_names(link.joins->value, copied));
+    diagnostics_.error(link.joins->where,
+                       fmt::format("`{}` is not a memory that each copy has", link.joins->value),
+                       hint_of_names(link.joins->value, copied));
     return {};
   }
   std::set<std::string> memories;
@@ -194,8 +193,7 @@ std::string Copier::joined_of_node(const LinkSpec& link) {
     if (its == Made::per_node || (its == Made::per_copy && cluster_.count == 1))
       per_node.push_back(name);
   if (std::ranges::find(per_node, asked) != per_node.end()) return asked;
-  diagnostics_.error(link.joins->where,
-                     fmt::format("`{}` is not a part that each node has", asked),
+  diagnostics_.error(link.joins->where, fmt::format("`{}` is not a part that each node has", asked),
                      hint_of_names(asked, per_node));
   return {};
 }

@@ -18,9 +18,10 @@ void check_limits(Limits<T>& limits, const Node& node, Diagnostics& diagnostics)
   if (limits.equals && (limits.at_most || limits.at_least))
     diagnostics.error(node.where(), "`equals` says all; expected it without `at_most`, `at_least`");
   if (limits.at_most && limits.at_least && *limits.at_least > *limits.at_most)
-    diagnostics.error(node.where(),
-                      fmt::format("at_least ({}) is more than at_most ({}): no value satisfies both",
-                                  to_text(*limits.at_least), to_text(*limits.at_most)));
+    diagnostics.error(
+        node.where(),
+        fmt::format("at_least ({}) is more than at_most ({}): no value satisfies both",
+                    to_text(*limits.at_least), to_text(*limits.at_most)));
 }
 
 template <class T>

@@ -107,10 +107,10 @@ TEST_CASE("sweep: what is wrong is told at its place, with the nearest name") {
         "s.yaml:10:1: error: unknown key `gird` in the sweep; did you mean `grid`?");
   CHECK(error_of("grid: {links.pice.bandwidth: [1 GB/s, 2 GB/s]}\n") ==
         "s.yaml:10:8: error: the platform's `links` have no `pice`; did you mean `pcie`?");
-  CHECK(
-      error_of("grid: {bacth: [1, 2]}\n") ==
-      "s.yaml:10:8: error: `bacth` is not a path of the platform, the workload or the policy; did you "
-      "mean `batch`?");
+  CHECK(error_of("grid: {bacth: [1, 2]}\n") ==
+        "s.yaml:10:8: error: `bacth` is not a path of the platform, the workload or the policy; "
+        "did you "
+        "mean `batch`?");
   CHECK(error_of("grid: {policy.budget: [1 GiB]}\n") ==
         "s.yaml:10:8: error: no policy of the scenario has a parameter `budget`");
   CHECK(error_of("grid: {workload.batch: [8], batch: {from: 4, to: 2, step: 1}}\n") ==

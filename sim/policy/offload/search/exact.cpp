@@ -1,5 +1,5 @@
-#include "policy/interface/registry.hpp"
 #include "base/names_hint.hpp"
+#include "policy/interface/registry.hpp"
 #include "policy/offload/model/fluid_bound.hpp"
 #include "policy/offload/search/branch_and_bound.hpp"
 #include "policy/offload/search/planner.hpp"
