@@ -28,15 +28,11 @@ class ReadySteps {
 
   /// All of a list of steps that waited; leaves it empty.
   void wake(std::vector<std::uint32_t>& waiting) {
-    if (!waiting.empty()) add_all(waiting);
-  }
-
- private:
-  void add_all(std::vector<std::uint32_t>& waiting) {
     for (const std::uint32_t step : waiting) add(step);
     waiting.clear();
   }
 
+ private:
   std::vector<std::uint32_t> heap_;  ///< the least step first
 };
 

@@ -142,15 +142,6 @@ std::int64_t least_period(const Stages& stages, std::size_t slots, std::int64_t 
   return best;
 }
 
-std::variant<Played, Bytes> play_or_least(const std::string& policy, const Workload& workload,
-                                          const Platform& platform) {
-  const Topology topology(platform);
-  const ChainView view = chain_view(workload);
-  Planned planned = test::bound_policy(policy).plan(Problem{workload, view, platform, topology});
-  if (const auto* no = std::get_if<Infeasible>(&planned)) return no->smallest_budget;
-  return test::play(std::get<Plan>(std::move(planned)), workload, platform);
-}
-
 }  // namespace
 
 TEST_CASE("1f1b-star keeps the fewest in flight of all patterns, on all stages at once") {
@@ -188,7 +179,7 @@ TEST_CASE("1f1b-star with free cuts has the least period of all cuts under the l
     const auto slots =
         static_cast<std::size_t>(dice(1, std::min<std::int64_t>(4, std::ssize(stages.forward))));
     const std::int64_t limit = dice(10, 60);
-    const auto answer = play_or_least(
+    const auto answer = test::played_or_smallest(
         fmt::format("{{name: pipeline/1f1b-star, partition: 1f1b-star, memory_limit: {} B}}",
                     limit),
         test::workload_of(stages.yaml()), test::platform_of(row_of(slots, "")));
@@ -235,14 +226,14 @@ TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the 
     for (std::size_t d = 0; d < stages.count(); ++d)
       most = std::max(most, run.peak(MemoryId{static_cast<std::uint32_t>(d)}));
     const std::int64_t limit = most * dice(5, 10) / 10;
-    auto answer =
-        play_or_least(name + fmt::format(", memory_limit: {} B}}", limit), workload, platform);
+    auto answer = test::played_or_smallest(name + fmt::format(", memory_limit: {} B}}", limit),
+                                           workload, platform);
     std::int64_t kept_to = limit;
     if (const auto* bytes = std::get_if<Bytes>(&answer)) {
       REQUIRE(bytes->count() > limit);
       kept_to = bytes->count();
-      answer =
-          play_or_least(name + fmt::format(", memory_limit: {} B}}", kept_to), workload, platform);
+      answer = test::played_or_smallest(name + fmt::format(", memory_limit: {} B}}", kept_to),
+                                        workload, platform);
     } else {
       ++limited;
     }
@@ -276,8 +267,8 @@ TEST_CASE("a limit that a periodic schedule keeps to does not stop it, nor make 
       std::int64_t most = 0;
       for (std::size_t d = 0; d < stages.count(); ++d)
         most = std::max(most, free.peak(MemoryId{static_cast<std::uint32_t>(d)}));
-      const auto answer =
-          play_or_least(keys + fmt::format(", memory_limit: {} B}}", most), workload, platform);
+      const auto answer = test::played_or_smallest(
+          keys + fmt::format(", memory_limit: {} B}}", most), workload, platform);
       REQUIRE(std::holds_alternative<Played>(answer));
       const Played& within = std::get<Played>(answer);
       for (std::size_t d = 0; d < stages.count(); ++d)
@@ -313,8 +304,9 @@ TEST_CASE("what leaves between forward and backward makes periodic schedules fas
       const Played free = test::play_policy(keys + "}", workload, platform);
       const std::int64_t limit = free.peak(MemoryId{0}) * dice(4, 9) / 10;
       const std::string limited = keys + fmt::format(", memory_limit: {} B", limit);
-      const auto staying = play_or_least(limited + "}", workload, platform);
-      const auto leaving = play_or_least(limited + ", offload: all}", workload, platform);
+      const auto staying = test::played_or_smallest(limited + "}", workload, platform);
+      const auto leaving =
+          test::played_or_smallest(limited + ", offload: all}", workload, platform);
       ++all;
       if (std::holds_alternative<Bytes>(leaving)) {
         REQUIRE(std::holds_alternative<Bytes>(staying));
@@ -397,12 +389,12 @@ TEST_CASE(
       REQUIRE(run.peak(MemoryId{0}) <= in_place.peak(MemoryId{0}) - (all - inputs) * input);
 
       const std::int64_t limit = run.peak(MemoryId{0}) * dice(7, 10) / 10;
-      auto answer =
-          play_or_least(policy + fmt::format(", memory_limit: {} B}}", limit), workload, platform);
+      auto answer = test::played_or_smallest(policy + fmt::format(", memory_limit: {} B}}", limit),
+                                             workload, platform);
       if (const auto* bytes = std::get_if<Bytes>(&answer)) {
         REQUIRE(bytes->count() > limit);
-        answer = play_or_least(policy + fmt::format(", memory_limit: {} B}}", bytes->count()),
-                               workload, platform);
+        answer = test::played_or_smallest(
+            policy + fmt::format(", memory_limit: {} B}}", bytes->count()), workload, platform);
         REQUIRE(std::get<Played>(answer).peak(MemoryId{0}) <= bytes->count());
       } else {
         REQUIRE(std::get<Played>(answer).peak(MemoryId{0}) <= limit);
@@ -464,7 +456,7 @@ TEST_CASE("1f1b-star with free cuts is never behind the cuts of another partitio
     const Platform platform = test::platform_of(row_of(
         3, fmt::format(", bandwidth: {} TB/s{}", dice(1, 3), round % 2 ? ", duplex: half" : "")));
     const auto within = [&](const char* partition, std::int64_t limit) {
-      return play_or_least(
+      return test::played_or_smallest(
           fmt::format("{{name: pipeline/1f1b-star, partition: {}, memory_limit: {} B}}", partition,
                       limit),
           workload, platform);

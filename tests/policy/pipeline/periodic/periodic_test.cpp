@@ -74,16 +74,6 @@ std::string policy_of(const PeriodicPlacement& placement, std::optional<std::int
                      limit ? fmt::format(", memory_limit: {} B", *limit) : "", more);
 }
 
-std::variant<Played, Bytes> play_periodic_or_least(const std::string& policy,
-                                                   const Workload& workload,
-                                                   const Platform& platform) {
-  const Topology topology(platform);
-  const ChainView view = chain_view(workload);
-  Planned planned = test::bound_policy(policy).plan(Problem{workload, view, platform, topology});
-  if (const auto* no = std::get_if<Infeasible>(&planned)) return no->smallest_budget;
-  return test::play(std::get<Plan>(std::move(planned)), workload, platform);
-}
-
 /// Whether a pattern of that period exists, by trying every start of every task less than a period
 /// after the one before it: a longer pause only keeps more alive. What is alive is counted moment
 /// by moment.
@@ -174,8 +164,8 @@ TEST_CASE("pipeline/periodic has the least period of all patterns within the lim
     const std::int64_t limit = dice(3, 16);
     CAPTURE(stages.yaml(), placement, limit);
     const auto answer =
-        play_periodic_or_least(policy_of(placement, limit), test::workload_of(stages.yaml()),
-                               test::platform_of(joined(devices, "")));
+        test::played_or_smallest(policy_of(placement, limit), test::workload_of(stages.yaml()),
+                                 test::platform_of(joined(devices, "")));
     std::vector<std::int64_t> one_each(devices), loads(devices);
     std::int64_t all = 0;
     for (std::size_t s = 0; s < slots; ++s) {
@@ -224,9 +214,9 @@ TEST_CASE("pipeline/periodic with a slot a device has the period of 1F1B*") {
                                          dice(15, 60), test::recomputation(round));
     CAPTURE(stages.yaml(), link, keys);
     const auto star =
-        play_periodic_or_least("{name: pipeline/1f1b-star" + keys, workload, platform);
+        test::played_or_smallest("{name: pipeline/1f1b-star" + keys, workload, platform);
     const auto answer =
-        play_periodic_or_least("{name: pipeline/periodic" + keys, workload, platform);
+        test::played_or_smallest("{name: pipeline/periodic" + keys, workload, platform);
     if (const auto* least = std::get_if<Bytes>(&star)) {
       // 1F1B* takes the longest pause before a recomputed slot sends, the program the real one.
       if (round % 3 == 0) REQUIRE(std::get<Bytes>(answer) == *least);
@@ -262,7 +252,7 @@ TEST_CASE("pipeline/periodic with messages that take turns keeps to limits and c
     CAPTURE(stages.yaml(), link, placement, again);
 
     const auto loose =
-        play_periodic_or_least(policy_of(placement, std::nullopt, again), workload, platform);
+        test::played_or_smallest(policy_of(placement, std::nullopt, again), workload, platform);
     const Played& free = std::get<Played>(loose);
     test::require_claims_hold(free);
     // Without a limit the busiest device or link is all that counts, and it is known to be.
@@ -272,11 +262,11 @@ TEST_CASE("pipeline/periodic with messages that take turns keeps to limits and c
     std::int64_t limit = 0;
     for (std::size_t d = 0; d < devices; ++d)
       limit = std::max(limit, free.peak(MemoryId{static_cast<std::uint32_t>(d)}) * 2 / 3);
-    auto answer = play_periodic_or_least(policy_of(placement, limit, again), workload, platform);
+    auto answer = test::played_or_smallest(policy_of(placement, limit, again), workload, platform);
     if (const auto* least = std::get_if<Bytes>(&answer)) {
       REQUIRE(least->count() > limit);
       limit = least->count();
-      answer = play_periodic_or_least(policy_of(placement, limit, again), workload, platform);
+      answer = test::played_or_smallest(policy_of(placement, limit, again), workload, platform);
     }
     const Played& tight = std::get<Played>(answer);
     test::require_claims_hold(tight);

@@ -1,4 +1,5 @@
 // Searches under a limit on the whole of each device's memory.
+#include "policy/pipeline/search/largest_peak.hpp"
 #include "property/random_chains.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"
@@ -25,12 +26,6 @@ std::string random_stages(Dice& dice, std::int64_t stages) {
   return text;
 }
 
-std::int64_t largest_peak(const Played& run, std::int64_t devices) {
-  std::int64_t peak = 0;
-  for (std::uint32_t i = 0; i < devices; ++i) peak = std::max(peak, run.peak(MemoryId{i}));
-  return peak;
-}
-
 Planned plan_under(const std::string& policy, std::int64_t limit, const Workload& workload,
                    const Platform& platform) {
   const Topology topology(platform);
@@ -55,7 +50,7 @@ TEST_CASE("under a memory limit no device's peak is above it, or the smallest li
     options.split_backward = true;
     const Workload workload = test::workload_of(random_stages(dice, v ? 2 * p : p), options);
     const Played free = test::play_policy(policy, workload, platform);
-    const std::int64_t most = largest_peak(free, p);
+    const std::int64_t most = test::largest_peak(free, p);
     CAPTURE(round, policy, p, most);
 
     const Planned none = plan_under(policy, 1, workload, platform);
@@ -67,7 +62,7 @@ TEST_CASE("under a memory limit no device's peak is above it, or the smallest li
       REQUIRE(std::holds_alternative<Plan>(planned));
       const Played run = test::play(std::get<Plan>(std::move(planned)), workload, platform);
       test::require_claims_hold(run);
-      REQUIRE(largest_peak(run, p) <= limit);
+      REQUIRE(test::largest_peak(run, p) <= limit);
       // Less memory may lead the search to a faster schedule.
       if (limit == most) REQUIRE(run.execution.makespan <= free.execution.makespan);
     }
@@ -87,7 +82,7 @@ TEST_CASE("zb-1p in the memory of one microbatch runs them one after the other")
   const Played run = test::play_policy("{name: pipeline/zb-1p, microbatches: 3, memory_limit: 1 B}",
                                        workload, platform);
   CHECK(run.execution.makespan == test::seconds(15));
-  CHECK(largest_peak(run, 2) == 1);
+  CHECK(test::largest_peak(run, 2) == 1);
 }
 
 TEST_CASE("a limit helps where the schedule without one does not fit") {

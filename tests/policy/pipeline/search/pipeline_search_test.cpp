@@ -1,6 +1,7 @@
 // The search for orders of pipelines: its parts by themselves, and the policy.
 #include "policy/pipeline/bounds/makespan_bound.hpp"
 #include "policy/pipeline/search/building_blocks.hpp"
+#include "policy/pipeline/search/largest_peak.hpp"
 #include "policy/pipeline/search/order_compaction.hpp"
 #include "policy/pipeline/search/order_search.hpp"
 #include "policy/pipeline/search/update_times.hpp"
@@ -408,12 +409,6 @@ std::string search_policy(const Case& it, const std::string& more) {
                      it.v, more);
 }
 
-std::int64_t largest_peak_of_devices(const Played& run, std::int64_t devices) {
-  std::int64_t peak = 0;
-  for (std::uint32_t i = 0; i < devices; ++i) peak = std::max(peak, run.peak(MemoryId{i}));
-  return peak;
-}
-
 /// The least makespan, in ps, among the others of the registry that keep to the limit, all with
 /// `more` parameters.
 std::int64_t best_of_others(const Case& it, std::int64_t limit, const Platform& platform,
@@ -440,7 +435,7 @@ std::int64_t best_of_others(const Case& it, std::int64_t limit, const Platform& 
         if (!std::holds_alternative<Plan>(planned)) continue;
         const Played run = test::play(std::get<Plan>(std::move(planned)), workload, platform);
         // What cannot be told without running it the search leaves out.
-        if (run.plan.claims.makespan && largest_peak_of_devices(run, it.p) <= limit)
+        if (run.plan.claims.makespan && test::largest_peak(run, it.p) <= limit)
           best = std::min(best, run.execution.makespan.count());
       } catch (const InputError&) {
         // Not for these devices and microbatches.
@@ -470,7 +465,7 @@ TEST_CASE("pipeline/search is never worse than any other flush schedule at the s
         platform);
     REQUIRE(std::holds_alternative<Played>(found));
     const Played& run = std::get<Played>(found);
-    REQUIRE(largest_peak_of_devices(run, it.p) <= limit);
+    REQUIRE(test::largest_peak(run, it.p) <= limit);
     REQUIRE(*run.plan.bounds.makespan <= run.execution.makespan);
     const std::int64_t others = best_of_others(it, limit, platform);
     REQUIRE(run.execution.makespan.count() <= others);
@@ -557,13 +552,13 @@ TEST_CASE("pipeline/search with replicas is never worse than others with them at
       REQUIRE(free.execution.makespan.count() <= others);
       strictly += free.execution.makespan.count() < others ? 1 : 0;
       proven += *free.plan.claims.optimal ? 1 : 0;
-      const std::int64_t limit = largest_peak_of_devices(free, it.p) - 1;
+      const std::int64_t limit = test::largest_peak(free, it.p) - 1;
       const auto less = test::played_or_smallest(
           search_policy(it, fmt::format(", orders: 100, memory_limit: {} B", limit) + how),
           workload, platform);
       if (!std::holds_alternative<Played>(less)) continue;
       ++tight;
-      REQUIRE(largest_peak_of_devices(std::get<Played>(less), it.p) <= limit);
+      REQUIRE(test::largest_peak(std::get<Played>(less), it.p) <= limit);
       REQUIRE(std::get<Played>(less).execution.makespan.count() <=
               best_of_others(it, limit, platform, how));
     }
