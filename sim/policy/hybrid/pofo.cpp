@@ -63,37 +63,37 @@ class PofoSearch {
 
   /// Plans for one budget after the other that the model is told, as far as they end under the real
   /// one. On networks stages need less than their costs say, so that more may fit than the model
-  /// knows of.
+  /// knows of; or the copies of a plan meet otherwise than the model has them, so that it does not
+  /// end: then the model is told less, until one does.
   std::optional<Plan> best_plan(Bytes budget, Effort effort) {
     std::optional<Plan> best;
+    const Bytes part{budget.count() / kToldParts};
     const std::int64_t most = problem_.workload.is_chain ? 0 : kToldParts;
-    for (std::int64_t part = 0; part <= most; ++part) {
-      const Bytes told = budget + Bytes{budget.count() / kToldParts * part};
-      std::vector<Timed> runs = search(told, effort);
-      bool ends = runs.empty();
-      for (const Timed& run : runs) {
-        Plan plan = plan_of(problem_, task_.memories, run.sequence, {task_.release, budget, true},
-                            parameters_.name);
-        if (!plan.claims.makespan) continue;
-        ends = true;
-        if (!best || *plan.claims.makespan < *best->claims.makespan) best = std::move(plan);
-        if (effort == Effort::any) return best;
-      }
-      if (!ends) break;
+    for (std::int64_t above = 0; above <= most; ++above) {
+      const bool ends = improve(best, budget, budget + part * above, effort);
+      if (!ends || (best && effort == Effort::any)) break;
     }
+    for (std::int64_t below = 1; !best && !is_exact() && below < kToldParts; ++below)
+      improve(best, budget, budget - part * below, effort);
     return best;
   }
 
   /// Between what no plan can do without and `most`, which one of the families meets: the least
-  /// budget tried at which a run ends.
+  /// budget tried at which a run ends. The first of some parts with one, and then by halving: a
+  /// larger budget may have no run although a smaller one has.
   [[nodiscard]] Bytes smallest_budget(Bytes most) {
     Bytes low = std::max(
         task_.budget, std::max(after_backwards_, largest_operator(problem_.workload)) - Bytes{1});
-    while (most - low > Bytes{1} + Bytes{most.count() / 256}) {
-      const Bytes middle{low.count() + (most - low).count() / 2};
-      (best_plan(middle, Effort::any) ? most : low) = middle;
+    if (most <= low) return most;
+    const Bytes step{std::max<std::int64_t>((most - low).count() / kToldParts, 1)};
+    Bytes high = low + step;
+    for (; high < most && !best_plan(high, Effort::any); high += step) low = high;
+    high = std::min(high, most);
+    while (high - low > Bytes{1} + Bytes{high.count() / 256}) {
+      const Bytes middle{low.count() + (high - low).count() / 2};
+      (best_plan(middle, Effort::any) ? high : low) = middle;
     }
-    return most;
+    return high;
   }
 
   /// Whether the model's times are the engine's.
@@ -105,6 +105,22 @@ class PofoSearch {
   [[nodiscard]] std::optional<Time> model_makespan() const { return model_makespan_; }
 
  private:
+  /// With the model's plans for `told` that end under `budget`; false where it has some and none
+  /// of them ends.
+  bool improve(std::optional<Plan>& best, Bytes budget, Bytes told, Effort effort) {
+    const std::vector<Timed> runs = search(told, effort);
+    bool ends = runs.empty();
+    for (const Timed& run : runs) {
+      Plan plan = plan_of(problem_, task_.memories, run.sequence, {task_.release, budget, true},
+                          parameters_.name);
+      if (!plan.claims.makespan) continue;
+      ends = true;
+      if (!best || *plan.claims.makespan < *best->claims.makespan) best = std::move(plan);
+      if (effort == Effort::any) break;
+    }
+    return ends;
+  }
+
   /// The best runs of the best cuts for `budget`, by what the program believes of the link.
   std::vector<Timed> search(Bytes budget, Effort effort) {
     std::vector<Timed> found;
@@ -323,7 +339,8 @@ PolicyInfo hybrid_pofo_policy() {
        .guarantees =
            "a heuristic; the peak is at most the budget. On networks, whose stages need less than "
            "their costs say, the program is told up to twice the budget, and what then keeps to "
-           "the budget counts. Where copies take months it only runs again, by the schedule of "
+           "the budget counts; where none of its plans ends, it is told less, down to a sixteenth. "
+           "Where copies take months it only runs again, by the schedule of "
            "remat/rotor, which claims.chosen names. With `improve` it is by what they claim no "
            "slower than its plans for up to 64 smaller budgets, remat/rotor and offload/dynamic: "
            "where its own plan is slower it takes theirs, and claims.chosen says so. Its "
