@@ -1,10 +1,9 @@
 #include "base/whole_file.hpp"
 #include "commands.hpp"
 #include "output.hpp"
-#include "report/calibration/calibration_json.hpp"
 #include "report/calibration/calibration_text.hpp"
+#include "report_formats.hpp"
 #include "scenario/calibration/calibrated_platform.hpp"
-#include "scenario/calibration/calibration.hpp"
 #include "scenario/document/document_kind.hpp"
 
 #include <memory>
@@ -23,7 +22,8 @@ constexpr const char* kCalibrateExamples =
     "Exit codes: 0 fitted; 2 bad input.";
 
 struct CalibrateArguments {
-  std::string calibration, out, json;
+  std::string calibration, out;
+  Reports<Calibration> reports{&ReportFormat::of_calibration};
   bool no_color = false;
 };
 
@@ -31,7 +31,9 @@ void check_outputs(const CalibrateArguments& arguments, const Calibration& calib
   std::vector<NamedFile> read{{"CALIBRATION", arguments.calibration}};
   for (const std::filesystem::path& path : calibration.read)
     read.push_back({"what CALIBRATION names", path.string()});
-  check_files({{"--out", arguments.out, NamedFile::Kind::other}, {"--json", arguments.json}}, read);
+  std::vector<NamedFile> written = arguments.reports.files();
+  written.push_back({"--out", arguments.out, NamedFile::Kind::other});
+  check_files(written, read);
 }
 
 int run(const CalibrateArguments& arguments) {
@@ -43,8 +45,8 @@ int run(const CalibrateArguments& arguments) {
   if (!arguments.out.empty())
     write_whole_file(arguments.out,
                      calibrated_platform(calibration, path.parent_path(), arguments.out));
-  if (!arguments.json.empty()) write_text(arguments.json, calibration_json(calibration));
-  if (arguments.json != "-")
+  arguments.reports.write(calibration);
+  if (!arguments.reports.take_output())
     print(calibration_text(calibration, style_of_output(arguments.no_color)));
   return kExitFine;
 }
@@ -60,15 +62,9 @@ Command calibrate_command(CLI::App& program) {
       ->add_option("CALIBRATION", arguments->calibration,
                    "a platform, and measurements to fit and to hold out")
       ->required();
-  command
-      ->add_option("--out", arguments->out,
-                   "write a platform that extends it with the fitted numbers")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command
-      ->add_option("--json", arguments->json,
-                   "write coefficients, rows and errors as JSON; `-` is standard output")
-      ->type_name("FILE");
+  add_file(*command, "--out", arguments->out,
+           "write a platform that extends it with the fitted numbers");
+  arguments->reports.add_options(*command);
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }

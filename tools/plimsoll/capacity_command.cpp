@@ -1,11 +1,8 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "progress.hpp"
-#include "report/capacity/capacity_html.hpp"
-#include "report/capacity/capacity_json.hpp"
 #include "report/capacity/capacity_text.hpp"
-#include "report/html/html_page.hpp"
-#include "scenario/capacity/capacity.hpp"
+#include "report_formats.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -25,7 +22,8 @@ constexpr const char* kCapacityExamples =
     "Exit codes: 0 every workload has a feasible configuration; 1 one has none; 2 bad input.";
 
 struct CapacityArguments {
-  std::string plan, json, html;
+  std::string plan;
+  Reports<CapacityReport> reports{&ReportFormat::of_capacity};
   unsigned jobs = 0;
   bool no_color = false;
 };
@@ -50,20 +48,14 @@ CapacityReport report_of(const std::filesystem::path& path, unsigned jobs) {
       });
 }
 
-/// Files first, so that a failure to write one is not buried under a report.
 int run(const CapacityArguments& arguments) {
-  const std::filesystem::path path = arguments.plan;
-  check_files({{"--json", arguments.json}, {"--html", arguments.html}}, {{"PLAN", arguments.plan}});
-  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
-  const CapacityReport report = report_of(path, arguments.jobs);
-  const int exit_code = std::ranges::all_of(report.answers, is_carried) ? kExitFine : kExitSaysNo;
-  if (!arguments.html.empty())
-    write_text(arguments.html,
-               html_of(capacity_html(report, "plimsoll " PLIMSOLL_VERSION), html_template));
-  if (!arguments.json.empty()) write_text(arguments.json, capacity_json(report));
-  if (arguments.json != "-" && arguments.html != "-")
+  check_files(arguments.reports.files(), {{"PLAN", arguments.plan}});
+  arguments.reports.require();
+  const CapacityReport report = report_of(arguments.plan, arguments.jobs);
+  arguments.reports.write(report);
+  if (!arguments.reports.take_output())
     print(capacity_text(report, style_of_output(arguments.no_color)));
-  return exit_code;
+  return std::ranges::all_of(report.answers, is_carried) ? kExitFine : kExitSaysNo;
 }
 
 }  // namespace
@@ -75,12 +67,7 @@ Command capacity_command(CLI::App& program) {
       "Finds which platforms can carry a plan's workloads, at what cost, and what would help.");
   command->footer(kCapacityExamples);
   command->add_option("PLAN", arguments->plan, "a capacity plan")->required();
-  command->add_option("--json", arguments->json, "write the report as JSON; `-` is standard output")
-      ->type_name("FILE");
-  command
-      ->add_option("--html", arguments->html,
-                   "write the report as an HTML page with charts; `-` is standard output")
-      ->type_name("FILE");
+  arguments->reports.add_options(*command);
   add_jobs(*command, arguments->jobs);
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};

@@ -1,12 +1,11 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "report/suite/annotations.hpp"
-#include "report/suite/junit_report.hpp"
 #include "report/suite/suite_report.hpp"
+#include "report_formats.hpp"
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -29,7 +28,8 @@ constexpr const char* kCheckExamples =
 
 struct CheckArguments {
   std::vector<std::string> suites;
-  std::string junit, annotations;
+  std::string annotations;
+  Reports<std::vector<CheckedSuite>> reports{&ReportFormat::of_suites};
   CheckOptions options;
   bool no_color = false;
 };
@@ -57,23 +57,23 @@ CheckedSuite unread_suite(const std::filesystem::path& path, const InputError& e
 void check_arguments(const CheckArguments& arguments) {
   std::vector<NamedFile> read;
   for (const std::string& suite : arguments.suites) read.push_back({"SUITE", suite});
-  check_files({{"--junit", arguments.junit}}, read);
-  if (arguments.junit == "-" && !arguments.annotations.empty())
+  check_files(arguments.reports.files(), read);
+  if (arguments.reports.take_output() && !arguments.annotations.empty())
     refuse("--annotations",
-           "standard output is taken by `--junit -`; expected --junit with the name of a file");
+           "a report takes standard output; expected the name of a file instead of `-`");
+  arguments.reports.require();
 }
 
 void tell(const CheckArguments& arguments, const std::vector<CheckedSuite>& suites,
           const std::vector<CheckedSuite>& all) {
-  if (arguments.junit == "-") {
-    print(junit_report(all));
-  } else {
+  if (!arguments.reports.take_output()) {
     const Style style = style_of_output(arguments.no_color);
     for (std::size_t i = 0; i < suites.size(); ++i)
       print((i > 0 ? "\n" : "") + suite_report(suites[i], style));
   }
   if (!arguments.annotations.empty())
     for (const CheckedSuite& suite : all) print(github_annotations(suite));
+  arguments.reports.write(all);
 }
 
 /// What a log of errors is to show, whatever form the report has.
@@ -99,16 +99,9 @@ int run(const CheckArguments& arguments) {
     });
   std::vector<CheckedSuite> all = suites;
   all.insert(all.end(), unread.begin(), unread.end());
-  std::optional<WholeFile> junit;
-  if (!arguments.junit.empty() && arguments.junit != "-") {
-    junit.emplace(arguments.junit);
-    junit->stream() << junit_report(all);
-    junit->ready();
-  }
   tell(arguments, suites, all);
   tell_problems(suites);
   complaints.gather([&] { record(suites); });
-  if (junit) junit->done();
   complaints.throw_if_any();
   return exit_code_of(suites);
 }
@@ -123,10 +116,7 @@ Command check_command(CLI::App& program) {
   command->add_option("SUITE", arguments->suites, "suites, or scenarios with `expect`")->required();
   command->add_flag("--update", arguments->options.update,
                     "record the current results, and print what changed");
-  command
-      ->add_option("--junit", arguments->junit,
-                   "write the results as JUnit XML; `-` is standard output")
-      ->type_name("FILE");
+  arguments->reports.add_options(*command);
   command
       ->add_option("--annotations", arguments->annotations,
                    "also print failures as commands of a CI system")

@@ -135,10 +135,25 @@ void check_files(const std::vector<NamedFile>& written, const std::vector<NamedF
   }
 }
 
+void require_place(const std::string& name) {
+  std::error_code unknown;
+  const std::filesystem::file_status there = std::filesystem::status(name, unknown);
+  // Who reads a pipe would take the end of a trial for the end of the report.
+  const bool is_stream =
+      std::filesystem::exists(there) && !is_regular_file(there) && !is_directory(there);
+  if (name != kStandardStream && !is_stream) const WholeFile trial(name);
+}
+
 void write_text(const std::string& name, std::string_view text) {
   if (name == kStandardStream) return print(text);
   const WritingFiles waits;
   write_whole_file(name, text);
+}
+
+void add_file(CLI::App& command, const char* option, std::string& file, const char* about) {
+  command.add_option(option, file, about)->type_name("FILE")->check([](const std::string& name) {
+    return std::string(name.empty() ? "expected the name of a file" : "");
+  });
 }
 
 void add_jobs(CLI::App& command, unsigned& jobs) {

@@ -40,11 +40,6 @@ void print_diagnostics(std::span<const Diagnostic> diagnostics);
 [[nodiscard]] std::string problem_with_word(const std::string& word,
                                             std::span<const std::string> words);
 
-/// For CLI11: what is wrong with the name of a file.
-[[nodiscard]] inline std::string expect_file_name(const std::string& name) {
-  return name.empty() ? "expected the name of a file" : "";
-}
-
 /// A file that a command writes, or reads, by the option that names it.
 struct NamedFile {
   enum class Kind : std::uint8_t {
@@ -60,10 +55,14 @@ struct NamedFile {
 /// written, and the name of no file.
 void check_files(const std::vector<NamedFile>& written, const std::vector<NamedFile>& read = {});
 
+/// Throws an InputError where no file can be written at `name`, which is not empty.
+void require_place(const std::string& name);
+
 /// To standard output for `-`, else to a file, whole or not at all. Throws InputError.
 void write_text(const std::string& name, std::string_view text);
 
-/// Adds `--jobs N` and `--no-color` to a command.
+/// Adds an option that takes the name of a file, `--jobs N` and `--no-color` to a command.
+void add_file(CLI::App& command, const char* option, std::string& file, const char* about);
 void add_jobs(CLI::App& command, unsigned& jobs);
 void add_no_color(CLI::App& command, bool& no_color);
 

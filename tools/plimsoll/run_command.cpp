@@ -1,16 +1,8 @@
 #include "commands.hpp"
-#include "interrupt.hpp"
 #include "output.hpp"
-#include "plan/file/plan_file.hpp"
 #include "planning.hpp"
-#include "policy/pipeline/orders/schedule_csv_writer.hpp"
-#include "policy/pipeline/partition/layout_writer.hpp"
-#include "policy/pipeline/schedule/plan_tasks.hpp"
-#include "report/html/html_page.hpp"
-#include "report/html/html_report.hpp"
-#include "report/run/json_report.hpp"
 #include "report/run/text_report.hpp"
-#include "report/trace/trace.hpp"
+#include "report_formats.hpp"
 #include "scenario/document/search_path.hpp"
 #include "scenario/run/claim_check.hpp"
 #include "scenario/run/run.hpp"
@@ -44,15 +36,10 @@ constexpr const char* kRunExamples =
 
 struct RunArguments {
   std::vector<std::string> scenarios, policies, set;
-  std::string json, html, trace, plan_out, plan, schedule_csv, communication_csv, layout;
+  std::string plan;
+  Reports<Outcomes> reports{&ReportFormat::of_runs};
   std::int64_t limit_work = WorkMeter::kNoLimit;
   bool verbose = false, no_color = false;
-};
-
-/// A scenario with what came out of it.
-struct Outcome {
-  Scenario scenario;
-  std::vector<RunResult> results;
 };
 
 Overrides overrides_of(const RunArguments& arguments) {
@@ -75,166 +62,72 @@ Overrides overrides_of(const RunArguments& arguments) {
   return overrides;
 }
 
-/// What is written of the plan of the only policy.
-std::vector<NamedFile> of_one_policy(const RunArguments& arguments) {
-  return {{"--plan-out", arguments.plan_out, NamedFile::Kind::other},
-          {"--schedule-csv", arguments.schedule_csv, NamedFile::Kind::other},
-          {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other},
-          {"--layout", arguments.layout, NamedFile::Kind::other}};
-}
-
 void check_arguments(const RunArguments& arguments) {
   if (!arguments.plan.empty() && !arguments.policies.empty())
     refuse("--plan", "a plan leaves nothing to a policy; expected it without --policy");
   if (!arguments.plan.empty() && arguments.scenarios.size() != 1)
     refuse("--plan",
            fmt::format("a plan is for one scenario; found {}", arguments.scenarios.size()));
-  for (const NamedFile& it : of_one_policy(arguments))
-    if (!it.name.empty() && arguments.scenarios.size() != 1)
-      refuse(it.option, fmt::format("expected one scenario and one policy; found {} scenarios",
-                                    arguments.scenarios.size()));
+  if (const auto option = arguments.reports.of_one_run(); option && arguments.scenarios.size() != 1)
+    refuse(*option, fmt::format("expected one scenario and one policy; found {} scenarios",
+                                arguments.scenarios.size()));
   std::vector<NamedFile> read{{"--plan", arguments.plan}};
   for (const std::string& scenario : arguments.scenarios) read.push_back({"SCENARIO", scenario});
-  check_files({{"--json", arguments.json},
-               {"--html", arguments.html},
-               {"--trace", arguments.trace, NamedFile::Kind::other},
-               {"--plan-out", arguments.plan_out, NamedFile::Kind::other},
-               {"--schedule-csv", arguments.schedule_csv, NamedFile::Kind::other},
-               {"--communication-csv", arguments.communication_csv, NamedFile::Kind::other},
-               {"--layout", arguments.layout, NamedFile::Kind::other}},
-              read);
+  check_files(arguments.reports.files(), read);
+  arguments.reports.require();
 }
 
-std::vector<RunResult> run_one(const Scenario& scenario, const RunArguments& arguments,
-                               Complaints& complaints) {
-  std::vector<RunResult> results;
-  if (!arguments.plan.empty()) {
-    complaints.gather([&] { results.push_back(run_plan_file(scenario, arguments.plan)); });
-    return results;
-  }
-  for (const NamedFile& it : of_one_policy(arguments))
-    if (!it.name.empty() && scenario.policies.size() != 1)
-      refuse(it.option,
-             fmt::format("expected one scenario and one policy; found {} policies",
-                         scenario.policies.size()),
-             "choose one with --policy");
+/// Adds what comes out of the scenario to `results`.
+void run_one(const Scenario& scenario, const RunArguments& arguments, Complaints& complaints,
+             std::vector<RunResult>& results) {
+  if (!arguments.plan.empty())
+    return complaints.gather([&] { results.push_back(run_plan_file(scenario, arguments.plan)); });
+  if (const auto option = arguments.reports.of_one_run(); option && scenario.policies.size() != 1)
+    refuse(*option,
+           fmt::format("expected one scenario and one policy; found {} policies",
+                       scenario.policies.size()),
+           "choose one with --policy");
   for (const Node& policy : scenario.policies)
     complaints.gather([&] {
       Planning planning(policy_name(policy), arguments.limit_work);
       results.push_back(run_policy(scenario, policy, {.work = planning.work()}));
     });
-  return results;
 }
 
-std::vector<Outcome> run_all(const RunArguments& arguments) {
+Outcomes run_all(const RunArguments& arguments) {
   const Overrides overrides = overrides_of(arguments);
-  std::vector<Outcome> outcomes;
+  Outcomes found;
   Complaints complaints;
   for (const std::string& name : arguments.scenarios)
-    complaints.gather([&] {
-      outcomes.push_back({load_scenario(scenario_argument(name), overrides), {}});
-    });
+    complaints.gather(
+        [&] { found.scenarios.push_back(load_scenario(scenario_argument(name), overrides)); });
   complaints.throw_if_any();
-  for (Outcome& outcome : outcomes)
-    outcome.results = run_one(outcome.scenario, arguments, complaints);
+  for (const Scenario& scenario : found.scenarios) {
+    run_one(scenario, arguments, complaints, found.results);
+    found.ends.push_back(found.results.size());
+  }
   complaints.throw_if_any();
-  return outcomes;
+  return found;
 }
 
-std::string text_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes) {
+std::string text_of(const RunArguments& arguments, const Outcomes& found) {
   const TextOptions options{style_of_output(arguments.no_color), arguments.verbose};
   std::string text;
-  for (const Outcome& outcome : outcomes) {
+  for (std::size_t i = 0; i < found.scenarios.size(); ++i) {
     if (!text.empty()) text += '\n';
-    text += text_report(outcome.scenario, outcome.results, options);
+    text += text_report(found.scenarios[i], found.of(i), options);
   }
   return text;
 }
 
-std::string json_of(std::vector<Outcome> outcomes) {
-  std::vector<RunResult> all;
-  for (Outcome& outcome : outcomes)
-    for (RunResult& result : outcome.results) all.push_back(std::move(result));
-  return json_report(all);
-}
-
-void write_html_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes,
-                   const std::string& html_template) {
-  std::vector<HtmlOutcome> all;
-  for (const Outcome& outcome : outcomes) all.push_back({&outcome.scenario, outcome.results});
-  write_text(arguments.html,
-             html_of(html_report(all, "plimsoll " PLIMSOLL_VERSION), html_template));
-}
-
-/// There is nothing to write to `file` of a policy without a plan.
-void warn_of_no_plan(const std::string& file, const RunResult& result) {
-  print_diagnostics(
-      std::vector<Diagnostic>{{Severity::warning,
-                               {file, 0, 0},
-                               fmt::format("not written: policy `{}` found no plan", result.policy),
-                               ""}});
-}
-
-void write_plan_of(const RunArguments& arguments, const Outcome& outcome) {
-  const WritingFiles waits;
-  const RunResult& result = outcome.results.front();
-  if (result.infeasible)
-    warn_of_no_plan(arguments.plan_out, result);
-  else
-    write_plan(result.plan, result.workload_as_run, outcome.scenario.platform, arguments.plan_out);
-}
-
-/// In the forms of PyTorch and Megatron-LM that are asked for.
-void write_schedule_of(const RunArguments& arguments, const RunResult& result) {
-  const auto write = [&](const char* option, const std::string& file, auto text_of_plan) {
-    if (file.empty()) return;
-    if (result.infeasible) return warn_of_no_plan(file, result);
-    write_text(file, text_of_plan(chain_view(result.workload_as_run), Location{option, 0, 0}));
-  };
-  const auto schedule = [&](const ChainView& chain, const Location& where) {
-    return tasks_of(result.plan, result.workload_as_run, chain, where);
-  };
-  write("--schedule-csv", arguments.schedule_csv,
-        [&](const auto&... read) { return compute_csv(schedule(read...)); });
-  write("--communication-csv", arguments.communication_csv,
-        [&](const auto&... read) { return communication_csv(schedule(read...)); });
-  write("--layout", arguments.layout, [&](const ChainView& chain, const Location& where) {
-    return layout_text(result.workload_as_run, chain,
-                       cuts_of(result.plan, result.workload_as_run, chain, where), where) +
-           '\n';
-  });
-}
-
-void write_trace_of(const RunArguments& arguments, const std::vector<Outcome>& outcomes) {
-  std::vector<TracedRun> runs;
-  for (const Outcome& outcome : outcomes)
-    for (const RunResult& result : outcome.results)
-      runs.push_back({outcome.scenario.platform, result});
-  const WritingFiles waits;
-  write_trace(runs, arguments.trace);
-}
-
-bool says_no(const Outcome& outcome) {
-  return !std::ranges::all_of(outcome.results, is_as_claimed);
-}
-
-/// Files first, so that a failure to write one is not buried under a report.
 int run(const RunArguments& arguments) {
   check_arguments(arguments);
-  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
-  std::vector<Outcome> outcomes = run_all(arguments);
-  const int exit_code = std::ranges::any_of(outcomes, says_no) ? kExitSaysNo : kExitFine;
-  if (!arguments.plan_out.empty()) write_plan_of(arguments, outcomes.front());
-  if (outcomes.size() == 1) write_schedule_of(arguments, outcomes.front().results.front());
-  if (!arguments.trace.empty()) write_trace_of(arguments, outcomes);
-  if (!arguments.html.empty()) write_html_of(arguments, outcomes, html_template);
-  const bool tells = arguments.json != "-" && arguments.html != "-";
-  const std::string text = tells ? text_of(arguments, outcomes) : "";
-  if (!tells)
-    for (const Outcome& outcome : outcomes) print_diagnostics(outcome.scenario.warnings);
-  if (!arguments.json.empty()) write_text(arguments.json, json_of(std::move(outcomes)));
-  print(text);
-  return exit_code;
+  const Outcomes found = run_all(arguments);
+  if (arguments.reports.take_output())
+    for (const Scenario& scenario : found.scenarios) print_diagnostics(scenario.warnings);
+  arguments.reports.write(found);
+  if (!arguments.reports.take_output()) print(text_of(arguments, found));
+  return std::ranges::all_of(found.results, is_as_claimed) ? kExitFine : kExitSaysNo;
 }
 
 }  // namespace
@@ -258,45 +151,8 @@ Command run_command(CLI::App& program) {
   command->add_option("--set", arguments->set, "change one value; may be repeated")
       ->allow_extra_args(false)
       ->type_name("PATH=VALUE");
-  command
-      ->add_option("--json", arguments->json, "write the results as JSON; `-` is standard output")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command
-      ->add_option(
-          "--html", arguments->html,
-          "write the results as an HTML page with charts that opens offline; `-` is standard "
-          "output")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command
-      ->add_option("--trace", arguments->trace,
-                   "write timelines for ui.perfetto.dev; *.json: in Chrome's trace format")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command
-      ->add_option("--plan-out", arguments->plan_out,
-                   "write the plan of the only policy (*.json, *.pb or *.bin)")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command
-      ->add_option("--schedule-csv", arguments->schedule_csv,
-                   "write the schedule of the only policy, a pipeline, as PyTorch's CSV")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command
-      ->add_option("--communication-csv", arguments->communication_csv,
-                   "the same, including sends and receives")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command
-      ->add_option("--layout", arguments->layout,
-                   "write the cuts of the only policy, a pipeline, as Megatron-LM's layout string")
-      ->type_name("FILE")
-      ->check(expect_file_name);
-  command->add_option("--plan", arguments->plan, "play this plan instead of a policy's")
-      ->type_name("FILE")
-      ->check(expect_file_name);
+  arguments->reports.add_options(*command);
+  add_file(*command, "--plan", arguments->plan, "play this plan instead of a policy's");
   command
       ->add_option("--limit-work", arguments->limit_work,
                    "the most steps of work that planning with one policy may take; one that needs "

@@ -1,9 +1,8 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "progress.hpp"
-#include "report/html/html_page.hpp"
-#include "report/sweep/html_sweep.hpp"
 #include "report/sweep/sweep_report.hpp"
+#include "report_formats.hpp"
 #include "scenario/sweep/sweep_jobs.hpp"
 
 #include <charconv>
@@ -30,7 +29,8 @@ constexpr const char* kSweepExamples =
     "Exit codes: 0 every point was run; 1 some could not be: rows of status `error`; 2 bad input.";
 
 struct SweepArguments {
-  std::string sweep, out, shard, html;
+  std::string sweep, out, shard;
+  Reports<Database> reports{&ReportFormat::of_sweep};
   std::vector<std::string> merge;
   unsigned jobs = 0;
   bool resume = false, no_color = false;
@@ -64,8 +64,10 @@ int run(const SweepArguments& arguments) {
     refuse("--merge", "joins what was run; expected it without --resume and --shard");
   std::vector<NamedFile> read{{"SWEEP", arguments.sweep}};
   for (const std::string& part : arguments.merge) read.push_back({"--merge", part});
-  check_files({{"--out", arguments.out, NamedFile::Kind::other}, {"--html", arguments.html}}, read);
-  const std::string html_template = arguments.html.empty() ? "" : read_html_template();
+  std::vector<NamedFile> written = arguments.reports.files();
+  written.push_back({"--out", arguments.out, NamedFile::Kind::other});
+  check_files(written, read);
+  arguments.reports.require();
   const Sweep sweep = load_sweep(arguments.sweep);
   print_diagnostics(sweep.warnings);
   if (arguments.merge.empty()) {
@@ -75,10 +77,9 @@ int run(const SweepArguments& arguments) {
     merge_sweep_results(sweep, parts, arguments.out);
   }
   const Database results(arguments.out, Database::Mode::read_only);
-  if (!arguments.html.empty())
-    write_text(arguments.html,
-               html_of(html_sweep(results, "plimsoll " PLIMSOLL_VERSION), html_template));
-  if (arguments.html != "-") print(sweep_report(results, style_of_output(arguments.no_color)));
+  arguments.reports.write(results);
+  if (!arguments.reports.take_output())
+    print(sweep_report(results, style_of_output(arguments.no_color)));
   return count_errors(results) > 0 ? kExitSaysNo : kExitFine;
 }
 
@@ -100,11 +101,7 @@ Command sweep_command(CLI::App& program) {
       ->add_option("--merge", arguments->merge,
                    "run nothing; join the results of all shards (ignores *.tmp.*)")
       ->type_name("PART...");
-  command
-      ->add_option("--html", arguments->html,
-                   "write the results as one HTML page that opens offline; `-` is standard output")
-      ->type_name("FILE")
-      ->check(expect_file_name);
+  arguments->reports.add_options(*command);
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }
