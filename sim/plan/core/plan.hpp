@@ -209,6 +209,8 @@ struct Plan {
 
   Claims claims;
   Bounds bounds;
+  /// What the policy does not do that its users may expect, a sentence each; not in plan files.
+  std::vector<std::string> notes;
 
   [[nodiscard]] std::span<const BufferId> list(Slice s) const {
     return std::span(buffer_lists).subspan(s.begin, s.end - s.begin);

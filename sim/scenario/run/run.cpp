@@ -313,6 +313,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   }
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
   result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
+  std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);
   result.budgets = given_budgets(bound, result.plan, scenario.platform);

@@ -31,7 +31,8 @@ struct RunResult {
 
   std::optional<OutOfMemory> oom;
   std::vector<std::string> cycle;
-  std::vector<std::string> notes;  ///< what was made of the policy's parameters, a sentence each
+  /// What was made of the policy's parameters, and what the policy leaves out; a sentence each.
+  std::vector<std::string> notes;
 
   Workload workload_as_run;  ///< with the microbatches and the split of this policy
   /// What the policy was told to keep to, of the memories that its plan works in.

@@ -43,6 +43,8 @@ class StepBuilder {
     Dims dims, trained;  ///< the part that is trained: no dimensions where none is
     bool is_bias = false;
     bool has_gradient = false;
+    /// Other layers use it, too: on other devices, maybe, which then update it alone.
+    bool is_shared = false;
 
     [[nodiscard]] std::int64_t elements() const { return elements_of(trained).count(); }
   };
@@ -79,7 +81,10 @@ class StepBuilder {
   }
 
   void add_parameters(const NetworkOperator& op, Layer& layer) {
-    if (op.tied != kNoValue) layer.used.push_back(layers_[op.tied].own.front());
+    if (op.tied != kNoValue) {
+      layer.used.push_back(layers_[op.tied].own.front());
+      parameters_of_[layer.used.front()].is_shared = true;
+    }
     const Bytes gradient = options_.master_weights ? kMasterElement : Bytes{parameter_element()};
     for (std::size_t p = 0; p < op.trained.size(); ++p) {
       const auto& [suffix, dims] = op.effect.parameters[p];
@@ -450,9 +455,15 @@ class StepBuilder {
     std::vector<UpdatedLayer> updated;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
       UpdatedLayer layer{network_.operators[i].name, {}};
-      for (const std::size_t p : layers_[i].own)
-        if (const Parameter& it = parameters_of_[p]; it.has_gradient)
-          layer.parameters.push_back({it.tensor, it.gradient, it.trained});
+      for (const std::size_t p : layers_[i].own) {
+        const Parameter& it = parameters_of_[p];
+        if (!it.has_gradient) continue;
+        const UpdatedParameter parameter{it.tensor, it.gradient, it.trained};
+        if (it.is_shared && layers_[i].own.size() > 1)
+          updated.push_back({builder_[it.tensor].name, {parameter}});
+        else
+          layer.parameters.push_back(parameter);
+      }
       if (!layer.parameters.empty()) updated.push_back(std::move(layer));
     }
     add_optimizer_step(builder_, updated, options_, Bytes{parameter_element()});

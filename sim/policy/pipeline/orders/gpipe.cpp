@@ -26,8 +26,9 @@ std::vector<Task> gpipe_of_replica(const Replicas&, std::uint32_t stage,
   return order;
 }
 
-Planned plan_gpipe(const Problem& problem, const PipelineParameters& parameters) {
+Planned plan_gpipe(const Problem& problem, PipelineParameters parameters) {
   require_one_virtual_stage(parameters);
+  parameters.keeps_all = true;
   if (!parameters.equal_replicas()) return plan_in_turn(problem, parameters, gpipe_of_replica);
   return plan_pipeline(problem, parameters, gpipe);
 }

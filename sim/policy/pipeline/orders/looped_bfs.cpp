@@ -22,7 +22,8 @@ Schedule looped_bfs(std::uint32_t devices, std::uint32_t microbatches,
   return schedule;
 }
 
-Planned plan_looped_bfs(const Problem& problem, const PipelineParameters& parameters) {
+Planned plan_looped_bfs(const Problem& problem, PipelineParameters parameters) {
+  parameters.keeps_all = true;
   return plan_pipeline(problem, parameters, looped_bfs);
 }
 

@@ -1,6 +1,7 @@
 #include "policy/claims/copy_time.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/offload_pass.hpp"
+#include "policy/pipeline/schedule/fastest_cut.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <algorithm>
@@ -78,17 +79,19 @@ Planned plan_pipeoffload(const Problem& problem, const OffloadPassParameters& pa
                                  return gis_schedule(costs, microbatches, group);
                                });
   const std::vector<MemoryId> stores = stores_of(problem, parameters, devices);
-  const Partition partition = partition_for(problem, parameters, devices);
-  const Slots slots(problem, partition, devices,
-                    loop_placement(static_cast<std::uint32_t>(devices.size()),
-                                   static_cast<std::uint32_t>(parameters.virtual_stages)));
-  const Time copy = longest_copy(problem, slots, stores);
-  return plan_timed_pipeline(
-      problem, pipeline, loop_placement, [&](const SlotCosts& costs, std::uint32_t microbatches) {
-        Schedule schedule = with_offload_pass({costs, microbatches, group, chunks, copy});
-        schedule.stores = stores;
-        return schedule;
-      });
+  return with_fastest_cut(problem, pipeline, loop_placement, [&](const PipelineParameters& cut) {
+    const Partition partition = partition_for(problem, cut, devices);
+    const Slots slots(problem, partition, devices,
+                      loop_placement(static_cast<std::uint32_t>(devices.size()),
+                                     static_cast<std::uint32_t>(cut.virtual_stages)));
+    const Time copy = longest_copy(problem, slots, stores);
+    return plan_timed_pipeline(
+        problem, cut, loop_placement, [&](const SlotCosts& costs, std::uint32_t microbatches) {
+          Schedule schedule = with_offload_pass({costs, microbatches, group, chunks, copy});
+          schedule.stores = stores;
+          return schedule;
+        });
+  });
 }
 
 }  // namespace

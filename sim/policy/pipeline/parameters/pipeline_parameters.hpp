@@ -37,6 +37,8 @@ struct PipelineParameters : CommonParameters {
   std::int64_t load_ahead = 1;
   /// Of the times of two tasks that overlap, one after the other: what they take together.
   Ratio overlap = kWhole;
+  /// The schedule keeps every microbatch before the first backward; no key of users'.
+  bool keeps_all = false;
 
   /// Leaves out recomputation and offload; whether there was any.
   bool drop_savings();

@@ -152,10 +152,7 @@ SlotCuts cut_passes(const CutTask& task, const SlotWeights& weights) {
 }
 
 Partition balanced_memory(const CutTask& task) {
-  const std::string& name = task.parameters.name;
-  const SlotWeights memory =
-      memory_weights(task, name == "pipeline/gpipe" || name == "pipeline/looped-bfs");
-  return {cut_passes(task, memory).cuts, std::nullopt};
+  return {cut_passes(task, memory_weights(task, task.parameters.keeps_all)).cuts, std::nullopt};
 }
 
 Partition pipedream(const CutTask& task) {
@@ -238,11 +235,14 @@ Partition named_partition(const CutTask& task, const std::string& name, const Lo
 }
 
 /// A pipeline of one pass is cut by time alone.
-Partition balanced(const CutTask& task, const Location& where) {
-  if (task.passes() == 1)
-    return balanced_partition(stage_times(task.problem, task.of_slots.front()), task.slots());
+std::vector<Partition> balanced(const CutTask& task, const Location& where) {
+  Partition slots =
+      balanced_partition(stage_times(task.problem, task.of_slots.front()), task.slots());
+  if (task.passes() == 1) return {std::move(slots)};
   refuse_too_many_cuts(task, "balanced", where);
-  return balanced_passes(task);
+  std::vector<Partition> both{balanced_passes(task)};
+  if (slots.cuts != both.front().cuts) both.push_back(std::move(slots));
+  return both;
 }
 
 Partition explicit_partition(const std::vector<std::int64_t>& cuts, std::size_t stages,
@@ -280,8 +280,9 @@ Partition balanced_partition(const std::vector<Time>& times, std::size_t slots) 
   return *fill(times, slots, low);
 }
 
-Partition partition_for(const Problem& problem, const PipelineParameters& parameters,
-                        const std::vector<ProcessorId>& devices, const SlotPlacement& placement) {
+std::vector<Partition> partitions_for(const Problem& problem, const PipelineParameters& parameters,
+                                      const std::vector<ProcessorId>& devices,
+                                      const SlotPlacement& placement) {
   const std::size_t stages = problem.chain.stages.size();
   const std::size_t slots = devices.size() * static_cast<std::size_t>(parameters.virtual_stages);
   const Location where = parameters.partition ? parameters.partition->where : parameters.where;
@@ -289,7 +290,7 @@ Partition partition_for(const Problem& problem, const PipelineParameters& parame
     if (parameters.partition)
       refuse_parameter(parameters.layout->where,
                        "`layout` and `partition` both say where to cut; give one of the two");
-    return layout_partition(problem, *parameters.layout, slots);
+    return {layout_partition(problem, *parameters.layout, slots)};
   }
   if (slots > stages)
     refuse_parameter(
@@ -300,7 +301,7 @@ Partition partition_for(const Problem& problem, const PipelineParameters& parame
   if (stages == slots && !parameters.partition) {
     Partition one_each{std::vector<std::size_t>(slots + 1), std::nullopt};
     std::iota(one_each.cuts.begin(), one_each.cuts.end(), std::size_t{0});
-    return one_each;
+    return {std::move(one_each)};
   }
   CutTask task{problem, parameters, {}};
   for (const std::uint32_t device :
@@ -310,9 +311,19 @@ Partition partition_for(const Problem& problem, const PipelineParameters& parame
   if (!parameters.partition) return balanced(task, where);
   const PartitionChoice& choice = parameters.partition->value;
   if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&choice))
-    return explicit_partition(*cuts, stages, slots, where);
+    return {explicit_partition(*cuts, stages, slots, where)};
   const auto& name = std::get<std::string>(choice);
-  return name == "balanced" ? balanced(task, where) : named_partition(task, name, where);
+  if (name == "balanced") return balanced(task, where);
+  return {named_partition(task, name, where)};
+}
+
+Partition partition_for(const Problem& problem, const PipelineParameters& parameters,
+                        const std::vector<ProcessorId>& devices, const SlotPlacement& placement) {
+  return partitions_for(problem, parameters, devices, placement).front();
+}
+
+PartitionChoice as_choice(const Partition& partition) {
+  return std::vector<std::int64_t>(partition.cuts.begin() + 1, partition.cuts.end() - 1);
 }
 
 }  // namespace plimsoll

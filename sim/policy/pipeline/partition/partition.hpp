@@ -23,16 +23,20 @@ struct Partition {
 /// log(sum)). Precondition: 1 <= slots <= times.size().
 [[nodiscard]] Partition balanced_partition(const std::vector<Time>& times, std::size_t slots);
 
-/// The partition that the parameters ask for. `placement` says which device holds which slot: it
-/// matters where a device holds several. Throws InputError.
+/// The partitions that the parameters ask for, of which the fastest is to be taken
+/// (policy/pipeline/schedule/fastest_cut.hpp): one, but for `balanced` with several slots a device.
+/// `placement` says which device holds which slot: it matters where a device holds several. Throws
+/// InputError.
 ///
 /// `balanced` makes the greatest time of a device least where each holds one slot. Where a device
-/// holds several, a slot costs the time of its stages on its device, and of the messages across the
-/// cut before it (value and gradient, over links that nobody else uses), and the sum over the
-/// passes of the costliest slot of each is made least
+/// holds several there are two such partitions. In the first a slot costs the time of its stages on
+/// its device, and of the messages across the cut before it (value and gradient, over links that
+/// nobody else uses), and the sum over the passes of the costliest slot of each is made least
 /// (policy/pipeline/partition/slot_weights.hpp); of the cuts of a pass that cost no more, those
 /// that load devices most evenly together with the passes before, then those whose greatest slot by
-/// `balanced-memory` is least.
+/// `balanced-memory` is least. The second makes the greatest time of a slot least; it comes only if
+/// it is another one. Schedules whose devices wait for a slot of another pass need equal slots, the
+/// others equal passes.
 ///
 /// `balanced-memory` makes the greatest memory of a device least: parameters, gradients, optimizer
 /// state, inputs, and for every microbatch that it keeps what is saved and received. As many are
@@ -48,8 +52,16 @@ struct Partition {
 /// the greatest of each.
 ///
 /// Of equally good cuts those that fill the first slots most.
+[[nodiscard]] std::vector<Partition> partitions_for(
+    const Problem& problem, const PipelineParameters& parameters,
+    const std::vector<ProcessorId>& devices, const SlotPlacement& placement = loop_placement);
+
+/// The first of them: the only one where the parameters give cuts, or a device holds one slot.
 [[nodiscard]] Partition partition_for(const Problem& problem, const PipelineParameters& parameters,
                                       const std::vector<ProcessorId>& devices,
                                       const SlotPlacement& placement = loop_placement);
+
+/// As it would be written, for one without an empty slot.
+[[nodiscard]] PartitionChoice as_choice(const Partition& partition);
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include "plan/build/plan_builder.hpp"
 #include "policy/claims/claims.hpp"
 #include "policy/pipeline/schedule/data_loading.hpp"
+#include "policy/pipeline/schedule/fastest_cut.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
 #include "policy/pipeline/schedule/overlap.hpp"
@@ -10,6 +11,7 @@
 #include "policy/pipeline/schedule/slot_moves.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/pipeline/schedule/task_runs.hpp"
+#include "policy/pipeline/schedule/tied_gradients.hpp"
 #include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
@@ -83,7 +85,10 @@ class PipelinePlanner {
                                     d, next[d]));
     if (!versions_) optimize();
     Plan plan = builder_.finish();
-    if (versions_) mark_steady(plan);
+    if (versions_) {
+      mark_steady(plan);
+      plan.notes = notes_on_tied_weights();
+    }
     return plan;
   }
 
@@ -233,6 +238,19 @@ class PipelinePlanner {
   void wait_for_awaited(std::uint32_t device) {
     for (const StepId awaited : std::exchange(awaited_[device], {}))
       builder_.after_end(runs_before_[device]->first, awaited);
+  }
+
+  /// With updates on the way, to wait for each other's gradients would hold up the pipeline.
+  std::vector<std::string> notes_on_tied_weights() const {
+    std::vector<std::string> notes;
+    for (const TiedGradients& tied : tied_gradients(copies_))
+      if (tied.all_holders().size() > 1)
+        for (const TensorId gradient : tied.gradients)
+          notes.push_back(
+              fmt::format("devices that share the parameter of `{}` update it separately: `{}` "
+                          "does not add up their gradients",
+                          problem_.workload[gradient].name, parameters_.name));
+    return notes;
   }
 
   /// The second half of what is neither filling nor draining, in microbatches of the first replica:
@@ -440,9 +458,11 @@ Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from) {
   return schedule;
 }
 
-Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                      const ScheduleRule& rule, const SlotPlacement& placement) {
-  refuse_too_many_steps(problem, parameters);
+namespace {
+
+/// With the first of its partitions.
+Planned plan_cut(const Problem& problem, const PipelineParameters& parameters,
+                 const ScheduleRule& rule, const SlotPlacement& placement) {
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices, placement);
   Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
@@ -465,6 +485,16 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
   return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
 }
 
+}  // namespace
+
+Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
+                      const ScheduleRule& rule, const SlotPlacement& placement) {
+  refuse_too_many_steps(problem, parameters);
+  return with_fastest_cut(problem, parameters, placement, [&](const PipelineParameters& cut) {
+    return plan_cut(problem, cut, rule, placement);
+  });
+}
+
 SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
                      PlacementRule placement) {
   refuse_too_many_steps(problem, parameters);
@@ -480,13 +510,16 @@ SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameter
 
 Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
                             PlacementRule placement, const TimedScheduleRule& rule) {
-  const SlotCosts costs = slot_costs(problem, parameters, placement);
-  return plan_pipeline(
-      problem, parameters,
-      [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
-        return rule(costs, microbatches);
-      },
-      placement);
+  return with_fastest_cut(problem, parameters, placement,
+                          [&](const PipelineParameters& cut) -> Planned {
+                            const SlotCosts costs = slot_costs(problem, cut, placement);
+                            return plan_pipeline(
+                                problem, cut,
+                                [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
+                                  return rule(costs, microbatches);
+                                },
+                                placement);
+                          });
 }
 
 }  // namespace plimsoll

@@ -84,9 +84,8 @@ using ScheduleRule = std::function<Schedule(std::uint32_t devices, std::uint32_t
                                     const Schedule& schedule, const Partition& partition,
                                     const std::vector<ProcessorId>& devices);
 
-/// Builds the plan: cuts the workload, runs the orders, sends over the platform's links every
-/// tensor that one device makes and another reads, and runs the optimizer where the gradients are.
-/// `placement` is that of the schedule.
+/// Builds the plan: cuts the workload, in the way that makes the fastest plan where there are
+/// several, and runs the orders. `placement` is that of the schedule.
 [[nodiscard]] Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
                                     const ScheduleRule& rule,
                                     const SlotPlacement& placement = loop_placement);
@@ -97,7 +96,7 @@ using PlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,
 using TimedScheduleRule =
     std::function<Schedule(const SlotCosts& costs, std::uint32_t microbatches)>;
 
-/// What such a generator looks at.
+/// What such a generator looks at, with the first of partitions_for().
 [[nodiscard]] SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
                                    PlacementRule placement);
 

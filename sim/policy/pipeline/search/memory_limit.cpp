@@ -5,6 +5,7 @@
 #include "policy/budget/smaller_budgets.hpp"
 #include "policy/claims/claims.hpp"
 #include "policy/pipeline/parameters/device_limits.hpp"
+#include "policy/pipeline/schedule/fastest_cut.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
 
 #include <algorithm>
@@ -142,7 +143,9 @@ class LimitedPlanner {
 Planned plan_limited(const Problem& problem, const LimitedParameters& parameters,
                      PlacementRule placement, std::int64_t kept_chunks,
                      const LimitedSearch& search) {
-  return LimitedPlanner(problem, parameters, placement, search).run(kept_chunks);
+  return with_fastest_cut(problem, parameters, placement, [&](const LimitedParameters& cut) {
+    return LimitedPlanner(problem, cut, placement, search).run(kept_chunks);
+  });
 }
 
 }  // namespace plimsoll

@@ -90,16 +90,6 @@ std::vector<Placement> placements(std::int64_t chunks) {
   return all;
 }
 
-bool is_two_way(const std::string& policy) {
-  return policy == "pipeline/chimera" || policy == "pipeline/dualpipe";
-}
-
-/// Whether it is bound by no limit on what a device keeps: it moves that elsewhere, or frees some
-/// of it during a forward, with which a backward overlaps.
-bool frees_otherwise(const std::string& policy) {
-  return policy == "pipeline/bpipe" || policy == "pipeline/dualpipe-v";
-}
-
 class PipelineSearch {
  public:
   PipelineSearch(const Problem& problem, const SearchParameters& parameters)
@@ -128,8 +118,8 @@ class PipelineSearch {
       refuse_too_many_tasks(it);
       const Judged judged = ask_others(it);
       for (const Placement& placement : placements(chunks))
-        search(it, placement,
-               placement.rule == loop_placement ? judged.on_a_loop : judged.on_a_wave);
+        search_cuts(it, placement,
+                    placement.rule == loop_placement ? judged.on_a_loop : judged.on_a_wave);
     }
     if (best_) return finished(std::move(*best_));
     if (smallest_.is_unlimited())
@@ -275,9 +265,18 @@ class PipelineSearch {
     return made;
   }
 
-  void search(const PipelineParameters& it, const Placement& placement, bool others_judged) {
+  /// Others have taken the fastest cut, so that the bound has to hold for all.
+  void search_cuts(PipelineParameters it, const Placement& placement, bool others_judged) {
+    const auto partitions = partitions_for(problem_, it, devices_, placement.rule);
+    for (const Partition& partition : partitions) {
+      if (partitions.size() > 1) it.partition = {as_choice(partition), it.where};
+      search(it, partition, placement, others_judged);
+    }
+  }
+
+  void search(const PipelineParameters& it, const Partition& partition, const Placement& placement,
+              bool others_judged) {
     const auto m = static_cast<std::uint32_t>(it.microbatches);
-    const Partition partition = partition_for(problem_, it, devices_, placement.rule);
     const Slots slots(problem_, partition, devices_,
                       placement.rule(static_cast<std::uint32_t>(devices_.size()),
                                      static_cast<std::uint32_t>(it.virtual_stages)));
@@ -413,8 +412,15 @@ class PipelineSearch {
 
   /// Of all that were tried and not left out, and of the kind of the one that is chosen.
   Time bound_of(const std::string& chosen) const {
-    if (is_two_way(chosen)) return std::min(bound_, two_way_bound_.value_or(bound_));
-    return frees_otherwise(chosen) ? unlimited_bound_ : bound_;
+    switch (bounded_by(chosen)) {
+      case BoundedBy::two_ways:
+        return std::min(bound_, two_way_bound_.value_or(bound_));
+      case BoundedBy::no_limit:
+        return unlimited_bound_;
+      case BoundedBy::one_way:
+        break;
+    }
+    return bound_;
   }
 
   const Problem& problem_;

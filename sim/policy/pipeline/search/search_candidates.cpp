@@ -18,6 +18,7 @@ struct FlushPolicy {
   Chunks chunks;
   bool splits = false;
   bool takes_limit = false;
+  BoundedBy bounded_by = BoundedBy::one_way;
 };
 
 constexpr FlushPolicy kPolicies[] = {
@@ -35,10 +36,10 @@ constexpr FlushPolicy kPolicies[] = {
     {"pipeline/interleaved-zb", Chunks::any, true},
     {"pipeline/looped-bfs", Chunks::any},
     {"pipeline/hanayo", Chunks::even},
-    {"pipeline/dualpipe-v", Chunks::two, true},
-    {"pipeline/bpipe", Chunks::one},
-    {"pipeline/dualpipe", Chunks::one, true},
-    {"pipeline/chimera", Chunks::one},
+    {"pipeline/dualpipe-v", Chunks::two, true, false, BoundedBy::no_limit},
+    {"pipeline/bpipe", Chunks::one, false, false, BoundedBy::no_limit},
+    {"pipeline/dualpipe", Chunks::one, true, false, BoundedBy::two_ways},
+    {"pipeline/chimera", Chunks::one, false, false, BoundedBy::two_ways},
     {"pipeline/gis", Chunks::any, true},
     {"pipeline/gis-h", Chunks::any, true},
 };
@@ -115,6 +116,11 @@ std::vector<std::string> flush_policies(const SearchTask& task) {
 bool runs_on_a_loop(const std::string& name) {
   const Chunks chunks = std::ranges::find(kPolicies, name, &FlushPolicy::name)->chunks;
   return chunks == Chunks::one || chunks == Chunks::any;
+}
+
+BoundedBy bounded_by(const std::string& name) {
+  const auto* policy = std::ranges::find(kPolicies, name, &FlushPolicy::name);
+  return policy == std::end(kPolicies) ? BoundedBy::one_way : policy->bounded_by;
 }
 
 Planned plan_of_flush_policy(const std::string& name, const SearchTask& task) {

@@ -3,6 +3,7 @@
 #include "support/library.hpp"
 #include "support/policies.hpp"
 
+#include <map>
 #include <memory>
 
 #include <catch2/catch.hpp>
@@ -105,6 +106,37 @@ TEST_CASE("the head of GPT-2 sends the gradient of its embedding") {
       copied += (*it.workload)[it.plan[it.plan.list(step.writes).front()].tensor].bytes;
   CHECK(moved == copied * 2 + Bytes{4 * kEmbedding});
   CHECK(reductions(it) == 4);
+}
+
+TEST_CASE("a device that shares a layer's weight, and not its bias, updates the weight alone") {
+  const WorkloadSource network = network_of(
+      "workload: tied\n"
+      "input: {shape: [8]}\n"
+      "layers:\n"
+      "  - linear: {features: 8, name: first}\n"
+      "  - linear: {features: 8, name: second}\n"
+      "  - linear: {features: 8, bias: false, tied: first}\n");
+  WorkloadOptions options{.batch = 4, .microbatch = 1, .optimizer = Optimizer::adam};
+  const Run it = played("{name: pipeline/1f1b, microbatches: 4, partition: [2]}", network,
+                        cluster(2, "mesh"), options);
+  std::map<std::string, int> updates;
+  for (const Step& step : it.plan.steps)
+    if (step.kind == StepKind::compute && (*it.workload)[step.op].phase == Phase::optimizer)
+      ++updates[(*it.workload)[step.op].name];
+  CHECK(updates == std::map<std::string, int>{
+                       {"first.weight.update", 2}, {"first.update", 1}, {"second.update", 1}});
+}
+
+TEST_CASE("a pipeline that updates on the way says that it leaves holders apart") {
+  WorkloadOptions options{.batch = 8, .microbatch = 1, .optimizer = Optimizer::sgd};
+  const auto notes = [&](const char* policy) {
+    return played(policy, network_of(kTiedNetwork), cluster(2, "mesh"), options).plan.notes;
+  };
+  CHECK(notes("{name: pipeline/1f1b, microbatches: 8}").empty());
+  CHECK(notes("{name: pipeline/pipedream-2bw, microbatches: 8}") ==
+        std::vector<std::string>{
+            "devices that share the parameter of `tokens.weight.gradient` update it separately: "
+            "`pipeline/pipedream-2bw` does not add up their gradients"});
 }
 
 TEST_CASE("holders on one device have one gradient; copies in two directions have two") {

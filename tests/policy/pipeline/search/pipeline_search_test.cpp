@@ -92,7 +92,9 @@ struct Setting {
                              static_cast<std::uint32_t>(parameters.microbatches), after,
                              has_halves(workload))),
         surely(task_network(slots.surely_kept(costs), slot_slack(problem, slots, devices),
-                            network.microbatches, after, network.splits)) {}
+                            network.microbatches, after, network.splits)) {
+    parameters.partition = {as_choice(partition), {}};  // of all orders
+  }
 
   explicit Setting(const Case& it, bool split = true)
       : Setting(test::workload_of(chain_yaml(it), options(split)),
