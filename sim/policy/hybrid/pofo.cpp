@@ -10,7 +10,9 @@
 #include "policy/remat/segments/keep_all.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
+#include <map>
 #include <span>
 
 #include <fmt/format.h>
@@ -28,8 +30,9 @@ static_assert(kMostStages * (kMostStages + 1) / 2 * (kInnerSlots + 1) <= kMostVa
 constexpr std::size_t kCuts = 6;  ///< of each program
 // Where the model is not exact:
 constexpr std::size_t kPlans = 8;  ///< compared by their claims, of each search
-/// Budgets that the model is told, up to twice the real one.
-constexpr std::int64_t kToldParts = 16;
+/// Budgets that the model is told, up to twice the real one or below it: so many between powers of
+/// two.
+constexpr std::int64_t kToldAbove = 32, kToldBelow = 8;
 
 constexpr std::int64_t kPartsOnNetworks = 2;
 
@@ -43,6 +46,22 @@ constexpr const char* kSimpler[] = {"remat/rotor", "offload/dynamic"};
 struct PofoParameters : OffloadPlannerParameters {
   std::int64_t slots = kDefaultSlots;
 };
+
+/// Between such budgets next to `budget`.
+Bytes told_step(Bytes budget, std::int64_t parts) {
+  const auto octave = std::bit_floor(static_cast<std::uint64_t>(budget.count()));
+  return Bytes{std::max<std::int64_t>(static_cast<std::int64_t>(octave) / parts, 1)};
+}
+
+Bytes told_above(Bytes budget) {
+  const Bytes step = told_step(budget, kToldAbove);
+  return Bytes{(budget.count() / step.count() + 1) * step.count()};
+}
+
+Bytes told_below(Bytes budget) {
+  const Bytes step = told_step(budget - Bytes{1}, kToldBelow);
+  return Bytes{(budget.count() - 1) / step.count() * step.count()};
+}
 
 /// Whether the best plan is wanted or any.
 enum class Effort : std::uint8_t { best, any };
@@ -64,36 +83,33 @@ class PofoSearch {
   /// Plans for one budget after the other that the model is told, as far as they end under the real
   /// one. On networks stages need less than their costs say, so that more may fit than the model
   /// knows of; or the copies of a plan meet otherwise than the model has them, so that it does not
-  /// end: then the model is told less, until one does.
+  /// end: then the model is told less, until one does. But for the real one, what it is told are the
+  /// same budgets for all, so that more memory seldom has no plan where less has one.
   std::optional<Plan> best_plan(Bytes budget, Effort effort) {
     std::optional<Plan> best;
-    const Bytes part{budget.count() / kToldParts};
-    const std::int64_t most = problem_.workload.is_chain ? 0 : kToldParts;
-    for (std::int64_t above = 0; above <= most; ++above) {
-      const bool ends = improve(best, budget, budget + part * above, effort);
-      if (!ends || (best && effort == Effort::any)) break;
-    }
-    for (std::int64_t below = 1; !best && !is_exact() && below < kToldParts; ++below)
-      improve(best, budget, budget - part * below, effort);
+    bool ends = improve(best, budget, budget, effort);
+    const auto done = [&] { return !ends || (best && effort == Effort::any); };
+    if (!problem_.workload.is_chain)
+      for (Bytes told = told_above(budget); told <= budget * 2 && !done(); told = told_above(told))
+        ends = improve(best, budget, told, effort);
+    if (is_exact()) return best;
+    for (Bytes told = told_below(budget); !best && told >= after_backwards_;
+         told = told_below(told))
+      improve(best, budget, told, effort);
     return best;
   }
 
   /// Between what no plan can do without and `most`, which one of the families meets: the least
-  /// budget tried at which a run ends. The first of some parts with one, and then by halving: a
-  /// larger budget may have no run although a smaller one has.
+  /// budget tried with a plan.
   [[nodiscard]] Bytes smallest_budget(Bytes most) {
     Bytes low = std::max(
         task_.budget, std::max(after_backwards_, largest_operator(problem_.workload)) - Bytes{1});
-    if (most <= low) return most;
-    const Bytes step{std::max<std::int64_t>((most - low).count() / kToldParts, 1)};
-    Bytes high = low + step;
-    for (; high < most && !best_plan(high, Effort::any); high += step) low = high;
-    high = std::min(high, most);
-    while (high - low > Bytes{1} + Bytes{high.count() / 256}) {
-      const Bytes middle{low.count() + (high - low).count() / 2};
-      (best_plan(middle, Effort::any) ? high : low) = middle;
+    while (most - low > Bytes{1} + Bytes{most.count() / 256}) {
+      const Bytes middle{low.count() + (most - low).count() / 2};
+      const bool is_met = best_plan(middle, Effort::any) || best_plan(middle, Effort::best);
+      (is_met ? most : low) = middle;
     }
-    return high;
+    return most;
   }
 
   /// Whether the model's times are the engine's.
@@ -108,7 +124,9 @@ class PofoSearch {
   /// With the model's plans for `told` that end under `budget`; false where it has some and none
   /// of them ends.
   bool improve(std::optional<Plan>& best, Bytes budget, Bytes told, Effort effort) {
-    const std::vector<Timed> runs = search(told, effort);
+    auto [known, is_new] = found_.try_emplace({told, effort});
+    if (is_new) known->second = search(told, effort);
+    const std::vector<Timed>& runs = known->second;
     bool ends = runs.empty();
     for (const Timed& run : runs) {
       Plan plan = plan_of(problem_, task_.memories, run.sequence, {task_.release, budget, true},
@@ -161,6 +179,7 @@ class PofoSearch {
   const PofoCopies copies_;
   Bytes after_backwards_;  ///< what is there during the optimizer, whatever the schedule
   std::optional<Time> model_makespan_;
+  std::map<std::pair<Bytes, Effort>, std::vector<Timed>> found_;  ///< by what the model was told
 };
 
 /// Nothing where copies take months: what is left then is to run stages again.
@@ -339,7 +358,7 @@ PolicyInfo hybrid_pofo_policy() {
        .guarantees =
            "a heuristic; the peak is at most the budget. On networks, whose stages need less than "
            "their costs say, the program is told up to twice the budget, and what then keeps to "
-           "the budget counts; where none of its plans ends, it is told less, down to a sixteenth. "
+           "the budget counts; where none of its plans ends, it is told less. "
            "Where copies take months it only runs again, by the schedule of "
            "remat/rotor, which claims.chosen names. With `improve` it is by what they claim no "
            "slower than its plans for up to 64 smaller budgets, remat/rotor and offload/dynamic: "

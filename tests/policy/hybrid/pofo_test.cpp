@@ -314,13 +314,36 @@ TEST_CASE("pofo on networks keeps to its budget; with `improve` no simpler polic
   CHECK(faster >= 3);
 }
 
+TEST_CASE("pofo has a plan for every budget above the smallest that it states") {
+  // As in scenarios/papers/beaumont-2021.yaml. The plans that its program has for 6.5 and 8.5 GiB do
+  // not end under them.
+  Platform platform = test::library_platform("v100-sxm2-16gb");
+  const MemoryId home = platform.processors.front().memory;
+  platform.memories[index(home)].capacity = Bytes::unlimited();
+  const WorkloadOptions options{.batch = 8, .with = {{{"resolution", {}}, 1000}}};
+  const Workload workload = build(test::library_network("resnet101"), options);
+  const Topology topology(platform);
+  const ChainView view = chain_view(workload);
+  const auto planned = [&](Bytes budget) {
+    return test::bound_policy(fmt::format("{{name: hybrid/pofo, budget: {} B}}", budget.count()))
+        .plan(Problem{workload, view, platform, topology});
+  };
+  const Planned none = planned(Bytes{std::int64_t{4} << 29});
+  REQUIRE(std::holds_alternative<Infeasible>(none));
+  const Bytes smallest = std::get<Infeasible>(none).smallest_budget;
+  CHECK(smallest < Bytes{std::int64_t{9} << 29});
+  for (const Bytes budget :
+       {smallest, Bytes{std::int64_t{13} << 29}, Bytes{std::int64_t{17} << 29}})
+    CHECK(std::holds_alternative<Plan>(planned(budget)));
+}
+
 TEST_CASE(
     "pofo plays its own plan even where rotor's is faster; `improve` takes that, and says so") {
   const Platform platform = test::library_platform("v100-sxm2-host");
   const Workload workload =
       build(test::library_network("resnet50"), {.batch = 32, .optimizer = Optimizer::sgd_momentum});
   const auto played = [&](const std::string& policy) {
-    return test::play_policy("{name: " + policy + ", budget: 1400 MiB}", workload, platform);
+    return test::play_policy("{name: " + policy + ", budget: 1200 MiB}", workload, platform);
   };
   const Played rotor = played("remat/rotor"), own = played("hybrid/pofo");
   CHECK(own.execution.makespan > rotor.execution.makespan);
