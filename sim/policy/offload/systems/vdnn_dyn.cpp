@@ -11,11 +11,10 @@ namespace plimsoll {
 
 namespace {
 
-using Layers = VdnnRule::Layers;
-
 /// Keeps the first of: nothing moves, the inputs of convolutions move, all move. An operator that
 /// finds no room fails the try, it does not wait; so does one that an arena has no block for.
 Planned plan_vdnn_dyn(const Problem& problem, const BudgetedOffloadParameters& parameters) {
+  using Layers = VdnnRule::Layers;
   const OffloadMemories memories = offload_memories(problem, parameters);
   const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
     Bytes smallest = Bytes::unlimited();

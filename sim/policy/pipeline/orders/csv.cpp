@@ -1,5 +1,6 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/schedule_csv.hpp"
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
 
 #include <fmt/format.h>
 

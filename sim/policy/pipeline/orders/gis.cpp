@@ -1,5 +1,6 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/gis_order.hpp"
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
 
 namespace plimsoll {
 

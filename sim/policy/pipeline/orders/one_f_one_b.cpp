@@ -1,6 +1,7 @@
 #include "policy/pipeline/orders/one_f_one_b.hpp"
 
 #include "policy/interface/registry.hpp"
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
 #include "policy/pipeline/schedule/replication.hpp"
 
 #include <algorithm>

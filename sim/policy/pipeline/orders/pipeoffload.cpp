@@ -2,6 +2,7 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/offload_pass.hpp"
 #include "policy/pipeline/schedule/fastest_cut.hpp"
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/v_block.hpp"
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
 
 #include <fmt/format.h>
 

@@ -20,7 +20,6 @@
 #include "policy/pipeline/schedule/weight_versions.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 namespace plimsoll {
@@ -74,34 +73,10 @@ struct Schedule {
 /// microbatches from `turned_from` on. Without orders.
 [[nodiscard]] Schedule two_directions(std::uint32_t devices, std::uint32_t turned_from);
 
-/// A generator: devices p, microbatches m, virtual stages v.
-using ScheduleRule = std::function<Schedule(std::uint32_t devices, std::uint32_t microbatches,
-                                            std::uint32_t virtual_stages)>;
-
 /// Runs orders: sends over the platform's links every tensor that one device makes and another
 /// reads, reduces the gradients of replicas, and runs the optimizer where the gradients are.
 [[nodiscard]] Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
                                     const Schedule& schedule, const Partition& partition,
                                     const std::vector<ProcessorId>& devices);
-
-/// Builds the plan: cuts the workload, in the way that makes the fastest plan where there are
-/// several, and runs the orders. `placement` is that of the schedule.
-[[nodiscard]] Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                                    const ScheduleRule& rule,
-                                    const SlotPlacement& placement = loop_placement);
-
-/// A generator that looks at times and sizes, for slots that are placed by a rule.
-using PlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,
-                                                     std::uint32_t virtual_stages);
-using TimedScheduleRule =
-    std::function<Schedule(const SlotCosts& costs, std::uint32_t microbatches)>;
-
-/// What such a generator looks at, with the first of partitions_for().
-[[nodiscard]] SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
-                                   PlacementRule placement);
-
-[[nodiscard]] Planned plan_timed_pipeline(const Problem& problem,
-                                          const PipelineParameters& parameters,
-                                          PlacementRule placement, const TimedScheduleRule& rule);
 
 }  // namespace plimsoll

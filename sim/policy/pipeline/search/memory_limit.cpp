@@ -7,6 +7,7 @@
 #include "policy/pipeline/parameters/device_limits.hpp"
 #include "policy/pipeline/schedule/fastest_cut.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
 
 #include <algorithm>
 

@@ -6,6 +6,7 @@
 #include "policy/pipeline/bounds/makespan_bound.hpp"
 #include "policy/pipeline/parameters/device_limits.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/pipeline/search/list_heuristic.hpp"
 #include "policy/pipeline/search/order_search.hpp"

@@ -1,0 +1,75 @@
+#include "policy/pipeline/schedule/plan_pipeline.hpp"
+
+#include "policy/pipeline/schedule/fastest_cut.hpp"
+#include "policy/pipeline/schedule/replication.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+/// With the first of its partitions.
+Planned plan_cut(const Problem& problem, const PipelineParameters& parameters,
+                 const ScheduleRule& rule, const SlotPlacement& placement) {
+  const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
+  const Partition partition = partition_for(problem, parameters, devices, placement);
+  Schedule schedule = rule(static_cast<std::uint32_t>(devices.size()),
+                           static_cast<std::uint32_t>(parameters.microbatches),
+                           static_cast<std::uint32_t>(parameters.virtual_stages));
+  require_equal_replicas(parameters);
+  if (parameters.is_folded() && !schedule.turned.empty())
+    refuse_parameter(
+        parameters.data_parallel->where,
+        fmt::format("`{}` holds two copies of the parameters; one replica cannot be "
+                    "played for all",
+                    parameters.name),
+        fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
+  save_memory(schedule, problem, parameters, devices);
+  if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
+  const Replicas replicas(replica_groups(problem, parameters));
+  const bool offloads = !schedule.stores.empty();
+  schedule = dealt_out(schedule, replicas);
+  if (offloads) schedule.stores = stores_of(problem, parameters, replicas.devices());
+  return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
+}
+
+}  // namespace
+
+Planned plan_pipeline(const Problem& problem, const PipelineParameters& parameters,
+                      const ScheduleRule& rule, const SlotPlacement& placement) {
+  refuse_too_many_steps(problem, parameters);
+  return with_fastest_cut(problem, parameters, placement, [&](const PipelineParameters& cut) {
+    return plan_cut(problem, cut, rule, placement);
+  });
+}
+
+SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
+                     PlacementRule placement) {
+  refuse_too_many_steps(problem, parameters);
+  const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
+  const Partition partition = partition_for(problem, parameters, devices, placement);
+  SlotCosts costs = Slots(problem, partition, devices,
+                          placement(static_cast<std::uint32_t>(devices.size()),
+                                    static_cast<std::uint32_t>(parameters.virtual_stages)))
+                        .costs();
+  add_recomputation(costs, parameters);
+  return costs;
+}
+
+Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
+                            PlacementRule placement, const TimedScheduleRule& rule) {
+  return with_fastest_cut(problem, parameters, placement,
+                          [&](const PipelineParameters& cut) -> Planned {
+                            const SlotCosts costs = slot_costs(problem, cut, placement);
+                            return plan_pipeline(
+                                problem, cut,
+                                [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
+                                  return rule(costs, microbatches);
+                                },
+                                placement);
+                          });
+}
+
+}  // namespace plimsoll
