@@ -25,6 +25,7 @@ WorkloadSource read_as(const Format<T>& format, const Node& node, Diagnostics& d
 
 std::string form_of(const WorkloadSource& source) {
   if (std::holds_alternative<ChainSpec>(source)) return "chain";
+  if (std::holds_alternative<ComputeGraphSpec>(source)) return "compute graph";
   return std::holds_alternative<GraphSpec>(source) ? "graph" : "profile";
 }
 
@@ -82,6 +83,8 @@ void check_source_options(const WorkloadSource& source, const WorkloadOptions& o
   }
   const std::string form = form_of(source);
   check_training(where, form, source, options);
+  if (options.optimizer.value_or(Optimizer::none) != Optimizer::none && form == "compute graph")
+    refuse(where, "a compute graph takes no `optimizer`: its operators are all that runs");
   if (options.split_backward && form != "chain")
     refuse(where, "a " + form + " cannot split its backward; a chain and a network can");
   if (options.loss) refuse(where, "a " + form + " takes no `loss`: its loss costs nothing");
@@ -116,6 +119,7 @@ WorkloadSource read_workload(const Node& node) {
            "expected a workload: a mapping with `layers`, `chain`, `graph` or `profile`, found " +
                (expanded.is_mapping() ? "none of them" : node.describe()));
   if (has("chain")) return read_as(chain_format(), expanded, diagnostics);
+  if (is_compute_graph(expanded)) return read_as(compute_graph_format(), expanded, diagnostics);
   if (has("graph")) return read_as(graph_format(), expanded, diagnostics);
   if (has("profile") && !has("layers")) return read_as(profile_format(), expanded, diagnostics);
   return read_as(layers_format(), expanded, diagnostics);
@@ -155,7 +159,7 @@ std::string workload_schema() {
   Shape shape;
   shape.kind = Shape::Kind::either;
   shape.parts = {layers_format().shape, chain_format().shape, graph_format().shape,
-                 profile_format().shape};
+                 compute_graph_format().shape, profile_format().shape};
   return json_schema(shape, "Plimsoll workload");
 }
 

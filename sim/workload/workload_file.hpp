@@ -5,6 +5,7 @@
 #pragma once
 
 #include "workload/given/chain_workload.hpp"
+#include "workload/given/compute_graph.hpp"
 #include "workload/given/graph_workload.hpp"
 #include "workload/given/profile_workload.hpp"
 #include "workload/network/layers_file.hpp"
@@ -17,10 +18,11 @@
 namespace plimsoll {
 
 /// A workload as it is written; build() makes steps from it, as often as needed.
-using WorkloadSource = std::variant<ChainSpec, GraphSpec, LayersSpec, OnnxSpec, ProfileSpec>;
+using WorkloadSource =
+    std::variant<ChainSpec, GraphSpec, ComputeGraphSpec, LayersSpec, OnnxSpec, ProfileSpec>;
 
-/// Expands `repeat` and reads a chain, a graph, a network of layers or a profile, told apart by
-/// their keys.
+/// Expands `repeat` and reads a chain, a graph, a compute graph, a network of layers or a profile,
+/// told apart by their keys.
 /// Throws InputError with all that is wrong.
 [[nodiscard]] WorkloadSource read_workload(const Node& node);
 

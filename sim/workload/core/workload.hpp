@@ -106,6 +106,7 @@ struct Operator {
   Bytes workspace;             ///< while it runs
   KernelScratch scratch;
   KernelShape kernel;
+  bool runs_once = false;  ///< no policy may run it again
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).

@@ -29,6 +29,7 @@ struct OperatorSpec {
   Bytes workspace;
   KernelScratch scratch;
   KernelShape kernel;
+  bool runs_once = false;
   std::vector<TensorId> reads, updates, kept, bare;
 };
 

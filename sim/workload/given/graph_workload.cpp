@@ -1,17 +1,12 @@
 #include "workload/given/graph_workload.hpp"
 
-#include "workload/core/topological_order.hpp"
 #include "workload/core/workload_builder.hpp"
 #include "workload/given/given_operators.hpp"
 
-#include <algorithm>
 #include <map>
-#include <set>
 
 namespace plimsoll {
 namespace {
-
-constexpr std::uint32_t kInput = 0xFFFFFFFF;
 
 struct OperatorList {
   std::vector<GraphOperatorSpec> operators;
@@ -22,12 +17,6 @@ Format<StageEnergy> operator_energy_format() {
       .optional("forward", &StageEnergy::forward, quantity<Energy>(), "of the forward")
       .optional("backward", &StageEnergy::backward, quantity<Energy>(), "of the backward")
       .format();
-}
-
-Bytes sum_of(const NamedBytes& values) {
-  Bytes sum;
-  for (const auto& [name, bytes] : values) sum += bytes;
-  return sum;
 }
 
 void check_saved(GraphOperatorSpec& op, const Node& node, Diagnostics& diagnostics) {
@@ -79,129 +68,6 @@ Format<std::vector<GraphOperatorSpec>> operators_format() {
                 mapped<OperatorList, std::vector<GraphOperatorSpec>>(
                     std::move(record), [](OperatorList l) { return std::move(l.operators); }));
 }
-
-/// Who makes each value: the position of an operator, or kInput.
-using Makers = std::map<std::string, std::uint32_t>;
-
-/// The names in an operator, as far as they can be read.
-struct Wiring {
-  const Node* node = nullptr;
-  std::vector<Located<std::string>> inputs, outputs;
-};
-
-TopologicalOrder order_of(const auto& operators, const Makers& makers) {
-  std::vector<Need> needs;
-  for (std::uint32_t i = 0; i < operators.size(); ++i)
-    for (const Located<std::string>& input : operators[i].inputs) {
-      const auto maker = makers.find(input.value);
-      if (maker != makers.end() && maker->second != kInput) needs.emplace_back(i, maker->second);
-    }
-  return topological_order(static_cast<std::uint32_t>(operators.size()), needs);
-}
-
-/// Checks the names of a graph, whatever else is wrong with it.
-class GraphChecker {
- public:
-  /// The shape is that of the whole document.
-  GraphChecker(const Shape& shape, Diagnostics& diagnostics)
-      : shape_(shape), diagnostics_(diagnostics) {}
-
-  void check(const Node& document) {
-    const Node* graph = document.find("graph");
-    if (graph != nullptr && graph->is_mapping()) graph = graph->find("operators");
-    if (graph == nullptr || !graph->is_sequence()) return;
-    add_makers(makers_in(document, "inputs", shape_), kInput);
-    check_names(*graph, "operator", diagnostics_);
-    for (const Node& item : graph->items()) add(item);
-    for (const Wiring& op : operators_) check_inputs(op);
-    check_cycles();
-  }
-
- private:
-  void add(const Node& item) {
-    Wiring op{&item, {}, makers_in(item, "outputs", operator_shape_)};
-    if (const Node* inputs = item.find("inputs"))
-      for (const Node& input : inputs->items())
-        if (input.is_scalar()) op.inputs.push_back({input.scalar(), input.where()});
-    add_makers(op.outputs, static_cast<std::uint32_t>(operators_.size()));
-    operators_.push_back(std::move(op));
-  }
-
-  /// The names under `key`. Where there may be others that cannot be read, no name is unknown.
-  std::vector<Located<std::string>> makers_in(const Node& node, const char* key,
-                                              const Shape& shape) {
-    std::vector<Located<std::string>> names;
-    const Node* values = node.find(key);
-    if (values == nullptr)
-      all_makers_known_ = all_makers_known_ && node.is_mapping() && has_known_keys(node, shape);
-    else if (!values->is_mapping())
-      all_makers_known_ = false;
-    else
-      for (const Node::Entry& entry : values->entries())
-        names.push_back({entry.key.scalar(), entry.key.where()});
-    return names;
-  }
-
-  static bool has_known_keys(const Node& node, const Shape& shape) {
-    return std::ranges::all_of(node.entries(), [&](const Node::Entry& entry) {
-      return std::ranges::find(shape.fields, entry.key.scalar(), &Shape::Field::key) !=
-             shape.fields.end();
-    });
-  }
-
-  void add_makers(const std::vector<Located<std::string>>& values, std::uint32_t maker) {
-    for (const auto& [value, where] : values) {
-      if (!makers_.emplace(value, maker).second)
-        diagnostics_.error(where, "the value `" + value + "` is made twice");
-      else
-        values_.push_back(value);
-    }
-  }
-
-  void check_inputs(const Wiring& op) {
-    std::set<std::string> seen;
-    for (const Located<std::string>& input : op.inputs) {
-      if (!seen.insert(input.value).second)
-        diagnostics_.error(input.where, "`" + input.value + "` is named twice");
-      else if (all_makers_known_ && !makers_.contains(input.value))
-        diagnostics_.error(input.where, "unknown value `" + input.value + "`",
-                           suggest(input.value));
-    }
-  }
-
-  void check_cycles() {
-    const TopologicalOrder sorted = order_of(operators_, makers_);
-    if (sorted.cycle.empty()) return;
-    constexpr std::size_t kShown = 10;
-    const auto name = [&](std::size_t i) {
-      const Node* given = operators_[sorted.cycle[i]].node->find("name");
-      return given != nullptr ? given->describe() : "an operator without a name";
-    };
-    std::string names;
-    for (std::size_t i = 0; i < std::min(sorted.cycle.size(), kShown); ++i)
-      names += name(i) + " needs ";
-    if (sorted.cycle.size() > kShown) names += "... needs ";
-    diagnostics_.error(operators_[sorted.cycle.front()].node->where(),
-                       "the operators form a cycle: " + names + name(0));
-  }
-
-  /// The nearest name; for the first few errors of a file of usual size only, to bound the search.
-  std::string suggest(const std::string& value) {
-    constexpr int kSuggestions = 20;
-    constexpr std::size_t kCandidates = 10'000;
-    if (unknown_++ >= kSuggestions || values_.size() > kCandidates) return {};
-    return did_you_mean(value, values_);
-  }
-
-  const Shape& shape_;
-  const Shape operator_shape_ = graph_operator_format().shape;
-  Diagnostics& diagnostics_;
-  std::vector<Wiring> operators_;
-  Makers makers_;
-  std::vector<std::string> values_;
-  bool all_makers_known_ = true;
-  int unknown_ = 0;
-};
 
 class GraphBuilder {
  public:
@@ -316,10 +182,11 @@ Format<GraphSpec> graph_format() {
           .optional("batch", &GraphSpec::batch, batch_format(), "samples of the whole mini-batch")
           .optional("optimizer", &GraphSpec::optimizer, optimizer_format(), "default none")
           .format();
-  return checked<GraphSpec>(record,
-                            [shape = record.shape](const Node& node, Diagnostics& diagnostics) {
-                              GraphChecker(shape, diagnostics).check(node);
-                            });
+  return checked<GraphSpec>(
+      record, [shape = record.shape, operators = graph_operator_format().shape](
+                  const Node& node, Diagnostics& diagnostics) {
+        check_graph_names(node, shape, operators, FileOrder::any, diagnostics);
+      });
 }
 
 Workload build(const GraphSpec& graph, const WorkloadOptions& options) {

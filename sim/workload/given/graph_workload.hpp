@@ -9,14 +9,11 @@
 #pragma once
 
 #include "workload/given/chain_workload.hpp"
+#include "workload/given/graph_names.hpp"
 
-#include <utility>
 #include <vector>
 
 namespace plimsoll {
-
-/// Names with sizes, in the order of the file.
-using NamedBytes = std::vector<std::pair<Located<std::string>, Bytes>>;
 
 struct GraphOperatorSpec {
   Location where;
