@@ -183,28 +183,64 @@ class PlatformSheet {
     if (platform_.power_limit) row("", "", "power_limit", to_text(*platform_.power_limit));
   }
 
+  /// A row of the table of break-evens, and the types at whose rates it holds: "bf16, fp16".
+  struct SharedBreakEven {
+    BreakEven row;
+    std::string dtypes;
+
+    [[nodiscard]] bool is_of(const BreakEven& other) const {
+      return row.processor == other.processor && row.storage == other.storage &&
+             row.time == other.time && row.per_copy == other.per_copy && row.energy == other.energy;
+    }
+  };
+
+  /// For every type that a processor states a rate for; those of the same rate share a row.
+  std::vector<SharedBreakEven> break_evens() {
+    const Topology topology(platform_);
+    std::vector<SharedBreakEven> shared;
+    for (std::size_t d = 0; d < kDTypes; ++d) {
+      const auto dtype = static_cast<DType>(d);
+      for (const BreakEven& row : break_even(platform_, topology, dtype)) {
+        if (is_break_even_of_copy(row)) continue;
+        const auto same =
+            std::ranges::find_if(shared, [&](const auto& it) { return it.is_of(row); });
+        if (same == shared.end())
+          shared.push_back({row, to_text(dtype)});
+        else
+          same->dtypes += ", " + to_text(dtype);
+      }
+    }
+    std::ranges::stable_sort(shared, {}, [](const SharedBreakEven& it) {
+      return std::pair(it.row.processor, it.row.storage);
+    });
+    return shared;
+  }
+
+  /// Whether a processor that differs in number only has told of this storage and type.
+  bool is_break_even_of_copy(const BreakEven& row) {
+    const std::string& name = platform_[row.processor].name;
+    const std::string stem = without_number(name);
+    return stem != name &&
+           !seen_
+                .emplace(fmt::format("break-even {} {} {}", stem, platform_[row.storage].name,
+                                     to_text(row.dtype)),
+                         "")
+                .second;
+  }
+
   void tell_break_even() {
     using enum Column::Align;
-    const Topology topology(platform_);
     TextTable table({{"recompute or page"},
                      {"storage"},
                      {"for time", right},
                      {"per copy", right},
                      {"for energy", right}});
-    for (const BreakEven& row : break_even(platform_, topology)) {
-      if (without_number(platform_[row.processor].name) != platform_[row.processor].name &&
-          !seen_
-               .emplace("break-even" + without_number(platform_[row.processor].name) +
-                            platform_[row.storage].name,
-                        "")
-               .second)
-        continue;
-      table.add({{fmt::format("{} ({})", platform_[row.processor].name, to_text(row.dtype))},
+    for (const auto& [row, dtypes] : break_evens())
+      table.add({{fmt::format("{} ({})", platform_[row.processor].name, dtypes)},
                  {platform_[row.storage].name},
                  {to_text(row.time)},
                  {to_text(row.per_copy)},
                  {row.energy ? to_text(*row.energy) : "-"}});
-    }
     if (table.is_empty()) return;
     out_ += '\n' + table.text(style_);
     out_ +=
