@@ -2,7 +2,7 @@
 /// as they are made, and come back, last one first, when the backward of the second half begins.
 #include "first_half_policy.hpp"
 
-#include "policy/claims/claims.hpp"
+#include "policy/claims/judged_claims.hpp"
 #include "policy/interface/stage_steps.hpp"
 #include "policy/offload/copies/storage.hpp"
 
@@ -36,7 +36,7 @@ Planned plan_first_half(const Problem& problem, const OffloadParameters& paramet
   }
   steps.optimize(stream);
   Plan plan = builder.finish();
-  plan.claims = claims_of(plan, problem);
+  claim_or_judge(plan, problem, memories.home);
   return plan;
 }
 

@@ -201,5 +201,10 @@ int run(int argc, char** argv) {
 }  // namespace plimsoll
 
 int main(int argc, char** argv) {
-  return plimsoll::run(argc, argv);
+  try {
+    return plimsoll::run(argc, argv);
+  } catch (const plimsoll::InputError& error) {
+    std::cerr << error.what() << '\n';
+    return 2;
+  }
 }

@@ -11,8 +11,10 @@
 #include "policy/remat/search/cut_bound.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plimsoll {
@@ -36,7 +38,7 @@ struct BestParameters : OffloadPlannerParameters {
 enum class Means : std::uint8_t { any, recomputation, offload };
 
 struct Candidate {
-  const char* name;
+  std::string name;
   /// Nobody to ask where no plan of its kind can be faster.
   Means means = Means::any;
   /// Of chains with more stages its plans are those of an earlier one.
@@ -45,7 +47,7 @@ struct Candidate {
 };
 
 /// In this order where they tie: rules first, then what takes longer.
-constexpr Candidate kCandidates[] = {
+const Candidate kCandidates[] = {
     {.name = "none"},
     {.name = "remat/sqrt"},
     {.name = "remat/every-stage"},
@@ -80,6 +82,21 @@ constexpr Candidate kCandidates[] = {
      .is_search = true},
 };
 
+/// Policies of one processor that are never asked: this one; one that acts only on blocks that are
+/// named; one that finds what `remat/select-linear` does, in more time.
+constexpr std::string_view kNeverAsked[] = {"hybrid/best", "remat/blocks", "remat/select-dp"};
+
+/// kCandidates, and after them every other policy of one processor in the registry.
+std::vector<Candidate> candidates() {
+  std::vector<Candidate> all(std::begin(kCandidates), std::end(kCandidates));
+  for (const PolicyInfo& it : policies())
+    if (!it.name.starts_with("pipeline/") &&
+        std::ranges::find(kNeverAsked, it.name) == std::end(kNeverAsked) &&
+        std::ranges::find(all, it.name, &Candidate::name) == all.end())
+      all.push_back({.name = it.name});
+  return all;
+}
+
 class BestOfAll {
  public:
   BestOfAll(const Problem& problem, const BestParameters& parameters)
@@ -95,7 +112,7 @@ class BestOfAll {
   }
 
   Planned run() {
-    for (const Candidate& it : kCandidates) {
+    for (const Candidate& it : candidates()) {
       if (is_needless(it)) continue;
       OtherAnswer answer = ask(problem_, it.name, parameters_, asked(it));
       if (auto* left_out = std::get_if<LeftOut>(&answer))
