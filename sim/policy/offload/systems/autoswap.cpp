@@ -14,6 +14,9 @@ namespace {
 
 enum class Score : std::uint8_t { duration, area, weighted };
 
+/// Of Work, for a swap of those taken, when the peak is looked for.
+constexpr std::size_t kStepsASwap = 8;
+
 struct AutoSwapParameters : BudgetedOffloadParameters {
   Score score = Score::area;
   Bytes least;
@@ -30,10 +33,11 @@ struct Candidate {
 class Swaps {
  public:
   Swaps(const SwapTiming& timing, const LoadProfile& profile, std::vector<Candidate> candidates,
-        StorageRoom storage, bool prefetches)
+        StorageRoom storage, bool prefetches, Work work)
       : timing_(timing),
         profile_(profile),
         prefetches_(prefetches),
+        work_(work),
         left_(std::move(candidates)),
         storage_(storage) {
     look();
@@ -57,6 +61,7 @@ class Swaps {
 
  private:
   void look() {
+    work_.add(kStepsASwap * taken_.size() + left_.size() + profile_.loads().size());
     const auto trips = prefetches_ ? timing_.latest(taken_) : on_demand(taken_);
     const std::vector<Bytes> loads = profile_.loads_with(trips);
     const auto peak = std::ranges::max_element(loads);
@@ -83,6 +88,7 @@ class Swaps {
   const SwapTiming& timing_;
   const LoadProfile& profile_;
   const bool prefetches_;
+  const Work work_;
   std::vector<Candidate> left_;
   std::vector<SavedTensor> taken_;
   StorageRoom storage_;
@@ -104,11 +110,13 @@ class AutoSwapPlanner {
         most_(profile_.peak({})) {
     std::vector<Candidate> candidates;
     for (const SavedTensor& it : saved_tensors(problem.workload))
-      if (it.bytes > Bytes{} && it.bytes >= parameters.least && timing_.idle(it) > Time{})
+      if (it.bytes > Bytes{} && it.bytes >= parameters.least && timing_.idle(it) > Time{}) {
+        problem.work.add(std::int64_t{it.first_backward_use - it.last_forward_use});
         candidates.push_back({it, score_of(it, parameters.score)});
+      }
     const StorageRoom storage(problem, memories.storage);
-    in_time_.emplace(timing_, profile_, candidates, storage, true);
-    on_demand_.emplace(timing_, profile_, std::move(candidates), storage, false);
+    in_time_.emplace(timing_, profile_, candidates, storage, true, problem.work);
+    on_demand_.emplace(timing_, profile_, std::move(candidates), storage, false, problem.work);
   }
   AutoSwapPlanner(const AutoSwapPlanner&) = delete;
   AutoSwapPlanner& operator=(const AutoSwapPlanner&) = delete;

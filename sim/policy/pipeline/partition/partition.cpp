@@ -86,7 +86,7 @@ SlotWeights memory_weights(const CutTask& task, bool keeps_all) {
           [bytes, kept](std::size_t slot, std::size_t s) {
             return (bytes[s].received * kept[slot]).count();
           },
-          [](std::size_t, std::size_t) { return 0; }};
+          [](std::size_t, std::size_t) { return 0; }, task.problem.work};
 }
 
 /// The times of stages on the device of each slot, and of what crosses the cut before it.
@@ -160,7 +160,8 @@ Partition pipedream(const CutTask& task) {
   const SlotWeights weights{
       [&](std::size_t slot, std::size_t stage) { return times.before(slot, stage); },
       [](std::size_t, std::size_t) { return 0; },
-      [&](std::size_t slot, std::size_t stage) { return times.crossing(slot, stage); }};
+      [&](std::size_t slot, std::size_t stage) { return times.crossing(slot, stage); },
+      task.problem.work};
   SlotCuts found = cut_passes(task, weights);
   return {std::move(found.cuts), Time{found.cost}};
 }
@@ -182,15 +183,16 @@ Partition balanced_passes(const CutTask& task) {
   };
   const SlotWeights weights{
       before, [&](std::size_t slot, std::size_t stage) { return times.crossing(slot, stage); },
-      none};
+      none, task.problem.work};
   const std::int64_t m = task.parameters.microbatches;
   const std::size_t devices = task.slots() / task.passes();
   const auto waiting = static_cast<std::int64_t>(devices) - 1;
   const PassCuts best = least_sum_over_passes(weights, task.stages(), devices, task.passes(),
                                               {2 * m, 2 * waiting, waiting});
   std::map<ProcessorId, std::int64_t> done;  // by the passes so far
-  const SlotWeights load{
-      before, [&](std::size_t slot, std::size_t) { return done[task.of_slots[slot]]; }, none};
+  const SlotWeights load{before,
+                         [&](std::size_t slot, std::size_t) { return done[task.of_slots[slot]]; },
+                         none, task.problem.work};
   const SlotWeights memory = memory_weights(task, false);
   std::vector<std::size_t> cuts{0};
   for (std::size_t pass = 0; pass < best.passes.size(); ++pass) {

@@ -6,6 +6,9 @@ namespace plimsoll {
 
 namespace {
 
+/// Of Work, for a split that is looked at, and for a cell of a table.
+constexpr std::size_t kStepsASplit = 8, kStepsACell = 2;
+
 Time divided(Time time, std::int64_t by) {
   return Time{time.count() / by + (time.count() % by == 0 ? 0 : 1)};
 }
@@ -52,12 +55,18 @@ class Level {
         options_(options),
         compute_(compute),
         inside_(inside),
-        size_(chain.states.size()),
-        cells_(size_ * (size_ + 1) * level.machines) {}
+        size_(chain.states.size()) {
+    const std::size_t cells = size_ * (size_ + 1) * level.machines;
+    options.work.add(kStepsACell * cells);
+    cells_.resize(cells);
+  }
 
   /// Fills t for every run that begins at `begin`.
   void fill(std::size_t begin) {
-    for (std::size_t end = begin + 1; end <= size_; ++end)
+    const std::size_t machines_of_splits =
+        options_.straight ? level_.machines : level_.machines * (level_.machines - 1) / 2 + 1;
+    for (std::size_t end = begin + 1; end <= size_; ++end) {
+      options_.work.add(kStepsASplit * (end - begin) * machines_of_splits);
       for (std::uint32_t machines = 1; machines <= level_.machines; ++machines) {
         Cell& cell = at(begin, end, machines);
         if (!options_.straight || machines == 1) cell.time = one_stage(begin, end, machines);
@@ -65,6 +74,7 @@ class Level {
           for (std::uint32_t tail = 1; tail < machines && (!options_.straight || tail == 1); ++tail)
             try_split(cell, begin, end, machines, cut, tail);
       }
+    }
   }
 
   [[nodiscard]] Time time(std::size_t begin, std::size_t end) const {
@@ -155,6 +165,7 @@ std::optional<PipedreamPartition> pipedream_partition(const std::vector<Pipedrea
                                                       const std::vector<PipedreamLevel>& levels,
                                                       const PipedreamOptions& options) {
   const Chain chain(states);
+  options.work.add(kStepsACell * states.size() * states.size() * levels.size());
   std::vector<Compute> computes{on_one_machine(states)};
   std::vector<Level> tables;
   computes.reserve(levels.size());

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "base/quantity.hpp"
+#include "base/work.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -49,6 +50,7 @@ struct PipedreamOptions {
   /// ceil((N - q) / r) times its activations and parameters, with q those of the split.
   std::optional<Bytes> memory;
   bool straight = false;  ///< no replication
+  Work work = Work();     ///< where the program counts its steps
 };
 
 /// States [begin, end) on each of `replicas` machines.

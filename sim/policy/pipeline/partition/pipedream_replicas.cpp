@@ -168,6 +168,7 @@ std::vector<PipedreamLevel> levels_of(const Problem& problem,
   for (std::size_t size = std::min<std::size_t>(2, devices.size()); size <= devices.size();
        ++size) {
     if (devices.size() % size != 0) continue;
+    problem.work.add(devices.size() * devices.size());
     const Ways::Blocks blocks = ways.blocks_of(size);
     if (!blocks.is_level()) continue;
     levels.push_back({static_cast<std::uint32_t>(size / within), blocks.least_within});
@@ -189,7 +190,8 @@ ReplicatedPartition pipedream_replicas(const Problem& problem,
     const ChainStage& it = problem.chain.stages[s];
     states.push_back({times[s], it.saved_bytes, gradients(problem, s), it.output_bytes});
   }
-  const auto partition = pipedream_partition(states, levels, {.compression_ratio = 1});
+  const auto partition =
+      pipedream_partition(states, levels, {.compression_ratio = 1, .work = problem.work});
   return Deal(*partition, levels, devices).all();
 }
 

@@ -17,6 +17,9 @@ constexpr std::int64_t kNever = INT64_MAX;
 /// With so many every round at least halves their distance.
 constexpr std::size_t kFewestPlaces = 5;
 
+/// Of Work, where weights are asked for a slot and a stage.
+constexpr std::size_t kStepsAWeighing = 8;
+
 /// In a quantity's arithmetic, which tells an overflow.
 std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
   return (Bytes{a} + Bytes{b}).count();
@@ -38,7 +41,10 @@ class Suffixes {
   Suffixes(const SlotRun& run, const std::vector<SlotCap>& caps) : run_(run), caps_(caps) {
     can_.assign(run.slots + 1, std::vector<bool>(run.end - run.begin + 1, false));
     can_[run.slots].back() = true;
-    for (std::size_t slot = run.slots; slot-- > 0;) find_begins(slot);
+    for (std::size_t slot = run.slots; slot-- > 0;) {
+      caps.back().weights.work.add(kStepsAWeighing * caps.size() * (run.end - run.begin));
+      find_begins(slot);
+    }
   }
 
   [[nodiscard]] bool feasible() const { return can_.front().front(); }
@@ -88,6 +94,7 @@ class Suffixes {
 std::int64_t most_in(const SlotWeights& weights, const SlotRun& run) {
   std::int64_t most = 0;
   for (std::size_t slot = run.first_slot; slot < run.first_slot + run.slots; ++slot) {
+    weights.work.add(kStepsAWeighing * (run.end - run.begin));
     std::int64_t aside = 0;
     for (std::size_t s = run.begin; slot > 0 && s < run.end; ++s)
       aside = std::max({aside, weights.entry(slot, s), weights.crossing(slot, s)});
@@ -152,6 +159,7 @@ class PassSearch {
         const std::vector<Rest>& after = rests[pass + 1][end];
         if (after.empty()) continue;
         const std::vector<std::int64_t> greatest = greatest_to(pass, end);
+        weights_.work.add(tried[pass].size() * after.size());
         for (const std::size_t begin : tried[pass])
           for (std::size_t i = 0; begin <= end && i < after.size(); ++i)
             rests[pass][begin].push_back({after[i].sum + greatest[begin],
@@ -179,6 +187,7 @@ class PassSearch {
   /// Those of which no other has both a smaller sum and a smaller greatest cost, the earliest end
   /// of equal ones.
   void keep_best(std::vector<Rest>& rests) const {
+    weights_.work.add(rests.size() * std::bit_width(rests.size()));
     std::ranges::stable_sort(rests, [](const Rest& a, const Rest& b) {
       return a.sum != b.sum ? a.sum < b.sum : a.costliest < b.costliest;
     });
@@ -209,6 +218,7 @@ class PassSearch {
   /// where the one cost passes the other.
   std::vector<std::int64_t> before_slot(std::size_t slot,
                                         const std::vector<std::int64_t>& after) const {
+    weights_.work.add(kStepsAWeighing * after.size() * std::bit_width(after.size()));
     std::vector<std::int64_t> least(after.size(), kNever);
     std::vector<std::size_t> ends;
     for (std::size_t offset = after.size(); offset-- > 0;) {

@@ -8,6 +8,8 @@
 /// not ask that the slots of two passes be equal.
 #pragma once
 
+#include "base/work.hpp"
+
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -21,6 +23,7 @@ namespace plimsoll {
 struct SlotWeights {
   using Weight = std::function<std::int64_t(std::size_t slot, std::size_t stage)>;
   Weight before, entry, crossing;
+  Work work = Work();  ///< where searches for cuts count their steps
 };
 
 /// What is cut: slots and stages as they are counted along the network.

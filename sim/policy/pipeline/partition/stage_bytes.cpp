@@ -1,6 +1,7 @@
 #include "policy/pipeline/partition/stage_bytes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 
@@ -13,6 +14,7 @@ class Accountant {
         chain_(problem.chain),
         saved_(workload_.tensors.size(), false),
         counted_in_(workload_.tensors.size(), kNone),
+        updates_(updates_by_tensor()),
         passing_(passing_by_operator()) {}
 
   std::vector<StageBytes> run() {
@@ -34,6 +36,8 @@ class Accountant {
   }
 
  private:
+  using Update = std::pair<TensorId, OperatorId>;
+
   void for_operators(std::uint32_t s, auto visit) const {
     const ChainStage& stage = chain_.stages[s];
     for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op)
@@ -62,10 +66,20 @@ class Accountant {
 
   /// What the optimizer keeps for a gradient that the stage makes.
   void count_optimizer(StageBytes& stage, std::uint32_t s, TensorId gradient) {
-    for (std::uint32_t op = workload_.optimizer_begin; op < workload_.operators.size(); ++op) {
-      const auto reads = workload_.list(workload_.operators[op].reads);
-      if (std::ranges::find(reads, gradient) != reads.end()) count(stage, s, OperatorId{op});
-    }
+    const auto its = std::ranges::equal_range(updates_, gradient, {}, &Update::first);
+    for (const auto& [tensor, op] : its) count(stage, s, op);
+  }
+
+  /// Operators of the optimizer by what they read, each in its order.
+  std::vector<Update> updates_by_tensor() const {
+    std::vector<Update> updates;
+    for (std::uint32_t op = workload_.optimizer_begin; op < workload_.operators.size(); ++op)
+      for (const TensorId read : workload_.list(workload_.operators[op].reads))
+        updates.emplace_back(read, OperatorId{op});
+    std::ranges::sort(updates);
+    const auto repeated = std::ranges::unique(updates);
+    updates.erase(repeated.begin(), repeated.end());
+    return updates;
   }
 
   /// Runs forwards and backwards one after the other and adds up, at each, what is alive of the
@@ -97,7 +111,8 @@ class Accountant {
   const ChainView& chain_;
   std::vector<bool> saved_;                ///< by tensor
   std::vector<std::uint32_t> counted_in_;  ///< by tensor: the last stage that counted it
-  std::vector<Bytes> passing_;             ///< by operator
+  const std::vector<Update> updates_;
+  std::vector<Bytes> passing_;  ///< by operator
 };
 
 }  // namespace

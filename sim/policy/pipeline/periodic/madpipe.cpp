@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::int64_t kCells = 16;
 
+/// Of Work, for a slot of some length before the slots of a state.
+constexpr std::size_t kStepsASlot = 64;
+
 /// Of [0, most], in kCells.
 std::int64_t cell(std::int64_t value, std::int64_t most) {
   return std::min(kCells - 1, value / std::max<std::int64_t>(1, most / kCells));
@@ -26,7 +29,10 @@ class MadPipe::Table {
     none.normal_left = it.devices_ - 1;
     put(none);
     for (std::size_t end = none.begin; end > 0; --end)
-      for (const auto& [key, index] : by_begin_[end]) extend(index);
+      for (const auto& [key, index] : by_begin_[end]) {
+        const std::size_t lengths = extend(index);
+        it_.kinds_.work().add(kStepsASlot * lengths);
+      }
   }
 
   [[nodiscard]] const std::vector<State>& states() const { return states_; }
@@ -53,10 +59,10 @@ class MadPipe::Table {
     states_.push_back(state);
   }
 
-  /// By one slot before it, of every length.
-  void extend(std::size_t index) {
+  /// By one slot before it, of every length; of so many.
+  std::size_t extend(std::size_t index) {
     const State from = states_[index];
-    if (from.slots == it_.most_slots_) return;
+    if (from.slots == it_.most_slots_) return 1;
     NextFit::Run run{0, from.begin, from.begin, Bytes{}};
     while (run.begin > 0) {
       --run.begin;
@@ -64,7 +70,7 @@ class MadPipe::Table {
       run.slot = run.begin == 0 ? 0 : from.slots == 0 ? 2 : 1;
       const Time forward = it_.kinds_.forward(run.slot, run.begin, run.end);
       const Time backward = it_.kinds_.backward(run.slot, run.begin, run.end);
-      if (forward + backward > period_) return;
+      if (forward + backward > period_) break;
       if (forward == Time{} || backward == Time{}) continue;
       const auto lives = it_.rule_.lifetimes(run, from.behind, period_);
       if (!lives) continue;
@@ -77,6 +83,7 @@ class MadPipe::Table {
       add_slot(to, run, it_.rule_.memory(run, *lives, period_), forward + backward,
                several ? kept(run) : Bytes{});
     }
+    return from.begin - run.begin;
   }
 
   /// For one microbatch in flight.

@@ -1,10 +1,14 @@
 #include "policy/pipeline/periodic/modular_ilp.hpp"
 
+#include <CbcEventHandler.hpp>
 #include <CbcModel.hpp>
+#include <ClpEventHandler.hpp>
+#include <ClpSimplex.hpp>
 #include <CoinPackedMatrix.hpp>
 #include <OsiClpSolverInterface.hpp>
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -19,6 +23,51 @@ constexpr std::int64_t kTrust = 1'000'000;
 /// Bytes in units of which what is free holds about so many.
 constexpr std::int64_t kRoomUnits = 1'000'000;
 constexpr double kNoLimit = std::numeric_limits<double>::max();
+
+/// The work of a solver: counted in every iteration of its simplex algorithm, of all its copies.
+struct SolverWork {
+  Work work;
+  std::int64_t steps_an_iteration = 1;
+  std::exception_ptr thrown = {};  ///< by the meter or its watcher: it must not cross the solver
+};
+
+class CountedIterations : public ClpEventHandler {
+ public:
+  explicit CountedIterations(SolverWork& its) : its_(its) {}
+
+  [[nodiscard]] ClpEventHandler* clone() const override { return new CountedIterations(*this); }
+
+  int event(Event which) override {
+    if (which != endOfIteration) return kGoOn;
+    if (!its_.thrown) count();
+    return its_.thrown ? kStop : kGoOn;
+  }
+
+ private:
+  static constexpr int kGoOn = -1, kStop = 0;
+
+  void count() {
+    try {
+      its_.work.add(its_.steps_an_iteration);
+    } catch (...) {
+      its_.thrown = std::current_exception();
+    }
+  }
+
+  SolverWork& its_;
+};
+
+/// Ends the search where its linear programs were stopped.
+class StoppedNodes : public CbcEventHandler {
+ public:
+  explicit StoppedNodes(const SolverWork& its) : its_(its) {}
+
+  [[nodiscard]] CbcEventHandler* clone() const override { return new StoppedNodes(*this); }
+  CbcAction event(CbcEvent) override { return its_.thrown ? stop : noAction; }
+
+ private:
+  const SolverWork& its_;
+};
 
 /// Columns: the starts, then q, then the counts.
 class Program {
@@ -53,6 +102,10 @@ class Program {
                         most_.data());
     relaxed.setDblParam(OsiPrimalTolerance, 1e-9);
     for (std::size_t i = 0; i < tasks_.counts(); ++i) relaxed.setInteger(count(i));
+    SolverWork its{tasks_.work, relaxed.getNumElements()};
+    const CountedIterations counted(its);
+    const StoppedNodes stopped(its);
+    relaxed.getModelPtr()->passInEventHandler(&counted);
     CbcModel model(relaxed);
     model.setLogLevel(0);
     model.setNumberThreads(0);
@@ -61,7 +114,9 @@ class Program {
     model.setIntegerTolerance(1e-7);
     const std::vector<double> known = columns_of(first, period);
     model.setBestSolution(known.data(), size(known), -known[static_cast<std::size_t>(q())], true);
+    model.passInEventHandler(&stopped);
     model.branchAndBound();
+    if (its.thrown) std::rethrow_exception(its.thrown);
     return outcome(model);
   }
 

@@ -60,6 +60,7 @@ std::optional<std::vector<Time>> earliest_starts(const ModularTasks& tasks,
   const std::vector<Difference> all = differences(tasks, counts, period);
   std::vector<Time> starts(tasks.lasts.size());
   for (std::size_t round = 0; round <= starts.size(); ++round) {
+    tasks.work.add(all.size());
     bool moved = false;
     for (const Difference& it : all)
       if (const Time least = starts[it.from] + it.least; least > starts[it.to]) {

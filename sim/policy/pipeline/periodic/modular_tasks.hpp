@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/quantity.hpp"
+#include "base/work.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -39,6 +40,7 @@ struct ModularTasks {
     std::vector<Kept> kept;
   };
   std::vector<Room> rooms;
+  Work work = Work();  ///< where searches for a period count their steps
 
   [[nodiscard]] std::size_t counts() const { return apart.size() + spans.size(); }
 };

@@ -6,6 +6,9 @@ namespace plimsoll {
 
 namespace {
 
+/// Of Work, for a run of stages whose lifetime and memory are looked at.
+constexpr std::size_t kStepsARun = 32;
+
 /// The least lifetime not below `least` in which two parts of `load` in all, one at each end, stay
 /// clear of those of other periods.
 Time clear_of_itself(Time least, Time load, Time period) {
@@ -80,6 +83,7 @@ NextFit::Run NextFit::run_of(const std::vector<std::size_t>& cuts, std::size_t s
 
 std::optional<std::vector<std::size_t>> NextFit::cuts_for(Time period, Bytes cap) const {
   if (cuts_.empty()) return free_cuts_for(period, cap);
+  costs_.work().add(costs_.stages() + kStepsARun * costs_.slots());
   Time behind;
   for (std::size_t slot = costs_.slots(); slot-- > 0;) {
     const auto found = reach(run_of(cuts_, slot), behind, period, std::min(cap, limits_[slot]));
@@ -109,6 +113,7 @@ std::optional<std::vector<std::size_t>> NextFit::free_cuts_for(Time period, Byte
         least[slot][begin] = *found;
         ends[slot][begin] = end;
       }
+      costs_.work().add(kStepsARun * (run.end - begin));
     }
   if (least[0][0].is_unlimited()) return std::nullopt;
   std::vector<std::size_t> cuts{0};

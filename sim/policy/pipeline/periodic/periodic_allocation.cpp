@@ -19,6 +19,7 @@ PeriodicAllocation::PeriodicAllocation(const PeriodicCosts& costs, std::vector<s
       placement_(std::move(placement)),
       at_home_(placement_.size()),
       messages_(placement_.size()) {
+  tasks_.work = costs.work();
   add_lasts();
   find_moved();
   keep_apart();

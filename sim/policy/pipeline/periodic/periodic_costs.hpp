@@ -70,6 +70,9 @@ class PeriodicCosts {
 
   [[nodiscard]] const MovedSlots& moved() const { return moved_; }
 
+  /// Where searches over these costs count their steps.
+  [[nodiscard]] Work work() const { return problem_.work; }
+
   /// What messages over the cut before `slot` take turns on: a number for each link, and direction
   /// unless it is half-duplex, that needs time.
   [[nodiscard]] std::vector<std::uint32_t> turns(std::size_t slot, bool forward) const;

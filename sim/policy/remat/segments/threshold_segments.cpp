@@ -10,9 +10,13 @@ namespace {
 
 constexpr std::size_t kMostThresholds = 1024;
 
+/// Of Work, for a stage of a plan.
+constexpr std::size_t kStepsAStage = 16;
+
 }  // namespace
 
 ThresholdSegments threshold_segments(const ChainCosts& costs, Bytes threshold) {
+  costs.work.add(kStepsAStage * costs.stages.size());
   std::vector<std::uint32_t> begins{0};
   Bytes counter;
   for (std::uint32_t s = 0; s + 1 < costs.stages.size(); ++s) {
