@@ -86,7 +86,7 @@ class Derivation {
       case Lifetime::input:  // what was there stays; a copy of it goes
         return readers_.producer(buffer) != kNoStep;
       case Lifetime::stays:
-        return false;
+        return is_marked(facts_.is_superseded, buffer);
       case Lifetime::accumulated:
         return std::ranges::any_of(readers_.of(buffer), [&](StepId s) {
           return plan_[s].kind == StepKind::compute &&

@@ -13,7 +13,7 @@ namespace plimsoll {
 struct BufferFacts {
   std::vector<bool> taken;                         ///< a copy takes it away
   std::vector<bool> is_version;                    ///< of a resident tensor, made in the plan
-  std::vector<bool> is_superseded;                 ///< another version comes after it
+  std::vector<bool> is_superseded;                 ///< another one comes after it
   std::vector<std::pair<BufferId, StepId>> holds;  ///< further steps that a release waits for
 };
 

@@ -263,6 +263,9 @@ void PlanBuilder::after_start(StepId step, StepId on) {
 
 void PlanBuilder::release(TensorId tensor, std::uint32_t microbatch, MemoryId memory) {
   // What is no longer found is no longer read: finish() releases it after its readers so far.
+  if (const auto latest = state_->stays.find(tensor, microbatch, memory);
+      latest && state_->workload[tensor].lifetime == Lifetime::stays)
+    mark(state_->facts.is_superseded, *latest);
   state_->stays.forget(tensor, microbatch, memory);
   if (const auto placed = state_->initial_stays.find(tensor, microbatch, memory))
     state_->stays.restore(*placed);

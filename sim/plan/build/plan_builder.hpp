@@ -67,7 +67,8 @@ class PlanBuilder {
   void after_end(StepId step, StepId on);
   void after_start(StepId step, StepId on);
 
-  /// Releases the latest stay of `tensor` after its readers so far, although it may be made again.
+  /// Releases the latest stay of `tensor` after its readers so far, although it may be made again;
+  /// one that stays to the end must be.
   /// Of a resident tensor or an input only copies go: it is read where it was from the start again.
   void release(TensorId tensor, std::uint32_t microbatch, MemoryId memory);
 

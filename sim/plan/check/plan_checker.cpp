@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -258,6 +259,24 @@ class Checker {
     }
     for (const Release& release : plan_.releases)
       if (!is_full()) check_release(release, readers, freed);
+    if (!is_full()) check_what_stays(freed);
+  }
+
+  /// Of what stays to the end and is made several times, the others may go.
+  void check_what_stays(const std::vector<std::uint8_t>& freed) {
+    std::set<std::pair<TensorId, std::uint32_t>> there;
+    std::vector<BufferId> gone;
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
+      const Buffer& buffer = plan_.buffers[b];
+      if (workload_[buffer.tensor].lifetime != Lifetime::stays) continue;
+      if (freed[b] == 0)
+        there.emplace(buffer.tensor, buffer.microbatch);
+      else
+        gone.push_back(BufferId{b});
+    }
+    for (const BufferId buffer : gone)
+      if (!there.contains({plan_[buffer].tensor, plan_[buffer].microbatch}) && !is_full())
+        refuse("{} is released, but it stays to the end", name(buffer));
   }
 
   /// Copies that take the buffer away; more than one is one too many.
@@ -286,8 +305,6 @@ class Checker {
     if (was_there && (lifetime == Lifetime::input ||
                       (lifetime == Lifetime::resident && !has_successor(release.buffer, readers))))
       refuse("{} is released, but it is resident", name(release.buffer));
-    if (lifetime == Lifetime::stays)
-      refuse("{} is released, but it stays to the end", name(release.buffer));
     const auto after = plan_.after(release);
     waited_for_.clear();
     for (const StepId step : after) waited_for_.emplace_back(plan_[step].lane, step);

@@ -137,8 +137,10 @@ TEST_CASE("rule 5: only what no operator makes is in place from the start", "[pl
 
 TEST_CASE("rule 6: what stays is not released, what a copy takes goes once", "[plan_checker]") {
   // Buffer 9 is delta_0, made by the last step.
-  CHECK(after([](Plan& p) { p.releases[0].buffer = BufferId{9}; })[0].ends_with(
-      "is released, but it stays to the end"));
+  const Problems gone = after([](Plan& p) { p.releases[0].buffer = BufferId{9}; });
+  CHECK(std::ranges::any_of(gone, [](const std::string& problem) {
+    return problem.ends_with("is released, but it stays to the end");
+  }));
   // The copy out of saved_1, once more, into a stay of its own.
   CHECK(after([](Plan& p) {
           p.buffers.push_back(p.buffers[3]);
