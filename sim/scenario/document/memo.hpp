@@ -1,8 +1,8 @@
 /// What many scenarios of one document have in common, so that a sweep reads and builds it once:
-/// documents, platforms, workloads, their steps, and the runs that overheads are related to.
+/// documents, platforms, workloads, training steps, and the makespans that overheads are related to.
 ///
-/// All of it are pure functions of their keys, so what a memo forgets is made again and is the
-/// same: results do not depend on it, nor on the number of threads that share it.
+/// Each is a pure function of its key, so what a memo forgets is made again and is the same: results
+/// do not depend on it, nor on the number of threads that share it.
 #pragma once
 
 #include "execution/metrics.hpp"
@@ -71,19 +71,19 @@ class BoundedCache {
   std::size_t weight_ = 0;
 };
 
-struct PlatformPart {
+struct LoadedPlatform {
   Platform platform;
   std::vector<Diagnostic> warnings;
 };
 
-struct WorkloadPart {
+struct LoadedWorkload {
   WorkloadSource workload;
   std::string name;
   WorkloadOptions options;
 };
 
-/// A workload as a policy runs it.
-struct BuiltStep {
+/// The training step that a policy plans, and the chain of its stages.
+struct TrainingStep {
   Workload workload;
   ChainView chain;
   Bytes saved_bytes;  ///< of the whole mini-batch
@@ -95,11 +95,11 @@ struct BuiltStep {
 class ScenarioMemo {
  public:
   BoundedCache<Node> documents{256};
-  BoundedCache<std::optional<Node>> extended{256};
-  BoundedCache<PlatformPart> platforms{256};
-  BoundedCache<WorkloadPart> workloads{256};
-  BoundedCache<BuiltStep> steps{kMaxOperators};
-  BoundedCache<Time> references{4096};
+  BoundedCache<std::optional<Node>> extended_platforms{256};
+  BoundedCache<LoadedPlatform> platforms{256};
+  BoundedCache<LoadedWorkload> workloads{256};
+  BoundedCache<TrainingStep> training_steps{kMaxOperators};
+  BoundedCache<Time> reference_makespans{4096};
 
  private:
   static constexpr std::size_t kMaxOperators = 200'000;

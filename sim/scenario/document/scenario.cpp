@@ -366,12 +366,13 @@ class ScenarioReader {
     for (const Diagnostic& d : warnings) diagnostics_.warning(d.where, d.message, d.hint);
   }
 
-  std::shared_ptr<const PlatformPart> platform_part() {
+  std::shared_ptr<const LoadedPlatform> platform_part() {
     Node node = spec_.platform;
     if (node.is_scalar()) node = *document_of(node.scalar(), "platforms", node.where());
     const PlatformResolver resolver = [this](const Located<std::string>& name) {
       return recalled(
-                 memo_ ? &memo_->extended : nullptr, name.where.origin + '\0' + name.value,
+                 memo_ ? &memo_->extended_platforms : nullptr,
+                 name.where.origin + '\0' + name.value,
                  [&] {
                    return std::make_shared<const std::optional<Node>>(resolver_of_extends()(name));
                  })
@@ -384,8 +385,8 @@ class ScenarioReader {
     Platform platform = read_platform(node, of_platform, resolver);
     if (of_platform.has_errors()) tell(of_platform.warnings());
     of_platform.throw_if_errors();
-    return std::make_shared<const PlatformPart>(
-        PlatformPart{std::move(platform), of_platform.warnings()});
+    return std::make_shared<const LoadedPlatform>(
+        LoadedPlatform{std::move(platform), of_platform.warnings()});
   }
 
   /// What the memo knows under this key; else what `make` makes, kept unless it is nothing.
@@ -455,7 +456,7 @@ class ScenarioReader {
     if (memo_ != nullptr && !diagnostics_.has_errors())
       memo_->workloads.keep(
           scenario_.workload_key,
-          std::make_shared<const WorkloadPart>(WorkloadPart{
+          std::make_shared<const LoadedWorkload>(LoadedWorkload{
               scenario_.workload, scenario_.workload_name, scenario_.workload_options}));
   }
 

@@ -215,8 +215,8 @@ void compare_with_reference(RunResult& result, const Scenario& scenario, const B
   };
   const auto reference =
       options.memo != nullptr
-          ? options.memo->references.recall(step_key + key_of_times(result, scenario.platform),
-                                            run_reference)
+          ? options.memo->reference_makespans.recall(
+                step_key + key_of_times(result, scenario.platform), run_reference)
           : run_reference();
   result.overhead = relative(*result.metrics.makespan, *reference);
 }
@@ -237,8 +237,8 @@ RunResult in_range(const Scenario& scenario, auto part) {
   }
 }
 
-BuiltStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
-  BuiltStep step;
+TrainingStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  TrainingStep step;
   const std::int64_t microbatches =
       scenario.workload_options.accumulate.value_or(bound.microbatches);
   step.workload = build_for(scenario, processors_of(scenario.platform, bound), microbatches,
@@ -251,12 +251,13 @@ BuiltStep make_step(const Scenario& scenario, const Node& policy, const BoundPol
 }
 
 /// What make_step() makes; the key is empty without a memo.
-BuiltStep recall_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
-                      ScenarioMemo* memo, const std::string& key) {
+TrainingStep recall_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                         ScenarioMemo* memo, const std::string& key) {
   if (memo == nullptr) return make_step(scenario, policy, bound);
-  if (const auto known = memo->steps.find(key)) return *known;
-  BuiltStep step = make_step(scenario, policy, bound);
-  memo->steps.keep(key, std::make_shared<const BuiltStep>(step), step.workload.operators.size());
+  if (const auto known = memo->training_steps.find(key)) return *known;
+  TrainingStep step = make_step(scenario, policy, bound);
+  memo->training_steps.keep(key, std::make_shared<const TrainingStep>(step),
+                            step.workload.operators.size());
   return step;
 }
 

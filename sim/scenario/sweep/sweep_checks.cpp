@@ -188,7 +188,7 @@ void SweepReader::make_digest() {
   for (const char* key : {"largest", "smallest"})
     if (const Node* search = document_.find(key)) all += key + key_text(*search);
   for (const auto& [key, document] : memo_->documents.all()) all += key_text(*document);
-  for (const auto& [key, document] : memo_->extended.all())
+  for (const auto& [key, document] : memo_->extended_platforms.all())
     if (document->has_value()) all += key_text(**document);
   const boost::uuids::name_generator_sha1 digest(boost::uuids::ns::oid());
   sweep_.digest = to_string(digest(all));
