@@ -9,7 +9,7 @@
 #include "scenario/document/search_path.hpp"
 #include "scenario/suite/baseline.hpp"
 #include "scenario/suite/suite.hpp"
-#include "scenario/sweep/sweep.hpp"
+#include "scenario/sweep/sweep_run.hpp"
 #include "workload/given/pipedream_profile.hpp"
 #include "workload/onnx/onnx_file.hpp"
 #include "workload/workload_file.hpp"
@@ -47,7 +47,9 @@ Warnings validate_scenario(const std::string& file, const Node&) {
 }
 
 Warnings validate_sweep(const std::string& file, const Node&) {
-  return load_sweep(file).warnings;
+  const Sweep sweep = load_sweep(file);
+  check_workloads(sweep);
+  return sweep.warnings;
 }
 
 Warnings validate_suite(const std::string& file, const Node&) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <new>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,6 +14,10 @@
 namespace plimsoll {
 
 namespace {
+
+/// Of points, and of different workloads, that are tried before a sweep is called invalid.
+constexpr std::size_t kMostPointsTried = 10'000;
+constexpr std::size_t kMostWorkloadsTried = 100;
 
 /// The first sentence of what is wrong, and how many more there are. Warnings that come with it are
 /// not why.
@@ -25,12 +30,16 @@ std::string sentence_of(const InputError& error) {
   return text;
 }
 
-/// `known` is what a run that throws leaves behind.
-RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo, RunResult& known) {
+Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
   Overrides overrides;
   overrides.set_in_file = std::move(point.assignments);
   overrides.may_lack_parameters = true;
-  const Scenario scenario = read_scenario(sweep.base, sweep.folder, overrides, &memo);
+  return read_scenario(sweep.base, sweep.folder, overrides, &memo);
+}
+
+/// `known` is what a run that throws leaves behind.
+RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo, RunResult& known) {
+  const Scenario scenario = scenario_at(sweep, std::move(point), memo);
   const Node& policy = scenario.policies.front();
   known = run_to_make(scenario, policy);
   RunResult run = run_policy(scenario, policy, &memo);
@@ -62,6 +71,55 @@ SweepPoint with_candidate(SweepPoint point, const SweepSearch& search, std::size
   point.values.push_back(value.value);
   return point;
 }
+
+/// Whether any workload of a sweep can be built.
+class WorkloadTrial {
+ public:
+  explicit WorkloadTrial(const Sweep& sweep) : sweep_(sweep) {}
+
+  void run() {
+    const std::size_t points = sweep_.points(), tried = std::min(points, kMostPointsTried);
+    for (std::size_t i = 0; i < tried && tried_.size() < kMostWorkloadsTried; ++i)
+      if (is_buildable_at(tried == 1 ? 0 : i * (points - 1) / (tried - 1))) return;
+    if (first_) throw *first_;
+  }
+
+ private:
+  /// Of what is searched, the values at both ends.
+  bool is_buildable_at(std::size_t number) {
+    try {
+      const SweepPoint point = sweep_.point(number);
+      if (!sweep_.search) return is_buildable(point);
+      const std::size_t last = sweep_.search->candidates.size() - 1;
+      return is_buildable(with_candidate(point, *sweep_.search, 0)) ||
+             is_buildable(with_candidate(point, *sweep_.search, last));
+    } catch (const InputError& error) {
+      keep(error);
+      return false;
+    }
+  }
+
+  bool is_buildable(SweepPoint point) {
+    try {
+      const Scenario scenario = scenario_at(sweep_, std::move(point), *memo_);
+      if (!tried_.insert(scenario.workload_key).second) return false;
+      (void)build(scenario.workload, scenario.workload_options);
+      return true;
+    } catch (const InputError& error) {
+      keep(error);
+      return false;
+    }
+  }
+
+  void keep(const InputError& error) {
+    if (!first_) first_ = error;
+  }
+
+  const Sweep& sweep_;
+  const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
+  std::set<std::string> tried_;  ///< keys of workloads
+  std::optional<InputError> first_;
+};
 
 std::string holes_of(const LastFound& found, const SweepSearch& search) {
   std::vector<std::string> holes;
@@ -147,6 +205,10 @@ void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
           : fmt::format(" of the {} that were tried of {}", found.tried, search.candidates.size()),
       search.candidates.front().text, row.message.empty() ? row.status : row.message);
   row.status = "unmet";
+}
+
+void check_workloads(const Sweep& sweep) {
+  WorkloadTrial(sweep).run();
 }
 
 }  // namespace plimsoll

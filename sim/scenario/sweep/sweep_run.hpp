@@ -50,4 +50,9 @@ class SweepRuns {
   const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
 };
 
+/// Tries to build the workloads of points spread over the grid, until one can be built. Throws
+/// InputError with what is wrong at the first of them where none can. O(1) where the first can, else
+/// at most some thousand scenarios and a hundred workloads.
+void check_workloads(const Sweep& sweep);
+
 }  // namespace plimsoll

@@ -286,6 +286,24 @@ TEST_CASE("sweep: a value that is wrong beside right ones is a warning, and a ro
   CHECK(row.run.policy == "none");
 }
 
+TEST_CASE("sweep: a workload that can be built at no point is an error") {
+  // A stage keeps its output, so that more output than `saved` (8 MiB) is an error.
+  const auto check = [](const std::string& values) {
+    check_workloads(sweep_of("policies: [none, offload/eager]\n" + values));
+  };
+  CHECK_THROWS_WITH(check("grid: {chain.0.output: [9 MiB, 10 MiB]}\n"),
+                    Catch::Contains("9 MiB") && Catch::Contains("s.yaml:"));
+  CHECK_THROWS_AS(check("grid: {workload.batch: [8, 16]}\n"
+                        "derive: {chain.0.output: workload.batch * 2 MiB}\n"),
+                  InputError);
+  CHECK_NOTHROW(check("grid: {chain.0.output: [9 MiB, 8 MiB]}\n"));
+  // The value that is searched for may be the one that makes it right.
+  const std::string search =
+      "{path: chain.0.output, from: 8 MiB, to: 12 MiB, step: 1 MiB, "
+      "subject_to: {status: ok}}\n";
+  CHECK_NOTHROW(check("largest: " + search));
+}
+
 TEST_CASE("sweep: its digest tells what changes results, and nothing else") {
   const std::string grid = "grid: {workload.batch: [8, 16]}\n";
   const std::string digest = sweep_of(grid).digest;
