@@ -145,16 +145,29 @@ std::optional<std::string> first_other_cost(const RecordedExecution& was,
   return std::nullopt;
 }
 
-}  // namespace
+/// When steps take other times, another one may be the last that needs a tensor.
+RecordedExecution without_releases(RecordedExecution execution) {
+  for (PlayedStep& step : execution.steps)
+    std::erase_if(step.tensors, [](const RecordedTensor& it) { return it.is_freed; });
+  return execution;
+}
 
-std::string explain_difference(const RecordedExecution& was, const RecordedExecution& is) {
-  const auto fork = first_fork(was, is);
+std::string explain_same_plan(const RecordedExecution& was, const RecordedExecution& is) {
   // One of the two was not played to its end.
-  if (fork && was.plan == is.plan)
+  if (const auto fork = first_fork(was, is))
     return "the same plan gets to another point, so the platform, the workload or the engine "
            "changed; " +
            in_words(*fork);
-  if (fork) {
+  if (const auto course = first_other_course(was, is))
+    return "the same plan runs otherwise, so the platform, the workload or the engine changed; "
+           "first difference: " +
+           *course;
+  return "the plan and every step of its execution are the same: what changed is what a step "
+         "draws or needs beside its tensors (power, workspace, allocator), not the plan";
+}
+
+std::string explain_another_plan(const RecordedExecution& was, const RecordedExecution& is) {
+  if (const auto fork = first_fork(was, is)) {
     const std::string text = "another plan; " + in_words(*fork);
     const auto cost = first_other_cost(was, is);
     if (!cost)
@@ -162,18 +175,17 @@ std::string explain_difference(const RecordedExecution& was, const RecordedExecu
     return text + ". Steps that are in both take other times, which may be why: " + *cost;
   }
   const auto course = first_other_course(was, is);
-  if (was.plan == is.plan) {
-    if (!course)
-      return "the plan and every step of its execution are the same: what changed is what a step "
-             "draws or needs beside its tensors (power, workspace, allocator), not the plan";
-    return "the same plan runs otherwise, so the platform, the workload or the engine changed; "
-           "first difference: " +
-           *course;
-  }
   if (!course) return "another plan of the same steps at the same times: it releases otherwise";
   return "another plan of the same steps, which wait for others, or a changed platform or "
          "workload; first difference: " +
          *course;
+}
+
+}  // namespace
+
+std::string explain_difference(const RecordedExecution& was, const RecordedExecution& is) {
+  if (was.plan == is.plan) return explain_same_plan(without_releases(was), without_releases(is));
+  return explain_another_plan(was, is);
 }
 
 }  // namespace plimsoll

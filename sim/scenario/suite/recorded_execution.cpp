@@ -1,10 +1,13 @@
 #include "scenario/suite/recorded_execution.hpp"
 
+#include "execution/observer.hpp"
+#include "plan/core/readers.hpp"
 #include "plan/file/plan_file.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -24,13 +27,34 @@ std::string without_separators(std::string text, bool with_spaces) {
   return text;
 }
 
+/// Notes which step frees which buffers: a release follows at once from the end of a step.
+class Releases final : public Observer {
+ public:
+  explicit Releases(std::size_t steps) : freed_(steps) {}
+
+  void step_ended(StepId step, Time /*now*/) override { last_ended_ = step; }
+  void buffer_freed(BufferId buffer, Time /*now*/) override {
+    if (last_ended_ != kNoStep) freed_[index(last_ended_)].push_back(buffer);
+  }
+
+  [[nodiscard]] std::span<const BufferId> by(StepId step) const { return freed_[index(step)]; }
+
+ private:
+  StepId last_ended_ = kNoStep;
+  std::vector<std::vector<BufferId>> freed_;  ///< by step
+};
+
 class Recorder {
  public:
   Recorder(const RunResult& result, const Platform& platform)
-      : result_(result), plan_(result.plan), platform_(platform) {}
+      : result_(result),
+        plan_(result.plan),
+        platform_(platform),
+        releases_(result.plan.steps.size()) {}
 
   RecordedExecution run() {
-    gather_releases();
+    const Topology topology(platform_);
+    (void)execute(lower(plan_, result_.workload_as_run, platform_, topology), releases_);
     std::vector<std::uint32_t> order(plan_.steps.size());
     std::iota(order.begin(), order.end(), 0u);
     std::ranges::stable_sort(order, {},
@@ -42,20 +66,6 @@ class Recorder {
   }
 
  private:
-  /// By step: the buffers that go with its end, because it is the last to end of those that hold
-  /// them.
-  void gather_releases() {
-    freed_.resize(plan_.steps.size());
-    const std::vector<Time>& end = result_.execution.end;
-    for (const Release& release : plan_.releases) {
-      const auto holders = plan_.after(release);
-      if (holders.empty()) continue;
-      const StepId last = *std::ranges::max_element(
-          holders, {}, [&](StepId s) { return end[static_cast<std::size_t>(s)]; });
-      freed_[static_cast<std::size_t>(last)].push_back(release.buffer);
-    }
-  }
-
   [[nodiscard]] PlayedStep step_of(std::uint32_t s) const {
     const Execution& execution = result_.execution;
     const Step& step = plan_.steps[s];
@@ -67,7 +77,7 @@ class Recorder {
     for (const BufferId buffer : plan_.list(step.writes))
       recorded.tensors.push_back({false, tensor_name(buffer),
                                   result_.workload_as_run[plan_[buffer].tensor].bytes.count()});
-    for (const BufferId buffer : freed_[s])
+    for (const BufferId buffer : releases_.by(StepId{s}))
       recorded.tensors.push_back({true, tensor_name(buffer), 0});
     return recorded;
   }
@@ -97,7 +107,7 @@ class Recorder {
   const RunResult& result_;
   const Plan& plan_;
   const Platform& platform_;
-  std::vector<std::vector<BufferId>> freed_;
+  Releases releases_;
 };
 
 /// Takes what is before `separator`, and it, from the front of `text`; nothing where it is not
