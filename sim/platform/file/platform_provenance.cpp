@@ -102,7 +102,9 @@ Entries read_entries(const MergedPlatform& merged, Diagnostics& diagnostics) {
     for (const auto& [path, spec] : *read) {
       const bool is_top = layer + 1 == merged.provenance.size();
       if (find_path(merged.document, path.value) != nullptr) {
-        if (spec) entries[path.value].push_back({layer, {path.value, spec->quality, spec->source}});
+        if (spec)
+          entries[path.value].push_back(
+              {layer, {path.value, spec->quality, spec->source, spec->error_p95}});
       } else if (is_top && !diagnostics.is_full() && !is_replaced(merged, path.value)) {
         report_unknown(path, merged.document, diagnostics);
       }

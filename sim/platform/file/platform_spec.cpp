@@ -413,6 +413,9 @@ Format<Named<ProvenanceSpec>> provenance_format() {
                                                     {"estimate", Quality::estimate}}),
                                    "how sure it is, best first")
                          .required("source", &Spec::source, text(), "who says so")
+                         .optional("error_p95", &Spec::error_p95, quantity<Ratio>(),
+                                   "95th percentile of the errors of times, against measurements "
+                                   "that were not used for the fit")
                          .format();
   return map_of(lenient(entry));
 }

@@ -127,6 +127,7 @@ struct BatterySpec {
 struct ProvenanceSpec {
   Quality quality = Quality::estimate;
   std::string source;
+  std::optional<Ratio> error_p95;
 };
 
 /// By name, in the order of the file; nothing where the part was wrong, which has been reported.

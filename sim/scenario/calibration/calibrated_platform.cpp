@@ -50,6 +50,14 @@ std::string source_text(const Calibration& calibration) {
   return text + (tests.rows == 0 ? "; judged by no others" : "; judged by " + summary_text(tests));
 }
 
+/// The provenance of what was fitted, as a mapping.
+std::string provenance_text(const Calibration& calibration) {
+  std::string text = "{quality: measured, source: " + quoted(source_text(calibration));
+  const ErrorSummary tests = summary_of(calibration, true, Moment::after);
+  if (tests.rows > 0) text += ", error_p95: " + percent_text(tests.p95);
+  return text + "}";
+}
+
 /// As the new file has to name it: by its name where that leads to the same file from there.
 std::string extended_name(const Calibration& calibration, const fs::path& folder,
                           const fs::path& target) {
@@ -138,11 +146,10 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
     text += fmt::format("    host_overhead: {}\n", overhead_text(*host));
   text += "provenance:\n";
   // Written once, then by its anchor.
-  std::string source = "&fit " + quoted(source_text(calibration));
+  std::string fit = "&fit " + provenance_text(calibration);
   for (const std::string& path : sources.fitted) {
-    text += fmt::format("  processors.{}.{}: {{quality: measured, source: {}}}\n", processor, path,
-                        source);
-    source = "*fit";
+    text += fmt::format("  processors.{}.{}: {}\n", processor, path, fit);
+    fit = "*fit";
   }
   for (const auto& [path, from] : sources.taken_over)
     text += fmt::format("  processors.{}.{}: {{quality: estimate, source: {}}}\n", processor, path,

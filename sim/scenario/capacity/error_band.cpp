@@ -1,7 +1,5 @@
 #include "scenario/capacity/error_band.hpp"
 
-#include "base/quantity_text.hpp"
-
 #include <algorithm>
 #include <array>
 
@@ -20,17 +18,6 @@ constexpr Ratio kPublishedEnergy{370'000'000};
 constexpr const char* kEnergySource =
     "energy from rated power is 27 to 37 % off (Newkirk et al. 2025)";
 
-/// Of "..., 95th percentile 23.7 %".
-std::optional<Ratio> percentile_in(std::string_view text) {
-  constexpr std::string_view kBefore = "95th percentile ";
-  const std::size_t begin = text.find(kBefore);
-  if (begin == std::string_view::npos) return std::nullopt;
-  text.remove_prefix(begin + kBefore.size());
-  const std::size_t end = text.find('%');
-  if (end == std::string_view::npos) return std::nullopt;
-  return parse_quantity<Ratio>(text.substr(0, end + 1)).value;
-}
-
 bool sets_processors(const CapacityCandidate& candidate) {
   return candidate.set.is_mapping() &&
          std::ranges::any_of(candidate.set.entries(), [](const Node::Entry& entry) {
@@ -47,14 +34,8 @@ const char* to_text(CandidateError::Basis basis) {
 }
 
 std::optional<Ratio> test_error_of(const Platform& platform) {
-  constexpr std::string_view kJudged = "judged by ";
   std::optional<Ratio> most;
-  for (const Provenance& it : platform.provenance) {
-    const std::size_t judged = it.source.find(kJudged);
-    if (judged == std::string::npos) continue;
-    const auto error = percentile_in(std::string_view(it.source).substr(judged));
-    if (error) most = std::max(most.value_or(*error), *error);
-  }
+  for (const Provenance& it : platform.provenance) most = std::max(most, it.error_p95);
   return most;
 }
 

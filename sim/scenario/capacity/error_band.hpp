@@ -25,9 +25,8 @@ struct CandidateError {
 };
 [[nodiscard]] const char* to_text(CandidateError::Basis);
 
-/// The 95th percentile of the test errors that the sources of a fitted platform's numbers tell, as
-/// `plimsoll calibrate` writes them; the largest where they tell several. Nothing where nothing
-/// judged it.
+/// The 95th percentile of the test errors of a fitted platform: the largest `error_p95` of its
+/// provenance, where `plimsoll calibrate` writes it. Nothing where nothing judged it.
 [[nodiscard]] std::optional<Ratio> test_error_of(const Platform& platform);
 
 /// Of a candidate with this platform. What the plan sets on a processor was not fitted.

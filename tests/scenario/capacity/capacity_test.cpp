@@ -173,7 +173,7 @@ TEST_CASE("the error band is that of what a platform rests on") {
       "    name: faster\n"
       "    set: {processors.gpu.compute.fp32: 20 TFLOP/s}\n");
   REQUIRE(report.errors.size() == 3);
-  // Its source: "judged by 29 rows, mean error 9.6 %, 95th percentile 23.7 %".
+  // `error_p95` of its provenance.
   CHECK(report.errors[0].basis == CandidateError::Basis::fitted);
   CHECK(report.errors[0].slower == Ratio{237'000'000});
   CHECK(report.errors[0].faster == Ratio{237'000'000});
@@ -192,6 +192,29 @@ TEST_CASE("the error band is that of what a platform rests on") {
   const Json all = Json::parse(capacity_json(report));
   CHECK(all["platforms"][0]["error"]["basis"] == "fitted");
   CHECK(all["platforms"][1]["error"]["faster"] == 0.0);
+}
+
+TEST_CASE("a test error is a key of the provenance, whatever the sources say") {
+  const auto error_of = [](const std::string& provenance) {
+    Diagnostics diagnostics;
+    const Platform platform = read_platform(
+        parse_document("platform: p\nmemories: {hbm: {capacity: 1 GiB}}\nprocessors: {gpu: "
+                       "{memory: hbm, compute: {fp32: 1 TFLOP/s, fp16: 2 TFLOP/s}}}\n"
+                       "provenance: {" +
+                           provenance + "}\n",
+                       "p.yaml"),
+        diagnostics);
+    diagnostics.throw_if_errors();
+    return test_error_of(platform);
+  };
+  CHECK(error_of(
+            "processors: {quality: measured, source: \"judged by 3 rows, 95th percentile 9 %\"}") ==
+        std::nullopt);
+  // The largest of several.
+  CHECK(
+      error_of("processors.gpu.compute.fp32: {quality: measured, source: me, error_p95: 12 %},"
+               "processors.gpu.compute.fp16: {quality: measured, source: me, error_p95: 130 %}") ==
+      Ratio{1'300'000'000});
 }
 
 TEST_CASE("the cheapest to run may not be the cheapest to have") {
