@@ -1,5 +1,6 @@
 #include "commands.hpp"
 #include "output.hpp"
+#include "planning.hpp"
 #include "progress.hpp"
 #include "report/capacity/capacity_text.hpp"
 #include "report_formats.hpp"
@@ -25,6 +26,7 @@ struct CapacityArguments {
   std::string plan;
   Reports<CapacityReport> reports{&ReportFormat::of_capacity};
   unsigned jobs = 0;
+  std::int64_t limit_work = WorkMeter::kNoLimit;
   bool no_color = false;
 };
 
@@ -34,24 +36,25 @@ bool is_carried(const CapacityAnswer& answer) {
   });
 }
 
-CapacityReport report_of(const std::filesystem::path& path, unsigned jobs) {
+CapacityReport report_of(const CapacityArguments& arguments) {
   std::optional<Progress> progress;
   std::optional<CapacityStage> shown;
   return plan_capacity(
-      load_capacity_plan(path), jobs,
+      load_capacity_plan(arguments.plan), arguments.jobs,
       [&](CapacityStage stage, std::size_t done, std::size_t total) {
         if (shown != stage)
           progress.emplace(total, 0,
                            stage == CapacityStage::configurations ? "configurations" : "changes");
         shown = stage;
         progress->update(done);
-      });
+      },
+      arguments.limit_work);
 }
 
 int run(const CapacityArguments& arguments) {
   check_files(arguments.reports.files(), {{"PLAN", arguments.plan}});
   arguments.reports.require();
-  const CapacityReport report = report_of(arguments.plan, arguments.jobs);
+  const CapacityReport report = report_of(arguments);
   arguments.reports.write(report);
   if (!arguments.reports.take_output())
     print(capacity_text(report, style_of_output(arguments.no_color)));
@@ -69,6 +72,7 @@ Command capacity_command(CLI::App& program) {
   command->add_option("PLAN", arguments->plan, "a capacity plan")->required();
   arguments->reports.add_options(*command);
   add_jobs(*command, arguments->jobs);
+  add_limit_work(*command, arguments->limit_work);
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }

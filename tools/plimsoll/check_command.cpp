@@ -1,11 +1,14 @@
 #include "commands.hpp"
 #include "output.hpp"
+#include "planning.hpp"
+#include "progress.hpp"
 #include "report/suite/annotations.hpp"
 #include "report/suite/suite_report.hpp"
 #include "report_formats.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -82,6 +85,15 @@ void tell_problems(const std::vector<CheckedSuite>& suites) {
     for (const CheckedRun& run : suite.runs) print_diagnostics(run.problems);
 }
 
+CheckedSuite check_with_progress(const std::filesystem::path& path, CheckOptions options) {
+  std::optional<Progress> progress;
+  options.progress = [&](std::size_t done, std::size_t total) {
+    if (!progress) progress.emplace(total, 0, "runs");
+    progress->update(done);
+  };
+  return check_suite(path, options);
+}
+
 /// Nothing is recorded before all that is to be told has been written. Suites that cannot be read
 /// keep none of the others from being checked.
 int run(const CheckArguments& arguments) {
@@ -91,7 +103,7 @@ int run(const CheckArguments& arguments) {
   for (const std::string& path : arguments.suites)
     complaints.gather([&] {
       try {
-        suites.push_back(check_suite(path, arguments.options));
+        suites.push_back(check_with_progress(path, arguments.options));
       } catch (const InputError& error) {
         unread.push_back(unread_suite(path, error));
         throw;
@@ -125,6 +137,7 @@ Command check_command(CLI::App& program) {
       })
       ->type_name("github");
   add_jobs(*command, arguments->options.jobs);
+  add_limit_work(*command, arguments->options.limit_work);
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};
 }

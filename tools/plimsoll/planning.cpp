@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -17,6 +18,16 @@ constexpr const char* kEraseLine = "\r\033[K";
 constexpr std::int64_t kStepsShown = 1'000'000;
 
 }  // namespace
+
+void add_limit_work(CLI::App& command, std::int64_t& limit) {
+  command
+      .add_option("--limit-work", limit,
+                  "the most steps of work that planning one run may take; a run that needs more is "
+                  "refused. A step takes about a nanosecond, or a few, and the steps are the same "
+                  "on every machine")
+      ->check(CLI::Range(std::int64_t{1}, WorkMeter::kNoLimit, "POSITIVE"))
+      ->type_name("STEPS");
+}
 
 Planning::Planning(std::string policy, std::int64_t limit)
     : policy_(std::move(policy)), meter_(limit), next_(Clock::now() + kBeforeFirst) {

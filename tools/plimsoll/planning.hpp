@@ -7,7 +7,14 @@
 #include <cstdint>
 #include <string>
 
+namespace CLI {
+class App;
+}
+
 namespace plimsoll {
+
+/// Adds `--limit-work STEPS` to a command: a limit for the planning of each of its runs.
+void add_limit_work(CLI::App& command, std::int64_t& limit);
 
 /// The meter of one planner. On a terminal its steps are shown on a line of standard error, from
 /// the second second on and a few times a second, that is gone at the end.

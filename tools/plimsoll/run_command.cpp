@@ -153,13 +153,7 @@ Command run_command(CLI::App& program) {
       ->type_name("PATH=VALUE");
   arguments->reports.add_options(*command);
   add_file(*command, "--plan", arguments->plan, "play this plan instead of a policy's");
-  command
-      ->add_option("--limit-work", arguments->limit_work,
-                   "the most steps of work that planning with one policy may take; one that needs "
-                   "more is refused. A step takes about a nanosecond, or a few, and the steps are "
-                   "the same on every machine")
-      ->check(CLI::PositiveNumber)
-      ->type_name("STEPS");
+  add_limit_work(*command, arguments->limit_work);
   command->add_flag("--verbose", arguments->verbose, "report every run in full");
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};

@@ -1,5 +1,6 @@
 #include "commands.hpp"
 #include "output.hpp"
+#include "planning.hpp"
 #include "progress.hpp"
 #include "report/sweep/sweep_report.hpp"
 #include "report_formats.hpp"
@@ -33,6 +34,7 @@ struct SweepArguments {
   Reports<Database> reports{&ReportFormat::of_sweep};
   std::vector<std::string> merge;
   unsigned jobs = 0;
+  std::int64_t limit_work = WorkMeter::kNoLimit;
   bool resume = false, no_color = false;
 };
 
@@ -55,8 +57,9 @@ void run_all(const SweepArguments& arguments, const Sweep& sweep) {
   SweepResults results = arguments.resume ? SweepResults::resume(arguments.out, sweep, shard)
                                           : SweepResults::create(arguments.out, sweep, shard);
   Progress progress(shard.size(sweep.points()), results.done(), "runs");
-  run_sweep(sweep, shard, arguments.jobs, results,
-            [&](std::size_t done) { progress.update(done); });
+  run_sweep(
+      sweep, shard, arguments.jobs, results, [&](std::size_t done) { progress.update(done); },
+      arguments.limit_work);
 }
 
 int run(const SweepArguments& arguments) {
@@ -93,6 +96,7 @@ Command sweep_command(CLI::App& program) {
   command->add_option("SWEEP", arguments->sweep, "the sweep")->required();
   command->add_option("--out", arguments->out, "the results file")->required()->type_name("FILE");
   add_jobs(*command, arguments->jobs);
+  add_limit_work(*command, arguments->limit_work);
   command->add_option("--shard", arguments->shard, "only every N-th point, from point I on")
       ->type_name("I/N");
   command->add_flag("--resume", arguments->resume,

@@ -88,11 +88,12 @@ UnitFigures figures_of(const RunResult& result, const Platform& platform, std::i
 class Search {
  public:
   Search(const Scenario& scenario, const Node& policy, const CapacityWorkload& workload,
-         ScenarioMemo& memo)
+         ScenarioMemo& memo, std::int64_t limit_work)
       : scenario_(scenario),
         policy_(policy),
         workload_(workload),
         memo_(memo),
+        limit_work_(limit_work),
         workload_key_(scenario.workload_key) {
     keep_free(scenario_.platform, workload.targets.headroom);
   }
@@ -153,7 +154,8 @@ class Search {
   }
 
   void measure(TriedBatch& tried) {
-    const RunResult result = run_policy(scenario_, policy_, &memo_);
+    WorkMeter meter(limit_work_);
+    const RunResult result = run_policy(scenario_, policy_, {&memo_, Work(&meter)});
     found_.parameters = result.policy_parameters;
     tried.why = failure_in_words(result);
     if (!tried.why.empty()) return;
@@ -175,6 +177,7 @@ class Search {
   const Node& policy_;
   const CapacityWorkload& workload_;
   ScenarioMemo& memo_;
+  const std::int64_t limit_work_;
   const std::string workload_key_;
   BatchSearch found_;
 };
@@ -189,8 +192,9 @@ const TriedBatch* BatchSearch::largest() const {
 }
 
 BatchSearch search_batches(const Scenario& scenario, const Node& policy,
-                           const CapacityWorkload& workload, ScenarioMemo& memo) {
-  return Search(scenario, policy, workload, memo).run();
+                           const CapacityWorkload& workload, ScenarioMemo& memo,
+                           std::int64_t limit_work) {
+  return Search(scenario, policy, workload, memo, limit_work).run();
 }
 
 }  // namespace plimsoll

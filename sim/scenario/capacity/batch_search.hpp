@@ -27,11 +27,13 @@ struct BatchSearch {
   [[nodiscard]] const TriedBatch* largest() const;
 };
 
-/// Tries the batches that the workload allows with one policy of the scenario. Throws InputError
+/// Tries the batches that the workload allows with one policy of the scenario, whose planning may
+/// take `limit_work` steps of work for each. Throws InputError
 /// where a range of batches is given for a workload whose sizes are those of one batch.
 /// Preconditions: `policy` is one of the scenario's; the scenario's keys distinguish its platform
 /// and its workload, apart from the batch, from all others of `memo`.
 [[nodiscard]] BatchSearch search_batches(const Scenario& scenario, const Node& policy,
-                                         const CapacityWorkload& workload, ScenarioMemo& memo);
+                                         const CapacityWorkload& workload, ScenarioMemo& memo,
+                                         std::int64_t limit_work);
 
 }  // namespace plimsoll

@@ -60,8 +60,9 @@ Part part_of(const WhatIf& what_if, const Platform& platform) {
 
 class Planning {
  public:
-  Planning(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress)
-      : options_{.jobs = jobs}, progress_(progress) {
+  Planning(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress,
+           std::int64_t limit_work)
+      : options_{.jobs = jobs}, progress_(progress), limit_work_(limit_work) {
     report_.errors.resize(plan.platforms.size());
     for (const CapacityPairing& it : plan.pairings)
       report_.errors[it.candidate] =
@@ -103,7 +104,7 @@ class Planning {
 
   [[nodiscard]] BatchSearch search(const Trial& trial) const {
     return search_batches(*trial.scenario, trial.scenario->policies[trial.policy],
-                          report_.plan.workloads[pairing_of(trial).workload], *memo_);
+                          report_.plan.workloads[pairing_of(trial).workload], *memo_, limit_work_);
   }
 
   [[nodiscard]] std::vector<BatchSearch> search_all(CapacityStage stage,
@@ -349,6 +350,7 @@ class Planning {
 
   const ParallelOptions options_;
   const CapacityProgress& progress_;
+  const std::int64_t limit_work_;
   const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
   CapacityReport report_;
   std::map<std::size_t, std::vector<Trial>> origin_;  ///< by answer, as its configurations
@@ -378,8 +380,9 @@ Quality worst_quality(const CapacityCandidate& candidate, const Platform& platfo
   return candidate.set.is_null() ? stated : std::max(stated, Quality::estimate);
 }
 
-CapacityReport plan_capacity(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress) {
-  return Planning(std::move(plan), jobs, progress).run();
+CapacityReport plan_capacity(CapacityPlan plan, unsigned jobs, const CapacityProgress& progress,
+                             std::int64_t limit_work) {
+  return Planning(std::move(plan), jobs, progress, limit_work).run();
 }
 
 }  // namespace plimsoll

@@ -141,9 +141,11 @@ using CapacityProgress =
 /// What the plan sets on a platform is the plan's word, which no source supports: `estimate`.
 [[nodiscard]] Quality worst_quality(const CapacityCandidate& candidate, const Platform& platform);
 
-/// `jobs`: threads, 0 for as many as the machine has.
+/// `jobs`: threads, 0 for as many as the machine has. A batch whose planning takes more than
+/// `limit_work` steps of work is one that the policy refuses.
 [[nodiscard]] CapacityReport plan_capacity(
     CapacityPlan plan, unsigned jobs,
-    const CapacityProgress& progress = [](CapacityStage, std::size_t, std::size_t) {});
+    const CapacityProgress& progress = [](CapacityStage, std::size_t, std::size_t) {},
+    std::int64_t limit_work = WorkMeter::kNoLimit);
 
 }  // namespace plimsoll

@@ -123,9 +123,10 @@ class Check {
   CheckedSuite run() {
     const std::vector<Job> jobs = jobs_of(suite_);
     std::vector<RunToRecord> records;
+    options_.progress(0, jobs.size());
     for (Played& played : by_number<Played>(
              jobs.size(), {.jobs = options_.jobs}, [&](std::size_t i) { return play(jobs[i]); },
-             [](std::size_t) {})) {
+             [&](std::size_t done) { options_.progress(done, jobs.size()); })) {
       checked_.runs.push_back(std::move(played.checked));
       records.push_back(std::move(played.record));
     }
@@ -152,7 +153,8 @@ class Check {
     played.checked.policy = label_of(run_to_make(job.of->scenario, *job.policy));
     std::vector<Diagnostic>& problems = played.checked.problems;
     try {
-      judge(job, run_policy(job.of->scenario, *job.policy), played);
+      WorkMeter meter(options_.limit_work);
+      judge(job, run_policy(job.of->scenario, *job.policy, {.work = Work(&meter)}), played);
     } catch (const InputError& error) {
       problems.assign(error.diagnostics().begin(), error.diagnostics().end());
     } catch (const std::exception& error) {

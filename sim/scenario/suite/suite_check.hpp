@@ -2,10 +2,12 @@
 /// recorded of it.
 #pragma once
 
+#include "base/work.hpp"
 #include "scenario/suite/comparison.hpp"
 #include "scenario/suite/suite.hpp"
 #include "scenario/suite/suite_update.hpp"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -17,6 +19,10 @@ namespace plimsoll {
 struct CheckOptions {
   unsigned jobs = 0;    ///< threads; 0: as many as the machine runs at once
   bool update = false;  ///< record what the runs cost, instead of holding them to the record
+  std::int64_t limit_work = WorkMeter::kNoLimit;  ///< steps of work of the planning of each run
+  /// Called with how many runs of the suite are done of how many, 0 included: on one thread.
+  std::function<void(std::size_t done, std::size_t total)> progress = [](std::size_t, std::size_t) {
+  };
 };
 
 /// What came out of one policy of one scenario.

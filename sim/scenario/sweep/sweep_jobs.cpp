@@ -5,8 +5,8 @@
 namespace plimsoll {
 
 void run_sweep(const Sweep& sweep, const SweepShard& shard, unsigned jobs, SweepResults& results,
-               const SweepProgress& progress) {
-  const SweepRuns runs(sweep);
+               const SweepProgress& progress, std::int64_t limit_work) {
+  const SweepRuns runs(sweep, limit_work);
   as_they_end<SweepRow>(
       shard.size(sweep.points()) - results.done(), {.jobs = jobs},
       [&](std::size_t i) { return runs.run(results.missing_point(i)); },

@@ -37,19 +37,6 @@ Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
   return read_scenario(sweep.base, sweep.folder, overrides, &memo);
 }
 
-/// `known` is what a run that throws leaves behind.
-RunResult run_point(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo, RunResult& known) {
-  const Scenario scenario = scenario_at(sweep, std::move(point), memo);
-  const Node& policy = scenario.policies.front();
-  known = run_to_make(scenario, policy);
-  RunResult run = run_policy(scenario, policy, &memo);
-  // Rows wait for their turn in large numbers.
-  run.workload_as_run = {};
-  run.plan = {};
-  run.execution = {};
-  return run;
-}
-
 /// Policy and platform as the point has them, for a row whose scenario cannot be read.
 void describe(const SweepPoint& point, SweepRow& row) {
   row.texts = point.texts;
@@ -154,8 +141,22 @@ SweepRow SweepRuns::run(std::size_t number) const {
   return row;
 }
 
+/// `known` is what a run that throws leaves behind.
+RunResult SweepRuns::run_point(SweepPoint point, RunResult& known) const {
+  const Scenario scenario = scenario_at(sweep_, std::move(point), *memo_);
+  const Node& policy = scenario.policies.front();
+  known = run_to_make(scenario, policy);
+  WorkMeter meter(limit_work_);
+  RunResult run = run_policy(scenario, policy, {memo_.get(), Work(&meter)});
+  // Rows wait for their turn in large numbers.
+  run.workload_as_run = {};
+  run.plan = {};
+  run.execution = {};
+  return run;
+}
+
 void SweepRuns::run_at(SweepPoint point, SweepRow& row) const {
-  row.run = run_point(sweep_, std::move(point), *memo_, row.run);
+  row.run = run_point(std::move(point), row.run);
   row.was_run = true;
   row.status = status_text(row.run);
   row.message = why_it_failed(row.run);
@@ -168,8 +169,7 @@ void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
   const auto holds = [&](std::size_t candidate) {
     RunResult unused;
     try {
-      return meets(search.subject_to,
-                   run_point(sweep_, with_candidate(point, search, candidate), *memo_, unused));
+      return meets(search.subject_to, run_point(with_candidate(point, search, candidate), unused));
     } catch (const InputError&) {
       return false;  // a batch that microbatches do not divide, say: a hole
     }

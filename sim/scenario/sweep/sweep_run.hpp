@@ -1,6 +1,7 @@
 /// The runs of a sweep.
 #pragma once
 
+#include "base/work.hpp"
 #include "scenario/document/memo.hpp"
 #include "scenario/run/run.hpp"
 #include "scenario/sweep/sweep.hpp"
@@ -36,17 +37,21 @@ struct SweepRow {
 /// Runs points of one sweep; what they have in common is read and built once.
 class SweepRuns {
  public:
-  explicit SweepRuns(const Sweep& sweep) : sweep_(sweep) {}
+  /// Planning that takes more than `limit_work` steps of work is refused, in every run by itself.
+  explicit SweepRuns(const Sweep& sweep, std::int64_t limit_work = WorkMeter::kNoLimit)
+      : sweep_(sweep), limit_work_(limit_work) {}
 
   /// Any failure is a row. Thread-safe. The row does not depend on what ran before, except for
   /// RunResult::planning_s and execution_s.
   [[nodiscard]] SweepRow run(std::size_t point) const;
 
  private:
+  [[nodiscard]] RunResult run_point(SweepPoint point, RunResult& known) const;
   void run_at(SweepPoint point, SweepRow& row) const;
   void search_at(const SweepPoint& point, SweepRow& row) const;
 
   const Sweep& sweep_;
+  const std::int64_t limit_work_;
   const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
 };
 
