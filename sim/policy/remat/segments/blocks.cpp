@@ -185,7 +185,7 @@ Planned plan_blocks(const Problem& problem, const BlocksParameters& parameters) 
   const Workload& workload = problem.workload;
   std::vector<ForwardRange> blocks = parameters.blocks.empty()
                                          ? outermost_blocks(workload)
-                                         : named_blocks(workload, parameters.blocks);
+                                         : named_blocks(workload, parameters.blocks, problem.work);
   if (parameters.blocks.empty()) {
     const BlockRuns all(workload, blocks);
     std::erase_if(blocks, [&](const ForwardRange& it) { return all.spoiled(it).has_value(); });

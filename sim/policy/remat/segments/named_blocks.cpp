@@ -7,6 +7,7 @@
 #include "workload/network/layer_name.hpp"
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include <fmt/format.h>
@@ -46,31 +47,35 @@ struct NamedForward {
   std::string_view part;
 };
 
-/// The parts of all paths, in order: a pattern is compared with those that begin as it does.
+/// Of Work, for a part of a path that is compared with a pattern.
+constexpr std::size_t kStepsAPart = 16;
+
+/// The parts of all paths, in the order of their beginnings and in that of their ends: a pattern is
+/// compared with those that begin, or with those that end as it does, whichever are fewer.
 class PathParts {
  public:
-  explicit PathParts(const Workload& workload) {
+  PathParts(const Workload& workload, Work work) : work_(work) {
     for (std::uint32_t f = 0; f < workload.forwards; ++f)
       any_part(layer(workload, f), [&](std::string_view part) {
-        if (!part.empty()) parts_.emplace_back(part, f);
+        if (!part.empty()) by_begin_.emplace_back(part, f);
         return false;
       });
-    std::ranges::sort(parts_);
+    std::ranges::sort(by_begin_);
   }
 
   /// The forwards that a pattern names, in the order in which they run. O(log parts) and the parts
-  /// that begin with what the pattern has before its first `*`.
-  [[nodiscard]] std::vector<NamedForward> named(std::string_view pattern) const {
-    const std::string_view begin = pattern.substr(0, pattern.find('*'));
-    const auto head = [&](const Part& it) { return it.first.substr(0, begin.size()); };
-    const bool is_whole = begin.size() == pattern.size();
+  /// that begin with what the pattern has before its first `*`, or end with what it has behind its
+  /// last.
+  [[nodiscard]] std::vector<NamedForward> named(std::string_view pattern) {
+    const std::size_t star = pattern.find('*');
     std::vector<NamedForward> found;
-    if (is_whole) {
-      for (const auto& [part, f] : std::ranges::equal_range(parts_, pattern, {}, &Part::first))
+    if (star == std::string_view::npos) {
+      for (const auto& [part, f] : std::ranges::equal_range(by_begin_, pattern, {}, &Part::first))
         found.push_back({f, part});
       return found;
     }
-    for (const auto& [part, f] : std::ranges::equal_range(parts_, begin, {}, head))
+    for (const auto& [part, f] :
+         candidates(pattern.substr(0, star), pattern.substr(pattern.rfind('*') + 1)))
       if (matches(pattern, part)) found.push_back({f, part});
     // Of the parts of one path, each of which begins with the one before it, the shortest.
     std::ranges::sort(found, {},
@@ -82,7 +87,35 @@ class PathParts {
 
  private:
   using Part = std::pair<std::string_view, std::uint32_t>;
-  std::vector<Part> parts_;
+
+  std::span<const Part> candidates(std::string_view begin, std::string_view end) {
+    const auto head = [&](const Part& it) { return it.first.substr(0, begin.size()); };
+    std::span<const Part> found = std::ranges::equal_range(by_begin_, begin, {}, head);
+    if (!end.empty()) {
+      if (by_end_.empty()) order_by_end();
+      const auto tail = [&](const Part& it) {
+        return it.first.substr(it.first.size() - std::min(it.first.size(), end.size()));
+      };
+      const std::span<const Part> others =
+          std::ranges::equal_range(by_end_, end, comes_before_from_end, tail);
+      if (others.size() < found.size()) found = others;
+    }
+    work_.add(kStepsAPart * found.size());
+    return found;
+  }
+
+  void order_by_end() {
+    by_end_ = by_begin_;
+    std::ranges::sort(by_end_, comes_before_from_end, &Part::first);
+  }
+
+  static bool comes_before_from_end(std::string_view a, std::string_view b) {
+    return std::ranges::lexicographical_compare(std::views::reverse(a), std::views::reverse(b));
+  }
+
+  const Work work_;
+  std::vector<Part> by_begin_;
+  std::vector<Part> by_end_;  ///< empty until a pattern asks for it
 };
 
 /// The first of them from `begin` on, or nullptr.
@@ -105,7 +138,7 @@ const NamedForward* first_from(const std::vector<NamedForward>& named, std::uint
 }
 
 [[noreturn]] void refuse_range(const Workload& workload, const BlockNames& names,
-                               const PathParts& parts) {
+                               PathParts& parts) {
   if (parts.named(names.from.value).empty()) refuse_name(workload, names.from);
   if (parts.named(names.to->value).empty()) refuse_name(workload, *names.to);
   refuse_parameter(names.to->where,
@@ -115,7 +148,7 @@ const NamedForward* first_from(const std::vector<NamedForward>& named, std::uint
 }
 
 void add(std::vector<ForwardRange>& ranges, const Workload& workload, const BlockNames& names,
-         const PathParts& parts) {
+         PathParts& parts) {
   const std::size_t before = ranges.size();
   const std::vector<NamedForward> from = parts.named(names.from.value);
   const std::vector<NamedForward> to =
@@ -149,10 +182,10 @@ Format<BlockNames> block_names_format() {
                     .format());
 }
 
-std::vector<ForwardRange> named_blocks(const Workload& workload,
-                                       std::span<const BlockNames> names) {
+std::vector<ForwardRange> named_blocks(const Workload& workload, std::span<const BlockNames> names,
+                                       Work work) {
   std::vector<ForwardRange> ranges;
-  const PathParts parts(workload);
+  PathParts parts(workload, work);
   for (const BlockNames& it : names) add(ranges, workload, it, parts);
   std::ranges::stable_sort(ranges, {}, &ForwardRange::begin);
   for (std::size_t i = 1; i < ranges.size(); ++i)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/format.hpp"
+#include "base/work.hpp"
 #include "workload/core/workload.hpp"
 
 #include <optional>
@@ -36,9 +37,11 @@ struct ForwardRange {
 
 /// In execution order. Throws InputError: a pattern that nothing matches, with the nearest name;
 /// two that share a layer. O(n log n) of the parts of all paths, and for each pattern those parts
-/// that begin as it does before its first `*`.
+/// that begin as it does before its first `*`, or those that end as it does behind its last,
+/// whichever are fewer.
 [[nodiscard]] std::vector<ForwardRange> named_blocks(const Workload& workload,
-                                                     std::span<const BlockNames> names);
+                                                     std::span<const BlockNames> names,
+                                                     Work work = Work());
 
 /// The outermost blocks that hold several layers; where there are none, every layer.
 [[nodiscard]] std::vector<ForwardRange> outermost_blocks(const Workload& workload);

@@ -113,21 +113,35 @@ TEST_CASE("a pattern names the shortest part of a path that it matches") {
 }
 
 TEST_CASE("as many patterns as layers are found in a moment") {
-  // 100,000 blocks of two layers, each named by a pattern of its own, every other one with a `*`:
-  // 2 * 10^10 comparisons if each pattern were held against each layer.
+  // 100,000 blocks of two layers, each named by a pattern of its own, with a `*` at its end, at its
+  // beginning or nowhere: 2 * 10^10 comparisons if each pattern were held against each layer.
   constexpr std::uint32_t kBlocks = 100'000;
   WorkloadBuilder making("long");
   std::vector<BlockNames> names;
   for (std::uint32_t i = 0; i < kBlocks; ++i) {
     for (const char* layer : {"in", "out"})
       making.add(OperatorSpec{.name = fmt::format("block_{}/{}.forward", i, layer)});
-    names.push_back({{fmt::format("block_{}{}", i, i % 2 == 0 ? "" : "/*n"), {}}, std::nullopt});
+    names.push_back({{i % 3 == 0   ? fmt::format("block_{}", i)
+                      : i % 3 == 1 ? fmt::format("block_{}/*n", i)
+                                   : fmt::format("*_{}", i),
+                      {}},
+                     std::nullopt});
   }
-  const auto found = named_blocks(making.freeze(), names);
+  const Workload net = making.freeze();
+  const auto found = named_blocks(net, names);
   REQUIRE(found.size() == kBlocks);
   CHECK(found[0].end - found[0].begin == 2);
   CHECK(found[1].name == "block_1/in");
   CHECK(found[1].end - found[1].begin == 1);
+  CHECK(found[2].name == "block_2");
+  CHECK(found[2].end - found[2].begin == 2);
+  // Where neither end tells anything, each layer is looked at, and counts.
+  const BlockNames inner{{"*_7777*", {}}, std::nullopt};
+  WorkMeter meter;
+  CHECK(named_blocks(net, {&inner, 1}, Work(&meter)).size() == 11);
+  CHECK(meter.steps() >= 2 * kBlocks);
+  WorkMeter scarce(kBlocks);
+  CHECK_THROWS_AS(named_blocks(net, {&inner, 1}, Work(&scarce)), WorkLimitReached);
 }
 
 TEST_CASE("a block runs again what its backwards read, once, before the first of them") {
