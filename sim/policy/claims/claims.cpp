@@ -125,7 +125,7 @@ class Claimant {
 }  // namespace
 
 Claims claims_of(const Plan& plan, const Problem& problem) {
-  problem.work.add(plan.steps.size());
+  problem.work.add(kWorkOfTiming * plan.steps.size());
   const Readers readers(plan);
   std::optional<Timeline> timeline = timeline_of(plan, problem, readers);
   if (!timeline) return {};

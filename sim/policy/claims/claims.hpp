@@ -20,6 +20,9 @@
 
 namespace plimsoll {
 
+/// Of Work, for a step of a plan: where it is made and timed, and where it is executed.
+inline constexpr std::size_t kWorkOfTiming = 64, kWorkOfExecution = 128;
+
 /// Makespan, period, peaks and energy of `plan`, as far as they are certain. O(steps log steps).
 [[nodiscard]] Claims claims_of(const Plan& plan, const Problem& problem);
 

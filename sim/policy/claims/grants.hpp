@@ -50,6 +50,10 @@ class GrantLedger {
   std::uint32_t release_progressively(Time begin, Moment end, Bytes bytes);
   void open_release(std::uint32_t release, Moment when);
 
+  /// Progressive releases that a request looks at, and those with all others that a copy takes.
+  [[nodiscard]] std::size_t under_way() const { return pending_.size(); }
+  [[nodiscard]] std::size_t held() const { return pending_.size() + frees_.size(); }
+
   /// Of the last grant of some bytes.
   [[nodiscard]] Moment last_grant() const { return last_grant_; }
 

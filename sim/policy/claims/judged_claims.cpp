@@ -12,7 +12,7 @@ bool claim_by_judge(Plan& plan, const Problem& problem, MemoryId memory) {
 bool claim_by_judge(Plan& plan, const Problem& problem, std::span<const MemoryId> memories) {
   if (plan.claims.makespan) return true;
   if (problem.judge == nullptr) return false;
-  problem.work.add(plan.steps.size());
+  problem.work.add(kWorkOfExecution * plan.steps.size());
   const Judgement judgement = problem.judge(plan, problem);
   if (!judgement.is_ok) return false;
   plan.claims.makespan = judgement.makespan;

@@ -101,6 +101,7 @@ TEST_CASE("searches for a period count their work, and the solver's") {
 TEST_CASE("rules that look for a set or a threshold count their work") {
   CHECK(steps_of(1, 400, "{name: offload/autoswap, budget: 36 MiB}") > 100'000);
   CHECK(steps_of(1, 100, "{name: remat/chen-greedy, budget: 12 MiB}") > 100'000);
+  CHECK(steps_of(1, 100, "{name: offload/greedy, budget: 12 MiB, release: progressive}") > 50'000);
 }
 
 }  // namespace plimsoll

@@ -10,6 +10,9 @@
 namespace plimsoll {
 namespace {
 
+/// Of Work, for a request for room.
+constexpr std::size_t kStepsAGrant = 8;
+
 /// Whether a link carries both ways and only one copy at a time.
 bool shares_a_port(const Problem& problem, const OffloadMemories& memories) {
   const Route& out = *problem.topology.route(memories.home, memories.storage);
@@ -129,6 +132,7 @@ OffloadPlay::OffloadPlay(const OffloadModel& model)
 }
 
 bool OffloadPlay::compute(Bytes demand, Moment ready, Time duration) {
+  model_->work.add(kStepsAGrant + ledger_.under_way());
   const auto start = ledger_.grant(demand, ready);
   if (start) stream_free_ = after(*start, duration);
   return start.has_value();
@@ -195,6 +199,7 @@ Moment OffloadPlay::left(std::size_t s) const {
 bool OffloadPlay::in(std::size_t s) {
   const OffloadStage& stage = model_->stages[s];
   const Moment ready = std::max({in_free_, left(s), model_->one_way ? out_free_ : Moment{}});
+  model_->work.add(kStepsAGrant + ledger_.under_way());
   const auto start = ledger_.grant(stage.moved, ready);
   if (!start) return false;
   stages_[s].in_end = in_free_ = after(*start, stage.in);

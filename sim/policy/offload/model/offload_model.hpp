@@ -88,6 +88,7 @@ class OffloadPlay {
     Moment stream_free, in_free;
   };
   [[nodiscard]] Mark mark() const {
+    model_->work.add(ledger_.held() + storage_.held());
     return {ledger_, storage_, backwards_, stream_free_, in_free_};
   }
   void back_to(Mark mark);

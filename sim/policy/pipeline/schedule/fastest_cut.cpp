@@ -1,5 +1,7 @@
 #include "policy/pipeline/schedule/fastest_cut.hpp"
 
+#include "policy/claims/claims.hpp"
+
 namespace plimsoll {
 
 namespace {
@@ -8,7 +10,7 @@ namespace {
 Time time_taken(const Plan& plan, const Problem& problem) {
   if (plan.claims.makespan) return *plan.claims.makespan;
   if (problem.judge == nullptr) return Time::unlimited();
-  problem.work.add(plan.steps.size());
+  problem.work.add(kWorkOfExecution * plan.steps.size());
   const Judgement judgement = problem.judge(plan, problem);
   return judgement.is_ok ? judgement.makespan : Time::unlimited();
 }

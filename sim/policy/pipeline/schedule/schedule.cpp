@@ -443,7 +443,7 @@ class PipelinePlanner {
 Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
                       const Schedule& schedule, const Partition& partition,
                       const std::vector<ProcessorId>& devices) {
-  problem.work.add(problem.workload.operators.size() *
+  problem.work.add(kWorkOfTiming * problem.workload.operators.size() *
                    static_cast<std::size_t>(parameters.microbatches));
   Plan plan = PipelinePlanner(problem, parameters, schedule, partition, devices).run();
   plan.claims = claims_of(plan, problem);
