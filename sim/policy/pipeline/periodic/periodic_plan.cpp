@@ -257,6 +257,8 @@ Plan periodic_plan(const Problem& problem, const PipelineParameters& parameters,
                    const std::vector<ProcessorId>& devices, const PeriodicPattern& pattern,
                    std::int64_t microbatches) {
   if (parameters.load_from) require_inputs_apart(problem, *parameters.load_from, slots);
+  problem.work.add(kWorkOfTiming * problem.workload.operators.size() *
+                   static_cast<std::size_t>(microbatches));
   Plan plan = PeriodicPlanner(problem, parameters, slots, devices, pattern, microbatches).run();
   plan.claims = claims_of(plan, problem);
   for (std::size_t s = 0; s < slots.count(); ++s)
