@@ -11,8 +11,8 @@
 namespace plimsoll {
 
 std::string amount_text(std::int64_t micros) {
-  constexpr std::int64_t kMicros = 1'000'000, kHundredth = kMicros / 100;
-  if (micros > 0 && micros < kMicros) return fmt::format("0.{:06}", micros);
+  constexpr std::int64_t kUnit = 1'000'000, kHundredth = kUnit / 100;
+  if (micros > 0 && micros < kUnit) return fmt::format("0.{:06}", micros);
   const std::int64_t hundredths =
       micros / kHundredth + (micros % kHundredth >= kHundredth / 2 ? 1 : 0);
   return fmt::format("{}.{:02}", thousands(hundredths / 100), hundredths % 100);

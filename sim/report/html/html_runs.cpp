@@ -87,8 +87,7 @@ class Chunks {
 class RunEncoder {
  public:
   RunEncoder(const Scenario& scenario, const RunResult& run, Names& names)
-      : scenario_(scenario),
-        platform_(scenario.platform),
+      : platform_(scenario.platform),
         run_(run),
         topology_(scenario.platform),
         program_(lower(run.plan, run.workload_as_run, scenario.platform, topology_)),
@@ -293,7 +292,6 @@ class RunEncoder {
     return {{"time", time.values()}, {"drawn", drawn}, {"used", used}};
   }
 
-  const Scenario& scenario_;
   const Platform& platform_;
   const RunResult& run_;
   const Topology topology_;
