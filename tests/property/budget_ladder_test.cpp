@@ -20,7 +20,7 @@ using test::Dice;
 std::vector<std::string> policies_with_budget() {
   std::vector<std::string> names;
   for (const PolicyInfo& policy : policies())
-    if (!policy.name.starts_with("pipeline/") &&
+    if (!policy.name.starts_with("pipeline/") && !policy.is_for_compute_graphs &&
         std::ranges::find(policy.parameters.fields, std::string("budget"), &Shape::Field::key) !=
             policy.parameters.fields.end())
       names.push_back(policy.name);

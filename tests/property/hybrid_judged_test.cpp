@@ -46,7 +46,9 @@ struct Fastest {
 Fastest fastest_of_others(const Workload& workload, const Platform& platform, std::int64_t budget) {
   Fastest fastest;
   for (const PolicyInfo& policy : policies()) {
-    if (policy.name.starts_with("pipeline/") || policy.name == "hybrid/best") continue;
+    if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+        policy.name == "hybrid/best")
+      continue;
     const bool takes_budget =
         std::ranges::find(policy.parameters.fields, std::string("budget"), &Shape::Field::key) !=
         policy.parameters.fields.end();

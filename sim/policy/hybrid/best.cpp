@@ -86,11 +86,11 @@ const Candidate kCandidates[] = {
 /// named; one that finds what `remat/select-linear` does, in more time.
 constexpr std::string_view kNeverAsked[] = {"hybrid/best", "remat/blocks", "remat/select-dp"};
 
-/// kCandidates, and after them every other policy of one processor in the registry.
+/// kCandidates, and after them every other policy of one processor in the registry that takes networks.
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all(std::begin(kCandidates), std::end(kCandidates));
   for (const PolicyInfo& it : policies())
-    if (!it.name.starts_with("pipeline/") &&
+    if (!it.name.starts_with("pipeline/") && !it.is_for_compute_graphs &&
         std::ranges::find(kNeverAsked, it.name) == std::end(kNeverAsked) &&
         std::ranges::find(all, it.name, &Candidate::name) == all.end())
       all.push_back({.name = it.name});

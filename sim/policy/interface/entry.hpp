@@ -23,8 +23,9 @@ struct SingleProcessorParameters : CommonParameters {
 /// The part of an entry that people read.
 struct PolicyText {
   std::string name, summary, paper, assumes, guarantees, complexity;
-  bool splits_backward =
-      false;  ///< plans for a workload built with WorkloadOptions::split_backward
+  /// Plans for a workload built with WorkloadOptions::split_backward.
+  bool splits_backward = false;
+  bool is_for_compute_graphs = false;  ///< PolicyInfo::is_for_compute_graphs
 };
 
 namespace detail {
@@ -94,6 +95,7 @@ template <class Parameters>
           std::move(text.assumes),
           std::move(text.guarantees),
           std::move(text.complexity),
+          text.is_for_compute_graphs,
           format.shape,
           bind};
 }

@@ -72,7 +72,8 @@ struct PolicyInfo {
   std::string assumes;     ///< chain or graph, equal or general costs, ...
   std::string guarantees;  ///< exact, bound, heuristic
   std::string complexity;
-  Shape parameters;  ///< names, units, defaults; also the JSON Schema
+  bool is_for_compute_graphs = false;  ///< and for nothing else: chains and networks are refused
+  Shape parameters;                    ///< names, units, defaults; also the JSON Schema
   /// Reads the parameters of a `policy:` mapping, its `name` included.
   std::function<std::optional<BoundPolicy>(const Node&, Diagnostics&)> bind;
 };

@@ -1,5 +1,6 @@
 #include "report/run/run_failures.hpp"
 
+#include "policy/remat/graph/exact_search.hpp"
 #include "report/run/run_details.hpp"
 #include "report/text/text_table.hpp"
 #include "scenario/run/failure_words.hpp"
@@ -181,9 +182,17 @@ class Explanation {
     const auto offer = [&](const char* what, const char* policy) {
       if (!has_failed(policy)) others.push_back(fmt::format("{} (`--policy {}`)", what, policy));
     };
-    offer("recomputed", "remat/rotor");
-    if (has_storage()) offer("offloaded", "offload/dynamic");
+    if (is_network())
+      offer("recomputed", "remat/rotor");
+    else if (result_.workload_as_run.operators.size() <= kMostExactNodes)
+      offer("recomputed", "remat/graph-exact");
+    if (has_storage() && is_network()) offer("offloaded", "offload/dynamic");
     return others;
+  }
+
+  /// Or a chain, or a profile: not a compute graph.
+  bool is_network() const {
+    return result_.workload_as_run.forwards < result_.workload_as_run.operators.size();
   }
 
   bool has_failed(std::string_view policy) const {

@@ -67,7 +67,8 @@ PolicyInfo remat_graph_exact_policy() {
        .guarantees = "optimal for its order, and the bound is its makespan; what is infeasible "
                      "names the smallest budget of that order. In an arena or a cache the budget "
                      "is one on what is requested",
-       .complexity = "exponential in the values"},
+       .complexity = "exponential in the values",
+       .is_for_compute_graphs = true},
       record, plan_graph_exact);
 }
 
