@@ -12,7 +12,7 @@ using test::Named;
 using test::Played;
 using test::seconds;
 
-constexpr MemoryId kHbm{0}, kDram{1};
+constexpr MemoryId kHbm{0};
 
 Bytes of(const std::array<Bytes, kTensorClasses>& classes, TensorClass which) {
   return classes[static_cast<std::size_t>(which)];
