@@ -17,12 +17,17 @@ namespace {
 
 using test::Dice;
 
+bool takes(const PolicyInfo& policy, const std::string& parameter) {
+  return std::ranges::find(policy.parameters.fields, parameter, &Shape::Field::key) !=
+         policy.parameters.fields.end();
+}
+
+/// But for those that search for a number of iterations, and may find less with more memory.
 std::vector<std::string> policies_with_budget() {
   std::vector<std::string> names;
   for (const PolicyInfo& policy : policies())
     if (!policy.name.starts_with("pipeline/") && !policy.is_for_compute_graphs &&
-        std::ranges::find(policy.parameters.fields, std::string("budget"), &Shape::Field::key) !=
-            policy.parameters.fields.end())
+        takes(policy, "budget") && !takes(policy, "iterations"))
       names.push_back(policy.name);
   return names;
 }
@@ -30,9 +35,7 @@ std::vector<std::string> policies_with_budget() {
 /// `limit`, with `improve` where the policy has that.
 std::string improved(const std::string& policy, const std::string& limit) {
   const std::string name = policy.front() == '{' ? policy.substr(7, policy.find(',') - 7) : policy;
-  const auto& fields = find_policy(name)->parameters.fields;
-  const bool has_it =
-      std::ranges::find(fields, std::string("improve"), &Shape::Field::key) != fields.end();
+  const bool has_it = takes(*find_policy(name), "improve");
   return has_it ? limit + ", improve: true" : limit;
 }
 

@@ -85,4 +85,34 @@ TEST_CASE("every policy on every network on three machines: the claims are the m
     }
 }
 
+TEST_CASE("remat/search is never slower than remat/rotor and remat/blocks on any network") {
+  test::Sample sample(5);
+  const Platform platform = test::library_platform("v100-sxm2-host");
+  const MemoryId home = *platform.find_memory("hbm");
+  for (const std::string& network : test::library())
+    for (const bool is_autocast : {false, true}) {
+      if (is_autocast && network == "lstm-lm") continue;  // it cannot be built
+      WorkloadOptions options{.batch = 2, .optimizer = Optimizer::sgd_momentum};
+      if (is_autocast) options.autocast = DType::fp16;
+      const Workload workload = build(test::library_network(network), options);
+      const auto all = test::play_policy("none", workload, platform).peak(home);
+      const auto blocks = test::play_policy("remat/blocks", workload, platform);
+      for (int tenths = 9; tenths >= 4; --tenths) {
+        if (!sample.takes_next()) continue;
+        const std::string budget = fmt::format(", budget: {} B", all * tenths / 10);
+        CAPTURE(network, is_autocast, budget);
+        const auto time_of = [&](const char* policy) {
+          const auto it =
+              test::played_or_smallest(test::with_parameters(policy, budget), workload, platform);
+          const auto* run = std::get_if<Played>(&it);
+          if (run != nullptr) REQUIRE(run->peak(home) <= all * tenths / 10);
+          return run == nullptr ? Time::unlimited() : run->execution.makespan;
+        };
+        const Time found = time_of("remat/search");
+        CHECK(found <= time_of("remat/rotor"));
+        if (blocks.peak(home) <= all * tenths / 10) CHECK(found <= blocks.execution.makespan);
+      }
+    }
+}
+
 }  // namespace plimsoll

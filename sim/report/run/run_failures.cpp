@@ -1,6 +1,5 @@
 #include "report/run/run_failures.hpp"
 
-#include "policy/remat/graph/exact_search.hpp"
 #include "report/run/run_details.hpp"
 #include "report/text/text_table.hpp"
 #include "scenario/run/failure_words.hpp"
@@ -182,10 +181,7 @@ class Explanation {
     const auto offer = [&](const char* what, const char* policy) {
       if (!has_failed(policy)) others.push_back(fmt::format("{} (`--policy {}`)", what, policy));
     };
-    if (is_network())
-      offer("recomputed", "remat/rotor");
-    else if (result_.workload_as_run.operators.size() <= kMostExactNodes)
-      offer("recomputed", "remat/graph-exact");
+    offer("recomputed", "remat/search");
     if (has_storage() && is_network()) offer("offloaded", "offload/dynamic");
     return others;
   }

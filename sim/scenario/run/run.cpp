@@ -441,7 +441,7 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOpti
         {{Severity::error, policy.where(),
           fmt::format("planning with `{}` takes {} steps of work or more; the limit is {}",
                       bound->name, reached.needs, reached.limit),
-          "raise the limit, or ask for less: fewer `slots`, `nodes`, `orders` or "
+          "raise the limit, or ask for less: fewer `slots`, `nodes`, `orders`, `iterations` or "
           "stages"}});
   } catch (const std::invalid_argument& problem) {
     throw InputError({{Severity::error, policy.where(), problem.what(), ""}});

@@ -102,13 +102,13 @@ TEST_CASE("break-even is that of the type in which products run") {
 TEST_CASE("what has failed in the same run is not recommended") {
   // 11 MiB are needed, 8 MiB where everything is run again.
   const std::string alone = text_report_of(run_scenario(two_stages("9 MiB", "none")));
-  REQUIRE(contains(alone, "--policy remat/rotor"));
+  REQUIRE(contains(alone, "--policy remat/search"));
   REQUIRE(contains(alone, "--policy offload/dynamic"));
   const RanScenario ran =
-      run_scenario(two_stages("9 MiB", "[none, {name: remat/rotor, budget: 1 MiB}]"));
+      run_scenario(two_stages("9 MiB", "[none, {name: remat/search, budget: 1 MiB}]"));
   REQUIRE(ran.results[1].infeasible);
   const std::string text = text_report_of(ran);
-  CHECK_FALSE(contains(text, "--policy remat/rotor"));
+  CHECK_FALSE(contains(text, "--policy remat/search"));
   CHECK(contains(text, "--policy offload/dynamic"));
 }
 
@@ -182,11 +182,11 @@ TEST_CASE("out of memory says who asked, what fills the memory and what to try")
   // With 10 MiB each operator fits, and there is a card to offload to.
   RanScenario roomy = run_scenario(two_stages("10 MiB", "none"));
   const std::string roomier = text_report_of(roomy);
-  CHECK(contains(roomier, "`--policy remat/rotor`"));
+  CHECK(contains(roomier, "`--policy remat/search`"));
   CHECK(contains(roomier, "`--policy offload/dynamic`"));
   // What has just failed is no advice.
-  roomy.results[0].policy = "remat/rotor";
-  CHECK_FALSE(contains(text_report_of(roomy), "`--policy remat/rotor`"));
+  roomy.results[0].policy = "remat/search";
+  CHECK_FALSE(contains(text_report_of(roomy), "`--policy remat/search`"));
   CHECK(contains(text_report_of(roomy), "the rest can be offloaded"));
 }
 

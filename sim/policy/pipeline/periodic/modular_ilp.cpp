@@ -1,17 +1,15 @@
 #include "policy/pipeline/periodic/modular_ilp.hpp"
 
-#include <CbcEventHandler.hpp>
+#include "policy/solver/solver_work.hpp"
+
 #include <CbcModel.hpp>
-#include <ClpEventHandler.hpp>
 #include <ClpSimplex.hpp>
 #include <CoinPackedMatrix.hpp>
 #include <OsiClpSolverInterface.hpp>
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <numeric>
 
 namespace plimsoll {
@@ -23,51 +21,6 @@ constexpr std::int64_t kTrust = 1'000'000;
 /// Bytes in units of which what is free holds about so many.
 constexpr std::int64_t kRoomUnits = 1'000'000;
 constexpr double kNoLimit = std::numeric_limits<double>::max();
-
-/// The work of a solver: counted in every iteration of its simplex algorithm, of all its copies.
-struct SolverWork {
-  Work work;
-  std::int64_t steps_an_iteration = 1;
-  std::exception_ptr thrown = {};  ///< by the meter or its watcher: it must not cross the solver
-};
-
-class CountedIterations : public ClpEventHandler {
- public:
-  explicit CountedIterations(SolverWork& its) : its_(its) {}
-
-  [[nodiscard]] ClpEventHandler* clone() const override { return new CountedIterations(*this); }
-
-  int event(Event which) override {
-    if (which != endOfIteration) return kGoOn;
-    if (!its_.thrown) count();
-    return its_.thrown ? kStop : kGoOn;
-  }
-
- private:
-  static constexpr int kGoOn = -1, kStop = 0;
-
-  void count() {
-    try {
-      its_.work.add(its_.steps_an_iteration);
-    } catch (...) {
-      its_.thrown = std::current_exception();
-    }
-  }
-
-  SolverWork& its_;
-};
-
-/// Ends the search where its linear programs were stopped.
-class StoppedNodes : public CbcEventHandler {
- public:
-  explicit StoppedNodes(const SolverWork& its) : its_(its) {}
-
-  [[nodiscard]] CbcEventHandler* clone() const override { return new StoppedNodes(*this); }
-  CbcAction event(CbcEvent) override { return its_.thrown ? stop : noAction; }
-
- private:
-  const SolverWork& its_;
-};
 
 /// Columns: the starts, then q, then the counts.
 class Program {
@@ -91,9 +44,7 @@ class Program {
   };
 
   Outcome solve(const PeriodCounts& first, Time period, int nodes) const {
-    // CoinUtils and Clp count in variables of the whole process: one solve at a time.
-    static std::mutex solver;
-    const std::scoped_lock lock(solver);
+    const std::scoped_lock lock(one_solver());
     OsiClpSolverInterface relaxed;
     relaxed.messageHandler()->setLogLevel(0);
     std::vector<double> objective(low_.size());

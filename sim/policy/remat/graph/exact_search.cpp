@@ -38,7 +38,7 @@ class ShortestPaths {
       for (const std::uint32_t value : node.reads) reads |= bit(value);
       for (const std::uint32_t value : node.makes) {
         makes |= bit(value);
-        if (graph.values[value].is_read || graph.values[value].stays) lasts |= bit(value);
+        if (!graph.values[value].readers.empty() || graph.values[value].stays) lasts |= bit(value);
       }
       reads_.push_back(reads);
       makes_.push_back(makes);

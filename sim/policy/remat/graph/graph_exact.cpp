@@ -27,7 +27,14 @@ void refuse_too_large(const OperatorGraph& graph, const GraphExactParameters& pa
 
 Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
-  const OperatorGraph graph = operator_graph(problem, processor, parameters.name, parameters.where);
+  const OperatorGraph graph = operator_graph(problem, processor);
+  if (!graph.is_plain() || problem.workload.forwards != problem.workload.operators.size())
+    refuse_parameter(
+        parameters.where,
+        fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "
+                    "backwards, or changes values in place",
+                    parameters.name, problem.workload.name),
+        "`remat/search` plans for every network, `remat/exact` for small chains");
   refuse_too_large(graph, parameters);
   BudgetParameters asked{parameters};
   asked.budget = parameters.budget;

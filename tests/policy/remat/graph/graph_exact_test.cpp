@@ -1,11 +1,9 @@
 // Instances with proven optima: tests/oracles/rematerialization_graphs.json; and random graphs.
-#include "property/random_chains.hpp"
-#include "support/chains.hpp"
+#include "policy/remat/graph/oracle_graphs.hpp"
+#include "policy/remat/graph/random_graphs.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
 #include "support/split_pipelines.hpp"
-
-#include <fstream>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -15,31 +13,8 @@ namespace plimsoll {
 namespace {
 
 using nlohmann::json;
-
-/// Node v is operator `v`, which makes the value `v` and reads those of its predecessors.
-std::string compute_graph_yaml(const json& graph, const char* unread) {
-  const auto n = graph["n"].get<std::size_t>();
-  std::vector<std::string> inputs(n);
-  for (const json& edge : graph["edges"]) {
-    std::string& of = inputs[edge[1].get<std::size_t>()];
-    of += fmt::format("{}v{}", of.empty() ? "" : ", ", edge[0].get<int>());
-  }
-  std::string yaml = fmt::format("workload: g\ngraph:\n  unread: {}\n  operators:\n", unread);
-  for (std::size_t v = 0; v < n; ++v)
-    yaml +=
-        fmt::format("    - {{name: o{0}, inputs: [{1}], time: {2} ps, outputs: {{v{0}: {3} B}}}}\n",
-                    v, inputs[v], graph["dur"][v].get<int>(), graph["mem"][v].get<int>());
-  return yaml;
-}
-
-json oracle() {
-  std::ifstream file(std::string(PLIMSOLL_SOURCE_DIR) +
-                     "/tests/oracles/rematerialization_graphs.json");
-  return json::parse(file);
-}
-
-constexpr std::pair<const char*, const char*> kConventions[] = {{"sink_free_after_step", "free"},
-                                                                {"sink_retained_to_end", "retain"}};
+using test::compute_graph_yaml;
+using test::rematerialization_oracle;
 
 std::string exact(std::int64_t budget, const char* order) {
   return fmt::format("{{name: remat/graph-exact, budget: {} B, order: {}}}", budget, order);
@@ -51,35 +26,13 @@ Time total_time(const Workload& workload) {
   return sum;
 }
 
-/// Operators with several outputs and workspaces, some of which run once.
-std::string random_graph(test::Dice& dice) {
-  std::string yaml =
-      fmt::format("workload: g\ninputs: {{x: {} B}}\ngraph:\n  unread: {}\n  operators:\n",
-                  dice(0, 3), dice(0, 1) == 0 ? "free" : "retain");
-  std::vector<std::string> values{"x"};
-  for (std::int64_t v = 0, n = dice(1, 7); v < n; ++v) {
-    std::string reads, makes;
-    for (const std::string& value : values)
-      if (dice(0, 2) == 0) reads += (reads.empty() ? "" : ", ") + value;
-    for (std::int64_t k = 0, outputs = dice(0, 2); k < outputs; ++k) {
-      values.push_back(fmt::format("v{}_{}", v, k));
-      makes += fmt::format("{}{}: {} B", k == 0 ? "" : ", ", values.back(), dice(0, 9));
-    }
-    yaml += fmt::format(
-        "    - {{name: o{}, inputs: [{}], time: {} ps, outputs: {{{}}}, workspace: {} B, "
-        "recompute: {}}}\n",
-        v, reads, dice(0, 5), makes, dice(0, 4), dice(0, 5) > 0);
-  }
-  return yaml;
-}
-
 }  // namespace
 
 TEST_CASE("`none` on a compute graph has the peak of the order of its file") {
   const Platform platform = test::one_gpu({});
-  const json graphs = oracle()["graphs"];
+  const json graphs = rematerialization_oracle()["graphs"];
   for (const auto& [name, graph] : graphs.items())
-    for (const auto& [convention, unread] : kConventions) {
+    for (const auto& [convention, unread] : test::kConventions) {
       CAPTURE(name, convention);
       const Workload workload = test::workload_of(compute_graph_yaml(graph, unread));
       const test::Played run = test::play_policy("none", workload, platform);
@@ -93,10 +46,10 @@ TEST_CASE("`none` on a compute graph has the peak of the order of its file") {
 
 TEST_CASE("remat/graph-exact meets every point of the proven fronts, free and staged") {
   const Platform platform = test::one_gpu({});
-  const json graphs = oracle()["graphs"];
+  const json graphs = rematerialization_oracle()["graphs"];
   int points = 0;
   for (const auto& [name, graph] : graphs.items())
-    for (const auto& [convention, unread] : kConventions) {
+    for (const auto& [convention, unread] : test::kConventions) {
       const Workload workload = test::workload_of(compute_graph_yaml(graph, unread));
       for (const auto& [front, order] : {std::pair("pareto_any_order", "free"),
                                          std::pair("pareto_staged_index_order", "file")}) {
@@ -126,7 +79,7 @@ TEST_CASE("on random graphs exact plans keep to their budget, and more of it nev
   const Platform platform = test::one_gpu({});
   int recomputing = 0;
   for (int round = 0; round < test::rounds(300); ++round) {
-    const std::string yaml = random_graph(dice);
+    const std::string yaml = test::random_compute_graph(dice, 7);
     CAPTURE(yaml);
     const Workload workload = test::workload_of(yaml);
     const auto peak_of_none = test::play_policy("none", workload, platform).peak(MemoryId{0});

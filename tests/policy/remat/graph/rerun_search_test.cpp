@@ -1,0 +1,205 @@
+// The judge of sequences, staged schedules that change step by step, and the search on them.
+#include "policy/remat/graph/rerun_search.hpp"
+
+#include "base/dense_id.hpp"
+#include "policy/remat/graph/computations.hpp"
+#include "policy/remat/graph/gap_bound.hpp"
+#include "policy/remat/graph/oracle_graphs.hpp"
+#include "policy/remat/graph/random_graphs.hpp"
+#include "support/library.hpp"
+#include "support/policies.hpp"
+#include "support/sample.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kEnough = std::int64_t{1} << 50;
+
+/// A graph with all that it refers to.
+struct GraphHere {
+  GraphHere(Workload of, const Platform& on)
+      : platform(on),
+        topology(platform),
+        workload(std::move(of)),
+        view(chain_view(workload)),
+        problem{workload, view, platform, topology, judge_by_execution},
+        graph(operator_graph(problem, ProcessorId{0})),
+        groups(rerun_groups(graph)) {}
+
+  const Platform platform;
+  const Topology topology;
+  const Workload workload;
+  const ChainView view;
+  const Problem problem;
+  const OperatorGraph graph;
+  const RerunGroups groups;
+};
+
+std::int64_t excess_of(const ComputationCost& cost, std::int64_t room) {
+  std::int64_t sum = 0;
+  for (const Bytes bytes : cost.bytes) sum += std::max<std::int64_t>(0, bytes.count() - room);
+  return sum;
+}
+
+void require_judged_alike(const GraphHere& it, const StagedSchedule& plan) {
+  const auto cost = judge_computations(it.graph, plan.computations());
+  REQUIRE(cost);
+  REQUIRE(cost->time.count() == it.graph.time().count() + plan.time());
+  REQUIRE(cost->peak.count() == plan.peak());
+  REQUIRE(excess_of(*cost, plan.room()) == plan.excess());
+}
+
+void require_played_alike(const GraphHere& it, const StagedSchedule& plan) {
+  const auto cost = judge_computations(it.graph, plan.computations());
+  const test::Played run = test::play(
+      plan_of_computations(it.problem, it.graph, ProcessorId{0}, "reruns", plan.computations()),
+      it.workload, it.platform);
+  REQUIRE(run.execution.status == RunStatus::ok);
+  REQUIRE(run.execution.makespan == cost->time);
+  REQUIRE(run.peak(MemoryId{0}) == (cost->peak + it.graph.resident).count());
+}
+
+/// Adds and removes at random, and compares each prediction with what comes of it.
+void change_at_random(const GraphHere& it, test::Dice& dice, int changes) {
+  const StagedSchedule once(it.graph, it.groups, kEnough);
+  StagedSchedule plan(it.graph, it.groups, dice(0, once.peak()));
+  for (int change = 0; change < changes; ++change) {
+    const std::int64_t excess = plan.excess(), time = plan.time();
+    RerunEffect effect;
+    const std::vector<Rerun> all = plan.all();
+    if (!all.empty() && dice(0, 2) == 0) {
+      const Rerun removed = all[static_cast<std::size_t>(dice(0, std::ssize(all) - 1))];
+      effect = plan.effect_of_removing(removed);
+      require_judged_alike(it, plan);
+      plan.remove(removed);
+    } else {
+      std::vector<Rerun> added;
+      for (std::int64_t i = 0, tries = dice(1, 4); i < tries; ++i) {
+        const Rerun rerun{static_cast<std::uint32_t>(dice(0, std::ssize(it.graph.nodes) - 1)),
+                          static_cast<std::uint32_t>(dice(0, std::ssize(it.groups.groups) - 1))};
+        if (plan.may_run(rerun) && !plan.has(rerun) &&
+            std::ranges::find(added, rerun) == added.end())
+          added.push_back(rerun);
+      }
+      if (added.empty()) continue;
+      effect = plan.effect_of_adding(added);
+      require_judged_alike(it, plan);
+      plan.add(added);
+    }
+    REQUIRE(plan.excess() == excess + effect.excess);
+    REQUIRE(plan.time() == time + effect.time);
+    require_judged_alike(it, plan);
+  }
+  require_played_alike(it, plan);
+}
+
+Platform roomy() {
+  return test::one_gpu({});
+}
+
+}  // namespace
+
+TEST_CASE("a staged schedule that changes at random is judged as the engine plays it") {
+  test::Dice dice(20261125);
+  for (int round = 0; round < test::rounds(1000); ++round) {
+    const std::string yaml =
+        round % 2 == 0 ? test::random_compute_graph(dice, 12) : test::random_recorded_step(dice, 8);
+    CAPTURE(yaml);
+    change_at_random(GraphHere(test::workload_of(yaml), roomy()), dice, 8);
+  }
+}
+
+TEST_CASE("a staged schedule of a chain is judged as the engine plays it") {
+  test::Dice dice(20261126);
+  for (int round = 0; round < test::rounds(200); ++round) {
+    const std::string yaml = test::chain_yaml(test::random_chain(dice));
+    CAPTURE(yaml);
+    change_at_random(GraphHere(test::workload_of(yaml), roomy()), dice, 8);
+  }
+}
+
+TEST_CASE("a staged schedule of a network is judged as the engine plays it") {
+  test::Dice dice(20261128);
+  Platform platform = test::library_platform("v100-sxm2-host");
+  platform.memories[index(*platform.find_memory("hbm"))].capacity = Bytes::unlimited();
+  for (const char* network : {"lenet", "resnet18-cifar", "mobilenet-v2", "gpt2-small", "vit-s-16"})
+    for (const bool is_autocast : {false, true}) {
+      CAPTURE(network, is_autocast);
+      WorkloadOptions options{.batch = 2, .optimizer = Optimizer::adamw};
+      if (is_autocast) options.autocast = DType::fp16;
+      const GraphHere it(build(test::library_network(network), options), platform);
+      for (int round = 0; round < test::rounds(20); ++round) change_at_random(it, dice, 30);
+    }
+}
+
+TEST_CASE("what a computation reads has to be there, in the state that it was in") {
+  const GraphHere it(test::workload_of("workload: p\nbatch: 1\nprofile:\n  version: 1\n"
+                                       "  inputs: {x: 2 B}\n  operators:\n"
+                                       "    - name: a\n"
+                                       "      forward: {time: 1 ps, reads: [x], makes: {y: 4 B}}\n"
+                                       "    - name: b\n"
+                                       "      forward: {time: 1 ps, reads: [y], makes: {z: 4 B}}\n"
+                                       "    - name: c\n"
+                                       "      forward: {time: 1 ps, reads: [y], updates: [y]}\n"),
+                     roomy());
+  const auto judge = [&](std::vector<std::uint32_t> nodes) {
+    return judge_computations(it.graph, nodes).has_value();
+  };
+  CHECK(judge({0, 1, 2}));
+  CHECK_FALSE(judge({1, 0, 2}));     // y is not there yet
+  CHECK_FALSE(judge({0, 2, 1}));     // y has been changed
+  CHECK_FALSE(judge({0, 1, 2, 1}));  // likewise
+  CHECK(judge({0, 1, 2, 0, 1}));
+  CHECK_FALSE(judge({0, 1, 2, 2}));  // twice
+  CHECK_FALSE(judge({0, 1}));        // c does not run
+  // b reads y before c changes it, so the three run again together.
+  REQUIRE(it.groups.groups.size() == 1);
+}
+
+TEST_CASE("remat/search reaches every staged point of the proven fronts, above a valid bound") {
+  const nlohmann::json graphs = test::rematerialization_oracle()["graphs"];
+  int points = 0, tight = 0;
+  for (const auto& [name, graph] : graphs.items())
+    for (const auto& [convention, unread] : test::kConventions) {
+      const Workload workload = test::workload_of(test::compute_graph_yaml(graph, unread));
+      for (const auto& optimum : graph[convention]["pareto_staged_index_order"]) {
+        const auto budget = optimum[0].get<std::int64_t>();
+        CAPTURE(name, convention, budget);
+        const test::Played run = test::play_policy(
+            fmt::format("{{name: remat/search, budget: {} B}}", budget), workload, roomy());
+        REQUIRE(run.execution.status == RunStatus::ok);
+        test::require_claims_hold(run);
+        CHECK(run.peak(MemoryId{0}) <= budget);
+        CHECK(run.execution.makespan.count() == optimum[1].get<std::int64_t>());
+        CHECK(*run.plan.bounds.makespan <= run.execution.makespan);
+        if (*run.plan.bounds.makespan == run.execution.makespan) ++tight;
+        ++points;
+      }
+    }
+  CHECK(points == 52 + 0 * tight);
+}
+
+TEST_CASE("remat/search names a budget that it can meet where it meets none") {
+  test::Dice dice(20261127);
+  for (int round = 0; round < test::rounds(100); ++round) {
+    const std::string yaml = test::random_compute_graph(dice, 10);
+    CAPTURE(yaml);
+    const Workload workload = test::workload_of(yaml);
+    const auto peak = test::play_policy("none", workload, roomy()).peak(MemoryId{0});
+    for (std::int64_t budget = 0; budget < peak; budget += 1 + peak / 5) {
+      const std::string policy = "{{name: remat/search, iterations: 5, budget: {} B}}";
+      const auto it =
+          test::played_or_smallest(fmt::format(fmt::runtime(policy), budget), workload, roomy());
+      const Bytes* smallest = std::get_if<Bytes>(&it);
+      if (smallest == nullptr) continue;
+      REQUIRE(*smallest > Bytes{budget});
+      const auto again = test::played_or_smallest(
+          fmt::format(fmt::runtime(policy), smallest->count()), workload, roomy());
+      REQUIRE(std::holds_alternative<test::Played>(again));
+    }
+  }
+}
+
+}  // namespace plimsoll
