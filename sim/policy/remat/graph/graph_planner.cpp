@@ -64,7 +64,7 @@ class GraphSearch {
 
   /// Where the search finds none, that is no proof.
   Infeasible no_plan(bool is_proven) {
-    const std::int64_t least = std::max(search_.least_room(), room_ + 1);
+    const std::int64_t least = search_.least_room(std::max(room_, largest_step(graph_) - 1));
     Infeasible no = infeasible(problem_, processor_, budget_, graph_.resident + Bytes{least});
     if (!is_proven) no.why += ", as far as the search sees; that is no proof";
     return no;

@@ -9,13 +9,18 @@ namespace {
 
 using Key = StagedSchedule::Key;
 
-constexpr int kRestarts = 40;
+/// Of a small graph; fewer for large ones.
+constexpr std::int64_t kRestarts = 40, kLeastRestarts = 4, kRestartsForRoom = 2;
+/// The least room is found to one part in so many.
+constexpr std::int64_t kRoomParts = 256;
 constexpr std::size_t kMostInClosure = 25;
 /// Of the values that are carried across a step, so many are looked at: those that cost least for
 /// their bytes.
 constexpr std::size_t kMostCarried = 96;
 /// Of nodes: for each, one more move may follow another without a new look at the step.
 constexpr std::size_t kNodesPerMove = 512;
+/// Of nodes: for each, a repair may once make a move that does not lower the excess.
+constexpr std::size_t kNodesPerDetour = 8;
 
 /// e^x for small x, in operations that are rounded alike everywhere.
 double exponential(double x) {
@@ -110,6 +115,7 @@ void RerunSearch::add_moves(const StagedSchedule& plan, Key step,
 bool RerunSearch::set_score(StagedSchedule& plan, Move& move) {
   count(move.added.size() * 128 + plan.steps() / 4);
   const RerunEffect effect = plan.effect_of_adding(move.added);
+  move.excess = effect.excess;
   if (effect.excess >= 0) return false;
   move.score = -static_cast<double>(effect.excess) * move.preference /
                (static_cast<double>(effect.time) + 1);
@@ -134,6 +140,14 @@ std::vector<RerunSearch::Move> RerunSearch::moves_at(StagedSchedule& plan, Key s
   return moves;
 }
 
+/// Where no move lowers the excess, the one that raises it least may open a way.
+bool RerunSearch::take_detour(StagedSchedule& plan, const std::vector<Move>& moves) {
+  if (moves.empty() || detours_ == 0) return false;
+  --detours_;
+  plan.add(std::ranges::min_element(moves, {}, &Move::excess)->added);
+  return true;
+}
+
 /// Whether something was done about the step.
 bool RerunSearch::lower_step(StagedSchedule& plan, Key step, double noise, bool is_diverse) {
   std::vector<Move> moves = moves_at(plan, step, is_diverse);
@@ -141,8 +155,9 @@ bool RerunSearch::lower_step(StagedSchedule& plan, Key step, double noise, bool 
     move.preference = preference(noise);
     if (!set_score(plan, move)) move.score = 0;
   }
+  if (std::ranges::none_of(moves, [](const Move& move) { return move.score > 0; }))
+    return take_detour(plan, moves);
   std::erase_if(moves, [](const Move& move) { return move.score <= 0; });
-  if (moves.empty()) return false;
   std::ranges::stable_sort(moves, std::ranges::greater{}, &Move::score);
   plan.add(moves.front().added);
   std::size_t more = graph_.nodes.size() / kNodesPerMove;
@@ -160,7 +175,7 @@ bool RerunSearch::lower_step(StagedSchedule& plan, Key step, double noise, bool 
 }
 
 bool RerunSearch::repair(StagedSchedule& plan, double noise, bool is_diverse) {
-  lowest_peak_ = plan.peak();
+  detours_ = graph_.nodes.size() / kNodesPerDetour + 1;
   for (std::size_t round = 0; round < 20 * graph_.nodes.size(); ++round) {
     if (plan.excess() == 0) return true;
     count(plan.steps());
@@ -170,7 +185,6 @@ bool RerunSearch::repair(StagedSchedule& plan, double noise, bool is_diverse) {
       if (lower_step(plan, step, noise, is_diverse)) continue;
     }
     if (!lower_step(plan, plan.key_at(plan.highest_step()), noise, is_diverse)) return false;
-    lowest_peak_ = std::min(lowest_peak_, plan.peak());
   }
   return false;
 }
@@ -194,19 +208,23 @@ StagedSchedule RerunSearch::made_of(std::span<const Rerun> reruns, std::int64_t 
   return plan;
 }
 
-std::optional<StagedSchedule> RerunSearch::repaired_start(std::int64_t room) {
-  std::int64_t lowest = std::numeric_limits<std::int64_t>::max();
-  for (int restart = 0; restart <= kRestarts; ++restart) {
+std::optional<StagedSchedule> RerunSearch::repaired_start(std::int64_t room,
+                                                          std::int64_t restarts) {
+  random_.seed(options_.seed);  // what is found for a room depends on nothing else
+  for (std::int64_t restart = 0; restart <= restarts; ++restart) {
     StagedSchedule plan(graph_, groups_, room);
-    const double noise = restart == 0 ? 0 : 0.3 + 0.2 * std::min(restart, 5);
-    const bool is_repaired = repair(plan, noise, restart > 0);
-    lowest = std::min(lowest, lowest_peak_);
-    if (!is_repaired) continue;
+    const double noise =
+        restart == 0 ? 0 : 0.3 + 0.2 * static_cast<double>(std::min<std::int64_t>(restart, 5));
+    if (!repair(plan, noise, restart > 0)) continue;
     prune(plan);
     return plan;
   }
-  lowest_peak_ = lowest;
   return std::nullopt;
+}
+
+std::int64_t RerunSearch::restarts() const {
+  const auto nodes = static_cast<std::int64_t>(graph_.nodes.size());
+  return std::clamp(40'000 / (nodes + 1), kLeastRestarts, kRestarts);
 }
 
 std::int64_t RerunSearch::iterations() const {
@@ -273,7 +291,7 @@ void RerunSearch::improve(StagedSchedule& best, std::int64_t least, std::int64_t
 
 std::optional<StagedSchedule> RerunSearch::run(std::int64_t room, std::int64_t least,
                                                std::span<const std::vector<Rerun>> starts) {
-  std::optional<StagedSchedule> best = repaired_start(room);
+  std::optional<StagedSchedule> best = repaired_start(room, restarts());
   for (const std::vector<Rerun>& start : starts) {
     StagedSchedule plan = made_of(start, room);
     if (!repair(plan, 0, false)) continue;
@@ -284,12 +302,17 @@ std::optional<StagedSchedule> RerunSearch::run(std::int64_t room, std::int64_t l
   return best;
 }
 
-std::int64_t RerunSearch::least_room() {
-  StagedSchedule once(graph_, groups_, 0);
-  (void)repair(once, 0, false);
-  std::int64_t room = lowest_peak_;
-  while (!repaired_start(room)) room = std::max(room + 1, lowest_peak_);
-  return room;
+std::int64_t RerunSearch::least_room(std::int64_t too_little) {
+  std::int64_t enough = StagedSchedule(graph_, groups_, 0).peak();
+  while (enough - too_little > std::max<std::int64_t>(1, enough / kRoomParts)) {
+    const std::int64_t room = too_little + (enough - too_little) / 2;
+    const auto plan = repaired_start(room, kRestartsForRoom);
+    if (plan)
+      enough = std::min(room, plan->peak());
+    else
+      too_little = room;
+  }
+  return enough;
 }
 
 }  // namespace plimsoll

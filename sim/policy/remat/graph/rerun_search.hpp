@@ -40,16 +40,18 @@ class RerunSearch {
   [[nodiscard]] std::optional<StagedSchedule> run(std::int64_t room, std::int64_t least,
                                                   std::span<const std::vector<Rerun>> starts);
 
-  /// A room within which run() finds a plan, as small as repairs alone make it.
-  [[nodiscard]] std::int64_t least_room();
+  /// A room above `too_little` within which run() finds a plan, by bisection.
+  [[nodiscard]] std::int64_t least_room(std::int64_t too_little);
 
  private:
   struct Move {
     std::vector<Rerun> added;
     double score = 0, preference = 1;
+    std::int64_t excess = 0;  ///< what it adds
   };
 
-  [[nodiscard]] std::optional<StagedSchedule> repaired_start(std::int64_t room);
+  [[nodiscard]] std::optional<StagedSchedule> repaired_start(std::int64_t room,
+                                                             std::int64_t restarts);
   [[nodiscard]] StagedSchedule made_of(std::span<const Rerun> reruns, std::int64_t room) const;
   bool repair(StagedSchedule& plan, double noise, bool is_diverse);
   bool lower_step(StagedSchedule& plan, StagedSchedule::Key step, double noise, bool is_diverse);
@@ -63,11 +65,13 @@ class RerunSearch {
                                            const Rerun& rerun) const;
   [[nodiscard]] std::optional<Rerun> early(const StagedSchedule& plan, StagedSchedule::Key step,
                                            const Rerun& rerun) const;
+  bool take_detour(StagedSchedule& plan, const std::vector<Move>& moves);
   bool set_score(StagedSchedule& plan, Move& move);
   void prune(StagedSchedule& plan);
   void improve(StagedSchedule& best, std::int64_t least, std::int64_t iterations);
   void destroy(StagedSchedule& plan);
   void shift(StagedSchedule& plan);
+  [[nodiscard]] std::int64_t restarts() const;
   [[nodiscard]] std::int64_t iterations() const;
   [[nodiscard]] std::uint64_t below(std::uint64_t count);
   [[nodiscard]] double preference(double noise);
@@ -78,7 +82,7 @@ class RerunSearch {
   const RerunSearchOptions options_;
   const Work& work_;
   std::mt19937_64 random_;
-  std::int64_t lowest_peak_ = std::numeric_limits<std::int64_t>::max();  ///< of the last repair
+  std::size_t detours_ = 0;  ///< that the repair may still take
 };
 
 }  // namespace plimsoll
