@@ -1,9 +1,11 @@
 #include "policy/remat/graph/graph_planner.hpp"
 
 #include "base/dense_id.hpp"
+#include "policy/budget/with_budget.hpp"
 #include "policy/claims/claims.hpp"
 #include "policy/remat/graph/computations.hpp"
 #include "policy/remat/graph/gap_bound.hpp"
+#include "policy/remat/segments/runs_within.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -18,13 +20,20 @@ std::int64_t room_of(const OperatorGraph& graph, Bytes budget) {
   return budget.count() - graph.resident.count();
 }
 
+Bytes budget_of(const Problem& problem, ProcessorId processor,
+                const GraphSearchParameters& parameters) {
+  BudgetParameters all{parameters};
+  all.budget = parameters.budget;
+  return budget_for(problem, processor, all);
+}
+
 class GraphSearch {
  public:
   GraphSearch(const Problem& problem, const GraphSearchParameters& parameters)
       : problem_(problem),
         parameters_(parameters),
         processor_(processor_for(problem, parameters)),
-        budget_(budget_for(problem, processor_, with_budget(parameters))),
+        budget_(budget_of(problem, processor_, parameters)),
         graph_(operator_graph(problem, processor_)),
         groups_(rerun_groups(graph_)),
         room_(room_of(graph_, budget_)),
@@ -48,12 +57,6 @@ class GraphSearch {
   }
 
  private:
-  static BudgetParameters with_budget(const GraphSearchParameters& parameters) {
-    BudgetParameters all{parameters};
-    all.budget = parameters.budget;
-    return all;
-  }
-
   static RerunSearchOptions options(const GraphSearchParameters& parameters) {
     RerunSearchOptions options{.iterations = parameters.iterations,
                                .seed = static_cast<std::uint64_t>(parameters.seed)};
@@ -94,7 +97,12 @@ void add_search_parameters(Record<GraphSearchParameters>& record) {
 }
 
 Planned plan_by_search(const Problem& problem, const GraphSearchParameters& parameters) {
-  return GraphSearch(problem, parameters).run();
+  const ProcessorId processor = processor_for(problem, parameters);
+  const auto plan = [&](const Problem& of, Bytes budget) {
+    const GraphSearchParameters asked = with_budget(parameters, budget);
+    return GraphSearch(of, asked).run();
+  };
+  return plan_that_runs(problem, processor, budget_of(problem, processor, parameters), plan);
 }
 
 std::vector<Rerun> reruns_of(std::span<const std::uint32_t> computations,

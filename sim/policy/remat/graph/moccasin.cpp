@@ -28,8 +28,9 @@ PolicyInfo remat_moccasin_policy() {
                 "Networks\", ICML, arXiv:2304.14463: the same plans, found by the search of "
                 "remat/search instead of a constraint solver",
        .assumes = "any workload of one processor, one microbatch",
-       .guarantees = "within the budget by what is requested, or none; optimal where the bound "
-                     "says so",
+       .guarantees =
+           "within the budget, in an arena or a cache, too, or none; optimal where the bound "
+           "says so",
        .complexity = "that of remat/search"},
       record, plan_moccasin);
 }

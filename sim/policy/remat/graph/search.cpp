@@ -18,8 +18,9 @@ PolicyInfo remat_search_policy() {
                 "remat/blocks",
        .assumes = "any workload of one processor, one microbatch; forwards, and operators of "
                   "compute graphs, may run again, with what they change in place",
-       .guarantees = "within the budget by what is requested, or none. The bound is of plans in "
-                     "the order of the graph",
+       .guarantees =
+           "within the budget, in an arena or a cache, too, or none. The bound is of plans in "
+           "the order of the graph",
        .complexity = "O(reruns (values + steps)) for the first plan, the same for each round"},
       record, plan_by_search);
 }
