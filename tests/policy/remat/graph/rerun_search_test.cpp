@@ -178,7 +178,8 @@ TEST_CASE("remat/search reaches every staged point of the proven fronts, above a
         ++points;
       }
     }
-  CHECK(points == 52 + 0 * tight);
+  CHECK(points == 52);
+  CHECK(tight >= 34);  // the integer program of these gaps is tight at 42
 }
 
 TEST_CASE("remat/search names a budget that it can meet where it meets none") {
