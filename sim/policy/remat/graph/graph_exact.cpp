@@ -9,8 +9,7 @@ namespace plimsoll {
 
 namespace {
 
-struct GraphExactParameters : SingleProcessorParameters {
-  std::optional<Located<Bytes>> budget;
+struct GraphExactParameters : BudgetParameters {
   FirstRuns order = FirstRuns::free;
 };
 
@@ -36,9 +35,7 @@ Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& par
                     parameters.name, problem.workload.name),
         "`remat/search` plans for every network, `remat/exact` for small chains");
   refuse_too_large(graph, parameters);
-  BudgetParameters asked{parameters};
-  asked.budget = parameters.budget;
-  const Bytes budget = budget_for(problem, processor, asked);
+  const Bytes budget = budget_for(problem, processor, parameters);
   const Bytes room = budget.is_unlimited() ? budget : budget - graph.resident;
   const auto sequence = fastest_sequence(graph, room, parameters.order, problem.work);
   if (!sequence)
@@ -56,14 +53,12 @@ Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& par
 
 PolicyInfo remat_graph_exact_policy() {
   auto record = single_processor_record<GraphExactParameters>("remat/graph-exact");
-  record
-      .optional("budget", &GraphExactParameters::budget, located(quantity<Bytes>()),
-                "bytes of the processor's memory for all that is there; default: its capacity")
-      .optional(
-          "order", &GraphExactParameters::order,
-          one_of<FirstRuns>({{"free", FirstRuns::free}, {"file", FirstRuns::in_order}}),
-          "order of the first runs: `free`, or `file`, as the operators are listed, with each "
-          "of those before an operator once more at most in front of it; default free");
+  add_budget(record);
+  record.optional(
+      "order", &GraphExactParameters::order,
+      one_of<FirstRuns>({{"free", FirstRuns::free}, {"file", FirstRuns::in_order}}),
+      "order of the first runs: `free`, or `file`, as the operators are listed, with each "
+      "of those before an operator once more at most in front of it; default free");
   return make_policy<GraphExactParameters>(
       {.name = "remat/graph-exact",
        .summary = "The fastest sequence of computations of a small graph within a budget.",

@@ -20,20 +20,13 @@ std::int64_t room_of(const OperatorGraph& graph, Bytes budget) {
   return budget.count() - graph.resident.count();
 }
 
-Bytes budget_of(const Problem& problem, ProcessorId processor,
-                const GraphSearchParameters& parameters) {
-  BudgetParameters all{parameters};
-  all.budget = parameters.budget;
-  return budget_for(problem, processor, all);
-}
-
 class GraphSearch {
  public:
   GraphSearch(const Problem& problem, const GraphSearchParameters& parameters)
       : problem_(problem),
         parameters_(parameters),
         processor_(processor_for(problem, parameters)),
-        budget_(budget_of(problem, processor_, parameters)),
+        budget_(budget_for(problem, processor_, parameters)),
         graph_(operator_graph(problem, processor_)),
         groups_(rerun_groups(graph_)),
         room_(room_of(graph_, budget_)),
@@ -87,9 +80,8 @@ class GraphSearch {
 
 void add_search_parameters(Record<GraphSearchParameters>& record) {
   using Parameters = GraphSearchParameters;
+  add_budget(record);
   record
-      .optional("budget", &Parameters::budget, located(quantity<Bytes>()),
-                "bytes of the processor's memory for all that is there; default: its capacity")
       .optional("iterations", &Parameters::iterations, integer(0, 1'000'000),
                 "rounds of improvement after the first plan; default: fewer, the larger the graph")
       .optional("seed", &Parameters::seed, integer(0, 1'000'000'000),
@@ -102,7 +94,7 @@ Planned plan_by_search(const Problem& problem, const GraphSearchParameters& para
     const GraphSearchParameters asked = with_budget(parameters, budget);
     return GraphSearch(of, asked).run();
   };
-  return plan_that_runs(problem, processor, budget_of(problem, processor, parameters), plan);
+  return plan_that_runs(problem, processor, budget_for(problem, processor, parameters), plan);
 }
 
 std::vector<Rerun> reruns_of(std::span<const std::uint32_t> computations,

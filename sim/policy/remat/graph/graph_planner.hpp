@@ -8,8 +8,7 @@
 
 namespace plimsoll {
 
-struct GraphSearchParameters : SingleProcessorParameters {
-  std::optional<Located<Bytes>> budget;
+struct GraphSearchParameters : BudgetParameters {
   std::optional<std::int64_t> computations;  ///< most runs of an operator
   std::optional<std::int64_t> iterations;
   std::int64_t seed = 1;
