@@ -16,11 +16,7 @@ namespace plimsoll {
 namespace {
 
 using test::Dice;
-
-bool takes(const PolicyInfo& policy, const std::string& parameter) {
-  return std::ranges::find(policy.parameters.fields, parameter, &Shape::Field::key) !=
-         policy.parameters.fields.end();
-}
+using test::takes;
 
 /// But for those that search for a number of iterations, and may find less with more memory.
 std::vector<std::string> policies_with_budget() {

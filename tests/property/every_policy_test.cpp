@@ -13,6 +13,7 @@ namespace {
 using test::kMachines;
 using test::Machine;
 using test::Played;
+using test::takes;
 
 /// What a policy must be told, or is told so that its search ends soon.
 std::string needed_by(const std::string& policy) {
@@ -21,11 +22,6 @@ std::string needed_by(const std::string& policy) {
   if (policy == "remat/exact" || policy == "offload/exact") return ", nodes: 500";
   if (policy == "remat/rotor" || policy == "remat/nonpersistent") return ", slots: 30";
   return "";
-}
-
-bool takes(const PolicyInfo& policy, const std::string& parameter) {
-  return std::ranges::any_of(policy.parameters.fields,
-                             [&](const auto& field) { return field.key == parameter; });
 }
 
 class EveryPolicy {

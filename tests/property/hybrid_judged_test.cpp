@@ -49,10 +49,8 @@ Fastest fastest_of_others(const Workload& workload, const Platform& platform, st
     if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
         policy.name == "hybrid/best")
       continue;
-    const bool takes_budget =
-        std::ranges::find(policy.parameters.fields, std::string("budget"), &Shape::Field::key) !=
-        policy.parameters.fields.end();
-    const std::string parameters = takes_budget ? fmt::format(", budget: {} B", budget) : "";
+    const std::string parameters =
+        test::takes(policy, "budget") ? fmt::format(", budget: {} B", budget) : "";
     try {
       Planned planned =
           test::answer(test::with_parameters(policy.name, parameters), workload, platform);

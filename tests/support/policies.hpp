@@ -5,6 +5,7 @@
 #include "policy/interface/policy.hpp"
 #include "support/played.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,6 +19,11 @@ inline BoundPolicy bound_policy(const std::string& policy) {
   auto bound = bind_policy(parse_document(policy, "policy"), diagnostics);
   diagnostics.throw_if_errors();
   return *bound;
+}
+
+[[nodiscard]] inline bool takes(const PolicyInfo& policy, const std::string& parameter) {
+  return std::ranges::find(policy.parameters.fields, parameter, &Shape::Field::key) !=
+         policy.parameters.fields.end();
 }
 
 /// `policy`, a name or a mapping, with `more` parameters: ", budget: 5 B".
