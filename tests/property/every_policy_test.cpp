@@ -38,13 +38,16 @@ class EveryPolicy {
   }
 
   void run(const PolicyInfo& policy) {
-    if (!takes(policy, "budget")) {
-      (void)played(policy.name, needed_by(policy.name));
+    run(policy.name, takes(policy, "budget"), needed_by(policy.name));
+  }
+
+  void run(const std::string& policy, bool has_budget, const std::string& more) {
+    if (!has_budget) {
+      (void)played(policy, more);
       return;
     }
     std::int64_t budget = all_ * 3 / 5;
-    (void)test::played_within(budget, home_, here(policy.name, needed_by(policy.name)), workload_,
-                              platform_);
+    (void)test::played_within(budget, home_, here(policy, more), workload_, platform_);
   }
 
  private:
@@ -77,6 +80,21 @@ TEST_CASE("every policy on every network on three machines: the claims are the m
           continue;
         CAPTURE(machine.platform, network, policy.name);
         every.run(policy);
+      }
+    }
+}
+
+TEST_CASE(
+    "the rules of graphs on every network on three machines: the claims are the measurement") {
+  test::Sample sample(4);
+  for (const Machine& machine : kMachines)
+    for (const std::string& network : test::library()) {
+      EveryPolicy every(machine, network);
+      for (const char* policy :
+           {"remat/min-cut", "{name: remat/min-cut, activation_budget: 0.2}"}) {
+        if (!sample.takes_next()) continue;
+        CAPTURE(machine.platform, network, policy);
+        every.run(policy, false, "");
       }
     }
 }

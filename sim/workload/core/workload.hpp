@@ -107,6 +107,7 @@ struct Operator {
   KernelScratch scratch;
   KernelShape kernel;
   bool runs_once = false;  ///< no policy may run it again
+  bool is_random = false;  ///< draws random numbers: what it makes differs from run to run
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).

@@ -30,6 +30,7 @@ struct OperatorSpec {
   KernelScratch scratch;
   KernelShape kernel;
   bool runs_once = false;
+  bool is_random = false;
   std::vector<TensorId> reads, updates, kept, bare;
 };
 

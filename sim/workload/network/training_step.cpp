@@ -149,6 +149,7 @@ class StepBuilder {
     if (!op.part.empty()) spec.name += "_" + op.part;
     spec.phase = phase;
     spec.operator_class = op.rule->operator_class;
+    spec.is_random = op.rule->traits.is_random && phase == Phase::forward;
     if (op.type != network_.dtype) spec.dtype = op.type;
     return spec;
   }
@@ -186,6 +187,7 @@ class StepBuilder {
     OperatorSpec spec = layer_spec(op, phase);
     spec.name += "_cast" + ("_" + name.substr(name.rfind('.') + 1));
     spec.operator_class = cast_rule().operator_class;
+    spec.is_random = false;
     return spec;
   }
 

@@ -146,6 +146,7 @@ struct RuleTraits {
   std::string_view link;
   bool is_loss = false;  ///< reached through `loss:`, not as a layer
   bool reads_indices = false;
+  bool is_random = false;  ///< its forward draws random numbers
 };
 
 struct OperatorRule {

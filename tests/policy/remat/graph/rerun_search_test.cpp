@@ -4,6 +4,7 @@
 #include "base/dense_id.hpp"
 #include "policy/remat/graph/computations.hpp"
 #include "policy/remat/graph/gap_bound.hpp"
+#include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
 #include "support/library.hpp"
@@ -15,27 +16,9 @@
 namespace plimsoll {
 namespace {
 
+using test::GraphHere;
+
 constexpr std::int64_t kEnough = std::int64_t{1} << 50;
-
-/// A graph with all that it refers to.
-struct GraphHere {
-  GraphHere(Workload of, const Platform& on)
-      : platform(on),
-        topology(platform),
-        workload(std::move(of)),
-        view(chain_view(workload)),
-        problem{workload, view, platform, topology, judge_by_execution},
-        graph(operator_graph(problem, ProcessorId{0})),
-        groups(rerun_groups(graph)) {}
-
-  const Platform platform;
-  const Topology topology;
-  const Workload workload;
-  const ChainView view;
-  const Problem problem;
-  const OperatorGraph graph;
-  const RerunGroups groups;
-};
 
 std::int64_t excess_of(const ComputationCost& cost, std::int64_t room) {
   std::int64_t sum = 0;
