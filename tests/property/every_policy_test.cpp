@@ -91,10 +91,11 @@ TEST_CASE(
     for (const std::string& network : test::library()) {
       EveryPolicy every(machine, network);
       for (const char* policy :
-           {"remat/min-cut", "{name: remat/min-cut, activation_budget: 0.2}"}) {
+           {"remat/min-cut", "{name: remat/min-cut, activation_budget: 0.2}", "remat/xla",
+            "{name: remat/xla, block_limit: 8}"}) {
         if (!sample.takes_next()) continue;
         CAPTURE(machine.platform, network, policy);
-        every.run(policy, false, "");
+        every.run(policy, std::string_view(policy).find("xla") != std::string_view::npos, "");
       }
     }
 }
