@@ -92,7 +92,7 @@ TEST_CASE(
       EveryPolicy every(machine, network);
       for (const char* policy :
            {"remat/min-cut", "{name: remat/min-cut, activation_budget: 0.2}", "remat/xla",
-            "{name: remat/xla, block_limit: 8}"}) {
+            "{name: remat/xla, block_limit: 8}", "remat/treewidth"}) {
         if (!sample.takes_next()) continue;
         CAPTURE(machine.platform, network, policy);
         every.run(policy, std::string_view(policy).find("xla") != std::string_view::npos, "");
