@@ -1,6 +1,7 @@
 #include "policy/claims/claims.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/remat/graph/forward_cut.hpp"
+#include "policy/remat/graph/graph_segments.hpp"
 #include "policy/remat/graph/knapsack.hpp"
 #include "policy/remat/graph/staged_sequence.hpp"
 
@@ -113,12 +114,7 @@ Planned plan_min_cut(const Problem& problem, const MinCutParameters& parameters)
     refuse_parameter(parameters.activation_budget->where,
                      fmt::format("activation_budget is {}; expected a share of at most 1",
                                  to_text(parameters.activation_budget->value)));
-  if (problem.workload.forwards == problem.workload.operators.size())
-    refuse_parameter(parameters.where,
-                     fmt::format("`{}` cuts forwards from backwards; nothing says which operators "
-                                 "of `{}` are backwards",
-                                 parameters.name, problem.workload.name),
-                     "`remat/search`, `remat/xla` and `remat/treewidth` plan for compute graphs");
+  refuse_without_backwards(problem, parameters);
   return MinCutPlanner(problem, parameters).plan();
 }
 

@@ -1,7 +1,7 @@
+#include "policy/remat/segments/chen_stages.hpp"
+
 #include "engine/wide.hpp"
-#include "policy/budget/budget.hpp"
 #include "policy/budget/with_budget.hpp"
-#include "policy/interface/registry.hpp"
 #include "policy/remat/chain/snapshots.hpp"
 #include "policy/remat/segments/runs_within.hpp"
 #include "policy/remat/segments/segments.hpp"
@@ -71,37 +71,15 @@ Planned plan_segments(const Problem& problem, const BudgetParameters& parameters
   return plan_of(problem, processor, segment_sequence(chosen->begins, stages), parameters.name);
 }
 
-Planned plan_chen_greedy(const Problem& problem, const BudgetParameters& parameters) {
+}  // namespace
+
+Planned plan_chen_stages(const Problem& problem, const BudgetParameters& parameters) {
   if (!parameters.budget) return plan_segments(problem, parameters);
   const ProcessorId processor = processor_for(problem, parameters);
   return plan_that_runs(problem, processor, budget_for(problem, processor, parameters),
                         [&](const Problem& of, Bytes budget) {
                           return plan_segments(of, with_budget(parameters, budget));
                         });
-}
-
-}  // namespace
-
-PolicyInfo remat_chen_greedy_policy() {
-  auto record = single_processor_record<BudgetParameters>("remat/chen-greedy");
-  record.optional("budget", &BudgetParameters::budget, located(quantity<Bytes>()),
-                  "bytes of the processor's memory for all that is there; default: none, the plan "
-                  "of the least peak around sqrt(x y)");
-  return make_policy<BudgetParameters>(
-      {.name = "remat/chen-greedy",
-       .summary =
-           "Ends a segment where the stages since the last one have saved more than a threshold.",
-       .paper =
-           "Chen, Xu, Zhang, Guestrin 2016, \"Training Deep Nets with Sublinear Memory Cost\", "
-           "arXiv:1604.06174, as reconstructed: candidates are the stages, and what they save is "
-           "counted. With a budget the threshold is swept over the prefix sums and the cheapest "
-           "plan that fits is taken; without, it is 1/2 to 2 times sqrt(x y), with x the bytes of "
-           "the checkpoints and y those of the largest segment of a first plan, and the plan of "
-           "the least peak is taken",
-       .assumes = "a chain (networks are cut at articulation points)",
-       .guarantees = "at most one recomputation of a stage; none on the peak: a heuristic",
-       .complexity = "O(L) a threshold; L + 1 thresholds, at most 1,024, evenly spaced"},
-      record, plan_chen_greedy);
 }
 
 }  // namespace plimsoll
