@@ -1,4 +1,5 @@
 #include "policy/claims/claims.hpp"
+#include "policy/interface/entry.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/remat/graph/computations.hpp"
 #include "policy/remat/graph/separator_recursion.hpp"
