@@ -1,50 +1,27 @@
 #include "policy/remat/graph/graph_planner.hpp"
 
-#include "base/dense_id.hpp"
 #include "policy/budget/with_budget.hpp"
-#include "policy/claims/claims.hpp"
-#include "policy/remat/graph/computations.hpp"
-#include "policy/remat/graph/gap_bound.hpp"
+#include "policy/remat/graph/graph_task.hpp"
 #include "policy/remat/segments/runs_within.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace plimsoll {
 
 namespace {
 
-/// Beside what is resident; more than any plan needs where nothing limits it.
-std::int64_t room_of(const OperatorGraph& graph, Bytes budget) {
-  if (budget.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
-  return budget.count() - graph.resident.count();
-}
-
 class GraphSearch {
  public:
   GraphSearch(const Problem& problem, const GraphSearchParameters& parameters)
-      : problem_(problem),
-        parameters_(parameters),
-        processor_(processor_for(problem, parameters)),
-        budget_(budget_for(problem, processor_, parameters)),
-        graph_(operator_graph(problem, processor_)),
-        groups_(rerun_groups(graph_)),
-        room_(room_of(graph_, budget_)),
-        search_(graph_, groups_, options(parameters), problem_.work) {}
+      : task_(problem, parameters),
+        search_(task_.graph, task_.groups, options(parameters), problem.work) {}
 
   Planned run() {
-    // More room than one operator needs may still be too little: no price of reruns helps then.
-    const auto bound = room_ < largest_step(graph_)
-                           ? std::nullopt
-                           : gap_bound(graph_, groups_, room_, problem_.work);
-    if (!bound) return no_plan(true);
-    const auto starts = chain_starts(problem_, processor_, budget_, groups_);
-    const auto found = search_.run(room_, *bound, starts);
-    if (!found) return no_plan(false);
-    Plan plan =
-        plan_of_computations(problem_, graph_, processor_, parameters_.name, found->computations());
-    plan.claims = claims_of(plan, problem_);
-    plan.bounds.makespan = graph_.time() + Time{*bound};
+    const auto bound = task_.bound();
+    if (!bound) return task_.no_plan(search_, true);
+    const auto found = search_.run(task_.room, *bound, task_.starts());
+    if (!found) return task_.no_plan(search_, false);
+    Plan plan = task_.plan_of(*found, *bound);
     if (found->time() == *bound) plan.claims.optimal = true;
     return plan;
   }
@@ -58,21 +35,7 @@ class GraphSearch {
     return options;
   }
 
-  /// Where the search finds none, that is no proof.
-  Infeasible no_plan(bool is_proven) {
-    const std::int64_t least = search_.least_room(std::max(room_, largest_step(graph_) - 1));
-    Infeasible no = infeasible(problem_, processor_, budget_, graph_.resident + Bytes{least});
-    if (!is_proven) no.why += ", as far as the search sees; that is no proof";
-    return no;
-  }
-
-  const Problem& problem_;
-  const GraphSearchParameters& parameters_;
-  const ProcessorId processor_;
-  const Bytes budget_;
-  const OperatorGraph graph_;
-  const RerunGroups groups_;
-  const std::int64_t room_;
+  const GraphTask task_;
   RerunSearch search_;
 };
 
@@ -88,11 +51,14 @@ void add_search_parameters(Record<GraphSearchParameters>& record) {
                 "of the numbers that choose what is tried; default 1");
 }
 
+Planned searched_plan(const Problem& problem, const GraphSearchParameters& parameters) {
+  return GraphSearch(problem, parameters).run();
+}
+
 Planned plan_by_search(const Problem& problem, const GraphSearchParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const auto plan = [&](const Problem& of, Bytes budget) {
-    const GraphSearchParameters asked = with_budget(parameters, budget);
-    return GraphSearch(of, asked).run();
+    return searched_plan(of, with_budget(parameters, budget));
   };
   return plan_that_runs(problem, processor, budget_for(problem, processor, parameters), plan);
 }

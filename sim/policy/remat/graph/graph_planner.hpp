@@ -23,6 +23,10 @@ void add_search_parameters(Record<GraphSearchParameters>& record);
 [[nodiscard]] Planned plan_by_search(const Problem& problem,
                                      const GraphSearchParameters& parameters);
 
+/// The same in bytes alone: whether it runs in an arena or a cache is not asked.
+[[nodiscard]] Planned searched_plan(const Problem& problem,
+                                    const GraphSearchParameters& parameters);
+
 /// The reruns of the plans that the planners of chains have for a network: none for a compute
 /// graph.
 [[nodiscard]] std::vector<std::vector<Rerun>> chain_starts(const Problem& problem,
