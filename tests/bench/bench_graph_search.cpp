@@ -2,131 +2,25 @@
 //
 //   bench_graph_search
 //
-// Layered graphs like the public instances of Bartan et al. 2023 ("Moccasin", ICML, arXiv:2304.14463),
-// in kind and not number by number: one source, one sink, layers of 0.25 to 1.75 times the mean width, a quarter to two fifths of the pairs
-// of neighbouring layers joined and 14 % of the edges beyond; sizes of 10 to 7,500 in steps of 10 by
-// the public graphs' quantiles, times of 0 to 1000; a random topological order. Seed 1. Prints for
-// each budget, as a share of the order's peak, the overhead in percent of the first plan, of the
-// best with at most two runs of an operator and of the best with any number, the gap bound, and CPU
-// seconds; then the time of a step of many equal blocks and its exponent in the operators.
+// The layered graphs are those of layered_graph.hpp, with seed 1. Prints for each budget, as a share
+// of the order's peak, the overhead in percent of the first plan, of the best with at most two runs
+// of an operator and of the best with any number, the gap bound, and CPU seconds; then the time of a step of many equal blocks and its exponent in the operators.
 #include "cpu_clock.hpp"
+#include "layered_graph.hpp"
 #include "policy/remat/graph/gap_bound.hpp"
 #include "policy/remat/graph/rerun_search.hpp"
 #include "power_law.hpp"
 
 #include <algorithm>
 #include <cstdio>
-#include <random>
 #include <utility>
 #include <vector>
 
 using namespace plimsoll;
+using bench::add_node;
+using bench::layered_graph;
 
 namespace {
-
-class Draws {
- public:
-  explicit Draws(std::uint64_t seed) : engine_(seed) {}
-  std::int64_t operator()(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(high - low + 1));
-  }
-  bool one_in(std::int64_t parts, std::int64_t of) { return (*this)(1, of) <= parts; }
-
- private:
-  std::mt19937_64 engine_;
-};
-
-void add_node(OperatorGraph& graph, std::int64_t time, std::int64_t bytes,
-              const std::vector<std::uint32_t>& reads) {
-  const auto number = static_cast<std::uint32_t>(graph.nodes.size());
-  graph.nodes.push_back({.time = Time{time}, .reads = reads, .makes = {number}});
-  graph.values.push_back({.bytes = Bytes{bytes}, .maker = number});
-  for (const std::uint32_t read : reads) graph.values[read].readers.push_back(number);
-}
-
-std::int64_t layered_size(Draws& draw) {
-  constexpr std::pair<std::int64_t, std::int64_t> kQuantiles[] = {
-      {0, 10}, {50, 180}, {250, 700}, {500, 1550}, {750, 3100}, {950, 5200}, {1000, 7500}};
-  const std::int64_t at = draw(0, 999);
-  for (std::size_t i = 1;; ++i) {
-    const auto [begin, low] = kQuantiles[i - 1];
-    const auto [end, high] = kQuantiles[i];
-    if (at < end) return (low + (high - low) * (at - begin) / (end - begin)) / 10 * 10;
-  }
-}
-
-std::vector<std::vector<std::uint32_t>> layers_of(Draws& draw, std::int64_t nodes,
-                                                  std::int64_t inner) {
-  std::vector<std::vector<std::uint32_t>> layers{{0}};
-  std::int64_t left = nodes - 2;
-  for (std::int64_t layer = inner; layer > 0; --layer) {
-    const std::int64_t mean = left / layer;
-    const std::int64_t width =
-        layer == 1 ? left
-                   : std::clamp(draw(mean / 4, mean * 7 / 4), std::int64_t{1}, left - layer + 1);
-    layers.emplace_back();
-    for (std::int64_t i = 0; i < width; ++i)
-      layers.back().push_back(static_cast<std::uint32_t>(nodes - 1 - left + i));
-    left -= width;
-  }
-  layers.push_back({static_cast<std::uint32_t>(nodes - 1)});
-  return layers;
-}
-
-/// Inputs of each node; `joined` in 1000 of the pairs of neighbouring layers are edges.
-std::vector<std::vector<std::uint32_t>> layered_edges(Draws& draw, std::int64_t nodes,
-                                                      std::int64_t inner, std::int64_t joined) {
-  const auto layers = layers_of(draw, nodes, inner);
-  std::vector<std::vector<std::uint32_t>> inputs(static_cast<std::size_t>(nodes));
-  std::int64_t edges = 0;
-  for (std::size_t layer = 1; layer < layers.size(); ++layer)
-    for (const std::uint32_t node : layers[layer]) {
-      const bool is_outer = layer == 1 || layer + 1 == layers.size();
-      for (const std::uint32_t before : layers[layer - 1])
-        if (is_outer || draw.one_in(joined, 1000)) inputs[node].push_back(before);
-      if (inputs[node].empty())
-        inputs[node].push_back(layers[layer - 1][static_cast<std::size_t>(
-            draw(0, std::ssize(layers[layer - 1]) - 1))]);
-      edges += std::ssize(inputs[node]);
-    }
-  for (std::int64_t skip = 0; skip < edges * 14 / 86; ++skip) {
-    const std::int64_t from = draw(1, inner - 2), to = draw(from + 2, inner);
-    const auto any_of = [&](std::int64_t layer) {
-      const auto& all = layers[static_cast<std::size_t>(layer)];
-      return all[static_cast<std::size_t>(draw(0, std::ssize(all) - 1))];
-    };
-    const std::uint32_t reader = any_of(to), read = any_of(from);
-    if (std::ranges::find(inputs[reader], read) == inputs[reader].end())
-      inputs[reader].push_back(read);
-  }
-  return inputs;
-}
-
-OperatorGraph layered_graph(std::int64_t nodes, std::int64_t inner, std::int64_t joined) {
-  Draws draw(1);
-  const auto inputs = layered_edges(draw, nodes, inner, joined);
-  std::vector<std::vector<std::uint32_t>> readers(inputs.size());
-  std::vector<std::size_t> missing;
-  for (std::uint32_t node = 0; node < inputs.size(); ++node) {
-    missing.push_back(inputs[node].size());
-    for (const std::uint32_t input : inputs[node]) readers[input].push_back(node);
-  }
-  OperatorGraph graph;
-  std::vector<std::uint32_t> ready{0}, number(inputs.size());
-  while (!ready.empty()) {
-    std::swap(ready[static_cast<std::size_t>(draw(0, std::ssize(ready) - 1))], ready.back());
-    const std::uint32_t node = ready.back();
-    ready.pop_back();
-    number[node] = static_cast<std::uint32_t>(graph.nodes.size());
-    std::vector<std::uint32_t> reads;
-    for (const std::uint32_t input : inputs[node]) reads.push_back(number[input]);
-    const bool is_end = inputs[node].empty() || readers[node].empty();
-    add_node(graph, is_end ? 0 : draw(0, 1000), layered_size(draw), reads);
-    for (const std::uint32_t reader : readers[node])
-      if (--missing[reader] == 0) ready.push_back(reader);
-  }
-  return graph;
-}
 
 /// Blocks of a wide cheap operator between two costly ones, and their backwards.
 OperatorGraph step_of_blocks(std::int64_t blocks) {
