@@ -16,7 +16,8 @@
 /// So a value is there as far as its readers run, whatever else is fractional; it follows that what
 /// is kept for stage t+1 is there at the first run of node t, and that the time of values dropped
 /// in gaps (gap_bound.hpp) is no more than that of the relaxation [derived]. All but U is declared
-/// whole: given R it is anyway where it is least, but cuts are found for what is declared so. What
+/// whole: given R it is anyway where it is least, so that only R is branched on, but cuts are found
+/// for what is declared so. What
 /// differs from the paper's meaning: an output without readers is let go after its maker, not at
 /// the end of the stage.
 ///

@@ -23,9 +23,9 @@ namespace {
 constexpr double kTrust = 1e-6, kTrustAtZero = 1e-7;
 /// The root of the tree, and no node but where that helps much.
 constexpr int kCutsAtRoot = -98;
-/// Before it, and how often they may leave a smaller program.
 /// Of the simplex algorithm, to compare two branches; and variables that are compared.
 constexpr int kTrialIterations = 100, kTrials = 5, kTrialsBeforeTrust = 2;
+/// Of cuts before the tree, and how often they may leave a smaller program.
 constexpr int kCutRounds = 6, kPrograms = 4;
 
 /// Times of reruns as the solver sees them: the longest is one.
@@ -140,9 +140,20 @@ class StagedSolver {
     std::optional<std::vector<Rerun>> reruns = {};
   };
   Branched branch(std::optional<double> cutoff, int nodes) {
-    // Given the reruns, the rest is whole where it is least.
+    Branched root = branch_once(cutoff, 0);
+    if (root.is_closed || nodes == 0) return root;
+    // Given the reruns, the rest is whole where it is least: no need to branch on it.
     for (std::size_t i = 0; i < program_.columns().size(); ++i)
       if (!program_.columns()[i].is_branched) solver_.setContinuous(static_cast<int>(i));
+    Branched tree = branch_once(cutoff, nodes);
+    if (tree.is_closed) return tree;
+    tree.bound = std::max(tree.bound, root.bound);
+    if (!tree.reruns) tree.reruns = root.reruns;
+    return tree;
+  }
+
+ private:
+  Branched branch_once(std::optional<double> cutoff, int nodes) {
     CbcModel model(solver_);
     model.setLogLevel(0);
     model.solver()->messageHandler()->setLogLevel(0);
@@ -164,7 +175,6 @@ class StagedSolver {
     return it;
   }
 
- private:
   void load() {
     std::vector<CoinBigIndex> begins{0};
     std::vector<int> columns;
