@@ -37,6 +37,7 @@ constexpr OtherName kOtherNames[] = {
     {"activation-checkpointing", "remat/sqrt"},
     {"checkpoint-sequential", "remat/sqrt"},
     {"chen", "remat/sqrt"},
+    {"olla", "order/peak"},
     {"recompute", "remat/every-stage"},
     {"recomputation", "remat/every-stage"},
     {"rematerialization", "remat/every-stage"},
