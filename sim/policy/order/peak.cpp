@@ -164,10 +164,9 @@ PolicyInfo order_peak_policy() {
       {.name = "order/peak",
        .summary = "Runs every operator once, in the order of least peak memory.",
        .paper =
-           "Steiner et al. 2023, \"OLLA: Optimizing the Lifetime and Location of Arrays to "
-           "Reduce the Memory Usage of Neural Networks\" (MODeL), ICML: the same orders, found "
-           "by dynamic programming over downsets and by beam search instead of an integer "
-           "program",
+           "Steiner et al. 2023, \"MODeL: Memory Optimizations for Deep Learning\" (OLLA), ICML, "
+           "arXiv:2210.12924: the same orders, found by dynamic programming over downsets and "
+           "by beam search instead of an integer program",
        .assumes = "any workload of one processor, one microbatch; backwards come after their "
                   "forwards, updates as soon as their gradients are complete",
        .guarantees = "no more memory than the order of the workload; optimal where claims.optimal "
