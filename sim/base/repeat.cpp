@@ -71,6 +71,9 @@ class RepeatExpander {
     const std::optional<std::int64_t> times = times_of(repeat);
     const Node* items = items_of(repeat);
     if (!times || items == nullptr) return true;
+    // Refused before its items take memory, which they would by the gigabyte.
+    const std::size_t each = 1 + values_in(items->items_), left = limits_.nodes - nodes_;
+    if (static_cast<std::uint64_t>(*times) > left / each) return refuse(repeat);
     numbers_.push_back(0);
     bool within_limits = true;
     for (std::int64_t i = 1; i <= *times && within_limits; ++i) {
@@ -80,6 +83,19 @@ class RepeatExpander {
     }
     numbers_.pop_back();
     return within_limits;
+  }
+
+  /// Values that one iteration makes at least: nested repeats count as one.
+  static std::size_t values_in(const std::vector<Node>& items) {
+    std::size_t values = 0;
+    for (const Node& item : items) {
+      ++values;
+      if (is_repeat(item)) continue;
+      values += values_in(item.items_);
+      for (const Node::Entry& entry : item.entries_)
+        values += 1 + values_in(entry.value.items_) + entry.value.entries_.size();
+    }
+    return values;
   }
 
   std::optional<std::int64_t> times_of(const Node& repeat) {
@@ -114,7 +130,10 @@ class RepeatExpander {
   bool count(const Node& node) {
     ++nodes_;
     bytes_ += node.scalar_.size();
-    if (nodes_ <= limits_.nodes && bytes_ <= 2 * limits_.bytes) return true;
+    return (nodes_ <= limits_.nodes && bytes_ <= 2 * limits_.bytes) || refuse(node);
+  }
+
+  bool refuse(const Node& node) {
     diagnostics_.error(node.where(), "repeats make more than " + std::to_string(limits_.nodes) +
                                          " values or " + std::to_string(2 * limits_.bytes) +
                                          " bytes of text");

@@ -65,6 +65,13 @@ TEST_CASE("repeats without end are refused by their count") {
               .find("repeats make more than 1000 values") != std::string::npos);
 }
 
+TEST_CASE("repeats that are too many are refused where they are, before their items are made") {
+  CHECK(expanded("- repeat: 501\n  items: [a]\n", {.nodes = 1'000})
+            .starts_with("f:1:3: error: repeats make more than 1000 values"));
+  CHECK(expanded("- repeat: 200\n  items: [{a: [b, c]}]\n", {.nodes = 1'000})
+            .starts_with("f:1:3: error: repeats make more than 1000 values"));
+}
+
 TEST_CASE("a hundred thousand stages take three lines") {
   Diagnostics diagnostics;
   Node root = parse_document(

@@ -21,9 +21,10 @@ constexpr std::int64_t kPriceUnitsWhole = 1 << 24;
 
 using Wide = Signed128;
 
-/// A value may be absent at the first runs of the nodes strictly between.
+/// A value may be absent at the first runs of the nodes from one up to another: of those between two
+/// uses, and what only the form `keep` leaves also at that of its maker, which may be bare.
 struct Gap {
-  std::uint32_t after = 0, before = 0;
+  std::uint32_t first = 0, before = 0;
   std::int64_t bytes = 0, time = 0;
 };
 
@@ -75,7 +76,7 @@ class GapProgram {
     return value.inside == OperatorGraph::kNone && !is_needless ? value.bytes.count() : 0;
   }
   static bool is_around(const Gap& gap, const Row& row) {
-    return gap.after < row.node && row.node < gap.before;
+    return gap.first <= row.node && row.node < gap.before;
   }
   [[nodiscard]] std::uint32_t end_of(const OperatorGraph::Value& value) const {
     if (value.stays) return static_cast<std::uint32_t>(graph_.nodes.size());
@@ -89,7 +90,8 @@ class GapProgram {
                                                   size(value) / made_[value.maker]);
       std::uint32_t last = value.maker;
       const auto add = [&](std::uint32_t use) {
-        if (use > last + 1) gaps_.push_back({last, use, size(value), time});
+        const std::uint32_t first = last + (value.is_kept_only && last == value.maker ? 0 : 1);
+        if (use > first) gaps_.push_back({first, use, size(value), time});
         last = use;
       };
       for (const std::uint32_t reader : value.readers) add(reader);
@@ -166,8 +168,7 @@ class GapProgram {
                                       rows_.begin());
     };
     for (const Gap& gap : gaps_) {
-      const Wide price = before[std::max(rows_until(gap.before), rows_until(gap.after + 1))] -
-                         before[rows_until(gap.after + 1)];
+      const Wide price = before[rows_until(gap.before)] - before[rows_until(gap.first)];
       bound += std::min<Wide>(0, Wide{gap.time} * kPriceUnitsWhole - price * gap.bytes);
     }
     if (bound <= 0) return 0;
