@@ -72,7 +72,7 @@ class RepeatExpander {
     const Node* items = items_of(repeat);
     if (!times || items == nullptr) return true;
     // Refused before its items take memory, which they would by the gigabyte.
-    const std::size_t each = 1 + values_in(items->items_), left = limits_.nodes - nodes_;
+    const std::size_t each = values_in(*items), left = limits_.nodes - nodes_;
     if (static_cast<std::uint64_t>(*times) > left / each) return refuse(repeat);
     numbers_.push_back(0);
     bool within_limits = true;
@@ -85,16 +85,12 @@ class RepeatExpander {
     return within_limits;
   }
 
-  /// Values that one iteration makes at least: nested repeats count as one.
-  static std::size_t values_in(const std::vector<Node>& items) {
-    std::size_t values = 0;
-    for (const Node& item : items) {
-      ++values;
-      if (is_repeat(item)) continue;
-      values += values_in(item.items_);
-      for (const Node::Entry& entry : item.entries_)
-        values += 1 + values_in(entry.value.items_) + entry.value.entries_.size();
-    }
+  /// Values that a copy has at least: a repeat in it counts as one.
+  static std::size_t values_in(const Node& node) {
+    std::size_t values = 1;
+    if (is_repeat(node)) return values;
+    for (const Node& item : node.items_) values += values_in(item);
+    for (const Node::Entry& entry : node.entries_) values += values_in(entry.value);
     return values;
   }
 

@@ -1,7 +1,6 @@
 #include "policy/hybrid/other_policy.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -35,33 +34,12 @@ Node mapping_for(const Problem& problem, const PolicyInfo& policy,
   return parse_value(text + "}", parameters.where.origin);
 }
 
-Planned plan_of(const Problem& problem, const PolicyInfo& policy,
-                const OffloadPlannerParameters& parameters, const Asked& asked) {
-  Diagnostics diagnostics;
-  const auto bound = policy.bind(mapping_for(problem, policy, parameters, asked), diagnostics);
-  diagnostics.throw_if_errors();
-  return bound->plan(problem);
-}
-
 }  // namespace
 
 OtherAnswer ask(const Problem& problem, const std::string& name,
                 const OffloadPlannerParameters& parameters, const Asked& asked) {
-  WorkMeter meter(asked.work, problem.work.meter());
-  Problem metered = problem;
-  metered.work = Work(&meter);
-  try {
-    Planned planned = plan_of(metered, *find_policy(name), parameters, asked);
-    if (auto* no = std::get_if<Infeasible>(&planned)) return std::move(*no);
-    return std::get<Plan>(std::move(planned));
-  } catch (const InputError& error) {
-    return LeftOut{name, error.diagnostics().front().message};
-  } catch (const QuantityOverflow&) {
-    return LeftOut{name, "its times leave the range of 106 days"};
-  } catch (const WorkLimitReached& reached) {
-    if (reached.meter != &meter) throw;
-    return LeftOut{name, fmt::format("it takes more than {} steps of work", asked.work)};
-  }
+  const PolicyInfo& policy = *find_policy(name);
+  return answer_of(problem, policy, mapping_for(problem, policy, parameters, asked), asked.work);
 }
 
 }  // namespace plimsoll

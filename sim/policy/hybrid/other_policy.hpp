@@ -1,18 +1,14 @@
 /// What the hybrid planners ask other planners for: their plans for the same task.
 #pragma once
 
+#include "policy/interface/other_answer.hpp"
 #include "policy/offload/search/planner.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <variant>
 
 namespace plimsoll {
-
-/// Left out is who does not apply to the chain or the platform, whose times leave the range, and who
-/// needs more work than it may take.
-using OtherAnswer = std::variant<Plan, Infeasible, LeftOut>;
 
 /// How another policy is asked.
 struct Asked {

@@ -1,5 +1,5 @@
 #include "base/dense_id.hpp"
-#include "policy/interface/registry.hpp"
+#include "policy/interface/other_answer.hpp"
 #include "policy/remat/graph/graph_planner.hpp"
 
 #include <fmt/format.h>
@@ -18,25 +18,6 @@ std::vector<std::uint32_t> computations_of(const Plan& plan) {
   return nodes;
 }
 
-/// Nothing where the policy has no plan, or does not apply.
-std::optional<Plan> plan_of(const Problem& problem, const std::string& policy) {
-  WorkMeter meter(kWorkOfStart, problem.work.meter());
-  Problem metered = problem;
-  metered.work = Work(&meter);
-  try {
-    Diagnostics diagnostics;
-    const auto bound = bind_policy(parse_value(policy, {}), diagnostics);
-    diagnostics.throw_if_errors();
-    Planned planned = bound->plan(metered);
-    if (auto* plan = std::get_if<Plan>(&planned)) return std::move(*plan);
-  } catch (const InputError&) {
-  } catch (const QuantityOverflow&) {
-  } catch (const WorkLimitReached& reached) {
-    if (reached.meter != &meter) throw;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 std::vector<std::vector<Rerun>> chain_starts(const Problem& problem, ProcessorId processor,
@@ -46,10 +27,15 @@ std::vector<std::vector<Rerun>> chain_starts(const Problem& problem, ProcessorId
   const std::string on = problem.platform[processor].name;
   const std::string limit =
       budget.is_unlimited() ? "" : fmt::format(", budget: {} B", budget.count());
-  for (const std::string& policy : {fmt::format("{{name: remat/rotor, on: \"{}\"{}}}", on, limit),
-                                    fmt::format("{{name: remat/blocks, on: \"{}\"}}", on)})
-    if (const auto plan = plan_of(problem, policy))
+  const auto add = [&](const char* name, const std::string& more) {
+    const Node parameters =
+        parse_value(fmt::format("{{name: {}, on: \"{}\"{}}}", name, on, more), {});
+    const OtherAnswer answer = answer_of(problem, *find_policy(name), parameters, kWorkOfStart);
+    if (const auto* plan = std::get_if<Plan>(&answer))
       starts.push_back(reruns_of(computations_of(*plan), groups));
+  };
+  add("remat/rotor", limit);
+  add("remat/blocks", "");
   return starts;
 }
 

@@ -35,6 +35,7 @@ std::optional<std::int64_t> GraphTask::bound() const {
 }
 
 std::vector<std::vector<Rerun>> GraphTask::starts() const {
+  if (StagedSchedule(graph, groups, room).excess() == 0) return {};
   return chain_starts(problem, processor, budget, groups);
 }
 

@@ -25,7 +25,8 @@ struct GraphTask {
 
   /// The gap bound, in ps of reruns; nothing where no plan is within the room.
   [[nodiscard]] std::optional<std::int64_t> bound() const;
-  /// Plans to start a search from: those of the planners of chains.
+  /// Plans to start a search from: those of the planners of chains; none where nothing has to run
+  /// again.
   [[nodiscard]] std::vector<std::vector<Rerun>> starts() const;
   /// The plan with its claims, and the bound, ps of reruns.
   [[nodiscard]] Plan plan_of(const StagedSchedule& schedule, std::int64_t bound) const;

@@ -1,0 +1,19 @@
+/// For policies that ask other policies: their plans for the same problem, with an end to their work.
+#pragma once
+
+#include "policy/interface/policy.hpp"
+
+#include <cstdint>
+#include <variant>
+
+namespace plimsoll {
+
+/// Left out is who does not apply to the workload or the platform, whose times leave the range, and
+/// who needs more work than it may take.
+using OtherAnswer = std::variant<Plan, Infeasible, LeftOut>;
+
+/// What `policy` answers with `parameters`, a mapping with its name, in at most `work` steps.
+[[nodiscard]] OtherAnswer answer_of(const Problem& problem, const PolicyInfo& policy,
+                                    const Node& parameters, std::int64_t work);
+
+}  // namespace plimsoll
