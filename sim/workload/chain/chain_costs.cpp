@@ -28,6 +28,9 @@ class StagePlay {
     for (auto op = static_cast<std::uint32_t>(workload.operators.size()); op-- > 0;)
       for (const TensorId id : workload.list(workload.operators[op].kept))
         first_write_[index(id)] = op;
+    for (std::uint32_t f = 0; f < workload.forwards; ++f)
+      for (const TensorId id : workload.list(workload.operators[f].kept))
+        lasts_[index(id)] = workload[id].lifetime == Lifetime::stays;
     for (std::uint32_t f = 0; f < workload.forwards; ++f) {
       cached_before_.push_back(cached_before_.back());
       for (const TensorId id : workload.list(workload.operators[f].bare))
@@ -192,7 +195,8 @@ class StagePlay {
   Bytes live_, peak_;
 };
 
-/// What is there from the start: of it, what operators read, since nothing else is placed.
+/// What is there from the start: of it, what operators read, since nothing else is placed. What forwards
+/// make for good counts as if it were, which is more than there is until then.
 void add_resident(ChainCosts& costs, const Workload& workload) {
   std::vector<bool> seen(workload.tensors.size(), false);
   for (const Operator& op : workload.operators)
@@ -204,8 +208,12 @@ void add_resident(ChainCosts& costs, const Workload& workload) {
       costs.resident += tensor.bytes;
       if (is_input) costs.input += tensor.bytes;
     }
-  for (const Tensor& tensor : workload.tensors)
-    if (tensor.lifetime == Lifetime::stays) costs.input_gradient += tensor.bytes;
+  for (std::uint32_t op = 0; op < workload.operators.size(); ++op)
+    for (const TensorId id : workload.list(workload.operators[op].kept)) {
+      if (seen[index(id)] || workload[id].lifetime != Lifetime::stays) continue;
+      seen[index(id)] = true;
+      (op < workload.forwards ? costs.resident : costs.input_gradient) += workload[id].bytes;
+    }
 }
 
 }  // namespace

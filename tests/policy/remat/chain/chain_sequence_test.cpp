@@ -1,6 +1,7 @@
 // Sequences of whole stages: their cost by hand, and on random schedules against execution.
 #include "policy/remat/chain/chain_sequence.hpp"
 
+#include "policy/remat/graph/random_graphs.hpp"
 #include "property/random_chains.hpp"
 #include "property/random_graphs.hpp"
 #include "support/chains.hpp"
@@ -188,6 +189,25 @@ TEST_CASE("what a random sequence with a storage costs is what execution measure
     REQUIRE(overlapped.execution.status == RunStatus::ok);
     REQUIRE(overlapped.execution.makespan <= cost.time);
   }
+}
+
+TEST_CASE("planners of chains keep to their budget on graphs whose outputs stay") {
+  test::Dice dice(20261206);
+  const Platform platform = test::one_gpu({});
+  int retained = 0;
+  for (int round = 0; round < 100; ++round) {
+    const std::string yaml = test::random_compute_graph(dice, 10);
+    const Workload workload = test::workload_of(yaml);
+    const auto all = test::play_policy("none", workload, platform).peak(MemoryId{0});
+    retained += yaml.find("retain") != std::string::npos ? 1 : 0;
+    for (const char* policy : {"remat/rotor", "remat/nonpersistent", "remat/exact",
+                               "remat/chen-greedy", "hybrid/pofo"}) {
+      CAPTURE(yaml, policy);
+      std::int64_t budget = all / 2;
+      (void)test::played_within(budget, MemoryId{0}, policy, workload, platform);
+    }
+  }
+  CHECK(retained > 30);
 }
 
 }  // namespace plimsoll
