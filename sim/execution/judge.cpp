@@ -1,13 +1,16 @@
 #include "execution/judge.hpp"
 
 #include "execution/execution.hpp"
+#include "execution/metrics.hpp"
 
 namespace plimsoll {
 
 Judgement judge_by_execution(const Plan& plan, const Problem& problem) {
-  const Execution it = execute(lower(plan, problem.workload, problem.platform, problem.topology));
-  Judgement verdict{it.status == RunStatus::ok, it.makespan, {}};
+  const Program program = lower(plan, problem.workload, problem.platform, problem.topology);
+  const Execution it = execute(program);
+  Judgement verdict{.is_ok = it.status == RunStatus::ok, .makespan = it.makespan};
   for (const MemoryRecord& memory : it.memories) verdict.peak.push_back(memory.peak.requested);
+  if (const auto energy = measure(program, it, 1).energy) verdict.energy = energy->total;
   return verdict;
 }
 

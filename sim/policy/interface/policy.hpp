@@ -21,9 +21,10 @@ struct Problem;
 
 /// What the execution of a plan shows.
 struct Judgement {
-  bool is_ok = false;       ///< it runs to its end
-  Time makespan;            ///< where it does
-  std::vector<Bytes> peak;  ///< requested, by MemoryId
+  bool is_ok = false;            ///< it runs to its end
+  Time makespan;                 ///< where it does
+  std::vector<Bytes> peak;       ///< requested, by MemoryId
+  std::optional<Energy> energy;  ///< where it does and the platform states any
 };
 
 /// Executes a plan. Policies cannot call the engine, which is a floor above them: their caller

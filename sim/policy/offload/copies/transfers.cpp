@@ -198,8 +198,8 @@ StepId TransferSteps::send(TensorId tensor, SourceRelease source) {
   return copy(out_, tensor, source);
 }
 
-StepId TransferSteps::fetch(TensorId tensor) {
-  return copy(in_, tensor, SourceRelease::whole);
+StepId TransferSteps::fetch(TensorId tensor, SourceRelease source) {
+  return copy(in_, tensor, source);
 }
 
 void TransferSteps::optimize() {

@@ -102,10 +102,10 @@ class TransferSteps {
   /// The next operator of the stream; it waits for the copies that it was held for.
   StepId compute(OperatorId op, Form form = Form::keep);
 
-  /// Copies a tensor out, or back in. What an operator makes is freed where it leaves; what is
-  /// resident stays there, and the copy that comes back is a second one.
+  /// Copies a tensor out, or back in. What an operator makes is freed where it leaves, unless
+  /// `source` keeps it; what is resident stays there, and the copy that comes back is a second one.
   StepId send(TensorId tensor, SourceRelease source = SourceRelease::whole);
-  StepId fetch(TensorId tensor);
+  StepId fetch(TensorId tensor, SourceRelease source = SourceRelease::whole);
 
   /// The next operator waits for the end of `copy`.
   void hold_next_for(StepId copy) { held_.push_back(copy); }

@@ -1,6 +1,7 @@
 #include "policy/remat/graph/gap_bound.hpp"
 
 #include "engine/wide.hpp"
+#include "policy/remat/graph/gaps.hpp"
 #include "policy/solver/solver_work.hpp"
 
 #include <OsiClpSolverInterface.hpp>
@@ -13,47 +14,19 @@ namespace plimsoll {
 
 namespace {
 
-/// Entries of the linear program, beyond which fewer rows are taken: those above the room most.
-constexpr std::size_t kMostEntries = 1'000'000;
 /// Prices are whole numbers of 2^-24 ps a byte.
 constexpr double kPriceUnits = 0x1p24;
 constexpr std::int64_t kPriceUnitsWhole = 1 << 24;
 
 using Wide = Signed128;
 
-/// A value may be absent at the first runs of the nodes from one up to another: of those between two
-/// uses, and what only the form `keep` leaves also at that of its maker, which may be bare.
-struct Gap {
-  std::uint32_t first = 0, before = 0;
-  std::int64_t bytes = 0, time = 0;
-};
-
-/// A node whose first run needs more than the room.
-struct Row {
-  std::uint32_t node = 0;
-  std::int64_t above = 0;
-};
-
 class GapProgram {
  public:
   GapProgram(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room)
-      : graph_(graph), groups_(groups), made_(graph.nodes.size(), 0) {
-    for (const OperatorGraph::Value& value : graph.values) made_[value.maker] += size(value);
-    find_gaps();
-    find_rows(room);
-  }
+      : found_(gaps_of(graph, groups, room, false)), gaps_(found_.gaps), rows_(found_.runs) {}
 
   [[nodiscard]] bool is_needless() const { return rows_.empty(); }
-
-  /// Whether some row cannot be met.
-  [[nodiscard]] bool is_impossible() const {
-    return std::ranges::any_of(rows_, [&](const Row& row) {
-      std::int64_t most = 0;
-      for (const Gap& gap : gaps_)
-        if (is_around(gap, row)) most += gap.bytes;
-      return most < row.above;
-    });
-  }
+  [[nodiscard]] bool is_impossible() const { return found_.is_impossible(); }
 
   [[nodiscard]] std::int64_t solve(const Work& work) const {
     const std::scoped_lock lock(one_solver());
@@ -69,60 +42,11 @@ class GapProgram {
   }
 
  private:
-  /// A part of another value counts nothing, as it needs nothing where that is kept; nor does what
-  /// only a form leaves that nothing needs.
-  static std::int64_t size(const OperatorGraph::Value& value) {
-    const bool is_needless = value.is_kept_only && value.readers.empty();
-    return value.inside == OperatorGraph::kNone && !is_needless ? value.bytes.count() : 0;
-  }
-  static bool is_around(const Gap& gap, const Row& row) {
-    return gap.first <= row.node && row.node < gap.before;
-  }
-  [[nodiscard]] std::uint32_t end_of(const OperatorGraph::Value& value) const {
-    if (value.stays) return static_cast<std::uint32_t>(graph_.nodes.size());
-    return value.readers.empty() ? value.maker : value.readers.back();
-  }
-
-  void find_gaps() {
-    for (const OperatorGraph::Value& value : graph_.values) {
-      if (size(value) == 0 || groups_.groups[groups_.of_node[value.maker]].runs_once) continue;
-      const auto time = static_cast<std::int64_t>(Wide{graph_.nodes[value.maker].time.count()} *
-                                                  size(value) / made_[value.maker]);
-      std::uint32_t last = value.maker;
-      const auto add = [&](std::uint32_t use) {
-        const std::uint32_t first = last + (value.is_kept_only && last == value.maker ? 0 : 1);
-        if (use > first) gaps_.push_back({first, use, size(value), time});
-        last = use;
-      };
-      for (const std::uint32_t reader : value.readers) add(reader);
-      if (value.stays) add(end_of(value));
-    }
-  }
-
-  void find_rows(std::int64_t room) {
-    std::vector<std::int64_t> change(graph_.nodes.size() + 2, 0);
-    for (const OperatorGraph::Value& value : graph_.values) {
-      change[value.maker] += size(value);
-      change[end_of(value) + 1] -= size(value);
-    }
-    std::int64_t alive = 0;
-    for (std::uint32_t node = 0; node < graph_.nodes.size(); ++node) {
-      alive += change[node];
-      const std::int64_t needs = alive + graph_.nodes[node].workspace.count();
-      if (needs > room) rows_.push_back({node, needs - room});
-    }
-    const std::size_t most = std::max<std::size_t>(64, kMostEntries / (gaps_.size() + 1));
-    if (rows_.size() <= most) return;
-    std::ranges::stable_sort(rows_, std::ranges::greater{}, &Row::above);
-    rows_.resize(most);
-    std::ranges::sort(rows_, {}, &Row::node);
-  }
-
   void load(OsiClpSolverInterface& program) const {
     CoinPackedMatrix matrix(false, 0, 0);
     matrix.setDimensions(0, static_cast<int>(gaps_.size()));
     std::vector<double> least, most, costs;
-    for (const Row& row : rows_) {
+    for (const TightRun& row : rows_) {
       std::vector<int> columns;
       std::vector<double> values;
       for (std::size_t gap = 0; gap < gaps_.size(); ++gap) {
@@ -164,7 +88,7 @@ class GapProgram {
     std::vector<Wide> before{0};
     for (const std::int64_t price : whole) before.push_back(before.back() + price);
     const auto rows_until = [&](std::uint32_t node) {
-      return static_cast<std::size_t>(std::ranges::lower_bound(rows_, node, {}, &Row::node) -
+      return static_cast<std::size_t>(std::ranges::lower_bound(rows_, node, {}, &TightRun::node) -
                                       rows_.begin());
     };
     for (const Gap& gap : gaps_) {
@@ -175,11 +99,9 @@ class GapProgram {
     return static_cast<std::int64_t>((bound + kPriceUnitsWhole - 1) / kPriceUnitsWhole);
   }
 
-  const OperatorGraph& graph_;
-  const RerunGroups& groups_;
-  std::vector<std::int64_t> made_;  ///< bytes of all values, by maker
-  std::vector<Gap> gaps_;
-  std::vector<Row> rows_;
+  const Gaps found_;
+  const std::vector<Gap>& gaps_;
+  const std::vector<TightRun>& rows_;
 };
 
 }  // namespace

@@ -48,13 +48,15 @@ double RerunSearch::preference(double noise) {
 }
 
 bool RerunSearch::can_add(const StagedSchedule& plan, const Rerun& rerun) const {
-  return plan.may_run(rerun) && !plan.has(rerun) &&
+  if (!plan.may_run(rerun) || plan.has(rerun)) return false;
+  return groups_.groups[rerun.group].returns != OperatorGraph::kNone ||
          plan.stages_of(rerun.group).size() + 1 < options_.computations;
 }
 
 bool RerunSearch::can_add_after(const StagedSchedule& plan, Key step, const Rerun& rerun) const {
-  return can_add(plan, rerun) &&
-         StagedSchedule::key(rerun.stage, groups_.groups[rerun.group].nodes.front()) > step;
+  const std::vector<std::uint32_t>& nodes = groups_.groups[rerun.group].nodes;
+  const Key begin = StagedSchedule::key(rerun.stage, nodes.empty() ? 0 : nodes.front());
+  return begin > step && can_add(plan, rerun);
 }
 
 /// With `rerun`, recursively, all that its inputs would otherwise be carried across the step for.
@@ -68,9 +70,9 @@ std::vector<Rerun> RerunSearch::closure(const StagedSchedule& plan, Key step,
         const Rerun input{rerun.stage, groups_.of_node[maker]};
         if (std::ranges::find(all, input) != all.end() || !can_add_after(plan, step, input))
           continue;
-        const std::uint32_t run = plan.latest_run(maker, StagedSchedule::key(rerun.stage, node));
-        if (StagedSchedule::key(run, maker) > step) continue;
-        if (plan.last_use(value, run) >= StagedSchedule::key(rerun.stage, 0)) continue;
+        const auto source = plan.latest_source(value, StagedSchedule::key(rerun.stage, node));
+        if (plan.made_at(value, source) > step) continue;
+        if (plan.last_use(value, source) >= StagedSchedule::key(rerun.stage, 0)) continue;
         if (all.size() == kMostInClosure) return {};
         all.push_back(input);
       }
@@ -85,8 +87,8 @@ std::optional<Rerun> RerunSearch::early(const StagedSchedule& plan, Key step,
     for (const std::uint32_t value : graph_.nodes[node].reads) {
       const std::uint32_t maker = graph_.values[value].maker;
       if (groups_.of_node[maker] == rerun.group) continue;
-      const std::uint32_t run = plan.latest_run(maker, StagedSchedule::key(rerun.stage, node));
-      stage = std::min(stage, StagedSchedule::stage_of(plan.last_use(value, run)));
+      const auto source = plan.latest_source(value, StagedSchedule::key(rerun.stage, node));
+      stage = std::min(stage, StagedSchedule::stage_of(plan.last_use(value, source)));
     }
   const Rerun it{stage, rerun.group};
   if (stage >= rerun.stage || stage <= StagedSchedule::stage_of(step) || !can_add(plan, it))
@@ -99,6 +101,9 @@ void RerunSearch::add_moves(const StagedSchedule& plan, Key step,
                             std::vector<Move>& moves) {
   const std::uint32_t group = groups_.of_node[graph_.values[carried.value].maker];
   const Rerun rerun{StagedSchedule::stage_of(carried.next_use), group};
+  if (const std::uint32_t back = groups_.return_of(carried.value); back != OperatorGraph::kNone)
+    if (const Rerun it{rerun.stage, back}; can_add_after(plan, step, it))
+      moves.push_back({.added = {it}});
   if (!can_add_after(plan, step, rerun)) return;
   moves.push_back({.added = {rerun}});
   if (std::vector<Rerun> all = closure(plan, step, rerun); all.size() > 1)
@@ -129,7 +134,9 @@ std::vector<RerunSearch::Move> RerunSearch::moves_at(StagedSchedule& plan, Key s
   if (carried.size() > kMostCarried) {
     const auto value_of = [&](const StagedSchedule::Carried& it) {
       const OperatorGraph::Value& value = graph_.values[it.value];
-      const auto time = groups_.groups[groups_.of_node[value.maker]].time;
+      auto time = groups_.groups[groups_.of_node[value.maker]].time;
+      if (const std::uint32_t back = groups_.return_of(it.value); back != OperatorGraph::kNone)
+        time = std::min(time, groups_.groups[back].time);
       return static_cast<double>(value.bytes.count()) / (static_cast<double>(time) + 1);
     };
     std::ranges::stable_sort(carried, std::ranges::greater{}, value_of);
@@ -268,16 +275,23 @@ void RerunSearch::shift(StagedSchedule& plan) {
   }
 }
 
-void RerunSearch::improve(StagedSchedule& best, std::int64_t least, std::int64_t iterations) {
+std::optional<StagedSchedule> RerunSearch::neighbour(const StagedSchedule& plan) {
   constexpr double kNoises[] = {1.2, 0.6, 0.25};
+  count(4 * (plan.steps() + groups_.groups.size()));
+  StagedSchedule trial = plan;
+  destroy(trial);
+  if (below(2) == 0) shift(trial);
+  if (!repair(trial, kNoises[below(3)], true)) return std::nullopt;
+  prune(trial);
+  return trial;
+}
+
+void RerunSearch::improve(StagedSchedule& best, std::int64_t least, std::int64_t iterations) {
   StagedSchedule current = best;
   for (std::int64_t i = 0; i < iterations && best.time() > least; ++i) {
-    count(4 * (current.steps() + groups_.groups.size()));
-    StagedSchedule trial = current;
-    destroy(trial);
-    if (below(2) == 0) shift(trial);
-    if (!repair(trial, kNoises[below(3)], true)) continue;
-    prune(trial);
+    std::optional<StagedSchedule> neighbouring = neighbour(current);
+    if (!neighbouring) continue;
+    StagedSchedule& trial = *neighbouring;
     const double temperature =
         0.02 * static_cast<double>(iterations - i) / static_cast<double>(iterations);
     const double worse = static_cast<double>(trial.time() - current.time()) /

@@ -40,6 +40,10 @@ class RerunSearch {
   [[nodiscard]] std::optional<StagedSchedule> run(std::int64_t room, std::int64_t least,
                                                   std::span<const std::vector<Rerun>> starts);
 
+  /// Another plan within the room of `plan`: some reruns are taken away or moved, and the plan is
+  /// repaired with other preferences. Nothing where that fails.
+  [[nodiscard]] std::optional<StagedSchedule> neighbour(const StagedSchedule& plan);
+
   /// A room above `too_little` within which run() finds a plan, by bisection.
   [[nodiscard]] std::int64_t least_room(std::int64_t too_little);
 

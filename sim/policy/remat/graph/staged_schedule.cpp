@@ -68,10 +68,29 @@ std::vector<Rerun> StagedSchedule::all() const {
   return all;
 }
 
+bool StagedSchedule::comes_back(std::uint32_t value) const {
+  const std::uint32_t group = groups_->return_of(value);
+  return group != OperatorGraph::kNone && !reruns_[group].empty();
+}
+
+bool StagedSchedule::returns_in(std::uint32_t value, std::uint32_t stage) const {
+  const std::uint32_t group = groups_->return_of(value);
+  return group != OperatorGraph::kNone && has({stage, group});
+}
+
 bool StagedSchedule::may_run(const Rerun& rerun) const {
   const RerunGroups::Group& group = groups_->groups[rerun.group];
+  if (rerun.stage >= graph_->nodes.size() || rerun.stage == closed_stage_) return false;
+  if (group.returns != OperatorGraph::kNone) {
+    const std::uint32_t maker = graph_->values[group.returns].maker;
+    return group.after < rerun.stage && !has({rerun.stage, groups_->of_node[maker]});
+  }
   return !group.runs_once && group.nodes.back() < rerun.stage &&
-         rerun.stage < graph_->nodes.size() && rerun.stage != closed_stage_;
+         std::ranges::none_of(group.nodes, [&](std::uint32_t node) {
+           return std::ranges::any_of(graph_->nodes[node].makes, [&](std::uint32_t value) {
+             return returns_in(value, rerun.stage);
+           });
+         });
 }
 
 /// The stage in which the group runs next after `after`, or OperatorGraph::kNone.
@@ -81,6 +100,14 @@ std::uint32_t StagedSchedule::next_run(std::uint32_t group, std::uint32_t after)
   return next == stages.end() ? OperatorGraph::kNone : *next;
 }
 
+/// The stage in which the next copy of the value is made, or OperatorGraph::kNone.
+std::uint32_t StagedSchedule::next_copy(std::uint32_t value, std::uint32_t after) const {
+  const std::uint32_t run = next_run(groups_->of_node[graph_->values[value].maker], after);
+  const std::uint32_t group = groups_->return_of(value);
+  return group == OperatorGraph::kNone ? run : std::min(run, next_run(group, after));
+}
+
+/// The stage of the run of `node` before a step. Precondition: it has run before.
 std::uint32_t StagedSchedule::latest_run(std::uint32_t node, Key before) const {
   const std::vector<std::uint32_t>& stages = reruns_[groups_->of_node[node]];
   const std::uint32_t end = stage_of(before) + (node < node_of(before) ? 1 : 0);
@@ -88,10 +115,20 @@ std::uint32_t StagedSchedule::latest_run(std::uint32_t node, Key before) const {
   return later == stages.begin() ? node : *(later - 1);
 }
 
-StagedSchedule::Key StagedSchedule::last_use(std::uint32_t value, std::uint32_t stage) const {
+StagedSchedule::Source StagedSchedule::latest_source(std::uint32_t value, Key before) const {
+  const Source run{.stage = latest_run(graph_->values[value].maker, before)};
+  const std::uint32_t group = groups_->return_of(value);
+  if (group == OperatorGraph::kNone) return run;
+  const std::vector<std::uint32_t>& stages = reruns_[group];
+  const auto later = std::ranges::upper_bound(stages, stage_of(before));
+  if (later == stages.begin() || *(later - 1) <= run.stage) return run;
+  return {.stage = *(later - 1), .is_return = true};
+}
+
+StagedSchedule::Key StagedSchedule::last_use(std::uint32_t value, const Source& source) const {
   const OperatorGraph::Value& it = graph_->values[value];
-  const std::uint32_t next = next_run(groups_->of_node[it.maker], stage);
-  Key last = key(stage, it.maker);
+  const std::uint32_t stage = source.stage, next = next_copy(value, stage);
+  Key last = made_at(value, source);
   for (const std::uint32_t reader : it.readers) {
     const std::vector<std::uint32_t>& stages = reruns_[groups_->of_node[reader]];
     const auto later = std::ranges::lower_bound(stages, next);
@@ -111,9 +148,10 @@ std::vector<StagedSchedule::Carried> StagedSchedule::carried_across(Key step) co
   for (std::uint32_t value = 0; value < graph_->values.size(); ++value) {
     const OperatorGraph::Value& it = graph_->values[value];
     if (it.bytes == Bytes{} || key(it.maker, it.maker) >= step) continue;
-    const std::uint32_t group = groups_->of_node[it.maker];
-    if (groups_->groups[group].runs_once) continue;
-    const std::uint32_t next = next_run(group, latest_run(it.maker, step));
+    if (groups_->groups[groups_->of_node[it.maker]].runs_once &&
+        groups_->return_of(value) == OperatorGraph::kNone)
+      continue;
+    const std::uint32_t next = next_copy(value, latest_source(value, step).stage);
     Key use = std::numeric_limits<Key>::max();
     for (const std::uint32_t reader : it.readers) {
       if (key(reader, reader) > step) {
@@ -130,33 +168,68 @@ std::vector<StagedSchedule::Carried> StagedSchedule::carried_across(Key step) co
   return carried;
 }
 
-/// Notes a run whose copies a change gives other lives.
-void StagedSchedule::note(std::uint32_t node, std::uint32_t stage) {
-  const std::pair run(node, stage);
+/// Notes a run or return whose copies a change gives other lives.
+void StagedSchedule::note(std::uint32_t maker, std::uint32_t stage) {
+  const std::pair run(maker, stage);
   if (std::ranges::find(touched_, run) == touched_.end()) touched_.push_back(run);
 }
 
-/// The runs before those of `rerun`, and those that it reads from.
+void StagedSchedule::note_source(std::uint32_t value, Key before) {
+  const Source source = latest_source(value, before);
+  const auto nodes = static_cast<std::uint32_t>(graph_->nodes.size());
+  note(source.is_return ? nodes + value : graph_->values[value].maker, source.stage);
+}
+
+/// Where the copies that `rerun` makes were read from before, and those that it reads.
 void StagedSchedule::note_neighbours(const Rerun& rerun) {
-  for (const std::uint32_t node : groups_->groups[rerun.group].nodes) {
-    note(node, latest_run(node, key(rerun.stage, node)));
-    for (const std::uint32_t value : graph_->nodes[node].reads) {
-      const std::uint32_t maker = graph_->values[value].maker;
-      note(maker, latest_run(maker, key(rerun.stage, node)));
-    }
+  const RerunGroups::Group& group = groups_->groups[rerun.group];
+  const auto nodes = static_cast<std::uint32_t>(graph_->nodes.size());
+  if (group.returns != OperatorGraph::kNone) {
+    const std::uint32_t maker = graph_->values[group.returns].maker;
+    note(maker, maker);  // what leaves is what its first run made
+    note_source(group.returns, key(rerun.stage - 1, nodes));
+  }
+  for (const std::uint32_t node : group.nodes) {
+    const Key at = key(rerun.stage, node);
+    note(node, latest_run(node, at));
+    for (const std::uint32_t value : graph_->nodes[node].makes) note_source(value, at);
+    for (const std::uint32_t value : graph_->nodes[node].reads) note_source(value, at);
   }
 }
 
+void StagedSchedule::note_own(const Rerun& rerun) {
+  const RerunGroups::Group& group = groups_->groups[rerun.group];
+  if (group.returns != OperatorGraph::kNone)
+    note(static_cast<std::uint32_t>(graph_->nodes.size()) + group.returns, rerun.stage);
+  for (const std::uint32_t node : group.nodes) note(node, rerun.stage);
+}
+
+bool StagedSchedule::is_there(std::uint32_t maker, std::uint32_t stage) const {
+  const auto nodes = static_cast<std::uint32_t>(graph_->nodes.size());
+  if (maker >= nodes) return returns_in(maker - nodes, stage);
+  return stage == maker || has({stage, groups_->of_node[maker]});
+}
+
+void StagedSchedule::add_stays(std::uint32_t maker, std::uint32_t stage, std::int64_t sign) {
+  const auto nodes = static_cast<std::uint32_t>(graph_->nodes.size());
+  if (maker < nodes) return add_stays_of_run(maker, stage, sign);
+  const std::uint32_t value = maker - nodes;
+  const Source source{.stage = stage, .is_return = true};
+  stays_.push_back({made_at(value, source), last_use(value, source),
+                    sign * graph_->values[value].bytes.count()});
+}
+
 /// What a run leaves, in the form that its readers need.
-void StagedSchedule::add_stays(std::uint32_t node, std::uint32_t stage, std::int64_t sign) {
+void StagedSchedule::add_stays_of_run(std::uint32_t node, std::uint32_t stage, std::int64_t sign) {
   const Key made = key(stage, node);
   const std::size_t begin = stays_.size();
   const std::vector<std::uint32_t>& makes = graph_->nodes[node].makes;
   bool is_kept = false;
   for (const std::uint32_t value : makes) {
-    const Key last = last_use(value, stage);
+    const Key last = last_use(value, {stage, false});
     stays_.push_back({made, last, sign * graph_->values[value].bytes.count()});
-    is_kept = is_kept || (graph_->values[value].is_kept_only && last != made);
+    const bool is_needed = last != made || (stage == node && comes_back(value));
+    is_kept = is_kept || (graph_->values[value].is_kept_only && is_needed);
   }
   for (std::size_t i = 0; i < makes.size(); ++i) {
     const OperatorGraph::Value& value = graph_->values[makes[i]];
@@ -188,15 +261,14 @@ void StagedSchedule::difference(std::span<const Rerun> added, std::span<const Re
   for (const Rerun& it : added) note_neighbours(it);
   for (const Rerun& it : removed) {
     note_neighbours(it);
-    for (const std::uint32_t node : groups_->groups[it.group].nodes) note(node, it.stage);
+    note_own(it);
   }
-  for (const auto& [node, stage] : touched_) add_stays(node, stage, -1);
+  for (const auto& [maker, stage] : touched_) add_stays(maker, stage, -1);
   insert_runs(added);
   for (const Rerun& it : removed) erase_run(it);
-  for (const Rerun& it : added)
-    for (const std::uint32_t node : groups_->groups[it.group].nodes) note(node, it.stage);
-  for (const auto& [node, stage] : touched_)
-    if (stage == node || has({stage, groups_->of_node[node]})) add_stays(node, stage, 1);
+  for (const Rerun& it : added) note_own(it);
+  for (const auto& [maker, stage] : touched_)
+    if (is_there(maker, stage)) add_stays(maker, stage, 1);
   std::erase_if(stays_, [](const Stay& it) { return it.bytes == 0; });
 }
 
@@ -277,7 +349,9 @@ void StagedSchedule::apply_stays() {
   for (const Stay& it : stays_) {
     const std::uint32_t begin = first_from(it.first), end = first_from(it.last + 1);
     for (std::uint32_t i = begin; i < end; ++i) over_[i] += it.bytes;
-    for (std::uint32_t i = begin; i + 1 < end; ++i) carried_[i] += it.bytes;
+    // What returns is carried into its stage.
+    const bool is_return = node_of(it.first) == graph_->nodes.size();
+    for (std::uint32_t i = begin - (is_return ? 1 : 0); i + 1 < end; ++i) carried_[i] += it.bytes;
   }
 }
 

@@ -4,8 +4,9 @@
 /// order of the graph. So a plan is a set of reruns, pairs of a stage and a group, and every set is
 /// a plan: what is not run again is read from the run before, which lives longer (Jain et al. 2020,
 /// "Checkmate: Breaking the Memory Wall with Optimal Tensor Rematerialization", MLSys,
-/// arXiv:1910.02653, section 3). A change is evaluated from the copies whose lives it changes, and
-/// the steps that they span.
+/// arXiv:1910.02653, section 3). A value may also come back from another memory at the start of a
+/// stage, in the place of a rerun of its maker; it needs nothing but room then. A change is
+/// evaluated from the copies whose lives it changes, and the steps that they span.
 #pragma once
 
 #include "policy/remat/graph/rerun_groups.hpp"
@@ -38,6 +39,12 @@ class StagedSchedule {
   static constexpr std::uint32_t stage_of(Key key) { return static_cast<std::uint32_t>(key >> 32); }
   static constexpr std::uint32_t node_of(Key key) { return static_cast<std::uint32_t>(key); }
 
+  /// What made a copy of a value: the run of its maker in a stage, or its return at the start.
+  struct Source {
+    std::uint32_t stage = 0;
+    bool is_return = false;
+  };
+
   /// A value that is there before a step and read after it.
   struct Carried {
     std::uint32_t value = 0;
@@ -68,15 +75,22 @@ class StagedSchedule {
   }
   [[nodiscard]] std::vector<Rerun> all() const;  ///< by group, then by stage
   /// Whether the group may run again there: all of it has run, and none of it only once. Not in the
-  /// stage after values are let go together (OperatorGraph::Value::held_until).
+  /// stage after values are let go together (OperatorGraph::Value::held_until), nor where one of its
+  /// values returns. A value may return where its maker does not run.
   [[nodiscard]] bool may_run(const Rerun& rerun) const;
 
   /// Who is carried across the step. O(values + reads).
   [[nodiscard]] std::vector<Carried> carried_across(Key step) const;
-  /// The stage of the run of `node` that a step reads. Precondition: it has run before.
-  [[nodiscard]] std::uint32_t latest_run(std::uint32_t node, Key before) const;
-  /// The last use of what that run left of a value; its own step where there is none.
-  [[nodiscard]] Key last_use(std::uint32_t value, std::uint32_t stage) const;
+  /// What made the copy of a value that a step reads. Precondition: its maker has run before.
+  [[nodiscard]] Source latest_source(std::uint32_t value, Key before) const;
+  /// When that was: the step, or between the stage and the one before.
+  [[nodiscard]] Key made_at(std::uint32_t value, const Source& source) const {
+    if (source.is_return)
+      return key(source.stage - 1, static_cast<std::uint32_t>(graph_->nodes.size()));
+    return key(source.stage, graph_->values[value].maker);
+  }
+  /// The last use of that copy; made_at() where there is none.
+  [[nodiscard]] Key last_use(std::uint32_t value, const Source& source) const;
 
   /// What adding or removing would change. O(d (reads of the nodes + steps that they span)) for d
   /// reruns. Preconditions: may_run(), none of them is there; of removing, it is there.
@@ -98,9 +112,17 @@ class StagedSchedule {
 
   [[nodiscard]] std::uint32_t first_from(Key key) const;
   [[nodiscard]] std::uint32_t next_run(std::uint32_t group, std::uint32_t after) const;
-  void note(std::uint32_t node, std::uint32_t stage);
+  [[nodiscard]] std::uint32_t next_copy(std::uint32_t value, std::uint32_t after) const;
+  [[nodiscard]] std::uint32_t latest_run(std::uint32_t node, Key before) const;
+  [[nodiscard]] bool comes_back(std::uint32_t value) const;
+  [[nodiscard]] bool returns_in(std::uint32_t value, std::uint32_t stage) const;
+  void note(std::uint32_t maker, std::uint32_t stage);
+  void note_source(std::uint32_t value, Key before);
   void note_neighbours(const Rerun& rerun);
-  void add_stays(std::uint32_t node, std::uint32_t stage, std::int64_t sign);
+  void note_own(const Rerun& rerun);
+  [[nodiscard]] bool is_there(std::uint32_t maker, std::uint32_t stage) const;
+  void add_stays(std::uint32_t maker, std::uint32_t stage, std::int64_t sign);
+  void add_stays_of_run(std::uint32_t node, std::uint32_t stage, std::int64_t sign);
   void insert_runs(std::span<const Rerun> added);
   void erase_run(const Rerun& removed);
   void difference(std::span<const Rerun> added, std::span<const Rerun> removed);
@@ -125,9 +147,10 @@ class StagedSchedule {
   std::vector<std::uint32_t> stage_begin_;  ///< step, by stage, and the end
   std::vector<std::int64_t> block_most_;    ///< of over_, by kBlock steps
   // Of the change that is looked at:
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> touched_;  ///< runs: node, stage
-  std::vector<Stay> stays_;                                       ///< what comes, and goes
-  std::vector<std::pair<std::uint32_t, std::int64_t>> changes_;   ///< of bytes, from a step on
+  /// Runs and returns: node, or the number of nodes and value; stage.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> touched_;
+  std::vector<Stay> stays_;                                      ///< what comes, and goes
+  std::vector<std::pair<std::uint32_t, std::int64_t>> changes_;  ///< of bytes, from a step on
 };
 
 }  // namespace plimsoll

@@ -1,0 +1,232 @@
+#include "base/dense_id.hpp"
+#include "policy/hybrid/graph/graph_search.hpp"
+#include "policy/hybrid/graph/link_bound.hpp"
+#include "policy/hybrid/other_policy.hpp"
+#include "policy/interface/left_out.hpp"
+#include "policy/interface/registry.hpp"
+#include "policy/remat/graph/gap_bound.hpp"
+#include "policy/remat/graph/graph_planner.hpp"
+#include "policy/remat/segments/runs_within.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace plimsoll {
+
+namespace {
+
+/// Steps of work that another planner may take.
+constexpr std::int64_t kWorkOfOthers = 2'000'000'000;
+
+struct HybridGraphParameters : OffloadPlannerParameters {
+  Located<PlanObjective> objective{PlanObjective::time, {}};
+  std::optional<std::int64_t> iterations = {};
+  std::int64_t seed = 1;
+};
+
+std::int64_t iterations_for(const HybridGraphParameters& parameters, const OperatorGraph& graph) {
+  if (parameters.iterations) return *parameters.iterations;
+  const auto nodes = static_cast<std::int64_t>(graph.nodes.size());
+  return std::clamp<std::int64_t>(300'000 / (nodes + 1), 4, 600);
+}
+
+/// The search itself, on a platform with a storage.
+class OwnSearch {
+ public:
+  OwnSearch(const Problem& problem, const HybridGraphParameters& parameters,
+            PlanObjective objective, Bytes budget)
+      : problem_(problem),
+        parameters_(parameters),
+        memories_(checked_memories(problem, parameters)),
+        budget_(budget),
+        graph_(operator_graph(problem, memories_.processor)),
+        groups_(rerun_groups(graph_)),
+        costs_(search_costs(problem, memories_, graph_, objective)),
+        task_{problem, memories_, graph_, groups_, costs_, budget, parameters.name} {}
+
+  Planned run(bool is_quick) {
+    if (room() < largest_step(graph_)) return no_plan();
+    const Time bound = link_bound(problem_, memories_, graph_, groups_, room());
+    GraphSearchOptions options{.iterations = is_quick ? 0 : iterations_for(parameters_, graph_),
+                               .seed = static_cast<std::uint64_t>(parameters_.seed)};
+    if (costs_.objective == PlanObjective::time) options.least = bound.count();
+    auto plan =
+        search_graph(task_, options, chain_starts(problem_, memories_.processor, budget_, groups_));
+    if (!plan) return no_plan();
+    plan->bounds.makespan = bound;
+    plan->claims.chosen = parameters_.name;
+    return std::move(*plan);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t room() const {
+    if (budget_.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
+    return budget_.count() - graph_.resident.count();
+  }
+
+  Infeasible no_plan() {
+    const std::int64_t least = least_room(task_, std::max(room(), largest_step(graph_) - 1));
+    return infeasible(problem_, memories_.processor, budget_, graph_.resident + Bytes{least});
+  }
+
+  const Problem& problem_;
+  const HybridGraphParameters& parameters_;
+  const OffloadMemories memories_;
+  const Bytes budget_;
+  const OperatorGraph graph_;
+  const RerunGroups groups_;
+  const SearchCosts costs_;
+  const GraphSearchTask task_;
+};
+
+/// The search and those that it must not be behind.
+class BestOfGraph {
+ public:
+  BestOfGraph(const Problem& problem, const HybridGraphParameters& parameters)
+      : problem_(problem),
+        parameters_(parameters),
+        processor_(processor_for(problem, parameters)),
+        budget_(budget_for(problem, processor_, parameters)) {
+    if (parameters.objective.value == PlanObjective::energy && !problem.platform.has_energy())
+      refuse_parameter(parameters.objective.where,
+                       "the platform states no power and no energy; expected `time`");
+  }
+
+  Planned run() {
+    if (has_storage()) {
+      take(parameters_.name, own_plan(parameters_.objective.value));
+      // A shorter step may need less, for all that idles meanwhile.
+      if (parameters_.objective.value == PlanObjective::energy)
+        take(parameters_.name, own_plan(PlanObjective::time));
+    }
+    if (!is_optimal()) ask_others();
+    if (best_) return finished();
+    Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
+    no.why += left_out_text(left_out_);
+    return no;
+  }
+
+ private:
+  /// Without one only recomputation is left; where one is asked for, that is an error.
+  [[nodiscard]] bool has_storage() const {
+    try {
+      (void)checked_memories(problem_, parameters_);
+      return true;
+    } catch (const InputError&) {
+      if (parameters_.to || parameters_.release) throw;
+      return false;
+    }
+  }
+
+  Planned own_plan(PlanObjective objective) {
+    const auto plan = [&](bool is_quick) {
+      return [this, objective, is_quick](const Problem& of, Bytes within) {
+        return OwnSearch(of, parameters_, objective, within).run(is_quick);
+      };
+    };
+    return plan_that_runs(problem_, processor_, budget_, plan(false), plan(true));
+  }
+
+  void ask_others() {
+    for (const char* name : {"hybrid/best", "remat/search"}) {
+      OtherAnswer answer = ask(problem_, name, parameters_, {.work = kWorkOfOthers});
+      if (auto* left_out = std::get_if<LeftOut>(&answer)) {
+        left_out_.push_back(std::move(*left_out));
+        continue;
+      }
+      if (auto* plan = std::get_if<Plan>(&answer))
+        take(name, std::move(*plan));
+      else
+        take(name, std::get<Infeasible>(std::move(answer)));
+      return;
+    }
+  }
+
+  void take(const std::string& name, Planned planned) {
+    if (const auto* no = std::get_if<Infeasible>(&planned)) {
+      smallest_ = std::min(smallest_, no->smallest_budget);
+      return;
+    }
+    Plan& plan = std::get<Plan>(planned);
+    const SearchCosts costs{.objective = parameters_.objective.value};
+    const auto cost = costs.of_plan(plan, problem_);
+    if (best_ && (!cost || *cost >= cost_)) return;
+    if (name == parameters_.name) bound_ = plan.bounds.makespan;
+    if (plan.claims.chosen.empty()) plan.claims.chosen = name;
+    best_ = std::move(plan);
+    cost_ = cost.value_or(std::numeric_limits<std::int64_t>::max());
+  }
+
+  [[nodiscard]] bool is_optimal() const {
+    return best_ && bound_ && best_->claims.makespan == bound_ &&
+           parameters_.objective.value == PlanObjective::time;
+  }
+
+  [[nodiscard]] Plan finished() {
+    Plan plan = std::move(*best_);
+    plan.policy = parameters_.name;
+    plan.claims.left_out = left_out_;
+    plan.claims.model_makespan.reset();
+    plan.claims.model_peak.clear();
+    plan.claims.optimal.reset();
+    if (!bound_) return plan;
+    // A plan in another order may be faster than all in this one.
+    const bool is_of_another_kind = plan.claims.makespan && *plan.claims.makespan < *bound_;
+    plan.bounds = {.makespan =
+                       is_of_another_kind ? operator_graph(problem_, processor_).time() : *bound_};
+    if (plan.claims.makespan == plan.bounds.makespan) plan.claims.optimal = true;
+    return plan;
+  }
+
+  const Problem& problem_;
+  const HybridGraphParameters& parameters_;
+  const ProcessorId processor_;
+  const Bytes budget_;
+  std::optional<Plan> best_;
+  std::int64_t cost_ = 0;      ///< of the best plan
+  std::optional<Time> bound_;  ///< of the search
+  std::vector<LeftOut> left_out_;
+  Bytes smallest_ = Bytes::unlimited();
+};
+
+Planned plan_hybrid_graph(const Problem& problem, const HybridGraphParameters& parameters) {
+  return BestOfGraph(problem, parameters).run();
+}
+
+}  // namespace
+
+PolicyInfo hybrid_graph_policy() {
+  using Parameters = HybridGraphParameters;
+  auto record = offload_record<Parameters>("hybrid/graph");
+  add_budget(record);
+  record
+      .optional("objective", &Parameters::objective,
+                located(one_of<PlanObjective>(
+                    {{"time", PlanObjective::time}, {"energy", PlanObjective::energy}})),
+                "what the plan is chosen for: `time` (default) or `energy`")
+      .optional("iterations", &Parameters::iterations, integer(0, 1'000'000),
+                "neighbouring plans that are played after the prices are found; default: fewer, "
+                "the larger the graph")
+      .optional("seed", &Parameters::seed, integer(0, 1'000'000'000),
+                "of the numbers that choose what is tried; default 1");
+  return make_policy<Parameters>(
+      {.name = "hybrid/graph",
+       .summary = "Runs single operators again and copies single tensors out and back, whatever a "
+                  "search finds cheapest.",
+       .paper = "none: remat/search with prices at which tensors come back from storage, which "
+                "follow the waits for copies; then a local search on plans that are played. Where "
+                "hybrid/best has a plan that costs less, it is that one",
+       .assumes = "any workload of one processor, one microbatch; on chains only what others move "
+                  "moves. Without storage only recomputation is left",
+       .guarantees =
+           "within the budget, and never behind hybrid/best, whose planners may take "
+           "2000000000 steps of work each. The bound is a linear program of reruns and "
+           "copies, of plans in the order of the graph and over one route; claims.optimal "
+           "says that it is met. claims.chosen names whose plan it is",
+       .complexity = "18 searches for a first plan of remat/search, and a play of O(steps log "
+                     "steps) for each iteration; then hybrid/best"},
+      record, plan_hybrid_graph);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,38 @@
+/// What runs, copies and waits cost, in time or in energy, and what a plan costs in all.
+///
+/// In energy, what lasts longer costs the idle power of everything; an operator, besides, the power
+/// of its processor at work and its own energy; a copy, that of the links and memories on its way.
+/// The energy of a plan is what its execution measures.
+#pragma once
+
+#include "policy/offload/copies/storage.hpp"
+#include "policy/remat/graph/operator_graph.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace plimsoll {
+
+enum class PlanObjective : std::uint8_t { time, energy };
+
+/// In ps or pJ.
+struct SearchCosts {
+  PlanObjective objective = PlanObjective::time;
+  std::vector<std::int64_t> runs;        ///< by node
+  std::vector<std::int64_t> copies;      ///< by value, out and back; 0: it cannot leave
+  std::vector<std::int64_t> copy_times;  ///< the same in ps
+  Power idle;                            ///< of everything
+
+  /// Of the same time, waited for.
+  [[nodiscard]] std::int64_t of_wait(std::int64_t ps) const;
+  /// Nothing where it claims no makespan. O(1), or an execution of the plan.
+  [[nodiscard]] std::optional<std::int64_t> of_plan(const Plan& plan, const Problem& problem) const;
+};
+
+/// A value cannot leave that is part of another tensor or has parts, that a cache holds or that
+/// stays, or that storage has no room for. O(nodes + values log values).
+[[nodiscard]] SearchCosts search_costs(const Problem& problem, const OffloadMemories& memories,
+                                       const OperatorGraph& graph, PlanObjective objective);
+
+}  // namespace plimsoll
