@@ -439,6 +439,17 @@ const tests = {
     await marks.locator('.plot').focus();
     await page.keyboard.press('Home');
     assert.match(await marks.locator('[aria-live]').textContent(), /^a10\. .*on the front/);
+    // By x, then by y: with the bound where there is one.
+    const curves = page.locator('#section-5 figure.chart');
+    await curves.locator('.plot').focus();
+    await page.keyboard.press('Home');
+    assert.match(await curves.locator('[aria-live]').textContent(), /^1 GiB\. search\. .*overhead 30 %\. no plan of its kind passes 20 %/);
+    await page.keyboard.press('End');
+    assert.doesNotMatch(await curves.locator('[aria-live]').textContent(), /passes/);
+    await curves.locator('summary').click();
+    await curves.locator('tbody').waitFor();
+    const bounds = await curves.locator('tbody tr td:last-child').allTextContents();
+    assert.deepEqual(bounds, ['20 %', '25 %', '0 %', '']);
     await shot(page, 'examples');
     await close();
   },

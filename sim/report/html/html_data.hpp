@@ -63,17 +63,20 @@ struct HtmlAxis {
 };
 
 /// Points in two quantities; those that are `best` are joined by a line, a Pareto front, or filled
-/// among hollow ones.
+/// among hollow ones. Or curves: the points of each series are joined, and by a dashed line their
+/// bounds.
 struct HtmlScatter {
   struct Point {
     double x = 0, y = 0;
     std::string label;
     std::string series;  ///< points of one series share colour and shape
     bool best = false;
+    std::optional<double> bound = {};  ///< which `y` cannot pass
   };
   std::string heading, note;
   HtmlAxis x, y;
   bool joined = true;
+  bool curves = false;
   std::vector<Point> points;
 };
 

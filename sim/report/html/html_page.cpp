@@ -49,17 +49,16 @@ Json axis_json(const HtmlAxis& axis) {
 
 Json members(const HtmlScatter& scatter) {
   Json points = Json::array();
-  for (const HtmlScatter::Point& point : scatter.points)
-    points.push_back({{"x", point.x},
-                      {"y", point.y},
-                      {"label", point.label},
-                      {"series", point.series},
-                      {"best", point.best}});
-  return {{"kind", "scatter"},
-          {"x", axis_json(scatter.x)},
-          {"y", axis_json(scatter.y)},
-          {"joined", scatter.joined},
-          {"points", std::move(points)}};
+  for (const HtmlScatter::Point& point : scatter.points) {
+    Json& it = points.emplace_back(Json{{"x", point.x},
+                                        {"y", point.y},
+                                        {"label", point.label},
+                                        {"series", point.series},
+                                        {"best", point.best}});
+    if (point.bound) it["bound"] = *point.bound;
+  }
+  return {{"kind", "scatter"},        {"x", axis_json(scatter.x)}, {"y", axis_json(scatter.y)},
+          {"joined", scatter.joined}, {"curves", scatter.curves},  {"points", std::move(points)}};
 }
 
 Json members(const HtmlBars& bars) {

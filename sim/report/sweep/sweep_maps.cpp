@@ -191,6 +191,11 @@ class Maps {
   SweepMaps maps_;
 };
 
+/// `sql` where a bound on the time of the step says something of a period.
+std::string bounded_time_sql(const char* sql) {
+  return fmt::format("CASE WHEN period_s = makespan_s AND bound_makespan_s > 0 THEN {} END", sql);
+}
+
 }  // namespace
 
 const std::string& peak_of_fullest_memory_sql() {
@@ -204,8 +209,18 @@ const std::string& peak_of_fullest_memory_sql() {
 std::vector<SweptMetric> read_swept_metrics(const Database& results) {
   using enum SweptMetric::Best;
   std::vector<SweptMetric> metrics{
-      {"throughput", "throughput_samples_per_s", {"samples/s", 1}, most},
-      {"overhead", "overhead", {"share", 1}, least},
+      {"throughput",
+       "throughput_samples_per_s",
+       {"samples/s", 1},
+       most,
+       {},
+       bounded_time_sql("throughput_samples_per_s * makespan_s / bound_makespan_s")},
+      {"overhead",
+       "overhead",
+       {"share", 1},
+       least,
+       {},
+       bounded_time_sql("(1 + overhead) * bound_makespan_s / makespan_s - 1")},
       {"peak of the fullest memory", peak_of_fullest_memory_sql(), {"bytes", 1}, least},
       {"energy per sample", "energy_per_sample_j", {"joules", 1}, least}};
   Statement searched(results, "SELECT path, unit FROM variables WHERE kind = 'searched'");

@@ -17,6 +17,8 @@ struct SweptMetric {
   ShownUnit unit;
   enum class Best : std::uint8_t { least, most, unknown } best = Best::least;
   std::string holes_sql;  ///< the same: of a search; else empty
+  std::string bound_sql =
+      {};  ///< the same: what the policy has proven that no plan passes; or empty
 };
 
 /// In SQL over `runs`: the peak of the memory of which the largest share is taken; where none has a

@@ -13,17 +13,22 @@ namespace {
 /// From this ratio of the largest to the smallest on, an axis is logarithmic.
 constexpr double kPointRatio = 8;
 
-/// Two numbers for each run that ended well, with what the run is of: x, y, then the keys of all
-/// axes; from the largest y on, of equal ones from the smallest x on.
+/// In SQL, the numbers of a point; the bound may be empty.
+struct PointSql {
+  std::string x, y, bound = {};
+};
+
+/// The numbers of each run that ended well, with what the run is of: x, y, the bound, then the keys
+/// of all axes; from the largest y on, of equal ones from the smallest x on.
 class Points {
  public:
-  Points(const Database& results, const SweptAxes& axes, const std::string& x, const std::string& y)
+  Points(const Database& results, const SweptAxes& axes, const PointSql& sql)
       : axes_(axes.axes),
         from_(fmt::format(
-            "FROM (SELECT point, {} AS run_x, {} AS run_y FROM runs JOIN points USING "
-            "(point) WHERE status = 'ok') JOIN points USING (point) WHERE run_x NOT NULL "
+            "FROM (SELECT point, {} AS run_x, {} AS run_y, {} AS run_bound FROM runs JOIN points "
+            "USING (point) WHERE status = 'ok') JOIN points USING (point) WHERE run_x NOT NULL "
             "AND run_y NOT NULL",
-            x, y)) {
+            sql.x, sql.y, sql.bound.empty() ? "NULL" : sql.bound)) {
     Statement totals(results, "SELECT count(*), min(run_x), max(run_x) " + from_);
     if (totals.step()) {
       count_ = totals.integer(0);
@@ -32,8 +37,10 @@ class Points {
     }
     std::string keys;
     for (const SweptAxis& axis : axes_) keys += ", " + axis.key;
-    rows_.emplace(results, fmt::format("SELECT run_x, run_y{} {} ORDER BY run_y DESC, run_x, point",
-                                       keys, from_));
+    rows_.emplace(
+        results,
+        fmt::format("SELECT run_x, run_y, run_bound{} {} ORDER BY run_y DESC, run_x, point", keys,
+                    from_));
   }
 
   [[nodiscard]] std::int64_t count() const { return count_; }
@@ -44,8 +51,9 @@ class Points {
   bool next(HtmlScatter::Point& point) {
     if (!rows_->step()) return false;
     point = {rows_->real(0), rows_->real(1), {}, {}};
+    if (rows_->kind(2) != Statement::Kind::null) point.bound = rows_->real(2);
     for (std::size_t a = 0; a < axes_.size(); ++a) {
-      const std::string value = label_of_value(rows_->text(static_cast<int>(a) + 2));
+      const std::string value = label_of_value(rows_->text(static_cast<int>(a) + 3));
       if (axes_[a].is_policy())
         point.series = value;
       else
@@ -84,26 +92,33 @@ std::string drawn_of(std::int64_t count) {
 
 HtmlScatter curve_of(const Database& results, const SweptAxes& axes, const SweptAxis& axis,
                      const SweptMetric& metric) {
-  Points points(results, axes, axis.number, metric.sql);
+  Points points(results, axes, {axis.number, metric.sql, metric.bound_sql});
   const ShownUnit unit = shown_unit(axis.si, points.most_x());
   HtmlScatter curve{.heading = fmt::format("How {} changes with {}", metric.name, axis.label),
                     .note = "Where runs have no result, the map of the same metric says why." +
                             drawn_of(points.count()),
                     .x = {axis.label, unit.unit, points.is_wide()},
-                    .y = {metric.name, metric.unit.unit}};
+                    .y = {metric.name, metric.unit.unit},
+                    .joined = false,
+                    .curves = true};
+  bool has_bounds = false;
   for (HtmlScatter::Point point; points.next(point);) {
     if (!points.is_drawn()) continue;
     point.x /= unit.scale;
     point.y /= metric.unit.scale;
+    if (point.bound) *point.bound /= metric.unit.scale;
+    has_bounds = has_bounds || point.bound;
     curve.points.push_back(std::move(point));
   }
+  if (has_bounds)
+    curve.note += " A dashed line is what a policy has proven that no plan of its kind passes.";
   return curve;
 }
 
 }  // namespace
 
 std::optional<HtmlScatter> sweep_front(const Database& results, const SweptAxes& axes) {
-  Points points(results, axes, peak_of_fullest_memory_sql(), "throughput_samples_per_s");
+  Points points(results, axes, {peak_of_fullest_memory_sql(), "throughput_samples_per_s"});
   if (points.count() < 2) return std::nullopt;
   HtmlScatter front{.heading = "Throughput against memory",
                     .x = {"peak of the fullest memory", "bytes", points.is_wide()},

@@ -62,7 +62,8 @@ TEST_CASE("text of users never becomes markup") {
   page.sections.emplace_back(HtmlText{hostile, hostile, {hostile}});
   page.sections.emplace_back(
       HtmlTable{hostile, hostile, {{hostile}}, {{{.text = hostile, .hint = hostile}}}});
-  page.sections.emplace_back(HtmlScatter{hostile, "", {}, {}, true, {{1, 2, hostile, hostile}}});
+  page.sections.emplace_back(
+      HtmlScatter{.heading = hostile, .note = "", .points = {{1, 2, hostile, hostile}}});
   page.sections.emplace_back(HtmlBars{hostile, "", hostile, {{hostile, hostile, 1, hostile}}});
   page.sections.emplace_back(HtmlHeatmap{
       .heading = hostile, .what = hostile, .x = {hostile, {hostile}}, .cells = {{1.0}}});
@@ -91,11 +92,15 @@ TEST_CASE("sections of sweeps and capacity plans are written in the form that is
                                          .y = {"budget", {"4 GiB"}},
                                          .cells = {{1.5, std::nullopt}},
                                          .texts = {{"", "oom"}}});
+  page.sections.emplace_back(
+      HtmlScatter{.joined = false, .curves = true, .points = {{1, 2, "", "a", false, 1.5}}});
   const json sections = data_of(page).at("sections");
+  CHECK(sections.at(2).at("curves") == true);
+  CHECK(sections.at(2).at("points").at(0).at("bound") == 1.5);
   CHECK(sections.at(0) == json::parse(R"({"kind": "scatter", "heading": "Front", "note": "",
     "x": {"label": "price", "unit": "EUR", "log": true},
     "y": {"label": "step", "unit": "seconds", "log": false},
-    "joined": true,
+    "joined": true, "curves": false,
     "points": [{"x": 100.0, "y": 2.5, "label": "a10 x 1", "series": "a10", "best": true}]})"));
   CHECK(sections.at(1).at("cells") == json::parse("[[1.5, null]]"));
   CHECK(sections.at(1).at("texts") == json::parse(R"([["", "oom"]])"));

@@ -136,6 +136,27 @@ TEST_CASE("a sweep's front joins what nothing beats in throughput and memory") {
   CHECK(std::ranges::count(charts[0].points, true, &HtmlScatter::Point::best) == 2);
 }
 
+TEST_CASE("curves of time and throughput show what a policy has proven") {
+  const HtmlPage page =
+      page_of("policies: [none, remat/rotor]\ngrid: {memories.sram.capacity: [16 MiB, 10 MiB]}\n");
+  const std::vector<HtmlScatter> charts = all_of<HtmlScatter>(page);
+  REQUIRE(charts.size() == 4);
+  const HtmlScatter &throughput = charts[1], &overhead = charts[2], &peak = charts[3];
+  CHECK_THAT(overhead.note, Catch::Contains("A dashed line"));
+  CHECK(peak.note.find("dashed") == std::string::npos);
+  int recomputing = 0;
+  for (const HtmlScatter::Point& point : overhead.points) {
+    REQUIRE(point.bound);
+    // In 10 MiB rotor runs something again; nobody is faster than with everything kept.
+    CHECK(*point.bound == Approx(0).margin(1e-9));
+    recomputing += point.y > 0 ? 1 : 0;
+  }
+  CHECK(overhead.points.size() == 3);
+  CHECK(recomputing == 1);
+  for (const HtmlScatter::Point& point : throughput.points) CHECK(*point.bound >= Approx(point.y));
+  CHECK(std::ranges::none_of(peak.points, [](const auto& it) { return it.bound.has_value(); }));
+}
+
 TEST_CASE("a sweep over one axis of numbers has a chart for each metric") {
   const HtmlPage page =
       page_of("policies: [none]\ngrid: {links.spi.bandwidth: [400 MiB/s, 1 GB/s]}\n");
@@ -150,6 +171,7 @@ TEST_CASE("a sweep over one axis of numbers has a chart for each metric") {
   REQUIRE(charts[1].points.size() == 2);
   CHECK(charts[1].points[0].x == Approx(0.4194304));
   CHECK(charts[1].points[1].x == Approx(1));
+  for (const HtmlScatter& chart : charts) CHECK(chart.curves == (&chart != charts.data()));
   // The map of one axis has one row.
   const std::vector<HtmlHeatmap> maps = all_of<HtmlHeatmap>(page);
   REQUIRE(maps.size() == 3);

@@ -50,6 +50,8 @@ export const quantity = (value, unit) =>
   kByUnit[unit] ? kByUnit[unit](value) : `${decimal(value)}${unit ? ' ' + unit : ''}`;
 // The same where a caption has the unit, unless it is one that goes with the size of the value.
 export const bare = (value, unit) => (kByUnit[unit] ? quantity(value, unit) : decimal(value));
+// At a line of an axis, where 12.5 % must not read 13 %.
+export const tick = (value, unit) => (unit === 'share' ? `${decimal(value * 100)} %` : bare(value, unit));
 // What a caption says of a quantity: "throughput (samples/s)".
 export const captioned = (label, unit) => (unit && !kByUnit[unit] ? `${label} (${unit})` : label);
 

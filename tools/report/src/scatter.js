@@ -1,6 +1,7 @@
-// Points in two quantities, those that nothing beats joined by a line (a Pareto front) or filled. Each is reached by keys.
+// Points in two quantities, those that nothing beats joined by a line (a Pareto front) or filled; or curves, with their bounds
+// dashed. Each point is reached by keys.
 import {disclosure, el} from './dom.js';
-import {bare, captioned, quantity} from './format.js';
+import {captioned, quantity, tick} from './format.js';
 import {Group, kByteIncrements, Plot} from './plot.js';
 import {dataTable} from './table.js';
 import {ink} from './theme.js';
@@ -113,6 +114,31 @@ function cornerFor([x, y], width, scale, {left, top, width: room, height}, place
   return best;
 }
 
+// The points of each series from left to right, and where their bounds stand.
+function paintCurves(c, series, points, place, scale) {
+  const line = (places, dashes) => {
+    c.setLineDash(dashes.map((length) => length * scale));
+    c.beginPath();
+    for (const at of places) c.lineTo(...at);
+    c.stroke();
+  };
+  c.lineWidth = 1.5 * scale;
+  series.forEach((name, k) => {
+    const own = points.filter((point) => point.series === name),
+      bounded = own.filter((point) => point.bound !== undefined);
+    c.strokeStyle = kColours[k % kColours.length];
+    line(
+      own.map((point) => place(point.x, point.y)),
+      [],
+    );
+    line(
+      bounded.map((point) => place(point.x, point.bound)),
+      [5, 4],
+    );
+  });
+  c.setLineDash([]);
+}
+
 export function scatterSection(section) {
   const points = [...section.points].sort((a, b) => a.x - b.x || a.y - b.y);
   if (!points.length) return el('p', {class: 'dim'}, 'no configuration is feasible');
@@ -133,7 +159,7 @@ export function scatterSection(section) {
     ),
   );
   const yRange = rangeOf(
-    points.map((point) => point.y),
+    points.flatMap((point) => (point.bound === undefined ? [point.y] : [point.y, point.bound])),
     section.y.log,
   );
   const nearest = (x, y, u) => {
@@ -146,14 +172,14 @@ export function scatterSection(section) {
     }
     return best;
   };
-  const shapes = section.joined ? kShapes : kFillable; // others would look alike on and off the front
+  const shapes = section.joined || section.curves ? kShapes : kFillable; // others would look alike on and off the front
   let chosen = -1;
   const axis = (it) => ({
-    format: (value) => bare(value, it.unit),
+    format: (value) => tick(value, it.unit),
     distr: it.log ? 3 : 1,
     ...(it.log ? (it.unit === 'bytes' ? byteAxis : logAxis) : it.unit === 'bytes' ? {incrs: kByteIncrements} : {}),
   });
-  const longest = Math.max(...points.map((point) => bare(point.y, section.y.unit).length));
+  const longest = Math.max(...points.map((point) => tick(point.y, section.y.unit).length));
   const labels = labelsOf(points.filter((point) => point.best));
   new Plot(element, {
     name: `${section.heading}: ${section.y.label} against ${section.x.label}. Left and right move from point to point.`,
@@ -162,7 +188,8 @@ export function scatterSection(section) {
     axes: {x: {...axis(section.x), space: () => 90}, y: {...axis(section.y), size: 24 + 7 * longest, range: () => yRange}},
     paint(u, c) {
       const scale = devicePixelRatio || 1,
-        at = (point) => [u.valToPos(point.x, 'x', true), u.valToPos(point.y, 'y', true)];
+        place = (x, y) => [u.valToPos(x, 'x', true), u.valToPos(y, 'y', true)],
+        at = (point) => place(point.x, point.y);
       if (section.joined) {
         c.strokeStyle = ink().line;
         c.lineWidth = 1.5 * scale;
@@ -170,13 +197,14 @@ export function scatterSection(section) {
         for (const point of points) if (point.best) c.lineTo(...at(point));
         c.stroke();
       }
+      if (section.curves) paintCurves(c, series, points, place, scale);
       for (const point of points) {
         const k = series.indexOf(point.series),
           [x, y] = at(point);
         c.fillStyle = c.strokeStyle = kColours[k % kColours.length];
         c.lineWidth = 2 * scale;
         c.globalAlpha = point.best || !section.joined ? 1 : 0.6;
-        shape(c, shapes[k % shapes.length], x, y, (point.best ? 6 : 4.5) * scale, !section.joined && !point.best);
+        shape(c, shapes[k % shapes.length], x, y, (point.best ? 6 : 4.5) * scale, !section.joined && !section.curves && !point.best);
         c.globalAlpha = 1;
       }
       c.font = `${12 * scale}px system-ui, sans-serif`;
@@ -206,6 +234,7 @@ export function scatterSection(section) {
         `${section.y.label} ${quantity(point.y, section.y.unit)}`,
       ];
       if (point.series) lines.splice(1, 0, point.series);
+      if (point.bound !== undefined) lines.push(`no plan of its kind passes ${quantity(point.bound, section.y.unit)}`);
       if (point.best) lines.push(section.joined ? 'nothing is better in both' : 'on the front');
       return {lines};
     },
@@ -231,13 +260,13 @@ export function scatterSection(section) {
   element.append(
     disclosure('as a table', () =>
       dataTable(
-        [section.x.label, section.y.label, 'configuration', 'kind', ''],
+        [section.x.label, section.y.label, 'configuration', 'kind', section.curves ? 'bound' : ''],
         points.map((point) => [
           quantity(point.x, section.x.unit),
           quantity(point.y, section.y.unit),
           point.label,
           point.series,
-          point.best ? 'on the front' : '',
+          point.best ? 'on the front' : point.bound === undefined ? '' : quantity(point.bound, section.y.unit),
         ]),
       ),
     ),
