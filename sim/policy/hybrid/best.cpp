@@ -86,9 +86,13 @@ const Candidate kCandidates[] = {
 /// on blocks that are named; one that finds what `remat/select-linear` does, in more time; one that is
 /// `remat/search` with fewer plans to choose from; those that prove its plans for small graphs, or round
 /// them.
-constexpr std::string_view kNeverAsked[] = {
-    "hybrid/best",    "hybrid/graph",    "remat/blocks",           "remat/select-dp",
-    "remat/moccasin", "remat/checkmate", "remat/checkmate-rounding"};
+constexpr std::string_view kNeverAsked[] = {"hybrid/best",
+                                            "hybrid/graph",
+                                            "remat/blocks",
+                                            "remat/select-dp",
+                                            "remat/moccasin",
+                                            "remat/checkmate",
+                                            "remat/checkmate-rounding"};
 
 /// kCandidates, and after them every other policy of one processor in the registry that takes networks.
 std::vector<Candidate> candidates() {
@@ -239,7 +243,9 @@ PolicyInfo hybrid_best_policy() {
   return make_policy<BestParameters>(
       {.name = "hybrid/best",
        .summary = "The fastest plan that any planner has for the budget.",
-       .paper = "none: the fastest plan of every other policy of one processor, each with its own "
+       .paper = "none: the fastest plan of every other policy of one processor (but hybrid/graph, "
+                "which asks this one, and those that prove or restrict what remat/search finds), "
+                "each with its own "
                 "defaults and, where it has that, `improve`; the searches of offload/exact and "
                 "remat/exact with `nodes`. Of those that tie it names the first of: rules of "
                 "recomputation, rules of offload, remat/rotor, offload by choice of tensors or "

@@ -2,9 +2,8 @@
 
 #include "engine/wide.hpp"
 #include "policy/remat/graph/gaps.hpp"
-#include "policy/solver/solver_work.hpp"
+#include "policy/solver/row_prices.hpp"
 
-#include <OsiClpSolverInterface.hpp>
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -59,16 +58,7 @@ class LinkProgram {
   [[nodiscard]] bool is_needless() const { return runs_.empty(); }
 
   [[nodiscard]] std::int64_t solve(const Work& work) const {
-    const std::scoped_lock lock(one_solver());
-    OsiClpSolverInterface program;
-    program.messageHandler()->setLogLevel(0);
-    load(program);
-    SolverWork its{work, static_cast<std::int64_t>(program.getNumElements())};
-    const CountedIterations counted(its);
-    program.getModelPtr()->passInEventHandler(&counted);
-    program.initialSolve();
-    if (its.thrown) std::rethrow_exception(its.thrown);
-    return bound_of(program.getRowPrice());
+    return bound_of(row_prices([this](OsiClpSolverInterface& program) { load(program); }, work));
   }
 
  private:
@@ -151,11 +141,11 @@ class LinkProgram {
 
   /// The weights of the rows of the makespan, whole and together kUnitsWhole: what rounding leaves
   /// over goes to the first.
-  [[nodiscard]] std::vector<std::int64_t> weights(const double* prices) const {
+  [[nodiscard]] std::vector<std::int64_t> weights(const std::vector<double>& prices) const {
     std::vector<std::int64_t> whole{0};
     std::int64_t left = kUnitsWhole;
     for (std::size_t row = 1; row <= 2 * runs_.size(); ++row) {
-      const double weight = std::clamp(prices[row] * kUnits, 0.0, kUnits);
+      const double weight = std::clamp(prices[runs_.size() + row] * kUnits, 0.0, kUnits);
       whole.push_back(std::min(static_cast<std::int64_t>(weight), left));
       left -= whole.back();
     }
@@ -164,8 +154,8 @@ class LinkProgram {
   }
 
   /// By weak duality any prices and weights give a bound.
-  [[nodiscard]] std::int64_t bound_of(const double* prices) const {
-    const std::vector<std::int64_t> weight = weights(prices + runs_.size());
+  [[nodiscard]] std::int64_t bound_of(const std::vector<double>& prices) const {
+    const std::vector<std::int64_t> weight = weights(prices);
     LinkWide bound = LinkWide{time_} * weight[0];
     std::vector<std::int64_t> price;
     for (std::size_t run = 0; run < runs_.size(); ++run) {

@@ -2,9 +2,8 @@
 
 #include "engine/wide.hpp"
 #include "policy/remat/graph/gaps.hpp"
-#include "policy/solver/solver_work.hpp"
+#include "policy/solver/row_prices.hpp"
 
-#include <OsiClpSolverInterface.hpp>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -29,16 +28,7 @@ class GapProgram {
   [[nodiscard]] bool is_impossible() const { return found_.is_impossible(); }
 
   [[nodiscard]] std::int64_t solve(const Work& work) const {
-    const std::scoped_lock lock(one_solver());
-    OsiClpSolverInterface program;
-    program.messageHandler()->setLogLevel(0);
-    load(program);
-    SolverWork its{work, static_cast<std::int64_t>(program.getNumElements())};
-    const CountedIterations counted(its);
-    program.getModelPtr()->passInEventHandler(&counted);
-    program.initialSolve();
-    if (its.thrown) std::rethrow_exception(its.thrown);
-    return bound_of(program.getRowPrice());
+    return bound_of(row_prices([this](OsiClpSolverInterface& program) { load(program); }, work));
   }
 
  private:
@@ -75,7 +65,7 @@ class GapProgram {
   }
 
   /// By weak duality any prices give a bound.
-  [[nodiscard]] std::int64_t bound_of(const double* prices) const {
+  [[nodiscard]] std::int64_t bound_of(const std::vector<double>& prices) const {
     std::vector<std::int64_t> whole;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
       const double price = prices[row] * time_unit() / byte_unit() * kPriceUnits;
