@@ -10,9 +10,9 @@
 // graphs, the others nearly; times differ. The layered graph is one in the manner of a public one.
 #include "cpu_clock.hpp"
 #include "layered_graph.hpp"
-#include "policy/remat/graph/gap_bound.hpp"
-#include "policy/remat/graph/rerun_search.hpp"
-#include "policy/remat/graph/staged_solver.hpp"
+#include "policy/graph/gap_bound.hpp"
+#include "policy/remat/graph/program/staged_solver.hpp"
+#include "policy/remat/graph/search/rerun_search.hpp"
 
 #include <cstdio>
 #include <span>

@@ -7,8 +7,8 @@
 // of an operator and of the best with any number, the gap bound, and CPU seconds; then the time of a step of many equal blocks and its exponent in the operators.
 #include "cpu_clock.hpp"
 #include "layered_graph.hpp"
-#include "policy/remat/graph/gap_bound.hpp"
-#include "policy/remat/graph/rerun_search.hpp"
+#include "policy/graph/gap_bound.hpp"
+#include "policy/remat/graph/search/rerun_search.hpp"
 #include "power_law.hpp"
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 /// topological order.
 #pragma once
 
-#include "policy/remat/graph/operator_graph.hpp"
+#include "policy/graph/operator_graph.hpp"
 
 #include <algorithm>
 #include <random>

@@ -1,11 +1,11 @@
 #include "base/dense_id.hpp"
+#include "policy/graph/gap_bound.hpp"
 #include "policy/hybrid/graph/graph_search.hpp"
 #include "policy/hybrid/graph/link_bound.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/interface/left_out.hpp"
 #include "policy/interface/registry.hpp"
-#include "policy/remat/graph/gap_bound.hpp"
-#include "policy/remat/graph/graph_planner.hpp"
+#include "policy/remat/graph/search/graph_planner.hpp"
 #include "policy/remat/segments/runs_within.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /// The search for a plan that recomputes and copies: prices for the link, raised where it is late.
 ///
 /// Every value that may leave has a price at which it comes back, in the search for reruns
-/// (policy/remat/graph/rerun_search.hpp), which then chooses between running again and coming back
+/// (policy/remat/graph/search/rerun_search.hpp), which then chooses between running again and coming back
 /// by cost alone. What prices lead to is played on the links, where copies overlap with operators,
 /// queue, and wait for room; where operators wait for copies, the prices of those rise by a share
 /// of the wait, and elsewhere they fall: steps on the Lagrangian relaxation of the links. Then
@@ -11,7 +11,7 @@
 
 #include "policy/hybrid/graph/played_schedule.hpp"
 #include "policy/hybrid/graph/search_costs.hpp"
-#include "policy/remat/graph/rerun_search.hpp"
+#include "policy/remat/graph/search/rerun_search.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "policy/hybrid/graph/link_bound.hpp"
 
 #include "engine/wide.hpp"
-#include "policy/remat/graph/gaps.hpp"
+#include "policy/graph/gaps.hpp"
 #include "policy/solver/row_prices.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 /// A lower bound on the time of plans that run operators again and copy tensors out and back.
 ///
 /// A value that is absent at a first run t which needs more than the room, in one of its gaps
-/// (policy/remat/graph/gaps.hpp), is made again in that gap, x_g, or is out by then and comes back
+/// (policy/graph/gaps.hpp), is made again in that gap, x_g, or is out by then and comes back
 /// later, z_gt; x_g + z_gt <= 1, and together they free what t lacks. With C the time of all
 /// operators and S_t that of those before t, the makespan T is at least
 ///
@@ -13,8 +13,8 @@
 /// give a bound that holds without trust in the solver's arithmetic.
 #pragma once
 
+#include "policy/graph/rerun_groups.hpp"
 #include "policy/offload/copies/storage.hpp"
-#include "policy/remat/graph/rerun_groups.hpp"
 
 namespace plimsoll {
 

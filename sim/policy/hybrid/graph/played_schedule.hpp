@@ -6,8 +6,8 @@
 /// if the room allows. Storage keeps it until it comes back for the last time.
 #pragma once
 
+#include "policy/graph/staged_schedule.hpp"
 #include "policy/offload/copies/transfers.hpp"
-#include "policy/remat/graph/staged_schedule.hpp"
 
 #include <string>
 #include <vector>

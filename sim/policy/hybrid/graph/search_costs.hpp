@@ -5,8 +5,8 @@
 /// The energy of a plan is what its execution measures.
 #pragma once
 
+#include "policy/graph/operator_graph.hpp"
 #include "policy/offload/copies/storage.hpp"
-#include "policy/remat/graph/operator_graph.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,12 +1,12 @@
 // The integer program of staged plans against proven fronts and against all sets of reruns; its
 // relaxation and the rounding.
-#include "policy/remat/graph/computations.hpp"
-#include "policy/remat/graph/gap_bound.hpp"
+#include "policy/graph/computations.hpp"
+#include "policy/graph/gap_bound.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/oracle_graphs.hpp"
+#include "policy/remat/graph/program/staged_rounding.hpp"
+#include "policy/remat/graph/program/staged_solver.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
-#include "policy/remat/graph/staged_rounding.hpp"
-#include "policy/remat/graph/staged_solver.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
 

@@ -3,7 +3,7 @@
 
 #include "base/dense_id.hpp"
 #include "execution/judge.hpp"
-#include "policy/remat/graph/rerun_groups.hpp"
+#include "policy/graph/rerun_groups.hpp"
 
 #include <string>
 #include <utility>

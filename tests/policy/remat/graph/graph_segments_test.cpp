@@ -1,5 +1,5 @@
 // Chen's segments on graphs: candidates and plans of small networks, and plans as they are played.
-#include "policy/remat/graph/graph_segments.hpp"
+#include "policy/remat/graph/rules/graph_segments.hpp"
 
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/random_graphs.hpp"

@@ -1,5 +1,5 @@
 // Knapsacks: the table in two rows against all subsets, and what may not exceed the capacity.
-#include "policy/remat/graph/knapsack.hpp"
+#include "policy/remat/graph/rules/knapsack.hpp"
 
 #include "property/random_chains.hpp"
 #include "support/sample.hpp"

@@ -1,8 +1,8 @@
 // What a minimum cut keeps of small chains, and its plans as the engine plays them.
-#include "policy/remat/graph/forward_cut.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "policy/remat/graph/rules/forward_cut.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"

@@ -1,9 +1,9 @@
 // The judge of sequences, staged schedules that change step by step, and the search on them.
-#include "policy/remat/graph/rerun_search.hpp"
+#include "policy/remat/graph/search/rerun_search.hpp"
 
 #include "base/dense_id.hpp"
-#include "policy/remat/graph/computations.hpp"
-#include "policy/remat/graph/gap_bound.hpp"
+#include "policy/graph/computations.hpp"
+#include "policy/graph/gap_bound.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"

@@ -1,9 +1,9 @@
 // Tree decompositions, separators, and the recursion on them.
-#include "policy/remat/graph/computations.hpp"
+#include "policy/graph/computations.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
-#include "policy/remat/graph/separator_recursion.hpp"
+#include "policy/remat/graph/separators/separator_recursion.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"

@@ -1,8 +1,8 @@
 // XLA's greedy rule: hand-made sequences, and its plans as the engine plays them.
-#include "policy/remat/graph/block_rematerialization.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "policy/remat/graph/rules/block_rematerialization.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"

@@ -1,0 +1,122 @@
+#include "policy/graph/gap_bound.hpp"
+
+#include "engine/wide.hpp"
+#include "policy/graph/gaps.hpp"
+#include "policy/solver/row_prices.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace plimsoll {
+
+namespace {
+
+/// Prices are whole numbers of 2^-24 ps a byte.
+constexpr double kPriceUnits = 0x1p24;
+constexpr std::int64_t kPriceUnitsWhole = 1 << 24;
+
+using Wide = Signed128;
+
+class GapProgram {
+ public:
+  GapProgram(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room)
+      : found_(gaps_of(graph, groups, room, false)), gaps_(found_.gaps), rows_(found_.runs) {}
+
+  [[nodiscard]] bool is_needless() const { return rows_.empty(); }
+  [[nodiscard]] bool is_impossible() const { return found_.is_impossible(); }
+
+  [[nodiscard]] std::int64_t solve(const Work& work) const {
+    return bound_of(row_prices([this](OsiClpSolverInterface& program) { load(program); }, work));
+  }
+
+ private:
+  void load(OsiClpSolverInterface& program) const {
+    CoinPackedMatrix matrix(false, 0, 0);
+    matrix.setDimensions(0, static_cast<int>(gaps_.size()));
+    std::vector<double> least, most, costs;
+    for (const TightRun& row : rows_) {
+      std::vector<int> columns;
+      std::vector<double> values;
+      for (std::size_t gap = 0; gap < gaps_.size(); ++gap) {
+        if (!is_around(gaps_[gap], row)) continue;
+        columns.push_back(static_cast<int>(gap));
+        values.push_back(static_cast<double>(gaps_[gap].bytes) / byte_unit());
+      }
+      matrix.appendRow(static_cast<int>(columns.size()), columns.data(), values.data());
+      least.push_back(static_cast<double>(row.above) / byte_unit());
+      most.push_back(program.getInfinity());
+    }
+    for (const Gap& gap : gaps_) costs.push_back(static_cast<double>(gap.time) / time_unit());
+    const std::vector<double> low(gaps_.size(), 0), high(gaps_.size(), 1);
+    program.loadProblem(matrix, low.data(), high.data(), costs.data(), least.data(), most.data());
+  }
+
+  [[nodiscard]] double byte_unit() const {
+    std::int64_t most = 1;
+    for (const Gap& gap : gaps_) most = std::max(most, gap.bytes);
+    return static_cast<double>(most);
+  }
+  [[nodiscard]] double time_unit() const {
+    std::int64_t most = 1;
+    for (const Gap& gap : gaps_) most = std::max(most, gap.time);
+    return static_cast<double>(most);
+  }
+
+  /// By weak duality any prices give a bound.
+  [[nodiscard]] std::int64_t bound_of(const std::vector<double>& prices) const {
+    std::vector<std::int64_t> whole;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      const double price = prices[row] * time_unit() / byte_unit() * kPriceUnits;
+      whole.push_back(price > 0 && price < 0x1p62 ? std::llround(price) : 0);
+    }
+    Wide bound = 0;
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      bound += Wide{whole[row]} * rows_[row].above;
+    // The price of a gap is that of the rows between its ends.
+    std::vector<Wide> before{0};
+    for (const std::int64_t price : whole) before.push_back(before.back() + price);
+    const auto rows_until = [&](std::uint32_t node) {
+      return static_cast<std::size_t>(std::ranges::lower_bound(rows_, node, {}, &TightRun::node) -
+                                      rows_.begin());
+    };
+    for (const Gap& gap : gaps_) {
+      const Wide price = before[rows_until(gap.before)] - before[rows_until(gap.first)];
+      bound += std::min<Wide>(0, Wide{gap.time} * kPriceUnitsWhole - price * gap.bytes);
+    }
+    if (bound <= 0) return 0;
+    return static_cast<std::int64_t>((bound + kPriceUnitsWhole - 1) / kPriceUnitsWhole);
+  }
+
+  const Gaps found_;
+  const std::vector<Gap>& gaps_;
+  const std::vector<TightRun>& rows_;
+};
+
+}  // namespace
+
+std::optional<std::int64_t> gap_bound(const OperatorGraph& graph, const RerunGroups& groups,
+                                      std::int64_t room, const Work& work) {
+  const GapProgram program(graph, groups, room);
+  if (program.is_needless()) return 0;
+  if (program.is_impossible()) return std::nullopt;
+  return program.solve(work);
+}
+
+std::int64_t largest_step(const OperatorGraph& graph) {
+  std::int64_t largest = 0;
+  for (const OperatorGraph::Node& node : graph.nodes) {
+    std::int64_t bytes = node.workspace.count();
+    for (const std::uint32_t value : node.reads)
+      if (graph.values[value].inside == OperatorGraph::kNone)
+        bytes += graph.values[value].bytes.count();
+    for (const std::uint32_t value : node.makes)
+      if (!graph.values[value].is_kept_only && graph.values[value].inside == OperatorGraph::kNone)
+        bytes += graph.values[value].bytes.count();
+    largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+#include "policy/remat/graph/search/graph_task.hpp"
+
+#include "policy/claims/claims.hpp"
+#include "policy/graph/gap_bound.hpp"
+#include "policy/remat/graph/search/graph_planner.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace plimsoll {
+
+namespace {
+
+/// Beside what is resident; more than any plan needs where nothing limits it.
+std::int64_t room_of(const OperatorGraph& graph, Bytes budget) {
+  if (budget.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
+  return budget.count() - graph.resident.count();
+}
+
+}  // namespace
+
+GraphTask::GraphTask(const Problem& of, const BudgetParameters& parameters)
+    : problem(of),
+      policy(parameters.name),
+      processor(processor_for(of, parameters)),
+      budget(budget_for(of, processor, parameters)),
+      graph(operator_graph(of, processor)),
+      groups(rerun_groups(graph)),
+      room(room_of(graph, budget)) {}
+
+std::optional<std::int64_t> GraphTask::bound() const {
+  // More room than one operator needs may still be too little: no price of reruns helps then.
+  if (room < largest_step(graph)) return std::nullopt;
+  return gap_bound(graph, groups, room, problem.work);
+}
+
+std::vector<std::vector<Rerun>> GraphTask::starts() const {
+  if (StagedSchedule(graph, groups, room).excess() == 0) return {};
+  return chain_starts(problem, processor, budget, groups);
+}
+
+Plan GraphTask::plan_of(const StagedSchedule& schedule, std::int64_t bound) const {
+  Plan plan = plan_of_computations(problem, graph, processor, policy, schedule.computations());
+  plan.claims = claims_of(plan, problem);
+  plan.bounds.makespan = graph.time() + Time{bound};
+  return plan;
+}
+
+Infeasible GraphTask::no_plan(RerunSearch& search, bool is_proven) const {
+  const std::int64_t least = search.least_room(std::max(room, largest_step(graph) - 1));
+  Infeasible no = infeasible(problem, processor, budget, graph.resident + Bytes{least});
+  if (!is_proven) no.why += ", as far as the search sees; that is no proof";
+  return no;
+}
+
+}  // namespace plimsoll
