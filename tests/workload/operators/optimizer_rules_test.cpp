@@ -75,8 +75,8 @@ TEST_CASE("temporaries are those of one tensor after the other") {
   CHECK(optimizer_temporaries(Optimizer::adafactor, Elements{10}) == Bytes{80});
   CHECK(optimizer_temporaries(Optimizer::adamw_8bit, Elements{10}) == Bytes{});
   const std::string text = network("[4]", "  - linear: 8\n", "mse");
-  const Operator& update =
-      find_operator(build_text(text, {.optimizer = Optimizer::adafactor}), "linear_1.update");
+  const Workload workload = build_text(text, {.optimizer = Optimizer::adafactor});
+  const Operator& update = find_operator(workload, "linear_1.update");
   // 32 weights, 8 biases. Reads gradients and parameters, writes these; both ways 8 rows and 4
   // columns, and the 8 second moments of the biases; 18 passes more over all elements.
   CHECK(update.traffic == Bytes{4 * (40 * 3 + 2 * (8 + 4 + 8) + 18 * 40)});
