@@ -22,7 +22,11 @@ using Wide = Signed128;
 class GapProgram {
  public:
   GapProgram(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room)
-      : found_(gaps_of(graph, groups, room, false)), gaps_(found_.gaps), rows_(found_.runs) {}
+      : found_(gaps_of(graph, groups, room, false)),
+        gaps_(found_.gaps),
+        rows_(found_.runs),
+        byte_unit_(static_cast<double>(found_.most_bytes())),
+        time_unit_(static_cast<double>(longest(gaps_))) {}
 
   [[nodiscard]] bool is_needless() const { return rows_.empty(); }
   [[nodiscard]] bool is_impossible() const { return found_.is_impossible(); }
@@ -42,33 +46,28 @@ class GapProgram {
       for (std::size_t gap = 0; gap < gaps_.size(); ++gap) {
         if (!is_around(gaps_[gap], row)) continue;
         columns.push_back(static_cast<int>(gap));
-        values.push_back(static_cast<double>(gaps_[gap].bytes) / byte_unit());
+        values.push_back(static_cast<double>(gaps_[gap].bytes) / byte_unit_);
       }
       matrix.appendRow(static_cast<int>(columns.size()), columns.data(), values.data());
-      least.push_back(static_cast<double>(row.above) / byte_unit());
+      least.push_back(static_cast<double>(row.above) / byte_unit_);
       most.push_back(program.getInfinity());
     }
-    for (const Gap& gap : gaps_) costs.push_back(static_cast<double>(gap.time) / time_unit());
+    for (const Gap& gap : gaps_) costs.push_back(static_cast<double>(gap.time) / time_unit_);
     const std::vector<double> low(gaps_.size(), 0), high(gaps_.size(), 1);
     program.loadProblem(matrix, low.data(), high.data(), costs.data(), least.data(), most.data());
   }
 
-  [[nodiscard]] double byte_unit() const {
+  static std::int64_t longest(const std::vector<Gap>& gaps) {
     std::int64_t most = 1;
-    for (const Gap& gap : gaps_) most = std::max(most, gap.bytes);
-    return static_cast<double>(most);
-  }
-  [[nodiscard]] double time_unit() const {
-    std::int64_t most = 1;
-    for (const Gap& gap : gaps_) most = std::max(most, gap.time);
-    return static_cast<double>(most);
+    for (const Gap& gap : gaps) most = std::max(most, gap.time);
+    return most;
   }
 
   /// By weak duality any prices give a bound.
   [[nodiscard]] std::int64_t bound_of(const std::vector<double>& prices) const {
     std::vector<std::int64_t> whole;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      const double price = prices[row] * time_unit() / byte_unit() * kPriceUnits;
+      const double price = prices[row] * time_unit_ / byte_unit_ * kPriceUnits;
       whole.push_back(price > 0 && price < 0x1p62 ? std::llround(price) : 0);
     }
     Wide bound = 0;
@@ -92,6 +91,7 @@ class GapProgram {
   const Gaps found_;
   const std::vector<Gap>& gaps_;
   const std::vector<TightRun>& rows_;
+  const double byte_unit_, time_unit_;  ///< scale the program
 };
 
 }  // namespace

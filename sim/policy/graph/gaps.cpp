@@ -75,6 +75,12 @@ bool Gaps::is_impossible() const {
   });
 }
 
+std::int64_t Gaps::most_bytes() const {
+  std::int64_t most = 1;
+  for (const Gap& gap : gaps) most = std::max(most, gap.bytes);
+  return most;
+}
+
 Gaps gaps_of(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room, bool all) {
   Gaps found{find_gaps(graph, groups, all), find_runs(graph, room)};
   const std::size_t most = std::max(kLeastRuns, kMostPairs / (found.gaps.size() + 1));

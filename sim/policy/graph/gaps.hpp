@@ -41,6 +41,8 @@ struct Gaps {
 
   /// Whether some run needs too much even without all that may be absent. O(gaps * runs).
   [[nodiscard]] bool is_impossible() const;
+  /// The bytes of the largest gap, for the scale of linear programs; at least 1. O(gaps).
+  [[nodiscard]] std::int64_t most_bytes() const;
 };
 
 /// Those of all values that can be made again or, with `all`, of all values. Where there are very

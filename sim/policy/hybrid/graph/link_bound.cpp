@@ -41,6 +41,7 @@ class LinkProgram {
       : found_(gaps_of(graph, groups, room, true)),
         runs_(spread(found_.runs)),
         time_(graph.time().count()),
+        byte_unit_(static_cast<double>(found_.most_bytes())),
         starts_{0} {
     const Route& out = *problem.topology.route(memories.home, memories.storage);
     const Route& back = *problem.topology.route(memories.storage, memories.home);
@@ -75,11 +76,6 @@ class LinkProgram {
   [[nodiscard]] double in_time(std::int64_t time) const {
     return static_cast<double>(time) / static_cast<double>(std::max<std::int64_t>(time_, 1));
   }
-  [[nodiscard]] double byte_unit() const {
-    std::int64_t most = 1;
-    for (const Gap& gap : found_.gaps) most = std::max(most, gap.bytes);
-    return static_cast<double>(most);
-  }
 
   void load(OsiClpSolverInterface& program) const {
     CoinPackedMatrix matrix(false, 0, 0);
@@ -98,7 +94,7 @@ class LinkProgram {
     };
     const double infinity = program.getInfinity();
     for (std::size_t run = 0; run < runs_.size(); ++run)
-      add(cover(run), static_cast<double>(runs_[run].above) / byte_unit(), infinity);
+      add(cover(run), static_cast<double>(runs_[run].above) / byte_unit_, infinity);
     add(rerun_row(), in_time(time_), infinity);
     for (std::size_t run = 0; run < runs_.size(); ++run) {
       const std::int64_t start = starts_[runs_[run].node];
@@ -117,7 +113,7 @@ class LinkProgram {
   [[nodiscard]] Row cover(std::size_t run) const {
     Row row;
     const auto bytes = [&](std::size_t g) {
-      return static_cast<double>(found_.gaps[g].bytes) / byte_unit();
+      return static_cast<double>(found_.gaps[g].bytes) / byte_unit_;
     };
     for (std::size_t g = 0; g < gaps(); ++g)
       if (is_around(found_.gaps[g], runs_[run])) row.emplace_back(g, bytes(g));
@@ -162,7 +158,7 @@ class LinkProgram {
       const std::int64_t start = starts_[runs_[run].node];
       bound +=
           LinkWide{time_ - start} * weight[1 + 2 * run] + LinkWide{start} * weight[2 + 2 * run];
-      const double exact = prices[run] * (static_cast<double>(time_) / byte_unit()) * kUnits;
+      const double exact = prices[run] * (static_cast<double>(time_) / byte_unit_) * kUnits;
       price.push_back(exact > 0 && exact < 0x1p62 ? std::llround(exact) : 0);
       bound += LinkWide{price.back()} * runs_[run].above;
     }
@@ -190,6 +186,7 @@ class LinkProgram {
   const Gaps found_;
   const std::vector<TightRun> runs_;
   const std::int64_t time_;               ///< of all operators, ps
+  const double byte_unit_;                ///< scales the program
   std::vector<std::int64_t> starts_;      ///< by node, when all run once
   std::vector<std::int64_t> out_, back_;  ///< ps, by gap
   std::vector<Absence> absences_;
