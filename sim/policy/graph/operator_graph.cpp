@@ -118,6 +118,14 @@ OperatorGraph operator_graph(const Problem& problem, ProcessorId processor) {
       .read();
 }
 
+void release_wholes(PlanBuilder& builder, const Workload& workload, OperatorId op,
+                    std::uint32_t microbatch, MemoryId memory) {
+  for (const TensorId made : workload.list(workload[op].bare))
+    if (const TensorId whole = workload[made].inside;
+        whole != kNoTensor && builder.holds(whole, microbatch, memory))
+      builder.release(whole, microbatch, memory);
+}
+
 Plan plan_of_computations(const Problem& problem, const OperatorGraph& graph, ProcessorId processor,
                           const std::string& policy, std::span<const std::uint32_t> computations) {
   const std::vector<Form> forms = judge_computations(graph, computations)->forms;
@@ -129,12 +137,8 @@ Plan plan_of_computations(const Problem& problem, const OperatorGraph& graph, Pr
   const MemoryId memory = problem.platform[processor].memory;
   for (std::size_t i = 0; i < computations.size(); ++i) {
     const OperatorGraph::Node& node = graph.nodes[computations[i]];
-    // The whole of an earlier run would be read in the place of its part.
     if (forms[i] == Form::bare)
-      for (const std::uint32_t value : node.makes)
-        if (const std::uint32_t whole = graph.values[value].inside;
-            whole != OperatorGraph::kNone && builder.holds(graph.values[whole].tensor, 0, memory))
-          builder.release(graph.values[whole].tensor, 0, memory);
+      release_wholes(builder, problem.workload, OperatorId{computations[i]}, 0, memory);
     builder.compute(stream, OperatorId{computations[i]}, 0, forms[i]);
     if (--runs_left[computations[i]] == 0) continue;
     for (const std::uint32_t value : node.makes)

@@ -17,6 +17,8 @@
 
 namespace plimsoll {
 
+class PlanBuilder;
+
 /// Values are numbered in the order in which operators make them; what is there throughout
 /// (parameters, inputs) is none.
 struct OperatorGraph {
@@ -52,6 +54,11 @@ struct OperatorGraph {
 
 /// The graph of one microbatch, with times on `processor`. O(operators + reads).
 [[nodiscard]] OperatorGraph operator_graph(const Problem& problem, ProcessorId processor);
+
+/// Before a run of the form `bare`: what an earlier run left in the form `keep` goes, as it would be
+/// read in the place of its part. O(values that the operator makes).
+void release_wholes(PlanBuilder& builder, const Workload& workload, OperatorId op,
+                    std::uint32_t microbatch, MemoryId memory);
 
 /// The plan that runs `computations`, nodes in an order in which everything read is there, each as
 /// often as it is named and in the form that its readers need; what stays is that of the last run

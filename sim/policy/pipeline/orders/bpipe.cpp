@@ -1,6 +1,6 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/one_f_one_b.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 
 #include <set>
 

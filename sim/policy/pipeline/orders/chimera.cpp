@@ -1,5 +1,5 @@
 #include "policy/interface/registry.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/schedule_csv.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +21,8 @@ Record<CsvParameters> csv_record() {
                 "the schedule, of one replica; relative to the file that names it")
       .optional("devices", devices, list_of(located(plimsoll::name()), 1, 65'536),
                 "processors, one a row; default: all of the platform");
-  add_savings(record);
+  add_recompute(record);
+  add_offload_ahead(record);
   add_replica_keys(record);
   record.check({"data_parallel", "replicas"},
                [](CsvParameters& parameters, const Node&, Diagnostics& diagnostics) {

@@ -1,6 +1,6 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/dual_order.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 #include "policy/pipeline/orders/one_f_one_b.hpp"
 
 #include "policy/interface/registry.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
-#include "policy/pipeline/schedule/replication.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
+#include "policy/pipeline/planning/replication.hpp"
 
 #include <algorithm>
 

@@ -1,8 +1,8 @@
 #include "policy/claims/copy_time.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/orders/offload_pass.hpp"
-#include "policy/pipeline/schedule/fastest_cut.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/fastest_cut.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <algorithm>

@@ -47,17 +47,14 @@ Format<ReplicaChoice> replicas_format() {
 }
 
 bool PipelineParameters::drop_savings() {
-  bool had_any = false;
-  for (auto* choice : {&recompute, &offload}) {
-    if (!*choice || (*choice)->value.is_none()) continue;
-    (*choice)->value = SlotChoice{{}, Ratio{}};
-    had_any = true;
-  }
+  const bool had_any = recomputes_slots() || operator_reruns() != nullptr || offloads();
+  recompute.reset();
+  offload.reset();
   return had_any;
 }
 
 bool PipelineParameters::recomputes(std::size_t slot) const {
-  return recompute && recompute->value.takes(static_cast<std::uint32_t>(slot), 0);
+  return recompute && recompute->value.slots.takes(static_cast<std::uint32_t>(slot), 0);
 }
 
 bool PipelineParameters::asks_for_partition(std::string_view partitioner) const {

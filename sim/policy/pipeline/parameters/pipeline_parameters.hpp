@@ -3,7 +3,7 @@
 
 #include "plan/build/collective.hpp"
 #include "policy/interface/entry.hpp"
-#include "policy/pipeline/parameters/slot_choice.hpp"
+#include "policy/pipeline/parameters/operator_reruns.hpp"
 
 #include <optional>
 #include <string>
@@ -25,8 +25,10 @@ struct PipelineParameters : CommonParameters {
   std::int64_t virtual_stages = 1;
   std::optional<Located<PartitionChoice>> partition;
   std::optional<Located<std::string>> layout;
-  /// What slots keep less of (policy/pipeline/schedule/slot_savings.hpp).
-  std::optional<Located<SlotChoice>> recompute, offload;
+  /// What slots keep less of (policy/pipeline/schedule/slot_savings.hpp, of single operators
+  /// policy/pipeline/reruns/rerun_planner.hpp).
+  std::optional<Located<RecomputeChoice>> recompute;
+  std::optional<Located<SlotChoice>> offload;
   std::int64_t distance = 2;
   std::optional<Located<std::string>> to;
   std::optional<Located<std::int64_t>> data_parallel;
@@ -42,6 +44,14 @@ struct PipelineParameters : CommonParameters {
 
   /// Leaves out recomputation and offload; whether there was any.
   bool drop_savings();
+  [[nodiscard]] bool offloads() const { return offload && !offload->value.is_none(); }
+  [[nodiscard]] bool recomputes_slots() const {
+    return recompute && !recompute->value.slots.is_none();
+  }
+  /// What is said of single operators that run again, or nullptr.
+  [[nodiscard]] const OperatorReruns* operator_reruns() const {
+    return recompute && recompute->value.operators ? &*recompute->value.operators : nullptr;
+  }
   /// Whether a slot runs its forward once more.
   [[nodiscard]] bool recomputes(std::size_t slot) const;
   /// Whether that is the name of the partitioner.
@@ -105,14 +115,27 @@ void add_replicas(Record<Parameters>& record) {
 void check_belonging(const Node& node, std::initializer_list<const char*> keys, const char* with,
                      Diagnostics& diagnostics);
 
-/// Adds `recompute` to a record of parameters that derive from PipelineParameters.
+/// Adds `recompute` to a record of parameters that derive from PipelineParameters, for whole slots.
 template <class Parameters>
-void add_recompute(Record<Parameters>& record) {
-  std::optional<Located<SlotChoice>> Parameters::*recompute = &Parameters::recompute;
+void add_slot_recompute(Record<Parameters>& record) {
+  std::optional<Located<RecomputeChoice>> Parameters::*recompute = &Parameters::recompute;
   record.optional(
-      "recompute", recompute, located(recompute_format()),
+      "recompute", recompute, located(slot_recompute_format()),
       "`full`: every slot keeps only its input and runs its forward once more before its "
       "backward; or the numbers of the slots that do, from 0 along the network; default none");
+}
+
+/// The same, or for single operators.
+template <class Parameters>
+void add_recompute(Record<Parameters>& record) {
+  std::optional<Located<RecomputeChoice>> Parameters::*recompute = &Parameters::recompute;
+  record.optional(
+      "recompute", recompute, located(operator_recompute_format()),
+      "`full`: every slot keeps only its input and runs its forward once more before its "
+      "backward; or the numbers of the slots that do, from 0 along the network; `selective`: the "
+      "cores of attention run again, from the scores to their product with the values; or a "
+      "`policy` that plans which single operators of each device run again for the memory that "
+      "the schedule leaves it; default none");
 }
 
 /// Adds `offload` and `to`, likewise.
@@ -133,10 +156,9 @@ void add_offload(Record<Parameters>& record) {
       });
 }
 
-/// Adds `recompute`, `offload` and `to`, and `distance`.
+/// Adds `offload`, `to` and `distance`.
 template <class Parameters>
-void add_savings(Record<Parameters>& record) {
-  add_recompute(record);
+void add_offload_ahead(Record<Parameters>& record) {
   add_offload(record);
   std::int64_t Parameters::*distance = &Parameters::distance;
   record
@@ -222,7 +244,8 @@ template <class Parameters = PipelineParameters>
 [[nodiscard]] Record<Parameters> pipeline_record(const std::string& name,
                                                  std::int64_t virtual_stages = 1) {
   Record<Parameters> record = cut_record<Parameters>(name, virtual_stages);
-  add_savings(record);
+  add_recompute(record);
+  add_offload_ahead(record);
   add_loading(record);
   add_replicas(record);
   return record;

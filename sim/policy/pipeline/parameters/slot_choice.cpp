@@ -8,15 +8,8 @@ namespace plimsoll {
 
 namespace {
 
-Format<SlotChoice> words_format(const std::string& all) {
-  return one_of<SlotChoice>({{"none", SlotChoice{{}, Ratio{}}}, {all, SlotChoice{}}});
-}
-
-Format<SlotChoice> list_format() {
-  return mapped<std::vector<std::int64_t>, SlotChoice>(
-      list_of(integer(0, 100'000'000), 1), [](std::vector<std::int64_t> slots) {
-        return SlotChoice{std::move(slots), kWhole};
-      });
+Format<SlotChoice> words_format() {
+  return one_of<SlotChoice>({{"none", SlotChoice::none()}, {"all", SlotChoice{}}});
 }
 
 /// A word, or a share of at most all.
@@ -48,12 +41,15 @@ bool SlotChoice::takes(std::uint32_t slot, std::uint32_t microbatch) const {
   return taken_of_first(std::int64_t{microbatch} + 1) > taken_of_first(microbatch);
 }
 
-Format<SlotChoice> recompute_format() {
-  return either(words_format("full"), list_format());
+Format<SlotChoice> slot_list_format() {
+  return mapped<std::vector<std::int64_t>, SlotChoice>(
+      list_of(integer(0, 100'000'000), 1), [](std::vector<std::int64_t> slots) {
+        return SlotChoice{std::move(slots), kWhole};
+      });
 }
 
 Format<SlotChoice> offload_format() {
-  return either(words_or_share(words_format("all")), list_format());
+  return either(words_or_share(words_format()), slot_list_format());
 }
 
 }  // namespace plimsoll

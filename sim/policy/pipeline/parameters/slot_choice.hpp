@@ -1,5 +1,5 @@
 /// Which slots of a pipeline something is done to, and for which of their microbatches: how
-/// `recompute` and `offload` are written.
+/// `offload` is written, and `recompute` where it is about whole slots.
 #pragma once
 
 #include "base/format.hpp"
@@ -13,12 +13,13 @@ struct SlotChoice {
   std::vector<std::int64_t> slots;  ///< along the network, from 0; empty: all of them
   Ratio share = kWhole;             ///< of the microbatches of each, evenly spread; at most all
 
+  [[nodiscard]] static SlotChoice none() { return {{}, Ratio{}}; }
   [[nodiscard]] bool is_none() const { return share == Ratio{}; }
   [[nodiscard]] bool takes(std::uint32_t slot, std::uint32_t microbatch) const;
 };
 
-/// `none`, `full`, or a list of slots.
-[[nodiscard]] Format<SlotChoice> recompute_format();
+/// A list of slots.
+[[nodiscard]] Format<SlotChoice> slot_list_format();
 
 /// `none`, `all`, a list of slots, or a share of the microbatches.
 [[nodiscard]] Format<SlotChoice> offload_format();

@@ -24,7 +24,7 @@ struct Partition {
 [[nodiscard]] Partition balanced_partition(const std::vector<Time>& times, std::size_t slots);
 
 /// The partitions that the parameters ask for, of which the fastest is to be taken
-/// (policy/pipeline/schedule/fastest_cut.hpp): one, but for `balanced` with several slots a device.
+/// (policy/pipeline/planning/fastest_cut.hpp): one, but for `balanced` with several slots a device.
 /// `placement` says which device holds which slot: it matters where a device holds several. Throws
 /// InputError.
 ///

@@ -38,7 +38,7 @@ struct CountingRule {
 template <class Parameters, class MakePlan>
 [[nodiscard]] Planned with_or_without_offload(const Parameters& parameters, MakePlan plan) {
   Planned planned = plan(parameters);
-  if (!is_chosen(parameters.offload)) return planned;
+  if (!parameters.offloads()) return planned;
   Parameters staying = parameters;
   staying.offload.reset();
   return better_of(std::move(planned), plan(staying));

@@ -23,8 +23,8 @@ bool reads(const Problem& problem, std::span<const OperatorId> operators, Tensor
 MovedSlots::MovedSlots(const Problem& problem, const std::vector<ProcessorId>& devices,
                        const PipelineParameters& parameters)
     : problem_(problem) {
-  if (!is_chosen(parameters.offload)) return;
-  require_slots(*parameters.offload, devices.size());
+  if (!parameters.offloads()) return;
+  require_slots(parameters.offload->value, parameters.offload->where, devices.size());
   const SlotChoice& choice = parameters.offload->value;
   if (choice.share != kWhole)
     refuse_parameter(parameters.offload->where,

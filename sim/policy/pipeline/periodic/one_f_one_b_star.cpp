@@ -20,7 +20,7 @@ struct StarParameters : PipelineParameters {
 Record<StarParameters> star_record() {
   auto record = cut_record<StarParameters>("pipeline/1f1b-star", 1);
   add_loading(record);
-  add_recompute(record);
+  add_slot_recompute(record);
   add_offload(record);
   record
       .optional("period", &StarParameters::period, located(quantity<Time>()),

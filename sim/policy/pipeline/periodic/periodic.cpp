@@ -24,7 +24,7 @@ constexpr std::int64_t kMostSlots = 24;
 Record<PeriodicParameters> periodic_record() {
   auto record = cut_record<PeriodicParameters>("pipeline/periodic", 1);
   add_loading(record);
-  add_recompute(record);
+  add_slot_recompute(record);
   add_offload(record);
   record
       .optional("placement", &PeriodicParameters::placement,
@@ -128,7 +128,7 @@ class PeriodicSearch {
     if (parameters_.placement)
       refuse_parameter(parameters_.placement->where,
                        "`placement` is what `partition: madpipe` looks for; give one of the two");
-    if (parameters_.recompute && !parameters_.recompute->value.slots.empty())
+    if (parameters_.recompute && !parameters_.recompute->value.slots.slots.empty())
       refuse_parameter(parameters_.recompute->where,
                        "`partition: madpipe` looks for the slots; expected `full` or `none`");
     if (parameters_.offload && !parameters_.offload->value.slots.empty())

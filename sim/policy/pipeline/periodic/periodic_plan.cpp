@@ -37,7 +37,7 @@ class PeriodicPlanner {
         store_(stores_, recomputed_, builder_),
         ended_(kParts * slots.count(), std::vector<std::optional<StepId>>(microbatches_)) {
     for (const ProcessorId device : devices) streams_.push_back(builder_.stream(device));
-    if (is_chosen(parameters.offload)) stores_ = stores_of(problem, parameters, devices);
+    if (parameters.offloads()) stores_ = stores_of(problem, parameters, devices);
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
   }
 

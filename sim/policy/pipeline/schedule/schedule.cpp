@@ -2,6 +2,7 @@
 
 #include "plan/build/plan_builder.hpp"
 #include "policy/claims/claims.hpp"
+#include "policy/graph/operator_graph.hpp"
 #include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
@@ -39,7 +40,7 @@ class PipelinePlanner {
         turned_(placed(problem, partition, devices, schedule.turned)),
         slots_(placed_.front()),
         copies_(copies()),
-        runs_(problem.workload, slots_, schedule.recomputed),
+        runs_(problem.workload, slots_, schedule.recomputed, schedule.operators),
         builder_(problem.workload, problem.platform, parameters.name),
         moves_(schedule, builder_),
         times_(devices.size()),
@@ -216,6 +217,8 @@ class PipelinePlanner {
     bool is_first = true;
     for (const TaskRuns::Run& run : runs_.of(task)) {
       const Part& part = run.first;
+      if (part.form == Form::bare)
+        release_wholes(builder_, problem_.workload, part.op, part.microbatch, memory(device));
       const StepId step =
           run.second.op == kNoOperator
               ? builder_.compute(streams_[device], part.op, part.microbatch, part.form)

@@ -51,6 +51,18 @@ struct Task {
   friend bool operator==(const Task&, const Task&) = default;
 };
 
+/// What a slot runs in the place of its operators as they come: forwards again in front of and
+/// among its backwards.
+struct SlotRuns {
+  struct Part {
+    OperatorId first = kNoOperator, second = kNoOperator;  ///< two halves of a backward as one
+    Form form = Form::keep;
+  };
+  std::vector<Part> forward, backward, backward_weight;
+
+  [[nodiscard]] bool is_planned() const { return !forward.empty(); }
+};
+
 struct Schedule {
   std::vector<std::uint32_t> placement;   ///< by slot: index of its device
   std::vector<std::vector<Task>> orders;  ///< by device
@@ -65,8 +77,9 @@ struct Schedule {
   /// Whether orders hold sends and awaits; else a value is sent when it is made.
   bool messages_in_orders = false;
   std::vector<std::uint32_t> partners;  ///< by device; empty where none evicts
-  std::vector<bool> recomputed;  ///< by slot: forwards keep only its input; empty where none do
-  std::vector<MemoryId> stores;  ///< by device; empty where nothing is offloaded
+  std::vector<bool> recomputed;     ///< by slot: forwards keep only its input; empty where none do
+  std::vector<SlotRuns> operators;  ///< by slot; empty where all run as they come
+  std::vector<MemoryId> stores;     ///< by device; empty where nothing is offloaded
 };
 
 /// One slot a device, from the first device to the last; from the last to the first for

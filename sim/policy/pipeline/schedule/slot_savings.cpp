@@ -130,17 +130,17 @@ class Offloader {
 
 }  // namespace
 
-void require_slots(const Located<SlotChoice>& choice, std::size_t slots) {
-  for (const std::int64_t slot : choice.value.slots)
+void require_slots(const SlotChoice& choice, const Location& where, std::size_t slots) {
+  for (const std::int64_t slot : choice.slots)
     if (slot >= static_cast<std::int64_t>(slots))
-      refuse_parameter(choice.where, fmt::format("there is no slot {}; the pipeline has {}, from 0",
-                                                 slot, slots));
+      refuse_parameter(
+          where, fmt::format("there is no slot {}; the pipeline has {}, from 0", slot, slots));
 }
 
 std::vector<bool> recomputed_slots(const PipelineParameters& parameters, std::size_t slots) {
   std::vector<bool> recomputed;
-  if (!is_chosen(parameters.recompute)) return recomputed;
-  require_slots(*parameters.recompute, slots);
+  if (!parameters.recomputes_slots()) return recomputed;
+  require_slots(parameters.recompute->value.slots, parameters.recompute->where, slots);
   for (std::size_t slot = 0; slot < slots; ++slot)
     recomputed.push_back(parameters.recomputes(slot));
   return recomputed;
@@ -166,14 +166,14 @@ std::vector<MemoryId> stores_of(const Problem& problem, const PipelineParameters
 
 void save_memory(Schedule& schedule, const Problem& problem, const PipelineParameters& parameters,
                  const std::vector<ProcessorId>& devices) {
-  if (is_chosen(parameters.recompute)) recompute(schedule, parameters);
-  if (!is_chosen(parameters.offload)) return;
+  if (parameters.recomputes_slots()) recompute(schedule, parameters);
+  if (!parameters.offloads()) return;
   const Located<SlotChoice>& choice = *parameters.offload;
   if (!schedule.partners.empty())
     refuse_parameter(choice.where,
                      fmt::format("`{}` moves what slots keep to the memories of partners already",
                                  parameters.name));
-  require_slots(choice, schedule.placement.size());
+  require_slots(choice.value, choice.where, schedule.placement.size());
   schedule.stores = stores_of(problem, parameters, devices);
   Offloader offloader(schedule, choice.value, static_cast<std::uint32_t>(parameters.microbatches),
                       static_cast<std::size_t>(parameters.distance));
@@ -197,10 +197,6 @@ void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& proble
       its.saved += problem.workload[tensor].bytes;
     its.held = std::min(its.held, its.saved);
   }
-}
-
-bool is_chosen(const std::optional<Located<SlotChoice>>& choice) {
-  return choice && !choice->value.is_none();
 }
 
 }  // namespace plimsoll

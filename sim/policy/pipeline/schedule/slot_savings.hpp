@@ -29,7 +29,7 @@ void save_memory(Schedule& schedule, const Problem& problem, const PipelineParam
                  const std::vector<ProcessorId>& devices);
 
 /// Throws InputError where it names slots that are not there.
-void require_slots(const Located<SlotChoice>& choice, std::size_t slots);
+void require_slots(const SlotChoice& choice, const Location& where, std::size_t slots);
 
 /// Throws InputError where `recompute` names slots that are not there; by slot whether it does,
 /// empty where none does.
@@ -51,8 +51,5 @@ void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters);
 /// backward holds on.
 void add_recomputation(SlotCosts& costs, SlotSlack& slack, const Problem& problem,
                        const Slots& slots, const PipelineParameters& parameters);
-
-/// Whether `recompute` or `offload` is given, and not `none`.
-[[nodiscard]] bool is_chosen(const std::optional<Located<SlotChoice>>& choice);
 
 }  // namespace plimsoll

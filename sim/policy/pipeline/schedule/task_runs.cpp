@@ -24,7 +24,26 @@ Form TaskRuns::form_of(const Task& task) const {
   return again && task.kind == Task::Kind::forward ? Form::bare : Form::keep;
 }
 
+/// A backward as a whole runs what its halves would.
+std::vector<TaskRuns::Run> TaskRuns::planned(const Task& task) const {
+  const SlotRuns& slot = operators_[task.slot];
+  std::vector<Run> runs;
+  const auto add = [&](const std::vector<SlotRuns::Part>& parts) {
+    for (const SlotRuns::Part& it : parts) {
+      Run& run = runs.emplace_back(Run{{it.first, task.microbatch, it.form}, {}});
+      if (it.second != kNoOperator) run.second = {it.second, task.microbatch};
+    }
+  };
+  if (task.kind == Task::Kind::forward) add(slot.forward);
+  if (task.kind == Task::Kind::backward || task.kind == Task::Kind::backward_input)
+    add(slot.backward);
+  if (task.kind == Task::Kind::backward || task.kind == Task::Kind::backward_weight)
+    add(slot.backward_weight);
+  return runs;
+}
+
 std::vector<TaskRuns::Run> TaskRuns::of(const Task& task) const {
+  if (!operators_.empty() && operators_[task.slot].is_planned()) return planned(task);
   std::vector<Run> runs;
   const Form form = form_of(task);
   const auto add = [&](OperatorId op) { runs.push_back({{op, task.microbatch, form}, {}}); };
@@ -56,6 +75,14 @@ std::vector<TaskRuns::Part> TaskRuns::parts(const Task& task) const {
 
 TaskRuns::StepCounts TaskRuns::count(std::size_t slot) const {
   StepCounts count;
+  if (!operators_.empty() && operators_[slot].is_planned()) {
+    const SlotRuns& runs = operators_[slot];
+    count = {runs.forward.size(), runs.backward.size(), runs.backward_weight.size()};
+    for (const auto* parts : {&runs.backward, &runs.backward_weight})
+      for (const SlotRuns::Part& part : *parts)
+        if (part.second != kNoOperator) ++count.inputs, ++count.halves;
+    return count;
+  }
   slots_.for_forwards(slot, [&](OperatorId) { ++count.forwards; });
   slots_.for_backwards(slot, [&](Slots::StageBackward operators) {
     for (std::size_t i = 0; i < operators.size(); ++i) {

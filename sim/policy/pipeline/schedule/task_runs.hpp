@@ -17,9 +17,10 @@ class TaskRuns {
  public:
   using Part = PlanBuilder::Part;
 
-  /// `recomputed` is as in Schedule. The arguments must outlive it.
-  TaskRuns(const Workload& workload, const Slots& slots, const std::vector<bool>& recomputed)
-      : workload_(workload), slots_(slots), recomputed_(recomputed) {}
+  /// `recomputed` and `operators` are as in Schedule. The arguments must outlive it.
+  TaskRuns(const Workload& workload, const Slots& slots, const std::vector<bool>& recomputed,
+           std::span<const SlotRuns> operators = {})
+      : workload_(workload), slots_(slots), recomputed_(recomputed), operators_(operators) {}
 
   /// An operator, or the two halves of a whole backward together.
   struct Run {
@@ -41,6 +42,7 @@ class TaskRuns {
     std::size_t halves = 0;               ///< pairs of them that a whole backward runs as one
   };
 
+  [[nodiscard]] std::vector<Run> planned(const Task& task) const;
   [[nodiscard]] StepCounts count(std::size_t slot) const;
   [[nodiscard]] static std::size_t steps_of(const Task& task, const StepCounts& count,
                                             bool overlaps);
@@ -51,6 +53,7 @@ class TaskRuns {
   const Workload& workload_;
   const Slots& slots_;
   const std::vector<bool>& recomputed_;
+  const std::span<const SlotRuns> operators_;
 };
 
 }  // namespace plimsoll

@@ -5,9 +5,9 @@
 #include "policy/budget/smaller_budgets.hpp"
 #include "policy/claims/claims.hpp"
 #include "policy/pipeline/parameters/device_limits.hpp"
-#include "policy/pipeline/schedule/fastest_cut.hpp"
+#include "policy/pipeline/planning/fastest_cut.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
 
 #include <algorithm>
 
@@ -35,6 +35,7 @@ class LimitedPlanner {
         costs_(slot_costs(problem, parameters, placement)),
         chunk_(devices_.size()) {
     require_alike_replicas(problem, parameters);
+    refuse_planned_reruns();
     for (std::size_t slot = 0; slot < costs_.slots.size(); ++slot) {
       Bytes& chunk = chunk_[costs_.placement[slot]];
       chunk = std::max(chunk, costs_.slots[slot].saved);
@@ -42,9 +43,9 @@ class LimitedPlanner {
   }
 
   Planned run(std::int64_t kept_chunks) {
-    Plan free = *plan(chunks(kept_chunks));
     if (!parameters_.memory_limit || parameters_.memory_limit->value.is_unlimited())
-      return on_platform(std::move(free));
+      return plan_on(problem_, chunks(kept_chunks)).value();
+    const Plan free = *plan(chunks(kept_chunks));
     const Bytes limit = std::ranges::min(stage_limits(problem_, groups_, parameters_.memory_limit));
     if (!parameters_.improve) return plan_within(limit, kept_chunks);
     const BudgetPlanner planner{
@@ -56,6 +57,15 @@ class LimitedPlanner {
   }
 
  private:
+  /// Both would take the same limit by their own means.
+  void refuse_planned_reruns() const {
+    const OperatorReruns* reruns = parameters_.operator_reruns();
+    if (reruns == nullptr || !reruns->has_budget() || !parameters_.memory_limit) return;
+    refuse_parameter(parameters_.memory_limit->where,
+                     "`memory_limit` bounds what the schedule keeps, and the `policy` of "
+                     "`recompute` plans for its `budget`; expected one of the two");
+  }
+
   Planned plan_within(Bytes limit, std::int64_t kept_chunks) const {
     std::vector<Bytes> kept = chunks(kept_chunks);
     while (const auto planned = plan(kept)) {
@@ -79,13 +89,19 @@ class LimitedPlanner {
     return kept;
   }
 
-  std::optional<Plan> plan(const std::vector<Bytes>& kept) const {
+  std::optional<Planned> plan_on(const Problem& problem, const std::vector<Bytes>& kept) const {
     const auto schedule =
         search_(costs_, static_cast<std::uint32_t>(parameters_.microbatches), kept);
     if (!schedule) return std::nullopt;
-    return std::get<Plan>(plan_pipeline(
-        roomy_, parameters_, [&](std::uint32_t, std::uint32_t, std::uint32_t) { return *schedule; },
-        placement_));
+    return plan_pipeline(
+        problem, parameters_,
+        [&](std::uint32_t, std::uint32_t, std::uint32_t) { return *schedule; }, placement_);
+  }
+
+  std::optional<Plan> plan(const std::vector<Bytes>& kept) const {
+    auto planned = plan_on(roomy_, kept);
+    if (!planned) return std::nullopt;
+    return std::get<Plan>(std::move(*planned));
   }
 
   Bytes peak(const Plan& plan, std::size_t device) const {

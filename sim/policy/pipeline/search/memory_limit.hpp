@@ -9,7 +9,7 @@
 /// without a limit needs are tried as well (smaller_budgets.hpp).
 #pragma once
 
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 
 #include <functional>
 #include <optional>

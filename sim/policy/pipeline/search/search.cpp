@@ -5,8 +5,8 @@
 #include "policy/interface/registry.hpp"
 #include "policy/pipeline/bounds/makespan_bound.hpp"
 #include "policy/pipeline/parameters/device_limits.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 #include "policy/pipeline/search/list_heuristic.hpp"
 #include "policy/pipeline/search/order_search.hpp"
@@ -75,7 +75,8 @@ Record<SearchParameters> search_record() {
       .optional("orders", &SearchParameters::orders, integer(0, 1'000'000'000),
                 "orders that are looked at for each placement of the stages; default 20000, fewer "
                 "where they place more than 50 million tasks");
-  add_savings(record);
+  add_slot_recompute(record);
+  add_offload_ahead(record);
   add_replicas(record);
   return record;
 }
@@ -160,11 +161,13 @@ class PipelineSearch {
 
   /// They would stand for other slots with each number of chunks.
   void refuse_slot_numbers() const {
-    for (const auto* choice : {&parameters_.recompute, &parameters_.offload})
-      if (*choice && !(*choice)->value.slots.empty())
+    const auto refuse = [](const SlotChoice& choice, const Location& where) {
+      if (!choice.slots.empty())
         refuse_parameter(
-            (*choice)->where,
-            "how many slots there are depends on `virtual_stages`, which is not given");
+            where, "how many slots there are depends on `virtual_stages`, which is not given");
+    };
+    if (const auto& it = parameters_.recompute) refuse(it->value.slots, it->where);
+    if (const auto& it = parameters_.offload) refuse(it->value, it->where);
   }
 
   std::vector<std::int64_t> counts() const {
@@ -318,7 +321,7 @@ class PipelineSearch {
   /// By device, for the bound: the limits but for what stays, as it does in the plan `lean`; none
   /// where less is kept than the network says.
   std::vector<Bytes> limits_on_kept(const Plan& lean) const {
-    if (is_chosen(parameters_.recompute) || is_chosen(parameters_.offload))
+    if (parameters_.recomputes_slots() || parameters_.offloads())
       return std::vector(devices_.size(), Bytes::unlimited());
     std::vector<Bytes> limits = limits_;
     for (std::size_t d = 0; d < limits.size(); ++d)
@@ -353,7 +356,7 @@ class PipelineSearch {
   bool search_within(const PipelineParameters& it, const std::string& name, const SlotCosts& costs,
                      OrderSearch& task, const std::vector<Bytes>& limits) {
     const std::vector<Bytes> none(devices_.size(), Bytes::unlimited());
-    const bool unlimited = is_chosen(it.offload) && lower_until_fit(it, name, costs, task, none);
+    const bool unlimited = it.offloads() && lower_until_fit(it, name, costs, task, none);
     return lower_until_fit(it, name, costs, task, limits) || unlimited;
   }
 

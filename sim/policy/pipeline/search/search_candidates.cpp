@@ -73,7 +73,7 @@ std::string choice_text(const SlotChoice& choice, const char* all) {
 
 std::string savings_text(const PipelineParameters& asked) {
   std::string text;
-  if (asked.recompute) text += ", recompute: " + choice_text(asked.recompute->value, "full");
+  if (asked.recompute) text += ", recompute: " + choice_text(asked.recompute->value.slots, "full");
   if (!asked.offload) return text;
   text += fmt::format(", offload: {}, distance: {}", choice_text(asked.offload->value, "all"),
                       asked.distance);

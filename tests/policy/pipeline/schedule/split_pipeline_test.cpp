@@ -1,5 +1,5 @@
 // Schedules with split backwards against their closed forms, and what they refuse.
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 #include "property/random_chains.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"

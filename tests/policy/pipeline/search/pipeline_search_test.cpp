@@ -1,6 +1,6 @@
 // The search for orders of pipelines: its parts by themselves, and the policy.
 #include "policy/pipeline/bounds/makespan_bound.hpp"
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 #include "policy/pipeline/search/building_blocks.hpp"
 #include "policy/pipeline/search/largest_peak.hpp"
 #include "policy/pipeline/search/order_compaction.hpp"

@@ -230,6 +230,7 @@ std::optional<StagedSchedule> RerunSearch::repaired_start(std::int64_t room,
 }
 
 std::int64_t RerunSearch::restarts() const {
+  if (options_.restarts) return *options_.restarts;
   const auto nodes = static_cast<std::int64_t>(graph_.nodes.size());
   return std::clamp(40'000 / (nodes + 1), kLeastRestarts, kRestarts);
 }

@@ -25,6 +25,8 @@ struct RerunSearchOptions {
   /// Of one node, the first run included.
   std::size_t computations = std::numeric_limits<std::size_t>::max();
   std::optional<std::int64_t> iterations = {};  ///< else fewer, the larger the graph
+  /// Of the first repair, with other preferences, where it fails; else fewer, the larger the graph.
+  std::optional<std::int64_t> restarts = {};
   std::uint64_t seed = 1;
 };
 

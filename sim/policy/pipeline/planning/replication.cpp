@@ -1,6 +1,7 @@
-#include "policy/pipeline/schedule/replication.hpp"
+#include "policy/pipeline/planning/replication.hpp"
 
 #include "policy/pipeline/partition/pipedream_replicas.hpp"
+#include "policy/pipeline/reruns/rerun_planner.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <algorithm>
@@ -104,7 +105,7 @@ Planned plan_in_turn(const Problem& problem, const PipelineParameters& parameter
   const Replicas replicas(by_stage);
   Schedule schedule = dealt_in_turn(replicas, parameters, order);
   save_memory(schedule, problem, parameters, replicas.devices());
-  return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
+  return plan_with_reruns(problem, parameters, schedule, partition, replicas.devices());
 }
 
 }  // namespace plimsoll

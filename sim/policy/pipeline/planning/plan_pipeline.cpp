@@ -1,7 +1,8 @@
-#include "policy/pipeline/schedule/plan_pipeline.hpp"
+#include "policy/pipeline/planning/plan_pipeline.hpp"
 
-#include "policy/pipeline/schedule/fastest_cut.hpp"
-#include "policy/pipeline/schedule/replication.hpp"
+#include "policy/pipeline/planning/fastest_cut.hpp"
+#include "policy/pipeline/planning/replication.hpp"
+#include "policy/pipeline/reruns/rerun_planner.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <fmt/format.h>
@@ -27,12 +28,13 @@ Planned plan_cut(const Problem& problem, const PipelineParameters& parameters,
                     parameters.name),
         fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
   save_memory(schedule, problem, parameters, devices);
-  if (!parameters.replicas) return plan_schedule(problem, parameters, schedule, partition, devices);
+  if (!parameters.replicas)
+    return plan_with_reruns(problem, parameters, schedule, partition, devices);
   const Replicas replicas(replica_groups(problem, parameters));
   const bool offloads = !schedule.stores.empty();
   schedule = dealt_out(schedule, replicas);
   if (offloads) schedule.stores = stores_of(problem, parameters, replicas.devices());
-  return plan_schedule(problem, parameters, schedule, partition, replicas.devices());
+  return plan_with_reruns(problem, parameters, schedule, partition, replicas.devices());
 }
 
 }  // namespace

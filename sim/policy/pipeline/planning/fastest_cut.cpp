@@ -1,4 +1,4 @@
-#include "policy/pipeline/schedule/fastest_cut.hpp"
+#include "policy/pipeline/planning/fastest_cut.hpp"
 
 #include "policy/claims/claims.hpp"
 

@@ -1,0 +1,72 @@
+#include "policy/pipeline/reruns/slot_plan.hpp"
+
+#include "policy/graph/gap_bound.hpp"
+#include "policy/pipeline/reruns/attention_cores.hpp"
+#include "policy/remat/graph/program/staged_solver.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+SlotPlanner::SlotPlanner(SlotGraph slot, const OperatorReruns& reruns, Work work)
+    : slot_(std::move(slot)), groups_(rerun_groups(slot_.graph)), reruns_(reruns), work_(work) {}
+
+std::optional<SlotPlan> SlotPlanner::first_plan(const SlotRoom& room) {
+  return plan(room, {.iterations = 0, .restarts = 0});
+}
+
+std::optional<SlotPlan> SlotPlanner::best_plan(const SlotRoom& room) {
+  return plan(room, {.iterations = reruns_.iterations});
+}
+
+std::optional<SlotPlan> SlotPlanner::plan(const SlotRoom& room, RerunSearchOptions options) {
+  slot_.graph.nodes[slot_.pause].workspace =
+      Bytes{std::max<std::int64_t>(0, room.running - room.kept)};
+  if (room.running < largest_step(slot_.graph)) return std::nullopt;
+  const auto bound = gap_bound(slot_.graph, groups_, room.running, work_);
+  if (!bound) return std::nullopt;
+  options.seed = static_cast<std::uint64_t>(reruns_.seed);
+  if (reruns_.computations) options.computations = static_cast<std::size_t>(*reruns_.computations);
+  RerunSearch search(slot_.graph, groups_, options, work_);
+  std::optional<StagedSchedule> best = search.run(room.running, *bound, starts());
+  const bool is_best = best && best->time() == *bound;
+  if (reruns_.planner == OperatorReruns::Planner::checkmate && options.iterations != 0 && !is_best)
+    solve(best, room.running);
+  if (!best) return std::nullopt;
+  return SlotPlan{best->computations(), best->time()};
+}
+
+std::optional<std::string> SlotPlanner::program_refusal() const {
+  return StagedProgram::refusal(slot_.graph, groups_);
+}
+
+std::optional<std::vector<std::uint32_t>> SlotPlanner::selective(const Workload& workload) const {
+  const std::vector<Rerun> reruns = attention_reruns(workload, slot_, groups_);
+  if (reruns.empty()) return std::nullopt;
+  StagedSchedule schedule(slot_.graph, groups_, 0);
+  schedule.add(reruns);
+  return schedule.computations();
+}
+
+/// All that may run again does so once gradients are there.
+std::vector<std::vector<Rerun>> SlotPlanner::starts() const {
+  std::vector<Rerun> all;
+  if (slot_.first_backward() >= slot_.graph.nodes.size()) return {};
+  for (std::uint32_t group = 0; group < groups_.groups.size(); ++group)
+    if (!groups_.groups[group].runs_once && groups_.groups[group].nodes.back() < slot_.pause)
+      all.push_back({slot_.first_backward(), group});
+  return {all};
+}
+
+void SlotPlanner::solve(std::optional<StagedSchedule>& best, std::int64_t room) const {
+  const auto known = best ? std::optional(best->time()) : std::nullopt;
+  const StagedOptimum found = solve_staged_program(slot_.graph, groups_, room, known,
+                                                   static_cast<int>(reruns_.nodes), work_);
+  if (!found.reruns) return;
+  StagedSchedule schedule(slot_.graph, groups_, room);
+  schedule.add(*found.reruns);
+  if (schedule.excess() == 0 && (!best || schedule.time() < best->time()))
+    best = std::move(schedule);
+}
+
+}  // namespace plimsoll
