@@ -23,11 +23,13 @@ class CachingAllocator::Cache {
 
   // --- what there is
   [[nodiscard]] Bytes capacity() const { return capacity_; }
+  [[nodiscard]] const CachingSettings& settings() const { return settings_; }
   [[nodiscard]] Bytes free_bytes() const;
   [[nodiscard]] Bytes largest_free_block() const;
   [[nodiscard]] Bytes largest_cached_block() const;
-  [[nodiscard]] CachingCounters counters() const;
-  [[nodiscard]] std::vector<CachedSegment> segments() const;
+  [[nodiscard]] AllocatorCounters counters() const;
+  [[nodiscard]] std::vector<MemoryPiece> pieces() const;
+  [[nodiscard]] std::vector<MemorySegment> segments() const;
   [[nodiscard]] const Piece& piece_of(const MemoryBlock& block) const {
     return pieces_[block.handle];
   }
@@ -80,7 +82,7 @@ class CachingAllocator::Cache {
   std::vector<std::uint32_t> gathered_;  ///< scratch
   std::uint64_t next_segment_ = 0;
   std::int64_t lookups_ = 0;  ///< of the large pool
-  CachingCounters counters_;
+  AllocatorCounters counters_;
 };
 
 }  // namespace plimsoll

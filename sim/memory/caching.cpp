@@ -78,7 +78,7 @@ std::optional<MemoryBlock> CachingAllocator::Cache::allocate(Bytes bytes, std::u
 }
 
 bool CachingAllocator::Cache::allocate_all(std::span<MemoryBlock> blocks, std::uint32_t stream) {
-  const CachingUse peak = counters_.peak;
+  const AllocatorUse peak = counters_.peak;
   std::size_t given = 0;
   for (; given < blocks.size(); ++given) {
     const auto block = allocate(blocks[given].requested, stream);
@@ -133,7 +133,7 @@ bool CachingAllocator::Cache::is_cut(const Request& request, std::int64_t block)
 }
 
 void CachingAllocator::Cache::count(Bytes requested, std::int64_t allocated) {
-  CachingUse &now = counters_.now, &peak = counters_.peak;
+  AllocatorUse &now = counters_.now, &peak = counters_.peak;
   now.requested += requested;
   now.allocated += Bytes{allocated};
   now.active += Bytes{allocated};
@@ -204,8 +204,8 @@ Bytes CachingAllocator::Cache::largest_free_block() const {
   return std::max(at_device, largest_cached_block());
 }
 
-CachingCounters CachingAllocator::Cache::counters() const {
-  CachingCounters counters = counters_;
+AllocatorCounters CachingAllocator::Cache::counters() const {
+  AllocatorCounters counters = counters_;
   if (!settings_.expandable_segments) counters.inactive_split = Bytes{pieces_.cut_free()};
   return counters;
 }
@@ -249,14 +249,14 @@ Bytes CachingAllocator::largest_cached_block() const {
   return cache_->largest_cached_block();
 }
 MemoryUse CachingAllocator::now() const {
-  const CachingUse now = cache_->counters().now;
+  const AllocatorUse now = cache_->counters().now;
   return {now.requested, now.allocated, now.reserved};
 }
 MemoryUse CachingAllocator::peak() const {
-  const CachingUse peak = cache_->counters().peak;
+  const AllocatorUse peak = cache_->counters().peak;
   return {peak.requested, peak.allocated, peak.reserved};
 }
-CachingCounters CachingAllocator::counters() const {
+AllocatorCounters CachingAllocator::counters() const {
   return cache_->counters();
 }
 Bytes CachingAllocator::size_of(const MemoryBlock& block) const {
@@ -265,7 +265,13 @@ Bytes CachingAllocator::size_of(const MemoryBlock& block) const {
 std::uint64_t CachingAllocator::segment_of(const MemoryBlock& block) const {
   return cache_->piece_of(block).segment;
 }
-std::vector<CachedSegment> CachingAllocator::segments() const {
+Bytes CachingAllocator::rounded(Bytes bytes) const {
+  return rounded(bytes, cache_->settings());
+}
+std::vector<MemoryPiece> CachingAllocator::pieces() const {
+  return cache_->pieces();
+}
+std::vector<MemorySegment> CachingAllocator::segments() const {
   return cache_->segments();
 }
 

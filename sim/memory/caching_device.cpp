@@ -2,7 +2,7 @@
 #include "memory/cache.hpp"
 
 #include <algorithm>
-#include <map>
+#include <cassert>
 
 namespace plimsoll {
 
@@ -222,26 +222,25 @@ void CachingAllocator::Cache::release_pages(std::uint32_t piece) {
 
 // --- what there is -----------------------------------------------------------------------------
 
-std::vector<CachedSegment> CachingAllocator::Cache::segments() const {
-  std::map<std::uint64_t, CachedSegment> by_number;
-  for (std::uint32_t head = 0; head < pieces_.size(); ++head) {
-    if (pieces_[head].size == 0 || pieces_[head].previous != kNoPiece) continue;
-    CachedSegment& segment = by_number[pieces_[head].segment];
-    segment.number = pieces_[head].segment;
-    segment.stream = pieces_[head].pool / 2;
-    segment.is_small = is_small(pieces_[head].pool);
-    for (std::uint32_t p = head; p != kNoPiece; p = pieces_[p].next) {
-      const Bytes size{pieces_[p].size};
-      const Piece::State state = pieces_[p].state;
-      if (state != Piece::State::unmapped) segment.size += size;
-      if (state == Piece::State::in_use) ++segment.blocks_in_use;
-      if (state != Piece::State::free) continue;
-      segment.free += size;
-      segment.largest_free = std::max(segment.largest_free, size);
-    }
+std::vector<MemoryPiece> CachingAllocator::Cache::pieces() const {
+  std::vector<MemoryPiece> all = pieces_.in_address_order();
+  if (awaited_.empty()) return all;
+  std::vector<bool> is_awaited(pieces_.size(), false);
+  for (const MemoryBlock& block : awaited_) is_awaited[block.handle] = true;
+  for (MemoryPiece& piece : all)
+    if (piece.state == MemoryPiece::State::in_use && is_awaited[piece.handle])
+      piece.state = MemoryPiece::State::awaited;
+  return all;
+}
+
+std::vector<MemorySegment> CachingAllocator::Cache::segments() const {
+  std::vector<MemorySegment> all = segments_of(pieces());
+  const std::vector<std::uint32_t> heads = pieces_.heads();
+  assert(heads.size() == all.size());
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    all[s].stream = pieces_[heads[s]].pool / 2;
+    all[s].is_small = is_small(pieces_[heads[s]].pool);
   }
-  std::vector<CachedSegment> all;
-  for (auto& [number, segment] : by_number) all.push_back(segment);
   return all;
 }
 

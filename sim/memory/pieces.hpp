@@ -8,6 +8,8 @@
 /// add, split, join, remove O(1); put_free, take_free, free, best_fit O(log free pieces).
 #pragma once
 
+#include "memory/layout.hpp"
+
 #include <compare>
 #include <cstdint>
 #include <memory_resource>
@@ -76,6 +78,15 @@ class Pieces {
   void join_next(std::uint32_t piece);
   /// Frees a piece in use and merges it with free neighbours. Gives the free piece.
   std::uint32_t free(std::uint32_t piece);
+
+  /// The free piece of `pool` with at least `size` at the lowest address; or kNoPiece.
+  /// O(free pieces of at least `size`).
+  [[nodiscard]] std::uint32_t first_fit(std::uint32_t pool, std::int64_t size) const;
+
+  /// The first piece of every segment, and all pieces that have memory. O(pieces + segments log
+  /// segments).
+  [[nodiscard]] std::vector<std::uint32_t> heads() const;
+  [[nodiscard]] std::vector<MemoryPiece> in_address_order() const;
 
   void set_state(std::uint32_t piece, Piece::State state) { pieces_[piece].state = state; }
 

@@ -1,11 +1,16 @@
-#include "memory/allocator.hpp"
+#include "memory/arena.hpp"
+
 #include "memory/pieces.hpp"
+
+#include <algorithm>
+#include <cassert>
 
 namespace plimsoll {
 
-class BestFitAllocator::Arena {
+class ArenaAllocator::Arena {
  public:
-  Arena(Bytes capacity, Bytes alignment) : capacity_(capacity), alignment_(alignment.count()) {
+  Arena(Bytes capacity, Bytes alignment, ArenaRule rule)
+      : capacity_(capacity), alignment_(alignment.count()), rule_(rule) {
     assert(capacity >= Bytes{} && alignment_ > 0);
     size_ = capacity.count() - capacity.count() % alignment_;
     if (size_ > 0) pieces_.put_free(pieces_.add({.size = size_}));
@@ -26,27 +31,36 @@ class BestFitAllocator::Arena {
   }
   [[nodiscard]] const MemoryUse& now() const { return now_; }
   [[nodiscard]] const MemoryUse& peak() const { return peak_; }
+  [[nodiscard]] AllocatorCounters counters() const;
+  [[nodiscard]] Bytes rounded(Bytes bytes) const;
+  [[nodiscard]] std::vector<MemoryPiece> pieces() const { return pieces_.in_address_order(); }
 
  private:
   void count(Bytes requested, std::int64_t allocated, std::int64_t end);
 
   Bytes capacity_;
   std::int64_t alignment_;
+  ArenaRule rule_;
+  std::int64_t ooms_ = 0;
   std::int64_t size_ = 0;
   Pieces pieces_;
   MemoryUse now_;
   MemoryUse peak_;
 };
 
-std::optional<MemoryBlock> BestFitAllocator::Arena::allocate(Bytes bytes) {
+std::optional<MemoryBlock> ArenaAllocator::Arena::allocate(Bytes bytes) {
   assert(bytes >= Bytes{});
   if (bytes == Bytes{}) return MemoryBlock{bytes, Bytes{}, kNoPiece};
-  if (bytes.count() > size_) return std::nullopt;
-  // size_ is a whole number of units, so rounding up cannot leave it.
-  const std::int64_t units = (bytes.count() - 1) / alignment_ + 1;
-  const std::int64_t size = units * alignment_;
-  const std::uint32_t index = pieces_.best_fit(0, size);
-  if (index == kNoPiece) return std::nullopt;
+  std::uint32_t index = kNoPiece;
+  std::int64_t size = 0;
+  if (bytes.count() <= size_) {
+    size = rounded(bytes).count();
+    index = rule_ == ArenaRule::best_fit ? pieces_.best_fit(0, size) : pieces_.first_fit(0, size);
+  }
+  if (index == kNoPiece) {
+    ++ooms_;
+    return std::nullopt;
+  }
   pieces_.take_free(index);
   if (pieces_[index].size > size) pieces_.put_free(pieces_.split(index, size));
   const std::int64_t offset = pieces_[index].offset;
@@ -54,7 +68,7 @@ std::optional<MemoryBlock> BestFitAllocator::Arena::allocate(Bytes bytes) {
   return MemoryBlock{bytes, Bytes{offset}, index};
 }
 
-bool BestFitAllocator::Arena::allocate_all(std::span<MemoryBlock> blocks) {
+bool ArenaAllocator::Arena::allocate_all(std::span<MemoryBlock> blocks) {
   const MemoryUse now = now_, peak = peak_;
   std::size_t given = 0;
   for (; given < blocks.size(); ++given) {
@@ -69,7 +83,7 @@ bool BestFitAllocator::Arena::allocate_all(std::span<MemoryBlock> blocks) {
   return false;
 }
 
-void BestFitAllocator::Arena::free(const MemoryBlock& block) {
+void ArenaAllocator::Arena::free(const MemoryBlock& block) {
   if (block.handle == kNoPiece) return;
   const std::uint32_t index = block.handle;
   assert(index < pieces_.size() && pieces_[index].state == Piece::State::in_use);
@@ -79,7 +93,22 @@ void BestFitAllocator::Arena::free(const MemoryBlock& block) {
   pieces_.free(index);
 }
 
-void BestFitAllocator::Arena::count(Bytes requested, std::int64_t allocated, std::int64_t end) {
+/// Of no more than size_, a whole number of units, so that rounding up cannot leave it.
+Bytes ArenaAllocator::Arena::rounded(Bytes bytes) const {
+  return Bytes{((bytes.count() - 1) / alignment_ + 1) * alignment_};
+}
+
+AllocatorCounters ArenaAllocator::Arena::counters() const {
+  AllocatorCounters counters;
+  counters.now = {now_.requested, now_.allocated, now_.allocated, now_.reserved};
+  counters.peak = {peak_.requested, peak_.allocated, peak_.allocated, peak_.reserved};
+  if (now_.allocated > Bytes{}) counters.inactive_split = now_.reserved - now_.allocated;
+  counters.segments = size_ > 0 ? 1 : 0;
+  counters.ooms = ooms_;
+  return counters;
+}
+
+void ArenaAllocator::Arena::count(Bytes requested, std::int64_t allocated, std::int64_t end) {
   now_.requested += requested;
   now_.allocated += Bytes{allocated};
   now_.reserved = std::max(now_.reserved, Bytes{end});
@@ -88,35 +117,45 @@ void BestFitAllocator::Arena::count(Bytes requested, std::int64_t allocated, std
   peak_.reserved = now_.reserved;
 }
 
-BestFitAllocator::BestFitAllocator(Bytes capacity, Bytes alignment)
-    : arena_(std::make_unique<Arena>(capacity, alignment)) {}
-BestFitAllocator::BestFitAllocator(BestFitAllocator&&) noexcept = default;
-BestFitAllocator& BestFitAllocator::operator=(BestFitAllocator&&) noexcept = default;
-BestFitAllocator::~BestFitAllocator() = default;
+ArenaAllocator::ArenaAllocator(Bytes capacity, Bytes alignment, ArenaRule rule)
+    : arena_(std::make_unique<Arena>(capacity, alignment, rule)) {}
+ArenaAllocator::ArenaAllocator(ArenaAllocator&&) noexcept = default;
+ArenaAllocator& ArenaAllocator::operator=(ArenaAllocator&&) noexcept = default;
+ArenaAllocator::~ArenaAllocator() = default;
 
-std::optional<MemoryBlock> BestFitAllocator::allocate(Bytes bytes) {
+std::optional<MemoryBlock> ArenaAllocator::allocate(Bytes bytes) {
   return arena_->allocate(bytes);
 }
-bool BestFitAllocator::allocate_all(std::span<MemoryBlock> blocks) {
+bool ArenaAllocator::allocate_all(std::span<MemoryBlock> blocks) {
   return arena_->allocate_all(blocks);
 }
-void BestFitAllocator::free(const MemoryBlock& block) {
+void ArenaAllocator::free(const MemoryBlock& block) {
   arena_->free(block);
 }
-Bytes BestFitAllocator::capacity() const {
+Bytes ArenaAllocator::capacity() const {
   return arena_->capacity();
 }
-Bytes BestFitAllocator::free_bytes() const {
+Bytes ArenaAllocator::free_bytes() const {
   return arena_->free_bytes();
 }
-Bytes BestFitAllocator::largest_free_block() const {
+Bytes ArenaAllocator::largest_free_block() const {
   return arena_->largest_free_block();
 }
-MemoryUse BestFitAllocator::now() const {
+MemoryUse ArenaAllocator::now() const {
   return arena_->now();
 }
-MemoryUse BestFitAllocator::peak() const {
+MemoryUse ArenaAllocator::peak() const {
   return arena_->peak();
+}
+
+AllocatorCounters ArenaAllocator::counters() const {
+  return arena_->counters();
+}
+Bytes ArenaAllocator::rounded(Bytes bytes) const {
+  return arena_->rounded(bytes);
+}
+std::vector<MemoryPiece> ArenaAllocator::pieces() const {
+  return arena_->pieces();
 }
 
 }  // namespace plimsoll
