@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 
 namespace plimsoll {
 
@@ -26,8 +27,8 @@ class ArenaAllocator::Arena {
   }
   [[nodiscard]] Bytes largest_free_block() const {
     if (capacity_.is_unlimited()) return capacity_;
-    const Pieces::Index& free = pieces_.free_pieces();
-    return free.empty() ? Bytes{} : Bytes{free.rbegin()->size};
+    const PieceIndex& free = pieces_.free_pieces();
+    return free.empty() ? Bytes{} : Bytes{std::prev(free.end())->size};
   }
   [[nodiscard]] const MemoryUse& now() const { return now_; }
   [[nodiscard]] const MemoryUse& peak() const { return peak_; }

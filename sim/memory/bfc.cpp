@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 
 namespace plimsoll {
 
@@ -154,8 +155,8 @@ void BfcAllocator::Regions::give_back(std::uint64_t first) {
 
 Bytes BfcAllocator::Regions::largest_free_block() const {
   if (capacity_.is_unlimited()) return capacity_;
-  const Pieces::Index& free = pieces_.free_pieces();
-  const Bytes cached = free.empty() ? Bytes{} : Bytes{free.rbegin()->size};
+  const PieceIndex& free = pieces_.free_pieces();
+  const Bytes cached = free.empty() ? Bytes{} : Bytes{std::prev(free.end())->size};
   Bytes at_device = Bytes{size_} - counters_.now.reserved;
   if (settings_.give_back_regions)
     for (const PieceKey& key : free)

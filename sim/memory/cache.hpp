@@ -74,8 +74,7 @@ class CachingAllocator::Cache {
   CachingSettings settings_;
   std::int64_t collect_above_ = 0;  ///< reserved bytes; without a threshold it is never looked at
   Pieces pieces_;
-  std::pmr::unsynchronized_pool_resource nodes_;
-  Pieces::Index unmapped_{&nodes_};      ///< by (pool, address): sizes are 0
+  PieceIndex unmapped_;                  ///< by (pool, address): sizes are 0
   std::vector<bool> used_elsewhere_;     ///< by piece
   std::vector<MemoryBlock> awaited_;     ///< freed, but not by all streams
   std::vector<std::int64_t> cached_at_;  ///< by piece: lookups_ when it became free

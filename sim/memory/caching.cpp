@@ -108,8 +108,8 @@ std::uint32_t CachingAllocator::Cache::find(const Request& request) {
 std::uint32_t CachingAllocator::Cache::find_expandable(const Request& request) {
   std::uint32_t best = kNoPiece;
   std::int64_t least = 0;
-  const Pieces::Index& free = pieces_.free_pieces();
-  auto it = free.lower_bound(PieceKey{request.pool, request.size, 0, 0, 0});
+  const PieceIndex& free = pieces_.free_pieces();
+  auto it = free.lower_bound(PieceKey::least(request.pool, request.size));
   for (; it != free.end() && it->pool == request.pool; ++it) {
     const std::uint32_t next = pieces_[it->piece].next;
     const bool grows = next != kNoPiece && pieces_[next].state == Piece::State::unmapped;

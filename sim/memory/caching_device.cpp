@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 
 namespace plimsoll {
 
@@ -67,8 +68,8 @@ bool CachingAllocator::Cache::release_oversize(const Request& request) {
   }
   std::int64_t released = 0;
   while (released < enough) {
-    const Pieces::Index& free = pieces_.free_pieces();
-    const auto behind = free.lower_bound(PieceKey{request.pool + 1, 0, 0, 0, 0});
+    const PieceIndex& free = pieces_.free_pieces();
+    const auto behind = free.lower_bound(PieceKey::least(request.pool + 1, 0));
     if (behind == free.begin()) return false;
     const PieceKey largest = *std::prev(behind);
     if (largest.pool != request.pool || largest.size < oversize) return false;
@@ -118,7 +119,7 @@ std::int64_t CachingAllocator::Cache::space_of(std::uint32_t pool) const {
 
 PieceKey CachingAllocator::Cache::address_of(std::uint32_t piece) const {
   const Piece& it = pieces_[piece];
-  return {it.pool, 0, it.segment, it.offset, piece};
+  return {it.pool, piece, 0, it.segment, it.offset};
 }
 
 void CachingAllocator::Cache::put_unmapped(std::uint32_t piece) {
@@ -134,7 +135,7 @@ void CachingAllocator::Cache::take_unmapped(std::uint32_t piece) {
 /// The lowest unmapped range that, with a free piece before it, has room; a segment is made where
 /// there is none. Or kNoPiece.
 std::uint32_t CachingAllocator::Cache::range_with_room(const Request& request) {
-  auto range = unmapped_.lower_bound(PieceKey{request.pool, 0, 0, 0, 0});
+  auto range = unmapped_.lower_bound(PieceKey::least(request.pool, 0));
   const bool has_segment = range != unmapped_.end() && range->pool == request.pool;
   for (; range != unmapped_.end() && range->pool == request.pool; ++range) {
     const Piece& it = pieces_[range->piece];

@@ -27,17 +27,17 @@ void Pieces::remove(std::uint32_t piece) {
 
 PieceKey Pieces::key_of(std::uint32_t piece) const {
   const Piece& it = pieces_[piece];
-  return {it.pool, it.size, it.segment, it.offset, piece};
+  return {it.pool, piece, it.size, it.segment, it.offset};
 }
 
 std::uint32_t Pieces::best_fit(std::uint32_t pool, std::int64_t size) const {
-  const auto fit = free_.lower_bound(PieceKey{pool, size, 0, 0, 0});
+  const auto fit = free_.lower_bound(PieceKey::least(pool, size));
   return fit == free_.end() || fit->pool != pool ? kNoPiece : fit->piece;
 }
 
 std::uint32_t Pieces::first_fit(std::uint32_t pool, std::int64_t size) const {
   std::uint32_t first = kNoPiece;
-  auto it = free_.lower_bound(PieceKey{pool, size, 0, 0, 0});
+  auto it = free_.lower_bound(PieceKey::least(pool, size));
   const auto address = [](const auto& at) { return std::pair(at.segment, at.offset); };
   for (; it != free_.end() && it->pool == pool; ++it)
     if (first == kNoPiece || address(*it) < address(pieces_[first])) first = it->piece;

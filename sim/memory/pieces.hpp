@@ -9,16 +9,12 @@
 #pragma once
 
 #include "memory/layout.hpp"
+#include "memory/piece_index.hpp"
 
-#include <compare>
 #include <cstdint>
-#include <memory_resource>
-#include <set>
 #include <vector>
 
 namespace plimsoll {
-
-inline constexpr std::uint32_t kNoPiece = UINT32_MAX;
 
 struct Piece {
   enum class State : std::uint8_t {
@@ -38,26 +34,12 @@ struct Piece {
   [[nodiscard]] bool is_whole() const { return previous == kNoPiece && next == kNoPiece; }
 };
 
-/// A piece as an index sees it.
-struct PieceKey {
-  std::uint32_t pool = 0;
-  std::int64_t size = 0;  ///< 0: gone, its id waits to be used again
-  std::uint64_t segment = 0;
-  std::int64_t offset = 0;
-  std::uint32_t piece = kNoPiece;
-  auto operator<=>(const PieceKey&) const = default;
-};
-
 class Pieces {
  public:
-  using Index = std::pmr::set<PieceKey>;
-
-  Pieces() : free_(&nodes_) {}
-
   [[nodiscard]] const Piece& operator[](std::uint32_t piece) const { return pieces_[piece]; }
   /// Ids are below this.
   [[nodiscard]] std::size_t size() const { return pieces_.size(); }
-  [[nodiscard]] const Index& free_pieces() const { return free_; }
+  [[nodiscard]] const PieceIndex& free_pieces() const { return free_; }
   /// Bytes of the free pieces that have a neighbour.
   [[nodiscard]] std::int64_t cut_free() const { return cut_free_; }
 
@@ -95,9 +77,7 @@ class Pieces {
 
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> unused_;  ///< entries of pieces_ to be used again
-  /// Keeps the nodes of free_ for reuse: the host's heap is not asked once warm.
-  std::pmr::unsynchronized_pool_resource nodes_;
-  Index free_;
+  PieceIndex free_;
   std::int64_t cut_free_ = 0;
 };
 
