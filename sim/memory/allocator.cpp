@@ -1,5 +1,7 @@
 #include "memory/allocator.hpp"
 
+#include <cassert>
+
 namespace plimsoll {
 
 Allocator Allocator::of(Bytes capacity, const AllocatorSettings& settings) {
@@ -19,10 +21,28 @@ Allocator Allocator::of(Bytes capacity, const AllocatorSettings& settings) {
 }
 
 std::vector<MemoryPiece> Allocator::pieces() const {
-  if (std::holds_alternative<IdealAllocator>(kind_)) return {};
+  if (is_ideal()) return {};
   if (const auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->pieces();
   if (const auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->pieces();
   return std::get<CachingAllocator>(kind_).pieces();
+}
+
+MemoryPiece Allocator::piece_of(const MemoryBlock& block) const {
+  assert(block.requested > Bytes{});
+  if (const auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->piece_of(block);
+  if (const auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->piece_of(block);
+  return std::get<CachingAllocator>(kind_).piece_of(block);
+}
+
+void Allocator::note_segments() {
+  if (auto* regions = std::get_if<BfcAllocator>(&kind_)) regions->log().start();
+  if (CachingAllocator* cache = as_caching()) cache->log().start();
+}
+
+std::vector<SegmentEvent> Allocator::take_segment_events() {
+  if (auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->log().take();
+  if (CachingAllocator* cache = as_caching()) return cache->log().take();
+  return {};
 }
 
 std::vector<MemorySegment> Allocator::segments() const {

@@ -156,15 +156,23 @@ class Allocator {
   /// an ideal memory, which has no addresses. O(pieces + segments log segments).
   [[nodiscard]] std::vector<MemoryPiece> pieces() const;
   [[nodiscard]] std::vector<MemorySegment> segments() const;
+  /// The piece of a block that is in use, of more than 0 bytes. Not of an ideal memory.
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const;
+  /// What is taken from the device and given back from here on, for take_segment_events(). Arenas
+  /// have all of their memory from the start.
+  void note_segments();
+  [[nodiscard]] std::vector<SegmentEvent> take_segment_events();
   /// What a request of `bytes` is rounded up to before a piece is looked for.
   [[nodiscard]] Bytes rounded(Bytes bytes) const;
 
   /// The counter itself where the memory is `ideal`, else nullptr: progressive release needs it.
   [[nodiscard]] IdealAllocator* as_ideal() { return std::get_if<IdealAllocator>(&kind_); }
+  [[nodiscard]] bool is_ideal() const { return std::holds_alternative<IdealAllocator>(kind_); }
   /// The cache where the memory has one, else nullptr: why it refuses is told from its segments.
   [[nodiscard]] const CachingAllocator* as_caching() const {
     return std::get_if<CachingAllocator>(&kind_);
   }
+  [[nodiscard]] CachingAllocator* as_caching() { return std::get_if<CachingAllocator>(&kind_); }
 
  private:
   using Kind = std::variant<IdealAllocator, ArenaAllocator, CachingAllocator, BfcAllocator>;

@@ -13,7 +13,9 @@ class ArenaAllocator::Arena {
   Arena(Bytes capacity, Bytes alignment, ArenaRule rule)
       : capacity_(capacity), alignment_(alignment.count()), rule_(rule) {
     assert(capacity >= Bytes{} && alignment_ > 0);
-    size_ = capacity.count() - capacity.count() % alignment_;
+    // Of an unlimited one as much as sums of sizes may reach.
+    size_ = std::min(capacity.count(), std::int64_t{1} << 62);
+    size_ -= size_ % alignment_;
     if (size_ > 0) pieces_.put_free(pieces_.add({.size = size_}));
   }
 
@@ -35,6 +37,9 @@ class ArenaAllocator::Arena {
   [[nodiscard]] AllocatorCounters counters() const;
   [[nodiscard]] Bytes rounded(Bytes bytes) const;
   [[nodiscard]] std::vector<MemoryPiece> pieces() const { return pieces_.in_address_order(); }
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const {
+    return pieces_.seen(block.handle);
+  }
 
  private:
   void count(Bytes requested, std::int64_t allocated, std::int64_t end);
@@ -154,6 +159,9 @@ AllocatorCounters ArenaAllocator::counters() const {
 }
 Bytes ArenaAllocator::rounded(Bytes bytes) const {
   return arena_->rounded(bytes);
+}
+MemoryPiece ArenaAllocator::piece_of(const MemoryBlock& block) const {
+  return arena_->piece_of(block);
 }
 std::vector<MemoryPiece> ArenaAllocator::pieces() const {
   return arena_->pieces();

@@ -48,6 +48,8 @@ class ArenaAllocator final {
   [[nodiscard]] Bytes rounded(Bytes bytes) const;
   /// In the order of addresses. O(pieces).
   [[nodiscard]] std::vector<MemoryPiece> pieces() const;
+  /// That of a block of more than 0 bytes.
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const;
 
  private:
   class Arena;

@@ -30,6 +30,10 @@ class BfcAllocator::Regions {
   [[nodiscard]] Bytes largest_free_block() const;
   [[nodiscard]] AllocatorCounters counters() const;
   [[nodiscard]] std::vector<MemoryPiece> pieces() const { return pieces_.in_address_order(); }
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const {
+    return pieces_.seen(block.handle);
+  }
+  [[nodiscard]] SegmentLog& log() { return log_; }
 
  private:
   [[nodiscard]] bool grows() const { return settings_.growth || capacity_.is_unlimited(); }
@@ -48,6 +52,7 @@ class BfcAllocator::Regions {
   Pieces pieces_;
   std::vector<std::uint32_t> gathered_;  ///< scratch
   AllocatorCounters counters_;
+  SegmentLog log_;
 };
 
 // --- handing out -------------------------------------------------------------------------------
@@ -126,6 +131,7 @@ std::uint32_t BfcAllocator::Regions::extend(std::int64_t size) {
   counters_.now.reserved += Bytes{region};
   ++counters_.segments;
   ++counters_.device_allocations;
+  log_.add({.segment = next_number_, .size = Bytes{region}});
   const std::uint32_t piece = pieces_.add({.size = region, .segment = next_number_++});
   pieces_.put_free(piece);
   return piece;
@@ -147,6 +153,8 @@ void BfcAllocator::Regions::give_back(std::uint64_t first) {
     counters_.now.reserved -= Bytes{pieces_[piece].size};
     --counters_.segments;
     ++counters_.device_frees;
+    log_.add(
+        {.is_taken = false, .segment = pieces_[piece].segment, .size = Bytes{pieces_[piece].size}});
     pieces_.remove(piece);
   }
 }
@@ -211,6 +219,12 @@ MemoryUse BfcAllocator::peak() const {
 }
 AllocatorCounters BfcAllocator::counters() const {
   return regions_->counters();
+}
+MemoryPiece BfcAllocator::piece_of(const MemoryBlock& block) const {
+  return regions_->piece_of(block);
+}
+SegmentLog& BfcAllocator::log() {
+  return regions_->log();
 }
 std::vector<MemoryPiece> BfcAllocator::pieces() const {
   return regions_->pieces();

@@ -57,6 +57,10 @@ class BfcAllocator final {
   [[nodiscard]] AllocatorCounters counters() const;
   /// In the order of addresses. O(chunks + regions log regions).
   [[nodiscard]] std::vector<MemoryPiece> pieces() const;
+  /// That of a block of more than 0 bytes.
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const;
+  /// Regions taken and given back, noted from start() on.
+  [[nodiscard]] SegmentLog& log();
 
   /// What a request is rounded up to.
   [[nodiscard]] static Bytes rounded(Bytes bytes);

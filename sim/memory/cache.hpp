@@ -17,6 +17,7 @@ class CachingAllocator::Cache {
   void free(const MemoryBlock& block);
   void used_on(const MemoryBlock& block, std::uint32_t stream);
   void events_complete();
+  void complete(const MemoryBlock& block);
 
   // --- the device
   void release_cached();
@@ -30,6 +31,8 @@ class CachingAllocator::Cache {
   [[nodiscard]] AllocatorCounters counters() const;
   [[nodiscard]] std::vector<MemoryPiece> pieces() const;
   [[nodiscard]] std::vector<MemorySegment> segments() const;
+  [[nodiscard]] MemoryPiece seen(std::uint32_t piece) const { return pieces_.seen(piece); }
+  [[nodiscard]] SegmentLog& log() { return log_; }
   [[nodiscard]] const Piece& piece_of(const MemoryBlock& block) const {
     return pieces_[block.handle];
   }
@@ -57,6 +60,7 @@ class CachingAllocator::Cache {
   void collect();
   bool release_oversize(const Request& request);
   void release_all();
+  void note(std::uint32_t piece, bool is_taken, std::int64_t offset, std::int64_t size);
   void release_segment(std::uint32_t piece);
   void forget_segment(std::uint32_t piece);
   void release_pages(std::uint32_t piece);
@@ -82,6 +86,7 @@ class CachingAllocator::Cache {
   std::uint64_t next_segment_ = 0;
   std::int64_t lookups_ = 0;  ///< of the large pool
   AllocatorCounters counters_;
+  SegmentLog log_;
 };
 
 }  // namespace plimsoll

@@ -180,6 +180,14 @@ void CachingAllocator::Cache::events_complete() {
   awaited_.clear();
 }
 
+void CachingAllocator::Cache::complete(const MemoryBlock& block) {
+  const auto it = std::ranges::find(awaited_, block.handle, &MemoryBlock::handle);
+  if (it == awaited_.end()) return;
+  used_elsewhere_[block.handle] = false;
+  put_back(*it);
+  awaited_.erase(it);
+}
+
 // --- what there is -----------------------------------------------------------------------------
 
 Bytes CachingAllocator::Cache::free_bytes() const {
@@ -233,6 +241,9 @@ void CachingAllocator::used_on(const MemoryBlock& block, std::uint32_t stream) {
 void CachingAllocator::events_complete() {
   cache_->events_complete();
 }
+void CachingAllocator::complete(const MemoryBlock& block) {
+  cache_->complete(block);
+}
 void CachingAllocator::release_cached() {
   cache_->release_cached();
 }
@@ -267,6 +278,12 @@ std::uint64_t CachingAllocator::segment_of(const MemoryBlock& block) const {
 }
 Bytes CachingAllocator::rounded(Bytes bytes) const {
   return rounded(bytes, cache_->settings());
+}
+MemoryPiece CachingAllocator::piece_of(const MemoryBlock& block) const {
+  return cache_->seen(block.handle);
+}
+SegmentLog& CachingAllocator::log() {
+  return cache_->log();
 }
 std::vector<MemoryPiece> CachingAllocator::pieces() const {
   return cache_->pieces();

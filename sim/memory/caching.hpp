@@ -77,6 +77,8 @@ class CachingAllocator final {
   void used_on(const MemoryBlock& block, std::uint32_t stream);
   /// All streams have done what they had to do before now.
   void events_complete();
+  /// All streams have done what they had to do with a block that was freed.
+  void complete(const MemoryBlock& block);
   /// Gives every segment back that is one free block, and whole free pages.
   void release_cached();
 
@@ -96,6 +98,10 @@ class CachingAllocator final {
   [[nodiscard]] std::uint64_t segment_of(const MemoryBlock& block) const;
   /// In the order of addresses. O(blocks + segments log segments).
   [[nodiscard]] std::vector<MemoryPiece> pieces() const;
+  /// That of a block of more than 0 bytes that was not freed.
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const;
+  /// Segments and pages taken and given back, noted from start() on.
+  [[nodiscard]] SegmentLog& log();
   [[nodiscard]] std::vector<MemorySegment> segments() const;
 
   [[nodiscard]] Bytes rounded(Bytes bytes) const;

@@ -25,7 +25,22 @@ std::uint32_t CachingAllocator::Cache::ask(const Request& request) {
   counters_.now.reserved += size;
   ++counters_.segments;
   ++counters_.device_allocations;
-  return pieces_.add({.size = size.count(), .segment = next_segment_++, .pool = request.pool});
+  const std::uint32_t piece =
+      pieces_.add({.size = size.count(), .segment = next_segment_++, .pool = request.pool});
+  note(piece, true, 0, size.count());
+  return piece;
+}
+
+void CachingAllocator::Cache::note(std::uint32_t piece, bool is_taken, std::int64_t offset,
+                                   std::int64_t size) {
+  const Piece& it = pieces_[piece];
+  log_.add({.is_taken = is_taken,
+            .is_mapping = settings_.expandable_segments,
+            .segment = it.segment,
+            .stream = it.pool / 2,
+            .is_small = is_small(it.pool),
+            .offset = Bytes{offset},
+            .size = Bytes{size}});
 }
 
 // --- giving back -------------------------------------------------------------------------------
@@ -34,6 +49,7 @@ void CachingAllocator::Cache::release_segment(std::uint32_t piece) {
   pieces_.take_free(piece);
   counters_.now.reserved -= Bytes{pieces_[piece].size};
   ++counters_.device_frees;
+  note(piece, false, 0, pieces_[piece].size);
   forget_segment(piece);
 }
 
@@ -173,6 +189,7 @@ std::uint32_t CachingAllocator::Cache::grow(const Request& request) {
   }
   counters_.now.reserved += mapped;
   ++counters_.device_allocations;
+  note(range, true, pieces_[range].offset, mapped.count());
   take_unmapped(range);
   if (mapped.count() < pieces_[range].size) put_unmapped(pieces_.split(range, mapped.count()));
   const std::uint32_t piece = pieces_.free(range);
@@ -204,6 +221,7 @@ void CachingAllocator::Cache::release_pages(std::uint32_t piece) {
   if (middle != piece) pieces_.put_free(piece);
   counters_.now.reserved -= Bytes{last - first};
   ++counters_.device_frees;
+  note(middle, false, first, last - first);
 
   const auto is_unmapped = [&](std::uint32_t id) {
     return id != kNoPiece && pieces_[id].state == Piece::State::unmapped;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
@@ -40,6 +41,33 @@ struct MemorySegment {
   [[nodiscard]] bool is_cut() const { return blocks_in_use > 0 && free > Bytes{}; }
 
   friend bool operator==(const MemorySegment&, const MemorySegment&) = default;
+};
+
+/// Memory that an allocator took from its device or gave back.
+struct SegmentEvent {
+  bool is_taken = true;
+  bool is_mapping = false;  ///< pages of an expandable segment, whose addresses stay
+  std::uint64_t segment = 0;
+  std::uint32_t stream = 0;
+  bool is_small = false;
+  Bytes offset, size;
+
+  friend bool operator==(const SegmentEvent&, const SegmentEvent&) = default;
+};
+
+/// Notes such events once it was asked to.
+class SegmentLog {
+ public:
+  void start() { is_on_ = true; }
+  void add(const SegmentEvent& event) {
+    if (is_on_) events_.push_back(event);
+  }
+  /// Those since the last call.
+  [[nodiscard]] std::vector<SegmentEvent> take() { return std::exchange(events_, {}); }
+
+ private:
+  bool is_on_ = false;
+  std::vector<SegmentEvent> events_;
 };
 
 /// The segments that pieces in the order of addresses make up, without streams and pools.

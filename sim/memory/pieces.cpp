@@ -109,17 +109,20 @@ std::vector<std::uint32_t> Pieces::heads() const {
   return heads;
 }
 
+MemoryPiece Pieces::seen(std::uint32_t piece) const {
+  const Piece& it = pieces_[piece];
+  const bool is_free = it.state == Piece::State::free;
+  return {it.segment, Bytes{it.offset}, Bytes{it.size},
+          is_free ? MemoryPiece::State::free : MemoryPiece::State::in_use,
+          is_free ? kNoPiece : piece};
+}
+
 std::vector<MemoryPiece> Pieces::in_address_order() const {
   std::vector<MemoryPiece> all;
   all.reserve(pieces_.size());
   for (const std::uint32_t head : heads()) {
     for (std::uint32_t id = head; id != kNoPiece; id = pieces_[id].next) {
-      const Piece& it = pieces_[id];
-      if (it.state == Piece::State::unmapped) continue;
-      const bool is_free = it.state == Piece::State::free;
-      all.push_back({it.segment, Bytes{it.offset}, Bytes{it.size},
-                     is_free ? MemoryPiece::State::free : MemoryPiece::State::in_use,
-                     is_free ? kNoPiece : id});
+      if (pieces_[id].state != Piece::State::unmapped) all.push_back(seen(id));
     }
   }
   return all;

@@ -69,6 +69,8 @@ class Pieces {
   /// segments).
   [[nodiscard]] std::vector<std::uint32_t> heads() const;
   [[nodiscard]] std::vector<MemoryPiece> in_address_order() const;
+  /// A piece as others see it.
+  [[nodiscard]] MemoryPiece seen(std::uint32_t piece) const;
 
   void set_state(std::uint32_t piece, Piece::State state) { pieces_[piece].state = state; }
 

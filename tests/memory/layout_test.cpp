@@ -1,6 +1,7 @@
 // What lies where: after every operation of random use, of every allocator with addresses.
 #include "memory/allocator.hpp"
 #include "memory/naive_cache.hpp"
+#include "memory/random_traces.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,31 +16,6 @@ namespace {
 
 using State = MemoryPiece::State;
 using test::kMiB;
-
-std::vector<std::pair<std::string, AllocatorSettings>> with_addresses() {
-  CachingSettings expandable, oversize;
-  expandable.expandable_segments = true;
-  oversize.max_split_size = Bytes{24 * kMiB};
-  oversize.garbage_collection_threshold = Ratio{600'000'000};
-  using Kind = AllocatorKind;
-  return {
-      {"best-fit", {.kind = Kind::best_fit, .alignment = Bytes{512}}},
-      {"first-fit", {.kind = Kind::first_fit}},
-      {"caching", {.kind = Kind::caching}},
-      {"caching, expandable", {.kind = Kind::caching, .caching = expandable}},
-      {"caching, oversize", {.kind = Kind::caching, .caching = oversize}},
-      {"bfc", {.kind = Kind::bfc}},
-      {"bfc, growth", {.kind = Kind::bfc, .bfc = {.growth = true}}},
-      {"bfc, regions returned",
-       {.kind = Kind::bfc, .bfc = {.growth = true, .give_back_regions = true}}},
-  };
-}
-
-std::int64_t any_size(std::mt19937_64& random) {
-  constexpr std::array kMost{2 * 1024, 300 * 1024, 2 * 1024 * 1024, 30 * 1024 * 1024};
-  return 1 + static_cast<std::int64_t>(random() %
-                                       static_cast<std::uint64_t>(kMost[random() % kMost.size()]));
-}
 
 /// By handle, what is held.
 using Held = std::map<std::uint32_t, MemoryBlock>;
@@ -115,7 +91,7 @@ std::int64_t use_at_random(const AllocatorSettings& settings, std::uint64_t seed
   Bytes load, most;  // requested and not freed
   for (int step = 0; step < 200; ++step) {
     if (held.empty() || random() % 5 < 3) {
-      const Bytes bytes{any_size(random)};
+      const Bytes bytes{test::any_size(random)};
       const auto block = memory.allocate(bytes, static_cast<std::uint32_t>(random() % 2));
       if (block) held.emplace(block->handle, *block);
       if (block) load += bytes;
@@ -139,7 +115,7 @@ std::int64_t use_at_random(const AllocatorSettings& settings, std::uint64_t seed
 }  // namespace
 
 TEST_CASE("pieces tile their segments after every operation") {
-  for (const auto& [name, settings] : with_addresses()) {
+  for (const auto& [name, settings] : test::allocators_with_addresses()) {
     INFO(name);
     std::int64_t refused = 0;
     for (std::uint64_t seed = 0; seed < 8; ++seed) refused += use_at_random(settings, seed);
