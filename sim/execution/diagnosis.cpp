@@ -106,7 +106,7 @@ class WaitsFor {
 CacheAtRefusal describe_cache(const CachingAllocator& cache) {
   CacheAtRefusal held;
   held.reserved = cache.now().reserved;
-  for (const CachedSegment& segment : cache.segments()) {
+  for (const MemorySegment& segment : cache.segments()) {
     ++held.segments;
     held.free += segment.free;
     held.largest_free = std::max(held.largest_free, segment.largest_free);

@@ -6,12 +6,11 @@
 ///   reserved    what the allocator holds of the memory: of an arena the bytes ever granted, of a
 ///               cache its segments
 ///
-/// `ideal` counts: no addresses, no fragmentation, all three equal. `caching` is a framework's
-/// (caching.hpp), with a pool for each stream; the others know no streams. `best_fit` is an arena:
-/// the smallest free block that is large enough is taken (of equal ones the one at the lowest
-/// address), what is left over stays free, a freed block is merged with free neighbours at once.
+/// `ideal` counts: no addresses, no fragmentation, all three equal. `best_fit` and `first_fit` are
+/// arenas (arena.hpp), `caching` (caching.hpp, with a pool for each stream; the others know no
+/// streams) and `bfc` (bfc.hpp) are those of frameworks.
 ///
-/// Worked example, arena of 100 B, alignment 8: allocate 10 -> [0, 16), 20 -> [16, 40), 8 -> [40,
+/// Worked example, arena of 100 B with best fit, alignment 8: allocate 10 -> [0, 16), 20 -> [16, 40), 8 -> [40,
 /// 48). Requested 38, allocated 48, reserved 48. Free the middle one: free are [16, 40) and [48,
 /// 96), as the arena is cut to whole units of alignment. Now 9 takes 16 of the smaller: [16, 32).
 ///
@@ -19,8 +18,12 @@
 #pragma once
 
 #include "base/quantity.hpp"
+#include "memory/allocator_settings.hpp"
+#include "memory/arena.hpp"
+#include "memory/bfc.hpp"
 #include "memory/block.hpp"
 #include "memory/caching.hpp"
+#include "memory/layout.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -30,6 +33,7 @@
 #include <span>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace plimsoll {
 
@@ -72,36 +76,14 @@ class IdealAllocator final {
   [[nodiscard]] Bytes largest_free_block() const { return free_bytes(); }
   [[nodiscard]] MemoryUse now() const { return {used_, used_, used_}; }
   [[nodiscard]] MemoryUse peak() const { return {peak_, peak_, peak_}; }
+  [[nodiscard]] AllocatorCounters counters() const {
+    return {.now = {used_, used_, used_, used_}, .peak = {peak_, peak_, peak_, peak_}};
+  }
 
  private:
   Bytes capacity_;
   Bytes used_;
   Bytes peak_;
-};
-
-/// An arena with best fit. allocate and free O(log free blocks), all else O(1); no allocation from
-/// the host's heap once warm. Blocks are free or in use, adjacent free ones are one block.
-class BestFitAllocator final {
- public:
-  /// The arena is `capacity` rounded down to whole units of `alignment`, a positive count.
-  BestFitAllocator(Bytes capacity, Bytes alignment);
-  BestFitAllocator(BestFitAllocator&&) noexcept;
-  BestFitAllocator& operator=(BestFitAllocator&&) noexcept;
-  ~BestFitAllocator();
-
-  [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes);
-  [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks);
-  void free(const MemoryBlock& block);
-
-  [[nodiscard]] Bytes capacity() const;
-  [[nodiscard]] Bytes free_bytes() const;
-  [[nodiscard]] Bytes largest_free_block() const;
-  [[nodiscard]] MemoryUse now() const;
-  [[nodiscard]] MemoryUse peak() const;
-
- private:
-  class Arena;
-  std::unique_ptr<Arena> arena_;
 };
 
 /// Any of them, as a value. Movable, not copyable.
@@ -120,24 +102,31 @@ class Allocator {
     return Allocator(IdealAllocator(capacity));
   }
   [[nodiscard]] static Allocator best_fit(Bytes capacity, Bytes alignment = Bytes{1}) {
-    return Allocator(BestFitAllocator(capacity, alignment));
+    return Allocator(ArenaAllocator(capacity, alignment, ArenaRule::best_fit));
   }
-
+  [[nodiscard]] static Allocator first_fit(Bytes capacity, Bytes alignment = Bytes{1}) {
+    return Allocator(ArenaAllocator(capacity, alignment, ArenaRule::first_fit));
+  }
   [[nodiscard]] static Allocator caching(Bytes capacity, const CachingSettings& settings = {}) {
     return Allocator(CachingAllocator(capacity, settings));
   }
+  [[nodiscard]] static Allocator bfc(Bytes capacity, const BfcSettings& settings = {}) {
+    return Allocator(BfcAllocator(capacity, settings));
+  }
+  [[nodiscard]] static Allocator of(Bytes capacity, const AllocatorSettings& settings);
 
   [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes, std::uint32_t stream = 0) {
     if (IdealAllocator* counter = as_ideal()) return counter->allocate(bytes);
-    if (auto* cache = std::get_if<CachingAllocator>(&kind_)) return cache->allocate(bytes, stream);
-    return std::get<BestFitAllocator>(kind_).allocate(bytes);
+    if (auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->allocate(bytes);
+    if (auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->allocate(bytes);
+    return std::get<CachingAllocator>(kind_).allocate(bytes, stream);
   }
   /// Fills in `blocks`, of which only `requested` is read. O(blocks log free blocks).
   [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks, std::uint32_t stream = 0) {
     if (IdealAllocator* counter = as_ideal()) return counter->allocate_all(blocks);
-    if (auto* cache = std::get_if<CachingAllocator>(&kind_))
-      return cache->allocate_all(blocks, stream);
-    return std::get<BestFitAllocator>(kind_).allocate_all(blocks);
+    if (auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->allocate_all(blocks);
+    if (auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->allocate_all(blocks);
+    return std::get<CachingAllocator>(kind_).allocate_all(blocks, stream);
   }
   void free(const MemoryBlock& block) {
     std::visit([&](auto& a) { a.free(block); }, kind_);
@@ -159,16 +148,34 @@ class Allocator {
   [[nodiscard]] MemoryUse peak() const {
     return std::visit([](const auto& a) { return a.peak(); }, kind_);
   }
+  [[nodiscard]] AllocatorCounters counters() const {
+    return std::visit([](const auto& a) { return a.counters(); }, kind_);
+  }
+
+  /// What lies where, in the order of addresses: pieces, and the segments that they make up. None of
+  /// an ideal memory, which has no addresses. O(pieces + segments log segments).
+  [[nodiscard]] std::vector<MemoryPiece> pieces() const;
+  [[nodiscard]] std::vector<MemorySegment> segments() const;
+  /// The piece of a block that is in use, of more than 0 bytes. Not of an ideal memory.
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const;
+  /// What is taken from the device and given back from here on, for take_segment_events(). Arenas
+  /// have all of their memory from the start.
+  void note_segments();
+  [[nodiscard]] std::vector<SegmentEvent> take_segment_events();
+  /// What a request of `bytes` is rounded up to before a piece is looked for.
+  [[nodiscard]] Bytes rounded(Bytes bytes) const;
 
   /// The counter itself where the memory is `ideal`, else nullptr: progressive release needs it.
   [[nodiscard]] IdealAllocator* as_ideal() { return std::get_if<IdealAllocator>(&kind_); }
+  [[nodiscard]] bool is_ideal() const { return std::holds_alternative<IdealAllocator>(kind_); }
   /// The cache where the memory has one, else nullptr: why it refuses is told from its segments.
   [[nodiscard]] const CachingAllocator* as_caching() const {
     return std::get_if<CachingAllocator>(&kind_);
   }
+  [[nodiscard]] CachingAllocator* as_caching() { return std::get_if<CachingAllocator>(&kind_); }
 
  private:
-  using Kind = std::variant<IdealAllocator, BestFitAllocator, CachingAllocator>;
+  using Kind = std::variant<IdealAllocator, ArenaAllocator, CachingAllocator, BfcAllocator>;
   explicit Allocator(Kind kind) : kind_(std::move(kind)) {}
   Kind kind_;
 };

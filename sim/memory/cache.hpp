@@ -17,17 +17,22 @@ class CachingAllocator::Cache {
   void free(const MemoryBlock& block);
   void used_on(const MemoryBlock& block, std::uint32_t stream);
   void events_complete();
+  void complete(const MemoryBlock& block);
 
   // --- the device
   void release_cached();
 
   // --- what there is
   [[nodiscard]] Bytes capacity() const { return capacity_; }
+  [[nodiscard]] const CachingSettings& settings() const { return settings_; }
   [[nodiscard]] Bytes free_bytes() const;
   [[nodiscard]] Bytes largest_free_block() const;
   [[nodiscard]] Bytes largest_cached_block() const;
-  [[nodiscard]] CachingCounters counters() const;
-  [[nodiscard]] std::vector<CachedSegment> segments() const;
+  [[nodiscard]] AllocatorCounters counters() const;
+  [[nodiscard]] std::vector<MemoryPiece> pieces() const;
+  [[nodiscard]] std::vector<MemorySegment> segments() const;
+  [[nodiscard]] MemoryPiece seen(std::uint32_t piece) const { return pieces_.seen(piece); }
+  [[nodiscard]] SegmentLog& log() { return log_; }
   [[nodiscard]] const Piece& piece_of(const MemoryBlock& block) const {
     return pieces_[block.handle];
   }
@@ -55,6 +60,7 @@ class CachingAllocator::Cache {
   void collect();
   bool release_oversize(const Request& request);
   void release_all();
+  void note(std::uint32_t piece, bool is_taken, std::int64_t offset, std::int64_t size);
   void release_segment(std::uint32_t piece);
   void forget_segment(std::uint32_t piece);
   void release_pages(std::uint32_t piece);
@@ -72,15 +78,15 @@ class CachingAllocator::Cache {
   CachingSettings settings_;
   std::int64_t collect_above_ = 0;  ///< reserved bytes; without a threshold it is never looked at
   Pieces pieces_;
-  std::pmr::unsynchronized_pool_resource nodes_;
-  Pieces::Index unmapped_{&nodes_};      ///< by (pool, address): sizes are 0
+  PieceIndex unmapped_;                  ///< by (pool, address): sizes are 0
   std::vector<bool> used_elsewhere_;     ///< by piece
   std::vector<MemoryBlock> awaited_;     ///< freed, but not by all streams
   std::vector<std::int64_t> cached_at_;  ///< by piece: lookups_ when it became free
   std::vector<std::uint32_t> gathered_;  ///< scratch
   std::uint64_t next_segment_ = 0;
   std::int64_t lookups_ = 0;  ///< of the large pool
-  CachingCounters counters_;
+  AllocatorCounters counters_;
+  SegmentLog log_;
 };
 
 }  // namespace plimsoll

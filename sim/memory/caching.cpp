@@ -78,7 +78,7 @@ std::optional<MemoryBlock> CachingAllocator::Cache::allocate(Bytes bytes, std::u
 }
 
 bool CachingAllocator::Cache::allocate_all(std::span<MemoryBlock> blocks, std::uint32_t stream) {
-  const CachingUse peak = counters_.peak;
+  const AllocatorUse peak = counters_.peak;
   std::size_t given = 0;
   for (; given < blocks.size(); ++given) {
     const auto block = allocate(blocks[given].requested, stream);
@@ -108,8 +108,8 @@ std::uint32_t CachingAllocator::Cache::find(const Request& request) {
 std::uint32_t CachingAllocator::Cache::find_expandable(const Request& request) {
   std::uint32_t best = kNoPiece;
   std::int64_t least = 0;
-  const Pieces::Index& free = pieces_.free_pieces();
-  auto it = free.lower_bound(PieceKey{request.pool, request.size, 0, 0, 0});
+  const PieceIndex& free = pieces_.free_pieces();
+  auto it = free.lower_bound(PieceKey::least(request.pool, request.size));
   for (; it != free.end() && it->pool == request.pool; ++it) {
     const std::uint32_t next = pieces_[it->piece].next;
     const bool grows = next != kNoPiece && pieces_[next].state == Piece::State::unmapped;
@@ -133,7 +133,7 @@ bool CachingAllocator::Cache::is_cut(const Request& request, std::int64_t block)
 }
 
 void CachingAllocator::Cache::count(Bytes requested, std::int64_t allocated) {
-  CachingUse &now = counters_.now, &peak = counters_.peak;
+  AllocatorUse &now = counters_.now, &peak = counters_.peak;
   now.requested += requested;
   now.allocated += Bytes{allocated};
   now.active += Bytes{allocated};
@@ -180,6 +180,14 @@ void CachingAllocator::Cache::events_complete() {
   awaited_.clear();
 }
 
+void CachingAllocator::Cache::complete(const MemoryBlock& block) {
+  const auto it = std::ranges::find(awaited_, block.handle, &MemoryBlock::handle);
+  if (it == awaited_.end()) return;
+  used_elsewhere_[block.handle] = false;
+  put_back(*it);
+  awaited_.erase(it);
+}
+
 // --- what there is -----------------------------------------------------------------------------
 
 Bytes CachingAllocator::Cache::free_bytes() const {
@@ -204,8 +212,8 @@ Bytes CachingAllocator::Cache::largest_free_block() const {
   return std::max(at_device, largest_cached_block());
 }
 
-CachingCounters CachingAllocator::Cache::counters() const {
-  CachingCounters counters = counters_;
+AllocatorCounters CachingAllocator::Cache::counters() const {
+  AllocatorCounters counters = counters_;
   if (!settings_.expandable_segments) counters.inactive_split = Bytes{pieces_.cut_free()};
   return counters;
 }
@@ -233,6 +241,9 @@ void CachingAllocator::used_on(const MemoryBlock& block, std::uint32_t stream) {
 void CachingAllocator::events_complete() {
   cache_->events_complete();
 }
+void CachingAllocator::complete(const MemoryBlock& block) {
+  cache_->complete(block);
+}
 void CachingAllocator::release_cached() {
   cache_->release_cached();
 }
@@ -249,14 +260,14 @@ Bytes CachingAllocator::largest_cached_block() const {
   return cache_->largest_cached_block();
 }
 MemoryUse CachingAllocator::now() const {
-  const CachingUse now = cache_->counters().now;
+  const AllocatorUse now = cache_->counters().now;
   return {now.requested, now.allocated, now.reserved};
 }
 MemoryUse CachingAllocator::peak() const {
-  const CachingUse peak = cache_->counters().peak;
+  const AllocatorUse peak = cache_->counters().peak;
   return {peak.requested, peak.allocated, peak.reserved};
 }
-CachingCounters CachingAllocator::counters() const {
+AllocatorCounters CachingAllocator::counters() const {
   return cache_->counters();
 }
 Bytes CachingAllocator::size_of(const MemoryBlock& block) const {
@@ -265,7 +276,19 @@ Bytes CachingAllocator::size_of(const MemoryBlock& block) const {
 std::uint64_t CachingAllocator::segment_of(const MemoryBlock& block) const {
   return cache_->piece_of(block).segment;
 }
-std::vector<CachedSegment> CachingAllocator::segments() const {
+Bytes CachingAllocator::rounded(Bytes bytes) const {
+  return rounded(bytes, cache_->settings());
+}
+MemoryPiece CachingAllocator::piece_of(const MemoryBlock& block) const {
+  return cache_->seen(block.handle);
+}
+SegmentLog& CachingAllocator::log() {
+  return cache_->log();
+}
+std::vector<MemoryPiece> CachingAllocator::pieces() const {
+  return cache_->pieces();
+}
+std::vector<MemorySegment> CachingAllocator::segments() const {
   return cache_->segments();
 }
 

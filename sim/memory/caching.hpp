@@ -44,6 +44,7 @@
 
 #include "memory/block.hpp"
 #include "memory/caching_settings.hpp"
+#include "memory/layout.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -57,31 +58,6 @@ inline constexpr Bytes kSmallestBlock{512};
 inline constexpr Bytes kSmallRequest{1 << 20};
 inline constexpr Bytes kSmallSegment{2 << 20};
 inline constexpr Bytes kLargeSegment{20 << 20};
-
-/// allocated <= active <= reserved, requested <= active.
-struct CachingUse {
-  Bytes requested, allocated;
-  Bytes active;    ///< allocated, and freed but awaited by another stream
-  Bytes reserved;  ///< all segments
-};
-
-struct CachingCounters {
-  CachingUse now, peak;
-  Bytes inactive_split;  ///< free blocks of segments that are cut; not of expandable ones
-  std::size_t segments = 0;
-  std::int64_t retries = 0;  ///< times that everything free was given back to ask once more
-  std::int64_t ooms = 0;     ///< requests refused
-  std::int64_t device_allocations = 0, device_frees = 0;  ///< of segments; of ranges of pages
-};
-
-struct CachedSegment {
-  std::uint64_t number = 0;  ///< in the order of creation
-  std::uint32_t stream = 0;
-  bool is_small = false;
-  Bytes size;  ///< what is mapped, of an expandable one
-  Bytes free, largest_free;
-  std::size_t blocks_in_use = 0;  ///< what keeps it from being given back
-};
 
 class CachingAllocator final {
  public:
@@ -101,6 +77,8 @@ class CachingAllocator final {
   void used_on(const MemoryBlock& block, std::uint32_t stream);
   /// All streams have done what they had to do before now.
   void events_complete();
+  /// All streams have done what they had to do with a block that was freed.
+  void complete(const MemoryBlock& block);
   /// Gives every segment back that is one free block, and whole free pages.
   void release_cached();
 
@@ -114,12 +92,19 @@ class CachingAllocator final {
   [[nodiscard]] Bytes largest_cached_block() const;
   [[nodiscard]] MemoryUse now() const;
   [[nodiscard]] MemoryUse peak() const;
-  [[nodiscard]] CachingCounters counters() const;
+  [[nodiscard]] AllocatorCounters counters() const;
   /// What a block takes, and the number of its segment.
   [[nodiscard]] Bytes size_of(const MemoryBlock& block) const;
   [[nodiscard]] std::uint64_t segment_of(const MemoryBlock& block) const;
-  /// In order of creation. O(blocks).
-  [[nodiscard]] std::vector<CachedSegment> segments() const;
+  /// In the order of addresses. O(blocks + segments log segments).
+  [[nodiscard]] std::vector<MemoryPiece> pieces() const;
+  /// That of a block of more than 0 bytes that was not freed.
+  [[nodiscard]] MemoryPiece piece_of(const MemoryBlock& block) const;
+  /// Segments and pages taken and given back, noted from start() on.
+  [[nodiscard]] SegmentLog& log();
+  [[nodiscard]] std::vector<MemorySegment> segments() const;
+
+  [[nodiscard]] Bytes rounded(Bytes bytes) const;
 
   /// A request rounded up, and the segment that it is asked of the device for.
   [[nodiscard]] static Bytes rounded(Bytes bytes, const CachingSettings& settings);

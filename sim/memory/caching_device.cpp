@@ -2,7 +2,8 @@
 #include "memory/cache.hpp"
 
 #include <algorithm>
-#include <map>
+#include <cassert>
+#include <iterator>
 
 namespace plimsoll {
 
@@ -24,7 +25,22 @@ std::uint32_t CachingAllocator::Cache::ask(const Request& request) {
   counters_.now.reserved += size;
   ++counters_.segments;
   ++counters_.device_allocations;
-  return pieces_.add({.size = size.count(), .segment = next_segment_++, .pool = request.pool});
+  const std::uint32_t piece =
+      pieces_.add({.size = size.count(), .segment = next_segment_++, .pool = request.pool});
+  note(piece, true, 0, size.count());
+  return piece;
+}
+
+void CachingAllocator::Cache::note(std::uint32_t piece, bool is_taken, std::int64_t offset,
+                                   std::int64_t size) {
+  const Piece& it = pieces_[piece];
+  log_.add({.is_taken = is_taken,
+            .is_mapping = settings_.expandable_segments,
+            .segment = it.segment,
+            .stream = it.pool / 2,
+            .is_small = is_small(it.pool),
+            .offset = Bytes{offset},
+            .size = Bytes{size}});
 }
 
 // --- giving back -------------------------------------------------------------------------------
@@ -33,6 +49,7 @@ void CachingAllocator::Cache::release_segment(std::uint32_t piece) {
   pieces_.take_free(piece);
   counters_.now.reserved -= Bytes{pieces_[piece].size};
   ++counters_.device_frees;
+  note(piece, false, 0, pieces_[piece].size);
   forget_segment(piece);
 }
 
@@ -67,8 +84,8 @@ bool CachingAllocator::Cache::release_oversize(const Request& request) {
   }
   std::int64_t released = 0;
   while (released < enough) {
-    const Pieces::Index& free = pieces_.free_pieces();
-    const auto behind = free.lower_bound(PieceKey{request.pool + 1, 0, 0, 0, 0});
+    const PieceIndex& free = pieces_.free_pieces();
+    const auto behind = free.lower_bound(PieceKey::least(request.pool + 1, 0));
     if (behind == free.begin()) return false;
     const PieceKey largest = *std::prev(behind);
     if (largest.pool != request.pool || largest.size < oversize) return false;
@@ -118,7 +135,7 @@ std::int64_t CachingAllocator::Cache::space_of(std::uint32_t pool) const {
 
 PieceKey CachingAllocator::Cache::address_of(std::uint32_t piece) const {
   const Piece& it = pieces_[piece];
-  return {it.pool, 0, it.segment, it.offset, piece};
+  return {it.pool, piece, 0, it.segment, it.offset};
 }
 
 void CachingAllocator::Cache::put_unmapped(std::uint32_t piece) {
@@ -134,7 +151,7 @@ void CachingAllocator::Cache::take_unmapped(std::uint32_t piece) {
 /// The lowest unmapped range that, with a free piece before it, has room; a segment is made where
 /// there is none. Or kNoPiece.
 std::uint32_t CachingAllocator::Cache::range_with_room(const Request& request) {
-  auto range = unmapped_.lower_bound(PieceKey{request.pool, 0, 0, 0, 0});
+  auto range = unmapped_.lower_bound(PieceKey::least(request.pool, 0));
   const bool has_segment = range != unmapped_.end() && range->pool == request.pool;
   for (; range != unmapped_.end() && range->pool == request.pool; ++range) {
     const Piece& it = pieces_[range->piece];
@@ -172,6 +189,7 @@ std::uint32_t CachingAllocator::Cache::grow(const Request& request) {
   }
   counters_.now.reserved += mapped;
   ++counters_.device_allocations;
+  note(range, true, pieces_[range].offset, mapped.count());
   take_unmapped(range);
   if (mapped.count() < pieces_[range].size) put_unmapped(pieces_.split(range, mapped.count()));
   const std::uint32_t piece = pieces_.free(range);
@@ -203,6 +221,7 @@ void CachingAllocator::Cache::release_pages(std::uint32_t piece) {
   if (middle != piece) pieces_.put_free(piece);
   counters_.now.reserved -= Bytes{last - first};
   ++counters_.device_frees;
+  note(middle, false, first, last - first);
 
   const auto is_unmapped = [&](std::uint32_t id) {
     return id != kNoPiece && pieces_[id].state == Piece::State::unmapped;
@@ -222,26 +241,25 @@ void CachingAllocator::Cache::release_pages(std::uint32_t piece) {
 
 // --- what there is -----------------------------------------------------------------------------
 
-std::vector<CachedSegment> CachingAllocator::Cache::segments() const {
-  std::map<std::uint64_t, CachedSegment> by_number;
-  for (std::uint32_t head = 0; head < pieces_.size(); ++head) {
-    if (pieces_[head].size == 0 || pieces_[head].previous != kNoPiece) continue;
-    CachedSegment& segment = by_number[pieces_[head].segment];
-    segment.number = pieces_[head].segment;
-    segment.stream = pieces_[head].pool / 2;
-    segment.is_small = is_small(pieces_[head].pool);
-    for (std::uint32_t p = head; p != kNoPiece; p = pieces_[p].next) {
-      const Bytes size{pieces_[p].size};
-      const Piece::State state = pieces_[p].state;
-      if (state != Piece::State::unmapped) segment.size += size;
-      if (state == Piece::State::in_use) ++segment.blocks_in_use;
-      if (state != Piece::State::free) continue;
-      segment.free += size;
-      segment.largest_free = std::max(segment.largest_free, size);
-    }
+std::vector<MemoryPiece> CachingAllocator::Cache::pieces() const {
+  std::vector<MemoryPiece> all = pieces_.in_address_order();
+  if (awaited_.empty()) return all;
+  std::vector<bool> is_awaited(pieces_.size(), false);
+  for (const MemoryBlock& block : awaited_) is_awaited[block.handle] = true;
+  for (MemoryPiece& piece : all)
+    if (piece.state == MemoryPiece::State::in_use && is_awaited[piece.handle])
+      piece.state = MemoryPiece::State::awaited;
+  return all;
+}
+
+std::vector<MemorySegment> CachingAllocator::Cache::segments() const {
+  std::vector<MemorySegment> all = segments_of(pieces());
+  const std::vector<std::uint32_t> heads = pieces_.heads();
+  assert(heads.size() == all.size());
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    all[s].stream = pieces_[heads[s]].pool / 2;
+    all[s].is_small = is_small(pieces_[heads[s]].pool);
   }
-  std::vector<CachedSegment> all;
-  for (auto& [number, segment] : by_number) all.push_back(segment);
   return all;
 }
 

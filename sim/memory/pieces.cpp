@@ -1,6 +1,8 @@
 #include "memory/pieces.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <utility>
 
 namespace plimsoll {
 
@@ -25,12 +27,21 @@ void Pieces::remove(std::uint32_t piece) {
 
 PieceKey Pieces::key_of(std::uint32_t piece) const {
   const Piece& it = pieces_[piece];
-  return {it.pool, it.size, it.segment, it.offset, piece};
+  return {it.pool, piece, it.size, it.segment, it.offset};
 }
 
 std::uint32_t Pieces::best_fit(std::uint32_t pool, std::int64_t size) const {
-  const auto fit = free_.lower_bound(PieceKey{pool, size, 0, 0, 0});
+  const auto fit = free_.lower_bound(PieceKey::least(pool, size));
   return fit == free_.end() || fit->pool != pool ? kNoPiece : fit->piece;
+}
+
+std::uint32_t Pieces::first_fit(std::uint32_t pool, std::int64_t size) const {
+  std::uint32_t first = kNoPiece;
+  auto it = free_.lower_bound(PieceKey::least(pool, size));
+  const auto address = [](const auto& at) { return std::pair(at.segment, at.offset); };
+  for (; it != free_.end() && it->pool == pool; ++it)
+    if (first == kNoPiece || address(*it) < address(pieces_[first])) first = it->piece;
+  return first;
 }
 
 void Pieces::put_free(std::uint32_t piece) {
@@ -88,6 +99,33 @@ std::uint32_t Pieces::free(std::uint32_t piece) {
   }
   put_free(piece);
   return piece;
+}
+
+std::vector<std::uint32_t> Pieces::heads() const {
+  std::vector<std::uint32_t> heads;
+  for (std::uint32_t id = 0; id < pieces_.size(); ++id)
+    if (pieces_[id].size > 0 && pieces_[id].previous == kNoPiece) heads.push_back(id);
+  std::ranges::sort(heads, {}, [&](std::uint32_t id) { return pieces_[id].segment; });
+  return heads;
+}
+
+MemoryPiece Pieces::seen(std::uint32_t piece) const {
+  const Piece& it = pieces_[piece];
+  const bool is_free = it.state == Piece::State::free;
+  return {it.segment, Bytes{it.offset}, Bytes{it.size},
+          is_free ? MemoryPiece::State::free : MemoryPiece::State::in_use,
+          is_free ? kNoPiece : piece};
+}
+
+std::vector<MemoryPiece> Pieces::in_address_order() const {
+  std::vector<MemoryPiece> all;
+  all.reserve(pieces_.size());
+  for (const std::uint32_t head : heads()) {
+    for (std::uint32_t id = head; id != kNoPiece; id = pieces_[id].next) {
+      if (pieces_[id].state != Piece::State::unmapped) all.push_back(seen(id));
+    }
+  }
+  return all;
 }
 
 }  // namespace plimsoll

@@ -8,15 +8,13 @@
 /// add, split, join, remove O(1); put_free, take_free, free, best_fit O(log free pieces).
 #pragma once
 
-#include <compare>
+#include "memory/layout.hpp"
+#include "memory/piece_index.hpp"
+
 #include <cstdint>
-#include <memory_resource>
-#include <set>
 #include <vector>
 
 namespace plimsoll {
-
-inline constexpr std::uint32_t kNoPiece = UINT32_MAX;
 
 struct Piece {
   enum class State : std::uint8_t {
@@ -36,26 +34,12 @@ struct Piece {
   [[nodiscard]] bool is_whole() const { return previous == kNoPiece && next == kNoPiece; }
 };
 
-/// A piece as an index sees it.
-struct PieceKey {
-  std::uint32_t pool = 0;
-  std::int64_t size = 0;  ///< 0: gone, its id waits to be used again
-  std::uint64_t segment = 0;
-  std::int64_t offset = 0;
-  std::uint32_t piece = kNoPiece;
-  auto operator<=>(const PieceKey&) const = default;
-};
-
 class Pieces {
  public:
-  using Index = std::pmr::set<PieceKey>;
-
-  Pieces() : free_(&nodes_) {}
-
   [[nodiscard]] const Piece& operator[](std::uint32_t piece) const { return pieces_[piece]; }
   /// Ids are below this.
   [[nodiscard]] std::size_t size() const { return pieces_.size(); }
-  [[nodiscard]] const Index& free_pieces() const { return free_; }
+  [[nodiscard]] const PieceIndex& free_pieces() const { return free_; }
   /// Bytes of the free pieces that have a neighbour.
   [[nodiscard]] std::int64_t cut_free() const { return cut_free_; }
 
@@ -77,6 +61,17 @@ class Pieces {
   /// Frees a piece in use and merges it with free neighbours. Gives the free piece.
   std::uint32_t free(std::uint32_t piece);
 
+  /// The free piece of `pool` with at least `size` at the lowest address; or kNoPiece.
+  /// O(free pieces of at least `size`).
+  [[nodiscard]] std::uint32_t first_fit(std::uint32_t pool, std::int64_t size) const;
+
+  /// The first piece of every segment, and all pieces that have memory. O(pieces + segments log
+  /// segments).
+  [[nodiscard]] std::vector<std::uint32_t> heads() const;
+  [[nodiscard]] std::vector<MemoryPiece> in_address_order() const;
+  /// A piece as others see it.
+  [[nodiscard]] MemoryPiece seen(std::uint32_t piece) const;
+
   void set_state(std::uint32_t piece, Piece::State state) { pieces_[piece].state = state; }
 
  private:
@@ -84,9 +79,7 @@ class Pieces {
 
   std::vector<Piece> pieces_;
   std::vector<std::uint32_t> unused_;  ///< entries of pieces_ to be used again
-  /// Keeps the nodes of free_ for reuse: the host's heap is not asked once warm.
-  std::pmr::unsynchronized_pool_resource nodes_;
-  Index free_;
+  PieceIndex free_;
   std::int64_t cut_free_ = 0;
 };
 

@@ -66,6 +66,9 @@ int main(int argc, char** argv) {
     const Bytes room = Bytes::unlimited(), arena{std::int64_t{1} << 50};
     measure("ideal", Allocator::ideal(room), blocks, steps, sizes);
     measure("best-fit", Allocator::best_fit(arena, Bytes{512}), blocks, steps, sizes);
+    if (blocks <= 1'000)  // it looks through the free blocks
+      measure("first-fit", Allocator::first_fit(arena, Bytes{512}), blocks, steps, sizes);
+    measure("bfc", Allocator::bfc(room), blocks, steps, sizes);
     measure("caching", Allocator::caching(room), blocks, steps, sizes);
     measure("caching, expandable", Allocator::caching(room, expandable), blocks, steps, sizes);
   }

@@ -30,7 +30,7 @@ Bytes capacity_of(const json& given) {
   return given.contains("cap") ? Bytes{given.at("cap").get<std::int64_t>()} : Bytes::unlimited();
 }
 
-json use_of(const CachingUse& use) {
+json use_of(const AllocatorUse& use) {
   return {{"requested", use.requested.count()},
           {"allocated", use.allocated.count()},
           {"active", use.active.count()},
@@ -38,7 +38,7 @@ json use_of(const CachingUse& use) {
 }
 
 json counters_of(const CachingAllocator& cache) {
-  const CachingCounters counters = cache.counters();
+  const AllocatorCounters counters = cache.counters();
   json object = use_of(counters.now);
   object["inactive_split"] = counters.inactive_split.count();
   object["segments"] = counters.segments;
@@ -46,8 +46,8 @@ json counters_of(const CachingAllocator& cache) {
 }
 
 json place_of(const CachingAllocator& cache, const MemoryBlock& block) {
-  const std::vector<CachedSegment> segments = cache.segments();
-  const auto at = std::ranges::find(segments, cache.segment_of(block), &CachedSegment::number);
+  const std::vector<MemorySegment> segments = cache.segments();
+  const auto at = std::ranges::find(segments, cache.segment_of(block), &MemorySegment::number);
   return {{"block_bytes", cache.size_of(block).count()},
           {"segment_index", at - segments.begin()},
           {"offset_in_segment", block.offset.count()},
@@ -83,7 +83,7 @@ class Replay {
   }
 
   void finish(const json& trace) {
-    const CachingCounters counters = cache_.counters();
+    const AllocatorCounters counters = cache_.counters();
     json final = counters_of(cache_);
     final["largest_free_block"] = cache_.largest_cached_block().count();
     final["peak"] = use_of(counters.peak);
@@ -106,7 +106,7 @@ class Replay {
       CHECK(place_of(cache_, *block) == it.at("result"));
       return;
     }
-    const CachingUse now = cache_.counters().now;
+    const AllocatorUse now = cache_.counters().now;
     const Bytes device = CachingAllocator::segment_for(CachingAllocator::rounded(bytes, settings_));
     CHECK(json{{"oom", true},
                {"device_request", device.count()},
@@ -191,30 +191,75 @@ TEST_CASE("caching oracles: what a growing batch reserves, with expandable segme
   CHECK(reserved({}).back() == std::int64_t{186} << 20);
 }
 
-TEST_CASE("arena oracles: best fit takes the known addresses and leaves the known holes") {
+TEST_CASE("arena oracles: both rules take the known addresses and leave the known holes") {
   const json data = oracle();
   for (const json& trace : data.at("arena").at("traces")) {
-    INFO(trace.at("name"));
-    const json& expected = trace.at("best");
-    REQUIRE(expected.at("failed").is_null());
-    Allocator arena = Allocator::best_fit(Bytes{trace.at("capacity").get<std::int64_t>()});
-    std::map<std::string, MemoryBlock> blocks;
-    for (const json& step : trace.at("steps")) {
-      const std::string id = step.at("id");
-      if (step.at("op") == "free") {
-        arena.free(blocks.at(id));
-        continue;
+    for (const ArenaRule rule : {ArenaRule::best_fit, ArenaRule::first_fit}) {
+      const bool is_best = rule == ArenaRule::best_fit;
+      INFO(trace.at("name") << (is_best ? ", best" : ", first"));
+      const json& expected = trace.at("results").at(is_best ? "best" : "first");
+      ArenaAllocator arena(Bytes{trace.at("capacity").get<std::int64_t>()}, Bytes{1}, rule);
+      std::map<std::string, MemoryBlock> blocks;
+      json offsets = json::object(), failed = nullptr;
+      for (std::size_t s = 0; s < trace.at("steps").size() && failed.is_null(); ++s) {
+        const json& step = trace.at("steps").at(s);
+        const std::string id = step.at("id");
+        if (step.at("op") == "free") {
+          arena.free(blocks.at(id));
+          continue;
+        }
+        const auto block = arena.allocate(Bytes{step.at("size").get<std::int64_t>()});
+        if (block) {
+          offsets[id] = block->offset.count();
+          blocks[id] = *block;
+        } else {
+          failed = {{"step", s}, {"id", id}};
+        }
       }
-      const auto block = arena.allocate(Bytes{step.at("size").get<std::int64_t>()});
-      REQUIRE(block);
-      CHECK(block->offset.count() == expected.at("offsets").at(id));
-      blocks[id] = *block;
+      CHECK(offsets == expected.at("offsets"));
+      CHECK(failed == expected.at("failed"));
+      const std::vector<MemoryPiece> pieces = arena.pieces();
+      const std::int64_t free = arena.free_bytes().count();
+      const std::int64_t largest = arena.largest_free_block().count();
+      const json& final = expected.at("final");
+      CHECK(arena.now().allocated.count() == final.at("used"));
+      CHECK(free == final.at("free"));
+      CHECK(largest == final.at("largest_free"));
+      CHECK(std::ranges::count(pieces, MemoryPiece::State::free, &MemoryPiece::state) ==
+            final.at("holes"));
+      CHECK(arena.peak().reserved.count() == final.at("high_water"));
+      const double scattered =
+          free == 0 ? 0 : 1 - static_cast<double>(largest) / static_cast<double>(free);
+      CHECK(scattered == Approx(final.at("ext_frag").get<double>()).margin(1e-6));
     }
-    const json& final = expected.at("final");
-    CHECK(arena.now().allocated.count() == final.at("used"));
-    CHECK(arena.free_bytes().count() == final.at("free"));
-    CHECK(arena.largest_free_block().count() == final.at("largest_free"));
-    CHECK(arena.peak().reserved.count() == final.at("high_water"));
+  }
+}
+
+TEST_CASE("bfc oracle: every step has the known chunk and leaves what is known") {
+  const json data = oracle();
+  for (const json& trace : data.at("bfc").at("traces")) {
+    INFO(trace.at("name"));
+    BfcAllocator memory(Bytes{1 << 20}, {});
+    for (const json& step : trace.at("steps")) {
+      INFO(step);
+      REQUIRE(step.at("op") == "alloc");
+      const Bytes bytes{step.at("size").get<std::int64_t>()};
+      const auto block = memory.allocate(bytes);
+      if (block) {
+        const std::vector<MemoryPiece> pieces = memory.pieces();
+        const auto piece = std::ranges::find(pieces, block->handle, &MemoryPiece::handle);
+        REQUIRE(piece != pieces.end());
+        CHECK(json{{"offset", block->offset.count()},
+                   {"chunk", piece->size.count()},
+                   {"rounded", BfcAllocator::rounded(bytes).count()}} == step.at("result"));
+      } else {
+        CHECK(step.at("result") == "OOM");
+      }
+      CHECK(json{{"in_use", memory.now().allocated.count()},
+                 {"peak", memory.peak().allocated.count()},
+                 {"free", memory.free_bytes().count()},
+                 {"largest_free", memory.largest_free_block().count()}} == step.at("after"));
+    }
   }
 }
 

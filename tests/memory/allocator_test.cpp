@@ -17,6 +17,7 @@ struct Kind {
   std::string name;
   Allocator (*make)(Bytes capacity);
   std::int64_t alignment;  // 0: no addresses
+  bool takes_first = false;
 };
 
 const std::vector<Kind>& kinds() {
@@ -24,22 +25,25 @@ const std::vector<Kind>& kinds() {
       {"ideal", [](Bytes c) { return Allocator::ideal(c); }, 0},
       {"best_fit, alignment 1", [](Bytes c) { return Allocator::best_fit(c); }, 1},
       {"best_fit, alignment 8", [](Bytes c) { return Allocator::best_fit(c, Bytes{8}); }, 8},
-      {"best_fit, alignment 512", [](Bytes c) { return Allocator::best_fit(c, Bytes{512}); }, 512}};
+      {"best_fit, alignment 512", [](Bytes c) { return Allocator::best_fit(c, Bytes{512}); }, 512},
+      {"first_fit, alignment 1", [](Bytes c) { return Allocator::first_fit(c); }, 1, true},
+      {"first_fit, alignment 64", [](Bytes c) { return Allocator::first_fit(c, Bytes{64}); }, 64,
+       true}};
   return all;
 }
 
 /// An arena as a map of the addresses in use, looked through from the first to the last.
 class NaiveArena {
  public:
-  NaiveArena(std::int64_t capacity, std::int64_t alignment)
-      : size_(capacity / alignment * alignment), alignment_(alignment) {}
+  NaiveArena(std::int64_t capacity, std::int64_t alignment, bool takes_first)
+      : size_(capacity / alignment * alignment), alignment_(alignment), takes_first_(takes_first) {}
 
   /// The address, or -1.
   std::int64_t allocate(std::int64_t bytes) {
     const std::int64_t size = (bytes + alignment_ - 1) / alignment_ * alignment_;
     std::int64_t best = -1, best_size = 0;
     for (const auto& [offset, hole] : holes()) {
-      if (hole < size || (best >= 0 && hole >= best_size)) continue;
+      if (hole < size || (best >= 0 && (takes_first_ || hole >= best_size))) continue;
       best = offset;
       best_size = hole;
     }
@@ -77,6 +81,7 @@ class NaiveArena {
   }
 
   std::int64_t size_, alignment_;
+  bool takes_first_;
   std::map<std::int64_t, std::int64_t> used_;
   std::int64_t touched_ = 0;
 };
@@ -200,7 +205,7 @@ TEST_CASE("every allocator does what a list of blocks says") {
     for (int round = 0; round < 60; ++round) {
       const auto capacity = static_cast<std::int64_t>(random() % 60'000);
       Allocator memory = kind.make(Bytes{capacity});
-      NaiveArena naive(capacity, std::max<std::int64_t>(kind.alignment, 1));
+      NaiveArena naive(capacity, std::max<std::int64_t>(kind.alignment, 1), kind.takes_first);
       std::vector<MemoryBlock> held;
       std::int64_t requested = 0, peak = 0, allocated_peak = 0;
       for (int step = 0; step < 300; ++step) {

@@ -67,7 +67,7 @@ void use_both(const CachingSettings& settings, std::uint64_t seed, int steps, Nu
     NaivePlace place;
   };
   std::vector<Held> held;
-  CachingUse peak;
+  AllocatorUse peak;
   for (int step = 0; step < steps; ++step) {
     const std::uint64_t dice = random() % 20;
     const auto stream = static_cast<std::uint32_t>(random() % 3);
@@ -97,7 +97,7 @@ void use_both(const CachingSettings& settings, std::uint64_t seed, int steps, Nu
       naive.free(held.back().place);
       held.pop_back();
     }
-    const CachingUse now = cache.counters().now;
+    const AllocatorUse now = cache.counters().now;
     peak.requested = std::max(peak.requested, now.requested);
     peak.allocated = std::max(peak.allocated, now.allocated);
     peak.active = std::max(peak.active, now.active);
@@ -107,7 +107,7 @@ void use_both(const CachingSettings& settings, std::uint64_t seed, int steps, Nu
     REQUIRE(now.reserved <= Bytes{capacity});
     compare(cache, naive);
   }
-  const CachingCounters counters = cache.counters();
+  const AllocatorCounters counters = cache.counters();
   REQUIRE(counters.peak.requested == peak.requested);
   REQUIRE(counters.peak.allocated == peak.allocated);
   REQUIRE(counters.peak.active == peak.active);
@@ -117,7 +117,7 @@ void use_both(const CachingSettings& settings, std::uint64_t seed, int steps, Nu
 }
 
 NaiveCounts counts_of(const CachingAllocator& cache) {
-  const CachingCounters it = cache.counters();
+  const AllocatorCounters it = cache.counters();
   return {it.now.requested.count(),
           it.now.allocated.count(),
           it.now.active.count(),
@@ -199,7 +199,7 @@ TEST_CASE("blocks never overlap, and what is free in a segment is in one piece a
     }
     for (const auto& [address, block] : live) cache.free(block);
     Bytes reserved;
-    for (const CachedSegment& segment : cache.segments()) {
+    for (const MemorySegment& segment : cache.segments()) {
       CHECK(segment.blocks_in_use == 0);
       CHECK(segment.free == segment.size);
       reserved += segment.size;

@@ -3,15 +3,11 @@
 namespace plimsoll {
 
 Allocator make_allocator(const Memory& memory, Bytes usable) {
-  switch (memory.allocator) {
-    case AllocatorKind::ideal:
-      break;
-    case AllocatorKind::best_fit:
-      return Allocator::best_fit(usable, memory.alignment);
-    case AllocatorKind::caching:
-      return Allocator::caching(memory.usable(), memory.caching);
-  }
-  return Allocator::ideal(usable);
+  const Bytes size = takes_segments(memory.allocator) ? memory.usable() : usable;
+  return Allocator::of(size, {.kind = memory.allocator,
+                              .alignment = memory.alignment,
+                              .caching = memory.caching,
+                              .bfc = memory.bfc});
 }
 
 }  // namespace plimsoll

@@ -3,7 +3,7 @@
 
 #include "base/dense_id.hpp"
 #include "base/quantity.hpp"
-#include "memory/caching_settings.hpp"
+#include "memory/allocator_settings.hpp"
 #include "platform/core/kernel_kind.hpp"
 
 #include <array>
@@ -20,8 +20,6 @@ enum class LinkId : std::uint32_t {};
 
 /// How sure a number is, best first. Reports print the worst that they rest on.
 enum class Quality : std::uint8_t { measured, datasheet, headline, derived, estimate };
-
-enum class AllocatorKind : std::uint8_t { ideal, best_fit, caching };
 
 /// Numeric formats that a processor may have a peak rate for.
 enum class DType : std::uint8_t { fp64, fp32, tf32, bf16, fp16, fp8, int8 };
@@ -89,8 +87,9 @@ struct Memory {
   Bytes capacity = Bytes::unlimited();
   Bytes reserved;  ///< context and libraries: lessens what plans may use
   AllocatorKind allocator = AllocatorKind::ideal;
-  Bytes alignment{1};       ///< of every block of a best_fit arena
+  Bytes alignment{1};       ///< of every block of an arena
   CachingSettings caching;  ///< of a caching allocator
+  BfcSettings bfc;          ///< of a bfc allocator
   AccessCost read, write;
   Bytes block{1};                         ///< transfers are rounded up to whole blocks
   Bytes erase_block{0};                   ///< flash: 0 where nothing is erased

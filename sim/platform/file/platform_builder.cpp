@@ -36,7 +36,8 @@ Memory make_memory(const MemorySpec& spec) {
   memory.reserved = spec.reserved ? spec.reserved->value : Bytes{};
   memory.allocator = spec.allocator.kind;
   memory.caching = spec.allocator.caching;
-  memory.alignment = spec.alignment.value;
+  memory.bfc = spec.allocator.bfc;
+  memory.alignment = std::max(spec.alignment.value, spec.allocator.alignment);
   memory.read = access_of(spec, spec.read);
   memory.write = access_of(spec, spec.write);
   memory.block = spec.block;
@@ -144,6 +145,10 @@ class PartChecker {
     if ((alignment & (alignment - 1)) != 0) {
       diagnostics_.error(memory.alignment.where, fmt::format("found {}, expected a power of two",
                                                              to_text(memory.alignment.value)));
+    }
+    if (memory.alignment.value > Bytes{1} && memory.allocator.alignment > Bytes{1}) {
+      diagnostics_.error(memory.alignment.where,
+                         "found an alignment beside that of `allocator`, expected one of the two");
     }
     refuse_both(memory.power, memory.energy || memory.read.energy || memory.write.energy,
                 fmt::format("memory `{}`", name));

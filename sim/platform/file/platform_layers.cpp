@@ -84,12 +84,20 @@ class Merger {
       }
       const std::string inner = path.empty() ? key : path + "." + key;
       const Node* there = under.find(key);
-      if (there != nullptr && there->is_mapping() && entry.value.is_mapping()) {
+      if (there != nullptr && there->is_mapping() && entry.value.is_mapping() &&
+          !is_other_choice(key, *there, entry.value)) {
         merge(inner, *there, entry.value);
       } else {
         document_.set(inner, entry.value, diagnostics_);
       }
     }
+  }
+
+  /// Another allocator takes the place of the one there, with its settings.
+  static bool is_other_choice(const std::string& key, const Node& there, const Node& over) {
+    return key == "allocator" && std::ranges::none_of(over.entries(), [&](const Node::Entry& it) {
+             return there.find(it.key.scalar()) != nullptr;
+           });
   }
 
   [[nodiscard]] bool too_many() const { return overrides_ > kMaxOverrides; }

@@ -1,9 +1,8 @@
 #include "platform/file/platform_spec.hpp"
 
-#include "memory/caching.hpp"
+#include "platform/file/allocator_format.hpp"
 
 #include <algorithm>
-#include <bit>
 
 #include <fmt/format.h>
 
@@ -44,86 +43,6 @@ Format<Time> latency() {
   return bounded(quantity<Time>(), Time{}, kMaxLatency, "at most 100 s");
 }
 
-const std::vector<std::string>& allocators_to_come() {
-  static const std::vector<std::string> names{"bfc", "static", "cuda-malloc-async"};
-  return names;
-}
-
-/// Names what is not there yet, so that nobody searches for a typing error.
-Format<AllocatorSpec> allocator_by_name() {
-  const auto known = one_of<AllocatorSpec>({{"ideal", {AllocatorKind::ideal, {}}},
-                                            {"best-fit", {AllocatorKind::best_fit, {}}},
-                                            {"caching", {AllocatorKind::caching, {}}}});
-  Format<AllocatorSpec> format = known;
-  format.read = [=](const Node& node, Diagnostics& diagnostics) -> std::optional<AllocatorSpec> {
-    if (node.is_scalar() && std::ranges::count(allocators_to_come(), node.scalar()) > 0) {
-      diagnostics.error(node.where(),
-                        fmt::format("allocator `{}` is not available yet; available are `ideal`, "
-                                    "`best-fit` and `caching`",
-                                    node.scalar()));
-      return std::nullopt;
-    }
-    return known.read(node, diagnostics);
-  };
-  return format;
-}
-
-Format<std::int64_t> divisions() {
-  const auto count = integer(1, kMaxDivisions);
-  Format<std::int64_t> format = count;
-  format.read = [=](const Node& node, Diagnostics& diagnostics) -> std::optional<std::int64_t> {
-    const auto value = count.read(node, diagnostics);
-    if (!value || std::has_single_bit(static_cast<std::uint64_t>(*value))) return value;
-    diagnostics.error(node.where(),
-                      fmt::format("found {}, expected a power of two", node.describe()));
-    return std::nullopt;
-  };
-  return format;
-}
-
-Format<CachingSettings> caching_settings() {
-  using Settings = CachingSettings;
-  const auto oversize = bounded(quantity<Bytes>(Unlimited::allowed), kLargeSegment + Bytes{1},
-                                Bytes::unlimited(), "more than 20 MiB, the size of a segment");
-  const std::vector<std::string> keys{"expandable_segments", "max_split_size",
-                                      "garbage_collection_threshold"};
-  return Record<Settings>("settings of `caching`",
-                          "PyTorch's allocator for CUDA devices (commit 001074d2).")
-      .optional("max_split_size", &Settings::max_split_size, oversize,
-                "blocks of this size and more are not cut (unlimited)")
-      .optional("roundup_power2_divisions", &Settings::roundup_power2_divisions, divisions(),
-                "requests are rounded up to steps of a power of two / this; 1: to 512 B (1)")
-      .optional("garbage_collection_threshold", &Settings::garbage_collection_threshold,
-                efficiency(),
-                "share of the memory above which old segments are given back first (never)")
-      .optional("expandable_segments", &Settings::expandable_segments, boolean(),
-                "one growing segment per stream and pool (false)")
-      .check(keys,
-             [keys](Settings& it, const Node& node, Diagnostics& diagnostics) {
-               const bool is_set =
-                   !it.max_split_size.is_unlimited() || it.garbage_collection_threshold > Ratio{};
-               if (!it.expandable_segments || !is_set) return;
-               diagnostics.error(place_of(node, keys),
-                                 "`expandable_segments` leaves nothing to do for "
-                                 "`max_split_size` and `garbage_collection_threshold`, which are "
-                                 "about separate segments; leave them out");
-             })
-      .format();
-}
-
-/// A name, or `{caching: {...}}`.
-Format<AllocatorSpec> allocator() {
-  const auto with_settings =
-      Record<AllocatorSpec>("allocator", "An allocator with its settings.")
-          .required("caching", &AllocatorSpec::caching, caching_settings(), "its settings")
-          .format();
-  return either<AllocatorSpec>(allocator_by_name(),
-                               mapped<AllocatorSpec, AllocatorSpec>(with_settings, [](auto spec) {
-                                 spec.kind = AllocatorKind::caching;
-                                 return spec;
-                               }));
-}
-
 Format<PowerStates> power_states() {
   return Record<PowerStates>("power", "Power by state.")
       .required("idle", &PowerStates::idle, quantity<Power>(), "drawn while there is nothing to do")
@@ -157,11 +76,12 @@ Format<MemorySpec> memory_format() {
       .required("capacity", &Spec::capacity, positive<Bytes>(Unlimited::allowed), "its size")
       .optional("reserved", &Spec::reserved, located(quantity<Bytes>()),
                 "context and libraries: reduces the capacity available to plans (0 B)")
-      .optional(
-          "allocator", &Spec::allocator, allocator(),
-          "how space is handed out: `ideal`, `best-fit`, `caching` or `{caching: {...}}` (ideal)")
+      .optional("allocator", &Spec::allocator, allocator_format(),
+                "how space is handed out: `ideal`, `best-fit`, `first-fit`, `caching` or `bfc`, or "
+                "one of "
+                "them with its settings, `{caching: {...}}` (ideal)")
       .optional("alignment", &Spec::alignment, located(positive<Bytes>()),
-                "of every block of a best-fit arena, a power of two (1 B)")
+                "of every block of an arena, a power of two (1 B)")
       .optional("latency", &Spec::latency, latency(), "of both directions (0 s)")
       .optional("bandwidth", &Spec::bandwidth, positive<ByteRate>(Unlimited::allowed),
                 "of each direction (unlimited)")

@@ -24,17 +24,12 @@ struct EraseSpec {
   Time time;
 };
 
-struct AllocatorSpec {
-  AllocatorKind kind = AllocatorKind::ideal;
-  CachingSettings caching;
-};
-
 /// `bandwidth`, `latency` and `energy` hold for both directions; `read` and `write` override them.
 struct MemorySpec {
   Location where;
   Bytes capacity;
   std::optional<Located<Bytes>> reserved;
-  AllocatorSpec allocator;
+  AllocatorSettings allocator;
   Located<Bytes> alignment{Bytes{1}, {}};
   std::optional<Time> latency;
   std::optional<ByteRate> bandwidth;

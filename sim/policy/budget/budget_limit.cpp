@@ -6,8 +6,8 @@
 namespace plimsoll {
 
 void limit_to(Plan& plan, const Problem& problem, MemoryId memory, Bytes budget) {
-  const bool is_arena = problem.platform[memory].allocator == AllocatorKind::best_fit;
-  if (is_arena && budget < usable(plan, problem.platform, memory)) {
+  if (is_arena(problem.platform[memory].allocator) &&
+      budget < usable(plan, problem.platform, memory)) {
     plan.limits.emplace_back(memory, budget);
     const Claims now = claims_of(plan, problem);
     plan.claims.makespan = now.makespan;

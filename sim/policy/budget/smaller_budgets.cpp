@@ -150,8 +150,7 @@ bool may_fail_with_more(const Problem& problem, ProcessorId processor, Bytes bud
                         const BudgetPlanner& planner) {
   const Memory& memory = problem.platform[problem.platform[processor].memory];
   if (memory.usable().is_unlimited() && budget.is_unlimited()) return false;
-  return memory.allocator == AllocatorKind::best_fit ||
-         (memory.allocator == AllocatorKind::caching && budget < planner.most);
+  return is_arena(memory.allocator) || (takes_segments(memory.allocator) && budget < planner.most);
 }
 
 bool has_part_that_runs(const BudgetPlanner& planner, const Problem& problem, Bytes budget) {

@@ -43,6 +43,24 @@ TEST_CASE("an extended platform is merged key by key, the last word wins") {
   CHECK(platform.power_limit == Power{5'000'000'000});
 }
 
+TEST_CASE("another allocator takes the place of the one that is extended, with its settings") {
+  const Files files{
+      {"base",
+       "platform: base\nmemories: {hbm: {capacity: 1 GiB, "
+       "allocator: {caching: {roundup_power2_divisions: 4, max_split_size: 32 MiB}}}}\n"
+       "processors: {gpu: {memory: hbm}}\n"}};
+  const auto allocator_of = [&](const std::string& allocator) {
+    const auto [platform, messages] = read_text(
+        "platform: top\nextends: base\nmemories: {hbm: {allocator: " + allocator + "}}\n", files);
+    CHECK(messages == Messages{});
+    return platform.memories[0];
+  };
+  CHECK(allocator_of("{bfc: {growth: true}}").allocator == AllocatorKind::bfc);
+  const Memory merged = allocator_of("{caching: {roundup_power2_divisions: 8}}");
+  CHECK(merged.caching.roundup_power2_divisions == 8);
+  CHECK(merged.caching.max_split_size == Bytes{32 << 20});
+}
+
 TEST_CASE("errors of an extended platform are located where they are written") {
   CHECK(read_text("platform: top\nextends: base\nprocessors: {gpu: {memory: hbn}}\n", kFiles)
             .messages ==

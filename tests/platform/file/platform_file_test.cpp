@@ -154,16 +154,50 @@ TEST_CASE("settings of a caching allocator that mean nothing are refused") {
                  "`max_split_size` and `garbage_collection_threshold`, which are about separate "
                  "segments; leave them out"});
   CHECK(messages_of("max_spilt_size: 64 MiB").size() == 1);
-  CHECK(messages(with(kSize + ", allocator: {cashing: {}}")).size() == 2);
+  CHECK(messages(with(kSize + ", allocator: {cashing: {}}")).size() == 1);
 }
 
 TEST_CASE("allocators that are still to come say so") {
-  CHECK(messages(with(kSize + ", allocator: bfc")) ==
-        Messages{"p.yaml:3:38: error: allocator `bfc` is not available yet; available are "
-                 "`ideal`, `best-fit` and `caching`"});
+  CHECK(
+      messages(with(kSize + ", allocator: cuda-malloc-async")) ==
+      Messages{"p.yaml:3:38: error: allocator `cuda-malloc-async` is not available yet; available "
+               "are `ideal`, `best-fit`, `first-fit`, `caching` and `bfc`"});
   CHECK(messages(with(kSize + ", allocator: best-fitt")) ==
         Messages{"p.yaml:3:38: error: found `best-fitt`, expected one of `ideal`, `best-fit`, "
-                 "`caching`; did you mean `best-fit`?"});
+                 "`first-fit`, `caching`, `bfc`; did you mean `best-fit`?"});
+}
+
+TEST_CASE("every allocator takes its settings as a mapping") {
+  const auto memory_of = [](const std::string& more) {
+    const auto [platform, messages] = read_text(with(kSize + more));
+    CHECK(messages == Messages{});
+    return platform.memories[0];
+  };
+  CHECK(memory_of(", allocator: {ideal: {}}").allocator == AllocatorKind::ideal);
+  CHECK(memory_of(", allocator: first-fit, alignment: 64 B").alignment == Bytes{64});
+  const Memory first = memory_of(", allocator: {first-fit: {alignment: 64 B}}");
+  CHECK(first.allocator == AllocatorKind::first_fit);
+  CHECK(first.alignment == Bytes{64});
+  CHECK(memory_of(", allocator: bfc").bfc == BfcSettings{});
+  const Memory regions =
+      memory_of(", allocator: {bfc: {growth: true, first_region: 1 MiB, give_back_regions: true}}");
+  CHECK(regions.allocator == AllocatorKind::bfc);
+  CHECK(regions.bfc == BfcSettings{true, Bytes{1 << 20}, true});
+}
+
+TEST_CASE("settings of other allocators that mean nothing are refused") {
+  CHECK(messages(with(kSize + ", allocator: {bfc: {give_back_regions: true}}")) ==
+        Messages{"p.yaml:3:64: error: `give_back_regions` is about regions that are taken as they "
+                 "are needed; expected `growth: true` beside it"});
+  CHECK(messages(with(kSize + ", allocator: {best-fit: {alignment: 48 B}}")) ==
+        Messages{"p.yaml:3:61: error: found `48 B`, expected a power of two"});
+  CHECK(messages(with(kSize + ", allocator: {best-fit: {alignment: 8 B}}, alignment: 8 B")) ==
+        Messages{"p.yaml:3:79: error: found an alignment beside that of `allocator`, expected one "
+                 "of the two"});
+  CHECK(messages(with(kSize + ", allocator: {bfc: {}, caching: {}}")) ==
+        Messages{"p.yaml:3:38: error: found 2 allocators, expected one of `ideal`, `best-fit`, "
+                 "`first-fit`, `caching` and `bfc`"});
+  CHECK(messages(with(kSize + ", allocator: {}")).size() == 1);
 }
 
 TEST_CASE("names that lead nowhere are refused, with the nearest one") {
