@@ -15,8 +15,9 @@ using Key = StagedSchedule::Key;
 constexpr std::int64_t kRestarts = 40, kLeastRestarts = 4, kRestartsForRoom = 2;
 /// Where annealing follows, no more restarts than so many over the nodes.
 constexpr std::int64_t kRestartsByNode = 1000;
-/// With more, the least room is found without restarts and detours, which take long to fail.
-constexpr std::size_t kManyNodes = 300;
+/// With more, the least room is found without restarts and with few detours, as these take long to
+/// fail.
+constexpr std::size_t kManyNodes = 300, kNodesPerQuickDetour = 32;
 /// The least room is found to one part in so many.
 constexpr std::int64_t kRoomParts = 256;
 /// Of the values that are carried across a step, so many are looked at: those that cost least for
@@ -329,7 +330,7 @@ std::optional<StagedSchedule> RerunSearch::run(std::int64_t room, std::int64_t l
 std::int64_t RerunSearch::least_room(std::int64_t too_little) {
   // What is found so, run() finds in the same way before it restarts.
   const bool is_quick = graph_.nodes.size() > kManyNodes;
-  if (is_quick) most_detours_ = 0;
+  if (is_quick) most_detours_ = graph_.nodes.size() / kNodesPerQuickDetour;
   std::int64_t enough = StagedSchedule(graph_, groups_, 0).peak();
   while (enough - too_little > std::max<std::int64_t>(1, enough / kRoomParts)) {
     const std::int64_t room = too_little + (enough - too_little) / 2;
