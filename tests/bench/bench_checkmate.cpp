@@ -224,5 +224,5 @@ int main() {
   for (const std::int64_t tenths : {8, 6}) measure("SegNet", segnet(), tenths);
   for (const std::int64_t tenths : {8, 5}) measure("U-Net", unet(), tenths);
   for (const std::int64_t tenths : {9, 8, 7})
-    measure("layered", bench::layered_graph(100, 19, 400), tenths);
+    measure("layered", bench::layered_graph(100, 19), tenths);
 }

@@ -1,13 +1,16 @@
 // The search for reruns on random layered graphs, and on training steps of ever more blocks.
 //
-//   bench_graph_search
+//   bench_graph_search [SEEDS]
 //
-// The layered graphs are those of layered_graph.hpp, with seed 1. Prints for each budget, as a share
-// of the order's peak, the overhead in percent of the first plan, of the best with at most two runs
-// of an operator and of the best with any number, the gap bound, and CPU seconds; then the time of a step of many equal blocks and its exponent in the operators.
+// The layered graphs are those of layered_graph.hpp, with seeds 1 to SEEDS (3). Prints for each
+// budget, as a share of the order's peak, the overhead in percent of the first plan, of the best
+// with at most two runs of an operator and of the best with any number, the gap bound, and CPU
+// seconds; how many changes of a plan are weighed in a second; then the time of a step of many equal
+// blocks and its exponent in the operators.
 #include "cpu_clock.hpp"
 #include "layered_graph.hpp"
 #include "policy/graph/gap_bound.hpp"
+#include "policy/remat/graph/search/rerun_annealing.hpp"
 #include "policy/remat/graph/search/rerun_search.hpp"
 #include "power_law.hpp"
 
@@ -60,14 +63,14 @@ std::int64_t peak_of(const OperatorGraph& graph) {
   return StagedSchedule(graph, groups, 0).peak();
 }
 
-void layered(std::int64_t nodes, std::int64_t inner, std::int64_t joined) {
-  const OperatorGraph graph = layered_graph(nodes, inner, joined);
+void layered(std::int64_t nodes, std::int64_t inner, std::uint64_t seed) {
+  const OperatorGraph graph = layered_graph(nodes, inner, seed);
   const RerunGroups groups = rerun_groups(graph);
   for (const std::int64_t tenths : {9, 8, 7}) {
     const std::int64_t room = (peak_of(graph) * tenths + 9) / 10;
     const auto bound = gap_bound(graph, groups, room, Work());
-    std::printf("layered %6lld  0.%lld  bound %7.3f", static_cast<long long>(nodes),
-                static_cast<long long>(tenths),
+    std::printf("layered %6lld  seed %llu  0.%lld  bound %7.3f", static_cast<long long>(nodes),
+                static_cast<unsigned long long>(seed), static_cast<long long>(tenths),
                 bound
                     ? 100 * static_cast<double>(*bound) / static_cast<double>(graph.time().count())
                     : -1.0);
@@ -84,14 +87,30 @@ void layered(std::int64_t nodes, std::int64_t inner, std::int64_t joined) {
   }
 }
 
+void changes() {
+  constexpr std::int64_t kProposals = 100'000;
+  for (const auto& [nodes, inner] : {std::pair(250, 22), std::pair(1000, 49)}) {
+    const OperatorGraph graph = layered_graph(nodes, inner);
+    const RerunGroups groups = rerun_groups(graph);
+    const Work work;
+    const RerunMoves moves{.graph = graph, .groups = groups, .work = work};
+    const StagedSchedule once(graph, groups, peak_of(graph) * 4 / 5);
+    const double begin = bench::cpu_seconds();
+    static_cast<void>(RerunAnnealing(moves, 1).run(once, 0, 2, kProposals));
+    std::printf("changes %6d  0.8  %9.0f a second\n", nodes,
+                static_cast<double>(kProposals) / (bench::cpu_seconds() - begin));
+  }
+}
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   std::printf(
-      "                         gap bound        first plan            two runs at most"
+      "                                 gap bound        first plan            two runs at most"
       "      any number\n");
-  layered(250, 22, 290);
-  layered(1000, 49, 250);
+  changes();
+  const auto seeds = static_cast<std::uint64_t>(bench::argument(argc, argv, 1, 3));
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) layered(250, 22, seed);
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) layered(1000, 49, seed);
   std::vector<std::pair<double, double>> points;
   for (const std::int64_t blocks : {50, 100, 200, 400, 800, 1600, 3200}) {
     const OperatorGraph graph = step_of_blocks(blocks);

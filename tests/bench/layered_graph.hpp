@@ -1,6 +1,6 @@
 /// Random layered graphs in the manner of the public ones of Bartan et al. 2023 ("Moccasin", ICML,
 /// arXiv:2304.14463), in kind and not number by number: one source, one sink, layers of 0.25 to 1.75
-/// times the mean width, some pairs of neighbouring layers joined and 14 % of the edges beyond;
+/// times the mean width; neighbouring layers joined along the diagonal, and 14 % of the edges beyond;
 /// sizes of 10 to 7,500 in steps of 10 by the public graphs' quantiles, times of 0 to 1000; a random
 /// topological order.
 #pragma once
@@ -8,6 +8,7 @@
 #include "policy/graph/operator_graph.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <utility>
 #include <vector>
@@ -50,41 +51,57 @@ inline std::int64_t layered_size(Draws& draw) {
   }
 }
 
+inline std::vector<std::int64_t> layer_widths(Draws& draw, std::int64_t nodes, std::int64_t inner) {
+  std::vector<std::int64_t> widths(static_cast<std::size_t>(inner));
+  do {
+    for (std::int64_t& width : widths)
+      width = draw((nodes - 2 + 4 * inner - 1) / (4 * inner), 7 * (nodes - 2) / (4 * inner));
+  } while (std::accumulate(widths.begin(), widths.end(), std::int64_t{0}) != nodes - 2);
+  return widths;
+}
+
 inline std::vector<std::vector<std::uint32_t>> layers_of(Draws& draw, std::int64_t nodes,
                                                          std::int64_t inner) {
   std::vector<std::vector<std::uint32_t>> layers{{0}};
-  std::int64_t left = nodes - 2;
-  for (std::int64_t layer = inner; layer > 0; --layer) {
-    const std::int64_t mean = left / layer;
-    const std::int64_t width =
-        layer == 1 ? left
-                   : std::clamp(draw(mean / 4, mean * 7 / 4), std::int64_t{1}, left - layer + 1);
+  std::uint32_t next = 1;
+  for (const std::int64_t width : layer_widths(draw, nodes, inner)) {
     layers.emplace_back();
-    for (std::int64_t i = 0; i < width; ++i)
-      layers.back().push_back(static_cast<std::uint32_t>(nodes - 1 - left + i));
-    left -= width;
+    for (std::int64_t i = 0; i < width; ++i) layers.back().push_back(next++);
   }
-  layers.push_back({static_cast<std::uint32_t>(nodes - 1)});
+  layers.push_back({next});
   return layers;
 }
 
-/// Inputs of each node; `joined` in 1000 of the pairs of neighbouring layers are edges.
+/// Joins neighbouring layers along the diagonal: each node of the wider one with a window of the
+/// other, around its own place, of one node and a fifth of that layer.
+inline void join_layers(Draws& draw, const std::vector<std::uint32_t>& before,
+                        const std::vector<std::uint32_t>& after,
+                        std::vector<std::vector<std::uint32_t>>& inputs) {
+  const bool is_wider = before.size() > after.size();
+  const auto wide = std::max(std::ssize(before), std::ssize(after)),
+             narrow = std::min(std::ssize(before), std::ssize(after));
+  for (std::int64_t i = 0; i < wide; ++i) {
+    const std::int64_t fifth = narrow / 5 + (draw.one_in(narrow % 5, 5) ? 1 : 0);
+    const std::int64_t window = std::min(narrow, 1 + fifth);
+    const std::int64_t centre = (2 * i + 1) * narrow / wide;  // in halves of a node
+    const std::int64_t first =
+        std::clamp((centre - window + 1) / 2, std::int64_t{0}, narrow - window);
+    for (std::int64_t j = first; j < first + window; ++j) {
+      const auto [from, to] = is_wider ? std::pair(i, j) : std::pair(j, i);
+      inputs[after[static_cast<std::size_t>(to)]].push_back(before[static_cast<std::size_t>(from)]);
+    }
+  }
+}
+
+/// Inputs of each node.
 inline std::vector<std::vector<std::uint32_t>> layered_edges(Draws& draw, std::int64_t nodes,
-                                                             std::int64_t inner,
-                                                             std::int64_t joined) {
+                                                             std::int64_t inner) {
   const auto layers = layers_of(draw, nodes, inner);
   std::vector<std::vector<std::uint32_t>> inputs(static_cast<std::size_t>(nodes));
-  std::int64_t edges = 0;
   for (std::size_t layer = 1; layer < layers.size(); ++layer)
-    for (const std::uint32_t node : layers[layer]) {
-      const bool is_outer = layer == 1 || layer + 1 == layers.size();
-      for (const std::uint32_t before : layers[layer - 1])
-        if (is_outer || draw.one_in(joined, 1000)) inputs[node].push_back(before);
-      if (inputs[node].empty())
-        inputs[node].push_back(layers[layer - 1][static_cast<std::size_t>(
-            draw(0, std::ssize(layers[layer - 1]) - 1))]);
-      edges += std::ssize(inputs[node]);
-    }
+    join_layers(draw, layers[layer - 1], layers[layer], inputs);
+  std::int64_t edges = 0;
+  for (const auto& of_node : inputs) edges += std::ssize(of_node);
   for (std::int64_t skip = 0; skip < edges * 14 / 86; ++skip) {
     const std::int64_t from = draw(1, inner - 2), to = draw(from + 2, inner);
     const auto any_of = [&](std::int64_t layer) {
@@ -98,10 +115,9 @@ inline std::vector<std::vector<std::uint32_t>> layered_edges(Draws& draw, std::i
   return inputs;
 }
 
-inline OperatorGraph layered_graph(std::int64_t nodes, std::int64_t inner, std::int64_t joined,
-                                   std::uint64_t seed = 1) {
+inline OperatorGraph layered_graph(std::int64_t nodes, std::int64_t inner, std::uint64_t seed = 1) {
   Draws draw(seed);
-  const auto inputs = layered_edges(draw, nodes, inner, joined);
+  const auto inputs = layered_edges(draw, nodes, inner);
   std::vector<std::vector<std::uint32_t>> readers(inputs.size());
   std::vector<std::size_t> missing;
   for (std::uint32_t node = 0; node < inputs.size(); ++node) {

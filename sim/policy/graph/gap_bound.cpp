@@ -1,7 +1,7 @@
 #include "policy/graph/gap_bound.hpp"
 
 #include "engine/wide.hpp"
-#include "policy/graph/gaps.hpp"
+#include "policy/graph/whole_gaps.hpp"
 #include "policy/solver/row_prices.hpp"
 
 #include <algorithm>
@@ -12,10 +12,6 @@
 namespace plimsoll {
 
 namespace {
-
-/// Prices are whole numbers of 2^-24 ps a byte.
-constexpr double kPriceUnits = 0x1p24;
-constexpr std::int64_t kPriceUnitsWhole = 1 << 24;
 
 using Wide = Signed128;
 
@@ -31,9 +27,31 @@ class GapProgram {
   [[nodiscard]] bool is_needless() const { return rows_.empty(); }
   [[nodiscard]] bool is_impossible() const { return found_.is_impossible(); }
 
-  [[nodiscard]] std::int64_t solve(const Work& work) const {
-    return bound_of(row_prices([this](OsiClpSolverInterface& program) { load(program); }, work));
+  /// By run; any of them give a bound, by weak duality.
+  [[nodiscard]] std::vector<std::int64_t> prices(const Work& work) const {
+    return whole(row_prices([this](OsiClpSolverInterface& program) { load(program); }, work));
   }
+
+  [[nodiscard]] std::int64_t bound_of(const std::vector<std::int64_t>& whole) const {
+    Wide bound = 0;
+    for (std::size_t row = 0; row < rows_.size(); ++row)
+      bound += Wide{whole[row]} * rows_[row].above;
+    // The price of a gap is that of the rows between its ends.
+    std::vector<Wide> before{0};
+    for (const std::int64_t price : whole) before.push_back(before.back() + price);
+    const auto rows_until = [&](std::uint32_t node) {
+      return static_cast<std::size_t>(std::ranges::lower_bound(rows_, node, {}, &TightRun::node) -
+                                      rows_.begin());
+    };
+    for (const Gap& gap : gaps_) {
+      const Wide price = before[rows_until(gap.before)] - before[rows_until(gap.first)];
+      bound += std::min<Wide>(0, Wide{gap.time} * kPriceUnits - price * gap.bytes);
+    }
+    if (bound <= 0) return 0;
+    return static_cast<std::int64_t>((bound + kPriceUnits - 1) / kPriceUnits);
+  }
+
+  [[nodiscard]] const Gaps& gaps() const { return found_; }
 
  private:
   void load(OsiClpSolverInterface& program) const {
@@ -63,29 +81,13 @@ class GapProgram {
     return most;
   }
 
-  /// By weak duality any prices give a bound.
-  [[nodiscard]] std::int64_t bound_of(const std::vector<double>& prices) const {
+  [[nodiscard]] std::vector<std::int64_t> whole(const std::vector<double>& prices) const {
     std::vector<std::int64_t> whole;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
-      const double price = prices[row] * time_unit_ / byte_unit_ * kPriceUnits;
+      const double price = prices[row] * time_unit_ / byte_unit_ * static_cast<double>(kPriceUnits);
       whole.push_back(price > 0 && price < 0x1p62 ? std::llround(price) : 0);
     }
-    Wide bound = 0;
-    for (std::size_t row = 0; row < rows_.size(); ++row)
-      bound += Wide{whole[row]} * rows_[row].above;
-    // The price of a gap is that of the rows between its ends.
-    std::vector<Wide> before{0};
-    for (const std::int64_t price : whole) before.push_back(before.back() + price);
-    const auto rows_until = [&](std::uint32_t node) {
-      return static_cast<std::size_t>(std::ranges::lower_bound(rows_, node, {}, &TightRun::node) -
-                                      rows_.begin());
-    };
-    for (const Gap& gap : gaps_) {
-      const Wide price = before[rows_until(gap.before)] - before[rows_until(gap.first)];
-      bound += std::min<Wide>(0, Wide{gap.time} * kPriceUnitsWhole - price * gap.bytes);
-    }
-    if (bound <= 0) return 0;
-    return static_cast<std::int64_t>((bound + kPriceUnitsWhole - 1) / kPriceUnitsWhole);
+    return whole;
   }
 
   const Gaps found_;
@@ -101,7 +103,15 @@ std::optional<std::int64_t> gap_bound(const OperatorGraph& graph, const RerunGro
   const GapProgram program(graph, groups, room);
   if (program.is_needless()) return 0;
   if (program.is_impossible()) return std::nullopt;
-  return program.solve(work);
+  return program.bound_of(program.prices(work));
+}
+
+std::optional<std::int64_t> best_gap_bound(const OperatorGraph& graph, const RerunGroups& groups,
+                                           std::int64_t room, const Work& work) {
+  const GapProgram program(graph, groups, room);
+  if (program.is_needless()) return 0;
+  if (program.is_impossible()) return std::nullopt;
+  return whole_gap_bound(program.gaps(), program.prices(work), work);
 }
 
 std::int64_t largest_step(const OperatorGraph& graph) {

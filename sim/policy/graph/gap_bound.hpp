@@ -27,6 +27,12 @@ namespace plimsoll {
                                                     const RerunGroups& groups, std::int64_t room,
                                                     const Work& work);
 
+/// The same with whole gaps, where these are few: no less, and the least time of dropped gaps on small
+/// graphs (whole_gaps.hpp).
+[[nodiscard]] std::optional<std::int64_t> best_gap_bound(const OperatorGraph& graph,
+                                                         const RerunGroups& groups,
+                                                         std::int64_t room, const Work& work);
+
 /// What the largest step needs: no plan is within less. O(nodes + reads).
 [[nodiscard]] std::int64_t largest_step(const OperatorGraph& graph);
 

@@ -18,7 +18,7 @@ StagedSchedule::StagedSchedule(const OperatorGraph& graph, const RerunGroups& gr
   for (std::uint32_t node = 0; node <= nodes_.size(); ++node) stage_begin_.push_back(node);
   for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
     over_[node] += graph.nodes[node].workspace.count();
-    add_stays(node, node, 1);
+    add_stays(node, node, stays_);
   }
   apply_stays();
   summarize();
@@ -41,6 +41,22 @@ std::vector<std::uint32_t> StagedSchedule::steps_above_room() const {
       if (over_[i] > 0) above.push_back(i);
   }
   return above;
+}
+
+std::uint32_t StagedSchedule::step_above_room(std::uint64_t number) const {
+  std::uint64_t blocks = 0;
+  for (const std::int64_t most : block_most_) blocks += most > 0 ? 1 : 0;
+  std::uint64_t skipped = number % blocks;
+  std::uint32_t begin = 0;
+  for (; block_most_[begin / kBlock] <= 0 || skipped > 0; begin += kBlock)
+    if (block_most_[begin / kBlock] > 0) --skipped;
+  const auto end = std::min<std::size_t>(over_.size(), std::size_t{begin} + kBlock);
+  const auto from = begin + static_cast<std::uint32_t>(number / blocks % (end - begin));
+  const auto is_above = [](std::int64_t over) { return over > 0; };
+  const auto last = over_.begin() + static_cast<std::ptrdiff_t>(end);
+  auto found = std::find_if(over_.begin() + from, last, is_above);
+  if (found == last) found = std::find_if(over_.begin() + begin, last, is_above);
+  return static_cast<std::uint32_t>(found - over_.begin());
 }
 
 StagedSchedule::Key StagedSchedule::key_at(std::uint32_t position) const {
@@ -143,28 +159,32 @@ StagedSchedule::Key StagedSchedule::last_use(std::uint32_t value, const Source& 
   return last;
 }
 
+std::optional<StagedSchedule::Key> StagedSchedule::next_use(std::uint32_t value, Key after) const {
+  const OperatorGraph::Value& it = graph_->values[value];
+  if (it.bytes == Bytes{} || key(it.maker, it.maker) >= after) return std::nullopt;
+  if (groups_->groups[groups_->of_node[it.maker]].runs_once &&
+      groups_->return_of(value) == OperatorGraph::kNone)
+    return std::nullopt;
+  const std::uint32_t next = next_copy(value, latest_source(value, after).stage);
+  std::optional<Key> use;
+  for (const std::uint32_t reader : it.readers) {
+    std::uint32_t stage = reader;
+    if (key(reader, reader) <= after) {
+      const std::vector<std::uint32_t>& stages = reruns_[groups_->of_node[reader]];
+      const std::uint32_t begin = stage_of(after) + (reader <= node_of(after) ? 1 : 0);
+      const auto run = std::ranges::lower_bound(stages, begin);
+      if (run == stages.end()) continue;
+      stage = *run;
+    }
+    if (stage < next && (!use || key(stage, reader) < *use)) use = key(stage, reader);
+  }
+  return use;
+}
+
 std::vector<StagedSchedule::Carried> StagedSchedule::carried_across(Key step) const {
   std::vector<Carried> carried;
-  for (std::uint32_t value = 0; value < graph_->values.size(); ++value) {
-    const OperatorGraph::Value& it = graph_->values[value];
-    if (it.bytes == Bytes{} || key(it.maker, it.maker) >= step) continue;
-    if (groups_->groups[groups_->of_node[it.maker]].runs_once &&
-        groups_->return_of(value) == OperatorGraph::kNone)
-      continue;
-    const std::uint32_t next = next_copy(value, latest_source(value, step).stage);
-    Key use = std::numeric_limits<Key>::max();
-    for (const std::uint32_t reader : it.readers) {
-      if (key(reader, reader) > step) {
-        if (reader < next) use = std::min(use, key(reader, reader));
-        continue;
-      }
-      const std::vector<std::uint32_t>& stages = reruns_[groups_->of_node[reader]];
-      const std::uint32_t begin = stage_of(step) + (reader <= node_of(step) ? 1 : 0);
-      const auto run = std::ranges::lower_bound(stages, begin);
-      if (run != stages.end() && *run < next) use = std::min(use, key(*run, reader));
-    }
-    if (use != std::numeric_limits<Key>::max()) carried.push_back({value, use});
-  }
+  for (std::uint32_t value = 0; value < graph_->values.size(); ++value)
+    if (const auto use = next_use(value, step)) carried.push_back({value, *use});
   return carried;
 }
 
@@ -210,35 +230,39 @@ bool StagedSchedule::is_there(std::uint32_t maker, std::uint32_t stage) const {
   return stage == maker || has({stage, groups_->of_node[maker]});
 }
 
-void StagedSchedule::add_stays(std::uint32_t maker, std::uint32_t stage, std::int64_t sign) {
+/// What a run or return leaves.
+void StagedSchedule::add_stays(std::uint32_t maker, std::uint32_t stage,
+                               std::vector<Stay>& stays) const {
   const auto nodes = static_cast<std::uint32_t>(graph_->nodes.size());
-  if (maker < nodes) return add_stays_of_run(maker, stage, sign);
+  if (maker < nodes) return add_stays_of_run(maker, stage, stays);
   const std::uint32_t value = maker - nodes;
   const Source source{.stage = stage, .is_return = true};
-  stays_.push_back({made_at(value, source), last_use(value, source),
-                    sign * graph_->values[value].bytes.count()});
+  // What returns is carried into its stage.
+  stays.push_back(
+      {made_at(value, source), last_use(value, source), graph_->values[value].bytes.count(), true});
 }
 
-/// What a run leaves, in the form that its readers need.
-void StagedSchedule::add_stays_of_run(std::uint32_t node, std::uint32_t stage, std::int64_t sign) {
+/// In the form that its readers need.
+void StagedSchedule::add_stays_of_run(std::uint32_t node, std::uint32_t stage,
+                                      std::vector<Stay>& stays) const {
   const Key made = key(stage, node);
-  const std::size_t begin = stays_.size();
+  const std::size_t begin = stays.size();
   const std::vector<std::uint32_t>& makes = graph_->nodes[node].makes;
   bool is_kept = false;
   for (const std::uint32_t value : makes) {
     const Key last = last_use(value, {stage, false});
-    stays_.push_back({made, last, sign * graph_->values[value].bytes.count()});
+    stays.push_back({made, last, graph_->values[value].bytes.count(), false});
     const bool is_needed = last != made || (stage == node && comes_back(value));
     is_kept = is_kept || (graph_->values[value].is_kept_only && is_needed);
   }
   for (std::size_t i = 0; i < makes.size(); ++i) {
     const OperatorGraph::Value& value = graph_->values[makes[i]];
-    if (!is_kept && value.is_kept_only) stays_[begin + i].bytes = 0;
+    if (!is_kept && value.is_kept_only) stays[begin + i].bytes = 0;
     if (!is_kept || value.inside == OperatorGraph::kNone) continue;
     const auto whole = std::ranges::find(makes, value.inside) - makes.begin();
-    Stay& around = stays_[begin + static_cast<std::size_t>(whole)];
-    around.last = std::max(around.last, stays_[begin + i].last);
-    stays_[begin + i].bytes = 0;
+    Stay& around = stays[begin + static_cast<std::size_t>(whole)];
+    around.last = std::max(around.last, stays[begin + i].last);
+    stays[begin + i].bytes = 0;
   }
 }
 
@@ -249,27 +273,51 @@ void StagedSchedule::insert_runs(std::span<const Rerun> added) {
   }
 }
 
-void StagedSchedule::erase_run(const Rerun& removed) {
-  std::vector<std::uint32_t>& stages = reruns_[removed.group];
-  stages.erase(std::ranges::lower_bound(stages, removed.stage));
+void StagedSchedule::erase_runs(std::span<const Rerun> removed) {
+  for (const Rerun& it : removed) {
+    std::vector<std::uint32_t>& stages = reruns_[it.group];
+    stages.erase(std::ranges::lower_bound(stages, it.stage));
+  }
+}
+
+/// Gathers in stays_ what comes and goes where a value stays so instead.
+void StagedSchedule::add_difference(const Stay& before, const Stay& after) {
+  if (before.bytes != after.bytes || before.first != after.first) {
+    if (before.bytes != 0)
+      stays_.push_back({before.first, before.last, -before.bytes, before.is_carried_in});
+    if (after.bytes != 0) stays_.push_back(after);
+  } else if (before.last < after.last && after.bytes != 0) {
+    stays_.push_back({before.last + 1, after.last, after.bytes, true});
+  } else if (after.last < before.last && after.bytes != 0) {
+    stays_.push_back({after.last + 1, before.last, -after.bytes, true});
+  }
 }
 
 /// Changes the runs, and gathers in stays_ what comes and goes by that.
-void StagedSchedule::difference(std::span<const Rerun> added, std::span<const Rerun> removed) {
+void StagedSchedule::difference(std::span<const Rerun> removed, std::span<const Rerun> added) {
   touched_.clear();
+  before_.clear();
   stays_.clear();
   for (const Rerun& it : added) note_neighbours(it);
   for (const Rerun& it : removed) {
     note_neighbours(it);
     note_own(it);
   }
-  for (const auto& [maker, stage] : touched_) add_stays(maker, stage, -1);
+  for (const auto& [maker, stage] : touched_) add_stays(maker, stage, before_);
+  const std::size_t known = touched_.size();
+  erase_runs(removed);
   insert_runs(added);
-  for (const Rerun& it : removed) erase_run(it);
   for (const Rerun& it : added) note_own(it);
-  for (const auto& [maker, stage] : touched_)
-    if (is_there(maker, stage)) add_stays(maker, stage, 1);
-  std::erase_if(stays_, [](const Stay& it) { return it.bytes == 0; });
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < touched_.size(); ++i) {
+    const auto [maker, stage] = touched_[i];
+    after_.clear();
+    const bool is_left = is_there(maker, stage);
+    if (is_left) add_stays(maker, stage, after_);
+    const std::size_t made = maker < graph_->nodes.size() ? graph_->nodes[maker].makes.size() : 1;
+    for (std::size_t k = 0; k < made; ++k)
+      add_difference(i < known ? before_[next++] : Stay{}, is_left ? after_[k] : Stay{});
+  }
 }
 
 /// What the gathered stays add at a step that is not in the plan.
@@ -316,8 +364,9 @@ std::int64_t StagedSchedule::excess_change() {
   return sum;
 }
 
-RerunEffect StagedSchedule::effect_of_adding(std::span<const Rerun> added) {
-  difference(added, {});
+RerunEffect StagedSchedule::effect_of(std::span<const Rerun> removed,
+                                      std::span<const Rerun> added) {
+  difference(removed, added);
   RerunEffect effect{.excess = excess_change()};
   for (const Rerun& it : added) {
     effect.time += groups_->groups[it.group].time;
@@ -329,19 +378,16 @@ RerunEffect StagedSchedule::effect_of_adding(std::span<const Rerun> added) {
           through + stays_at(at) + graph_->nodes[node].workspace.count() - room_;
       effect.excess += std::max<std::int64_t>(needs, 0);
     }
-    erase_run(it);
   }
-  return effect;
-}
-
-RerunEffect StagedSchedule::effect_of_removing(const Rerun& removed) {
-  difference({}, {&removed, 1});
-  RerunEffect effect{.excess = excess_change(), .time = -groups_->groups[removed.group].time};
-  for (const std::uint32_t node : groups_->groups[removed.group].nodes) {
-    const Key at = key(removed.stage, node);
-    effect.excess -= std::max<std::int64_t>(over_[first_from(at)] + stays_at(at), 0);
+  for (const Rerun& it : removed) {
+    effect.time -= groups_->groups[it.group].time;
+    for (const std::uint32_t node : groups_->groups[it.group].nodes) {
+      const Key at = key(it.stage, node);
+      effect.excess -= std::max<std::int64_t>(over_[first_from(at)] + stays_at(at), 0);
+    }
   }
-  insert_runs({&removed, 1});
+  erase_runs(added);
+  insert_runs(removed);
   return effect;
 }
 
@@ -349,9 +395,8 @@ void StagedSchedule::apply_stays() {
   for (const Stay& it : stays_) {
     const std::uint32_t begin = first_from(it.first), end = first_from(it.last + 1);
     for (std::uint32_t i = begin; i < end; ++i) over_[i] += it.bytes;
-    // What returns is carried into its stage.
-    const bool is_return = node_of(it.first) == graph_->nodes.size();
-    for (std::uint32_t i = begin - (is_return ? 1 : 0); i + 1 < end; ++i) carried_[i] += it.bytes;
+    for (std::uint32_t i = begin - (it.is_carried_in ? 1 : 0); i + 1 < end; ++i)
+      carried_[i] += it.bytes;
   }
 }
 
@@ -411,19 +456,15 @@ void StagedSchedule::summarize() {
   }
 }
 
-void StagedSchedule::add(std::span<const Rerun> added) {
-  difference(added, {});
+void StagedSchedule::change(std::span<const Rerun> removed, std::span<const Rerun> added) {
+  difference(removed, added);
   insert_steps(added);
   apply_stays();
   for (const Rerun& it : added) time_ += groups_->groups[it.group].time;
-  summarize();
-}
-
-void StagedSchedule::remove(const Rerun& removed) {
-  difference({}, {&removed, 1});
-  apply_stays();
-  erase_steps(removed);
-  time_ -= groups_->groups[removed.group].time;
+  for (const Rerun& it : removed) {
+    erase_steps(it);
+    time_ -= groups_->groups[it.group].time;
+  }
   summarize();
 }
 

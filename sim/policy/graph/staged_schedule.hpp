@@ -13,6 +13,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,8 @@ class StagedSchedule {
   /// Positions of steps, ascending in time. O(steps).
   [[nodiscard]] std::uint32_t highest_step() const;
   [[nodiscard]] std::vector<std::uint32_t> steps_above_room() const;
+  /// One of them, chosen by a number. Precondition: there is one.
+  [[nodiscard]] std::uint32_t step_above_room(std::uint64_t number) const;
   [[nodiscard]] std::int64_t above_room(std::uint32_t position) const { return over_[position]; }
   [[nodiscard]] Key key_at(std::uint32_t position) const;
   /// Of a step that is there. O(log steps).
@@ -79,6 +82,9 @@ class StagedSchedule {
   /// values returns. A value may return where its maker does not run.
   [[nodiscard]] bool may_run(const Rerun& rerun) const;
 
+  /// The next use of the copy of a value that is there before a step, if it is read after it and
+  /// can come back. O(readers log reruns).
+  [[nodiscard]] std::optional<Key> next_use(std::uint32_t value, Key after) const;
   /// Who is carried across the step. O(values + reads).
   [[nodiscard]] std::vector<Carried> carried_across(Key step) const;
   /// What made the copy of a value that a step reads. Precondition: its maker has run before.
@@ -92,13 +98,19 @@ class StagedSchedule {
   /// The last use of that copy; made_at() where there is none.
   [[nodiscard]] Key last_use(std::uint32_t value, const Source& source) const;
 
-  /// What adding or removing would change. O(d (reads of the nodes + steps that they span)) for d
-  /// reruns. Preconditions: may_run(), none of them is there; of removing, it is there.
-  [[nodiscard]] RerunEffect effect_of_adding(std::span<const Rerun> added);
-  [[nodiscard]] RerunEffect effect_of_removing(const Rerun& removed);
+  /// What a change of reruns would change. O(d (reads of the nodes + steps that they span)) for d
+  /// reruns. Preconditions: may_run(), none of the added is there, all of the removed are.
+  [[nodiscard]] RerunEffect effect_of(std::span<const Rerun> removed, std::span<const Rerun> added);
+  [[nodiscard]] RerunEffect effect_of_adding(std::span<const Rerun> added) {
+    return effect_of({}, added);
+  }
+  [[nodiscard]] RerunEffect effect_of_removing(const Rerun& removed) {
+    return effect_of({&removed, 1}, {});
+  }
   /// O(steps). Preconditions as above.
-  void add(std::span<const Rerun> added);
-  void remove(const Rerun& removed);
+  void change(std::span<const Rerun> removed, std::span<const Rerun> added);
+  void add(std::span<const Rerun> added) { change({}, added); }
+  void remove(const Rerun& removed) { change({&removed, 1}, {}); }
 
   [[nodiscard]] std::vector<std::uint32_t> computations() const { return nodes_; }
 
@@ -107,6 +119,7 @@ class StagedSchedule {
   struct Stay {
     Key first = 0, last = 0;
     std::int64_t bytes = 0;
+    bool is_carried_in = false;  ///< there before the first step already
   };
   static constexpr std::uint32_t kBlock = 64;
 
@@ -121,11 +134,12 @@ class StagedSchedule {
   void note_neighbours(const Rerun& rerun);
   void note_own(const Rerun& rerun);
   [[nodiscard]] bool is_there(std::uint32_t maker, std::uint32_t stage) const;
-  void add_stays(std::uint32_t maker, std::uint32_t stage, std::int64_t sign);
-  void add_stays_of_run(std::uint32_t node, std::uint32_t stage, std::int64_t sign);
+  void add_stays(std::uint32_t maker, std::uint32_t stage, std::vector<Stay>& stays) const;
+  void add_stays_of_run(std::uint32_t node, std::uint32_t stage, std::vector<Stay>& stays) const;
   void insert_runs(std::span<const Rerun> added);
-  void erase_run(const Rerun& removed);
-  void difference(std::span<const Rerun> added, std::span<const Rerun> removed);
+  void erase_runs(std::span<const Rerun> removed);
+  void add_difference(const Stay& before, const Stay& after);
+  void difference(std::span<const Rerun> removed, std::span<const Rerun> added);
   [[nodiscard]] std::int64_t stays_at(Key key) const;
   [[nodiscard]] std::int64_t excess_change();
   [[nodiscard]] std::int64_t excess_between(std::uint32_t begin, std::uint32_t end,
@@ -149,6 +163,7 @@ class StagedSchedule {
   // Of the change that is looked at:
   /// Runs and returns: node, or the number of nodes and value; stage.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> touched_;
+  std::vector<Stay> before_, after_;                             ///< what the touched leave
   std::vector<Stay> stays_;                                      ///< what comes, and goes
   std::vector<std::pair<std::uint32_t, std::int64_t>> changes_;  ///< of bytes, from a step on
 };

@@ -4,9 +4,12 @@
 #include "base/dense_id.hpp"
 #include "policy/graph/computations.hpp"
 #include "policy/graph/gap_bound.hpp"
+#include "policy/graph/gaps.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "policy/remat/graph/search/exact_search.hpp"
+#include "policy/remat/graph/search/rerun_annealing.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
@@ -44,38 +47,60 @@ void require_played_alike(const GraphHere& it, const StagedSchedule& plan) {
   REQUIRE(run.peak(MemoryId{0}) == (cost->peak + it.graph.resident).count());
 }
 
-/// Adds and removes at random, and compares each prediction with what comes of it.
+/// Some that may run and are not there, each once.
+std::vector<Rerun> some_reruns(const GraphHere& it, const StagedSchedule& plan, test::Dice& dice) {
+  std::vector<Rerun> added;
+  for (std::int64_t i = 0, tries = dice(1, 4); i < tries; ++i) {
+    const Rerun rerun{static_cast<std::uint32_t>(dice(0, std::ssize(it.graph.nodes) - 1)),
+                      static_cast<std::uint32_t>(dice(0, std::ssize(it.groups.groups) - 1))};
+    if (plan.may_run(rerun) && !plan.has(rerun) && std::ranges::find(added, rerun) == added.end())
+      added.push_back(rerun);
+  }
+  return added;
+}
+
+/// Adds, removes and exchanges at random, and compares each prediction with what comes of it.
 void change_at_random(const GraphHere& it, test::Dice& dice, int changes) {
   const StagedSchedule once(it.graph, it.groups, kEnough);
   StagedSchedule plan(it.graph, it.groups, dice(0, once.peak()));
   for (int change = 0; change < changes; ++change) {
     const std::int64_t excess = plan.excess(), time = plan.time();
-    RerunEffect effect;
-    const std::vector<Rerun> all = plan.all();
-    if (!all.empty() && dice(0, 2) == 0) {
-      const Rerun removed = all[static_cast<std::size_t>(dice(0, std::ssize(all) - 1))];
-      effect = plan.effect_of_removing(removed);
-      require_judged_alike(it, plan);
-      plan.remove(removed);
-    } else {
-      std::vector<Rerun> added;
-      for (std::int64_t i = 0, tries = dice(1, 4); i < tries; ++i) {
-        const Rerun rerun{static_cast<std::uint32_t>(dice(0, std::ssize(it.graph.nodes) - 1)),
-                          static_cast<std::uint32_t>(dice(0, std::ssize(it.groups.groups) - 1))};
-        if (plan.may_run(rerun) && !plan.has(rerun) &&
-            std::ranges::find(added, rerun) == added.end())
-          added.push_back(rerun);
-      }
-      if (added.empty()) continue;
-      effect = plan.effect_of_adding(added);
-      require_judged_alike(it, plan);
-      plan.add(added);
+    std::vector<Rerun> removed, added;
+    std::vector<Rerun> all = plan.all();
+    const std::int64_t kind = dice(0, 2);
+    for (std::int64_t left = kind == 0 ? 1 : dice(0, 2); left > 0 && !all.empty(); --left) {
+      const auto taken = all.begin() + dice(0, std::ssize(all) - 1);
+      removed.push_back(*taken);
+      all.erase(taken);
     }
+    if (kind != 0 || removed.empty()) added = some_reruns(it, plan, dice);
+    const RerunEffect effect = plan.effect_of(removed, added);
+    require_judged_alike(it, plan);
+    plan.change(removed, added);
     REQUIRE(plan.excess() == excess + effect.excess);
     REQUIRE(plan.time() == time + effect.time);
     require_judged_alike(it, plan);
   }
   require_played_alike(it, plan);
+}
+
+/// Over all sets of gaps.
+std::int64_t least_time_of_gaps(const Gaps& gaps) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  REQUIRE(gaps.gaps.size() < 16);
+  for (std::uint32_t set = 0; set < 1u << gaps.gaps.size(); ++set) {
+    const auto sum_of = [&](auto&& counted, std::int64_t Gap::*what) {
+      std::int64_t sum = 0;
+      for (std::size_t i = 0; i < gaps.gaps.size(); ++i)
+        if ((set >> i & 1) != 0 && counted(gaps.gaps[i])) sum += gaps.gaps[i].*what;
+      return sum;
+    };
+    const bool suffices = std::ranges::all_of(gaps.runs, [&](const TightRun& run) {
+      return sum_of([&](const Gap& gap) { return is_around(gap, run); }, &Gap::bytes) >= run.above;
+    });
+    if (suffices) least = std::min(least, sum_of([](const Gap&) { return true; }, &Gap::time));
+  }
+  return least;
 }
 
 Platform roomy() {
@@ -115,6 +140,33 @@ TEST_CASE("a staged schedule of a network is judged as the engine plays it") {
       const GraphHere it(build(test::library_network(network), options), platform);
       for (int round = 0; round < test::rounds(20); ++round) change_at_random(it, dice, 30);
     }
+}
+
+TEST_CASE("annealing finds plans within the room, never slower ones than it began from") {
+  test::Dice dice(20261129);
+  for (int round = 0; round < test::rounds(300); ++round) {
+    const std::string yaml = test::random_compute_graph(dice, 12);
+    CAPTURE(yaml);
+    const GraphHere it(test::workload_of(yaml), roomy());
+    const StagedSchedule once(it.graph, it.groups, kEnough);
+    const StagedSchedule start(it.graph, it.groups, dice(once.peak() / 2, once.peak()));
+    const auto most = static_cast<std::size_t>(dice(1, 3));
+    const Work work;
+    const RerunMoves moves{it.graph, it.groups, most, work};
+    const auto first = RerunAnnealing(moves, 7).run(start, 0, 2, 2000);
+    REQUIRE((first || start.excess() > 0));
+    if (!first) continue;
+    const auto second = RerunAnnealing(moves, 8).run(*first, 0, 0.2, 2000);
+    REQUIRE(second);
+    REQUIRE(second->time() <= first->time());
+    for (const StagedSchedule& plan : {*first, *second}) {
+      REQUIRE(plan.excess() == 0);
+      require_judged_alike(it, plan);
+      for (std::uint32_t group = 0; group < it.groups.groups.size(); ++group)
+        REQUIRE(plan.stages_of(group).size() + 1 <= most);
+    }
+    REQUIRE(RerunAnnealing(moves, 7).run(start, 0, 2, 2000)->all() == first->all());
+  }
 }
 
 TEST_CASE("what a computation reads has to be there, in the state that it was in") {
@@ -162,7 +214,30 @@ TEST_CASE("remat/search reaches every staged point of the proven fronts, above a
       }
     }
   CHECK(points == 52);
-  CHECK(tight >= 34);  // the integer program of these gaps is tight at 42
+  CHECK(tight == 42);  // as is the integer program of these gaps in the oracle
+}
+
+TEST_CASE("the bound of whole gaps is their least time, and below that of every staged plan") {
+  test::Dice dice(20261130);
+  int positive = 0;
+  for (int round = 0; round < test::rounds(3000); ++round) {
+    const std::string yaml = test::random_compute_graph(dice, 8);
+    CAPTURE(yaml);
+    const GraphHere it(test::workload_of(yaml), roomy());
+    const std::int64_t peak = StagedSchedule(it.graph, it.groups, kEnough).peak();
+    const std::int64_t room = dice(peak / 2, peak);
+    const auto bound = best_gap_bound(it.graph, it.groups, room, Work());
+    const auto linear = gap_bound(it.graph, it.groups, room, Work());
+    REQUIRE(bound.has_value() == linear.has_value());
+    const auto fastest = fastest_sequence(it.graph, Bytes{room}, FirstRuns::in_order, Work());
+    if (!bound) REQUIRE_FALSE(fastest);
+    if (!bound) continue;
+    REQUIRE(*bound >= *linear);
+    REQUIRE(*bound == least_time_of_gaps(gaps_of(it.graph, it.groups, room, false)));
+    if (fastest) REQUIRE(it.graph.time().count() + *bound <= fastest->time.count());
+    if (*bound > 0) ++positive;
+  }
+  CHECK(positive > 0);
 }
 
 TEST_CASE("remat/search names a budget that it can meet where it meets none") {

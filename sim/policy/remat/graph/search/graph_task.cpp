@@ -31,7 +31,7 @@ GraphTask::GraphTask(const Problem& of, const BudgetParameters& parameters)
 std::optional<std::int64_t> GraphTask::bound() const {
   // More room than one operator needs may still be too little: no price of reruns helps then.
   if (room < largest_step(graph)) return std::nullopt;
-  return gap_bound(graph, groups, room, problem.work);
+  return best_gap_bound(graph, groups, room, problem.work);
 }
 
 std::vector<std::vector<Rerun>> GraphTask::starts() const {

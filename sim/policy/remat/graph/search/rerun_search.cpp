@@ -1,5 +1,7 @@
 #include "policy/remat/graph/search/rerun_search.hpp"
 
+#include "policy/remat/graph/search/rerun_annealing.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -11,9 +13,13 @@ using Key = StagedSchedule::Key;
 
 /// Of a small graph; fewer for large ones.
 constexpr std::int64_t kRestarts = 40, kLeastRestarts = 4, kRestartsForRoom = 2;
+/// Where annealing follows, no more restarts than so many over the nodes.
+constexpr std::int64_t kRestartsByNode = 1000;
+/// With more, the least room is found without restarts and with few detours, as these take long to
+/// fail.
+constexpr std::size_t kManyNodes = 300, kNodesPerQuickDetour = 32;
 /// The least room is found to one part in so many.
 constexpr std::int64_t kRoomParts = 256;
-constexpr std::size_t kMostInClosure = 25;
 /// Of the values that are carried across a step, so many are looked at: those that cost least for
 /// their bytes.
 constexpr std::size_t kMostCarried = 96;
@@ -21,6 +27,16 @@ constexpr std::size_t kMostCarried = 96;
 constexpr std::size_t kNodesPerMove = 512;
 /// Of nodes: for each, a repair may once make a move that does not lower the excess.
 constexpr std::size_t kNodesPerDetour = 8;
+/// Changes that annealing proposes: for each pair of nodes and each node, but no more than so many
+/// over the nodes; or for each iteration.
+constexpr std::int64_t kProposalsPerPair = 32, kProposalsPerNode = 8000,
+                       kProposalsByNode = 1'600'000'000, kProposalsPerIteration = 1000;
+/// In mean times of a rerun.
+constexpr double kHot = 2, kWarm = 0.2;
+/// It is left out where the bound is nearer than one part in so many of the graph's time, and ends
+/// after so many rounds that gain less than one in so many of the reruns'.
+constexpr std::int64_t kPartsOfGap = 200, kPartsOfGain = 100;
+constexpr int kPoorRounds = 2;
 
 /// e^x for small x, in operations that are rounded alike everywhere.
 double exponential(double x) {
@@ -33,7 +49,13 @@ double exponential(double x) {
 
 RerunSearch::RerunSearch(const OperatorGraph& graph, const RerunGroups& groups,
                          const RerunSearchOptions& options, const Work& work)
-    : graph_(graph), groups_(groups), options_(options), work_(work), random_(options.seed) {}
+    : graph_(graph),
+      groups_(groups),
+      options_(options),
+      work_(work),
+      moves_{graph, groups, options.computations, work},
+      random_(options.seed),
+      most_detours_(graph.nodes.size() / kNodesPerDetour + 1) {}
 
 std::uint64_t RerunSearch::below(std::uint64_t count) {
   return random_() % count;
@@ -47,73 +69,24 @@ double RerunSearch::preference(double noise) {
   return exponential(noise * (sum - 6));
 }
 
-bool RerunSearch::can_add(const StagedSchedule& plan, const Rerun& rerun) const {
-  if (!plan.may_run(rerun) || plan.has(rerun)) return false;
-  return groups_.groups[rerun.group].returns != OperatorGraph::kNone ||
-         plan.stages_of(rerun.group).size() + 1 < options_.computations;
-}
-
-bool RerunSearch::can_add_after(const StagedSchedule& plan, Key step, const Rerun& rerun) const {
-  const std::vector<std::uint32_t>& nodes = groups_.groups[rerun.group].nodes;
-  const Key begin = StagedSchedule::key(rerun.stage, nodes.empty() ? 0 : nodes.front());
-  return begin > step && can_add(plan, rerun);
-}
-
-/// With `rerun`, recursively, all that its inputs would otherwise be carried across the step for.
-std::vector<Rerun> RerunSearch::closure(const StagedSchedule& plan, Key step,
-                                        const Rerun& rerun) const {
-  std::vector<Rerun> all{rerun};
-  for (std::size_t next = 0; next < all.size(); ++next)
-    for (const std::uint32_t node : groups_.groups[all[next].group].nodes)
-      for (const std::uint32_t value : graph_.nodes[node].reads) {
-        const std::uint32_t maker = graph_.values[value].maker;
-        const Rerun input{rerun.stage, groups_.of_node[maker]};
-        if (std::ranges::find(all, input) != all.end() || !can_add_after(plan, step, input))
-          continue;
-        const auto source = plan.latest_source(value, StagedSchedule::key(rerun.stage, node));
-        if (plan.made_at(value, source) > step) continue;
-        if (plan.last_use(value, source) >= StagedSchedule::key(rerun.stage, 0)) continue;
-        if (all.size() == kMostInClosure) return {};
-        all.push_back(input);
-      }
-  return all;
-}
-
-/// The same, in the last stage in which all that it reads is there anyway.
-std::optional<Rerun> RerunSearch::early(const StagedSchedule& plan, Key step,
-                                        const Rerun& rerun) const {
-  std::uint32_t stage = rerun.stage;
-  for (const std::uint32_t node : groups_.groups[rerun.group].nodes)
-    for (const std::uint32_t value : graph_.nodes[node].reads) {
-      const std::uint32_t maker = graph_.values[value].maker;
-      if (groups_.of_node[maker] == rerun.group) continue;
-      const auto source = plan.latest_source(value, StagedSchedule::key(rerun.stage, node));
-      stage = std::min(stage, StagedSchedule::stage_of(plan.last_use(value, source)));
-    }
-  const Rerun it{stage, rerun.group};
-  if (stage >= rerun.stage || stage <= StagedSchedule::stage_of(step) || !can_add(plan, it))
-    return std::nullopt;
-  return it;
-}
-
 void RerunSearch::add_moves(const StagedSchedule& plan, Key step,
                             const StagedSchedule::Carried& carried, bool is_diverse,
                             std::vector<Move>& moves) {
   const std::uint32_t group = groups_.of_node[graph_.values[carried.value].maker];
   const Rerun rerun{StagedSchedule::stage_of(carried.next_use), group};
   if (const std::uint32_t back = groups_.return_of(carried.value); back != OperatorGraph::kNone)
-    if (const Rerun it{rerun.stage, back}; can_add_after(plan, step, it))
+    if (const Rerun it{rerun.stage, back}; moves_.can_add_after(plan, step, it))
       moves.push_back({.added = {it}});
-  if (!can_add_after(plan, step, rerun)) return;
+  if (!moves_.can_add_after(plan, step, rerun)) return;
   moves.push_back({.added = {rerun}});
-  if (std::vector<Rerun> all = closure(plan, step, rerun); all.size() > 1)
+  if (std::vector<Rerun> all = moves_.closure(plan, step, rerun); all.size() > 1)
     moves.push_back({.added = std::move(all)});
-  if (const auto it = early(plan, step, rerun)) moves.push_back({.added = {*it}});
+  if (const auto it = moves_.early(plan, step, rerun)) moves.push_back({.added = {*it}});
   if (!is_diverse) return;
   const std::uint32_t first = StagedSchedule::stage_of(step) + 1;
   if (rerun.stage <= first) return;
   const Rerun other{first + static_cast<std::uint32_t>(below(rerun.stage - first)), group};
-  if (can_add(plan, other)) moves.push_back({.added = {other}});
+  if (moves_.can_add(plan, other)) moves.push_back({.added = {other}});
 }
 
 /// Whether the move lowers the excess.
@@ -172,7 +145,7 @@ bool RerunSearch::lower_step(StagedSchedule& plan, Key step, double noise, bool 
     if (plan.above_room(plan.position_of(step)) <= 0) break;
     Move& move = moves[i];
     const bool is_there = !std::ranges::all_of(
-        move.added, [&](const Rerun& it) { return can_add_after(plan, step, it); });
+        move.added, [&](const Rerun& it) { return moves_.can_add_after(plan, step, it); });
     if (is_there || !set_score(plan, move)) continue;
     if (i + 1 < moves.size() && move.score < moves[i + 1].score / 2) continue;
     plan.add(move.added);
@@ -182,7 +155,7 @@ bool RerunSearch::lower_step(StagedSchedule& plan, Key step, double noise, bool 
 }
 
 bool RerunSearch::repair(StagedSchedule& plan, double noise, bool is_diverse) {
-  detours_ = graph_.nodes.size() / kNodesPerDetour + 1;
+  detours_ = most_detours_;
   for (std::size_t round = 0; round < 20 * graph_.nodes.size(); ++round) {
     if (plan.excess() == 0) return true;
     count(plan.steps());
@@ -210,7 +183,7 @@ StagedSchedule RerunSearch::made_of(std::span<const Rerun> reruns, std::int64_t 
   StagedSchedule plan(graph_, groups_, room);
   std::vector<Rerun> valid;
   for (const Rerun& it : reruns)
-    if (can_add(plan, it)) valid.push_back(it);
+    if (moves_.can_add(plan, it)) valid.push_back(it);
   if (!valid.empty()) plan.add(valid);
   return plan;
 }
@@ -232,7 +205,8 @@ std::optional<StagedSchedule> RerunSearch::repaired_start(std::int64_t room,
 std::int64_t RerunSearch::restarts() const {
   if (options_.restarts) return *options_.restarts;
   const auto nodes = static_cast<std::int64_t>(graph_.nodes.size());
-  return std::clamp(40'000 / (nodes + 1), kLeastRestarts, kRestarts);
+  if (proposals() > 0) return std::min(kRestartsByNode / (nodes + 1), kRestarts);
+  return std::clamp(40 * kRestartsByNode / (nodes + 1), kLeastRestarts, kRestarts);
 }
 
 std::int64_t RerunSearch::iterations() const {
@@ -304,6 +278,40 @@ void RerunSearch::improve(StagedSchedule& best, std::int64_t least, std::int64_t
   }
 }
 
+std::int64_t RerunSearch::proposals() const {
+  if (options_.iterations) return *options_.iterations * kProposalsPerIteration;
+  const auto nodes = static_cast<std::int64_t>(graph_.nodes.size());
+  return std::min({kProposalsPerPair * nodes * nodes, kProposalsPerNode * nodes,
+                   kProposalsByNode / (nodes + 1)});
+}
+
+std::optional<StagedSchedule> RerunSearch::annealed_start(std::int64_t room) {
+  const StagedSchedule once(graph_, groups_, room);
+  auto plan = RerunAnnealing(moves_, options_.seed).run(once, 0, kHot, proposals() / 4);
+  if (plan) prune(*plan);
+  return plan;
+}
+
+/// In ever longer rounds, as long as that pays.
+void RerunSearch::anneal(StagedSchedule& best, std::int64_t least) {
+  const std::int64_t enough = least + graph_.time().count() / kPartsOfGap;
+  RerunAnnealing annealing(moves_, options_.seed);
+  std::int64_t left = proposals();
+  int poor = 0;
+  for (std::int64_t length = left / 8; left > 0 && best.time() > enough; length *= 2) {
+    const std::int64_t before = best.time();
+    for (const double heat : {kHot, kWarm}) {
+      auto plan = annealing.run(best, least, heat, std::min(length, left) / 2);
+      if (!plan || plan->time() >= best.time()) continue;
+      prune(*plan);
+      best = std::move(*plan);
+    }
+    left -= length;
+    poor = before - best.time() < before / kPartsOfGain ? poor + 1 : 0;
+    if (length == 0 || poor == kPoorRounds) return;
+  }
+}
+
 std::optional<StagedSchedule> RerunSearch::run(std::int64_t room, std::int64_t least,
                                                std::span<const std::vector<Rerun>> starts) {
   std::optional<StagedSchedule> best = repaired_start(room, restarts());
@@ -313,20 +321,27 @@ std::optional<StagedSchedule> RerunSearch::run(std::int64_t room, std::int64_t l
     prune(plan);
     if (!best || plan.time() < best->time()) best = std::move(plan);
   }
-  if (best) improve(*best, least, iterations());
+  if (!best) best = annealed_start(room);
+  if (!best) return best;
+  improve(*best, least, iterations());
+  anneal(*best, least);
   return best;
 }
 
 std::int64_t RerunSearch::least_room(std::int64_t too_little) {
+  // What is found so, run() finds in the same way before it restarts.
+  const bool is_quick = graph_.nodes.size() > kManyNodes;
+  if (is_quick) most_detours_ = graph_.nodes.size() / kNodesPerQuickDetour;
   std::int64_t enough = StagedSchedule(graph_, groups_, 0).peak();
   while (enough - too_little > std::max<std::int64_t>(1, enough / kRoomParts)) {
     const std::int64_t room = too_little + (enough - too_little) / 2;
-    const auto plan = repaired_start(room, kRestartsForRoom);
+    const auto plan = repaired_start(room, is_quick ? 0 : kRestartsForRoom);
     if (plan)
       enough = std::min(room, plan->peak());
     else
       too_little = room;
   }
+  most_detours_ = graph_.nodes.size() / kNodesPerDetour + 1;
   return enough;
 }
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "base/work.hpp"
-#include "policy/graph/staged_schedule.hpp"
+#include "policy/remat/graph/search/rerun_moves.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -64,21 +64,17 @@ class RerunSearch {
   std::vector<Move> moves_at(StagedSchedule& plan, StagedSchedule::Key step, bool is_diverse);
   void add_moves(const StagedSchedule& plan, StagedSchedule::Key step,
                  const StagedSchedule::Carried& carried, bool is_diverse, std::vector<Move>& moves);
-  [[nodiscard]] bool can_add(const StagedSchedule& plan, const Rerun& rerun) const;
-  [[nodiscard]] bool can_add_after(const StagedSchedule& plan, StagedSchedule::Key step,
-                                   const Rerun& rerun) const;
-  [[nodiscard]] std::vector<Rerun> closure(const StagedSchedule& plan, StagedSchedule::Key step,
-                                           const Rerun& rerun) const;
-  [[nodiscard]] std::optional<Rerun> early(const StagedSchedule& plan, StagedSchedule::Key step,
-                                           const Rerun& rerun) const;
   bool take_detour(StagedSchedule& plan, const std::vector<Move>& moves);
   bool set_score(StagedSchedule& plan, Move& move);
   void prune(StagedSchedule& plan);
   void improve(StagedSchedule& best, std::int64_t least, std::int64_t iterations);
+  [[nodiscard]] std::optional<StagedSchedule> annealed_start(std::int64_t room);
+  void anneal(StagedSchedule& best, std::int64_t least);
   void destroy(StagedSchedule& plan);
   void shift(StagedSchedule& plan);
   [[nodiscard]] std::int64_t restarts() const;
   [[nodiscard]] std::int64_t iterations() const;
+  [[nodiscard]] std::int64_t proposals() const;
   [[nodiscard]] std::uint64_t below(std::uint64_t count);
   [[nodiscard]] double preference(double noise);
   void count(std::size_t steps) const { work_.add(steps); }
@@ -87,8 +83,10 @@ class RerunSearch {
   const RerunGroups& groups_;
   const RerunSearchOptions options_;
   const Work& work_;
+  const RerunMoves moves_;
   std::mt19937_64 random_;
-  std::size_t detours_ = 0;  ///< that the repair may still take
+  std::size_t most_detours_;  ///< of a repair
+  std::size_t detours_ = 0;   ///< that it may still take
 };
 
 }  // namespace plimsoll
