@@ -71,7 +71,7 @@ int main() {
   for (const std::int64_t tenths : {9, 8}) measure("VGG19", vgg19, tenths);
   for (const std::int64_t tenths : {9, 8, 7}) measure("FCN-8", fcn8, tenths);
   for (const std::int64_t tenths : {8, 6}) measure("SegNet", segnet, tenths);
-  for (const std::int64_t tenths : {8, 5}) measure("U-Net", unet, tenths);
+  for (const std::int64_t tenths : {8, 6}) measure("U-Net", unet, tenths);
   for (const std::int64_t tenths : {9, 8, 7})
     measure("layered", bench::layered_graph(100, 19, 400), tenths);
 }
