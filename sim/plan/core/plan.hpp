@@ -172,6 +172,7 @@ struct Bounds {
   std::optional<Time> makespan;
   std::optional<Time> period;
   std::vector<std::pair<MemoryId, Bytes>> peak;
+  std::optional<Energy> energy;  ///< of the whole step
 };
 
 /// `processor` and its memory do at all times what `like` and its memory do: one of several

@@ -74,6 +74,7 @@ class Decoder {
                                 count<Bytes>(limit.bytes(), {"limits"}));
     decode_claims();
     decode_common(in_.bounds(), "bounds", plan_.bounds);
+    decode_energy(in_.bounds(), "bounds", plan_.bounds.energy);
     diagnostics_.throw_if_errors();
     return std::move(plan_);
   }
@@ -412,10 +413,15 @@ class Decoder {
     plan_.claims.chosen = in.chosen();
     for (const v1::LeftOut& it : in.left_out())
       plan_.claims.left_out.push_back({it.policy(), it.why()});
+    decode_energy(in, "claims", plan_.claims.energy);
+  }
+
+  template <class Message>
+  void decode_energy(const Message& in, std::string_view name, std::optional<Energy>& out) {
     if (!in.has_energy_zj()) return;
-    plan_.claims.energy = energy_of(in.energy_zj());
-    if (!plan_.claims.energy)
-      error({"claims", -1, "energy_zj"},
+    out = energy_of(in.energy_zj());
+    if (!out)
+      error({name, -1, "energy_zj"},
             fmt::format("`{}` is not an integer of at most 38 decimal digits",
                         excerpt(in.energy_zj())));
   }

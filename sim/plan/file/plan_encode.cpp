@@ -185,6 +185,7 @@ class Encoder {
   void encode_bounds() {
     v1::Bounds bounds;
     encode_common(plan_.bounds, bounds);
+    if (plan_.bounds.energy) bounds.set_energy_zj(decimal(*plan_.bounds.energy));
     if (bounds.ByteSizeLong() > 0) *message_.mutable_bounds() = std::move(bounds);
   }
 

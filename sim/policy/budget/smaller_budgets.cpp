@@ -140,6 +140,7 @@ void take_place(Plan& plan, const Plan* first, const BudgetPlanner& planner, Byt
     plan.claims.model_makespan = first->claims.model_makespan;
   } else if (plan.bounds.makespan) {
     plan.bounds.makespan = planner.bound(budget);
+    plan.bounds.energy.reset();
   }
   if (plan.claims.optimal) plan.claims.optimal = plan.bounds.makespan == plan.claims.makespan;
 }

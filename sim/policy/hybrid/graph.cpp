@@ -1,5 +1,7 @@
 #include "base/dense_id.hpp"
 #include "policy/graph/gap_bound.hpp"
+#include "policy/hybrid/graph/energy_bound.hpp"
+#include "policy/hybrid/graph/energy_costs.hpp"
 #include "policy/hybrid/graph/graph_search.hpp"
 #include "policy/hybrid/graph/link_bound.hpp"
 #include "policy/hybrid/other_policy.hpp"
@@ -48,13 +50,17 @@ class OwnSearch {
   Planned run(bool is_quick) {
     if (room() < largest_step(graph_)) return no_plan();
     const Time bound = link_bound(problem_, memories_, graph_, groups_, room());
+    std::optional<Energy> least_energy;
+    if (costs_.objective == PlanObjective::energy)
+      least_energy = energy_bound(problem_, memories_, graph_, groups_, room());
     GraphSearchOptions options{.iterations = is_quick ? 0 : iterations_for(parameters_, graph_),
                                .seed = static_cast<std::uint64_t>(parameters_.seed)};
-    if (costs_.objective == PlanObjective::time) options.least = bound.count();
+    options.least = least_energy ? in_pj(*least_energy) : bound.count();
     auto plan =
         search_graph(task_, options, chain_starts(problem_, memories_.processor, budget_, groups_));
     if (!plan) return no_plan();
     plan->bounds.makespan = bound;
+    plan->bounds.energy = least_energy;
     plan->claims.chosen = parameters_.name;
     return std::move(*plan);
   }
@@ -88,7 +94,7 @@ class BestOfGraph {
         parameters_(parameters),
         processor_(processor_for(problem, parameters)),
         budget_(budget_for(problem, processor_, parameters)) {
-    if (parameters.objective.value == PlanObjective::energy && !problem.platform.has_energy())
+    if (is_for_energy() && !problem.platform.has_energy())
       refuse_parameter(parameters.objective.where,
                        "the platform states no power and no energy; expected `time`");
   }
@@ -97,8 +103,7 @@ class BestOfGraph {
     if (has_storage()) {
       take(parameters_.name, own_plan(parameters_.objective.value));
       // A shorter step may need less, for all that idles meanwhile.
-      if (parameters_.objective.value == PlanObjective::energy)
-        take(parameters_.name, own_plan(PlanObjective::time));
+      if (is_for_energy() && !is_optimal()) take(parameters_.name, own_plan(PlanObjective::time));
     }
     if (!is_optimal()) ask_others();
     if (best_) return finished();
@@ -151,32 +156,53 @@ class BestOfGraph {
     Plan& plan = std::get<Plan>(planned);
     const SearchCosts costs{.objective = parameters_.objective.value};
     const auto cost = costs.of_plan(plan, problem_);
+    if (name == parameters_.name) note_bounds(plan.bounds);
     if (best_ && (!cost || *cost >= cost_)) return;
-    if (name == parameters_.name) bound_ = plan.bounds.makespan;
     if (plan.claims.chosen.empty()) plan.claims.chosen = name;
     best_ = std::move(plan);
     cost_ = cost.value_or(std::numeric_limits<std::int64_t>::max());
   }
 
+  /// Both hold for all plans of the search.
+  void note_bounds(const Bounds& bounds) {
+    if (!bound_) bound_ = bounds.makespan;
+    if (!energy_bound_) energy_bound_ = bounds.energy;
+  }
+
+  [[nodiscard]] bool is_for_energy() const {
+    return parameters_.objective.value == PlanObjective::energy;
+  }
+
   [[nodiscard]] bool is_optimal() const {
-    return best_ && bound_ && best_->claims.makespan == bound_ &&
-           parameters_.objective.value == PlanObjective::time;
+    if (!best_) return false;
+    if (is_for_energy()) return energy_bound_ && cost_ == in_pj(*energy_bound_);
+    return bound_ && best_->claims.makespan == bound_;
   }
 
   [[nodiscard]] Plan finished() {
+    best_->claims.optimal.reset();
+    if (bound_) set_bounds();
     Plan plan = std::move(*best_);
     plan.policy = parameters_.name;
     plan.claims.left_out = left_out_;
     plan.claims.model_makespan.reset();
     plan.claims.model_peak.clear();
-    plan.claims.optimal.reset();
-    if (!bound_) return plan;
-    // A plan in another order may be faster than all in this one.
-    const bool is_of_another_kind = plan.claims.makespan && *plan.claims.makespan < *bound_;
-    plan.bounds = {.makespan =
-                       is_of_another_kind ? operator_graph(problem_, processor_).time() : *bound_};
-    if (plan.claims.makespan == plan.bounds.makespan) plan.claims.optimal = true;
     return plan;
+  }
+
+  /// A plan in another order may be faster than all in this one, or need less energy.
+  void set_bounds() {
+    Bounds bounds{.makespan = bound_};
+    if (best_->claims.makespan && *best_->claims.makespan < *bound_)
+      bounds.makespan = operator_graph(problem_, processor_).time();
+    if (is_for_energy()) bounds.energy = energy_bound_;
+    if (bounds.energy && cost_ < in_pj(*bounds.energy))
+      bounds.energy =
+          energy_of_operators(problem_, processor_, operator_graph(problem_, processor_));
+    best_->bounds = bounds;
+    const bool is_met =
+        bounds.energy ? cost_ == in_pj(*bounds.energy) : best_->claims.makespan == bounds.makespan;
+    if (is_met) best_->claims.optimal = true;
   }
 
   const Problem& problem_;
@@ -184,8 +210,9 @@ class BestOfGraph {
   const ProcessorId processor_;
   const Bytes budget_;
   std::optional<Plan> best_;
-  std::int64_t cost_ = 0;      ///< of the best plan
-  std::optional<Time> bound_;  ///< of the search
+  std::int64_t cost_ = 0;               ///< of the best plan
+  std::optional<Time> bound_;           ///< of the search
+  std::optional<Energy> energy_bound_;  ///< likewise
   std::vector<LeftOut> left_out_;
   Bytes smallest_ = Bytes::unlimited();
 };
@@ -219,11 +246,13 @@ PolicyInfo hybrid_graph_policy() {
                 "hybrid/best has a plan that costs less, it is that one",
        .assumes = "any workload of one processor, one microbatch; on chains only what others move "
                   "moves. Without storage only recomputation is left",
-       .guarantees =
-           "within the budget, and never behind hybrid/best, whose planners may take "
-           "2000000000 steps of work each. The bound is a linear program of reruns and "
-           "copies, of plans in the order of the graph and over one route; claims.optimal "
-           "says that it is met. claims.chosen names whose plan it is",
+       .guarantees = "within the budget, and never behind hybrid/best, whose planners may take "
+                     "2000000000 steps of work each. The bound is a linear program of reruns and "
+                     "copies, of plans in the order of the graph and over one route; with "
+                     "`objective: energy` there "
+                     "is one for energy, too. claims.optimal says that it is met. claims.chosen "
+                     "names whose plan it "
+                     "is",
        .complexity = "18 searches for a first plan of remat/search, and a play of O(steps log "
                      "steps) for each iteration; then hybrid/best"},
       record, plan_hybrid_graph);

@@ -334,7 +334,7 @@ Planned plan_pofo(const Problem& problem, const PofoParameters& parameters) {
 
 PolicyInfo hybrid_pofo_policy() {
   auto record = offload_planner_record<PofoParameters>("hybrid/pofo");
-  record.optional("slots", &PofoParameters::slots, integer(1, 1'000'000),
+  record.optional("slots", &PofoParameters::slots, integer(1, kMostPofoSlots),
                   "parts of the budget by which states of the dynamic program are told apart; "
                   "default 50");
   return make_policy<PofoParameters>(

@@ -4,8 +4,8 @@
 #include "policy/offload/model/fluid_amount.hpp"
 
 #include <algorithm>
-#include <array>
 #include <tuple>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -231,22 +231,35 @@ class CutProgram {
     while (states.size() > most_states_) keep_one_a_cell(states, cell *= 2);
   }
 
-  /// The fastest of each; leaves the states in order.
+  /// The first of each; leaves the states in order.
   static void keep_one_a_cell(std::vector<State>& states, std::int64_t cell) {
-    const auto cell_of = [&](const State& s) {
-      return std::array{s.kept.count() / cell, s.out.count() / cell, s.in.count() / cell,
-                        std::int64_t{s.after_keep}};
+    const auto comes_first = [](const State& a, const State& b) {
+      return order_of(a) < order_of(b);
     };
-    std::ranges::sort(states,
-                      [](const State& a, const State& b) { return order_of(a) < order_of(b); });
-    std::vector<std::pair<std::array<std::int64_t, 4>, std::uint32_t>> cells;
-    for (std::uint32_t i = 0; i < states.size(); ++i) cells.emplace_back(cell_of(states[i]), i);
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> cells;
+    cells.reserve(states.size());
+    for (std::uint32_t i = 0; i < states.size(); ++i)
+      cells.emplace_back(cell_of(states[i], cell), i);
     std::ranges::sort(cells);
-    std::vector<bool> stays(states.size(), false);
-    for (std::size_t i = 0; i < cells.size(); ++i)
-      if (i == 0 || cells[i - 1].first != cells[i].first) stays[cells[i].second] = true;
-    std::size_t at = 0;
-    std::erase_if(states, [&](const State&) { return !stays[at++]; });
+    std::vector<State> first;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const State& state = states[cells[i].second];
+      if (i == 0 || cells[i - 1].first != cells[i].first)
+        first.push_back(state);
+      else if (comes_first(state, first.back()))
+        first.back() = state;
+    }
+    std::ranges::sort(first, comes_first);
+    states = std::move(first);
+  }
+
+  /// The room has less than 2 * kMostPofoSlots cells.
+  static std::uint64_t cell_of(const State& state, std::int64_t cell) {
+    constexpr int kBits = 21;
+    static_assert(2 * kMostPofoSlots <= std::int64_t{1} << kBits);
+    const auto part = [&](Bytes bytes) { return static_cast<std::uint64_t>(bytes.count() / cell); };
+    return ((part(state.kept) << kBits | part(state.out)) << kBits | part(state.in)) << 1 |
+           (state.after_keep ? 1 : 0);
   }
 
   std::vector<PofoCut> finish() {

@@ -65,6 +65,7 @@ struct PofoLink {
 /// States before a block that are held, of chains of at most 128 stages; of longer ones so many
 /// fewer that there are no more transitions.
 inline constexpr std::size_t kPofoStates = 256;
+inline constexpr std::int64_t kMostPofoSlots = 1'000'000;
 
 /// The `count` best cuts found for the budget of `inner`, the best first; empty where none fits.
 ///
@@ -72,6 +73,7 @@ inline constexpr std::size_t kPofoStates = 256;
 /// budget a side, over (kept, out, in), the fastest is held; and of these none that another one
 /// matches in every number. Where too many are left (kPofoStates) the cells are doubled. Where no
 /// two states share a cell and none is left over, the best cut is the best of the model.
+/// Precondition: 1 <= slots <= kMostPofoSlots.
 ///
 /// O(L^2 S) transitions of S states, each O(S / 8) comparisons; space O(L S).
 [[nodiscard]] std::vector<PofoCut> best_cuts(const ChainCosts& costs, const PofoLink& link,

@@ -132,6 +132,7 @@ Json bounds_json(const RunResult& result) {
   if (bounds.makespan) object["makespan_s"] = in_seconds(*bounds.makespan);
   if (bounds.period) object["period_s"] = in_seconds(*bounds.period);
   if (!bounds.peak.empty()) object["peak_bytes"] = peaks_json(result, bounds.peak);
+  if (bounds.energy) object["energy_j"] = in_joules(*bounds.energy);
   if (result.from_file && !object.empty()) object["claimed_by_file"] = true;
   return object;
 }

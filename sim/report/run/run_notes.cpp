@@ -15,10 +15,11 @@ namespace {
 
 /// How far `measured` is from the least that it can be, in words with places for the bound and
 /// the gap.
-std::string gap_note(Time bound, Time measured, const char* at_bound, const char* words) {
+template <class Quantity>
+std::string gap_note(Quantity bound, Quantity measured, const char* at_bound, const char* words) {
   if (bound == measured) return at_bound;
-  const double least = in_seconds(bound);
-  const double gap = least > 0 ? in_seconds(measured) / least - 1 : 0.0;
+  const auto least = static_cast<double>(bound.count());
+  const double gap = least > 0 ? static_cast<double>(measured.count()) / least - 1 : 0.0;
   return fmt::format(fmt::runtime(words), to_text(bound), percent(gap));
 }
 
@@ -53,6 +54,10 @@ std::vector<std::string> bound_notes(const RunResult& result) {
                     gap_note(*result.bounds.period, *result.metrics.period,
                              "no period of its kind is shorter",
                              "no period of its kind is shorter than {}; this one is {} longer"));
+  if (result.bounds.energy && result.metrics.energy)
+    parts.push_back(says + gap_note(*result.bounds.energy, result.metrics.energy->total,
+                                    "none needs less energy",
+                                    "none needs less energy than {}; this one needs {} more"));
   if (const auto optimal = result.claims.optimal)
     parts.push_back(!*optimal          ? "not proven to be the best"
                     : result.from_file ? "the file claims that it is the best of its kind"

@@ -34,6 +34,7 @@ class Claimed {
     const Metrics& measured = result_.metrics;
     if (bounds.makespan) hold("makespan", *bounds.makespan, *measured.makespan);
     if (bounds.period) hold("period", *bounds.period, *measured.period);
+    if (bounds.energy && measured.energy) hold("energy", *bounds.energy, measured.energy->total);
     for (const auto& [id, bytes] : bounds.peak)
       if (const MemoryMetrics* memory = memory_of(id))
         hold("peak of " + memory->name, bytes, memory->peak_requested);

@@ -369,6 +369,8 @@ void drop_what_does_not_hold(RunResult& result) {
   };
   keep(result.bounds.makespan, measured.makespan);
   keep(result.bounds.period, measured.period);
+  keep(result.bounds.energy,
+       measured.energy ? std::optional(measured.energy->total) : std::nullopt);
   std::erase_if(result.bounds.peak, [&](const auto& bound) {
     const MemoryMetrics* memory =
         find_memory(measured, result.memory_names[static_cast<std::size_t>(bound.first)]);

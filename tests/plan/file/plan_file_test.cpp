@@ -57,7 +57,7 @@ auto estimates(const Plan& plan) {
                     plan.claims.in_flight, plan.claims.model_makespan, plan.claims.model_period,
                     plan.claims.model_peak, plan.claims.optimal, plan.claims.chosen,
                     plan.claims.left_out, plan.bounds.makespan, plan.bounds.period,
-                    plan.bounds.peak);
+                    plan.bounds.peak, plan.bounds.energy);
 }
 
 const Workload kChain = small_chain(2);
@@ -195,7 +195,10 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
                  .optimal = false,
                  .chosen = "remat/rotor",
                  .left_out = {{"offload/exact", "no memory is linked"}, {"", ""}}};
-  plan.bounds = {.makespan = Time{1}, .period = std::nullopt, .peak = {{kDram, Bytes{7}}}};
+  plan.bounds = {.makespan = Time{1},
+                 .period = std::nullopt,
+                 .peak = {{kDram, Bytes{7}}},
+                 .energy = Energy{Energy::Count{1} << 90}};
   for (const PlanForm form : {PlanForm::binary, PlanForm::json}) {
     const Plan back =
         parse_plan(to_bytes(plan, form, kChain, kMachine), form, "plan", kChain, kMachine);
@@ -358,6 +361,8 @@ TEST_CASE("claims and bounds are counts", "[plan_file]") {
         "a.plan: error: claims.peak: is -1; expected 0 to 9223372036854775806");
   CHECK(claim(R"("claims": {"energy_zj": "1e9"})") ==
         "a.plan: error: claims.energy_zj: `1e9` is not an integer of at most 38 decimal digits");
+  CHECK(claim(R"("bounds": {"energy_zj": "-1"})") ==
+        "a.plan: error: bounds.energy_zj: `-1` is not an integer of at most 38 decimal digits");
   CHECK(claim(R"("ordered_grants": ["hbm2"])") ==
         "a.plan: error: ordered_grants: unknown memory `hbm2`; did you mean `hbm`?");
 }

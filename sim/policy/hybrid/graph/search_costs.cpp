@@ -1,9 +1,9 @@
 #include "policy/hybrid/graph/search_costs.hpp"
 
 #include "base/dense_id.hpp"
+#include "policy/hybrid/graph/energy_costs.hpp"
 #include "policy/offload/copies/storage_room.hpp"
 #include "policy/offload/copies/swap_timing.hpp"
-#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -48,59 +48,6 @@ std::vector<std::int64_t> times_of_copies(const Problem& problem, const OffloadM
   return times;
 }
 
-/// Whole picojoules.
-std::int64_t in_pj(Energy energy) {
-  constexpr std::int64_t kZeptojoules = 1'000'000'000;
-  return static_cast<std::int64_t>(energy.count() / kZeptojoules);
-}
-
-Power idle_power(const Platform& platform) {
-  Power sum;
-  const auto add = [&](const auto& components) {
-    for (const auto& it : components)
-      if (it.power) sum += it.power->idle;
-  };
-  add(platform.processors);
-  add(platform.memories);
-  add(platform.links);
-  return sum;
-}
-
-/// What a component draws above idle.
-Energy at_work(const std::optional<PowerStates>& power, Time time) {
-  return power ? (power->active - power->idle) * time : Energy{};
-}
-
-class EnergyOfCopies {
- public:
-  EnergyOfCopies(const Problem& problem, const OffloadMemories& memories)
-      : problem_(problem), memories_(memories) {}
-
-  [[nodiscard]] Energy both_ways(Bytes bytes) const {
-    return one_way(memories_.home, memories_.storage, bytes) +
-           one_way(memories_.storage, memories_.home, bytes);
-  }
-
- private:
-  [[nodiscard]] Energy one_way(MemoryId from, MemoryId to, Bytes bytes) const {
-    const Platform& platform = problem_.platform;
-    const Route& route = *problem_.topology.route(from, to);
-    const Time time = route.latency + transfer_time(bytes, route.bandwidth);
-    Energy sum = at_work(platform[from].power, time) + at_work(platform[to].power, time);
-    if (platform[from].read.energy) sum += *platform[from].read.energy * bytes;
-    if (platform[to].write.energy) sum += *platform[to].write.energy * bytes;
-    for (const Hop& hop : route.hops) {
-      const Link& link = platform[hop.link];
-      sum += at_work(link.power, time);
-      if (link.energy) sum += *link.energy * bytes;
-    }
-    return sum;
-  }
-
-  const Problem& problem_;
-  const OffloadMemories& memories_;
-};
-
 }  // namespace
 
 std::int64_t SearchCosts::of_wait(std::int64_t ps) const {
@@ -128,14 +75,10 @@ SearchCosts search_costs(const Problem& problem, const OffloadMemories& memories
       if (copy > 0) copy = copy / kTimeParts + 1;
     return costs;
   }
-  const std::vector<Energy> own =
-      operator_energies(problem.workload, problem.platform, memories.processor);
-  const auto& power = problem.platform[memories.processor].power;
-  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
-    const Time time = graph.nodes[node].time;
-    costs.runs[node] = in_pj(costs.idle * time + at_work(power, time) + own[node]);
-  }
-  const EnergyOfCopies energy(problem, memories);
+  const std::vector<Energy> runs = run_energies(problem, memories.processor, graph);
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node)
+    costs.runs[node] = in_pj(runs[node]);
+  const CopyEnergy energy(problem, memories);
   for (std::size_t value = 0; value < graph.values.size(); ++value)
     if (costs.copies[value] > 0)
       costs.copies[value] =

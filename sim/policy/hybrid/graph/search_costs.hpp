@@ -1,8 +1,7 @@
 /// What runs, copies and waits cost, in time or in energy, and what a plan costs in all.
 ///
-/// In energy, what lasts longer costs the idle power of everything; an operator, besides, the power
-/// of its processor at work and its own energy; a copy, that of the links and memories on its way.
-/// The energy of a plan is what its execution measures.
+/// The energy of runs and copies is that of policy/hybrid/graph/energy_costs.hpp, that of a plan what
+/// its execution measures.
 #pragma once
 
 #include "policy/graph/operator_graph.hpp"

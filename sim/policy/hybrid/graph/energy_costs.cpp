@@ -1,0 +1,101 @@
+#include "policy/hybrid/graph/energy_costs.hpp"
+
+#include "workload/cost/cost_model.hpp"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::int64_t kZeptojoules = 1'000'000'000;  ///< of a picojoule
+
+/// What a component draws above idle.
+Energy at_work(const std::optional<PowerStates>& power, Time time) {
+  return power ? (power->active - power->idle) * time : Energy{};
+}
+
+}  // namespace
+
+std::int64_t in_pj(Energy energy) {
+  return static_cast<std::int64_t>(energy.count() / kZeptojoules);
+}
+
+Energy of_pj(std::int64_t count) {
+  return Energy{Energy{kZeptojoules}.count() * count};
+}
+
+Power idle_power(const Platform& platform) {
+  Power sum;
+  const auto add = [&](const auto& components) {
+    for (const auto& it : components)
+      if (it.power) sum += it.power->idle;
+  };
+  add(platform.processors);
+  add(platform.memories);
+  add(platform.links);
+  return sum;
+}
+
+std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
+                                 const OperatorGraph& graph) {
+  std::vector<Energy> energies = operator_energies(problem.workload, problem.platform, processor);
+  const Power idle = idle_power(problem.platform);
+  const Processor& at = problem.platform[processor];
+  const Memory& home = problem.platform[at.memory];
+  for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
+    const Time time = graph.nodes[node].time;
+    energies[node] += idle * time + at_work(at.power, time) + at_work(home.power, time);
+  }
+  return energies;
+}
+
+Energy CopyEnergy::both_ways(Bytes bytes) const {
+  return one_way(memories_.home, memories_.storage, bytes) +
+         one_way(memories_.storage, memories_.home, bytes);
+}
+
+Energy CopyEnergy::least_out(Bytes bytes) const {
+  return least(memories_.home, memories_.storage, bytes);
+}
+
+Energy CopyEnergy::least_back(Bytes bytes) const {
+  return least(memories_.storage, memories_.home, bytes);
+}
+
+Energy CopyEnergy::one_way(MemoryId from, MemoryId to, Bytes bytes) const {
+  const Platform& platform = problem_.platform;
+  const Route& route = *problem_.topology.route(from, to);
+  const Time time = route.latency + transfer_time(bytes, route.bandwidth);
+  Energy sum = of_bytes(from, to, bytes);
+  sum += at_work(platform[from].power, time) + at_work(platform[to].power, time);
+  for (const Hop& hop : route.hops) sum += at_work(platform[hop.link].power, time);
+  return sum;
+}
+
+Energy CopyEnergy::of_bytes(MemoryId from, MemoryId to, Bytes bytes) const {
+  const Platform& platform = problem_.platform;
+  Energy sum;
+  if (platform[from].read.energy) sum += *platform[from].read.energy * bytes;
+  if (platform[to].write.energy) sum += *platform[to].write.energy * bytes;
+  for (const Hop& hop : problem_.topology.route(from, to)->hops)
+    if (platform[hop.link].energy) sum += *platform[hop.link].energy * bytes;
+  return sum;
+}
+
+Energy CopyEnergy::least(MemoryId from, MemoryId to, Bytes bytes) const {
+  const Platform& platform = problem_.platform;
+  const Route& route = *problem_.topology.route(from, to);
+  // All copies this way share the slowest link, and take no less than their bytes do there, but for
+  // 1 ps of rounding each.
+  ByteRate slowest = ByteRate::unlimited();
+  for (const Hop& hop : route.hops)
+    slowest = std::min(slowest, platform[hop.link].bandwidth[hop.direction]);
+  const Time moves = transfer_time(bytes, slowest);
+  const Time half{std::max<std::int64_t>(moves.count() - 1, 0) / 2};
+  Energy sum = of_bytes(from, to, bytes) + at_work(platform[memories_.storage].power, half);
+  for (const Hop& hop : route.hops) sum += at_work(platform[hop.link].power, half);
+  return sum;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,49 @@
+/// What a run of an operator and a copy cost in energy, as execution measures it.
+///
+/// What lasts longer costs the idle power of everything; an operator, besides, what its processor and
+/// that one's memory draw at work and its own energy; a copy, that of the links and memories on its
+/// way.
+#pragma once
+
+#include "policy/graph/operator_graph.hpp"
+#include "policy/offload/copies/storage.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace plimsoll {
+
+/// Whole picojoules, rounded down, and back.
+[[nodiscard]] std::int64_t in_pj(Energy energy);
+[[nodiscard]] Energy of_pj(std::int64_t count);
+
+/// Of all components together.
+[[nodiscard]] Power idle_power(const Platform& platform);
+
+/// By node: what a run adds to a step of which it is a part. O(operators).
+[[nodiscard]] std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
+                                               const OperatorGraph& graph);
+
+class CopyEnergy {
+ public:
+  CopyEnergy(const Problem& problem, const OffloadMemories& memories)
+      : problem_(problem), memories_(memories) {}
+
+  /// Out and back, beyond what idles, where nothing else happens at the same time.
+  [[nodiscard]] Energy both_ways(Bytes bytes) const;
+
+  /// Out, or back, in company: energy for each byte, and half of what links and storage draw at work,
+  /// which a copy the other way may need as well.
+  [[nodiscard]] Energy least_out(Bytes bytes) const;
+  [[nodiscard]] Energy least_back(Bytes bytes) const;
+
+ private:
+  [[nodiscard]] Energy one_way(MemoryId from, MemoryId to, Bytes bytes) const;
+  [[nodiscard]] Energy of_bytes(MemoryId from, MemoryId to, Bytes bytes) const;
+  [[nodiscard]] Energy least(MemoryId from, MemoryId to, Bytes bytes) const;
+
+  const Problem& problem_;
+  const OffloadMemories& memories_;
+};
+
+}  // namespace plimsoll
