@@ -1,8 +1,10 @@
 #include "execution/diagnosis.hpp"
 
+#include "memory/fragmentation.hpp"
 #include "plan/core/readers.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -10,7 +12,7 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::size_t kMostResidents = 10;
+constexpr std::size_t kMostResidents = 10, kMostSegments = 5, kMostKeepers = 3;
 
 /// Finds, for any step that has not started, one that it waits for.
 class WaitsFor {
@@ -117,6 +119,35 @@ CacheAtRefusal describe_cache(const CachingAllocator& cache) {
   return held;
 }
 
+LayoutAtRefusal describe_layout(const StuckState& state, std::uint32_t memory) {
+  const Allocator& allocator = state.memories[memory].allocator;
+  std::vector<MemoryBlock> held;
+  std::map<std::uint32_t, std::uint32_t> buffers;  // by handle of the block
+  for (std::uint32_t b = 0; b < state.blocks.size(); ++b) {
+    if (!state.live[b] || state.program.memory(BufferId{b}) != memory) continue;
+    held.push_back(state.blocks[b]);
+    if (held.back().requested > Bytes{}) buffers.emplace(held.back().handle, b);
+  }
+  const MemoryUse now = allocator.now();
+  const MemoryGaps gaps = gaps_of(allocator, held);
+  LayoutAtRefusal layout{
+      now.requested, now.allocated, now.reserved, gaps.rounding, gaps.tails, gaps.holes, 0, {}};
+  const std::vector<CutSegment> cut = cut_segments(allocator);
+  layout.cut_segments = cut.size();
+  for (const CutSegment& it : std::span(cut).first(std::min(cut.size(), kMostSegments))) {
+    const MemorySegment& segment = it.segment;
+    KeptSegment kept{segment.number,       segment.size,          segment.free,
+                     segment.largest_free, segment.blocks_in_use, {}};
+    for (const MemoryPiece& keeper : it.keepers) {
+      const auto buffer = buffers.find(keeper.handle);
+      if (buffer == buffers.end() || kept.tensors.size() == kMostKeepers) continue;
+      kept.tensors.push_back(state.program.tensor(BufferId{buffer->second}).name);
+    }
+    layout.kept.push_back(std::move(kept));
+  }
+  return layout;
+}
+
 OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
   const Program& program = state.program;
   OutOfMemory oom;
@@ -129,6 +160,7 @@ OutOfMemory describe_memory(const StuckState& state, std::uint32_t memory) {
   oom.by_class = full.live;
   if (const CachingAllocator* cache = full.allocator.as_caching())
     oom.cache = describe_cache(*cache);
+  if (!full.allocator.is_ideal()) oom.layout = describe_layout(state, memory);
 
   std::vector<BufferId> residents;
   for (std::uint32_t b = 0; b < program.plan->buffers.size(); ++b)

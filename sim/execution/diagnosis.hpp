@@ -16,8 +16,9 @@ namespace plimsoll {
 struct StuckState {
   const Program& program;
   std::span<const MemoryState> memories;
-  const std::vector<bool>& live;     ///< by buffer
-  std::span<const Time> start, end;  ///< by step; unlimited where it did not happen
+  const std::vector<bool>& live;        ///< by buffer
+  std::span<const MemoryBlock> blocks;  ///< by buffer; none where every memory is ideal
+  std::span<const Time> start, end;     ///< by step; unlimited where it did not happen
 };
 
 /// The first-issued step that waits for memory, or kNone.

@@ -72,6 +72,23 @@ struct CacheAtRefusal {
   std::size_t keeping = 0;    ///< those blocks
 };
 
+/// A segment of which part is free, and which tensors keep it.
+struct KeptSegment {
+  std::uint64_t number = 0;  ///< in the order of creation
+  Bytes size, free, largest_free;
+  std::size_t blocks = 0;            ///< in use
+  std::vector<std::string> tensors;  ///< of those: at most 3, first those between free pieces
+};
+
+/// How an allocator with addresses holds its memory when it refuses:
+/// reserved = requested + rounding + tails + holes.
+struct LayoutAtRefusal {
+  Bytes requested, allocated, reserved;
+  Bytes rounding, tails, holes;
+  std::size_t cut_segments = 0;   ///< partly free
+  std::vector<KeptSegment> kept;  ///< of those at most 5, with the most free bytes first
+};
+
 /// Why a run ended `oom`.
 struct OutOfMemory {
   std::string step;  ///< what asked
@@ -81,6 +98,7 @@ struct OutOfMemory {
   std::array<Bytes, kTensorClasses> by_class{};
   std::size_t residents = 0;
   std::optional<CacheAtRefusal> cache;
+  std::optional<LayoutAtRefusal> layout;
 };
 
 struct Execution {

@@ -221,8 +221,8 @@ class Machine {
   // --- the end of the run
 
   [[nodiscard]] StuckState stuck_state() const {
-    return {run_.program, memories_.states(), memories_.live(), run_.execution.start,
-            run_.execution.end};
+    return {run_.program,       memories_.states(),   memories_.live(),
+            memories_.blocks(), run_.execution.start, run_.execution.end};
   }
 
   /// Nothing runs any more and steps are left. A cycle without memory, or with an order of grants

@@ -23,6 +23,7 @@ class Memories {
     for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
       const Bytes most = usable(run.plan, platform, MemoryId{m});
       states_.push_back({.allocator = make_allocator(platform.memories[m], most), .limit = most});
+      if constexpr (kObserved) states_.back().allocator.note_segments();
     }
     if (std::ranges::all_of(platform.memories,
                             [](const Memory& m) { return m.allocator == AllocatorKind::ideal; }))
@@ -35,6 +36,8 @@ class Memories {
   [[nodiscard]] MemoryState& operator[](std::size_t memory) { return states_[memory]; }
   /// By buffer.
   [[nodiscard]] const std::vector<bool>& live() const { return live_; }
+  /// By buffer; empty where every memory is ideal.
+  [[nodiscard]] const std::vector<MemoryBlock>& blocks() const { return blocks_; }
 
   /// What is there from the start; the first of it that does not fit.
   [[nodiscard]] std::optional<BufferId> place_initial() {
@@ -71,7 +74,7 @@ class Memories {
     if (IdealAllocator* counter = state.allocator.as_ideal())
       counter->give_back(workspace);
     else
-      state.allocator.free(workspaces_[run_.program.steps[step].lane]);
+      give_back(memory, workspaces_[run_.program.steps[step].lane]);
     state.live_of(TensorClass::workspace) -= workspace;
     run_.ready.wake(state.waiting);
     run_.tell([&](Observer& it) {
@@ -154,8 +157,12 @@ class Memories {
     MemoryState& state = states_[memory];
     if (!state.is_within_limit(tensor.bytes)) return false;
     const auto block = state.allocator.allocate(tensor.bytes, index(lane));
+    tell_segments(memory);
     if (!block) return false;
-    if (!blocks_.empty()) blocks_[index(id)] = *block;
+    if (!blocks_.empty()) {
+      blocks_[index(id)] = *block;
+      tell_taken(memory, id, kNoStep, *block);
+    }
     state.live_of(tensor.tensor_class) += tensor.bytes;
     live_[index(id)] = true;
     state.take_peak(run_.now);
@@ -186,9 +193,16 @@ class Memories {
     asked_.clear();
     for (const BufferId buffer : written) asked_.push_back({.requested = program.bytes(buffer)});
     if (works) asked_.push_back({.requested = program.workspace(step)});
-    if (!state.allocator.allocate_all(asked_, it.lane)) return false;
+    const bool fits = state.allocator.allocate_all(asked_, it.lane);
+    tell_segments(program.memory(step));
+    if (!fits) return false;
     for (std::size_t w = 0; w < written.size(); ++w) blocks_[index(written[w])] = asked_[w];
     if (works) workspaces_[it.lane] = asked_.back();
+    run_.tell([&](Observer&) {
+      for (const BufferId buffer : written)
+        tell_taken(program.memory(step), buffer, StepId{step}, blocks_[index(buffer)]);
+      if (works) tell_taken(program.memory(step), std::nullopt, StepId{step}, workspaces_[it.lane]);
+    });
     return true;
   }
 
@@ -208,8 +222,32 @@ class Memories {
     if (IdealAllocator* counter = state.allocator.as_ideal())
       counter->give_back(tensor.bytes);
     else
-      state.allocator.free(blocks_[buffer]);
+      give_back(run_.program.memory(BufferId{buffer}), blocks_[buffer]);
     state.live_of(tensor.tensor_class) -= tensor.bytes;
+  }
+
+  void give_back(std::uint32_t memory, const MemoryBlock& block) {
+    if (block.requested > Bytes{})
+      run_.tell([&](Observer& it) { it.block_given_back(MemoryId{memory}, block, run_.now); });
+    states_[memory].allocator.free(block);
+  }
+
+  void tell_segments(std::uint32_t memory) {
+    run_.tell([&](Observer& it) {
+      for (const SegmentEvent& event : states_[memory].allocator.take_segment_events())
+        it.segment_changed(MemoryId{memory}, event, run_.now);
+    });
+  }
+
+  /// Nothing of an ideal memory, which has no addresses.
+  void tell_taken(std::uint32_t memory, std::optional<BufferId> buffer, StepId of,
+                  const MemoryBlock& block) {
+    if (block.requested == Bytes{}) return;
+    const Allocator& allocator = states_[memory].allocator;
+    if (allocator.is_ideal()) return;
+    run_.tell([&](Observer& it) {
+      it.block_taken(MemoryId{memory}, buffer, of, block, allocator.piece_of(block), run_.now);
+    });
   }
 
   void tell_allocated(std::uint32_t step, std::uint32_t memory) {

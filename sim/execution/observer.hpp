@@ -7,10 +7,12 @@
 #include "base/quantity.hpp"
 #include "execution/execution.hpp"
 #include "memory/block.hpp"
+#include "memory/layout.hpp"
 #include "plan/core/plan.hpp"
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 namespace plimsoll {
 
@@ -44,6 +46,16 @@ class Observer {
   /// After every change. Peaks are taken after starts: `is_peak` where this may be one. While a
   /// source leaves byte by byte this is told at sixteen instants of that time, too.
   virtual void memory_used(MemoryId /*memory*/, const MemoryPoint& /*now*/, bool /*is_peak*/) {}
+
+  /// A block of a memory with addresses: of a buffer, or without one of the workspace of `of`. Told
+  /// before memory_used, not of blocks of 0 bytes.
+  virtual void block_taken(MemoryId /*memory*/, std::optional<BufferId> /*buffer*/, StepId /*of*/,
+                           const MemoryBlock& /*block*/, const MemoryPiece& /*piece*/,
+                           Time /*now*/) {}
+  virtual void block_given_back(MemoryId /*memory*/, const MemoryBlock& /*block*/, Time /*now*/) {}
+  /// What such a memory takes from its device and gives back, also for a step that then has to
+  /// wait. Told before the blocks that lie there.
+  virtual void segment_changed(MemoryId /*memory*/, const SegmentEvent& /*event*/, Time /*now*/) {}
 
   /// A direction of a link has one more copy to carry, or one less. On a fair link that is not from
   /// the start of the copy but from the end of its latency.

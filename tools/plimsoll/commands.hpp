@@ -28,6 +28,7 @@ struct Command {
 [[nodiscard]] Command capacity_command(CLI::App& program);
 [[nodiscard]] Command calibrate_command(CLI::App& program);
 [[nodiscard]] Command place_command(CLI::App& program);
+[[nodiscard]] Command replay_command(CLI::App& program);
 [[nodiscard]] Command list_command(CLI::App& program);
 [[nodiscard]] Command validate_command(CLI::App& program);
 

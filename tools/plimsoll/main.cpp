@@ -81,10 +81,11 @@ int run_program(int argc, const char* const* argv) {
   program.footer(kExamples);
   program.set_version_flag("--version", "plimsoll " PLIMSOLL_VERSION);
   program.require_subcommand(1);
-  const std::vector<Command> commands{
-      run_command(program),    sweep_command(program),    check_command(program),
-      export_command(program), capacity_command(program), calibrate_command(program),
-      place_command(program),  list_command(program),     validate_command(program)};
+  const std::vector<Command> commands{run_command(program),      sweep_command(program),
+                                      check_command(program),    export_command(program),
+                                      capacity_command(program), calibrate_command(program),
+                                      place_command(program),    replay_command(program),
+                                      list_command(program),     validate_command(program)};
   if (const int refused = check_first_word(argc, argv, commands)) return refused;
   try {
     program.parse(argc, argv);

@@ -13,6 +13,7 @@
 #include "report/run/json_report.hpp"
 #include "report/suite/junit_report.hpp"
 #include "report/sweep/html_sweep.hpp"
+#include "report/trace/memory_snapshot.hpp"
 #include "report/trace/trace.hpp"
 #include "scenario/sweep/sweep_export.hpp"
 
@@ -99,6 +100,13 @@ void plan_of_run(const Outcomes& found, const std::string& file) {
   write_plan(result.plan, result.workload_as_run, found.scenarios.front().platform, file);
 }
 
+void snapshot_of_run(const Outcomes& found, const std::string& file) {
+  const RunResult& result = found.results.front();
+  if (!has_plan(result, file)) return;
+  const WritingFiles waits;
+  write_memory_snapshot({found.scenarios.front().platform, result}, file);
+}
+
 std::string compute_csv_of(const RunResult& result) {
   const Workload& workload = result.workload_as_run;
   return compute_csv(
@@ -151,6 +159,11 @@ constexpr ReportFormat kFormats[] = {
      .about = "write timelines for ui.perfetto.dev; *.json: in Chrome's trace format",
      .kind = NamedFile::Kind::other,
      .of_runs = trace_of_runs},
+    {.option = "--snapshot",
+     .about = "write a memory snapshot of the only run for PyTorch's memory_viz",
+     .kind = NamedFile::Kind::other,
+     .is_of_one_run = true,
+     .of_runs = snapshot_of_run},
     {.option = "--plan-out",
      .about = "write the plan of the only policy (*.json, *.pb or *.bin)",
      .kind = NamedFile::Kind::other,

@@ -137,6 +137,22 @@ Json bounds_json(const RunResult& result) {
   return object;
 }
 
+Json layout_json(const LayoutAtRefusal& layout) {
+  Json kept = Json::array();
+  for (const KeptSegment& segment : layout.kept)
+    kept.push_back({{"segment", segment.number},
+                    {"size_bytes", segment.size.count()},
+                    {"free_bytes", segment.free.count()},
+                    {"largest_free_bytes", segment.largest_free.count()},
+                    {"blocks", segment.blocks},
+                    {"tensors", segment.tensors}});
+  return {
+      {"requested_bytes", layout.requested.count()}, {"allocated_bytes", layout.allocated.count()},
+      {"held_bytes", layout.reserved.count()},       {"rounding_bytes", layout.rounding.count()},
+      {"unsplit_tails_bytes", layout.tails.count()}, {"holes_bytes", layout.holes.count()},
+      {"cut_segments", layout.cut_segments},         {"kept", std::move(kept)}};
+}
+
 Json oom_json(const OutOfMemory& oom) {
   Json object{{"step", oom.step},
               {"memory", oom.memory},
@@ -156,6 +172,7 @@ Json oom_json(const OutOfMemory& oom) {
                        {"largest_free_block_bytes", oom.cache->largest_free.count()},
                        {"segments_kept_in_part", oom.cache->with_free},
                        {"blocks_that_keep_them", oom.cache->keeping}};
+  if (oom.layout) object["layout"] = layout_json(*oom.layout);
   return object;
 }
 

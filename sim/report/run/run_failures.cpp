@@ -107,6 +107,7 @@ class Explanation {
   void tell_oom(const OutOfMemory& oom) {
     headline("out of memory: " + request(oom));
     tell_residents(oom);
+    if (oom.layout) tell_layout(*oom.layout);
     tell_what_to_try(oom);
   }
 
@@ -128,6 +129,26 @@ class Explanation {
       table.add({{resident.tensor}, {to_text(resident.tensor_class)}, {to_text(resident.bytes)}});
     }
     out_ += '\n' + table.text(style_) + '\n';
+  }
+
+  void tell_layout(const LayoutAtRefusal& layout) {
+    out_ += "  Where its memory is:\n";
+    item(
+        fmt::format("requested {}, allocated {}, held {}; beyond what is requested {} are "
+                    "rounding, {} tails of blocks that were not split, {} holes",
+                    to_text(layout.requested), to_text(layout.allocated), to_text(layout.reserved),
+                    to_text(layout.rounding), to_text(layout.tails), to_text(layout.holes)));
+    for (const KeptSegment& segment : layout.kept) {
+      const std::size_t others = segment.blocks - segment.tensors.size();
+      item(fmt::format("segment {} ({}): {} free, in pieces of at most {}, kept by {}{}",
+                       segment.number, to_text(segment.size), to_text(segment.free),
+                       to_text(segment.largest_free), fmt::join(segment.tensors, ", "),
+                       others > 0 ? fmt::format(" and {} more", others) : ""));
+    }
+    if (layout.cut_segments > layout.kept.size())
+      item(fmt::format("and {} more that are partly free",
+                       layout.cut_segments - layout.kept.size()));
+    out_ += '\n';
   }
 
   /// Only what is certain. How a pipeline spreads its parameters is the plan's business, so advice
