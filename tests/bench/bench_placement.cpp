@@ -72,7 +72,7 @@ void measure_exact(const Family& family, long instances, std::int64_t steps, std
     sum += took;
     most = std::max(most, took);
   }
-  std::printf("%-24s %3ld of %3ld placed   mean %7.3f s   longest %7.3f s   best rule +%.0f %%\n",
+  std::printf("%-24s %3ld of %3ld placed   mean %7.3f s   longest %7.3f s   best rule %+.0f %%\n",
               family.name, fit, instances, sum / static_cast<double>(instances), most,
               100 * excess / static_cast<double>(instances));
 }
