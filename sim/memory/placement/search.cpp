@@ -30,7 +30,7 @@ enum class BranchOrder : std::uint8_t {
 };
 constexpr std::size_t kOrders = 8;
 
-constexpr std::int64_t kFirstLimit = 4'000'000;
+constexpr std::int64_t kFirstLimit = 16'000'000;
 constexpr std::int64_t kShake = 1024;  ///< a rank in the units of a shaken one
 
 /// A fixed sequence of well-mixed numbers (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom

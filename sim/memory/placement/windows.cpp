@@ -209,17 +209,35 @@ bool PlacementWindows::draw_from_section(std::uint32_t s) {
     hung = std::min(hung, highest_[down[i]] + sizes_[down[i]]) - sizes_[down[i]];
   }
   if (stacked > end || hung < begin) return false;
-  return open == 1 || draw_from_slack(s, end - begin - total);
+  return open == 1 || draw_from_slack(s, open, end - begin - total);
 }
 
-bool PlacementWindows::draw_from_slack(std::uint32_t s, std::int64_t slack) {
-  const std::uint32_t first = upwards_[s][0], second = upwards_[s][1];
-  const std::int64_t begin = lowest_[first];
-  const std::uint32_t last = downwards_[s][0], before = downwards_[s][1];
-  const std::int64_t end = highest_[last] + sizes_[last];
-  if (lowest_[second] > begin + slack && !lower(first, begin + slack)) return false;
-  return highest_[before] + sizes_[before] >= end - slack ||
-         raise(last, end - slack - sizes_[last]);
+bool PlacementWindows::draw_from_slack(std::uint32_t s, std::size_t open, std::int64_t slack) {
+  const std::span<const std::uint32_t> members(upwards_[s].data(), open);
+  const std::uint32_t first = upwards_[s][0], last = downwards_[s][0];
+  const std::int64_t bottom = lowest_[first] + slack;
+  const std::int64_t top = highest_[last] + sizes_[last] - slack;
+  const auto may_be_lowest = [&](std::uint32_t b) { return lowest_[b] <= bottom; };
+  const auto may_be_highest = [&](std::uint32_t b) { return highest_[b] + sizes_[b] >= top; };
+  std::int64_t first_end = kLast, last_begin = -kLast;
+  std::size_t lowest = 0, highest = 0;
+  for (const std::uint32_t b : members) {
+    if (may_be_lowest(b)) {
+      first_end = std::min(first_end, lowest_[b] + sizes_[b]);
+      ++lowest;
+    }
+    if (may_be_highest(b)) {
+      last_begin = std::max(last_begin, highest_[b]);
+      ++highest;
+    }
+  }
+  // Lists are out of order from the first change on: only what was found above is used.
+  for (const std::uint32_t b : members) {
+    const bool is_low = may_be_lowest(b), is_high = may_be_highest(b);
+    if (!is_low && !raise(b, first_end)) return false;
+    if (!is_high && !lower(b, last_begin - sizes_[b])) return false;
+  }
+  return (lowest > 1 || lower(first, bottom)) && (highest > 1 || raise(last, top - sizes_[last]));
 }
 
 }  // namespace plimsoll

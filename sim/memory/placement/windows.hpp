@@ -6,8 +6,9 @@
 ///             would end above a's highest offset, a lies below b, and each bounds the other
 ///   sections  stacked by lowest offset, the members of a section end at or below the largest end
 ///             that is allowed; stacked downwards from there, at or above the smallest start. With
-///             the room that is left, the *slack*, whoever alone can be lowest is at most that much
-///             above the smallest start; whoever alone can be highest, that much below the end
+///             the room that is left, the *slack*, the lowest is at most that much above the
+///             smallest start: all that cannot be are above the first end of those that can, and
+///             one that alone can be is there. The same from above for the highest
 /// Every rule holds in all placements, so a window that becomes empty proves that there is none.
 ///
 /// Changes are kept on a trail and undone in reverse order.
@@ -72,7 +73,7 @@ class PlacementWindows {
   [[nodiscard]] bool draw_from_pairs_of(std::uint32_t b);
   [[nodiscard]] bool draw_from_section(std::uint32_t s);
   /// Precondition: two of its members or more are not placed.
-  [[nodiscard]] bool draw_from_slack(std::uint32_t s, std::int64_t slack);
+  [[nodiscard]] bool draw_from_slack(std::uint32_t s, std::size_t open, std::int64_t slack);
   std::size_t sort_section(std::uint32_t s);
   void forget_changes();
 
