@@ -237,4 +237,34 @@ graph:
   CHECK(it.reruns(workload) == 40);
 }
 
+// c changes va in place, so a and c run again together, from vp. Once vc is there, too, vp goes for
+// good, and va and vc stay: d finds no room. Had vp gone right after a, vc could go, and would be
+// lost.
+TEST_CASE("what a group has yet to make keeps what it is made from") {
+  const Workload workload = test::workload_of(R"(
+workload: p
+batch: 1
+profile:
+  version: 1
+  inputs: {x: 1 B}
+  operators:
+    - name: p
+      forward: {time: 1 ps, reads: [x], makes: {vp: 1 B}}
+      backward: {time: 1 ps, reads: [x]}
+    - name: a
+      forward: {time: 1 ps, reads: [vp], makes: {va: 1 B}}
+      backward: {time: 1 ps, reads: [x]}
+    - name: c
+      forward: {time: 1 ps, reads: [va], updates: [va], makes: {vc: 2 B}}
+      backward: {time: 1 ps, reads: [vc, va]}
+    - name: d
+      forward: {time: 1 ps, reads: [x], makes: {vd: 4 B}}
+      backward: {time: 1 ps, reads: [vd]}
+)");
+  const test::OnlinePlayed it = test::play_online("{name: online/dtr, on_release: banish}",
+                                                  workload, test::one_gpu({.capacity = 6}));
+  REQUIRE_FALSE(it.is_ok);
+  CHECK(it.played.execution.oom->step == "d.forward");
+}
+
 }  // namespace plimsoll

@@ -140,14 +140,17 @@ void OnlineRun::drop_unwanted() {
   }
 }
 
-/// Goes for good once no absent storage depends on it; those that are there stay then.
+/// Goes for good once no absent storage depends on it, nor one that its group has yet to make;
+/// those that are there stay then.
 void OnlineRun::banish_pending() {
-  const auto is_absent = [&](std::uint32_t child) { return view_.is_absent(child); };
+  const auto is_missing = [&](std::uint32_t child) {
+    return view_.is_absent(child) || view_.place(child) == Place::unmade;
+  };
   for (bool goes_on = true; goes_on;) {
     const std::size_t before = banishing_.size();
     std::erase_if(banishing_, [&](std::uint32_t storage) {
       const auto& children = graph_.storages[storage].children;
-      if (std::ranges::any_of(children, is_absent)) return false;
+      if (std::ranges::any_of(children, is_missing)) return false;
       for (const std::uint32_t child : children)
         if (view_.is_present(child)) view_.lock(child);
       is_gone_[storage] = true;
