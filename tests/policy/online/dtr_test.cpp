@@ -37,6 +37,17 @@ std::string unit_chain(std::int64_t n) {
   return yaml;
 }
 
+/// Within 3 B, c has room once one of va and vb has gone.
+const std::string kOneEviction = R"(
+workload: g
+graph:
+  - {name: a, time: 4 ps, outputs: {va: 1 B}}
+  - {name: b, inputs: [va], time: 2 ps, outputs: {vb: 1 B}}
+  - {name: c, time: 1 ps, outputs: {vc: 2 B}}
+  - {name: e, inputs: [vc, vb], time: 1 ps}
+  - {name: d, inputs: [va], time: 1 ps}
+)";
+
 struct ChainRun {
   std::int64_t executions = 0, evaluations = 0;
 };
@@ -93,16 +104,7 @@ TEST_CASE("on unit chains scores with neighbourhoods run a few again, others man
 // access at 1 + 4, when b ran it; clock 7), vb: 1 B, cost 2, made at 7: s = 0, so no more than
 // infinite. dtr evicts va, which d then reads: a runs again.
 TEST_CASE("DTR evicts the least score and makes again what is read") {
-  const std::string yaml = R"(
-workload: g
-graph:
-  - {name: a, time: 4 ps, outputs: {va: 1 B}}
-  - {name: b, inputs: [va], time: 2 ps, outputs: {vb: 1 B}}
-  - {name: c, time: 1 ps, outputs: {vc: 2 B}}
-  - {name: e, inputs: [vc, vb], time: 1 ps}
-  - {name: d, inputs: [va], time: 1 ps}
-)";
-  const Workload workload = test::workload_of(yaml);
+  const Workload workload = test::workload_of(kOneEviction);
   const Platform platform = test::one_gpu({});
   const test::OnlinePlayed it =
       test::play_online("{name: online/dtr, budget: 3 B}", workload, platform);
@@ -119,15 +121,7 @@ graph:
 // The same, where each operator that is issued takes 10 ps more, and each score 100 ps: two before
 // c. Six operators take 4 + 2 + 1 + 1 + 4 + 1.
 TEST_CASE("decisions take the time that the processor says") {
-  const Workload workload = test::workload_of(R"(
-workload: g
-graph:
-  - {name: a, time: 4 ps, outputs: {va: 1 B}}
-  - {name: b, inputs: [va], time: 2 ps, outputs: {vb: 1 B}}
-  - {name: c, time: 1 ps, outputs: {vc: 2 B}}
-  - {name: e, inputs: [vc, vb], time: 1 ps}
-  - {name: d, inputs: [va], time: 1 ps}
-)");
+  const Workload workload = test::workload_of(kOneEviction);
   const Platform platform = test::platform_of(
       "platform: p\nmemories: {m: {capacity: 3 B}}\nprocessors:\n  cpu: {memory: m, "
       "decision_overhead: {per_operator: 10 ps, per_candidate: 100 ps}}\n");
