@@ -22,11 +22,12 @@ class Memories {
     const Platform& platform = run.platform;
     for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
       const Bytes most = usable(run.plan, platform, MemoryId{m});
-      states_.push_back({.allocator = make_allocator(platform.memories[m], most), .limit = most});
+      const Memory memory = memory_in(run.plan, platform, MemoryId{m});
+      states_.push_back({.allocator = make_allocator(memory, most), .limit = most});
       if constexpr (kObserved) states_.back().allocator.note_segments();
     }
-    if (std::ranges::all_of(platform.memories,
-                            [](const Memory& m) { return m.allocator == AllocatorKind::ideal; }))
+    if (std::ranges::all_of(states_,
+                            [](MemoryState& m) { return m.allocator.as_ideal() != nullptr; }))
       return;
     blocks_.resize(run.plan.buffers.size());
     workspaces_.resize(run.program.lanes.size());

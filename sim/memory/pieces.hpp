@@ -1,5 +1,5 @@
 /// Stretches of addresses ("segments") cut into pieces, and an index of the free ones: what the
-/// allocators with addresses are made of. Internal to this floor.
+/// allocators with addresses, and the pools of online policies, are made of.
 ///
 /// Every piece lies between its neighbours of the same segment. The index orders free pieces by
 /// (pool, size, segment, offset), so that best fit is one search in it. Dense ids, used again after

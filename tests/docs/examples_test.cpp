@@ -1,4 +1,5 @@
 #include "first_half_policy.hpp"
+#include "oldest_first_policy.hpp"
 #include "prelu_rule.hpp"
 #include "support/chains.hpp"
 #include "support/policies.hpp"
@@ -39,6 +40,33 @@ TEST_CASE("the example policy takes the time and the memory that its schedule sa
   REQUIRE(it.execution.status == RunStatus::ok);
   CHECK(it.execution.makespan == seconds(13));
   require_claims_hold(it);
+}
+
+TEST_CASE("the example of a policy that decides while it runs makes room as it says") {
+  // When d needs 2 B, va and vc are there, and d reads vc: va goes. a runs again for e: seven runs.
+  const Workload workload = workload_of(R"(
+workload: g
+graph:
+  - {name: a, time: 1 ps, outputs: {va: 1 B}}
+  - {name: b, time: 1 ps, outputs: {vb: 1 B}}
+  - {name: c, inputs: [va, vb], time: 1 ps, outputs: {vc: 1 B}}
+  - {name: d, inputs: [vc], time: 1 ps, outputs: {vd: 2 B}}
+  - {name: f, inputs: [vd], time: 1 ps}
+  - {name: e, inputs: [va], time: 1 ps}
+)");
+  const Platform platform = one_gpu({});
+  Diagnostics diagnostics;
+  const auto bound = example::oldest_first_policy().bind(
+      parse_value("{name: example/oldest-first, budget: 3 B}", "policy"), diagnostics);
+  diagnostics.throw_if_errors();
+  const Topology topology(platform);
+  const ChainView view = chain_view(workload);
+  const Problem problem{workload, view, platform, topology, judge_by_execution};
+  const Played it = play(std::get<Plan>(bound->plan(problem)), workload, platform);
+  REQUIRE(it.execution.status == RunStatus::ok);
+  require_claims_hold(it);
+  CHECK(it.execution.makespan == Time{7});
+  CHECK(it.plan.claims.eviction->evictions == 1);
 }
 
 TEST_CASE("the example policy's claims hold on random chains and on a network") {

@@ -54,9 +54,9 @@ TEST_CASE("the registry lists every policy once, each with all that there is to 
     if (policy.name != "pipeline/csv") CHECK(test::bound_policy(policy.name).name == policy.name);
   }
   for (const char* name :
-       {"none", "offload/all", "offload/eager", "pipeline/1f1b", "pipeline/gpipe",
-        "remat/chen-greedy", "remat/double", "remat/every-stage", "remat/mixed", "remat/revolve",
-        "remat/sqrt", "remat/two-level"})
+       {"none", "offload/all", "offload/eager", "online/coop", "online/dte", "online/dtr",
+        "pipeline/1f1b", "pipeline/gpipe", "remat/chen-greedy", "remat/double", "remat/every-stage",
+        "remat/mixed", "remat/revolve", "remat/sqrt", "remat/two-level"})
     CHECK(names.contains(name));
   CHECK(find_policy("remat") == nullptr);
 }

@@ -24,8 +24,8 @@ std::vector<std::string> policies_with_budget() {
   std::vector<std::string> names;
   for (const PolicyInfo& policy : policies())
     if (!policy.name.starts_with("pipeline/") && !policy.is_for_compute_graphs &&
-        takes(policy, "budget") && !takes(policy, "iterations") && !takes(policy, "block_limit") &&
-        policy.name != "remat/checkmate-rounding")
+        !policy.is_online && takes(policy, "budget") && !takes(policy, "iterations") &&
+        !takes(policy, "block_limit") && policy.name != "remat/checkmate-rounding")
       names.push_back(policy.name);
   return names;
 }

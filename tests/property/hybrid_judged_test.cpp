@@ -46,7 +46,7 @@ struct Fastest {
 Fastest fastest_of_others(const Workload& workload, const Platform& platform, std::int64_t budget) {
   Fastest fastest;
   for (const PolicyInfo& policy : policies()) {
-    if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+    if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs || policy.is_online ||
         policy.name == "hybrid/graph" || policy.name == "hybrid/best")
       continue;
     const std::string parameters =

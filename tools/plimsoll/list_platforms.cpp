@@ -132,6 +132,10 @@ class PlatformSheet {
     }
     if (processor.kernels.tile > 1) add("kernels.tile", fmt::format("{}", processor.kernels.tile));
     if (processor.kernels.bias) add("kernels.bias", "true");
+    if (processor.decision_overhead.per_operator > Time{})
+      add("decision_overhead.per_operator", to_text(processor.decision_overhead.per_operator));
+    if (processor.decision_overhead.per_candidate > Time{})
+      add("decision_overhead.per_candidate", to_text(processor.decision_overhead.per_candidate));
     if (processor.launch_overhead > Time{})
       add("launch_overhead", to_text(processor.launch_overhead));
     if (processor.host_overhead > Time{}) add("host_overhead", to_text(processor.host_overhead));

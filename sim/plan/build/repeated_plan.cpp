@@ -34,6 +34,7 @@ class Repeater {
     result_.lanes = plan_.lanes;
     result_.ordered_grants = plan_.ordered_grants;
     result_.limits = plan_.limits;
+    result_.arenas = plan_.arenas;
     for (microbatch_ = 0; microbatch_ < count_; ++microbatch_) {
       add_buffers();
       const std::size_t begin = result_.steps.size();

@@ -132,7 +132,7 @@ class Checker {
     if (step.source != SourceRelease::keep && !may_go(from))
       refuse("{}: its source cannot be released", name(id));
     if (step.source == SourceRelease::progressive &&
-        platform_[lane.from].allocator != AllocatorKind::ideal)
+        memory_in(plan_, platform_, lane.from).allocator != AllocatorKind::ideal)
       refuse("{}: progressive release needs the `ideal` allocator in `{}`", name(id),
              platform_[lane.from].name);
     if (step.source == SourceRelease::progressive && crosses_fair_link(lane))

@@ -54,6 +54,16 @@ Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {
   return bytes;
 }
 
+Memory memory_in(const Plan& plan, const Platform& platform, MemoryId memory) {
+  Memory it = platform[memory];
+  for (const auto& [placed, alignment] : plan.arenas)
+    if (placed == memory) {
+      it.allocator = AllocatorKind::best_fit;
+      it.alignment = alignment;
+    }
+  return it;
+}
+
 Time steady_interval(const Plan& plan, std::span<const Time> ends) {
   std::vector<Time> ended(plan.microbatches);
   const auto note = [&](std::uint32_t microbatch, Time end) {

@@ -143,6 +143,18 @@ struct LeftOut {
   bool operator==(const LeftOut&) const = default;
 };
 
+/// What an online policy did while it ran.
+struct EvictionClaims {
+  std::int64_t evictions = 0;  ///< of storages, to make room
+  Bytes evicted_bytes;
+  std::int64_t score_evaluations = 0;
+  std::int64_t searches = 0;  ///< how often it was asked for room
+  /// Over the allocations that it made room for: the free share of its pool just before they were
+  /// placed, rounded down.
+  Ratio mean_fragmentation{0};
+  bool operator==(const EvictionClaims&) const = default;
+};
+
 /// What a policy says about its own plan; each is compared with the measurement where it is given,
 /// but for those from `model_makespan` on, which no execution can show.
 struct Claims {
@@ -164,6 +176,8 @@ struct Claims {
   /// Of policies that choose among the plans of others: whose it is, and who had none to offer.
   std::string chosen;
   std::vector<LeftOut> left_out;
+  /// Of online policies.
+  std::optional<EvictionClaims> eviction;
 };
 
 /// Proven lower bounds of all plans of the policy's kind: of offload, say, those that recompute
@@ -195,6 +209,9 @@ struct Plan {
   /// Memories of which the plan uses at most so many bytes, whatever their capacity: the budget
   /// that it was made for. Steps wait for it as they wait for a full memory.
   std::vector<std::pair<MemoryId, Bytes>> limits;
+  /// Of `limits`: memories in which the plan takes all of its limit at once and places everything
+  /// there with best fit, in units of so many bytes, whatever the memory's own allocator.
+  std::vector<std::pair<MemoryId, Bytes>> arenas;
   /// Steps that start after this many iterations are steady: `period` is measured there. Flush
   /// schedules leave it empty, and their period is the largest span of a processor.
   std::optional<std::uint32_t> steady_from_microbatch;
@@ -236,6 +253,9 @@ struct Plan {
 
 /// What `plan` may use of `memory`: what the platform has for plans, or the plan's own limit.
 [[nodiscard]] Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory);
+
+/// The memory with the allocator that `plan` has there: the platform's, or an arena of its own.
+[[nodiscard]] Memory memory_in(const Plan& plan, const Platform& platform, MemoryId memory);
 
 /// What a copy or a reduction moves: of a reduction every part is rounded up to whole bytes of all
 /// its buffers together.

@@ -69,9 +69,7 @@ class Decoder {
           {processor(mirror.processor(), {"mirrors"}), processor(mirror.like(), {"mirrors"})});
     for (const std::string& name : in_.ordered_grants())
       plan_.ordered_grants.push_back(memory(name, {"ordered_grants"}));
-    for (const v1::Limit& limit : in_.limits())
-      plan_.limits.emplace_back(memory(limit.memory(), {"limits"}),
-                                count<Bytes>(limit.bytes(), {"limits"}));
+    for (const v1::Limit& limit : in_.limits()) decode_limit(limit);
     decode_claims();
     decode_common(in_.bounds(), "bounds", plan_.bounds);
     decode_energy(in_.bounds(), "bounds", plan_.bounds.energy);
@@ -197,6 +195,15 @@ class Decoder {
   }
 
   // --- parts -------------------------------------------------------------------------------
+
+  void decode_limit(const v1::Limit& in) {
+    const MemoryId of = memory(in.memory(), {"limits"});
+    plan_.limits.emplace_back(of, count<Bytes>(in.bytes(), {"limits"}));
+    if (!in.has_arena_alignment_bytes()) return;
+    const Place place{"limits", -1, "arena_alignment_bytes"};
+    plan_.arenas.emplace_back(of, count<Bytes>(in.arena_alignment_bytes(), place));
+    if (in.arena_alignment_bytes() == 0) error(place, "is 0; expected 1 or more");
+  }
 
   void decode_lane(const v1::Lane& in, const Place& place) {
     Lane lane;
@@ -413,6 +420,7 @@ class Decoder {
     plan_.claims.chosen = in.chosen();
     for (const v1::LeftOut& it : in.left_out())
       plan_.claims.left_out.push_back({it.policy(), it.why()});
+    if (in.has_eviction()) decode_eviction(in.eviction());
     decode_energy(in, "claims", plan_.claims.energy);
   }
 
@@ -424,6 +432,16 @@ class Decoder {
       error({name, -1, "energy_zj"},
             fmt::format("`{}` is not an integer of at most 38 decimal digits",
                         excerpt(in.energy_zj())));
+  }
+
+  void decode_eviction(const v1::Eviction& in) {
+    const Place place{"claims"};
+    EvictionClaims& out = plan_.claims.eviction.emplace();
+    out.evictions = in.evictions();
+    out.evicted_bytes = count<Bytes>(in.evicted_bytes(), place.of("eviction"));
+    out.score_evaluations = in.score_evaluations();
+    out.searches = in.searches();
+    out.mean_fragmentation = count<Ratio>(in.mean_fragmentation_ppb(), place.of("eviction"));
   }
 
   const v1::Plan& in_;

@@ -52,6 +52,8 @@ class Encoder {
       v1::Limit& limit = *message_.add_limits();
       limit.set_memory(platform_[memory].name);
       limit.set_bytes(bytes.count());
+      for (const auto& [placed, alignment] : plan_.arenas)
+        if (placed == memory) limit.set_arena_alignment_bytes(alignment.count());
     }
     if (plan_.steady_from_microbatch)
       message_.set_steady_from_microbatch(*plan_.steady_from_microbatch);
@@ -178,6 +180,14 @@ class Encoder {
       v1::LeftOut& out = *claims.add_left_out();
       out.set_policy(it.policy);
       out.set_why(it.why);
+    }
+    if (const auto& eviction = plan_.claims.eviction) {
+      v1::Eviction& out = *claims.mutable_eviction();
+      out.set_evictions(eviction->evictions);
+      out.set_evicted_bytes(eviction->evicted_bytes.count());
+      out.set_score_evaluations(eviction->score_evaluations);
+      out.set_searches(eviction->searches);
+      out.set_mean_fragmentation_ppb(eviction->mean_fragmentation.count());
     }
     if (claims.ByteSizeLong() > 0) *message_.mutable_claims() = std::move(claims);
   }

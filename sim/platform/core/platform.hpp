@@ -104,6 +104,13 @@ struct Memory {
   }
 };
 
+/// What the decisions of an online policy take of a processor's time.
+struct DecisionOverhead {
+  Time per_operator;   ///< that it issues
+  Time per_candidate;  ///< that it scores
+  bool operator==(const DecisionOverhead&) const = default;
+};
+
 /// In which layout the library of convolutions computes: the caller's, or a blocked one of its own.
 enum class ConvolutionLayout : std::uint8_t { plain, blocked };
 
@@ -114,8 +121,9 @@ struct Processor {
   std::array<std::optional<FlopRate>, kDTypes> compute;  ///< peak by dtype
   std::array<Efficiency, kKernelKinds> efficiency;       ///< by KernelKind; default kWhole
   Kernels kernels;
-  Time launch_overhead;         ///< per kernel
-  Time host_overhead;           ///< per operator, of the host, which runs ahead of the processor
+  Time launch_overhead;  ///< per kernel
+  Time host_overhead;    ///< per operator, of the host, which runs ahead of the processor
+  DecisionOverhead decision_overhead;
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   std::optional<PowerStates> power;

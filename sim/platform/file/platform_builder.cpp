@@ -66,6 +66,7 @@ Processor make_processor(const ProcessorSpec& spec) {
                        spec.kernels.additions};
   processor.launch_overhead = spec.launch_overhead;
   processor.host_overhead = spec.host_overhead;
+  processor.decision_overhead = spec.decision_overhead;
   processor.convolution_workspace = spec.convolution_workspace;
   processor.convolution_layout = spec.convolution_layout;
   processor.power = without_place(spec.power);

@@ -177,6 +177,16 @@ Format<KernelsSpec> kernels_format() {
       .format();
 }
 
+Format<DecisionOverhead> decision_overhead_format() {
+  using Overhead = DecisionOverhead;
+  return Record<Overhead>("decision_overhead", "What the decisions of an online policy take.")
+      .optional("per_operator", &Overhead::per_operator, latency(),
+                "for each operator that it issues (0 s)")
+      .optional("per_candidate", &Overhead::per_candidate, latency(),
+                "for each candidate that it scores (0 s)")
+      .format();
+}
+
 void check_convolutions(const ProcessorSpec& it, const Node& node, Diagnostics& diagnostics) {
   if (it.convolution_layout == ConvolutionLayout::blocked && it.convolution_workspace > Bytes{})
     diagnostics.error(node.find("convolution_workspace")->where(),
@@ -196,6 +206,8 @@ Format<ProcessorSpec> processor_format() {
       .optional("launch_overhead", &Spec::launch_overhead, latency(), "per kernel (0 s)")
       .optional("host_overhead", &Spec::host_overhead, latency(),
                 "per operator, of the host, which runs ahead of the processor (0 s)")
+      .optional("decision_overhead", &Spec::decision_overhead, decision_overhead_format(),
+                "of policies that decide while they run (0 s)")
       .optional("convolution_workspace", &Spec::convolution_workspace, quantity<Bytes>(),
                 "the most that its library takes for one convolution (0 B)")
       .optional("convolution_layout", &Spec::convolution_layout,

@@ -62,6 +62,7 @@ struct ProcessorSpec {
   EfficiencySpec efficiency;
   KernelsSpec kernels;
   Time launch_overhead, host_overhead;
+  DecisionOverhead decision_overhead;
   Bytes convolution_workspace;
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   std::optional<Located<PowerStates>> power;

@@ -37,7 +37,7 @@ class Claimant {
     for (std::uint32_t m = 0; m < usable_.size(); ++m) {
       if (!timeline_.in_use[m]) continue;
       const Bytes peak = occupancy.peak(m);
-      const Memory& memory = problem_.platform.memories[m];
+      const Memory memory = memory_in(plan_, problem_.platform, MemoryId{m});
       if (!usable_[m].is_unlimited() && peak > usable_[m]) certain_ = false;
       if (memory.allocator != AllocatorKind::ideal && !usable_[m].is_unlimited() && certain_)
         certain_ = fits_in_arena(m);
@@ -50,7 +50,7 @@ class Claimant {
   /// round up, and what is free may be in pieces.
   bool fits_in_arena(std::uint32_t m) const {
     const LaneId placing = placing_lane(plan_, problem_.platform, MemoryId{m});
-    Allocator arena = make_allocator(problem_.platform.memories[m], usable_[m]);
+    Allocator arena = make_allocator(memory_in(plan_, problem_.platform, MemoryId{m}), usable_[m]);
     std::vector<MemoryBlock> blocks(plan_.buffers.size()), workspaces(plan_.steps.size());
     const auto take = [&](Bytes wanted, LaneId lane, MemoryBlock& into) {
       const auto block = arena.allocate(wanted, index(lane));

@@ -94,11 +94,12 @@ constexpr std::string_view kNeverAsked[] = {"hybrid/best",
                                             "remat/checkmate",
                                             "remat/checkmate-rounding"};
 
-/// kCandidates, and after them every other policy of one processor in the registry that takes networks.
+/// kCandidates, and after them every other planner of one processor in the registry that takes
+/// networks. What decides while it runs plans nothing.
 std::vector<Candidate> candidates() {
   std::vector<Candidate> all(std::begin(kCandidates), std::end(kCandidates));
   for (const PolicyInfo& it : policies())
-    if (!it.name.starts_with("pipeline/") && !it.is_for_compute_graphs &&
+    if (!it.name.starts_with("pipeline/") && !it.is_for_compute_graphs && !it.is_online &&
         std::ranges::find(kNeverAsked, it.name) == std::end(kNeverAsked) &&
         std::ranges::find(all, it.name, &Candidate::name) == all.end())
       all.push_back({.name = it.name});

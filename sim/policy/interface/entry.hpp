@@ -26,6 +26,7 @@ struct PolicyText {
   /// Plans for a workload built with WorkloadOptions::split_backward.
   bool splits_backward = false;
   bool is_for_compute_graphs = false;  ///< PolicyInfo::is_for_compute_graphs
+  bool is_online = false;              ///< PolicyInfo::is_online
 };
 
 namespace detail {
@@ -96,6 +97,7 @@ template <class Parameters>
           std::move(text.guarantees),
           std::move(text.complexity),
           text.is_for_compute_graphs,
+          text.is_online,
           format.shape,
           bind};
 }

@@ -74,7 +74,10 @@ struct PolicyInfo {
   std::string guarantees;  ///< exact, bound, heuristic
   std::string complexity;
   bool is_for_compute_graphs = false;  ///< and for nothing else: chains and networks are refused
-  Shape parameters;                    ///< names, units, defaults; also the JSON Schema
+  /// Decides while it runs. It may fail with more memory where it does not with less, so searches
+  /// for a budget try all of them.
+  bool is_online = false;
+  Shape parameters;  ///< names, units, defaults; also the JSON Schema
   /// Reads the parameters of a `policy:` mapping, its `name` included.
   std::function<std::optional<BoundPolicy>(const Node&, Diagnostics&)> bind;
 };

@@ -126,6 +126,14 @@ Json claims_json(const RunResult& result) {
   return object;
 }
 
+Json eviction_json(const EvictionClaims& eviction) {
+  return {{"evictions", eviction.evictions},
+          {"evicted_bytes", eviction.evicted_bytes.count()},
+          {"score_evaluations", eviction.score_evaluations},
+          {"searches", eviction.searches},
+          {"mean_fragmentation", as_fraction(eviction.mean_fragmentation)}};
+}
+
 Json bounds_json(const RunResult& result) {
   const Bounds& bounds = result.bounds;
   Json object = Json::object();
@@ -207,6 +215,7 @@ Json run_json(const RunResult& result) {
   object["status"] = status_text(result);
   if (!result.infeasible) add_measurements(result, object);
   if (Json held = stages_json(result); !held.empty()) object["stages"] = std::move(held);
+  if (result.claims.eviction) object["eviction"] = eviction_json(*result.claims.eviction);
   object["claims"] = claims_json(result);
   object["bounds"] = bounds_json(result);
   object["saved_bytes"] = result.saved_bytes.count();

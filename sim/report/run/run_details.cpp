@@ -38,6 +38,7 @@ class Details {
     tell_memories();
     tell_processors();
     tell_links();
+    if (result_.claims.eviction) tell_eviction(*result_.claims.eviction);
     if (metrics_.energy) tell_energy(*metrics_.energy);
     tell_stages();
     return std::move(out_);
@@ -102,6 +103,17 @@ class Details {
       text += fmt::format("; device in use, with context and libraries: {}",
                           to_text(memory.peak_reserved));
     return text;
+  }
+
+  void tell_eviction(const EvictionClaims& eviction) {
+    std::string text = fmt::format("{} tensors, {}, in {} searches", thousands(eviction.evictions),
+                                   to_text(eviction.evicted_bytes), thousands(eviction.searches));
+    if (eviction.score_evaluations > 0)
+      text += fmt::format("; {} scores", thousands(eviction.score_evaluations));
+    if (eviction.searches > 0)
+      text += fmt::format("; {} of the pool free when room was found",
+                          percent(as_fraction(eviction.mean_fragmentation)));
+    line("evicted", text);
   }
 
   void tell_processors() {

@@ -1,5 +1,6 @@
 #include "report/sweep/html_sweep.hpp"
 
+#include "report/sweep/sweep_gaps.hpp"
 #include "report/sweep/sweep_maps.hpp"
 #include "report/sweep/sweep_points.hpp"
 #include "report/sweep/sweep_summary.hpp"
@@ -79,6 +80,17 @@ HtmlTable holes_table(const SweepSummary& summary) {
   return table;
 }
 
+HtmlTable gaps_table(const SweepGaps& gaps) {
+  HtmlTable table{.heading = "Holes between values that run",
+                  .note = "More and less of it runs; these values do not.",
+                  .columns = {{"run"}, {"path"}, {"values that fail"}, {"status"}}};
+  for (const SweepGap& gap : gaps.first)
+    table.rows.push_back({{gap.run}, {gap.path}, {first_of_holes(gap.values)}, {gap.status}});
+  if (const std::size_t more = gaps.count - gaps.first.size(); more > 0)
+    table.note += fmt::format(" {} more have some.", counted(more, "line"));
+  return table;
+}
+
 HtmlTable variables_of(const SweptAxes& swept, const std::vector<std::string>& left_out) {
   HtmlTable table{.heading = "What was varied",
                   .note = fmt::format("{}", fmt::join(left_out, " ")),
@@ -108,6 +120,8 @@ HtmlPage html_sweep(const Database& results, std::string program) {
   if (!summary.bests.empty()) page.sections.emplace_back(best_points_table(summary));
   if (!summary.found.empty()) page.sections.emplace_back(found_table(summary));
   if (!summary.holes.empty()) page.sections.emplace_back(holes_table(summary));
+  if (const SweepGaps gaps = sweep_gaps(results, axes); gaps.count > 0)
+    page.sections.emplace_back(gaps_table(gaps));
   if (!axes.axes.empty()) page.sections.emplace_back(variables_of(axes, maps.left_out));
   if (auto front = sweep_front(results, axes)) page.sections.emplace_back(std::move(*front));
   for (HtmlScatter& curve : sweep_curves(results, axes, metrics))

@@ -1,5 +1,6 @@
 #include "report/sweep/sweep_report.hpp"
 
+#include "report/sweep/sweep_gaps.hpp"
 #include "report/sweep/sweep_summary.hpp"
 #include "report/text/text_table.hpp"
 
@@ -69,6 +70,13 @@ TextTable holes_of(const SweepSummary& summary) {
   return table;
 }
 
+TextTable gaps_of(const SweepGaps& gaps) {
+  TextTable table({{"less and more runs"}, {"of"}, {"but these fail"}, {"with"}});
+  for (const SweepGap& gap : gaps.first)
+    table.add({{gap.run}, {gap.path}, {first_of_holes(gap.values), Paint::bad}, {gap.status}});
+  return table;
+}
+
 }  // namespace
 
 std::string sweep_report(const Database& results, const Style& style) {
@@ -85,6 +93,10 @@ std::string sweep_report(const Database& results, const Style& style) {
     text += '\n' + holes.text(style);
   if (is_any_cut_short(summary))
     text += "  a value that was not tried may be the one that was asked for\n";
+  const SweepGaps gaps = sweep_gaps(results, read_swept_axes(results));
+  if (const TextTable table = gaps_of(gaps); !table.is_empty()) text += '\n' + table.text(style);
+  if (const std::size_t more = gaps.count - gaps.first.size(); more > 0)
+    text += fmt::format("  and such holes in {} more\n", counted(more, "line"));
   if (const std::size_t more = summary.with_holes - summary.holes.size(); more > 0)
     text += fmt::format("  and holes at {} more; table `searches`\n", counted(more, "point"));
   return text;

@@ -116,7 +116,9 @@ class Search {
       return found_.tried.back().figures.has_value();
     };
     const auto candidates = static_cast<std::size_t>(last - first + 1);
-    found_.is_cut_short = find_last(candidates, holds, kSearch).is_cut_short;
+    LastSearch search = kSearch;
+    search.scans = is_online(policy_);
+    found_.is_cut_short = find_last(candidates, holds, search).is_cut_short;
     std::ranges::sort(found_.tried, {}, &TriedBatch::batch);
     const TriedBatch* largest = found_.largest();
     found_.is_limited_by_plan =

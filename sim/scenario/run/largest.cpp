@@ -17,6 +17,8 @@ class Searcher {
   LastFound run() {
     if (candidates_ <= search_.all) {
       try_all(0, candidates_);
+    } else if (search_.scans) {
+      scan();
     } else {
       try_evenly(0, candidates_ - 1, search_.samples);
       narrow();
@@ -72,7 +74,7 @@ class Searcher {
     if (candidates_ <= search_.scan) return try_all(0, candidates_);
     is_cut_short_ = true;
     try_evenly(0, candidates_ - 1, search_.scan);
-    if (last()) bisect(*last(), next_tried(*last()));
+    if (last() && !search_.scans) bisect(*last(), next_tried(*last()));
   }
 
   /// Finds a border between `begin` and `end`, of which one holds and one does not.
@@ -97,7 +99,7 @@ class Searcher {
     LastFound found;
     found.last = last();
     if (found.last) {
-      find_borders();
+      if (!search_.scans) find_borders();
       std::optional<std::size_t> hole;
       std::size_t before = 0;
       for (const auto& [candidate, holds_there] : tried_) {

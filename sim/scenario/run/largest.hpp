@@ -9,8 +9,10 @@
 /// - Otherwise, or if no sample holds, a bisection could end at any of several borders. All
 ///   candidates are tried, and the answer is exact; if there are more than `scan`, that many evenly
 ///   spaced ones are tried, and then the gap after the last that holds is bisected.
+/// Where no border is expected (`scans`: a policy that decides while it runs), nothing is bisected:
+/// all candidates are tried, or `scan` evenly spaced ones.
 /// The answer includes the holes that were met, which are runs of candidates before it that do not
-/// hold, with bisected borders, and whether it is proven.
+/// hold, with bisected borders unless it scans, and whether it is proven.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +25,7 @@ namespace plimsoll {
 
 struct LastSearch {
   std::size_t all = 64, samples = 33, neighbours = 4, scan = 1024;
+  bool scans = false;
 };
 
 struct LastFound {

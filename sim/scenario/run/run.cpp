@@ -145,6 +145,7 @@ Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
   whole.claims = claims_of(whole, problem);
   whole.claims.chosen = std::move(plan.claims.chosen);
   whole.claims.left_out = std::move(plan.claims.left_out);
+  whole.claims.eviction = plan.claims.eviction;
   return whole;
 }
 
@@ -392,6 +393,11 @@ std::string as_written(const Node& node) {
 std::string policy_name(const Node& policy) {
   const Node* name = policy.is_mapping() ? policy.find("name") : &policy;
   return name != nullptr && name->is_scalar() ? name->scalar() : std::string();
+}
+
+bool is_online(const Node& policy) {
+  const PolicyInfo* info = find_policy(policy_name(policy));
+  return info != nullptr && info->is_online;
 }
 
 std::string parameters_as_written(const Node& policy) {

@@ -57,6 +57,9 @@ struct RunResult {
 /// The name of a policy as it is written, alone or with parameters; empty where there is none.
 [[nodiscard]] std::string policy_name(const Node& policy);
 
+/// Whether a policy as it is written decides while it runs (PolicyInfo::is_online).
+[[nodiscard]] bool is_online(const Node& policy);
+
 /// Its parameters, as RunResult::policy_parameters has them.
 [[nodiscard]] std::string parameters_as_written(const Node& policy);
 

@@ -162,6 +162,16 @@ void SweepRuns::run_at(SweepPoint point, SweepRow& row) const {
   row.message = why_it_failed(row.run);
 }
 
+/// Whether the policy there decides while it runs, so that no border is expected.
+bool SweepRuns::has_online_policy(const SweepPoint& point) const {
+  try {
+    const Scenario scenario = scenario_at(sweep_, with_candidate(point, *sweep_.search, 0), *memo_);
+    return is_online(scenario.policies.front());
+  } catch (const InputError&) {
+    return false;  // the run says what is wrong
+  }
+}
+
 /// The row of the value that is found; where none is, that of the first candidate, which is the
 /// likeliest to hold, with its reason.
 void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
@@ -174,7 +184,8 @@ void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
       return false;  // a batch that microbatches do not divide, say: a hole
     }
   };
-  const LastFound found = find_last(search.candidates.size(), holds);
+  const LastFound found =
+      find_last(search.candidates.size(), holds, {.scans = has_online_policy(point)});
   row.found = {.is_found = found.last.has_value(),
                .tried = found.tried,
                .candidates = search.candidates.size(),

@@ -48,6 +48,7 @@ class SweepRuns {
  private:
   [[nodiscard]] RunResult run_point(SweepPoint point, RunResult& known) const;
   void run_at(SweepPoint point, SweepRow& row) const;
+  [[nodiscard]] bool has_online_policy(const SweepPoint& point) const;
   void search_at(const SweepPoint& point, SweepRow& row) const;
 
   const Sweep& sweep_;

@@ -56,6 +56,7 @@ processors:
     efficiency: {matmul: 82 %}
     launch_overhead: 2 us
     host_overhead: 9 us
+    decision_overhead: {per_operator: 5 us, per_candidate: 100 ns}
     power: {idle: 4 mW, active: 25.2 mW}
 links:
   bus: {between: [sram, flash], bandwidth: {to_sram: 2 MB/s, to_flash: 1 MB/s}, latency: 3 us, duplex: half,
@@ -92,6 +93,8 @@ power_limit: 500 mW
   CHECK(cpu.efficiency[static_cast<std::size_t>(OperatorClass::other)] == kWhole);
   CHECK(cpu.launch_overhead == Time{2'000'000});
   CHECK(cpu.host_overhead == Time{9'000'000});
+  CHECK(cpu.decision_overhead.per_operator == Time{5'000'000});
+  CHECK(cpu.decision_overhead.per_candidate == Time{100'000});
   CHECK(cpu.power->active == Power{25'200'000});
   const Link& bus = platform.links.at(0);
   CHECK(bus.bandwidth[0] == ByteRate{1'000'000});  // from sram to flash

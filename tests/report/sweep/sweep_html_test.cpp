@@ -24,15 +24,18 @@ Sweep sweep_of(const std::string& rest) {
   return read_sweep(parse_document(text + "\n" + rest, "s.yaml"), ".");
 }
 
-HtmlPage page_of(const std::string& rest, unsigned jobs = 1, const SweepShard& shard = {}) {
+HtmlPage page_of(const Sweep& sweep, unsigned jobs = 1, const SweepShard& shard = {}) {
   const test::TemporaryFolder folder;
   const std::filesystem::path path = folder / "s.sqlite";
-  const Sweep sweep = sweep_of(rest);
   {
     SweepResults results = SweepResults::create(path, sweep, shard);
     run_sweep(sweep, shard, jobs, results, [](std::size_t) {});
   }
   return html_sweep(Database(path, Database::Mode::read_only), "plimsoll");
+}
+
+HtmlPage page_of(const std::string& rest, unsigned jobs = 1, const SweepShard& shard = {}) {
+  return page_of(sweep_of(rest), jobs, shard);
 }
 
 template <class Section>
@@ -309,4 +312,25 @@ TEST_CASE("values are shown short") {
   CHECK(label_of_value("{name: offload/prefix, budget: 6 GiB}") == "offload/prefix, budget: 6 GiB");
   // 61 bytes, the 60th of them the first of two: a character is kept whole.
   CHECK(label_of_value(std::string(59, 'a') + "µ") == std::string(59, 'a') + "µ…");
+}
+
+// scenarios/sweeps/online-budgets.yaml: in 550 MiB Coop's pool is in pieces, in 500 and 600 it is not.
+TEST_CASE("a sweep's page lists values that fail between values that run") {
+  const Sweep sweep = read_sweep(
+      parse_document("sweep: s\n"
+                     "base:\n"
+                     "  scenario: s\n"
+                     "  platform: v100-pcie-32gb\n"
+                     "  workload: {model: densenet121, batch: 16, optimizer: sgd-momentum}\n"
+                     "  policy: none\n"
+                     "policies: [none, online/coop]\n"
+                     "grid:\n"
+                     "  memories.hbm.capacity: [600 MiB, 550 MiB, 500 MiB]\n",
+                     "s.yaml"),
+      ".");
+  const std::vector<HtmlTable> tables = all_of<HtmlTable>(page_of(sweep));
+  REQUIRE(tables.size() == 4);
+  CHECK(tables[2].heading == "Holes between values that run");
+  REQUIRE(tables[2].rows.size() == 1);
+  CHECK(row_of(tables[2], 0) == Texts{"online/coop", "memories.hbm.capacity", "550 MiB", "oom"});
 }

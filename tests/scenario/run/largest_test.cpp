@@ -111,4 +111,21 @@ TEST_CASE("largest: a scan that leaves candidates out says so") {
   CHECK_FALSE(find(5000, [](std::size_t c) { return c <= 3001; }).is_cut_short);
 }
 
+// Bisecting between 0 and 99 would find a border that means nothing: 7 and 60 hold alone.
+TEST_CASE("largest: where no border is expected all are tried, or evenly spaced ones") {
+  const auto holds = [](std::size_t c) { return c == 7 || c == 60; };
+  const LastFound all = find_last(100, holds, {.scans = true});
+  CHECK(all.last == std::size_t{60});
+  CHECK(all.tried == 100);
+  CHECK(all.is_proven);
+  CHECK(all.holes == Holes{{0, 6}, {8, 59}});
+  // 5 of 101: 0, 25, 50, 75, 100.
+  const LastFound some =
+      find_last(101, [](std::size_t c) { return c != 50; }, {.all = 5, .scan = 5, .scans = true});
+  CHECK(some.last == std::size_t{100});
+  CHECK(some.tried == 5);
+  CHECK(some.is_cut_short);
+  CHECK(some.holes == Holes{{50, 50}});
+}
+
 }  // namespace plimsoll

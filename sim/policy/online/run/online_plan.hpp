@@ -1,0 +1,42 @@
+/// The answer of a policy that decides while the program runs.
+#pragma once
+
+#include "policy/budget/budget.hpp"
+#include "policy/online/run/online_run.hpp"
+
+#include <functional>
+#include <memory>
+
+namespace plimsoll {
+
+struct OnlineParameters : BudgetParameters {
+  std::int64_t recompute_limit = OnlineOptions().recompute_limit;
+};
+
+/// Adds `budget` and `recompute_limit` to a record of parameters that derive from them.
+template <class Parameters>
+void add_online(Record<Parameters>& record) {
+  add_budget(record);
+  std::int64_t Parameters::*limit = &Parameters::recompute_limit;
+  record.optional("recompute_limit", limit, integer(1, 1'000'000),
+                  "how many times the operators of the program, by time and by number, may run "
+                  "again in all, before the run is given up; default 10");
+}
+
+/// Makes a policy for a graph, which outlives it.
+using OnlinePolicyMaker = std::function<std::unique_ptr<OnlinePolicy>(const StorageGraph& graph)>;
+
+/// What all `online/` policies guarantee, for their registry entries.
+extern const char* const kOnlineGuarantee;
+
+/// The plan of what happens under the policy, with its claims: the engine plays the same. Out of
+/// memory it ends there, too. Infeasible, without a smallest budget, where reruns go beyond the
+/// limit. In an arena of the platform's the pool is that arena. Elsewhere the pool is taken at
+/// once and is an arena of `alignment`; where that is 0 B bytes are counted in an ideal memory, and
+/// in others the arena is one of 512 B. Of `options` only what is said of reruns and
+/// releases is read.
+[[nodiscard]] Planned plan_online(const Problem& problem, const OnlineParameters& parameters,
+                                  OnlineOptions options, Bytes alignment,
+                                  const OnlinePolicyMaker& make);
+
+}  // namespace plimsoll
