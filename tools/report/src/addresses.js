@@ -96,12 +96,14 @@ export class AddressChart {
     c.lineWidth = scale;
     for (let i = 0; i < begin.length; ++i) {
       const name = this.shared.classes[this.map.blocks.class[i]];
-      if (this.shared.hidden.has(name) || begin[i] > u.scales.x.max || end[i] < u.scales.x.min) continue;
+      if (begin[i] > u.scales.x.max || end[i] < u.scales.x.min) continue;
       const left = Math.max(from, px(begin[i])),
         top = py(address[i] + size[i]);
       const width = Math.max(0.75 * scale, Math.min(to, px(end[i])) - left),
         height = Math.max(0.75 * scale, py(address[i]) - top);
-      c.fillStyle = fillOf(kClasses[name] ?? ['#888888', 'cross'], scale);
+      // What is hidden is cut out, and no hole.
+      const isHidden = this.shared.hidden.has(name);
+      c.fillStyle = isHidden ? ink().paper : fillOf(kClasses[name] ?? ['#888888', 'cross'], scale);
       c.fillRect(left, top, width, height);
       if (width > 3 * scale && height > 4 * scale)
         c.strokeRect(left + 0.5 * scale, top + 0.5 * scale, width - scale, height - scale);
