@@ -154,7 +154,8 @@ class RunEncoder {
                 {"ranges", ranges_json(map.ranges)},
                 {"blocks", blocks_json(map.blocks)},
                 {"left_out", map.left_out},
-                {"largest_left_out", map.largest_left_out.count()}};
+                {"largest_left_out", map.largest_left_out.count()},
+                {"ranges_left_out", map.ranges_left_out}};
     const std::optional<OutOfMemory>& oom = run_.execution.oom;
     if (oom && oom->memory == platform_[map.memory].name)
       object["oom"] = {{"step", oom->step},

@@ -16,9 +16,9 @@
 ///   memories[].addresses, where a memory has them
 ///             {"segments": [begin, ...], "ranges": {"address", "size", "begin"*, "length"},
 ///              "blocks": {"name", "class", "microbatch", "requested", "address", "size", "begin"*,
-///              "length"}, "left_out", "largest_left_out"} as in report/series/address_map.hpp, by
-///              begin, a length null where it outlives the run; "oom": {"step", "asked",
-///              "largest"} where a request there ended the run
+///              "length"}, "left_out", "largest_left_out", "ranges_left_out"} as in
+///              report/series/address_map.hpp, by begin, a length null where it outlives the run;
+///              "oom": {"step", "asked", "largest"} where a request there ended the run
 ///   tracks    [{"type": "stream" | "link", "label", "start"*, "length", "kind", "microbatch" (-1
 ///              where all share it), "name", "stalls": {"cause", "start"*, "length"}}], and where
 ///              it tells something: "rows" and "row" (several copies at a time), "chunk" (a device

@@ -117,9 +117,9 @@ AddressMap thinned(AddressMap map, Time end, std::size_t most) {
   map.left_out += left_out.size();
   for (const AddressMap::Block& block : left_out)
     map.largest_left_out = std::max(map.largest_left_out, block.placement.size);
-  (void)keep_largest(map.ranges, most, [&](const AddressMap::Range& range) {
-    return area(range.size, range.begin, std::min(range.end, end));
-  });
+  map.ranges_left_out += keep_largest(map.ranges, most, [&](const AddressMap::Range& range) {
+                           return area(range.size, range.begin, std::min(range.end, end));
+                         }).size();
   return map;
 }
 

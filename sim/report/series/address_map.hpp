@@ -29,6 +29,7 @@ struct AddressMap {
   std::vector<Block> blocks;    ///< by begin, then address
   std::size_t left_out = 0;     ///< blocks that were thinned away
   Bytes largest_left_out;
+  std::size_t ranges_left_out = 0;
 };
 
 /// Of memories in which any block lay, in the platform's order. Blocks that come and go in one

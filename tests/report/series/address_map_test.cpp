@@ -201,4 +201,11 @@ TEST_CASE("of too many blocks those of the largest area stay") {
   CHECK(kept == expected);
   CHECK(thinned(map, Time{500}, 500).blocks.size() == 500);
   CHECK(thinned(map, Time{500}, 500).left_out == 0);
+  // Ranges likewise: of 1, 2, ... 10 B for 1 ps each those of 8 to 10 B.
+  for (std::int64_t i = 1; i <= 10; ++i)
+    map.ranges.push_back({Bytes{100 * i}, Bytes{i}, Time{i}, Time{i + 1}});
+  const AddressMap few = thinned(map, Time{500}, 3);
+  CHECK(few.ranges_left_out == 7);
+  REQUIRE(few.ranges.size() == 3);
+  CHECK(few.ranges[0].size == Bytes{8});
 }

@@ -45,10 +45,12 @@ export class AddressChart {
   }
 
   caption() {
-    const {segments, blocks, left_out: leftOut, largest_left_out: largest, oom} = this.map;
+    const {segments, blocks, left_out: leftOut, largest_left_out: largest, oom} = this.map,
+      rangesLeftOut = this.map.ranges_left_out;
     let text = `addresses of ${this.memory.name}: ${counted(blocks.begin.length, 'block')}`;
     if (segments.length > 1) text += ` in ${counted(segments.length, 'segment')}, in the order in which they were made`;
     if (leftOut > 0) text += `; ${counted(leftOut, 'short or small one')} left out, of at most ${bytes(largest)}`;
+    if (rangesLeftOut > 0) text += `; ${counted(rangesLeftOut, 'range')} that the allocator held left out`;
     if (oom) text += `; ${oom.step} asks for ${bytes(oom.asked)}, the largest free block has ${bytes(oom.largest)}`;
     return text;
   }
