@@ -3,6 +3,7 @@
 #include "plan/core/readers.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace plimsoll {
 
@@ -52,6 +53,48 @@ class MemoryCurve {
   std::size_t first_of_instant_ = 0;  ///< in `points_`
 };
 
+/// What of one segment is held, by offset. Ranges that are given back in part end, and what is left
+/// of them begins anew.
+class HeldSegment {
+ public:
+  void take(const SegmentStay& stay) { held_[stay.offset] = stay; }
+
+  void give_back(Bytes begin, Bytes end, Time now, std::vector<SegmentStay>& ended) {
+    auto it = held_.upper_bound(begin);
+    if (it != held_.begin()) --it;
+    while (it != held_.end() && it->first < end) {
+      const SegmentStay stay = it->second;
+      const Bytes stay_end = stay.offset + stay.size;
+      if (stay_end <= begin) {
+        ++it;
+        continue;
+      }
+      it = held_.erase(it);
+      close(stay, now, ended);
+      if (stay.offset < begin) hold_rest(stay, stay.offset, begin, now);
+      if (stay_end > end) hold_rest(stay, end, stay_end, now);
+    }
+  }
+
+  void finish(std::vector<SegmentStay>& ended) const {
+    for (const auto& [offset, stay] : held_) ended.push_back(stay);
+  }
+
+ private:
+  static void close(SegmentStay stay, Time now, std::vector<SegmentStay>& ended) {
+    stay.end = now;
+    if (stay.begin < now) ended.push_back(stay);
+  }
+  void hold_rest(SegmentStay stay, Bytes begin, Bytes end, Time now) {
+    stay.offset = begin;
+    stay.size = end - begin;
+    stay.begin = now;
+    held_[begin] = stay;
+  }
+
+  std::map<Bytes, SegmentStay> held_;
+};
+
 class Recorder final : public Observer {
  public:
   explicit Recorder(const Program& program)
@@ -67,6 +110,7 @@ class Recorder final : public Observer {
     std::ranges::stable_sort(recording_.stays, {}, [](const Stay& stay) {
       return stay.step == kNoStep ? 0 : std::uint64_t{index(stay.step)} + 1;
     });
+    for (const auto& [segment, held] : held_) held.finish(recording_.segments);
     for (std::uint32_t m = 0; m < curves_.size(); ++m)
       if (auto points = curves_[m].finish(); !points.empty())
         recording_.memories.push_back({MemoryId{m}, std::move(points)});
@@ -116,6 +160,39 @@ class Recorder final : public Observer {
     curves_[index(memory)].add(now, is_peak);
   }
 
+  void block_taken(MemoryId memory, std::optional<BufferId> id, StepId of, const MemoryBlock& block,
+                   const MemoryPiece& piece, Time now) override {
+    Placement placement{.memory = memory,
+                        .step = of,
+                        .tensor_class = TensorClass::workspace,
+                        .requested = block.requested,
+                        .segment = piece.segment,
+                        .offset = piece.offset,
+                        .size = piece.size,
+                        .begin = now,
+                        .end = Time::unlimited()};
+    if (id) {
+      const Buffer& buffer = (*program_.plan)[*id];
+      placement.tensor = buffer.tensor;
+      placement.microbatch = buffer.microbatch;
+      placement.tensor_class = program_.tensor(*id).tensor_class;
+    } else {
+      placement.microbatch = (*program_.plan)[of].microbatch;
+    }
+    placement_of_[{index(memory), block.handle}] = recording_.placements.size();
+    recording_.placements.push_back(placement);
+  }
+  void block_given_back(MemoryId memory, const MemoryBlock& block, Time now) override {
+    recording_.placements[placement_of_.at({index(memory), block.handle})].end = now;
+  }
+  void segment_changed(MemoryId memory, const SegmentEvent& event, Time now) override {
+    HeldSegment& held = held_[{index(memory), event.segment}];
+    if (event.is_taken)
+      held.take({memory, event.segment, event.offset, event.size, now, Time::unlimited()});
+    else
+      held.give_back(event.offset, event.offset + event.size, now, recording_.segments);
+  }
+
   void link_taken(Hop link, StepId by, Time now) override {
     if (link_use_[index(by)] == kNone)
       link_use_[index(by)] = static_cast<std::uint32_t>(recording_.links.size());
@@ -155,6 +232,9 @@ class Recorder final : public Observer {
   std::vector<std::uint32_t> link_use_;   ///< by step, its first in `Recording::links`
   std::vector<std::uint32_t> stay_of_;    ///< by buffer
   std::vector<MemoryCurve> curves_;       ///< by memory
+  /// By memory and handle, in `Recording::placements`.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> placement_of_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, HeldSegment> held_;  ///< by memory and segment
 };
 
 }  // namespace

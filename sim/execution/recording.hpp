@@ -43,6 +43,29 @@ struct Stay {
   Time end;  ///< unlimited() where it outlives the run
 };
 
+/// Where a buffer, or the workspace of one step, lay in a memory with addresses.
+struct Placement {
+  MemoryId memory{};
+  TensorId tensor = kNoTensor;  ///< kNoTensor: the workspace of `step`
+  StepId step{};                ///< what allocated it; for what was there from the start kNoStep
+  std::uint32_t microbatch = 0;
+  TensorClass tensor_class = TensorClass::activation;
+  Bytes requested;
+  std::uint64_t segment = 0;  ///< 0 in an arena
+  Bytes offset, size;         ///< in its segment
+  Time begin;
+  Time end;  ///< unlimited() where it outlives the run
+};
+
+/// Addresses of a segment that an allocator held from its device; an arena is not told.
+struct SegmentStay {
+  MemoryId memory{};
+  std::uint64_t segment = 0;
+  Bytes offset, size;
+  Time begin;
+  Time end;  ///< unlimited() where it outlives the run
+};
+
 /// What is in a memory as a step function: a point holds until the next. Several points may share
 /// an instant: the first are the most that was in use in it, after starts, of what is requested,
 /// allocated and reserved; the last is what is left when the steps of no duration have ended. The
@@ -72,6 +95,8 @@ struct Recording {
   std::vector<StreamWait> waits;       ///< by end; not those that a failed run ended in
   std::vector<LinkUse> links;          ///< by begin
   std::vector<Stay> stays;             ///< those of `initial` first, then in issue order
+  std::vector<Placement> placements;   ///< by begin; of one instant in issue order
+  std::vector<SegmentStay> segments;   ///< by end
   std::vector<MemorySeries> memories;  ///< of those that held anything, in the platform's order
   std::vector<DrawnPower> power;       ///< from 0 on, one an instant
   std::vector<ChargedEnergy> charges;  ///< by end; not of 0 J

@@ -165,6 +165,73 @@ const tests = {
     await close();
   },
 
+  async 'a map of addresses is read by pointer and keys, with its holes and the request that failed'(browser) {
+    // Derived in tests/report/html/html_test.cpp: 1, 4 and 3 MiB from 0 on, 2 MiB of 10 free, 3 asked for after 15 ms.
+    const {page, close} = await opened(browser, files.refused);
+    const figure = chart(page, 'none', 'addresses of sram');
+    assert.equal(
+      await figure.locator('figcaption').textContent(),
+      'addresses of sram: 3 blocks; s2.backward asks for 3 MiB, the largest free block has 2 MiB',
+    );
+    // The axis reaches 2 % beyond the memory.
+    const at = (mebibytes) => 1 - mebibytes / 10.2;
+    const block = ['s2.saved', 'saved', '3 MiB', 'at 5 MiB', 'from 10 ms to the end'];
+    assert.deepEqual(await hover(page, figure, 0.8, at(6.5)), block);
+    assert.deepEqual(await hover(page, figure, 0.5, at(7.5)), ['7.5 ms: 5 MiB free', 'at 5 MiB']);
+    const refusal = ['15 ms: out of memory', 's2.backward asks for 3 MiB of sram', 'the largest free block has 2 MiB'];
+    assert.deepEqual(await hover(page, figure, 0.999, at(5)), refusal);
+    await page.mouse.move(0, 0);
+
+    const live = figure.locator('[aria-live]');
+    await figure.locator('.plot').focus();
+    for (const [key, name] of [
+      ['Home', 'input'],
+      ['ArrowUp', 's1.saved'],
+      ['ArrowRight', 's2.saved'],
+      ['ArrowDown', 's1.saved'],
+    ]) {
+      await page.keyboard.press(key);
+      assert.equal((await live.textContent()).split('. ')[0], name);
+    }
+    await page.keyboard.press('End');
+    assert.equal(await live.textContent(), refusal.join('. '));
+    const before = await pixels(figure);
+    await run(page, 'none').locator('button[data-class=saved]').click();
+    await settled(page);
+    assert.notEqual(await pixels(figure), before);
+    await figure.locator('summary').click();
+    await figure.locator('tbody tr').nth(2).waitFor();
+    assert.deepEqual(await figure.locator('tbody tr').last().locator('th, td').allTextContents(), [
+      's2.saved',
+      'saved',
+      '3 MiB',
+      '0',
+      '5 MiB',
+      '10 ms',
+      'the end',
+    ]);
+    await shot(page, 'addresses');
+    await close();
+
+    // Nothing of it where memories have no addresses.
+    const other = await opened(browser, files.vgg);
+    assert.equal(await other.page.locator('figure.addresses').count(), 0);
+    await other.close();
+  },
+
+  async 'many blocks are left out, and said to be'(browser) {
+    const [only] = runsOf(files.longMap);
+    const {blocks, left_out: leftOut} = only.memories.find(({name}) => name === 'hbm').addresses;
+    assert.equal(blocks.begin.length, 10_000);
+    assert.ok(leftOut > 10_000);
+    const {page, close} = await opened(browser, files.longMap);
+    assert.match(
+      await chart(page, 'none', 'addresses of hbm').locator('figcaption').textContent(),
+      new RegExp(`10,000 blocks; ${leftOut.toLocaleString('en')} short or small ones left out, of at most `),
+    );
+    await close();
+  },
+
   async 'dragging zooms all charts of a run, a double click shows all'(browser) {
     const longest = Math.max(...runsOf(files.vgg).map(({makespan}) => makespan));
     const {page, close} = await opened(browser, files.vgg);
@@ -550,6 +617,19 @@ const repeated = (count, first) => `    - repeat: ${count}
       items:
         - {name: "${first}{i}", forward: 1 ms, backward: 2 ms, output: 100 KiB, saved: 200 KiB}
 `;
+const kRefused = `scenario: refused
+platform:
+  platform: bench
+  memories: {sram: {capacity: 10 MiB, allocator: first-fit}}
+  processors: {cpu: {memory: sram}}
+workload:
+  workload: pair
+  input: 1 MiB
+  chain:
+    - {name: s1, forward: 10 ms, backward: 20 ms, output: 1 MiB, saved: 4 MiB}
+    - {name: s2, forward: 5 ms, backward: 10 ms, output: 2 MiB, saved: 3 MiB}
+policy: none
+`;
 const kHostile = `scenario: hostile
 platform:
   platform: bench
@@ -594,6 +674,12 @@ const files = {
           repeated(12000, 'b'),
       ),
     ),
+  ),
+  refused: report('refused', written('refused.yaml', kRefused)),
+  longMap: report(
+    'long-map',
+    written('long-map.yaml', chainOf(repeated(12000, 'a'))),
+    ...['--policy', 'none', '--set', 'memories.hbm.allocator=first-fit'],
   ),
   eight: report('eight', written('eight.yaml', kEight)),
   links: sweepReport('links', join(root, 'scenarios/sweeps/vgg19-links.yaml')),

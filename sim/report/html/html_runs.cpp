@@ -3,6 +3,7 @@
 #include "report/run/run_details.hpp"
 #include "report/run/run_failures.hpp"
 #include "report/run/run_notes.hpp"
+#include "report/series/address_map.hpp"
 #include "report/series/thinning.hpp"
 
 #include <algorithm>
@@ -97,6 +98,7 @@ class RunEncoder {
   void add_to(Json& object) {
     Json& memories = object["memories"] = Json::array();
     for (const MemorySeries& memory : recording_.memories) memories.push_back(memory_json(memory));
+    add_addresses_to(memories);
     object["tracks"] = tracks_json();
     object["stays"] = stays_json(recording_.stays);
     const std::vector<PowerPoint> power = power_series(program_, recording_);
@@ -134,6 +136,78 @@ class RunEncoder {
     for (std::size_t c = 0; c < kTensorClasses; ++c)
       if (is_used[c]) classes[to_text(static_cast<TensorClass>(c))] = alive[c].values();
     return object;
+  }
+
+  void add_addresses_to(Json& memories) {
+    std::vector<AddressMap> maps = address_maps(program_, recording_);
+    const std::size_t most = kMostBlocks / std::max<std::size_t>(maps.size(), 1);
+    for (AddressMap& map : maps)
+      for (Json& memory : memories)
+        if (memory["id"] == index(map.memory))
+          memory["addresses"] = addresses_json(thinned(std::move(map), recording_.end, most));
+  }
+
+  Json addresses_json(const AddressMap& map) {
+    std::vector<std::int64_t> segments;
+    for (const Bytes begin : map.segments) segments.push_back(begin.count());
+    Json object{{"segments", segments},
+                {"ranges", ranges_json(map.ranges)},
+                {"blocks", blocks_json(map.blocks)},
+                {"left_out", map.left_out},
+                {"largest_left_out", map.largest_left_out.count()},
+                {"ranges_left_out", map.ranges_left_out}};
+    const std::optional<OutOfMemory>& oom = run_.execution.oom;
+    if (oom && oom->memory == platform_[map.memory].name)
+      object["oom"] = {{"step", oom->step},
+                       {"asked", oom->asked.count()},
+                       {"largest", oom->largest_free_block.count()}};
+    return object;
+  }
+
+  static Json ranges_json(const std::vector<AddressMap::Range>& ranges) {
+    std::vector<std::int64_t> address, size;
+    Differences begin;
+    Json length = Json::array();
+    for (const AddressMap::Range& range : ranges) {
+      address.push_back(range.address.count());
+      size.push_back(range.size.count());
+      begin.add(range.begin.count());
+      length.push_back(length_of(range.begin, range.end));
+    }
+    return {{"address", address},
+            {"size", size},
+            {"begin", begin.values()},
+            {"length", std::move(length)}};
+  }
+
+  Json blocks_json(const std::vector<AddressMap::Block>& blocks) {
+    std::vector<std::size_t> name, tensor_class;
+    std::vector<std::int64_t> microbatch, requested, address, size;
+    Differences begin;
+    Json length = Json::array();
+    for (const auto& [it, at] : blocks) {
+      name.push_back(name_of(it.tensor, it.step));
+      tensor_class.push_back(static_cast<std::size_t>(it.tensor_class));
+      microbatch.push_back(microbatch_of(it.tensor, it.microbatch));
+      requested.push_back(it.requested.count());
+      address.push_back(at.count());
+      size.push_back(it.size.count());
+      begin.add(it.begin.count());
+      length.push_back(length_of(it.begin, it.end));
+    }
+    return {{"name", name},
+            {"class", tensor_class},
+            {"microbatch", microbatch},
+            {"requested", requested},
+            {"address", address},
+            {"size", size},
+            {"begin", begin.values()},
+            {"length", std::move(length)}};
+  }
+
+  /// Null where it outlives the run.
+  static Json length_of(Time begin, Time end) {
+    return end.is_unlimited() ? Json() : Json((end - begin).count());
   }
 
   Json tracks_json() {
@@ -256,12 +330,11 @@ class RunEncoder {
     bool are_fewer = false;
     for (const Stay* stay : listed(stays, are_fewer)) {
       memory.push_back(index(stay->memory));
-      name.push_back(stay->tensor == kNoTensor ? workspace_name(stay->step)
-                                               : names_(run_.workload_as_run[stay->tensor].name));
+      name.push_back(name_of(stay->tensor, stay->step));
       bytes.push_back(stay->bytes.count());
-      microbatch.push_back(microbatch_of(*stay));
+      microbatch.push_back(microbatch_of(stay->tensor, stay->microbatch));
       begin.add(stay->begin.count());
-      length.push_back(stay->end.is_unlimited() ? Json() : Json((stay->end - stay->begin).count()));
+      length.push_back(length_of(stay->begin, stay->end));
     }
     return {{"memory", memory},        {"name", name},
             {"bytes", bytes},          {"microbatch", microbatch},
@@ -269,15 +342,18 @@ class RunEncoder {
             {"thinned", are_fewer}};
   }
 
-  [[nodiscard]] std::int64_t microbatch_of(const Stay& stay) const {
-    if (stay.tensor == kNoTensor) return stay.microbatch;
-    const Lifetime lifetime = run_.workload_as_run[stay.tensor].lifetime;
+  [[nodiscard]] std::int64_t microbatch_of(TensorId tensor, std::uint32_t microbatch) const {
+    if (tensor == kNoTensor) return microbatch;
+    const Lifetime lifetime = run_.workload_as_run[tensor].lifetime;
     const bool is_shared = lifetime == Lifetime::resident || lifetime == Lifetime::accumulated;
-    return is_shared ? kShared : std::int64_t{stay.microbatch};
+    return is_shared ? kShared : std::int64_t{microbatch};
   }
 
-  std::size_t workspace_name(StepId step) {
-    return names_("workspace of " + run_.workload_as_run[run_.plan[step].op].name);
+  /// Of a tensor, or without one of the workspace of a step.
+  std::size_t name_of(TensorId tensor, StepId step) {
+    return names_(tensor == kNoTensor
+                      ? "workspace of " + run_.workload_as_run[run_.plan[step].op].name
+                      : run_.workload_as_run[tensor].name);
   }
 
   Json power_json(const std::vector<PowerPoint>& all) const {
@@ -323,11 +399,17 @@ std::string html_runs_json(const HtmlRuns& section) {
   Json runs = Json::array();
   for (const RunResult& run : section.results)
     runs.push_back(run_page_json(*section.scenario, run, section.results, names));
-  Json kinds = Json::array(), causes = Json::array();
+  Json kinds = Json::array(), causes = Json::array(), classes = Json::array();
   for (std::size_t k = 0; k < kSliceKinds; ++k) kinds.push_back(to_text(static_cast<SliceKind>(k)));
   for (std::size_t c = 0; c < kStallCauses; ++c)
     causes.push_back(to_text(static_cast<StallCause>(c)));
-  const Json object{{"names", names.all()}, {"kinds", kinds}, {"causes", causes}, {"runs", runs}};
+  for (std::size_t c = 0; c < kTensorClasses; ++c)
+    classes.push_back(to_text(static_cast<TensorClass>(c)));
+  const Json object{{"names", names.all()},
+                    {"kinds", kinds},
+                    {"causes", causes},
+                    {"classes", classes},
+                    {"runs", runs}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

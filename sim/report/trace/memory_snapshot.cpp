@@ -41,7 +41,7 @@ class MemoryRecorder final : public Observer {
   explicit MemoryRecorder(const Program& program) : program_(program) {
     const Platform& platform = *program.platform;
     for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
-      const Memory& memory = platform.memories[m];
+      const Memory memory = memory_in(*program.plan, platform, MemoryId{m});
       recorders_.emplace_back();
       if (memory.allocator == AllocatorKind::ideal || memory.is_switch) continue;
       const Bytes most = is_arena(memory.allocator) ? usable(*program.plan, platform, MemoryId{m})
@@ -93,9 +93,11 @@ class MemoryRecorder final : public Observer {
   std::vector<std::optional<SnapshotRecorder>> recorders_;  ///< by memory
 };
 
-void require_addresses(const Platform& platform) {
-  for (const Memory& memory : platform.memories)
+void require_addresses(const Plan& plan, const Platform& platform) {
+  for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
+    const Memory memory = memory_in(plan, platform, MemoryId{m});
     if (memory.allocator != AllocatorKind::ideal && !memory.is_switch) return;
+  }
   throw InputError(
       {{Severity::error,
         {"--snapshot"},
@@ -109,7 +111,7 @@ void require_addresses(const Platform& platform) {
 }  // namespace
 
 void write_memory_snapshot(const TracedRun& run, const std::filesystem::path& path) {
-  require_addresses(run.platform);
+  require_addresses(run.result.plan, run.platform);
   const Topology topology(run.platform);
   const Program program =
       lower(run.result.plan, run.result.workload_as_run, run.platform, topology);

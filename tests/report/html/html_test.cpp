@@ -133,6 +133,28 @@ TEST_CASE("a run is written as it was played") {
   CHECK_FALSE(run.contains("power"));
 }
 
+TEST_CASE("a memory with addresses has its map, and the request that did not fit") {
+  // As in address_map_test.cpp, in 10 MiB: after 15 ms B2 asks for gradients of 3 MiB, where 1 + 4 + 3
+  // are taken and 2 MiB are free, in one piece.
+  std::string text = two_stages("10 MiB", "none");
+  text.insert(text.find("sram: {") + 7, "allocator: first-fit, ");
+  const json data = json::parse(data_in(page_of(run_scenario(text))));
+  const json& section = data.at("sections").at(1);
+  const json& memories = section.at("runs").at(0).at("memories");
+  const json& map = memories.at(0).at("addresses");
+  CHECK(map.at("oom") == json({{"step", "s2.backward"}, {"asked", 3 << 20}, {"largest", 2 << 20}}));
+  CHECK(map.at("segments") == json({0}));
+  CHECK(map.at("ranges").at("size") == json({10 << 20}));
+  const json& blocks = map.at("blocks");
+  CHECK(blocks.at("address") == json({0, 1 << 20, 5 << 20}));
+  CHECK(blocks.at("size") == json({1 << 20, 4 << 20, 3 << 20}));
+  CHECK(blocks.at("begin") == json({0, 0, 10'000'000'000}));
+  CHECK(blocks.at("length") == json({nullptr, nullptr, nullptr}));
+  CHECK(section.at("classes").at(blocks.at("class").at(2).get<std::size_t>()) == "saved");
+  CHECK(section.at("names").at(blocks.at("name").at(2).get<std::size_t>()) == "s2.saved");
+  CHECK(map.at("left_out") == 0);
+}
+
 TEST_CASE("the budget of a page is the one that was given, whatever the planner") {
   // In 12 MiB all 11 fit; 20 MiB are more than there are.
   const RanScenario ran = run_scenario(two_stages(

@@ -32,6 +32,15 @@ export function decodeStays(stays) {
   return {...stays, begin};
 }
 
+// A map of addresses: where blocks and the ranges that hold them begin and end, also of those that outlive the run.
+export function decodeAddresses(addresses, makespan) {
+  const withTimes = (items) => {
+    const begin = sums(items.begin);
+    return {...items, begin, end: begin.map((at, i) => (items.length[i] === null ? makespan : at + items.length[i]))};
+  };
+  return {...addresses, ranges: withTimes(addresses.ranges), blocks: withTimes(addresses.blocks)};
+}
+
 // The largest that are alive in a memory at a moment.
 export function aliveAt(stays, memory, time, most) {
   const found = [];

@@ -1,5 +1,6 @@
 // The runs of a scenario, one below the other: words, memories, timeline, power. Their time axes are one, so that runs can be
 // compared by eye, or each its own.
+import {AddressChart} from './addresses.js';
 import {decodeMemory, decodeStays, decodeTrack} from './data.js';
 import {disclosure, el, toggle} from './dom.js';
 import {classLegend, MemoryChart} from './memory.js';
@@ -79,6 +80,7 @@ function draw(block, run, section, group, common) {
     names: section.names,
     kinds: section.kinds,
     causes: section.causes,
+    classes: section.classes,
     gutter: Math.min(170, Math.max(78, 22 + 7 * longestName)),
     right: run.power && stacked ? kRightGutter : undefined,
   };
@@ -98,8 +100,10 @@ function drawMemories(block, memories, run, shared, stacked) {
   const grid = el('div', {class: stacked ? undefined : 'grid'});
   const charts = [];
   const add = (memory) => {
-    charts.push(new MemoryChart(memory, run, shared, stacked ? 240 : 140));
-    grid.append(charts[charts.length - 1].element);
+    const added = [new MemoryChart(memory, run, shared, stacked ? 240 : 140)];
+    if (memory.addresses) added.push(new AddressChart(memory, run, shared, stacked ? 300 : 200));
+    charts.push(...added);
+    grid.append(...added.map(({element}) => element));
   };
   memories.slice(0, kMemoriesAtOnce).forEach(add);
   block.append(classLegend(charts, shared.hidden), grid);
