@@ -11,12 +11,27 @@ const char* to_text(StallCause cause) {
   return names[static_cast<std::size_t>(cause)];
 }
 
+namespace {
+
+template <bool kObserved>
+Execution play(const Program& program, Observer* observer) {
+  if (!places_ahead(program)) return Machine<kObserved>(program, observer).run();
+  BlockLifetimes lifetimes(program);
+  const Execution counted = Machine<true>(program, &lifetimes).run();
+  // Without its end the lifetimes are not known: what failed is told as it was.
+  if (counted.status != RunStatus::ok) return Machine<kObserved>(program, observer).run();
+  const Placements placements = placements_of(program, lifetimes.finish(), counted);
+  return Machine<kObserved>(program, observer, &placements).run();
+}
+
+}  // namespace
+
 Execution execute(const Program& program) {
-  return Machine<false>(program).run();
+  return play<false>(program, nullptr);
 }
 
 Execution execute(const Program& program, Observer& observer) {
-  return Machine<true>(program, &observer).run();
+  return play<true>(program, &observer);
 }
 
 }  // namespace plimsoll

@@ -89,6 +89,15 @@ struct LayoutAtRefusal {
   std::vector<KeptSegment> kept;  ///< of those at most 5, with the most free bytes first
 };
 
+/// How a placement made before the run exceeds its memory; rounded up to the alignment.
+struct PlacementAtRefusal {
+  std::string method;
+  std::size_t blocks = 0;  ///< buffers and workspaces
+  Bytes load;              ///< the most of them alive at one time
+  Bytes end;               ///< of the placement
+  Bytes lower_bound;       ///< proven: no placement ends below it
+};
+
 /// Why a run ended `oom`.
 struct OutOfMemory {
   std::string step;  ///< what asked
@@ -99,6 +108,7 @@ struct OutOfMemory {
   std::size_t residents = 0;
   std::optional<CacheAtRefusal> cache;
   std::optional<LayoutAtRefusal> layout;
+  std::optional<PlacementAtRefusal> placement;  ///< then nothing has started
 };
 
 struct Execution {
@@ -124,7 +134,8 @@ struct Execution {
 
 class Observer;
 
-/// Runs the program once, from an empty machine. Precondition: lowered from a checked plan.
+/// Runs the program once, from an empty machine. Where a memory is placed ahead of time it is played
+/// before that to learn the lifetimes (placements.hpp). Precondition: lowered from a checked plan.
 [[nodiscard]] Execution execute(const Program& program);
 
 /// The same, and tells `observer` what happens (observer.hpp).

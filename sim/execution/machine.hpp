@@ -18,11 +18,13 @@ namespace plimsoll {
 template <bool kObserved>
 class Machine {
  public:
-  explicit Machine(const Program& program, Observer* observer = nullptr)
+  explicit Machine(const Program& program, Observer* observer = nullptr,
+                   const Placements* placements = nullptr)
       : run_{.program = program,
              .plan = *program.plan,
              .platform = *program.platform,
-             .observer = observer},
+             .observer = observer,
+             .placements = placements},
         power_(run_),
         memories_(run_),
         links_(run_, power_),
@@ -38,6 +40,10 @@ class Machine {
   }
 
   Execution run() {
+    if (run_.placements != nullptr && run_.placements->misfit) {
+      run_.execution.oom = run_.placements->misfit;
+      return finish(RunStatus::oom);
+    }
     if (const auto misfit = memories_.place_initial()) {
       run_.execution.oom = diagnose_initial(stuck_state(), *misfit);
       return finish(RunStatus::oom);

@@ -22,8 +22,7 @@ class Memories {
     const Platform& platform = run.platform;
     for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
       const Bytes most = usable(run.plan, platform, MemoryId{m});
-      const Memory memory = memory_in(run.plan, platform, MemoryId{m});
-      states_.push_back({.allocator = make_allocator(memory, most), .limit = most});
+      states_.push_back({.allocator = allocator_of(MemoryId{m}, most), .limit = most});
       if constexpr (kObserved) states_.back().allocator.note_segments();
     }
     if (std::ranges::all_of(states_,
@@ -152,6 +151,14 @@ class Memories {
   }
 
  private:
+  [[nodiscard]] Allocator allocator_of(MemoryId id, Bytes most) const {
+    const Memory memory = memory_in(run_.plan, run_.platform, id);
+    if (run_.placements != nullptr)
+      if (const auto& blocks = run_.placements->blocks[index(id)])
+        return Allocator::placed(most, memory.alignment, *blocks);
+    return make_allocator(memory, most);
+  }
+
   bool place(BufferId id, LaneId lane) {
     const Tensor& tensor = run_.program.tensor(id);
     const std::uint32_t memory = run_.program.memory(id);

@@ -4,6 +4,7 @@
 #include "engine/event_queue.hpp"
 #include "execution/execution.hpp"
 #include "execution/observer.hpp"
+#include "execution/placements.hpp"
 #include "execution/program.hpp"
 #include "execution/ready_steps.hpp"
 
@@ -21,7 +22,8 @@ struct RunState {
   const Program& program;
   const Plan& plan;
   const Platform& platform;
-  Observer* observer = nullptr;  ///< where kObserved
+  Observer* observer = nullptr;            ///< where kObserved
+  const Placements* placements = nullptr;  ///< where memories were placed ahead of time
   Time now{};
   EventQueue events{};
   ReadySteps ready{};

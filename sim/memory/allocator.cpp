@@ -7,6 +7,7 @@ namespace plimsoll {
 Allocator Allocator::of(Bytes capacity, const AllocatorSettings& settings) {
   switch (settings.kind) {
     case AllocatorKind::ideal:
+    case AllocatorKind::placed:
       break;
     case AllocatorKind::best_fit:
       return best_fit(capacity, settings.alignment);
@@ -24,6 +25,7 @@ std::vector<MemoryPiece> Allocator::pieces() const {
   if (is_ideal()) return {};
   if (const auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->pieces();
   if (const auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->pieces();
+  if (const auto* placed = std::get_if<PlacedAllocator>(&kind_)) return placed->pieces();
   return std::get<CachingAllocator>(kind_).pieces();
 }
 
@@ -31,6 +33,7 @@ MemoryPiece Allocator::piece_of(const MemoryBlock& block) const {
   assert(block.requested > Bytes{});
   if (const auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->piece_of(block);
   if (const auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->piece_of(block);
+  if (const auto* placed = std::get_if<PlacedAllocator>(&kind_)) return placed->piece_of(block);
   return std::get<CachingAllocator>(kind_).piece_of(block);
 }
 
@@ -54,6 +57,7 @@ Bytes Allocator::rounded(Bytes bytes) const {
   if (bytes == Bytes{}) return bytes;
   if (const auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->rounded(bytes);
   if (std::holds_alternative<BfcAllocator>(kind_)) return BfcAllocator::rounded(bytes);
+  if (const auto* placed = std::get_if<PlacedAllocator>(&kind_)) return placed->rounded(bytes);
   if (const CachingAllocator* cache = as_caching()) return cache->rounded(bytes);
   return bytes;
 }

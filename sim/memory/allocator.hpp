@@ -8,7 +8,8 @@
 ///
 /// `ideal` counts: no addresses, no fragmentation, all three equal. `best_fit` and `first_fit` are
 /// arenas (arena.hpp), `caching` (caching.hpp, with a pool for each stream; the others know no
-/// streams) and `bfc` (bfc.hpp) are those of frameworks.
+/// streams) and `bfc` (bfc.hpp) are those of frameworks. `placed` (placed.hpp) follows a placement that
+/// was made before the run; without one it counts as `ideal` does.
 ///
 /// Worked example, arena of 100 B with best fit, alignment 8: allocate 10 -> [0, 16), 20 -> [16, 40), 8 -> [40,
 /// 48). Requested 38, allocated 48, reserved 48. Free the middle one: free are [16, 40) and [48,
@@ -24,6 +25,7 @@
 #include "memory/block.hpp"
 #include "memory/caching.hpp"
 #include "memory/layout.hpp"
+#include "memory/placed.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -113,12 +115,18 @@ class Allocator {
   [[nodiscard]] static Allocator bfc(Bytes capacity, const BfcSettings& settings = {}) {
     return Allocator(BfcAllocator(capacity, settings));
   }
+  [[nodiscard]] static Allocator placed(Bytes capacity, Bytes alignment,
+                                        std::vector<PlacedBlock> blocks) {
+    return Allocator(PlacedAllocator(capacity, alignment, std::move(blocks)));
+  }
+  /// Of kind `placed` an ideal one, as no placement is known.
   [[nodiscard]] static Allocator of(Bytes capacity, const AllocatorSettings& settings);
 
   [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes, std::uint32_t stream = 0) {
     if (IdealAllocator* counter = as_ideal()) return counter->allocate(bytes);
     if (auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->allocate(bytes);
     if (auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->allocate(bytes);
+    if (auto* placed = std::get_if<PlacedAllocator>(&kind_)) return placed->allocate(bytes);
     return std::get<CachingAllocator>(kind_).allocate(bytes, stream);
   }
   /// Fills in `blocks`, of which only `requested` is read. O(blocks log free blocks).
@@ -126,6 +134,7 @@ class Allocator {
     if (IdealAllocator* counter = as_ideal()) return counter->allocate_all(blocks);
     if (auto* arena = std::get_if<ArenaAllocator>(&kind_)) return arena->allocate_all(blocks);
     if (auto* regions = std::get_if<BfcAllocator>(&kind_)) return regions->allocate_all(blocks);
+    if (auto* placed = std::get_if<PlacedAllocator>(&kind_)) return placed->allocate_all(blocks);
     return std::get<CachingAllocator>(kind_).allocate_all(blocks, stream);
   }
   void free(const MemoryBlock& block) {
@@ -175,7 +184,8 @@ class Allocator {
   [[nodiscard]] CachingAllocator* as_caching() { return std::get_if<CachingAllocator>(&kind_); }
 
  private:
-  using Kind = std::variant<IdealAllocator, ArenaAllocator, CachingAllocator, BfcAllocator>;
+  using Kind =
+      std::variant<IdealAllocator, ArenaAllocator, CachingAllocator, BfcAllocator, PlacedAllocator>;
   explicit Allocator(Kind kind) : kind_(std::move(kind)) {}
   Kind kind_;
 };

@@ -4,16 +4,18 @@
 #include "base/quantity.hpp"
 #include "memory/bfc_settings.hpp"
 #include "memory/caching_settings.hpp"
+#include "memory/placed_settings.hpp"
 
 #include <cstdint>
 
 namespace plimsoll {
 
-enum class AllocatorKind : std::uint8_t { ideal, best_fit, first_fit, caching, bfc };
+enum class AllocatorKind : std::uint8_t { ideal, best_fit, first_fit, caching, bfc, placed };
 
 /// Whether all of the memory is one stretch of addresses from which every block is cut exactly.
 [[nodiscard]] constexpr bool is_arena(AllocatorKind kind) {
-  return kind == AllocatorKind::best_fit || kind == AllocatorKind::first_fit;
+  return kind == AllocatorKind::best_fit || kind == AllocatorKind::first_fit ||
+         kind == AllocatorKind::placed;
 }
 
 /// Whether it takes memory of a device in segments, and has all of the device for that.
@@ -27,6 +29,7 @@ struct AllocatorSettings {
   Bytes alignment{1};  ///< of the blocks of an arena
   CachingSettings caching;
   BfcSettings bfc;
+  PlacedSettings placed;
 
   bool operator==(const AllocatorSettings&) const = default;
 };

@@ -7,7 +7,8 @@ Allocator make_allocator(const Memory& memory, Bytes usable) {
   return Allocator::of(size, {.kind = memory.allocator,
                               .alignment = memory.alignment,
                               .caching = memory.caching,
-                              .bfc = memory.bfc});
+                              .bfc = memory.bfc,
+                              .placed = memory.placed});
 }
 
 }  // namespace plimsoll

@@ -90,6 +90,7 @@ struct Memory {
   Bytes alignment{1};       ///< of every block of an arena
   CachingSettings caching;  ///< of a caching allocator
   BfcSettings bfc;          ///< of a bfc allocator
+  PlacedSettings placed;    ///< of a placed allocator
   AccessCost read, write;
   Bytes block{1};                         ///< transfers are rounded up to whole blocks
   Bytes erase_block{0};                   ///< flash: 0 where nothing is erased

@@ -2,6 +2,7 @@
 
 #include "memory/bfc.hpp"
 #include "memory/caching.hpp"
+#include "memory/placement/place.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -14,7 +15,7 @@ namespace plimsoll {
 namespace {
 
 const std::vector<std::string>& allocators_to_come() {
-  static const std::vector<std::string> names{"static", "cuda-malloc-async"};
+  static const std::vector<std::string> names{"cuda-malloc-async"};
   return names;
 }
 
@@ -135,11 +136,31 @@ struct ArenaSpec {
   Bytes alignment{1};
 };
 
+Format<Bytes> alignment_format() {
+  return power_of_two(at_least(Bytes{1}, Unlimited::refused, "more than zero"),
+                      [](Bytes bytes) { return bytes.count(); });
+}
+
 Format<ArenaSpec> arena_settings(AllocatorKind kind) {
-  const auto alignment = power_of_two(at_least(Bytes{1}, Unlimited::refused, "more than zero"),
-                                      [](Bytes bytes) { return bytes.count(); });
   return Record<ArenaSpec>(fmt::format("settings of `{}`", to_text(kind)), "An arena.")
-      .optional("alignment", &ArenaSpec::alignment, alignment,
+      .optional("alignment", &ArenaSpec::alignment, alignment_format(),
+                "of every block, a power of two (1 B)")
+      .format();
+}
+
+struct StaticSpec {
+  PlacedSettings placed;
+  Bytes alignment{1};
+};
+
+Format<StaticSpec> static_settings() {
+  std::vector<std::pair<std::string, PlacedSettings>> methods;
+  for (const std::string& name : placement_methods())
+    methods.emplace_back(name, PlacedSettings{placement_rule(name)});
+  return Record<StaticSpec>("settings of `static`", "A placement made before the run.")
+      .optional("method", &StaticSpec::placed, one_of<PlacedSettings>(std::move(methods)),
+                "a rule, or `exact`: a search for the lowest end (best)")
+      .optional("alignment", &StaticSpec::alignment, alignment_format(),
                 "of every block, a power of two (1 B)")
       .format();
 }
@@ -152,6 +173,7 @@ struct WithSettings {
   std::optional<ArenaSpec> best_fit, first_fit;
   std::optional<CachingSettings> caching;
   std::optional<BfcSettings> bfc;
+  std::optional<StaticSpec> placed;
 };
 
 AllocatorSettings settings_of(const WithSettings& given) {
@@ -161,6 +183,10 @@ AllocatorSettings settings_of(const WithSettings& given) {
     return {.kind = AllocatorKind::first_fit, .alignment = given.first_fit->alignment};
   if (given.caching) return {.kind = AllocatorKind::caching, .caching = *given.caching};
   if (given.bfc) return {.kind = AllocatorKind::bfc, .bfc = *given.bfc};
+  if (given.placed)
+    return {.kind = AllocatorKind::placed,
+            .alignment = given.placed->alignment,
+            .placed = given.placed->placed};
   return {};
 }
 
@@ -181,6 +207,7 @@ Format<AllocatorSettings> allocator_format() {
                     "an arena: the hole at the lowest address")
           .optional("caching", &Given::caching, caching_settings(), "PyTorch's")
           .optional("bfc", &Given::bfc, bfc_settings(), "TensorFlow's")
+          .optional("static", &Given::placed, static_settings(), "placed before the run")
           .check(keys,
                  [](Given&, const Node& node, Diagnostics& diagnostics) {
                    if (node.entries().size() == 1) return;
@@ -205,14 +232,16 @@ std::string_view to_text(AllocatorKind kind) {
       return "caching";
     case AllocatorKind::bfc:
       return "bfc";
+    case AllocatorKind::placed:
+      return "static";
   }
   return "";
 }
 
 const std::vector<AllocatorKind>& allocator_kinds() {
-  static const std::vector<AllocatorKind> kinds{AllocatorKind::ideal, AllocatorKind::best_fit,
+  static const std::vector<AllocatorKind> kinds{AllocatorKind::ideal,     AllocatorKind::best_fit,
                                                 AllocatorKind::first_fit, AllocatorKind::caching,
-                                                AllocatorKind::bfc};
+                                                AllocatorKind::bfc,       AllocatorKind::placed};
   return kinds;
 }
 

@@ -37,6 +37,7 @@ Memory make_memory(const MemorySpec& spec) {
   memory.allocator = spec.allocator.kind;
   memory.caching = spec.allocator.caching;
   memory.bfc = spec.allocator.bfc;
+  memory.placed = spec.allocator.placed;
   memory.alignment = std::max(spec.alignment.value, spec.allocator.alignment);
   memory.read = access_of(spec, spec.read);
   memory.write = access_of(spec, spec.write);

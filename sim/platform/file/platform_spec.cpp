@@ -77,7 +77,7 @@ Format<MemorySpec> memory_format() {
       .optional("reserved", &Spec::reserved, located(quantity<Bytes>()),
                 "context and libraries: reduces the capacity available to plans (0 B)")
       .optional("allocator", &Spec::allocator, allocator_format(),
-                "how space is handed out: `ideal`, `best-fit`, `first-fit`, `caching` or `bfc`, or "
+                "how space is handed out: `ideal`, `best-fit`, `first-fit`, `caching`, `bfc` or `static`, or "
                 "one of "
                 "them with its settings, `{caching: {...}}` (ideal)")
       .optional("alignment", &Spec::alignment, located(positive<Bytes>()),

@@ -40,10 +40,30 @@ class Claimant {
       const Memory memory = memory_in(plan_, problem_.platform, MemoryId{m});
       if (!usable_[m].is_unlimited() && peak > usable_[m]) certain_ = false;
       if (memory.allocator != AllocatorKind::ideal && !usable_[m].is_unlimited() && certain_)
-        certain_ = fits_in_arena(m);
+        certain_ = memory.allocator == AllocatorKind::placed ? fits_without_reuse(m, memory)
+                                                             : fits_in_arena(m);
       claims.peak.emplace_back(MemoryId{m}, peak);
     }
     if (!certain_) claims.peak.clear();
+  }
+
+  /// Whether a placement ahead of time fits whatever the lifetimes. Where it does only with reuse,
+  /// its end depends on the order of events at one instant, which only the engine knows.
+  bool fits_without_reuse(std::uint32_t m, const Memory& memory) const {
+    Bytes left = usable_[m];
+    const auto take = [&](Bytes wanted) {
+      if (wanted == Bytes{}) return true;
+      const std::int64_t unit = memory.alignment.count();
+      const std::int64_t units = (wanted.count() - 1) / unit + 1;
+      if (units > left.count() / unit) return false;
+      left -= units * memory.alignment;
+      return true;
+    };
+    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
+      if (index(plan_.buffers[b].memory) == m && !take(bytes(BufferId{b}))) return false;
+    return std::ranges::all_of(plan_.steps, [&](const Step& step) {
+      return memory_of(step, plan_, problem_.platform) != m || take(workspace(step));
+    });
   }
 
   /// Whether every allocation finds a block at its start, where addresses matter: arenas and caches

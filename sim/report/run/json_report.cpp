@@ -181,6 +181,12 @@ Json oom_json(const OutOfMemory& oom) {
                        {"segments_kept_in_part", oom.cache->with_free},
                        {"blocks_that_keep_them", oom.cache->keeping}};
   if (oom.layout) object["layout"] = layout_json(*oom.layout);
+  if (oom.placement)
+    object["placement"] = {{"method", oom.placement->method},
+                           {"blocks", oom.placement->blocks},
+                           {"load_bytes", oom.placement->load.count()},
+                           {"end_bytes", oom.placement->end.count()},
+                           {"lower_bound_bytes", oom.placement->lower_bound.count()}};
   return object;
 }
 

@@ -106,7 +106,10 @@ class Explanation {
 
   void tell_oom(const OutOfMemory& oom) {
     headline("out of memory: " + request(oom));
-    tell_residents(oom);
+    if (oom.placement)
+      tell_placement(*oom.placement, oom.capacity);
+    else
+      tell_residents(oom);
     if (oom.layout) tell_layout(*oom.layout);
     tell_what_to_try(oom);
   }
@@ -129,6 +132,17 @@ class Explanation {
       table.add({{resident.tensor}, {to_text(resident.tensor_class)}, {to_text(resident.bytes)}});
     }
     out_ += '\n' + table.text(style_) + '\n';
+  }
+
+  void tell_placement(const PlacementAtRefusal& placement, Bytes capacity) {
+    item(
+        fmt::format("at one time {} are alive; `{}` places them up to {}; no placement ends below "
+                    "{}",
+                    to_text(placement.load), placement.method, to_text(placement.end),
+                    to_text(placement.lower_bound)));
+    if (placement.lower_bound <= capacity && placement.method != "exact")
+      item("another method may fit: `allocator: {static: {method: exact}}`");
+    out_ += '\n';
   }
 
   void tell_layout(const LayoutAtRefusal& layout) {

@@ -33,7 +33,7 @@ const char* category_of(TensorClass tensor_class) {
 }
 
 AllocatorSettings settings_of(const Memory& memory) {
-  return {memory.allocator, memory.alignment, memory.caching, memory.bfc};
+  return {memory.allocator, memory.alignment, memory.caching, memory.bfc, memory.placed};
 }
 
 class MemoryRecorder final : public Observer {
@@ -72,9 +72,11 @@ class MemoryRecorder final : public Observer {
 
   void refused(const OutOfMemory& oom, Time now) {
     const std::optional<MemoryId> memory = program_.platform->find_memory(oom.memory);
-    if (!memory || !recorders_[index(*memory)] || !oom.layout) return;
+    if (!memory || !recorders_[index(*memory)]) return;
     const Bytes usable = program_.platform->memories[index(*memory)].usable();
-    const Bytes left = usable.is_unlimited() ? usable : usable - oom.layout->reserved;
+    // Without a layout nothing got an address: a memory that could not be placed ahead of time.
+    const Bytes held = oom.layout ? oom.layout->reserved : Bytes{};
+    const Bytes left = usable.is_unlimited() ? usable : usable - held;
     of(*memory).refused(0, oom.asked, left, {"", "", microseconds(now)});
   }
 

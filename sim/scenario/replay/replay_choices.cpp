@@ -15,6 +15,7 @@ namespace {
 std::vector<std::string> keys_of(AllocatorKind kind) {
   switch (kind) {
     case AllocatorKind::ideal:
+    case AllocatorKind::placed:
       return {};
     case AllocatorKind::best_fit:
     case AllocatorKind::first_fit:
@@ -69,6 +70,12 @@ class ChoiceMaker {
     Node named = parse_value(allocator, origin);
     const auto settings = kFormat.read(named, diagnostics_);
     if (!settings) return;
+    if (settings->kind == AllocatorKind::placed) {
+      diagnostics_.error({origin},
+                         "`static` places what a whole run asks for before it begins; expected "
+                         "another allocator, or `plimsoll place` for buffers with lifetimes");
+      return;
+    }
     const std::string name(to_text(settings->kind));
     const Node made = named.is_mapping() ? named : parse_value("{" + name + ": {}}", origin);
     std::vector<Partial> all{{made, named.is_mapping() ? allocator : name}};

@@ -164,10 +164,10 @@ TEST_CASE("allocators that are still to come say so") {
   CHECK(
       messages(with(kSize + ", allocator: cuda-malloc-async")) ==
       Messages{"p.yaml:3:38: error: allocator `cuda-malloc-async` is not available yet; available "
-               "are `ideal`, `best-fit`, `first-fit`, `caching` and `bfc`"});
+               "are `ideal`, `best-fit`, `first-fit`, `caching`, `bfc` and `static`"});
   CHECK(messages(with(kSize + ", allocator: best-fitt")) ==
         Messages{"p.yaml:3:38: error: found `best-fitt`, expected one of `ideal`, `best-fit`, "
-                 "`first-fit`, `caching`, `bfc`; did you mean `best-fit`?"});
+                 "`first-fit`, `caching`, `bfc`, `static`; did you mean `best-fit`?"});
 }
 
 TEST_CASE("every allocator takes its settings as a mapping") {
@@ -188,6 +188,23 @@ TEST_CASE("every allocator takes its settings as a mapping") {
   CHECK(regions.bfc == BfcSettings{true, Bytes{1 << 20}, true});
 }
 
+TEST_CASE("a memory that is placed ahead of time names its method") {
+  const auto memory_of = [](const std::string& more) {
+    const auto [platform, messages] = read_text(with(kSize + more));
+    CHECK(messages == Messages{});
+    return platform.memories[0];
+  };
+  const Memory plain = memory_of(", allocator: static");
+  CHECK(plain.allocator == AllocatorKind::placed);
+  CHECK(plain.placed.rule == PlacementRule::best);
+  const Memory exact = memory_of(", allocator: {static: {method: exact, alignment: 64 B}}");
+  CHECK(exact.allocator == AllocatorKind::placed);
+  CHECK_FALSE(exact.placed.rule);
+  CHECK(exact.alignment == Bytes{64});
+  CHECK(memory_of(", allocator: {static: {method: xla-temporal}}").placed.rule ==
+        PlacementRule::xla_temporal);
+}
+
 TEST_CASE("settings of other allocators that mean nothing are refused") {
   CHECK(messages(with(kSize + ", allocator: {bfc: {give_back_regions: true}}")) ==
         Messages{"p.yaml:3:64: error: `give_back_regions` is about regions that are taken as they "
@@ -199,7 +216,7 @@ TEST_CASE("settings of other allocators that mean nothing are refused") {
                  "of the two"});
   CHECK(messages(with(kSize + ", allocator: {bfc: {}, caching: {}}")) ==
         Messages{"p.yaml:3:38: error: found 2 allocators, expected one of `ideal`, `best-fit`, "
-                 "`first-fit`, `caching` and `bfc`"});
+                 "`first-fit`, `caching`, `bfc` and `static`"});
   CHECK(messages(with(kSize + ", allocator: {}")).size() == 1);
 }
 

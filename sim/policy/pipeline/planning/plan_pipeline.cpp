@@ -48,7 +48,7 @@ Planned plan_pipeline(const Problem& problem, const PipelineParameters& paramete
 }
 
 SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
-                     PlacementRule placement) {
+                     StagePlacementRule placement) {
   refuse_too_many_steps(problem, parameters);
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   const Partition partition = partition_for(problem, parameters, devices, placement);
@@ -61,7 +61,7 @@ SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameter
 }
 
 Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
-                            PlacementRule placement, const TimedScheduleRule& rule) {
+                            StagePlacementRule placement, const TimedScheduleRule& rule) {
   return with_fastest_cut(problem, parameters, placement,
                           [&](const PipelineParameters& cut) -> Planned {
                             const SlotCosts costs = slot_costs(problem, cut, placement);

@@ -21,17 +21,18 @@ using ScheduleRule = std::function<Schedule(std::uint32_t devices, std::uint32_t
                                     const SlotPlacement& placement = loop_placement);
 
 /// A generator that looks at times and sizes, for slots that are placed by a rule.
-using PlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,
-                                                     std::uint32_t virtual_stages);
+using StagePlacementRule = std::vector<std::uint32_t> (*)(std::uint32_t devices,
+                                                          std::uint32_t virtual_stages);
 using TimedScheduleRule =
     std::function<Schedule(const SlotCosts& costs, std::uint32_t microbatches)>;
 
 /// What such a generator looks at, with the first of partitions_for().
 [[nodiscard]] SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
-                                   PlacementRule placement);
+                                   StagePlacementRule placement);
 
 [[nodiscard]] Planned plan_timed_pipeline(const Problem& problem,
                                           const PipelineParameters& parameters,
-                                          PlacementRule placement, const TimedScheduleRule& rule);
+                                          StagePlacementRule placement,
+                                          const TimedScheduleRule& rule);
 
 }  // namespace plimsoll

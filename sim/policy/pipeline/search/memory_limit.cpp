@@ -22,7 +22,7 @@ constexpr std::int64_t kLimitParts = 8;
 class LimitedPlanner {
  public:
   LimitedPlanner(const Problem& problem, const LimitedParameters& parameters,
-                 PlacementRule placement, const LimitedSearch& search)
+                 StagePlacementRule placement, const LimitedSearch& search)
       : problem_(problem),
         roomy_platform_(without_limits(problem.platform)),
         roomy_{problem.workload, problem.chain, roomy_platform_,
@@ -147,7 +147,7 @@ class LimitedPlanner {
   const Platform roomy_platform_;
   const Problem roomy_;
   const LimitedParameters& parameters_;
-  const PlacementRule placement_;
+  const StagePlacementRule placement_;
   const LimitedSearch& search_;
   const std::vector<std::vector<ProcessorId>> groups_;  ///< by device: its replicas
   const std::vector<ProcessorId> devices_;              ///< the first of each
@@ -158,7 +158,7 @@ class LimitedPlanner {
 }  // namespace
 
 Planned plan_limited(const Problem& problem, const LimitedParameters& parameters,
-                     PlacementRule placement, std::int64_t kept_chunks,
+                     StagePlacementRule placement, std::int64_t kept_chunks,
                      const LimitedSearch& search) {
   return with_fastest_cut(problem, parameters, placement, [&](const LimitedParameters& cut) {
     return LimitedPlanner(problem, cut, placement, search).run(kept_chunks);

@@ -45,7 +45,7 @@ using LimitedSearch = std::function<std::optional<Schedule>(
 /// 8 x devices x kept_chunks searches and plans, usually a few tens. Throws InputError where the
 /// peak cannot be told without running the plan, on links for which copies contend.
 [[nodiscard]] Planned plan_limited(const Problem& problem, const LimitedParameters& parameters,
-                                   PlacementRule placement, std::int64_t kept_chunks,
+                                   StagePlacementRule placement, std::int64_t kept_chunks,
                                    const LimitedSearch& search);
 
 }  // namespace plimsoll

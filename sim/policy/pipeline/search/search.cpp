@@ -83,7 +83,7 @@ Record<SearchParameters> search_record() {
 
 struct Placement {
   const char* name;
-  PlacementRule rule;
+  StagePlacementRule rule;
 };
 
 std::vector<Placement> placements(std::int64_t chunks) {
