@@ -22,7 +22,9 @@ class Memories {
     const Platform& platform = run.platform;
     for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
       const Bytes most = usable(run.plan, platform, MemoryId{m});
-      states_.push_back({.allocator = allocator_of(MemoryId{m}, most), .limit = most});
+      states_.push_back({.allocator = allocator_of(MemoryId{m}, most),
+                         .limit = most,
+                         .has_offsets = has_offsets_in(run.plan, MemoryId{m})});
       if constexpr (kObserved) states_.back().allocator.note_segments();
     }
     if (std::ranges::all_of(states_,
@@ -164,12 +166,13 @@ class Memories {
     const std::uint32_t memory = run_.program.memory(id);
     MemoryState& state = states_[memory];
     if (!state.is_within_limit(tensor.bytes)) return false;
-    const auto block = state.allocator.allocate(tensor.bytes, index(lane));
+    MemoryBlock block = asked_for(id);
+    const bool fits = state.take({&block, 1}, index(lane));
     tell_segments(memory);
-    if (!block) return false;
+    if (!fits) return false;
     if (!blocks_.empty()) {
-      blocks_[index(id)] = *block;
-      tell_taken(memory, id, kNoStep, *block);
+      blocks_[index(id)] = block;
+      tell_taken(memory, id, kNoStep, block);
     }
     state.live_of(tensor.tensor_class) += tensor.bytes;
     live_[index(id)] = true;
@@ -179,6 +182,10 @@ class Memories {
       if (tensor.bytes > Bytes{}) tell_used(memory, run_.now, true);
     });
     return true;
+  }
+
+  [[nodiscard]] MemoryBlock asked_for(BufferId id) const {
+    return {.requested = run_.program.bytes(id), .offset = run_.plan[id].offset.value_or(kNowhere)};
   }
 
   bool take(std::uint32_t step, std::uint32_t memory) {
@@ -199,9 +206,11 @@ class Memories {
     const bool works = !is_move(it.kind);
     const std::span written = program.writes(step);
     asked_.clear();
-    for (const BufferId buffer : written) asked_.push_back({.requested = program.bytes(buffer)});
-    if (works) asked_.push_back({.requested = program.workspace(step)});
-    const bool fits = state.allocator.allocate_all(asked_, it.lane);
+    for (const BufferId buffer : written) asked_.push_back(asked_for(buffer));
+    if (works)
+      asked_.push_back({.requested = program.workspace(step),
+                        .offset = run_.plan.steps[step].workspace_offset.value_or(kNowhere)});
+    const bool fits = state.take(asked_, it.lane);
     tell_segments(program.memory(step));
     if (!fits) return false;
     for (std::size_t w = 0; w < written.size(); ++w) blocks_[index(written[w])] = asked_[w];

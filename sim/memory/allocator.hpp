@@ -137,6 +137,11 @@ class Allocator {
     if (auto* placed = std::get_if<PlacedAllocator>(&kind_)) return placed->allocate_all(blocks);
     return std::get<CachingAllocator>(kind_).allocate_all(blocks, stream);
   }
+  /// Of arenas alone: takes `requested` of every block at its `offset`, which is a multiple of the
+  /// alignment or kNowhere; all or none. O(blocks * free blocks that are large enough).
+  [[nodiscard]] bool place_all(std::span<MemoryBlock> blocks) {
+    return std::get<ArenaAllocator>(kind_).place_all(blocks);
+  }
   void free(const MemoryBlock& block) {
     std::visit([&](auto& a) { a.free(block); }, kind_);
   }

@@ -21,6 +21,7 @@ class ArenaAllocator::Arena {
 
   std::optional<MemoryBlock> allocate(Bytes bytes);
   bool allocate_all(std::span<MemoryBlock> blocks);
+  bool place_all(std::span<MemoryBlock> blocks);
   void free(const MemoryBlock& block);
 
   [[nodiscard]] Bytes capacity() const { return capacity_; }
@@ -42,6 +43,10 @@ class ArenaAllocator::Arena {
   }
 
  private:
+  std::optional<MemoryBlock> place(Bytes bytes, Bytes offset);
+  /// Blocks that `take` gives for each, or none.
+  template <class Take>
+  bool take_all(std::span<MemoryBlock> blocks, const Take& take);
   void count(Bytes requested, std::int64_t allocated, std::int64_t end);
 
   Bytes capacity_;
@@ -74,11 +79,29 @@ std::optional<MemoryBlock> ArenaAllocator::Arena::allocate(Bytes bytes) {
   return MemoryBlock{bytes, Bytes{offset}, index};
 }
 
-bool ArenaAllocator::Arena::allocate_all(std::span<MemoryBlock> blocks) {
+std::optional<MemoryBlock> ArenaAllocator::Arena::place(Bytes bytes, Bytes offset) {
+  assert(bytes >= Bytes{} && offset >= Bytes{});
+  assert(offset == kNowhere || offset.count() % alignment_ == 0);
+  if (bytes == Bytes{}) return MemoryBlock{bytes, Bytes{}, kNoPiece};
+  std::uint32_t index = kNoPiece;
+  if (bytes.count() <= size_)
+    index = pieces_.free_piece_at(0, offset.count(), rounded(bytes).count());
+  if (index == kNoPiece) {
+    ++ooms_;
+    return std::nullopt;
+  }
+  const std::int64_t size = rounded(bytes).count();
+  index = pieces_.take_range(index, offset.count(), size);
+  count(bytes, size, offset.count() + size);
+  return MemoryBlock{bytes, offset, index};
+}
+
+template <class Take>
+bool ArenaAllocator::Arena::take_all(std::span<MemoryBlock> blocks, const Take& take) {
   const MemoryUse now = now_, peak = peak_;
   std::size_t given = 0;
   for (; given < blocks.size(); ++given) {
-    const auto block = allocate(blocks[given].requested);
+    const auto block = take(blocks[given]);
     if (!block) break;
     blocks[given] = *block;
   }
@@ -87,6 +110,14 @@ bool ArenaAllocator::Arena::allocate_all(std::span<MemoryBlock> blocks) {
   now_ = now;
   peak_ = peak;
   return false;
+}
+
+bool ArenaAllocator::Arena::allocate_all(std::span<MemoryBlock> blocks) {
+  return take_all(blocks, [this](const MemoryBlock& it) { return allocate(it.requested); });
+}
+
+bool ArenaAllocator::Arena::place_all(std::span<MemoryBlock> blocks) {
+  return take_all(blocks, [this](const MemoryBlock& it) { return place(it.requested, it.offset); });
 }
 
 void ArenaAllocator::Arena::free(const MemoryBlock& block) {
@@ -134,6 +165,9 @@ std::optional<MemoryBlock> ArenaAllocator::allocate(Bytes bytes) {
 }
 bool ArenaAllocator::allocate_all(std::span<MemoryBlock> blocks) {
   return arena_->allocate_all(blocks);
+}
+bool ArenaAllocator::place_all(std::span<MemoryBlock> blocks) {
+  return arena_->place_all(blocks);
 }
 void ArenaAllocator::free(const MemoryBlock& block) {
   arena_->free(block);

@@ -35,6 +35,10 @@ class ArenaAllocator final {
 
   [[nodiscard]] std::optional<MemoryBlock> allocate(Bytes bytes);
   [[nodiscard]] bool allocate_all(std::span<MemoryBlock> blocks);
+  /// Takes `requested` of every block at its `offset`, a multiple of the alignment or kNowhere: all
+  /// or none.
+  /// O(blocks * free blocks that are large enough).
+  [[nodiscard]] bool place_all(std::span<MemoryBlock> blocks);
   void free(const MemoryBlock& block);
 
   [[nodiscard]] Bytes capacity() const;

@@ -14,6 +14,9 @@ struct MemoryBlock {
   std::uint32_t handle = 0;  ///< the allocator's own
 };
 
+/// An offset at which nothing finds a place.
+inline constexpr Bytes kNowhere = Bytes::unlimited();
+
 struct MemoryUse {
   Bytes requested;
   Bytes allocated;

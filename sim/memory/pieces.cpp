@@ -60,6 +60,25 @@ void Pieces::take_free(std::uint32_t piece) {
   free_.erase(key_of(piece));
 }
 
+std::uint32_t Pieces::free_piece_at(std::uint32_t pool, std::int64_t offset,
+                                    std::int64_t size) const {
+  auto it = free_.lower_bound(PieceKey::least(pool, size));
+  for (; it != free_.end() && it->pool == pool; ++it)
+    if (it->offset <= offset && offset - it->offset <= it->size - size) return it->piece;
+  return kNoPiece;
+}
+
+std::uint32_t Pieces::take_range(std::uint32_t piece, std::int64_t offset, std::int64_t size) {
+  take_free(piece);
+  std::uint32_t taken = piece;
+  if (offset > pieces_[piece].offset) {
+    taken = split(piece, offset - pieces_[piece].offset);
+    put_free(piece);
+  }
+  if (size < pieces_[taken].size) put_free(split(taken, size));
+  return taken;
+}
+
 std::uint32_t Pieces::split(std::uint32_t piece, std::int64_t size) {
   Piece rest = pieces_[piece];
   assert(0 < size && size < rest.size);

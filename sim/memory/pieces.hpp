@@ -54,6 +54,14 @@ class Pieces {
   void put_free(std::uint32_t piece);
   void take_free(std::uint32_t piece);  ///< it is in use then
 
+  /// The free piece of `pool` that has all of [offset, offset + size); or kNoPiece. Of pools of one
+  /// segment. O(free pieces of at least `size`).
+  [[nodiscard]] std::uint32_t free_piece_at(std::uint32_t pool, std::int64_t offset,
+                                            std::int64_t size) const;
+  /// Takes [offset, offset + size) out of a free piece that has it; what is left over on either side
+  /// stays free. Gives the piece, in use; `piece` itself stays the one at the lowest address.
+  std::uint32_t take_range(std::uint32_t piece, std::int64_t offset, std::int64_t size);
+
   /// Cuts a piece that is not free; what is left over, the piece that is returned, is in its state.
   std::uint32_t split(std::uint32_t piece, std::int64_t size);
   /// Merges a piece with the one behind it; neither is free.

@@ -1,4 +1,5 @@
 // When memory is taken and given back, what is alive at the peak, and how a run ends without it.
+#include "base/dense_id.hpp"
 #include "policy/interface/policy.hpp"
 #include "support/chains.hpp"
 #include "support/policies.hpp"
@@ -214,6 +215,40 @@ TEST_CASE("the list of residents is cut at ten, their number is not") {
   CHECK(it.execution.oom->step == "s13.forward");
   CHECK(it.execution.oom->largest.size() == 10);
   CHECK(it.execution.oom->residents == 13);
+}
+
+// va is read by b and goes then: vb may not lie there, vc may.
+TEST_CASE("a plan says where in an arena everything lies") {
+  const Workload workload = test::workload_of(
+      "workload: g\ngraph:\n  - {name: a, time: 1 s, outputs: {va: 2 B}}\n"
+      "  - {name: b, inputs: [va], time: 1 s, outputs: {vb: 2 B}}\n"
+      "  - {name: c, inputs: [vb], time: 1 s, outputs: {vc: 2 B}}\n"
+      "  - {name: d, inputs: [vc], time: 1 s}\n");
+  const Platform platform = test::platform_of(gpu_with("capacity: 30 B"));
+  Plan plan = test::planned("none", workload, platform);
+  plan.claims = {};
+  plan.limits = {{kHbm, Bytes{10}}};
+  plan.arenas = {{kHbm, Bytes{1}, true}};
+  const auto played = [&](std::optional<Bytes> b, std::optional<Bytes> c) {
+    const auto made = [&](std::size_t step) {
+      return index(plan.list(plan.steps[step].writes).front());
+    };
+    plan.buffers[made(0)].offset = Bytes{0};
+    plan.buffers[made(1)].offset = b;
+    plan.buffers[made(2)].offset = c;
+    return test::play(plan, workload, platform);
+  };
+  const Played good = played(Bytes{8}, Bytes{0});
+  CHECK(good.execution.status == RunStatus::ok);
+  CHECK_FALSE(good.execution.waited_for_memory);
+  CHECK(good.execution.memories[0].peak.reserved == Bytes{10});
+  CHECK(played(Bytes{2}, Bytes{4}).execution.memories[0].peak.reserved == Bytes{6});
+  // Overlaps by one byte with what is there; has no place.
+  for (const std::optional<Bytes> b : {std::optional(Bytes{1}), std::optional<Bytes>()}) {
+    const Played bad = played(b, Bytes{0});
+    REQUIRE(bad.execution.status == RunStatus::oom);
+    CHECK(bad.execution.oom->step == "b");
+  }
 }
 
 TEST_CASE("what an arena reserves is what was granted, not what was tried") {

@@ -187,6 +187,32 @@ TEST_CASE("an arena may be too fragmented for what an ideal memory still takes")
   CHECK(ideal.allocate(Bytes{26}));
 }
 
+TEST_CASE("blocks of an arena lie where they are asked for, all or none") {
+  Allocator arena = Allocator::best_fit(Bytes{100}, Bytes{10});
+  std::vector<MemoryBlock> blocks{{.requested = Bytes{15}, .offset = Bytes{40}},
+                                  {.requested = Bytes{40}, .offset = Bytes{60}},
+                                  {.requested = Bytes{0}, .offset = kNowhere}};
+  REQUIRE(arena.place_all(blocks));
+  check(arena.now(), 55, 60, 100);
+  // [0, 40) is free: 41 B would reach beyond it; of two blocks the first is given back.
+  std::vector<MemoryBlock> beyond{{.requested = Bytes{41}, .offset = Bytes{0}}};
+  CHECK_FALSE(arena.place_all(beyond));
+  std::vector<MemoryBlock> twice{{.requested = Bytes{20}, .offset = Bytes{10}},
+                                 {.requested = Bytes{1}, .offset = Bytes{20}}};
+  CHECK_FALSE(arena.place_all(twice));
+  std::vector<MemoryBlock> nowhere{{.requested = Bytes{1}, .offset = kNowhere}};
+  CHECK_FALSE(arena.place_all(nowhere));
+  check(arena.now(), 55, 60, 100);
+  // [0, 10) and [30, 40) are left beside it, and merge with what is freed.
+  std::vector<MemoryBlock> within{{.requested = Bytes{20}, .offset = Bytes{10}}};
+  REQUIRE(arena.place_all(within));
+  CHECK(arena.largest_free_block() == Bytes{10});
+  arena.free(within.front());
+  CHECK(arena.largest_free_block() == Bytes{40});
+  arena.free(blocks[0]);
+  CHECK(arena.largest_free_block() == Bytes{60});
+}
+
 TEST_CASE("an ideal memory can be given back byte by byte") {
   Allocator memory = Allocator::ideal(Bytes{10});
   REQUIRE(memory.as_ideal() != nullptr);

@@ -276,6 +276,15 @@ void PlanBuilder::hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId
   state_->facts.holds.emplace_back(state_->source(tensor, microbatch, memory), step);
 }
 
+void PlanBuilder::place(TensorId tensor, std::uint32_t microbatch, MemoryId memory, Bytes offset) {
+  const BufferId stay = state_->source(tensor, microbatch, memory);
+  state_->plan.buffers[index(stay)].offset = offset;
+}
+
+void PlanBuilder::place_workspace(StepId step, Bytes offset) {
+  state_->plan.steps[index(step)].workspace_offset = offset;
+}
+
 BufferId PlanBuilder::version(TensorId tensor, MemoryId memory) {
   return state_->source(tensor, 0, memory);
 }

@@ -76,6 +76,10 @@ class PlanBuilder {
   /// copy takes away.
   void hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory, StepId step);
 
+  /// The latest stay of `tensor` lies at `offset` of its memory's arena; the workspace of `step`.
+  void place(TensorId tensor, std::uint32_t microbatch, MemoryId memory, Bytes offset);
+  void place_workspace(StepId step, Bytes offset);
+
   /// The stay from which a resident tensor is read in `memory`; placed there if it is not.
   BufferId version(TensorId tensor, MemoryId memory);
 

@@ -23,6 +23,8 @@ class Repeater {
     if (!std::all_of(plan.steps.begin() + static_cast<std::ptrdiff_t>(body_), plan.steps.end(),
                      [&](const Step& step) { return is_optimizer(step); }))
       refuse(plan, "does more after its optimizer");
+    if (std::ranges::any_of(plan.arenas, &PlanArena::has_offsets))
+      refuse(plan, "says where in memory everything lies");
     find_shared();
     find_ends();
     find_left();

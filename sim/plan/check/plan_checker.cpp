@@ -1,6 +1,7 @@
 #include "plan/check/plan_checker.hpp"
 
 #include "plan/check/in_place_order.hpp"
+#include "plan/check/placement_problems.hpp"
 #include "plan/check/plan_ranges.hpp"
 #include "plan/core/mirror_problems.hpp"
 #include "plan/core/readers.hpp"
@@ -35,6 +36,8 @@ class Checker {
     problems_ = check_ranges(plan_, workload_, platform_);
     if (problems_.empty()) check_lanes();
     if (problems_.empty()) check_steps();
+    if (problems_.empty())
+      problems_ = placement_problems(plan_, workload_, platform_, kMostProblems);
     if (problems_.empty()) problems_ = mirror_problems(plan_, platform_, topology_, kMostProblems);
     if (problems_.empty()) check_initial();
     if (problems_.empty()) readers_.emplace(plan_);

@@ -130,6 +130,12 @@ std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload
                                        limit.second >= Bytes{};
                               }),
           "a limit is negative or of a memory that does not exist");
+  require(std::ranges::all_of(plan.arenas,
+                              [&](const PlanArena& arena) {
+                                return within(arena.memory, platform.memories.size()) &&
+                                       arena.alignment > Bytes{};
+                              }),
+          "an arena has units of no bytes or is of a memory that does not exist");
   return problems;
 }
 

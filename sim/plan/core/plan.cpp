@@ -54,13 +54,18 @@ Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {
   return bytes;
 }
 
+const PlanArena* arena_in(const Plan& plan, MemoryId memory) {
+  for (const PlanArena& arena : plan.arenas)
+    if (arena.memory == memory) return &arena;
+  return nullptr;
+}
+
 Memory memory_in(const Plan& plan, const Platform& platform, MemoryId memory) {
   Memory it = platform[memory];
-  for (const auto& [placed, alignment] : plan.arenas)
-    if (placed == memory) {
-      it.allocator = AllocatorKind::best_fit;
-      it.alignment = alignment;
-    }
+  if (const PlanArena* arena = arena_in(plan, memory)) {
+    it.allocator = AllocatorKind::best_fit;
+    it.alignment = arena->alignment;
+  }
   return it;
 }
 

@@ -114,10 +114,11 @@ struct Step {
   OperatorId op = kNoOperator;      ///< compute, pair
   OperatorId second = kNoOperator;  ///< pair
   std::uint32_t microbatch = 0;
-  std::uint32_t second_microbatch = 0;  ///< pair
-  std::uint32_t instance = 0;           ///< 0 for the first run of an operator
-  std::uint32_t reduction = 0;          ///< reduce: in Plan::reductions
-  std::optional<Time> duration;         ///< pair; compute, where not the operator's own time
+  std::uint32_t second_microbatch = 0;    ///< pair
+  std::uint32_t instance = 0;             ///< 0 for the first run of an operator
+  std::uint32_t reduction = 0;            ///< reduce: in Plan::reductions
+  std::optional<Time> duration;           ///< pair; compute, where not the operator's own time
+  std::optional<Bytes> workspace_offset;  ///< as Buffer::offset
   /// In Plan::buffer_lists. A reduction reads its sources, then, in the same order, what it changes
   /// in the other memory; on a channel with an image both are the same buffers, named once.
   Slice reads, writes;
@@ -129,6 +130,7 @@ struct Buffer {
   std::uint32_t microbatch = 0;
   std::uint32_t instance = 0;
   MemoryId memory{};
+  std::optional<Bytes> offset;  ///< where it lies, in an arena whose places the plan gives
 };
 
 /// Frees `buffer` once all steps of `after` have ended.
@@ -195,6 +197,15 @@ struct Mirror {
   ProcessorId processor{}, like{};
 };
 
+/// A memory of which the plan takes all of its limit at once, and in which it places everything in
+/// units of `alignment`, whatever the memory's own allocator: with best fit, or where each buffer and
+/// step says. What says nothing then finds no place.
+struct PlanArena {
+  MemoryId memory{};
+  Bytes alignment{1};
+  bool has_offsets = false;  ///< the plan gives the places
+};
+
 struct Plan {
   std::string policy;
   std::uint32_t microbatches = 1;
@@ -209,9 +220,7 @@ struct Plan {
   /// Memories of which the plan uses at most so many bytes, whatever their capacity: the budget
   /// that it was made for. Steps wait for it as they wait for a full memory.
   std::vector<std::pair<MemoryId, Bytes>> limits;
-  /// Of `limits`: memories in which the plan takes all of its limit at once and places everything
-  /// there with best fit, in units of so many bytes, whatever the memory's own allocator.
-  std::vector<std::pair<MemoryId, Bytes>> arenas;
+  std::vector<PlanArena> arenas;  ///< of memories with limits, one each
   /// Steps that start after this many iterations are steady: `period` is measured there. Flush
   /// schedules leave it empty, and their period is the largest span of a processor.
   std::optional<std::uint32_t> steady_from_microbatch;
@@ -254,8 +263,25 @@ struct Plan {
 /// What `plan` may use of `memory`: what the platform has for plans, or the plan's own limit.
 [[nodiscard]] Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory);
 
+/// The arena that `plan` has in `memory`, or nullptr.
+[[nodiscard]] const PlanArena* arena_in(const Plan& plan, MemoryId memory);
+
+/// Whether `plan` says where everything in `memory` lies.
+[[nodiscard]] inline bool has_offsets_in(const Plan& plan, MemoryId memory) {
+  const PlanArena* arena = arena_in(plan, memory);
+  return arena != nullptr && arena->has_offsets;
+}
+
 /// The memory with the allocator that `plan` has there: the platform's, or an arena of its own.
 [[nodiscard]] Memory memory_in(const Plan& plan, const Platform& platform, MemoryId memory);
+
+/// What a step holds while it runs, beside its outputs.
+[[nodiscard]] inline Bytes workspace_of(const Step& step, const Workload& workload) {
+  if (is_move(step.kind)) return Bytes{};
+  Bytes sum = workload[step.op].workspace;
+  if (step.kind == StepKind::pair) sum += workload[step.second].workspace;
+  return sum;
+}
 
 /// What a copy or a reduction moves: of a reduction every part is rounded up to whole bytes of all
 /// its buffers together.

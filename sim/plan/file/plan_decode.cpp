@@ -199,9 +199,14 @@ class Decoder {
   void decode_limit(const v1::Limit& in) {
     const MemoryId of = memory(in.memory(), {"limits"});
     plan_.limits.emplace_back(of, count<Bytes>(in.bytes(), {"limits"}));
-    if (!in.has_arena_alignment_bytes()) return;
+    if (!in.has_arena_alignment_bytes()) {
+      if (in.arena_has_offsets())
+        error({"limits", -1, "arena_has_offsets"}, "is of a limit with an arena alone");
+      return;
+    }
     const Place place{"limits", -1, "arena_alignment_bytes"};
-    plan_.arenas.emplace_back(of, count<Bytes>(in.arena_alignment_bytes(), place));
+    plan_.arenas.push_back(
+        {of, count<Bytes>(in.arena_alignment_bytes(), place), in.arena_has_offsets()});
     if (in.arena_alignment_bytes() == 0) error(place, "is 0; expected 1 or more");
   }
 
@@ -231,6 +236,8 @@ class Decoder {
     out.memory = memory(in.memory(), place);
     out.microbatch = microbatch(in.microbatch(), place);
     out.instance = in.instance();
+    if (in.has_offset_bytes())
+      out.offset = count<Bytes>(in.offset_bytes(), place.of("offset_bytes"));
     plan_.buffers.push_back(out);
   }
 
@@ -354,6 +361,9 @@ class Decoder {
     out.instance = in.instance();
     if (in.has_duration_ps() && in.work_case() != v1::Step::kCompute)
       error(place.of("duration_ps"), "is of a compute alone");
+    if (in.has_workspace_offset_bytes())
+      out.workspace_offset =
+          count<Bytes>(in.workspace_offset_bytes(), place.of("workspace_offset_bytes"));
     switch (in.work_case()) {
       case v1::Step::kCompute:
         decode_compute(in.compute(), place, out);

@@ -52,8 +52,10 @@ class Encoder {
       v1::Limit& limit = *message_.add_limits();
       limit.set_memory(platform_[memory].name);
       limit.set_bytes(bytes.count());
-      for (const auto& [placed, alignment] : plan_.arenas)
-        if (placed == memory) limit.set_arena_alignment_bytes(alignment.count());
+      const PlanArena* arena = arena_in(plan_, memory);
+      if (arena == nullptr) continue;
+      limit.set_arena_alignment_bytes(arena->alignment.count());
+      limit.set_arena_has_offsets(arena->has_offsets);
     }
     if (plan_.steady_from_microbatch)
       message_.set_steady_from_microbatch(*plan_.steady_from_microbatch);
@@ -84,6 +86,7 @@ class Encoder {
     out.set_memory(platform_[buffer.memory].name);
     out.set_microbatch(buffer.microbatch);
     out.set_instance(buffer.instance);
+    if (buffer.offset) out.set_offset_bytes(buffer.offset->count());
   }
 
   void encode(OperatorId op, std::uint32_t microbatch, Form form, v1::Run& out) const {
@@ -136,6 +139,7 @@ class Encoder {
   void encode(const Step& step, v1::Step& out) const {
     out.set_lane(static_cast<std::uint32_t>(step.lane));
     encode_work(step, out);
+    if (step.workspace_offset) out.set_workspace_offset_bytes(step.workspace_offset->count());
     for (const BufferId id : plan_.list(step.reads)) out.add_reads(static_cast<std::uint32_t>(id));
     for (const BufferId id : plan_.list(step.writes))
       out.add_writes(static_cast<std::uint32_t>(id));

@@ -72,13 +72,18 @@ class Claimant {
     const LaneId placing = placing_lane(plan_, problem_.platform, MemoryId{m});
     Allocator arena = make_allocator(memory_in(plan_, problem_.platform, MemoryId{m}), usable_[m]);
     std::vector<MemoryBlock> blocks(plan_.buffers.size()), workspaces(plan_.steps.size());
-    const auto take = [&](Bytes wanted, LaneId lane, MemoryBlock& into) {
-      const auto block = arena.allocate(wanted, index(lane));
-      if (block) into = *block;
-      return block.has_value();
+    const bool has_offsets = has_offsets_in(plan_, MemoryId{m});
+    const auto take = [&](Bytes wanted, std::optional<Bytes> offset, LaneId lane,
+                          MemoryBlock& into) {
+      into = {.requested = wanted, .offset = offset.value_or(kNowhere)};
+      return has_offsets ? arena.place_all({&into, 1})
+                         : arena.allocate_all({&into, 1}, index(lane));
+    };
+    const auto take_buffer = [&](BufferId b, LaneId lane) {
+      return take(bytes(b), plan_[b].offset, lane, blocks[index(b)]);
     };
     for (const BufferId b : plan_.initial)
-      if (index(plan_[b].memory) == m && !take(bytes(b), placing, blocks[index(b)])) return false;
+      if (index(plan_[b].memory) == m && !take_buffer(b, placing)) return false;
     for (const ArenaEvent& event : arena_events(m)) {
       if (event.what == ArenaEvent::What::free_buffer) {
         arena.free(blocks[event.id]);
@@ -87,8 +92,9 @@ class Claimant {
       } else {
         const Step& step = plan_.steps[event.id];
         for (const BufferId b : plan_.list(step.writes))
-          if (!take(bytes(b), step.lane, blocks[index(b)])) return false;
-        if (!take(workspace(step), step.lane, workspaces[event.id])) return false;
+          if (!take_buffer(b, step.lane)) return false;
+        if (!take(workspace(step), step.workspace_offset, step.lane, workspaces[event.id]))
+          return false;
       }
     }
     return true;

@@ -40,12 +40,4 @@ struct Timeline {
   return index(is_move(step.kind) ? lane.to : platform[lane.processor].memory);
 }
 
-/// What a step holds while it runs, beside its outputs.
-[[nodiscard]] inline Bytes workspace_of(const Step& step, const Workload& workload) {
-  if (is_move(step.kind)) return Bytes{};
-  Bytes sum = workload[step.op].workspace;
-  if (step.kind == StepKind::pair) sum += workload[step.second].workspace;
-  return sum;
-}
-
 }  // namespace plimsoll

@@ -12,7 +12,7 @@ struct CoopParameters : OnlineParameters {
   WindowScan window = WindowScan::corrected;
   bool in_place = true;
   Located<std::int64_t> groups = {1, {}};
-  Located<bool> small_strip = {false, {}};
+  bool small_strip = false;
 };
 
 /// What a pool of a framework rounds sizes up to.
@@ -37,32 +37,27 @@ class CoopPolicy final : public PoolPolicy {
   const WindowScan scan_;
 };
 
-/// What Coop has and the engine, whose arenas place with best fit, does not play.
-void check_placement(const CoopParameters& parameters) {
+PoolLayout layout_of(const CoopParameters& parameters) {
   const std::int64_t groups = parameters.groups.value;
   if (groups > 1 && groups % 2 == 1)
     refuse_parameter(parameters.groups.where,
                      fmt::format("found {} groups, expected 1 or an even number: two share a range "
                                  "of the pool",
                                  groups));
-  if (groups > 1)
+  if (groups > 1 && group_order(groups).empty())
     refuse_parameter(parameters.groups.where,
-                     "groups of tensors in ranges of their own are not available yet: tensors are "
-                     "placed by best fit",
-                     "leave `groups` out, or take 1, the published default");
-  if (parameters.small_strip.value)
-    refuse_parameter(parameters.small_strip.where,
-                     "a strip of their own for small tensors is not available yet: tensors are "
-                     "placed by best fit",
-                     "leave `small_strip` out");
+                     fmt::format("found {} groups, expected 1, 2, 4 or 6: for more no order in "
+                                 "which they are tried has been published",
+                                 groups));
+  return {.groups = groups, .has_strip = parameters.small_strip};
 }
 
 Planned plan_coop(const Problem& problem, const CoopParameters& parameters) {
-  check_placement(parameters);
+  const OnlineOptions options{.drops_intermediates = true, .layout = layout_of(parameters)};
   const auto make = [&](const StorageGraph& graph) {
     return std::make_unique<CoopPolicy>(graph, parameters, problem.work);
   };
-  return plan_online(problem, parameters, {.drops_intermediates = true}, kCoopAlignment, make);
+  return plan_online(problem, parameters, options, kCoopAlignment, make);
 }
 
 }  // namespace
@@ -83,11 +78,10 @@ PolicyInfo online_coop_policy() {
           "all that changes them; default true")
       .optional("groups", &CoopParameters::groups, located(integer(1, 1024)),
                 "into which tensors are parted by how costly their operators are, each with an end "
-                "of a range of the pool; available is 1: not parted; default 1")
-      .optional(
-          "small_strip", &CoopParameters::small_strip, located(boolean()),
-          "whether tensors of at most 10 KiB get a strip of the pool to themselves; available "
-          "is false; default false");
+                "of a range of the pool: 2, 4 or 6, or 1: not parted; default 1")
+      .optional("small_strip", &CoopParameters::small_strip, boolean(),
+                "whether tensors of at most 10 KiB get a strip of 1,024 slots at the end of the "
+                "pool, from which nothing is evicted; default false");
   return make_policy<CoopParameters>(
       {.name = "online/coop",
        .summary = "Decides while it runs: evicts neighbouring tensors together, those that are "
@@ -96,7 +90,7 @@ PolicyInfo online_coop_policy() {
            "Zhang et al. 2023, \"Coop: Memory is not a Commodity\", NeurIPS, arXiv:2311.00591, "
            "by the rules of its implementation in OneFlow",
        .assumes = "any workload of one processor, one microbatch; one pool of the budget's size, "
-                  "with best fit. Forwards, and operators of compute graphs, may run again, but "
+                  "with best fit or in groups. Forwards, and operators of compute graphs, may run again, but "
                   "for those that draw random numbers",
        .guarantees = kOnlineGuarantee,
        .complexity = "O(pieces of the pool) for a search",

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 using namespace plimsoll;
 using namespace plimsoll::test;
@@ -245,6 +246,28 @@ TEST_CASE("rule 4: a copy joins two stays of one value", "[plan_checker]") {
       check(plan, arena) ==
       Problems{"copy of s1.saved from hbm to dram: progressive release needs the `ideal` allocator "
                "in `hbm`"});
+}
+
+TEST_CASE("places are whole units of an arena with offsets, within it", "[plan_checker]") {
+  Plan plan = good_plan(kMachine);
+  const MemoryId hbm = plan.buffers[0].memory;
+  const auto problem = [&](Bytes offset) {
+    plan.buffers[0].offset = offset;
+    const Problems problems = check(plan);
+    return problems.empty() ? std::string() : problems.front();
+  };
+  CHECK_THAT(problem(Bytes{0}), Catch::Contains("has no arena with offsets"));
+  // What is beyond the last whole unit is of no use.
+  const std::int64_t bytes = kChain[plan.buffers[0].tensor].bytes.count();
+  const std::int64_t end = bytes / 16 * 16 + 64, last = (end - bytes) / 16 * 16;
+  plan.limits = {{hbm, Bytes{end + 15}}};
+  plan.arenas = {{hbm, Bytes{16}, true}};
+  CHECK(problem(Bytes{last}).empty());
+  CHECK_THAT(problem(Bytes{last + 16}), Catch::Contains(fmt::format("ends at {} B", end)));
+  CHECK_THAT(problem(Bytes{8}), Catch::Contains("expected a multiple of 16 B"));
+  CHECK_THAT(problem(Bytes{-16}), Catch::Contains("expected a multiple of 16 B"));
+  plan.arenas.front().alignment = Bytes{};
+  CHECK_THAT(problem(Bytes{0}), Catch::Contains("units of no bytes"));
 }
 
 TEST_CASE("rule 4: a pair writes what both operators leave, and says how long", "[plan_checker]") {

@@ -24,14 +24,17 @@ namespace {
 auto content(const Plan& plan) {
   std::vector<std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId>> lanes;
   for (const Lane& l : plan.lanes) lanes.emplace_back(l.kind, l.processor, l.stream, l.from, l.to);
-  std::vector<std::tuple<TensorId, std::uint32_t, std::uint32_t, MemoryId>> buffers;
+  std::vector<std::tuple<TensorId, std::uint32_t, std::uint32_t, MemoryId, std::optional<Bytes>>>
+      buffers;
   for (const Buffer& b : plan.buffers)
-    buffers.emplace_back(b.tensor, b.microbatch, b.instance, b.memory);
+    buffers.emplace_back(b.tensor, b.microbatch, b.instance, b.memory, b.offset);
+  std::vector<std::tuple<MemoryId, Bytes, bool>> arenas;
+  for (const PlanArena& a : plan.arenas) arenas.emplace_back(a.memory, a.alignment, a.has_offsets);
   using Ids = std::vector<BufferId>;
   using After = std::vector<std::pair<Dependency::Edge, StepId>>;
-  std::vector<
-      std::tuple<StepKind, Form, Form, SourceRelease, LaneId, OperatorId, OperatorId, std::uint32_t,
-                 std::uint32_t, std::uint32_t, std::optional<Time>, Ids, Ids, After>>
+  std::vector<std::tuple<StepKind, Form, Form, SourceRelease, LaneId, OperatorId, OperatorId,
+                         std::uint32_t, std::uint32_t, std::uint32_t, std::optional<Time>,
+                         std::optional<Bytes>, Ids, Ids, After>>
       steps;
   for (const Step& s : plan.steps) {
     const auto reads = plan.list(s.reads), writes = plan.list(s.writes);
@@ -40,7 +43,8 @@ auto content(const Plan& plan) {
     std::ranges::stable_sort(after, {}, &After::value_type::first);
     steps.emplace_back(s.kind, s.form, s.second_form, s.source, s.lane, s.op, s.second,
                        s.microbatch, s.second_microbatch, s.instance, s.duration,
-                       Ids(reads.begin(), reads.end()), Ids(writes.begin(), writes.end()), after);
+                       s.workspace_offset, Ids(reads.begin(), reads.end()),
+                       Ids(writes.begin(), writes.end()), after);
   }
   std::vector<std::pair<BufferId, std::vector<StepId>>> releases;
   for (const Release& r : plan.releases) {
@@ -48,7 +52,7 @@ auto content(const Plan& plan) {
     releases.emplace_back(r.buffer, std::vector<StepId>(after.begin(), after.end()));
   }
   return std::tuple(plan.policy, plan.microbatches, lanes, buffers, plan.initial, steps, releases,
-                    plan.ordered_grants, plan.limits, plan.steady_from_microbatch,
+                    plan.ordered_grants, plan.limits, arenas, plan.steady_from_microbatch,
                     plan.steady_until_microbatch, plan.mini_batch);
 }
 
@@ -183,6 +187,10 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
   plan.steady_from_microbatch = 0;
   plan.steady_until_microbatch = 1;
   plan.mini_batch = 6;
+  plan.limits = {{kHbm, Bytes{9 << 20}}, {kDram, Bytes{1 << 20}}};
+  plan.arenas = {{kHbm, Bytes{512}, true}, {kDram, Bytes{1}, false}};
+  plan.buffers[1].offset = Bytes{512};
+  plan.steps[0].workspace_offset = Bytes{0};
   plan.claims = {.makespan = Time{8'500'000'000},
                  .period = Time{0},
                  .peak = {{kHbm, Bytes{9 << 20}}, {kDisk, Bytes{0}}},

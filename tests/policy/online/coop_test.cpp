@@ -62,12 +62,45 @@ TEST_CASE("dte evicts one after the other, and counts the free memory beside eac
   CHECK(it.eviction().score_evaluations == 4 + 3 + 2);
 }
 
-TEST_CASE("coop says what of its placement is not available") {
+TEST_CASE("coop refuses numbers of groups that have no order") {
   CHECK_THAT(error_of("{name: online/coop, groups: 3}"), Catch::Contains("1 or an even number"));
-  CHECK_THAT(error_of("{name: online/coop, groups: 2}"), Catch::Contains("not available yet"));
-  CHECK_THAT(error_of("{name: online/coop, small_strip: true}"),
-             Catch::Contains("not available yet"));
+  CHECK_THAT(error_of("{name: online/coop, groups: 8}"), Catch::Contains("1, 2, 4 or 6"));
   CHECK(error_of("{name: online/coop, groups: 1, small_strip: false}").empty());
+}
+
+// One range: all of these tensors are cheap and grow from its high end, so that the pool of 8 B has
+// a at 6, b at 4, c at 2, d at 0. Windows are the mirror image of those above: a and b go, and e lies
+// where they were.
+TEST_CASE("coop with groups: the plan says where everything lies, and the engine plays it") {
+  const test::OnlinePlayed it = in_arena("{name: online/coop, groups: 2}");
+  REQUIRE(it.is_ok);
+  const Plan& plan = it.played.plan;
+  REQUIRE(plan.arenas.size() == 1);
+  CHECK(plan.arenas.front().has_offsets);
+  const auto offset_of = [&](std::size_t step) {
+    return plan[plan.list(plan.steps[step].writes).front()].offset;
+  };
+  CHECK(offset_of(0) == Bytes{6});
+  CHECK(offset_of(1) == Bytes{4});
+  CHECK(offset_of(2) == Bytes{2});
+  CHECK(offset_of(3) == Bytes{0});
+  CHECK(offset_of(4) == Bytes{4});
+  CHECK(it.eviction().evictions == 2);
+}
+
+// The pool of 1 B more than the strip leaves 1 B for tensors that find no slot; every tensor of the
+// program is small, so nothing has to go.
+TEST_CASE("coop with a strip: small tensors lie behind the pool and nothing of it goes") {
+  const std::int64_t strip = strip_bytes(Bytes{1}).count();
+  CHECK(strip == 10'485'760);
+  const test::OnlinePlayed it =
+      test::play_online("{name: online/coop, small_strip: true}", test::workload_of(kFourPieces),
+                        test::one_gpu({.capacity = strip + 1, .allocator = "best-fit"}));
+  REQUIRE(it.is_ok);
+  CHECK(it.eviction().searches == 0);
+  const Plan& plan = it.played.plan;
+  CHECK(plan[plan.list(plan.steps[0].writes).front()].offset == Bytes{1});
+  CHECK(plan[plan.list(plan.steps[1].writes).front()].offset == Bytes{1 + 10'240});
 }
 
 }  // namespace plimsoll

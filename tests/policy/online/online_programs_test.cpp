@@ -25,7 +25,11 @@ const std::vector<std::string> kOnlinePolicies{
     "{name: online/dte}",
     "{name: online/dte, free_neighbours: false}",
     "{name: online/coop}",
-    "{name: online/coop, window: as-shipped, in_place: false}"};
+    "{name: online/coop, window: as-shipped, in_place: false}",
+    "{name: online/coop, groups: 2}",
+    "{name: online/coop, groups: 4}",
+    "{name: online/coop, groups: 6}",
+    "{name: online/coop, groups: 4, window: as-shipped, in_place: false}"};
 
 /// The same steps at the same times, and the same end.
 void require_same(const Execution& a, const Execution& b) {

@@ -3,6 +3,7 @@
 #include "policy/claims/judged_claims.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,6 +25,21 @@ Bytes alignment_of_pool(const Memory& memory, Bytes asked) {
   return std::max(asked, kOwnAlignment);
 }
 
+/// A pool that cannot be divided as it is asked for.
+std::optional<Infeasible> layout_problem(const OnlineOptions& options, const Memory& memory,
+                                         MemoryId home) {
+  if (!options.layout.has_offsets()) return std::nullopt;
+  if (options.capacity.is_unlimited())
+    return Infeasible{fmt::format("{} has no limit: there is no pool to be divided", memory.name),
+                      home, Bytes::unlimited()};
+  const Bytes strip = strip_bytes(options.alignment);
+  if (options.layout.has_strip && options.capacity <= strip)
+    return Infeasible{fmt::format("the strip for small tensors takes {}, all of the {} of {}",
+                                  to_text(strip), to_text(options.capacity), memory.name),
+                      home, Bytes::unlimited()};
+  return std::nullopt;
+}
+
 }  // namespace
 
 Planned plan_online(const Problem& problem, const OnlineParameters& parameters,
@@ -35,6 +51,8 @@ Planned plan_online(const Problem& problem, const OnlineParameters& parameters,
   options.alignment = alignment_of_pool(memory, alignment);
   options.overhead = problem.platform[processor].decision_overhead;
   options.recompute_limit = parameters.recompute_limit;
+
+  if (const auto none = layout_problem(options, memory, home)) return *none;
 
   const StorageGraph graph = storage_graph(problem, processor);
   const std::unique_ptr<OnlinePolicy> policy = make(graph);
@@ -49,8 +67,9 @@ Planned plan_online(const Problem& problem, const OnlineParameters& parameters,
   Plan plan = std::move(record.plan);
   const bool has_arena = memory.allocator != AllocatorKind::best_fit &&
                          options.alignment > Bytes{} && !options.capacity.is_unlimited();
-  if (has_arena) plan.arenas.emplace_back(home, options.alignment);
-  if (has_arena || options.capacity < memory.usable())
+  const bool has_offsets = options.layout.has_offsets();
+  if (has_arena || has_offsets) plan.arenas.push_back({home, options.alignment, has_offsets});
+  if (has_arena || has_offsets || options.capacity < memory.usable())
     plan.limits.emplace_back(home, options.capacity);
   if (record.is_out_of_memory) return plan;
   const auto eviction = plan.claims.eviction;

@@ -33,8 +33,10 @@ extern const char* const kOnlineGuarantee;
 /// memory it ends there, too. Infeasible, without a smallest budget, where reruns go beyond the
 /// limit. In an arena of the platform's the pool is that arena. Elsewhere the pool is taken at
 /// once and is an arena of `alignment`; where that is 0 B bytes are counted in an ideal memory, and
-/// in others the arena is one of 512 B. Of `options` only what is said of reruns and
-/// releases is read.
+/// in others the arena is one of 512 B. A pool that is divided (OnlineOptions::layout) is an arena
+/// of the plan's in every memory, in which the plan says what lies where; infeasible where it has no
+/// limit, or the strip takes all. Of `options` only what is said of reruns, releases and the layout is
+/// read.
 [[nodiscard]] Planned plan_online(const Problem& problem, const OnlineParameters& parameters,
                                   OnlineOptions options, Bytes alignment,
                                   const OnlinePolicyMaker& make);

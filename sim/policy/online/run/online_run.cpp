@@ -15,7 +15,7 @@ OnlineRun::OnlineRun(const Problem& problem, ProcessorId processor, const Storag
                      OnlinePolicy& policy, const OnlineOptions& options, const std::string& name)
     : problem_(problem),
       graph_(graph),
-      pool_(options.capacity, options.alignment),
+      pool_(options.capacity, options.alignment, options.layout),
       policy_(policy),
       options_(options),
       view_(graph, pool_),
@@ -53,14 +53,26 @@ OnlineRecord OnlineRun::run() {
     if (view_.is_present(s) && steps_ > 0) hold(s, steps_ - 1);
   const bool is_out = is_lifted_;
   Plan plan = builder_.finish();
+  if (options_.layout.has_offsets()) record_resident_places(plan);
   if (!is_out) counted_ = counters();
   plan.claims.eviction = counted_;
   return {.plan = std::move(plan), .is_out_of_memory = is_out};
 }
 
 void OnlineRun::place_resident() {
-  for (const Bytes bytes : graph_.resident)
-    if (!is_lifted_ && !pool_.take(bytes, OnlinePool::kFixed)) run_out_of_memory();
+  for (const Bytes bytes : graph_.resident) {
+    const auto taken = pool_.take(bytes, OnlinePool::kFixed);
+    if (!taken) return run_out_of_memory();
+    resident_.push_back(*taken);
+  }
+}
+
+/// The builder has them in the same order, in which they are first read.
+void OnlineRun::record_resident_places(Plan& plan) const {
+  if (plan.initial.size() < resident_.size())
+    throw std::logic_error("an online run has placed what it does not read");
+  for (std::size_t i = 0; i < resident_.size(); ++i)
+    plan.buffers[index(plan.initial[i])].offset = Bytes{resident_[i].offset};
 }
 
 void OnlineRun::run_program(std::uint32_t node) {
@@ -147,7 +159,9 @@ void OnlineRun::record(std::uint32_t node, bool is_first) {
       hold(made, steps_);
       builder_.release(graph_.storages[made].tensor, 0, memory_);
     }
-  builder_.compute(stream_, OperatorId{node}, 0, Form::keep, duration_with_decisions(node));
+  const StepId step =
+      builder_.compute(stream_, OperatorId{node}, 0, Form::keep, duration_with_decisions(node));
+  if (options_.layout.has_offsets() && !is_lifted_) record_places(node, step);
   ++steps_;
   const std::int64_t time = graph_.nodes[node].time.count();
   view_.advance(time);
@@ -158,6 +172,13 @@ void OnlineRun::record(std::uint32_t node, bool is_first) {
   const Signed128 limit = options_.recompute_limit;
   thrashes_ = Signed128{rerun_time_} > limit * graph_.time.count() ||
               Signed128{reruns_} > limit * static_cast<std::int64_t>(graph_.nodes.size());
+}
+
+void OnlineRun::record_places(std::uint32_t node, StepId step) {
+  const std::vector<std::uint32_t>& makes = graph_.nodes[node].makes;
+  for (std::size_t i = 0; i < makes.size(); ++i)
+    builder_.place(graph_.storages[makes[i]].tensor, 0, memory_, Bytes{asked_[i].offset});
+  if (asked_.back().bytes > 0) builder_.place_workspace(step, Bytes{asked_.back().offset});
 }
 
 /// Of an operator and the decisions before it, where these take time.

@@ -38,6 +38,7 @@ struct OnlineOptions {
   DecisionOverhead overhead;  ///< lengthens the operators that are issued
   Bytes capacity;             ///< of the pool
   Bytes alignment;            ///< of its arena; 0 B: bytes are counted
+  PoolLayout layout;          ///< of its arena; where it is divided, the plan says what lies where
   /// The run ends when reruns have taken more than so often the time of all operators, or are more
   /// than so often their number.
   std::int64_t recompute_limit = 10;
@@ -81,6 +82,8 @@ class OnlineRun {
   [[nodiscard]] bool is_complete(Frame& frame);
   void execute(Frame& frame);
   void record(std::uint32_t node, bool is_first);
+  void record_places(std::uint32_t node, StepId step);
+  void record_resident_places(Plan& plan) const;
   [[nodiscard]] std::optional<Time> duration_with_decisions(std::uint32_t node);
   void take_over(std::uint32_t node, bool is_first);
   void finish_outputs(const Frame& frame);
@@ -130,7 +133,8 @@ class OnlineRun {
   std::vector<bool> is_gone_;         ///< for good, even if a group makes it once more
   std::vector<std::uint32_t> wants_;  ///< the program, and storages that may be made from it
   std::vector<OnlinePool::Taken> taken_;
-  std::vector<std::uint32_t> chain_uses_;  ///< by groups that are about to run again
+  std::vector<OnlinePool::Taken> resident_;  ///< as many of StorageGraph::resident as found place
+  std::vector<std::uint32_t> chain_uses_;    ///< by groups that are about to run again
   std::vector<bool> is_chain_locked_;
 
   std::vector<std::vector<std::uint32_t>> released_after_;  ///< storages, by node

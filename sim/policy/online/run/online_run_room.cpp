@@ -36,6 +36,7 @@ void OnlineRun::make_room(std::uint32_t node) {
 /// tells what the next one needs; where bytes are counted, all of them need it together.
 bool OnlineRun::try_to_place(std::uint32_t node) {
   const StorageGraph::Node& it = graph_.nodes[node];
+  const TensorCost cost = it.is_costly ? TensorCost::costly : TensorCost::cheap;
   asked_.clear();
   if (!pool_.has_addresses()) {
     Bytes all = it.workspace;
@@ -46,7 +47,7 @@ bool OnlineRun::try_to_place(std::uint32_t node) {
   for (std::size_t i = 0; i <= it.makes.size(); ++i) {
     const bool is_output = i < it.makes.size();
     const Bytes bytes = is_output ? graph_.storages[it.makes[i]].bytes : it.workspace;
-    const auto taken = pool_.take(bytes, OnlinePool::kFixed);
+    const auto taken = pool_.take(bytes, OnlinePool::kFixed, cost);
     if (!taken) {
       view_.set_need(bytes);
       return false;

@@ -12,6 +12,11 @@ void add_once(std::vector<std::uint32_t>& list, std::uint32_t entry) {
   if (std::ranges::find(list, entry) == list.end()) list.push_back(entry);
 }
 
+bool is_costly(OperatorClass of) {
+  return of == OperatorClass::convolution || of == OperatorClass::matmul ||
+         of == OperatorClass::attention;
+}
+
 class StorageReader {
  public:
   StorageReader(const Workload& workload, const OperatorGraph& graph, const RerunGroups& groups)
@@ -74,6 +79,7 @@ class StorageReader {
     its.time = node.time;
     its.workspace = node.workspace;
     its.group = groups_.of_node[number];
+    its.is_costly = is_costly(workload_.operators[number].operator_class);
     for (const std::uint32_t value : node.reads) add_once(its.reads, of_value_[value]);
     for (const std::uint32_t value : node.makes)
       if (graph_.values[value].inside == OperatorGraph::kNone)
