@@ -13,8 +13,7 @@ namespace {
 
 bool is_placed(const Program& program, std::uint32_t m) {
   return program.platform->memories[m].allocator == AllocatorKind::placed &&
-         std::ranges::none_of(program.plan->arenas,
-                              [&](const auto& arena) { return index(arena.first) == m; });
+         arena_in(*program.plan, MemoryId{m}) == nullptr;
 }
 
 void refuse_more_than_can_be_placed(const Memory& memory, const std::vector<TimedBuffer>& blocks) {
