@@ -49,13 +49,13 @@ class RerunPlanner {
         families_(device_families(schedule)) {
     refuse_moves();
     add_slots();
-    for (const std::vector<Task>& order : schedule_.orders) loads_.push_back(device_loads(order));
     schedule_.operators.resize(slots_.size());
     time_.resize(slots_.size(), 0);
   }
 
   Planned run() {
     if (!reruns_.has_budget()) return selective();
+    for (const std::vector<Task>& order : schedule_.orders) loads_.push_back(device_loads(order));
     limits_ = device_limits(
         problem_, devices_,
         reruns_.budget.value_or(Located<Bytes>{Bytes::unlimited(), parameters_.recompute->where}));
@@ -63,7 +63,7 @@ class RerunPlanner {
     for (std::uint32_t d = 0; d < devices_.size(); ++d)
       room_.push_back(limits_[d].is_unlimited() ? 0 : (limits_[d] - plain[d]).count() + counted(d));
     tight_ = above_limit(plain);
-    std::vector<const DeviceFamily*> above = tight_;
+    Families above = tight_;
     for (int round = 0; round < kMostRounds && !above.empty(); ++round) {
       for (const DeviceFamily* family : above)
         if (!plan(*family, false)) return leanest();
@@ -82,7 +82,7 @@ class RerunPlanner {
 
   void refuse_moves() const {
     const Location& where = parameters_.recompute->where;
-    if (parameters_.offload && parameters_.offloads())
+    if (parameters_.offloads())
       refuse_parameter(parameters_.offload->where,
                        "`offload` moves what whole slots keep, and `recompute` chooses single "
                        "operators of them; expected one of the two",

@@ -12,19 +12,38 @@ namespace {
 
 using Part = SlotGraph::Part;
 
+/// What the tasks of a slot run for one microbatch, without reruns.
+struct SlotParts {
+  std::vector<Part> forwards, backwards;
+  std::vector<Part> weights;  ///< the halves for weights, where they are tasks of their own
+
+  void for_operators(auto visit) const {
+    for (const auto* parts : {&forwards, &backwards, &weights})
+      for (const Part& part : *parts)
+        for (const OperatorId op : {part.first, part.second})
+          if (op != kNoOperator) visit(index(op));
+  }
+};
+
 class SlotGraphBuilder {
  public:
-  SlotGraphBuilder(const Workload& workload, const OperatorGraph& whole)
-      : workload_(workload), whole_(whole), number_(whole.values.size(), OperatorGraph::kNone) {}
+  SlotGraphBuilder(const Workload& workload, const OperatorGraph& whole, const SlotParts& parts)
+      : workload_(workload),
+        whole_(whole),
+        parts_(parts),
+        is_own_(whole.nodes.size(), false),
+        number_(whole.values.size(), OperatorGraph::kNone) {
+    parts_.for_operators([&](std::uint32_t op) { is_own_[op] = true; });
+  }
 
-  SlotGraph build(const std::vector<Part>& forwards, const std::vector<Part>& backwards,
-                  std::size_t halves) {
-    receive(forwards, backwards, true);
-    for (const Part& part : forwards) add(part);
+  SlotGraph build() {
+    receive(true);
+    for (const Part& part : parts_.forwards) add(part);
     slot_.pause = add_empty();
-    receive(forwards, backwards, false);
-    for (const Part& part : backwards) add(part);
-    slot_.weights = static_cast<std::uint32_t>(slot_.graph.nodes.size() - halves);
+    receive(false);
+    for (const Part& part : parts_.backwards) add(part);
+    slot_.weights = static_cast<std::uint32_t>(slot_.graph.nodes.size());
+    for (const Part& part : parts_.weights) add(part);
     for (OperatorGraph::Value& value : slot_.graph.values) finish(value);
     measure();
     return std::move(slot_);
@@ -38,34 +57,20 @@ class SlotGraphBuilder {
     return static_cast<std::uint32_t>(slot_.graph.nodes.size() - 1);
   }
 
-  template <class Visit>
-  static void for_operators(const Part& part, Visit visit) {
-    for (const OperatorId op : {part.first, part.second})
-      if (op != kNoOperator) visit(index(op));
-  }
-
   /// Gradients of parameters, and what else is there for all microbatches or to the end.
   [[nodiscard]] bool is_left_out(std::uint32_t value) const {
     return workload_[whole_.values[value].tensor].lifetime != Lifetime::step;
   }
 
   /// A node that makes what is read here and made elsewhere, by a forward or by a backward.
-  void receive(const std::vector<Part>& forwards, const std::vector<Part>& backwards,
-               bool of_forwards) {
-    std::vector<bool> is_own(whole_.nodes.size(), false);
-    for (const auto* parts : {&forwards, &backwards})
-      for (const Part& part : *parts)
-        for_operators(part, [&](std::uint32_t op) { is_own[op] = true; });
+  void receive(bool of_forwards) {
     const std::uint32_t node = add_empty();
-    for (const auto* parts : {&forwards, &backwards})
-      for (const Part& part : *parts)
-        for_operators(part, [&](std::uint32_t op) {
-          for (const std::uint32_t read : whole_.nodes[op].reads) {
-            const std::uint32_t maker = whole_.values[read].maker;
-            if (!is_own[maker] && (maker < workload_.forwards) == of_forwards)
-              make(node, read, false);
-          }
-        });
+    parts_.for_operators([&](std::uint32_t op) {
+      for (const std::uint32_t read : whole_.nodes[op].reads) {
+        const std::uint32_t maker = whole_.values[read].maker;
+        if (!is_own_[maker] && (maker < workload_.forwards) == of_forwards) make(node, read, false);
+      }
+    });
   }
 
   void make(std::uint32_t node, std::uint32_t value, bool is_own) {
@@ -85,8 +90,9 @@ class SlotGraphBuilder {
     const auto node = static_cast<std::uint32_t>(slot_.graph.nodes.size());
     slot_.graph.nodes.emplace_back();
     slot_.parts.push_back(part);
-    for_operators(part, [&](std::uint32_t op) {
-      const OperatorGraph::Node& it = whole_.nodes[op];
+    for (const OperatorId op : {part.first, part.second}) {
+      if (op == kNoOperator) continue;
+      const OperatorGraph::Node& it = whole_.nodes[index(op)];
       OperatorGraph::Node& own = slot_.graph.nodes[node];
       own.time += it.time;
       own.workspace += it.workspace;
@@ -96,7 +102,7 @@ class SlotGraphBuilder {
         if (const std::uint32_t changed = number_[value]; changed != OperatorGraph::kNone)
           own.changes.push_back(changed);
       for (const std::uint32_t value : it.makes) make(node, value, true);
-    });
+    }
   }
 
   void read(std::uint32_t node, std::uint32_t value) {
@@ -128,26 +134,16 @@ class SlotGraphBuilder {
 
   const Workload& workload_;
   const OperatorGraph& whole_;
+  const SlotParts& parts_;
+  std::vector<bool> is_own_;           ///< by operator
   std::vector<std::uint32_t> number_;  ///< by value of the whole graph
   SlotGraph slot_;
 };
 
-/// The backwards of a slot: with halves apart those for weights last, whose number is added to
-/// `halves`; else two halves of one as one part.
-std::vector<Part> backwards_of(const TaskRuns& runs, std::uint32_t slot, bool has_halves,
-                               std::size_t& halves) {
+std::vector<Part> parts_of(const TaskRuns& runs, Task::Kind kind, std::size_t slot) {
   std::vector<Part> parts;
-  const auto add = [&](Task::Kind kind) {
-    const std::vector<TaskRuns::Run> all = runs.of({kind, slot, 0});
-    for (const TaskRuns::Run& run : all) parts.push_back({run.first.op, run.second.op, Form::keep});
-    return all.size();
-  };
-  if (!has_halves) {
-    add(Task::Kind::backward);
-    return parts;
-  }
-  add(Task::Kind::backward_input);
-  halves += add(Task::Kind::backward_weight);
+  for (const TaskRuns::Run& run : runs.of({kind, static_cast<std::uint32_t>(slot), 0}))
+    parts.push_back({run.first.op, run.second.op, Form::keep});
   return parts;
 }
 
@@ -157,12 +153,14 @@ SlotGraph slot_graph(const Workload& workload, const OperatorGraph& whole, const
                      std::size_t slot, bool has_halves) {
   const std::vector<bool> none_recomputed;
   const TaskRuns runs(workload, slots, none_recomputed);
-  std::vector<Part> forwards;
-  slots.for_forwards(slot, [&](OperatorId op) { forwards.push_back({op}); });
-  std::size_t halves = 0;
-  const std::vector<Part> backwards =
-      backwards_of(runs, static_cast<std::uint32_t>(slot), has_halves, halves);
-  return SlotGraphBuilder(workload, whole).build(forwards, backwards, halves);
+  SlotParts parts{.forwards = parts_of(runs, Task::Kind::forward, slot)};
+  if (has_halves) {
+    parts.backwards = parts_of(runs, Task::Kind::backward_input, slot);
+    parts.weights = parts_of(runs, Task::Kind::backward_weight, slot);
+  } else {
+    parts.backwards = parts_of(runs, Task::Kind::backward, slot);
+  }
+  return SlotGraphBuilder(workload, whole, parts).build();
 }
 
 SlotRuns runs_of(const SlotGraph& slot, std::span<const std::uint32_t> computations) {
