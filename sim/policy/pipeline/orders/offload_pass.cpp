@@ -170,7 +170,12 @@ class DeviceCopies {
     const auto when = [](const auto& it) { return it.first; };
     std::ranges::stable_sort(ends, {}, when);
     std::ranges::stable_sort(ins, {}, when);
-    for (const auto& [in, reload] : ins) behind[task_at(in)].push_back(reload);
+    for (const auto& [in, reload] : ins) {
+      const std::size_t before = task_at(in);
+      const bool stands_idle = order_[before].end <= in;
+      behind[before].push_back(reload);
+      if (stands_idle) behind[before].back().kind = Kind::reload_after;
+    }
     std::vector<Task> order;
     auto gone = ends.begin();
     for (std::size_t t = 0; t < order_.size(); ++t) {

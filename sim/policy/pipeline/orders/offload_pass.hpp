@@ -16,9 +16,9 @@
 /// 7/10 of t, and follow each other.
 ///
 /// What is executed keeps the orders, not the clock: a copy out starts when its forward has ended,
-/// a copy back with the task during which its slot begins, and a task waits for the copies that had
-/// ended at its beginning on the clock. So a device should not hold more chunks than the pass
-/// counts; of 32 recorded peaks one is exceeded by a chunk (gis_test.cpp).
+/// a copy back with the task during which its slot begins (where the device stands idle then, at the
+/// end of the task before), and a task waits for the copies that had ended at its beginning on the
+/// clock. So a device holds no more chunks than the pass counts.
 ///
 /// Choices made here: a copy of the platform is what takes 7/10 of t; a chunk that would have to
 /// come back before it is gone stays, where the published pass gives up; an odd last device has a

@@ -184,6 +184,7 @@ class PipelinePlanner {
       case Task::Kind::offload:
       case Task::Kind::await_offload:
       case Task::Kind::reload:
+      case Task::Kind::reload_after:
       case Task::Kind::send_output:
         return done(forward_done_, task.slot);
       case Task::Kind::send_gradient:
@@ -270,6 +271,7 @@ class PipelinePlanner {
       case Task::Kind::fetch:
       case Task::Kind::offload:
       case Task::Kind::reload:
+      case Task::Kind::reload_after:
         return moves_.emit(tasks.front(), device, slots_of(tasks.front()),
                            runs_before_[device].value_or(StepRange{}));
       case Task::Kind::send_output:

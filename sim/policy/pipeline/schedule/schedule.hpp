@@ -39,7 +39,8 @@ struct Task {
     recompute,      ///< the forward once more, which now keeps what the backward reads
     offload,        ///< what the slot keeps for a microbatch leaves for the store of the device
     await_offload,  ///< the device stands still until it has left
-    reload          ///< and it comes back, beside the task before this one
+    reload,         ///< and it comes back, beside the task before this one
+    reload_after    ///< or once that task has ended
   };
   Kind kind = Kind::forward;
   std::uint32_t slot = 0;

@@ -11,7 +11,10 @@ void SlotMoves::emit(const Task& task, std::uint32_t device, const Slots& slots,
     store_.leave(slots, task.slot, task.microbatch);
   else
     for (const StepId copy : store_.come_back(slots, task.slot, task.microbatch))
-      builder_.after_start(copy, before.first);
+      if (task.kind == Task::Kind::reload)
+        builder_.after_start(copy, before.first);
+      else
+        builder_.after_end(copy, before.last);
 }
 
 void SlotMoves::wait_for_room(std::uint32_t device, StepId step) {

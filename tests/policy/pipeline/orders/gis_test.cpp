@@ -111,12 +111,6 @@ TEST_CASE("pipeoffload: recorded peaks, by exact times up to one chunk less") {
     const auto after = peaks(fmt::format("{} %", 100 * chunks / v));
     CAPTURE(after);
     for (std::size_t i = 0; i < after.size(); ++i) {
-      // One device of 32 holds a chunk more than recorded; why is not known.
-      if (p == 8 && row.at("group") == 4 && i == 6) {
-        CHECK(after[i] == 7);
-        CHECK(row.at("peak_after").at(i) == 6);
-        continue;
-      }
       CHECK(after[i] <= row.at("peak_after").at(i).get<std::int64_t>());
       CHECK(after[i] + 1 >= row.at("peak_after").at(i).get<std::int64_t>());
     }
