@@ -1,5 +1,6 @@
 // Every planner of graphs, on random compute graphs and on steps with changes in place.
 #include "policy/remat/graph/random_graphs.hpp"
+#include "property/random_generators.hpp"
 #include "support/chains.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
@@ -36,10 +37,11 @@ const std::vector<GraphPlanner> kGraphPlanners{
 
 class GraphCase {
  public:
-  GraphCase(Dice& dice, bool is_step)
-      : is_step_(is_step),
-        yaml_(is_step ? test::random_recorded_step(dice, 8) : test::random_compute_graph(dice, 9)),
-        workload_(test::workload_of(yaml_)),
+  GraphCase(Dice& dice, int round)
+      : is_step_(round % 2 == 1),
+        round_(round),
+        yaml_(is_step_ ? test::random_recorded_step(dice, 8) : test::random_compute_graph(dice, 9)),
+        workload_(test::with_generators(test::workload_of(yaml_), round / 2)),
         platform_(
             test::one_gpu({.bandwidth_out = 2'000'000'000'000, .bandwidth_in = 2'000'000'000'000})),
         peak_(test::play_policy("none", workload_, platform_).peak(MemoryId{0})),
@@ -51,7 +53,7 @@ class GraphCase {
     const std::string budget =
         planner.budgeted ? fmt::format(", budget: {} B", budget_) : std::string();
     const std::string policy = test::with_parameters(planner.policy, budget);
-    CAPTURE(policy, yaml_);
+    CAPTURE(policy, yaml_, round_);
     const auto answer = test::played_or_smallest(policy, workload_, platform_);
     if (const auto* smallest = std::get_if<Bytes>(&answer)) {
       CHECK(smallest->count() > budget_);
@@ -63,6 +65,7 @@ class GraphCase {
 
  private:
   const bool is_step_;
+  const int round_;
   const std::string yaml_;
   const Workload workload_;
   const Platform platform_;
@@ -76,7 +79,7 @@ TEST_CASE("every planner of graphs claims what the engine measures") {
   Dice dice(20261126);
   std::vector<int> plans(kGraphPlanners.size(), 0);
   for (int round = 0; round < test::rounds(10'000); ++round) {
-    const GraphCase it(dice, round % 2 == 1);
+    const GraphCase it(dice, round);
     for (std::size_t p = 0; p < kGraphPlanners.size(); ++p)
       if (test::runs_all() || (static_cast<std::size_t>(round) / 2 + p) % kGraphPlanners.size() < 2)
         plans[p] += it.play(kGraphPlanners[p]) ? 1 : 0;

@@ -143,6 +143,8 @@ class PlatformSheet {
       add("convolution_workspace", to_text(processor.convolution_workspace));
     if (processor.convolution_layout == ConvolutionLayout::blocked)
       add("convolution_layout", "blocked");
+    if (processor.generator_state > Bytes{})
+      add("generator_state", to_text(processor.generator_state));
     tell_power("processors", processor.name, processor.power);
     if (processor.energy_per_flop) add("energy", to_text(*processor.energy_per_flop));
   }

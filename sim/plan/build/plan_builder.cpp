@@ -2,6 +2,7 @@
 
 #include "plan/build/change_order.hpp"
 #include "plan/build/derived_releases.hpp"
+#include "plan/build/kept_generators.hpp"
 #include "plan/build/latest_stays.hpp"
 
 #include <algorithm>
@@ -38,6 +39,7 @@ struct PlanBuilder::State {
   std::vector<std::uint32_t> runs;  ///< by microbatch and operator, for the microbatches so far
   /// By memory: (resident tensor, microbatch) -> the version that it reads. Never iterated.
   std::vector<std::unordered_map<std::uint64_t, BufferId>> versions_read;
+  KeptGenerators generators;
   std::uint32_t groups = 0;                       ///< of reductions, so far
   std::vector<BufferId> reads, writes, changing;  ///< by the step that is being added
 
@@ -276,6 +278,14 @@ void PlanBuilder::hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId
   state_->facts.holds.emplace_back(state_->source(tensor, microbatch, memory), step);
 }
 
+void PlanBuilder::keep_each_generator() {
+  state_->generators.of_each = true;
+}
+
+void PlanBuilder::hold_generator(StepId first, StepId until, std::optional<Bytes> offset) {
+  state_->generators.holds.push_back({first, until, offset});
+}
+
 void PlanBuilder::place(TensorId tensor, std::uint32_t microbatch, MemoryId memory, Bytes offset) {
   const BufferId stay = state_->source(tensor, microbatch, memory);
   state_->plan.buffers[index(stay)].offset = offset;
@@ -332,6 +342,8 @@ void PlanBuilder::reserve(std::size_t steps, std::size_t buffers, std::size_t us
 Plan PlanBuilder::finish() {
   state_->order.finish(state_->plan);
   state_->runs = std::vector<std::uint32_t>();
+  keep_generators(state_->plan, state_->workload, state_->platform, state_->generators,
+                  state_->facts);
   derive_releases(state_->plan, state_->workload, std::move(state_->facts));
   return std::move(state_->plan);
 }

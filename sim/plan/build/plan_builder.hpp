@@ -76,6 +76,14 @@ class PlanBuilder {
   /// copy takes away.
   void hold_until(TensorId tensor, std::uint32_t microbatch, MemoryId memory, StepId step);
 
+  /// Of random operators that run again, every one keeps the state of its generator. Without this,
+  /// those that run again one after the other keep the first one's (plan/core/generator_runs.hpp).
+  void keep_each_generator();
+
+  /// The state of the generator at the start of `first`, the first run of an operator that has one, is
+  /// kept in any case, until the end of `until` at least, at `offset` of its memory's arena.
+  void hold_generator(StepId first, StepId until, std::optional<Bytes> offset = std::nullopt);
+
   /// The latest stay of `tensor` lies at `offset` of its memory's arena; the workspace of `step`.
   void place(TensorId tensor, std::uint32_t microbatch, MemoryId memory, Bytes offset);
   void place_workspace(StepId step, Bytes offset);
@@ -105,7 +113,8 @@ class PlanBuilder {
   /// Whether the value can be read in `memory` from a stay that no copy has taken away.
   [[nodiscard]] bool holds(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const;
 
-  /// Derives the releases and hands over the plan. The builder is spent. O(steps + reads).
+  /// Adds the states of random generators, derives the releases and hands over the plan. The builder
+  /// is spent. O(steps + reads).
   [[nodiscard]] Plan finish();
 
  private:

@@ -3,6 +3,7 @@
 #include "plan/check/in_place_order.hpp"
 #include "plan/check/placement_problems.hpp"
 #include "plan/check/plan_ranges.hpp"
+#include "plan/core/generator_runs.hpp"
 #include "plan/core/mirror_problems.hpp"
 #include "plan/core/readers.hpp"
 
@@ -30,6 +31,9 @@ class Checker {
         written_(plan.buffers.size()),
         read_values_(workload),
         written_values_(workload),
+        has_generators_(std::ranges::any_of(
+            workload.operators, [](const Operator& op) { return op.generator != kNoTensor; })),
+        generators_(workload),
         last_in_lanes_(plan) {}
 
   std::vector<std::string> run() {
@@ -215,6 +219,7 @@ class Checker {
       if (!read_values_.has(value))
         refuse("{} does not read `{}` from `{}`", name(id), workload_[value].name,
                platform_[memory].name);
+    if (has_generators_) check_generator(id, op_id, microbatch, memory);
     for (const TensorId tensor : workload_.list(form == Form::keep ? op.kept : op.bare)) {
       const auto candidates = std::ranges::equal_range(unmatched_, tensor, {}, &Written::tensor);
       const auto written = std::ranges::find_if(candidates, [&](const Written& it) {
@@ -230,6 +235,24 @@ class Checker {
         refuse("{} does not write its output `{}`", name(id), workload_[tensor].name);
       }
     }
+  }
+
+  /// The first run of a random operator may keep the state of the generator, later ones may need it.
+  void check_generator(StepId id, OperatorId op, std::uint32_t microbatch, MemoryId memory) {
+    const Step& step = plan_[id];
+    const GeneratorNeed need =
+        generators_.next(step.lane, op, microbatch, step.kind == StepKind::compute);
+    const TensorId state = workload_[op].generator;
+    if (state == kNoTensor) return;
+    if (need == GeneratorNeed::kept && !read_values_.has(state))
+      refuse("{} draws random numbers again, and does not read `{}` from `{}`", name(id),
+             workload_[state].name, platform_[memory].name);
+    if (need != GeneratorNeed::first) return;
+    const auto writes = plan_.list(step.writes);
+    const auto kept = std::ranges::find_if(unmatched_, [&](const Written& it) {
+      return it.tensor == state && holds(writes[it.at], state, microbatch, memory);
+    });
+    if (kept != unmatched_.end()) kept->is_matched = true;
   }
 
   void check_initial() {
@@ -392,6 +415,8 @@ class Checker {
   std::vector<Written> unmatched_;
   IdSet<BufferId> written_;
   HeldValues read_values_, written_values_;
+  const bool has_generators_;
+  GeneratorRuns generators_;
   LastInLanes last_in_lanes_;
   /// What the release that is looked at waits for.
   std::vector<std::pair<LaneId, StepId>> waited_for_;

@@ -127,6 +127,7 @@ struct Processor {
   DecisionOverhead decision_overhead;
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
+  Bytes generator_state;  ///< of its random numbers, as kept in its memory for a second run
   std::optional<PowerStates> power;
   std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power
   bool operator==(const Processor&) const = default;

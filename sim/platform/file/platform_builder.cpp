@@ -70,6 +70,7 @@ Processor make_processor(const ProcessorSpec& spec) {
   processor.decision_overhead = spec.decision_overhead;
   processor.convolution_workspace = spec.convolution_workspace;
   processor.convolution_layout = spec.convolution_layout;
+  processor.generator_state = spec.generator_state;
   processor.power = without_place(spec.power);
   processor.energy_per_flop = without_place(spec.energy_per_flop);
   return processor;

@@ -77,7 +77,8 @@ Format<MemorySpec> memory_format() {
       .optional("reserved", &Spec::reserved, located(quantity<Bytes>()),
                 "context and libraries: reduces the capacity available to plans (0 B)")
       .optional("allocator", &Spec::allocator, allocator_format(),
-                "how space is handed out: `ideal`, `best-fit`, `first-fit`, `caching`, `bfc` or `static`, or "
+                "how space is handed out: `ideal`, `best-fit`, `first-fit`, `caching`, `bfc` or "
+                "`static`, or "
                 "one of "
                 "them with its settings, `{caching: {...}}` (ideal)")
       .optional("alignment", &Spec::alignment, located(positive<Bytes>()),
@@ -215,6 +216,9 @@ Format<ProcessorSpec> processor_format() {
                     {{"plain", ConvolutionLayout::plain}, {"blocked", ConvolutionLayout::blocked}}),
                 "in which its library computes convolutions: as it gets them, or copied into one "
                 "of its own, as oneDNN does (plain)")
+      .optional("generator_state", &Spec::generator_state, quantity<Bytes>(),
+                "what its memory keeps, for each random operator that runs again, so that it draws "
+                "the same numbers (0 B)")
       .optional("power", &Spec::power, located(power_states()), "by state")
       .optional("energy_per_flop", &Spec::energy_per_flop, located(quantity<EnergyPerFlop>()),
                 "instead of an active power")

@@ -65,6 +65,7 @@ struct ProcessorSpec {
   DecisionOverhead decision_overhead;
   Bytes convolution_workspace;
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
+  Bytes generator_state;
   std::optional<Located<PowerStates>> power;
   std::optional<Located<EnergyPerFlop>> energy_per_flop;
 };

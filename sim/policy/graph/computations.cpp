@@ -43,6 +43,7 @@ class CopyTracker {
       cost.time += graph_.nodes[computations_[i]].time;
       add_copies(i, cost.forms[i], change);
     }
+    add_generators(change);
     std::int64_t there = 0;
     for (std::size_t i = 0; i < computations_.size(); ++i) {
       there += change[i];
@@ -137,6 +138,20 @@ class CopyTracker {
           last = std::max(last, part.last);
       change[copy.made] += value.bytes.count();
       change[last + 1] -= value.bytes.count();
+    }
+  }
+
+  /// From the first run of a random node to the last, where there are several.
+  void add_generators(std::vector<std::int64_t>& change) const {
+    std::vector<std::uint32_t> first(graph_.nodes.size(), OperatorGraph::kNone), last = first;
+    for (std::uint32_t i = 0; i < computations_.size(); ++i) {
+      last[computations_[i]] = i;
+      first[computations_[i]] = std::min(first[computations_[i]], i);
+    }
+    for (std::uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+      if (first[node] == last[node]) continue;
+      change[first[node]] += graph_.nodes[node].generator.count();
+      change[last[node] + 1] -= graph_.nodes[node].generator.count();
     }
   }
 

@@ -4,7 +4,8 @@
 /// its end. Each read is of the latest run of the maker, and has to find the value in the state in
 /// which it was when the reader ran first: a storage that has been changed in place since has to be
 /// made again. A value is released after its last reader, one without readers after its maker. Of
-/// what only the form `keep` leaves there is a copy where a later run reads one.
+/// what only the form `keep` leaves there is a copy where a later run reads one. The state of the
+/// random generator is there from the first run of a node to its last, if that is another.
 #pragma once
 
 #include "policy/graph/operator_graph.hpp"

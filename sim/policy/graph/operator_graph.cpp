@@ -32,6 +32,7 @@ class GraphReader {
     OperatorGraph::Node& node = graph_.nodes.emplace_back();
     node.time = times_[op];
     node.workspace = it.workspace;
+    if (it.generator != kNoTensor) node.generator = workload_[it.generator].bytes;
     node.runs_once = it.runs_once || it.phase != Phase::forward;
     for (const TensorId read : workload_.list(it.reads)) add_read(op, read);
     for (const TensorId changed : workload_.list(it.updates)) add_change(op, changed);
@@ -132,6 +133,7 @@ Plan plan_of_computations(const Problem& problem, const OperatorGraph& graph, Pr
   std::vector<std::uint32_t> runs_left(graph.nodes.size(), 0);
   for (const std::uint32_t node : computations) ++runs_left[node];
   PlanBuilder builder(problem.workload, problem.platform, policy);
+  builder.keep_each_generator();
   builder.reserve(computations.size(), graph.values.size(), problem.workload.tensor_lists.size());
   const LaneId stream = builder.stream(processor);
   const MemoryId memory = problem.platform[processor].memory;

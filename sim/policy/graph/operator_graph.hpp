@@ -29,6 +29,9 @@ struct OperatorGraph {
     Bytes workspace;
     std::vector<std::uint32_t> reads, makes;  ///< values
     std::vector<std::uint32_t> changes;       ///< those of `reads` that it changes in place
+    /// Of the state of the random generator, there from the start of the first run to the end of the
+    /// last where there are several (Operator::generator).
+    Bytes generator;
     bool runs_once = false;
   };
   struct Value {

@@ -200,6 +200,11 @@ void StagedSchedule::note_source(std::uint32_t value, Key before) {
   note(source.is_return ? nodes + value : graph_->values[value].maker, source.stage);
 }
 
+/// What keeps the state of a node's generator: behind the nodes and the returns.
+std::uint32_t StagedSchedule::generator_of(std::uint32_t node) const {
+  return static_cast<std::uint32_t>(graph_->nodes.size() + graph_->values.size()) + node;
+}
+
 /// Where the copies that `rerun` makes were read from before, and those that it reads.
 void StagedSchedule::note_neighbours(const Rerun& rerun) {
   const RerunGroups::Group& group = groups_->groups[rerun.group];
@@ -211,6 +216,7 @@ void StagedSchedule::note_neighbours(const Rerun& rerun) {
   }
   for (const std::uint32_t node : group.nodes) {
     const Key at = key(rerun.stage, node);
+    if (graph_->nodes[node].generator > Bytes{}) note(generator_of(node), node);
     note(node, latest_run(node, at));
     for (const std::uint32_t value : graph_->nodes[node].makes) note_source(value, at);
     for (const std::uint32_t value : graph_->nodes[node].reads) note_source(value, at);
@@ -226,6 +232,7 @@ void StagedSchedule::note_own(const Rerun& rerun) {
 
 bool StagedSchedule::is_there(std::uint32_t maker, std::uint32_t stage) const {
   const auto nodes = static_cast<std::uint32_t>(graph_->nodes.size());
+  if (maker >= generator_of(0)) return true;
   if (maker >= nodes) return returns_in(maker - nodes, stage);
   return stage == maker || has({stage, groups_->of_node[maker]});
 }
@@ -235,11 +242,23 @@ void StagedSchedule::add_stays(std::uint32_t maker, std::uint32_t stage,
                                std::vector<Stay>& stays) const {
   const auto nodes = static_cast<std::uint32_t>(graph_->nodes.size());
   if (maker < nodes) return add_stays_of_run(maker, stage, stays);
+  if (maker >= generator_of(0)) return add_stay_of_generator(maker - generator_of(0), stays);
   const std::uint32_t value = maker - nodes;
   const Source source{.stage = stage, .is_return = true};
   // What returns is carried into its stage.
   stays.push_back(
       {made_at(value, source), last_use(value, source), graph_->values[value].bytes.count(), true});
+}
+
+/// Until the last run, and of no bytes where the first is the last.
+void StagedSchedule::add_stay_of_generator(std::uint32_t node, std::vector<Stay>& stays) const {
+  const std::vector<std::uint32_t>& stages = reruns_[groups_->of_node[node]];
+  const Key first = key(node, node);
+  if (stages.empty())
+    stays.push_back({first, first, 0, false});
+  else
+    stays.push_back(
+        {first, key(stages.back(), node), graph_->nodes[node].generator.count(), false});
 }
 
 /// In the form that its readers need.

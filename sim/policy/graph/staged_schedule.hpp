@@ -129,12 +129,14 @@ class StagedSchedule {
   [[nodiscard]] std::uint32_t latest_run(std::uint32_t node, Key before) const;
   [[nodiscard]] bool comes_back(std::uint32_t value) const;
   [[nodiscard]] bool returns_in(std::uint32_t value, std::uint32_t stage) const;
+  [[nodiscard]] std::uint32_t generator_of(std::uint32_t node) const;
   void note(std::uint32_t maker, std::uint32_t stage);
   void note_source(std::uint32_t value, Key before);
   void note_neighbours(const Rerun& rerun);
   void note_own(const Rerun& rerun);
   [[nodiscard]] bool is_there(std::uint32_t maker, std::uint32_t stage) const;
   void add_stays(std::uint32_t maker, std::uint32_t stage, std::vector<Stay>& stays) const;
+  void add_stay_of_generator(std::uint32_t node, std::vector<Stay>& stays) const;
   void add_stays_of_run(std::uint32_t node, std::uint32_t stage, std::vector<Stay>& stays) const;
   void insert_runs(std::span<const Rerun> added);
   void erase_runs(std::span<const Rerun> removed);
@@ -161,7 +163,8 @@ class StagedSchedule {
   std::vector<std::uint32_t> stage_begin_;  ///< step, by stage, and the end
   std::vector<std::int64_t> block_most_;    ///< of over_, by kBlock steps
   // Of the change that is looked at:
-  /// Runs and returns: node, or the number of nodes and value; stage.
+  /// Runs and returns: node, or the number of nodes and value; stage. Or what keeps the state of a
+  /// generator, and its node.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> touched_;
   std::vector<Stay> before_, after_;                             ///< what the touched leave
   std::vector<Stay> stays_;                                      ///< what comes, and goes

@@ -13,6 +13,7 @@
 #include "scenario/document/memo.hpp"
 #include "scenario/run/given_budget.hpp"
 #include "workload/cost/cost_model.hpp"
+#include "workload/cost/generator_states.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
 #include "workload/cost/kernel_workspace.hpp"
 
@@ -79,6 +80,7 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
   }
   Workload workload = build(scenario.workload, options);
   add_kernel_workspace(workload, processors);
+  add_generator_states(workload, processors);
   if (scenario.workload_options.accumulate)
     keep_gradients(workload, is_network(scenario.workload) && !options.master_weights);
   workload.microbatches = microbatches;
@@ -262,10 +264,11 @@ TrainingStep recall_step(const Scenario& scenario, const Node& policy, const Bou
   return step;
 }
 
-/// Of the platform, a step depends on the workspaces of kernels alone.
+/// Of the platform, a step depends on the workspaces of kernels and the states of generators alone.
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
-  return fmt::format("{} {}{} {}", bound.microbatches, bound.splits_backward ? "split " : "",
-                     kernel_key(processors_of(scenario.platform, bound)),
+  const std::vector<Processor> processors = processors_of(scenario.platform, bound);
+  return fmt::format("{} {}{} {} {}", bound.microbatches, bound.splits_backward ? "split " : "",
+                     kernel_key(processors), generator_key(processors),
                      key_text(scenario.workload_key));
 }
 
@@ -339,15 +342,20 @@ bool can_split(const WorkloadSource& workload) {
 Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
                   bool& split_backward) {
   WorkloadOptions options = scenario.workload_options;
+  const auto read = [&] {
+    Workload workload = build(scenario.workload, options);
+    add_generator_states(workload, scenario.platform.processors);
+    return read_plan(path, workload, scenario.platform);
+  };
   split_backward = false;
   try {
-    return read_plan(path, build(scenario.workload, options), scenario.platform);
+    return read();
   } catch (const InputError&) {
     if (!can_split(scenario.workload)) throw;
     options.split_backward = true;
     try {
       split_backward = true;
-      return read_plan(path, build(scenario.workload, options), scenario.platform);
+      return read();
     } catch (const InputError&) {
       // The first complaint is about the workload as it is usually read.
     }

@@ -54,8 +54,11 @@ class StagePlay {
     const Bytes backward = backward_peak(s);
     const Bytes left = play_backward(s, costs);
     costs.freed_early = costs.saved + left + costs.backward_workspace - backward;
-    for (std::uint32_t f = stage.forward_begin; f < stage.forward_end; ++f)
+    for (std::uint32_t f = stage.forward_end; f-- > stage.forward_begin;) {
       costs.forward += durations_[f];
+      if (const TensorId state = workload_.operators[f].generator; state != kNoTensor)
+        costs.generator = workload_[state].bytes;
+    }
     for (const OperatorId op : chain_.backward(s)) costs.backward += durations_[index(op)];
     return costs;
   }

@@ -29,6 +29,9 @@ struct StageCosts {
   Bytes bare_workspace;      ///< while a bare forward runs, beyond `output`
   Bytes backward_workspace;  ///< while the backward runs
   Bytes lasting;             ///< left by the backward for good: gradients of parameters
+  /// The state of the random generator (Operator::generator) of the first operator that draws: there
+  /// from the first forward to the end of the last where there are several.
+  Bytes generator;
   /// How much of saved + both gradients + backward_workspace + lasting is never there together with
   /// the rest, since each tensor goes after its last reader; none on abstract chains.
   Bytes freed_early;

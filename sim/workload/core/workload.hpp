@@ -108,6 +108,9 @@ struct Operator {
   KernelShape kernel;
   bool runs_once = false;  ///< no policy may run it again
   bool is_random = false;  ///< draws random numbers: what it makes differs from run to run
+  /// The state of the generator before its first run, kept there where it runs again; or kNoTensor
+  /// (workload/cost/generator_states.hpp).
+  TensorId generator = kNoTensor;
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).

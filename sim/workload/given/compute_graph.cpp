@@ -20,6 +20,8 @@ Format<GraphComputation> compute_format() {
       .optional("workspace", &Spec::workspace, quantity<Bytes>(), "while it runs; default 0 B")
       .optional("energy", &Spec::energy, quantity<Energy>(), "of one run")
       .optional("recompute", &Spec::recompute, boolean(), "whether it may run again; default true")
+      .optional("random", &Spec::random, boolean(),
+                "whether it draws random numbers, the same ones when it runs again; default false")
       .format();
 }
 
@@ -61,6 +63,7 @@ class ComputeGraphBuilder {
       spec.given_energy = op.energy;
       spec.workspace = op.workspace;
       spec.runs_once = !op.recompute;
+      spec.is_random = op.random;
       for (const Located<std::string>& input : op.inputs)
         spec.reads.push_back(values_.at(input.value));
       for (const auto& [output, bytes] : op.outputs)

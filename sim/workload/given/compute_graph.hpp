@@ -26,6 +26,7 @@ struct GraphComputation {
   Bytes workspace;
   std::optional<Energy> energy;
   bool recompute = true;  ///< whether it may run again
+  bool random = false;    ///< whether it draws random numbers
 };
 
 /// What becomes of outputs that nobody reads: free right after their operator, or there to the end.

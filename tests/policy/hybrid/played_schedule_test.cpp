@@ -4,6 +4,7 @@
 #include "policy/hybrid/graph/search_costs.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "property/random_generators.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
@@ -142,7 +143,8 @@ TEST_CASE("a schedule with returns that changes at random needs what playing its
                              : round % 3 == 1 ? test::random_recorded_step(dice, 8)
                                               : test::chain_yaml(test::random_chain(dice));
     CAPTURE(round, yaml);
-    const MovingGraph it(test::workload_of(yaml), with_link(dice));
+    const Workload workload = test::with_generators(test::workload_of(yaml), round / 3);
+    const MovingGraph it(workload, with_link(dice));
     const StagedSchedule plan = changed_at_random(it, dice, static_cast<int>(dice(1, 12)));
     require_played_within(it, plan, tally);
   }

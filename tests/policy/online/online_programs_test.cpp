@@ -3,6 +3,7 @@
 #include "plan/file/plan_file.hpp"
 #include "policy/online/online_here.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "property/random_generators.hpp"
 #include "support/library.hpp"
 #include "support/sample.hpp"
 
@@ -88,11 +89,12 @@ TEST_CASE("online runs of random programs are played as they happened, within th
     // A pool that is not the platform's places in units of 512 B.
     const bool is_small = platform.memories[0].allocator == AllocatorKind::best_fit;
     if (!is_small) yaml = std::regex_replace(yaml, std::regex(" B\\b"), " KiB");
-    const Workload workload = test::workload_of(yaml);
+    const Workload workload =
+        test::with_generators(test::workload_of(yaml), round / 3, is_small ? 1 : 1024);
     const auto most = test::play_policy("none", workload, platform).peak(MemoryId{0});
     const std::string& policy =
         kOnlinePolicies[static_cast<std::size_t>(round) % kOnlinePolicies.size()];
-    CAPTURE(yaml);
+    CAPTURE(yaml, round);
     for (const std::int64_t tenths : {9, 7, 5}) {
       const auto it = run_online(policy, most * tenths / 10, workload, platform);
       ++(it.is_ok ? ran : failed);
@@ -110,11 +112,11 @@ TEST_CASE("with the memory of the whole program nothing is evicted") {
   test::Dice dice(20270412);
   for (int round = 0; round < test::rounds(1000); ++round) {
     const std::string yaml = random_program(dice, round);
-    const Workload workload = test::workload_of(yaml);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round / 3);
     const Platform platform = test::one_gpu({});
     const auto& policy = kOnlinePolicies[static_cast<std::size_t>(round) % 8];
     if (ignores_releases(policy)) continue;
-    CAPTURE(yaml, policy);
+    CAPTURE(yaml, policy, round);
     const test::OnlinePlayed free = test::play_online(policy, workload, platform);
     REQUIRE(free.is_ok);
     const auto it = run_online(policy, free.played.peak(MemoryId{0}), workload, platform);

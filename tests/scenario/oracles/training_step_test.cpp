@@ -115,29 +115,34 @@ TEST_CASE("the step's memory is what allocators measured") {
                         {"accumulate", 1}};
     const json policy =
         again ? json{{"name", "remat/blocks"}, {"blocks", row.at("blocks")}} : json("none");
-    const std::string text = fmt::format(
-        "scenario: step\nplatform: {}\nworkload: {}\nset: {}\npolicy: {}\n", board(kOneDnn),
-        workload.dump(), row.value("set", json::object()).dump(), policy.dump());
+    const std::string text =
+        fmt::format("scenario: step\nplatform: {}\nworkload: {}\nset: {}\npolicy: {}\n",
+                    board(std::string(kOneDnn) + ", generator_state: 5056 B"), workload.dump(),
+                    row.value("set", json::object()).dump(), policy.dump());
     const std::vector<RunResult> runs = run(read_scenario(parse_document(text, "step.yaml"), "."));
     const json result = json::parse(json_report(runs)).at(0);
     check_claims(result);
     const std::int64_t input = row.at("batch").get<std::int64_t>() * 4 * elements(row.at("input"));
     const std::int64_t parameters = of_class(result, "parameter");
-    // For each part that runs again PyTorch keeps the state of its random numbers, 5,056 B.
+    // For each part that runs again PyTorch keeps the state of its random numbers, 5,056 B, also where
+    // it draws none; only the parts of GPT-2, with their dropouts, do.
     const std::int64_t states =
         again ? 5056 * static_cast<std::int64_t>(row.at("blocks").size()) : 0;
+    const std::int64_t uncounted = row.at("workload") == "gpt2-small" ? 0 : states;
     // At the turn from forward to backward, within 0.1 %: beside what is kept the loss and, on the
     // Titan V, the statistics that batch norms carry from step to step, which are no part of a
     // step.
-    CHECK(static_cast<double>(live_at_turn(runs[0]) + states + (all ? parameters + input : 0)) ==
+    CHECK(static_cast<double>(live_at_turn(runs[0]) + uncounted + (all ? parameters + input : 0)) ==
           Approx(row.at("live").get<double>()).epsilon(0.001));
     if (!row.contains("peak")) continue;
     // The peak, to the byte but for the loss and its gradient and, where parts run again, for the
-    // states that are left.
+    // states that are left. PyTorch frees that of a part with the part's backward, here it goes when
+    // the part has run again: so GPT-2 lacks one at its peak, in the backward of its last part.
     const std::int64_t there = parameters + parameters + input;  // and the gradients of parameters
     const std::int64_t missing = row.at("peak").get<std::int64_t>() - (peak_of(result) - there + 8);
     CHECK(missing >= 0);
     CHECK(missing <= states);
+    if (uncounted < states) CHECK(missing == 5056);
     ++peaks;
   }
   CHECK(peaks == 20);

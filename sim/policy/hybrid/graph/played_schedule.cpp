@@ -177,6 +177,7 @@ class SchedulePlayer {
         runs_left_(of.graph.nodes.size(), 0),
         sends_(of.graph.nodes.size()),
         steps_(of.problem, of.memories, policy) {
+    steps_.builder().keep_each_generator();
     ReturnMoments(of, schedule, tracker_.nodes()).choose(tracker_.returns());
     std::vector<bool> is_sent(of.graph.values.size(), false);
     for (const ReturnAt& it : tracker_.returns()) {

@@ -29,7 +29,9 @@ OnlineRun::OnlineRun(const Problem& problem, ProcessorId processor, const Storag
       chain_uses_(graph.storages.size(), 0),
       is_chain_locked_(graph.storages.size(), false),
       released_after_(graph.nodes.size()),
-      is_in_chain_(graph.groups.size(), false) {
+      is_in_chain_(graph.groups.size(), false),
+      states_(graph.nodes.size()),
+      remade_(graph.groups.size(), 0) {
   for (std::uint32_t s = 0; s < graph.storages.size(); ++s) {
     const StorageGraph::Storage& it = graph.storages[s];
     can_be_remade_.push_back(!graph.groups[it.group].runs_once && policy.may_release(graph, s));
@@ -38,9 +40,12 @@ OnlineRun::OnlineRun(const Problem& problem, ProcessorId processor, const Storag
     if (it.released_after != kNone && !ends_with_hold)
       released_after_[it.released_after].push_back(s);
   }
-  for (std::uint32_t s = 0; s < graph.storages.size(); ++s)
-    if (can_be_remade_[s])
-      for (const std::uint32_t parent : graph.parents(s)) ++wants_[parent];
+  for (std::uint32_t s = 0; s < graph.storages.size(); ++s) {
+    if (!can_be_remade_[s]) continue;
+    ++remade_[graph.storages[s].group];
+    for (const std::uint32_t parent : graph.parents(s)) ++wants_[parent];
+  }
+  builder_.keep_each_generator();
   builder_.reserve(graph.nodes.size(), graph.storages.size(), problem.workload.tensor_lists.size());
 }
 
@@ -51,6 +56,7 @@ OnlineRecord OnlineRun::run() {
   if (thrashes_) return {.thrashes = true};
   for (std::uint32_t s = 0; s < graph_.storages.size(); ++s)
     if (view_.is_present(s) && steps_ > 0) hold(s, steps_ - 1);
+  for (std::uint32_t group = 0; group < graph_.groups.size(); ++group) drop_states(group);
   const bool is_out = is_lifted_;
   Plan plan = builder_.finish();
   if (options_.layout.has_offsets()) record_resident_places(plan);
@@ -140,9 +146,10 @@ bool OnlineRun::is_complete(Frame& frame) {
 void OnlineRun::execute(Frame& frame) {
   const std::uint32_t node = frame.nodes[frame.at];
   if (frame.is_first) end_holds(node);
-  make_room(node);
+  make_room(frame);
   const std::int64_t began = view_.clock();
   record(node, frame.is_first);
+  if (kept_state(frame) > Bytes{}) keep_state(node);
   take_over(node, frame.is_first);
   policy_.on_operator(view_,
                       {.node = node, .began = began, .is_first = frame.is_first, .made = made_});

@@ -9,6 +9,9 @@
 /// for good as soon as nothing can need it: neither the program nor an operator that may have to
 /// run again.
 ///
+/// A random operator whose group may run again cannot know whether it will: it keeps the state of its
+/// generator from its first run on, until nothing can need what the group makes.
+///
 /// Where an operator finds no room, and the policy names no steps, the run is out of memory. The
 /// plan then goes on as if there were room, so that the engine ends at that operator.
 #pragma once
@@ -89,8 +92,11 @@ class OnlineRun {
   void finish_outputs(const Frame& frame);
   void unlock_reads(std::uint32_t node);
 
-  void make_room(std::uint32_t node);
-  [[nodiscard]] bool try_to_place(std::uint32_t node);
+  void make_room(const Frame& frame);
+  [[nodiscard]] bool try_to_place(std::uint32_t node, Bytes state);
+  [[nodiscard]] Bytes kept_state(const Frame& frame) const;
+  void keep_state(std::uint32_t node);
+  void drop_states(std::uint32_t group);
   void take_back();
   void evict(std::uint32_t storage);
   void run_out_of_memory();
@@ -141,8 +147,16 @@ class OnlineRun {
   std::vector<std::uint32_t> held_;                         ///< storages
   std::vector<std::uint32_t> unwanted_, banishing_;         ///< to be looked at
   std::vector<bool> is_in_chain_;                           ///< by group
+  /// Of a random operator that has run, while it keeps the state of its generator.
+  struct State {
+    StepId first{};
+    OnlinePool::Taken taken;
+    std::optional<Bytes> offset;
+  };
+  std::vector<std::optional<State>> states_;  ///< by node
+  std::vector<std::uint32_t> remade_;  ///< by group: what it may have to make again, until unwanted
   // Of the operator that runs:
-  std::vector<OnlinePool::Taken> asked_;  ///< outputs, then the workspace
+  std::vector<OnlinePool::Taken> asked_;  ///< outputs, a state that it keeps, then the workspace
   std::vector<std::uint32_t> made_;
 
   EvictionClaims counted_;

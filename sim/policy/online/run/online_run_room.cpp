@@ -12,10 +12,10 @@ using Place = OnlineView::Place;
 
 // --- room --------------------------------------------------------------------------------------
 
-void OnlineRun::make_room(std::uint32_t node) {
+void OnlineRun::make_room(const Frame& frame) {
   if (is_lifted_) return;
   bool has_evicted = false;
-  while (!try_to_place(node)) {
+  while (!try_to_place(frame.nodes[frame.at], kept_state(frame))) {
     ++counted_.searches;
     const std::vector<OnlineStep> steps = policy_.on_pressure(view_);
     take_back();
@@ -32,28 +32,54 @@ void OnlineRun::make_room(std::uint32_t node) {
       static_cast<std::int64_t>(Signed128{free} * kWhole.count() / pool_.capacity().count());
 }
 
-/// Outputs, then the workspace. Where they do not fit, the first ones stay placed, and the view
+/// What the run keeps of its generator.
+Bytes OnlineRun::kept_state(const Frame& frame) const {
+  const StorageGraph::Node& it = graph_.nodes[frame.nodes[frame.at]];
+  return frame.is_first && remade_[it.group] > 0 ? it.generator : Bytes{};
+}
+
+/// Of the node whose first run has just been recorded.
+void OnlineRun::keep_state(std::uint32_t node) {
+  State& state = states_[node].emplace(State{.first = StepId{steps_ - 1}});
+  if (is_lifted_) return;
+  state.taken = asked_[graph_.nodes[node].makes.size()];
+  if (options_.layout.has_offsets()) state.offset = Bytes{state.taken.offset};
+}
+
+/// At the end of the last step.
+void OnlineRun::drop_states(std::uint32_t group) {
+  for (const std::uint32_t node : graph_.groups[group].nodes) {
+    if (!states_[node]) continue;
+    builder_.hold_generator(states_[node]->first, StepId{steps_ - 1}, states_[node]->offset);
+    if (!is_lifted_) pool_.give_back(states_[node]->taken);
+    states_[node].reset();
+  }
+}
+
+/// Outputs, a state that is kept, then the workspace. Where they do not fit, the first ones stay placed, and the view
 /// tells what the next one needs; where bytes are counted, all of them need it together.
-bool OnlineRun::try_to_place(std::uint32_t node) {
+bool OnlineRun::try_to_place(std::uint32_t node, Bytes state) {
   const StorageGraph::Node& it = graph_.nodes[node];
   const TensorCost cost = it.is_costly ? TensorCost::costly : TensorCost::cheap;
   asked_.clear();
   if (!pool_.has_addresses()) {
-    Bytes all = it.workspace;
+    Bytes all = it.workspace + state;
     for (const std::uint32_t made : it.makes) all += graph_.storages[made].bytes;
     view_.set_need(all);
     if (all > pool_.free_bytes()) return false;
   }
-  for (std::size_t i = 0; i <= it.makes.size(); ++i) {
-    const bool is_output = i < it.makes.size();
-    const Bytes bytes = is_output ? graph_.storages[it.makes[i]].bytes : it.workspace;
+  const auto place = [&](Bytes bytes) {
     const auto taken = pool_.take(bytes, OnlinePool::kFixed, cost);
-    if (!taken) {
+    if (taken)
+      asked_.push_back(*taken);
+    else
       view_.set_need(bytes);
-      return false;
-    }
-    asked_.push_back(*taken);
-  }
+    return taken.has_value();
+  };
+  for (const std::uint32_t made : it.makes)
+    if (!place(graph_.storages[made].bytes)) return false;
+  if (state > Bytes{} && !place(state)) return false;
+  if (!place(it.workspace)) return false;
   for (std::size_t i = 0; i < it.makes.size(); ++i) pool_.set_owner(asked_[i], it.makes[i]);
   return true;
 }
@@ -134,9 +160,11 @@ void OnlineRun::drop_unwanted() {
   while (!unwanted_.empty()) {
     const std::uint32_t storage = unwanted_.back();
     unwanted_.pop_back();
-    if (can_be_remade_[storage])
+    if (can_be_remade_[storage]) {
       for (const std::uint32_t parent : graph_.parents(storage)) want_less(parent);
-    else if (view_.is_present(storage))
+      const std::uint32_t group = graph_.storages[storage].group;
+      if (--remade_[group] == 0) drop_states(group);
+    } else if (view_.is_present(storage))
       is_gone_[storage] = true, drop(storage, Place::gone);
   }
 }

@@ -78,6 +78,7 @@ class StorageReader {
     StorageGraph::Node& its = it_.nodes.emplace_back();
     its.time = node.time;
     its.workspace = node.workspace;
+    its.generator = node.generator;
     its.group = groups_.of_node[number];
     its.is_costly = is_costly(workload_.operators[number].operator_class);
     for (const std::uint32_t value : node.reads) add_once(its.reads, of_value_[value]);

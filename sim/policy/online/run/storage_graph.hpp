@@ -32,6 +32,7 @@ struct StorageGraph {
     Bytes workspace;
     std::vector<std::uint32_t> reads, makes;  ///< storages
     std::uint32_t group = 0;
+    Bytes generator;         ///< OperatorGraph::Node::generator
     bool is_costly = false;  ///< a convolution, a product of matrices, attention; gradients of one
   };
   struct Group {

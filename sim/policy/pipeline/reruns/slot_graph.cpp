@@ -96,6 +96,7 @@ class SlotGraphBuilder {
       OperatorGraph::Node& own = slot_.graph.nodes[node];
       own.time += it.time;
       own.workspace += it.workspace;
+      own.generator += it.generator;
       own.runs_once = own.runs_once || it.runs_once;
       for (const std::uint32_t value : it.reads) read(node, value);
       for (const std::uint32_t value : it.changes)

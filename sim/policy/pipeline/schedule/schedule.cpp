@@ -47,6 +47,7 @@ class PipelinePlanner {
         runs_before_(devices.size()),
         awaited_(devices.size()),
         channels_(devices.size()) {
+    if (!schedule.operators.empty()) builder_.keep_each_generator();
     for (const auto* all : {&placed_, &turned_})
       for (const Slots& slots : *all) require_links(slots);
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)

@@ -19,8 +19,15 @@ class SequenceWalk {
  public:
   SequenceWalk(std::span<const ChainAction> sequence, const ChainCosts& costs,
                const ChainCopies& copies)
-      : sequence_(sequence), costs_(costs), copies_(copies), last_use_(sequence.size(), 0) {
+      : sequence_(sequence),
+        costs_(costs),
+        copies_(copies),
+        last_use_(sequence.size(), 0),
+        forwards_left_(costs.stages.size(), 0),
+        is_first_(costs.stages.size(), true) {
     find_last_uses();
+    for (const ChainAction& action : sequence)
+      if (is_forward(action)) ++forwards_left_[action.stage];
   }
 
   SequenceCost run() {
@@ -29,15 +36,30 @@ class SequenceWalk {
     std::vector<Bytes> ending(sequence_.size());  // by position, what is read there last
     for (std::uint32_t p = 0; p < sequence_.size(); ++p) {
       const ChainAction& action = sequence_[p];
+      if (is_forward(action)) begin_forward(action.stage);
       start(action);
       ending[last_use_[p]] += left_by(action);
       live_ -= ending[p];
+      if (is_forward(action)) end_forward(action.stage);
     }
     peak_ = std::max(peak_, live_ + costs_.optimizer_workspace);
     return {peak_, time_ + costs_.optimizer};
   }
 
  private:
+  static bool is_forward(const ChainAction& action) {
+    return action.kind == Kind::keep || action.kind == Kind::bare;
+  }
+
+  /// The first of several keeps the state of the generator, until the last has ended.
+  void begin_forward(std::uint32_t stage) {
+    if (is_first_[stage] && forwards_left_[stage] > 1) live_ += costs_.stages[stage].generator;
+  }
+  void end_forward(std::uint32_t stage) {
+    if (--forwards_left_[stage] == 0 && !is_first_[stage]) live_ -= costs_.stages[stage].generator;
+    is_first_[stage] = false;
+  }
+
   /// What the action makes, to be released after its last use.
   [[nodiscard]] Bytes left_by(const ChainAction& action) const {
     switch (action.kind) {
@@ -102,7 +124,9 @@ class SequenceWalk {
   std::span<const ChainAction> sequence_;
   const ChainCosts& costs_;
   const ChainCopies& copies_;
-  std::vector<std::uint32_t> last_use_;  ///< by position: of what the action makes
+  std::vector<std::uint32_t> last_use_;       ///< by position: of what the action makes
+  std::vector<std::uint32_t> forwards_left_;  ///< by stage
+  std::vector<bool> is_first_;                ///< by stage: the next forward
   Bytes live_, peak_;
   Time time_;
 };

@@ -7,6 +7,7 @@
 #include "policy/remat/graph/program/staged_rounding.hpp"
 #include "policy/remat/graph/program/staged_solver.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "property/random_generators.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
 
@@ -98,8 +99,8 @@ int compare_with_all(test::Dice& dice, int graphs,
   int compared = 0;
   for (int round = 0; round < graphs; ++round) {
     const std::string yaml = draw(dice);
-    CAPTURE(yaml);
-    const GraphHere it(test::workload_of(yaml), unlimited_gpu());
+    CAPTURE(yaml, round);
+    const GraphHere it(test::with_generators(test::workload_of(yaml), round), unlimited_gpu());
     if (StagedProgram::refusal(it.graph, it.groups)) continue;
     const AllStaged all(it);
     if (!all.is_small()) continue;
@@ -169,8 +170,8 @@ TEST_CASE("remat/checkmate equals remat/graph-exact on random compute graphs") {
   const Platform platform = unlimited_gpu();
   for (int round = 0; round < test::rounds(400); ++round) {
     const std::string yaml = test::random_compute_graph(dice, 8);
-    CAPTURE(yaml);
-    const Workload workload = test::workload_of(yaml);
+    CAPTURE(yaml, round);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round);
     const auto peak = test::play_policy("none", workload, platform).peak(MemoryId{0});
     for (std::int64_t budget = peak / 2; budget < peak; budget += 1 + peak / 8) {
       CAPTURE(budget);
@@ -208,8 +209,8 @@ TEST_CASE("the relaxation is no less than the gap bound") {
   test::Dice dice(20261204);
   for (int round = 0; round < test::rounds(300); ++round) {
     const std::string yaml = test::random_compute_graph(dice, 12);
-    CAPTURE(yaml);
-    const GraphHere it(test::workload_of(yaml), unlimited_gpu());
+    CAPTURE(yaml, round);
+    const GraphHere it(test::with_generators(test::workload_of(yaml), round), unlimited_gpu());
     const std::int64_t peak = StagedSchedule(it.graph, it.groups, 0).peak();
     for (std::int64_t room = largest_step(it.graph); room < peak; room += 1 + peak / 5) {
       const auto gaps = gap_bound(it.graph, it.groups, room, Work());
@@ -242,8 +243,8 @@ TEST_CASE("remat/checkmate-rounding is within the budget or names one in which i
   int none = 0;
   for (int round = 0; round < test::rounds(600); ++round) {
     const std::string yaml = test::random_compute_graph(dice, 10);
-    CAPTURE(yaml);
-    const Workload workload = test::workload_of(yaml);
+    CAPTURE(yaml, round);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round);
     const auto peak = test::play_policy("none", workload, unlimited_gpu()).peak(MemoryId{0});
     std::int64_t budget = peak * 4 / 5;
     const std::int64_t asked = budget;

@@ -1,6 +1,7 @@
 // Instances with proven optima: tests/oracles/rematerialization_graphs.json; and random graphs.
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "property/random_generators.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
 #include "support/split_pipelines.hpp"
@@ -80,8 +81,8 @@ TEST_CASE("on random graphs exact plans keep to their budget, and more of it nev
   int recomputing = 0;
   for (int round = 0; round < test::rounds(300); ++round) {
     const std::string yaml = test::random_compute_graph(dice, 7);
-    CAPTURE(yaml);
-    const Workload workload = test::workload_of(yaml);
+    CAPTURE(yaml, round);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round);
     const auto peak_of_none = test::play_policy("none", workload, platform).peak(MemoryId{0});
     std::optional<Time> before[2];
     for (std::int64_t budget = 0; budget <= peak_of_none; ++budget) {

@@ -3,6 +3,7 @@
 
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
+#include "property/random_generators.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
 
@@ -74,9 +75,9 @@ TEST_CASE(
   for (int round = 0; round < test::rounds(1000); ++round) {
     const std::string yaml = round % 3 == 0 ? test::chain_yaml(test::random_chain(dice))
                                             : test::random_recorded_step(dice, 9);
-    const Workload workload = test::workload_of(yaml);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round / 3);
     const char* candidates = dice(0, 1) == 0 ? "all" : "articulation";
-    CAPTURE(yaml, candidates);
+    CAPTURE(yaml, candidates, round);
     (void)std::get<test::Played>(test::played_or_smallest(
         fmt::format("{{name: remat/chen-sqrt, candidates: {}}}", candidates), workload, platform));
     const std::string greedy =

@@ -10,6 +10,7 @@
 #include "policy/remat/graph/random_graphs.hpp"
 #include "policy/remat/graph/search/exact_search.hpp"
 #include "policy/remat/graph/search/rerun_annealing.hpp"
+#include "property/random_generators.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
@@ -114,8 +115,9 @@ TEST_CASE("a staged schedule that changes at random is judged as the engine play
   for (int round = 0; round < test::rounds(1000); ++round) {
     const std::string yaml =
         round % 2 == 0 ? test::random_compute_graph(dice, 12) : test::random_recorded_step(dice, 8);
-    CAPTURE(yaml);
-    change_at_random(GraphHere(test::workload_of(yaml), roomy()), dice, 8);
+    CAPTURE(yaml, round);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round / 2);
+    change_at_random(GraphHere(workload, roomy()), dice, 8);
   }
 }
 
@@ -146,8 +148,8 @@ TEST_CASE("annealing finds plans within the room, never slower ones than it bega
   test::Dice dice(20261129);
   for (int round = 0; round < test::rounds(300); ++round) {
     const std::string yaml = test::random_compute_graph(dice, 12);
-    CAPTURE(yaml);
-    const GraphHere it(test::workload_of(yaml), roomy());
+    CAPTURE(yaml, round);
+    const GraphHere it(test::with_generators(test::workload_of(yaml), round), roomy());
     const StagedSchedule once(it.graph, it.groups, kEnough);
     const StagedSchedule start(it.graph, it.groups, dice(once.peak() / 2, once.peak()));
     const auto most = static_cast<std::size_t>(dice(1, 3));
@@ -222,8 +224,8 @@ TEST_CASE("the bound of whole gaps is their least time, and below that of every 
   int positive = 0;
   for (int round = 0; round < test::rounds(3000); ++round) {
     const std::string yaml = test::random_compute_graph(dice, 8);
-    CAPTURE(yaml);
-    const GraphHere it(test::workload_of(yaml), roomy());
+    CAPTURE(yaml, round);
+    const GraphHere it(test::with_generators(test::workload_of(yaml), round), roomy());
     const std::int64_t peak = StagedSchedule(it.graph, it.groups, kEnough).peak();
     const std::int64_t room = dice(peak / 2, peak);
     const auto bound = best_gap_bound(it.graph, it.groups, room, Work());
@@ -244,8 +246,8 @@ TEST_CASE("remat/search names a budget that it can meet where it meets none") {
   test::Dice dice(20261127);
   for (int round = 0; round < test::rounds(100); ++round) {
     const std::string yaml = test::random_compute_graph(dice, 10);
-    CAPTURE(yaml);
-    const Workload workload = test::workload_of(yaml);
+    CAPTURE(yaml, round);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round);
     const auto peak = test::play_policy("none", workload, roomy()).peak(MemoryId{0});
     for (std::int64_t budget = 0; budget < peak; budget += 1 + peak / 5) {
       const std::string policy = "{{name: remat/search, iterations: 5, budget: {} B}}";

@@ -3,6 +3,7 @@
 #include "policy/remat/graph/oracle_graphs.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
 #include "policy/remat/graph/rules/block_rematerialization.hpp"
+#include "property/random_generators.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
@@ -70,10 +71,10 @@ TEST_CASE("xla plans of random graphs and steps keep to the budget, or to the on
     const std::string yaml = round % 3 == 0   ? test::random_compute_graph(dice, 14)
                              : round % 3 == 1 ? test::random_recorded_step(dice, 9)
                                               : test::chain_yaml(test::random_chain(dice));
-    const Workload workload = test::workload_of(yaml);
+    const Workload workload = test::with_generators(test::workload_of(yaml), round / 3);
     const auto peak = test::play_policy("none", workload, platform).peak(MemoryId{0});
     const std::string policy = fmt::format("{{name: remat/xla, block_limit: {}}}", dice(1, 8));
-    CAPTURE(yaml, policy);
+    CAPTURE(yaml, policy, round);
     for (int tenths = 9; tenths >= 5; tenths -= 2) {
       const std::int64_t asked = peak * tenths / 10;
       std::int64_t budget = asked;

@@ -39,6 +39,8 @@ class StagedProgramBuilder {
         program_(program),
         carried_(graph.values.size()),
         next_(graph.values.size()),
+        generator_(graph.nodes.size()),
+        next_generator_(graph.nodes.size()),
         kept_(graph.nodes.size()) {
     find_forms();
     find_reach();
@@ -178,8 +180,29 @@ class StagedProgramBuilder {
       if (is_alone(v)) next_[v] = carried_into(stage_ + 1, v);
     add_reads();
     add_flow();
+    add_generators();
     if (most_in_stage() > room_) StageBytes(*this).add();
     carried_ = next_;
+    generator_ = next_generator_;
+  }
+
+  /// The state of a generator is carried from its node's own stage into the last in which that runs
+  /// again.
+  void add_generators() {
+    for (std::uint32_t node = 0; node <= stage_; ++node) {
+      const std::uint32_t group = groups_.of_node[node];
+      if (graph_.nodes[node].generator == Bytes{} || groups_.groups[group].runs_once) continue;
+      LinearSum& next = next_generator_[node];
+      if (stage_ >= reach_[group]) {
+        next = {};
+      } else if (node == stage_) {
+        next = new_column({});
+      } else if (!again_[group].is(0)) {
+        next = new_column({});
+        order(generator_[node], next);
+      }
+      order(generator_[node], node == stage_ ? LinearSum{} : again_[group]);
+    }
   }
 
   void add_runs() {
@@ -282,12 +305,19 @@ class StagedProgramBuilder {
     std::int64_t most = 0, workspace = 0;
     for (std::uint32_t v = 0; v < graph_.values.size(); ++v)
       if (is_alone(v) && !there(v).is(0)) most += graph_.values[v].bytes.count();
+    for (std::uint32_t node = 0; node <= stage_; ++node)
+      if (has_generator(node)) most += graph_.nodes[node].generator.count();
     const auto add = [&](std::uint32_t node) {
       workspace = std::max(workspace, graph_.nodes[node].workspace.count());
     };
     std::ranges::for_each(steps_, add);
     add(stage_);
     return most + workspace;
+  }
+
+  /// Whether the state of the node's generator may be there in the stage.
+  [[nodiscard]] bool has_generator(std::uint32_t node) const {
+    return !generator_[node].is(0) || !next_generator_[node].is(0);
   }
 
   /// The rows of bytes of a stage.
@@ -309,6 +339,8 @@ class StagedProgramBuilder {
           find_needs(v);
         set_alive(v, of_.carried_[v]);
       }
+      for (std::uint32_t node = 0; node < of_.stage_; ++node)
+        change(LinearSum{}, of_.generator_[node], of_.graph_.nodes[node].generator.count());
       for (const std::uint32_t node : of_.steps_) add_step(node);
       add_last();
     }
@@ -390,10 +422,13 @@ class StagedProgramBuilder {
     }
 
     void set_alive(std::uint32_t v, const LinearSum& sum) {
-      current_.add(alive_[v], -bytes(v));
-      current_.add(sum, bytes(v));
-      most_ += (of_.most_of(sum) - of_.most_of(alive_[v])) * bytes(v);
+      change(alive_[v], sum, bytes(v));
       alive_[v] = sum;
+    }
+    void change(const LinearSum& before, const LinearSum& after, std::int64_t bytes) {
+      current_.add(before, -bytes);
+      current_.add(after, bytes);
+      most_ += (of_.most_of(after) - of_.most_of(before)) * bytes;
     }
 
     void add_step(std::uint32_t node) {
@@ -407,6 +442,8 @@ class StagedProgramBuilder {
       for (const std::uint32_t v : makes)
         if (is_there(v)) set_alive(v, needs_[v].front());
       for (const std::uint32_t v : read_by_[node]) set_alive(v, needs_[v][++passed_[v]]);
+      change(of_.generator_[node], of_.next_generator_[node],
+             of_.graph_.nodes[node].generator.count());
     }
 
     /// What is there is within the room: a column stands for it from here on.
@@ -432,6 +469,8 @@ class StagedProgramBuilder {
         const bool is_own = of_.graph_.values[v].maker == of_.stage_;
         sum.add(is_own ? of_.made(v) : needs_[v].back(), bytes(v));
       }
+      for (std::uint32_t node = 0; node <= of_.stage_; ++node)
+        sum.add(of_.next_generator_[node], of_.graph_.nodes[node].generator.count());
       if (sum.is_constant())
         of_.program_.is_impossible_ = of_.program_.is_impossible_ || sum.constant > 0;
       else
@@ -460,10 +499,11 @@ class StagedProgramBuilder {
   std::vector<std::uint32_t> reach_, until_;
   // Of the stage:
   std::uint32_t stage_ = 0;
-  std::vector<LinearSum> carried_, next_;  ///< by value
-  std::vector<LinearSum> again_;           ///< by group
-  std::vector<LinearSum> kept_;            ///< by node
-  std::vector<std::uint32_t> steps_;       ///< nodes that may run before the last, ascending
+  std::vector<LinearSum> carried_, next_;              ///< by value
+  std::vector<LinearSum> generator_, next_generator_;  ///< by node, likewise of states
+  std::vector<LinearSum> again_;                       ///< by group
+  std::vector<LinearSum> kept_;                        ///< by node
+  std::vector<std::uint32_t> steps_;  ///< nodes that may run before the last, ascending
 };
 
 std::optional<std::string> StagedProgram::refusal(const OperatorGraph& graph,

@@ -21,6 +21,9 @@
 /// differs from the paper's meaning: an output without readers is let go after its maker, not at
 /// the end of the stage.
 ///
+/// The state of the generator of a random node k is carried into stage t, G(t,k), as far as k runs
+/// again: G(t,k) >= R(t,k), G(t,k) >= G(t+1,k); at the first run of k there is G(k+1,k) of it.
+///
 /// Values that only the form `keep` leaves have, instead of R, a column for runs of their maker in
 /// that form; what is a part of one of them there is read from the one or the other.
 #pragma once

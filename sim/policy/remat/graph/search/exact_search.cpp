@@ -33,8 +33,12 @@ class ShortestPaths {
 
   ShortestPaths(const OperatorGraph& graph, FirstRuns order, const Work& work)
       : graph_(graph), order_(order), work_(work) {
+    auto next = static_cast<std::uint32_t>(graph.values.size());
+    for (const OperatorGraph::Value& value : graph.values) bytes_.push_back(value.bytes);
     for (const OperatorGraph::Node& node : graph.nodes) {
       Mask reads = 0, makes = 0, lasts = 0;
+      generators_.push_back(keeps_generator(node) ? bit(next++) : 0);
+      if (keeps_generator(node)) bytes_.push_back(node.generator);
       for (const std::uint32_t value : node.reads) reads |= bit(value);
       for (const std::uint32_t value : node.makes) {
         makes |= bit(value);
@@ -58,7 +62,7 @@ class ShortestPaths {
       const Place at{static_cast<Mask>(key), static_cast<Mask>(key >> 32)};
       if (known_.at(key).cost != cost) continue;
       if (is_goal(at)) return sequence_to(key);
-      work_.add(graph_.nodes.size() + graph_.values.size());
+      work_.add(graph_.nodes.size() + bytes_.size());
       drop_from(at, cost);
       if (order_ == FirstRuns::free)
         run_any_from(at, cost);
@@ -85,10 +89,10 @@ class ShortestPaths {
     return all_run && (at.there & stays_) == stays_;
   }
 
-  [[nodiscard]] Bytes bytes_of(Mask values) const {
+  [[nodiscard]] Bytes bytes_of(Mask there) const {
     Bytes sum;
-    for (std::uint32_t value = 0; value < graph_.values.size(); ++value)
-      if ((values & bit(value)) != 0) sum += graph_.values[value].bytes;
+    for (std::uint32_t i = 0; i < bytes_.size(); ++i)
+      if ((there & bit(i)) != 0) sum += bytes_[i];
     return sum;
   }
 
@@ -102,25 +106,39 @@ class ShortestPaths {
   }
 
   void drop_from(const Place& at, std::int64_t cost) {
-    for (std::uint32_t value = 0; value < graph_.values.size(); ++value)
-      if ((at.there & bit(value)) != 0)
-        reach({at.there & ~bit(value), at.run}, cost, at.key(), kNoNode);
+    for (std::uint32_t i = 0; i < bytes_.size(); ++i)
+      if ((at.there & bit(i)) != 0) reach({at.there & ~bit(i), at.run}, cost, at.key(), kNoNode);
   }
 
-  /// Runs a node, after which the plan is at `run`.
-  void run_node(const Place& at, std::int64_t cost, std::uint32_t node, Mask run) {
+  /// The first run of a node, after which the plan is at `run`. It may keep the state of its
+  /// generator.
+  void run_first(const Place& at, std::int64_t cost, std::uint32_t node, Mask run) {
+    run_node(at, cost, node, run, 0);
+    if (generators_[node] != 0) run_node(at, cost, node, run, generators_[node]);
+  }
+
+  /// A later one, which needs that state.
+  void run_again(const Place& at, std::int64_t cost, std::uint32_t node, Mask run) {
+    const Mask needed = generators_[node];
+    if (!graph_.nodes[node].runs_once && (at.there & needed) == needed)
+      run_node(at, cost, node, run, 0);
+  }
+
+  void run_node(const Place& at, std::int64_t cost, std::uint32_t node, Mask run, Mask keeps) {
     if ((at.there & reads_[node]) != reads_[node]) return;
-    const Bytes needs = bytes_of(at.there | makes_[node]) + graph_.nodes[node].workspace;
+    const Bytes needs = bytes_of(at.there | makes_[node] | keeps) + graph_.nodes[node].workspace;
     if (needs > room_) return;
     const std::int64_t after = least_ == Least::time ? cost + graph_.nodes[node].time.count()
                                                      : std::max(cost, needs.count());
-    reach({at.there | lasts_[node], run}, after, at.key(), node);
+    reach({at.there | lasts_[node] | keeps, run}, after, at.key(), node);
   }
 
   void run_any_from(const Place& at, std::int64_t cost) {
     for (std::uint32_t node = 0; node < graph_.nodes.size(); ++node)
-      if (!graph_.nodes[node].runs_once || (at.run & bit(node)) == 0)
-        run_node(at, cost, node, at.run | bit(node));
+      if ((at.run & bit(node)) == 0)
+        run_first(at, cost, node, at.run | bit(node));
+      else
+        run_again(at, cost, node, at.run);
   }
 
   /// In stage t, the nodes before it in turn, each or not, and then t.
@@ -128,9 +146,8 @@ class ShortestPaths {
     const std::uint32_t stage = at.run >> kStageShift, next = at.run & (bit(kStageShift) - 1);
     if (stage == graph_.nodes.size()) return;
     for (std::uint32_t node = next; node < stage; ++node)
-      if (!graph_.nodes[node].runs_once)
-        run_node(at, cost, node, stage << kStageShift | (node + 1));
-    run_node(at, cost, stage, (stage + 1) << kStageShift);
+      run_again(at, cost, node, stage << kStageShift | (node + 1));
+    run_first(at, cost, stage, (stage + 1) << kStageShift);
   }
 
   ExactSequence sequence_to(std::uint64_t key) const {
@@ -140,7 +157,8 @@ class ShortestPaths {
       if (known.node != kNoNode) {
         sequence.computations.push_back(known.node);
         sequence.time += graph_.nodes[known.node].time;
-        const Mask there = static_cast<Mask>(known.before) | makes_[known.node];
+        const Mask kept = static_cast<Mask>(key) & generators_[known.node];
+        const Mask there = static_cast<Mask>(known.before) | makes_[known.node] | kept;
         sequence.peak =
             std::max(sequence.peak, bytes_of(there) + graph_.nodes[known.node].workspace);
       }
@@ -152,6 +170,8 @@ class ShortestPaths {
   const FirstRuns order_;
   const Work& work_;
   std::vector<Mask> reads_, makes_, lasts_;  ///< by node; what it makes and is not freed at once
+  std::vector<Mask> generators_;             ///< by node; none where it keeps no state
+  std::vector<Bytes> bytes_;                 ///< of the values, then of those states
   Mask stays_ = 0;
   Least least_ = Least::time;
   Bytes room_;
@@ -161,6 +181,10 @@ class ShortestPaths {
 };
 
 }  // namespace
+
+bool keeps_generator(const OperatorGraph::Node& node) {
+  return node.generator > Bytes{} && !node.runs_once;
+}
 
 std::optional<ExactSequence> fastest_sequence(const OperatorGraph& graph, Bytes room,
                                               FirstRuns order, const Work& work) {

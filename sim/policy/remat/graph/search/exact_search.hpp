@@ -2,7 +2,8 @@
 ///
 /// A state is which values are there and which nodes have run; a node may run when all that it reads
 /// is there, and any value may be dropped at any time. A run needs, beside what is there, what it
-/// makes and its workspace. Where the order is that of the file, the first runs of nodes come in
+/// makes and its workspace. The first run of a random node may keep the state of its generator, a
+/// later one needs it (OperatorGraph::Node::generator). Where the order is that of the file, the first runs of nodes come in
 /// that order, and before each of them earlier nodes may run once more, in the same order: the
 /// staged plans of Checkmate (Jain et al. 2020, MLSys, arXiv:1910.02653, section 3).
 #pragma once
@@ -21,8 +22,11 @@ enum class FirstRuns : std::uint8_t {
   in_order  ///< in that of the file
 };
 
-/// So many nodes and values fit in a state.
+/// So many nodes and values fit in a state, those of generators among the values.
 inline constexpr std::size_t kMostExactNodes = 20, kMostExactValues = 32;
+
+/// Whether a node may keep the state of its generator.
+[[nodiscard]] bool keeps_generator(const OperatorGraph::Node& node);
 
 struct ExactSequence {
   std::vector<std::uint32_t> computations;  ///< nodes

@@ -3,6 +3,8 @@
 #include "policy/interface/registry.hpp"
 #include "policy/remat/graph/search/exact_search.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -18,10 +20,16 @@ void refuse_too_large(const OperatorGraph& graph, const GraphExactParameters& pa
     refuse_parameter(parameters.where,
                      fmt::format("the graph has {} operators; {} takes at most {}",
                                  graph.nodes.size(), parameters.name, kMostExactNodes));
-  if (graph.values.size() > kMostExactValues)
-    refuse_parameter(parameters.where,
-                     fmt::format("the operators make {} values; {} takes at most {}",
-                                 graph.values.size(), parameters.name, kMostExactValues));
+  const auto generators =
+      static_cast<std::size_t>(std::ranges::count_if(graph.nodes, keeps_generator));
+  if (graph.values.size() + generators > kMostExactValues)
+    refuse_parameter(
+        parameters.where,
+        fmt::format("the operators make {} values{}; {} takes at most {}", graph.values.size(),
+                    generators == 0
+                        ? ""
+                        : fmt::format(", and {} keep the state of a generator", generators),
+                    parameters.name, kMostExactValues));
 }
 
 Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& parameters) {
