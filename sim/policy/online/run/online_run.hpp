@@ -15,6 +15,7 @@
 
 #include "plan/build/plan_builder.hpp"
 #include "policy/online/run/online_policy.hpp"
+#include "policy/online/run/remakes.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -35,6 +36,7 @@ struct OnlineOptions {
   /// Before something is made again, all that this takes is locked; what only that needs goes right
   /// after its last use in it.
   bool drops_intermediates = false;
+  Masks masks = Masks::remake;
   DecisionOverhead overhead;  ///< lengthens the operators that are issued
   Bytes capacity;             ///< of the pool
   Bytes alignment;            ///< of its arena; 0 B: bytes are counted
@@ -82,15 +84,16 @@ class OnlineRun {
   [[nodiscard]] bool is_complete(Frame& frame);
   void execute(Frame& frame);
   void record(std::uint32_t node, bool is_first);
-  void record_places(std::uint32_t node, StepId step);
+  void record_places(std::uint32_t node, bool is_first, StepId step);
   void record_resident_places(Plan& plan) const;
   [[nodiscard]] std::optional<Time> duration_with_decisions(std::uint32_t node);
   void take_over(std::uint32_t node, bool is_first);
   void finish_outputs(const Frame& frame);
   void unlock_reads(std::uint32_t node);
 
-  void make_room(std::uint32_t node);
-  [[nodiscard]] bool try_to_place(std::uint32_t node);
+  [[nodiscard]] std::span<const std::uint32_t> makes(std::uint32_t node, bool is_first) const;
+  void make_room(std::uint32_t node, bool is_first);
+  [[nodiscard]] bool try_to_place(std::uint32_t node, bool is_first);
   void take_back();
   void evict(std::uint32_t storage);
   void run_out_of_memory();
@@ -114,6 +117,7 @@ class OnlineRun {
   OnlinePool pool_;
   OnlinePolicy& policy_;
   const OnlineOptions options_;
+  const Remakes remakes_;
   OnlineView view_;
   PlanBuilder builder_;
   const LaneId stream_;
@@ -128,7 +132,6 @@ class OnlineRun {
   bool thrashes_ = false;
 
   // By storage:
-  std::vector<bool> can_be_remade_;
   std::vector<bool> is_referenced_;   ///< by the program
   std::vector<bool> is_gone_;         ///< for good, even if a group makes it once more
   std::vector<std::uint32_t> wants_;  ///< the program, and storages that may be made from it

@@ -12,10 +12,10 @@ using Place = OnlineView::Place;
 
 // --- room --------------------------------------------------------------------------------------
 
-void OnlineRun::make_room(std::uint32_t node) {
+void OnlineRun::make_room(std::uint32_t node, bool is_first) {
   if (is_lifted_) return;
   bool has_evicted = false;
-  while (!try_to_place(node)) {
+  while (!try_to_place(node, is_first)) {
     ++counted_.searches;
     const std::vector<OnlineStep> steps = policy_.on_pressure(view_);
     take_back();
@@ -34,19 +34,20 @@ void OnlineRun::make_room(std::uint32_t node) {
 
 /// Outputs, then the workspace. Where they do not fit, the first ones stay placed, and the view
 /// tells what the next one needs; where bytes are counted, all of them need it together.
-bool OnlineRun::try_to_place(std::uint32_t node) {
+bool OnlineRun::try_to_place(std::uint32_t node, bool is_first) {
   const StorageGraph::Node& it = graph_.nodes[node];
+  const auto outputs = makes(node, is_first);
   const TensorCost cost = it.is_costly ? TensorCost::costly : TensorCost::cheap;
   asked_.clear();
   if (!pool_.has_addresses()) {
     Bytes all = it.workspace;
-    for (const std::uint32_t made : it.makes) all += graph_.storages[made].bytes;
+    for (const std::uint32_t made : outputs) all += graph_.storages[made].bytes;
     view_.set_need(all);
     if (all > pool_.free_bytes()) return false;
   }
-  for (std::size_t i = 0; i <= it.makes.size(); ++i) {
-    const bool is_output = i < it.makes.size();
-    const Bytes bytes = is_output ? graph_.storages[it.makes[i]].bytes : it.workspace;
+  for (std::size_t i = 0; i <= outputs.size(); ++i) {
+    const bool is_output = i < outputs.size();
+    const Bytes bytes = is_output ? graph_.storages[outputs[i]].bytes : it.workspace;
     const auto taken = pool_.take(bytes, OnlinePool::kFixed, cost);
     if (!taken) {
       view_.set_need(bytes);
@@ -54,7 +55,7 @@ bool OnlineRun::try_to_place(std::uint32_t node) {
     }
     asked_.push_back(*taken);
   }
-  for (std::size_t i = 0; i < it.makes.size(); ++i) pool_.set_owner(asked_[i], it.makes[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) pool_.set_owner(asked_[i], outputs[i]);
   return true;
 }
 
@@ -108,7 +109,7 @@ void OnlineRun::drop(std::uint32_t storage, Place into) {
 void OnlineRun::end_reference(std::uint32_t storage) {
   is_referenced_[storage] = false;
   want_less(storage);
-  if (!can_be_remade_[storage]) return;
+  if (!remakes_.can_be_remade(storage)) return;
   if (options_.on_release == OnRelease::banish) banishing_.push_back(storage);
   if (options_.on_release == OnRelease::evict && view_.is_present(storage))
     drop(storage, Place::absent);
@@ -134,8 +135,8 @@ void OnlineRun::drop_unwanted() {
   while (!unwanted_.empty()) {
     const std::uint32_t storage = unwanted_.back();
     unwanted_.pop_back();
-    if (can_be_remade_[storage])
-      for (const std::uint32_t parent : graph_.parents(storage)) want_less(parent);
+    if (remakes_.can_be_remade(storage))
+      remakes_.for_each_source(storage, [&](std::uint32_t source) { want_less(source); });
     else if (view_.is_present(storage))
       is_gone_[storage] = true, drop(storage, Place::gone);
   }
