@@ -44,7 +44,7 @@ struct NetworkWithin {
 
 std::optional<NetworkWithin> network_on_gpu(const std::string& name, bool is_autocast,
                                             Optimizer optimizer) {
-  if (is_autocast && name == "lstm-lm") return std::nullopt;  // it cannot be built
+  if (is_autocast && !test::takes_autocast(name)) return std::nullopt;
   WorkloadOptions options{.batch = 32, .optimizer = optimizer};
   if (is_autocast) options.autocast = DType::fp16;
   NetworkWithin it{.name = name, .is_autocast = is_autocast};

@@ -24,6 +24,11 @@ inline std::vector<std::string> library() {
   return {names.begin(), names.end()};
 }
 
+/// Whether it can be built under `autocast`: what that makes of an LSTM is not known.
+inline bool takes_autocast(const std::string& network) {
+  return network != "lstm-lm" && network != "bilstm";
+}
+
 inline Platform library_platform(const std::string& name) {
   Diagnostics diagnostics;
   Platform platform = load_platform(kSource + "/platforms/" + name + ".yaml", diagnostics);

@@ -89,9 +89,9 @@ PolicyInfo online_coop_policy() {
        .paper =
            "Zhang et al. 2023, \"Coop: Memory is not a Commodity\", NeurIPS, arXiv:2311.00591, "
            "by the rules of its implementation in OneFlow",
-       .assumes = "any workload of one processor, one microbatch; one pool of the budget's size, "
-                  "with best fit or in groups. Forwards, and operators of compute graphs, may run again, but "
-                  "for those that draw random numbers",
+       .assumes =
+           "any workload of one processor, one microbatch; one pool of the budget's size, "
+           "with best fit or in groups. Forwards, and operators of compute graphs, may run again",
        .guarantees = kOnlineGuarantee,
        .complexity = "O(pieces of the pool) for a search",
        .is_online = true},

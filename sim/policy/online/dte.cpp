@@ -51,7 +51,7 @@ PolicyInfo online_dte_policy() {
                 "Memory is not a Commodity\", NeurIPS, arXiv:2311.00591",
        .assumes = "any workload of one processor, one microbatch; one pool of the budget's size, "
                   "with best fit. Forwards, and operators of compute graphs, may run again, but "
-                  "for those that draw random numbers or whose outputs are changed in place",
+                  "for those whose outputs are changed in place",
        .guarantees = kOnlineGuarantee,
        .complexity = "O(pieces of the pool) for an eviction",
        .is_online = true},

@@ -15,8 +15,7 @@ PoolPolicy::PoolPolicy(const StorageGraph& graph, bool in_place, const Work& wor
       classes_(graph.storages.size()) {}
 
 bool PoolPolicy::may_release(const StorageGraph& graph, std::uint32_t storage) const {
-  const StorageGraph::Storage& it = graph.storages[storage];
-  return !graph.groups[it.group].is_random && (in_place_ || !it.is_changed);
+  return in_place_ || !graph.storages[storage].is_changed;
 }
 
 void PoolPolicy::on_operator(const OnlineView& /*view*/, const OperatorRun& run) {

@@ -20,7 +20,6 @@ class PoolPolicy : public OnlinePolicy {
   /// `in_place`: what operators change in place may go, and is made again with all that changes it.
   PoolPolicy(const StorageGraph& graph, bool in_place, const Work& work);
 
-  /// What a group makes that draws random numbers stays.
   [[nodiscard]] bool may_release(const StorageGraph& graph, std::uint32_t storage) const override;
   void on_operator(const OnlineView& view, const OperatorRun& run) override;
   void on_release(const OnlineView& view, std::uint32_t storage) override;

@@ -6,6 +6,8 @@
 namespace plimsoll::effect {
 namespace {
 
+constexpr std::int64_t kMostWindow = 10'000;
+
 /// The features of one of query, key, value in their common product.
 std::int64_t head_features(const RuleCall& call, const Dims& qkv) {
   const std::int64_t heads = call["heads"];
@@ -15,16 +17,26 @@ std::int64_t head_features(const RuleCall& call, const Dims& qkv) {
   return qkv[1] / 3;
 }
 
+/// The positions of each of `windows`, that attend to one another.
+std::int64_t window_positions(const RuleCall& call, const Dims& qkv) {
+  const std::int64_t windows = call["windows"];
+  if (windows < 1 || qkv[0] % windows != 0)
+    throw LayerError("expected positions in " + std::to_string(windows) + " equal windows, found " +
+                     std::to_string(qkv[0]));
+  return qkv[0] / windows;
+}
+
 }  // namespace
 
 OperatorEffect attention_scores(const RuleCall& call) {
   const Dims& qkv = call.inputs.front();
   const std::int64_t features = head_features(call, qkv);
+  const std::int64_t near = window_positions(call, qkv);
   OperatorEffect effect;
-  effect.output = {call["heads"], qkv[0], qkv[0]};
+  effect.output = {elements_of({call["heads"], call["windows"]}).count(), near, near};
   effect.keeps_inputs = true;
   effect.read_parts = {{qkv[0], 2 * features}};
-  multiply(effect, elements_of({qkv[0], qkv[0], features}) * call.batch);
+  multiply(effect, elements_of({qkv[0], near, features}) * call.batch);
   effect.backward_flops = flops(effect.macs, 2);
   return effect;
 }
@@ -32,14 +44,15 @@ OperatorEffect attention_scores(const RuleCall& call) {
 OperatorEffect attention_context(const RuleCall& call) {
   const Dims& qkv = call.inputs.back();
   const std::int64_t features = head_features(call, qkv);
-  require(call.inputs.front() == Dims{call["heads"], qkv[0], qkv[0]}, call,
-          "attention probabilities " + to_text(Dims{call["heads"], qkv[0], qkv[0]}));
+  const std::int64_t near = window_positions(call, qkv);
+  const Dims scores{elements_of({call["heads"], call["windows"]}).count(), near, near};
+  require(call.inputs.front() == scores, call, "attention probabilities " + to_text(scores));
   OperatorEffect effect;
   effect.output = {qkv[0], features};
   effect.keeps_inputs = true;
   effect.inputs = OperatorEffect::Inputs::partner;
   effect.read_parts = {{}, {qkv[0], features}};
-  multiply(effect, elements_of({qkv[0], qkv[0], features}) * call.batch);
+  multiply(effect, elements_of({qkv[0], near, features}) * call.batch);
   return effect;
 }
 
@@ -102,6 +115,23 @@ OperatorEffect attention_core(const RuleCall& call) {
   effect.extras = {{"log_sum", call.over_batch({call["heads"], qkv[0]}), ElementType::statistic}};
   multiply(effect, elements_of({2, qkv[0], qkv[0], features}) * call.batch);
   effect.backward_flops = flops(elements_of({3, qkv[0], qkv[0], features}) * call.batch, 2);
+  return effect;
+}
+
+/// A number a head for each difference of two positions of a square window, so (2 w - 1)^2 of them.
+OperatorEffect relative_bias(const RuleCall& call) {
+  const std::int64_t window = call["window"], heads = call["heads"];
+  if (window < 1 || window > kMostWindow || heads < 1)
+    throw LayerError("heads must be at least 1, window from 1 to " + std::to_string(kMostWindow));
+  const std::int64_t positions = window * window;
+  const Dims& x = call.inputs.front();
+  require(x.size() == 3 && x[0] % heads == 0 && x[1] == positions && x[2] == positions, call,
+          "scores of " + std::to_string(heads) + " heads in windows, [.., " +
+              std::to_string(positions) + ", " + std::to_string(positions) + "]");
+  OperatorEffect effect = elementwise(call, 1, 1);
+  effect.gradient = OperatorEffect::Gradient::pass;
+  effect.backward_reads_parameters = false;
+  effect.parameters = {{"table", {(2 * window - 1) * (2 * window - 1), heads}}};
   return effect;
 }
 

@@ -282,6 +282,19 @@ OperatorEffect take(const RuleCall& call) {
   return effect;
 }
 
+/// Squares of neighbours become one position with the features of all. Which ones does not matter.
+OperatorEffect merge_positions(const RuleCall& call) {
+  const Dims& x = sequence(call);
+  const std::int64_t factor = call["factor"];
+  if (factor < 1) throw LayerError("factor must be at least 1");
+  const std::int64_t merged = elements_of({factor, factor}).count();
+  require(x[0] % merged == 0, call,
+          "positions in squares of " + std::to_string(merged) + ", [positions, features]");
+  OperatorEffect effect;
+  effect.output = {x[0] / merged, elements_of({x[1], merged}).count()};
+  return effect;
+}
+
 /// A concatenation: the gradient of x is a part of that of y.
 OperatorEffect class_token(const RuleCall& call) {
   const Dims& x = sequence(call);

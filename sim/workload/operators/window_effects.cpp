@@ -248,8 +248,11 @@ OperatorEffect adaptive_avg_pool(const RuleCall& call) {
 namespace {
 
 OperatorEffect to_a_vector(const RuleCall& call, bool keeps_inputs) {
-  const Dims& x = image(call);
-  OperatorEffect effect = pooling(call, {x[0]}, elements_of({x[1], x[2]}).count());
+  const Dims& x = call.inputs.front();
+  const bool is_image = x.size() == 3;
+  require(is_image || x.size() == 2, call, "an image or a sequence");
+  const std::int64_t places = is_image ? elements_of({x[1], x[2]}).count() : x[0];
+  OperatorEffect effect = pooling(call, {channels_of(x)}, places);
   effect.keeps_inputs = keeps_inputs;
   return effect;
 }

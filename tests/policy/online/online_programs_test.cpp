@@ -1,6 +1,5 @@
 // All online policies on random programs and on networks: what they record is what the engine
 // plays, within the budget, and again from a file.
-#include "plan/file/plan_file.hpp"
 #include "policy/online/online_here.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
 #include "property/random_generators.hpp"
@@ -28,36 +27,11 @@ const std::vector<std::string> kOnlinePolicies{
     "{name: online/coop}",
     "{name: online/coop, window: as-shipped, in_place: false}",
     "{name: online/coop, groups: 2}",
+    "{name: online/dtr, score: local, masks: keep}",
+    "{name: online/coop, masks: keep}",
     "{name: online/coop, groups: 4}",
     "{name: online/coop, groups: 6}",
     "{name: online/coop, groups: 4, window: as-shipped, in_place: false}"};
-
-/// The same steps at the same times, and the same end.
-void require_same(const Execution& a, const Execution& b) {
-  REQUIRE(a.status == b.status);
-  REQUIRE(a.start == b.start);
-  REQUIRE(a.end == b.end);
-  for (std::size_t m = 0; m < a.memories.size(); ++m)
-    REQUIRE(a.memories[m].peak == b.memories[m].peak);
-  REQUIRE(a.oom.has_value() == b.oom.has_value());
-  if (a.oom) REQUIRE(a.oom->step == b.oom->step);
-}
-
-/// Within the budget; from its file it plays the same.
-test::OnlinePlayed run_online(const std::string& policy, std::int64_t budget,
-                              const Workload& workload, const Platform& platform) {
-  const std::string within =
-      test::with_parameters(policy, fmt::format(", budget: {} B, recompute_limit: 1000", budget));
-  CAPTURE(within);
-  const test::OnlinePlayed it = test::play_online(within, workload, platform);
-  REQUIRE(it.played.peak(MemoryId{0}) <= budget);
-  const std::string file = to_bytes(it.played.plan, PlanForm::json, workload, platform);
-  const test::Played again =
-      test::play(parse_plan(file, PlanForm::json, "plan", workload, platform), workload, platform);
-  require_same(it.played.execution, again.execution);
-  REQUIRE(again.plan.claims.eviction == it.played.plan.claims.eviction);
-  return it;
-}
 
 bool ignores_releases(const std::string& policy) {
   return policy.find("ignore") != std::string::npos;
@@ -96,7 +70,7 @@ TEST_CASE("online runs of random programs are played as they happened, within th
         kOnlinePolicies[static_cast<std::size_t>(round) % kOnlinePolicies.size()];
     CAPTURE(yaml, round);
     for (const std::int64_t tenths : {9, 7, 5}) {
-      const auto it = run_online(policy, most * tenths / 10, workload, platform);
+      const auto it = test::run_online(policy, most * tenths / 10, workload, platform);
       ++(it.is_ok ? ran : failed);
       evicted += it.is_ok && it.eviction().evictions > 0 ? 1 : 0;
     }
@@ -119,7 +93,7 @@ TEST_CASE("with the memory of the whole program nothing is evicted") {
     CAPTURE(yaml, policy, round);
     const test::OnlinePlayed free = test::play_online(policy, workload, platform);
     REQUIRE(free.is_ok);
-    const auto it = run_online(policy, free.played.peak(MemoryId{0}), workload, platform);
+    const auto it = test::run_online(policy, free.played.peak(MemoryId{0}), workload, platform);
     REQUIRE(it.is_ok);
     REQUIRE(it.eviction() == EvictionClaims());
     REQUIRE(it.reruns(workload) == 0);
@@ -139,7 +113,7 @@ TEST_CASE("online runs of networks are played as they happened, within the budge
       const auto most = test::play_policy("none", workload, platform).peak(home);
       CAPTURE(network, policy);
       for (const std::int64_t percent : {90, 70}) {
-        const auto it = run_online(policy, most * percent / 100, workload, platform);
+        const auto it = test::run_online(policy, most * percent / 100, workload, platform);
         if (it.is_ok && !ignores_releases(policy)) CHECK(it.reruns(workload) > 0);
       }
     }

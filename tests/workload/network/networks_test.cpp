@@ -34,6 +34,24 @@ constexpr Published bert(const char* name, std::int64_t h, std::int64_t layers) 
           layers * (12 * s * h * h + 2 * s * s * h) + s * h * h + s * h * v};
 }
 
+/// Patches of 4 x 4 x 3 and a norm; blocks of width c with a table of 13 x 13 numbers a head, whose
+/// 49 positions a window attend to one another; between stages a norm and a dense layer from 4 c to
+/// 2 c; final norm, head.
+constexpr Published swin(const char* name, std::int64_t c) {
+  constexpr std::int64_t depths[] = {2, 2, 6, 2};
+  std::int64_t positions = 56 * 56, parameters = 48 * c + c + 2 * c, macs = positions * 48 * c;
+  for (const std::int64_t blocks : depths) {
+    parameters += blocks * (12 * c * c + 13 * c + 169 * c / 32);
+    macs += blocks * positions * (12 * c * c + 2 * 49 * c);
+    if (positions == 49) break;
+    parameters += 8 * c + 8 * c * c;
+    macs += positions * 2 * c * c;
+    positions /= 4;
+    c *= 2;
+  }
+  return {name, parameters + 2 * c + 1000 * c + 1000, macs + 1000 * c};
+}
+
 }  // namespace
 
 TEST_CASE("the shipped networks have their published sizes") {
@@ -67,6 +85,7 @@ TEST_CASE("the shipped networks have their published sizes") {
       vit("vit-s-16", 384, 12),
       vit("vit-b-16", 768, 12),
       vit("vit-l-16", 1024, 24),
+      swin("swin-t", 96),
       expected_gpt2("gpt2-small", 768, 12),
       expected_gpt2("gpt2-medium", 1024, 24),
       expected_gpt2("gpt2-large", 1280, 36),
@@ -109,6 +128,11 @@ TEST_CASE("ViT has the sizes that torchvision and timm document") {
   CHECK(vit("", 1024, 24).parameters == 304'326'632);
 }
 
+TEST_CASE("Swin-T has the size that torchvision documents") {
+  CHECK(swin("", 96).parameters == 28'288'354);
+  CHECK(swin("", 96).macs / 1'000'000 == 4'490);
+}
+
 TEST_CASE("networks for segmentation and language have the sizes of their tables") {
   const auto built = [](const char* name, const NamedIntegers& with = {}) {
     return build(read_workload(read_document(shipped(name))), {.with = with});
@@ -138,5 +162,11 @@ TEST_CASE("networks for segmentation and language have the sizes of their tables
   CHECK(lstm(1500) == 66'034'000);
   CHECK(built("lstm-lm").parameters == lstm(650));
   CHECK(built("lstm-lm", {{{"hidden", {}}, 1500}}).parameters == lstm(1500));
+  // 25,002 words of 100 features; an LSTM each way of 100, then of 512 features; a logit.
+  const auto both_ways = [](std::int64_t in) { return 2 * 4 * 256 * (in + 256); };
+  CHECK(built("bilstm").parameters ==
+        25'002 * 100 + both_ways(100) + both_ways(512) + 2 * (2 * 8 * 256) + 513);
+  CHECK(built("bilstm").parameters == 4'810'857);
+  CHECK(built("bilstm").macs == 256 * (both_ways(100) + both_ways(512)) + 512);
   CHECK(built("lstm-lm").macs == 2 * 35 * 4 * 650 * (650 + 650) + 35 * 650 * 10'000);
 }

@@ -205,6 +205,33 @@ TEST_CASE("attention, fused and not") {
   CHECK(attention.parameters == 4 * h * h + 4 * h);
 }
 
+// Two windows of 9 positions: scores are 2 x 2 x 9 x 9, a table has 5 x 5 numbers a head.
+TEST_CASE("attention within windows") {
+  constexpr std::int64_t s = 18, h = 8, a = 2, near = 9, rows = s * h * 4;
+  const std::string layers =
+      "  - linear: {features: 3 * in, name: qkv}\n"
+      "  - attention_scores: {heads: 2, windows: 2}\n"
+      "  - relative_bias: {heads: 2, window: 3}\n"
+      "  - softmax\n"
+      "  - attention_context: {heads: 2, windows: 2, values: qkv}\n";
+  const Workload attention = build_text(network("[18, 8]", layers));
+  CHECK(attention.saved_bytes.count() == 3 * rows + a * s * near * 4);
+  CHECK(attention.macs == s * h * 3 * h + 2 * s * near * h);
+  CHECK(attention.parameters == 3 * h * h + 3 * h + 5 * 5 * a);
+  // Four positions of 8 features become one of 32; the norm keeps it, and two numbers a row.
+  CHECK(kept("[16, 8]", "  - merge_positions: 2\n  - layer_norm\n") == 16 * 8 * 4 + 4 * 2 * 4);
+  CHECK(build_text(network("[16, 8]", "  - merge_positions: 2\n  - linear: 3\n")).macs ==
+        4 * 32 * 3);
+  CHECK_THAT(error_of(network("[16, 8]", "  - merge_positions: 3\n")),
+             Contains("positions in squares of 9, [positions, features], found [16, 8]"));
+  CHECK_THAT(error_of(network("[16, 24]", "  - attention_scores: {heads: 2, windows: 3}\n")),
+             Contains("expected positions in 3 equal windows, found 16"));
+  CHECK_THAT(error_of(network("[8, 4, 4]", "  - relative_bias: {heads: 2, window: 3}\n")),
+             Contains("scores of 2 heads in windows, [.., 9, 9], found [8, 4, 4]"));
+  // Over all positions.
+  CHECK(build_text(network("[16, 8]", "  - global_avg_pool\n  - linear: 3\n")).macs == 8 * 3);
+}
+
 TEST_CASE("windows may differ in height and width, and reach over the end") {
   const auto macs = [](const std::string& layers) {
     return build_text(network("[2, 8, 8]", layers)).macs;

@@ -51,6 +51,7 @@ Planned plan_online(const Problem& problem, const OnlineParameters& parameters,
   options.alignment = alignment_of_pool(memory, alignment);
   options.overhead = problem.platform[processor].decision_overhead;
   options.recompute_limit = parameters.recompute_limit;
+  options.masks = parameters.masks;
 
   if (const auto none = layout_problem(options, memory, home)) return *none;
 

@@ -11,9 +11,10 @@ namespace plimsoll {
 
 struct OnlineParameters : BudgetParameters {
   std::int64_t recompute_limit = OnlineOptions().recompute_limit;
+  Masks masks = OnlineOptions().masks;
 };
 
-/// Adds `budget` and `recompute_limit` to a record of parameters that derive from them.
+/// Adds `budget`, `recompute_limit` and `masks` to a record of parameters that derive from them.
 template <class Parameters>
 void add_online(Record<Parameters>& record) {
   add_budget(record);
@@ -21,6 +22,11 @@ void add_online(Record<Parameters>& record) {
   record.optional("recompute_limit", limit, integer(1, 1'000'000),
                   "how many times the operators of the program, by time and by number, may run "
                   "again in all, before the run is given up; default 10");
+  Masks Parameters::*masks = &Parameters::masks;
+  record.optional("masks", masks, one_of<Masks>({{"remake", Masks::remake}, {"keep", Masks::keep}}),
+                  "of dropouts. `remake`: they may be evicted; the dropout then draws the same "
+                  "numbers again, from the state of its generator. `keep`: they stay, and the "
+                  "output is made again from them; default remake");
 }
 
 /// Makes a policy for a graph, which outlives it.

@@ -18,6 +18,7 @@ OnlineRun::OnlineRun(const Problem& problem, ProcessorId processor, const Storag
       pool_(options.capacity, options.alignment, options.layout),
       policy_(policy),
       options_(options),
+      remakes_(graph, policy, options.masks),
       view_(graph, pool_),
       builder_(problem.workload, problem.platform, name),
       stream_(builder_.stream(processor)),
@@ -34,16 +35,15 @@ OnlineRun::OnlineRun(const Problem& problem, ProcessorId processor, const Storag
       remade_(graph.groups.size(), 0) {
   for (std::uint32_t s = 0; s < graph.storages.size(); ++s) {
     const StorageGraph::Storage& it = graph.storages[s];
-    can_be_remade_.push_back(!graph.groups[it.group].runs_once && policy.may_release(graph, s));
     if (it.held_until != kNone) held_.push_back(s);
     const bool ends_with_hold = it.held_until != kNone && it.released_after == it.held_until;
     if (it.released_after != kNone && !ends_with_hold)
       released_after_[it.released_after].push_back(s);
   }
   for (std::uint32_t s = 0; s < graph.storages.size(); ++s) {
-    if (!can_be_remade_[s]) continue;
+    if (!remakes_.can_be_remade(s)) continue;
     ++remade_[graph.storages[s].group];
-    for (const std::uint32_t parent : graph.parents(s)) ++wants_[parent];
+    remakes_.for_each_source(s, [&](std::uint32_t source) { ++wants_[source]; });
   }
   builder_.keep_each_generator();
   builder_.reserve(graph.nodes.size(), graph.storages.size(), problem.workload.tensor_lists.size());
@@ -146,10 +146,10 @@ bool OnlineRun::is_complete(Frame& frame) {
 void OnlineRun::execute(Frame& frame) {
   const std::uint32_t node = frame.nodes[frame.at];
   if (frame.is_first) end_holds(node);
-  make_room(frame);
+  make_room(node, frame.is_first);
   const std::int64_t began = view_.clock();
   record(node, frame.is_first);
-  if (kept_state(frame) > Bytes{}) keep_state(node);
+  if (kept_state(node, frame.is_first) > Bytes{}) keep_state(node);
   take_over(node, frame.is_first);
   policy_.on_operator(view_,
                       {.node = node, .began = began, .is_first = frame.is_first, .made = made_});
@@ -159,16 +159,21 @@ void OnlineRun::execute(Frame& frame) {
     end_chain_use(graph_.nodes[node].group);
 }
 
+std::span<const std::uint32_t> OnlineRun::makes(std::uint32_t node, bool is_first) const {
+  return is_first ? graph_.nodes[node].makes : remakes_.made_again(node);
+}
+
 /// The step, in the plan. What is there already stays until its end.
 void OnlineRun::record(std::uint32_t node, bool is_first) {
-  for (const std::uint32_t made : graph_.nodes[node].makes)
+  for (const std::uint32_t made : makes(node, is_first))
     if (view_.is_present(made)) {
       hold(made, steps_);
       builder_.release(graph_.storages[made].tensor, 0, memory_);
     }
+  const Form form = is_first ? Form::keep : remakes_.form(node);
   const StepId step =
-      builder_.compute(stream_, OperatorId{node}, 0, Form::keep, duration_with_decisions(node));
-  if (options_.layout.has_offsets() && !is_lifted_) record_places(node, step);
+      builder_.compute(stream_, OperatorId{node}, 0, form, duration_with_decisions(node));
+  if (options_.layout.has_offsets() && !is_lifted_) record_places(node, is_first, step);
   ++steps_;
   const std::int64_t time = graph_.nodes[node].time.count();
   view_.advance(time);
@@ -181,10 +186,10 @@ void OnlineRun::record(std::uint32_t node, bool is_first) {
               Signed128{reruns_} > limit * static_cast<std::int64_t>(graph_.nodes.size());
 }
 
-void OnlineRun::record_places(std::uint32_t node, StepId step) {
-  const std::vector<std::uint32_t>& makes = graph_.nodes[node].makes;
-  for (std::size_t i = 0; i < makes.size(); ++i)
-    builder_.place(graph_.storages[makes[i]].tensor, 0, memory_, Bytes{asked_[i].offset});
+void OnlineRun::record_places(std::uint32_t node, bool is_first, StepId step) {
+  const auto made = makes(node, is_first);
+  for (std::size_t i = 0; i < made.size(); ++i)
+    builder_.place(graph_.storages[made[i]].tensor, 0, memory_, Bytes{asked_[i].offset});
   if (asked_.back().bytes > 0) builder_.place_workspace(step, Bytes{asked_.back().offset});
 }
 
@@ -200,9 +205,10 @@ std::optional<Time> OnlineRun::duration_with_decisions(std::uint32_t node) {
 /// What was placed becomes the operator's outputs.
 void OnlineRun::take_over(std::uint32_t node, bool is_first) {
   const StorageGraph::Node& it = graph_.nodes[node];
+  const auto outputs = makes(node, is_first);
   made_.clear();
-  for (std::size_t i = 0; i < it.makes.size(); ++i) {
-    const std::uint32_t storage = it.makes[i];
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::uint32_t storage = outputs[i];
     const bool was_present = view_.is_present(storage);
     if (!is_lifted_) {
       if (was_present) pool_.give_back(taken_[storage]);
@@ -224,11 +230,12 @@ void OnlineRun::finish_outputs(const Frame& frame) {
   if (frame.is_first) {
     if (frame.nodes.back() != group.nodes.back()) return;
     for (const std::uint32_t storage : group.makes)
-      if (can_be_remade_[storage]) view_.unlock(storage);
+      if (remakes_.can_be_remade(storage)) view_.unlock(storage);
     return;
   }
   const bool is_alone = group.nodes.size() == 1;
   for (const std::uint32_t storage : is_alone ? made_ : group.makes) {
+    if (remakes_.is_read_again(storage)) continue;
     view_.unlock(storage);
     if (is_gone_[storage])
       drop(storage, Place::gone);

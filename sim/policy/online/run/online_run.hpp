@@ -18,6 +18,7 @@
 
 #include "plan/build/plan_builder.hpp"
 #include "policy/online/run/online_policy.hpp"
+#include "policy/online/run/remakes.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -38,6 +39,7 @@ struct OnlineOptions {
   /// Before something is made again, all that this takes is locked; what only that needs goes right
   /// after its last use in it.
   bool drops_intermediates = false;
+  Masks masks = Masks::remake;
   DecisionOverhead overhead;  ///< lengthens the operators that are issued
   Bytes capacity;             ///< of the pool
   Bytes alignment;            ///< of its arena; 0 B: bytes are counted
@@ -85,16 +87,17 @@ class OnlineRun {
   [[nodiscard]] bool is_complete(Frame& frame);
   void execute(Frame& frame);
   void record(std::uint32_t node, bool is_first);
-  void record_places(std::uint32_t node, StepId step);
+  void record_places(std::uint32_t node, bool is_first, StepId step);
   void record_resident_places(Plan& plan) const;
   [[nodiscard]] std::optional<Time> duration_with_decisions(std::uint32_t node);
   void take_over(std::uint32_t node, bool is_first);
   void finish_outputs(const Frame& frame);
   void unlock_reads(std::uint32_t node);
 
-  void make_room(const Frame& frame);
-  [[nodiscard]] bool try_to_place(std::uint32_t node, Bytes state);
-  [[nodiscard]] Bytes kept_state(const Frame& frame) const;
+  [[nodiscard]] std::span<const std::uint32_t> makes(std::uint32_t node, bool is_first) const;
+  void make_room(std::uint32_t node, bool is_first);
+  [[nodiscard]] bool try_to_place(std::uint32_t node, bool is_first);
+  [[nodiscard]] Bytes kept_state(std::uint32_t node, bool is_first) const;
   void keep_state(std::uint32_t node);
   void drop_states(std::uint32_t group);
   void take_back();
@@ -120,6 +123,7 @@ class OnlineRun {
   OnlinePool pool_;
   OnlinePolicy& policy_;
   const OnlineOptions options_;
+  const Remakes remakes_;
   OnlineView view_;
   PlanBuilder builder_;
   const LaneId stream_;
@@ -134,7 +138,6 @@ class OnlineRun {
   bool thrashes_ = false;
 
   // By storage:
-  std::vector<bool> can_be_remade_;
   std::vector<bool> is_referenced_;   ///< by the program
   std::vector<bool> is_gone_;         ///< for good, even if a group makes it once more
   std::vector<std::uint32_t> wants_;  ///< the program, and storages that may be made from it

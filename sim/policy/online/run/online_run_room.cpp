@@ -12,10 +12,10 @@ using Place = OnlineView::Place;
 
 // --- room --------------------------------------------------------------------------------------
 
-void OnlineRun::make_room(const Frame& frame) {
+void OnlineRun::make_room(std::uint32_t node, bool is_first) {
   if (is_lifted_) return;
   bool has_evicted = false;
-  while (!try_to_place(frame.nodes[frame.at], kept_state(frame))) {
+  while (!try_to_place(node, is_first)) {
     ++counted_.searches;
     const std::vector<OnlineStep> steps = policy_.on_pressure(view_);
     take_back();
@@ -32,10 +32,11 @@ void OnlineRun::make_room(const Frame& frame) {
       static_cast<std::int64_t>(Signed128{free} * kWhole.count() / pool_.capacity().count());
 }
 
-/// What the run keeps of its generator.
-Bytes OnlineRun::kept_state(const Frame& frame) const {
-  const StorageGraph::Node& it = graph_.nodes[frame.nodes[frame.at]];
-  return frame.is_first && remade_[it.group] > 0 ? it.generator : Bytes{};
+/// What the run keeps of its generator. Plans do not say that a run reads a mask, so that the state
+/// is kept beside it.
+Bytes OnlineRun::kept_state(std::uint32_t node, bool is_first) const {
+  const StorageGraph::Node& it = graph_.nodes[node];
+  return is_first && remade_[it.group] > 0 ? it.generator : Bytes{};
 }
 
 /// Of the node whose first run has just been recorded.
@@ -56,15 +57,18 @@ void OnlineRun::drop_states(std::uint32_t group) {
   }
 }
 
-/// Outputs, a state that is kept, then the workspace. Where they do not fit, the first ones stay placed, and the view
-/// tells what the next one needs; where bytes are counted, all of them need it together.
-bool OnlineRun::try_to_place(std::uint32_t node, Bytes state) {
+/// Outputs, a state that is kept, then the workspace. Where they do not fit, the first ones stay
+/// placed, and the view tells what the next one needs; where bytes are counted, all of them need it
+/// together.
+bool OnlineRun::try_to_place(std::uint32_t node, bool is_first) {
   const StorageGraph::Node& it = graph_.nodes[node];
+  const auto outputs = makes(node, is_first);
+  const Bytes state = kept_state(node, is_first);
   const TensorCost cost = it.is_costly ? TensorCost::costly : TensorCost::cheap;
   asked_.clear();
   if (!pool_.has_addresses()) {
     Bytes all = it.workspace + state;
-    for (const std::uint32_t made : it.makes) all += graph_.storages[made].bytes;
+    for (const std::uint32_t made : outputs) all += graph_.storages[made].bytes;
     view_.set_need(all);
     if (all > pool_.free_bytes()) return false;
   }
@@ -76,11 +80,11 @@ bool OnlineRun::try_to_place(std::uint32_t node, Bytes state) {
       view_.set_need(bytes);
     return taken.has_value();
   };
-  for (const std::uint32_t made : it.makes)
+  for (const std::uint32_t made : outputs)
     if (!place(graph_.storages[made].bytes)) return false;
   if (state > Bytes{} && !place(state)) return false;
   if (!place(it.workspace)) return false;
-  for (std::size_t i = 0; i < it.makes.size(); ++i) pool_.set_owner(asked_[i], it.makes[i]);
+  for (std::size_t i = 0; i < outputs.size(); ++i) pool_.set_owner(asked_[i], outputs[i]);
   return true;
 }
 
@@ -134,7 +138,7 @@ void OnlineRun::drop(std::uint32_t storage, Place into) {
 void OnlineRun::end_reference(std::uint32_t storage) {
   is_referenced_[storage] = false;
   want_less(storage);
-  if (!can_be_remade_[storage]) return;
+  if (!remakes_.can_be_remade(storage)) return;
   if (options_.on_release == OnRelease::banish) banishing_.push_back(storage);
   if (options_.on_release == OnRelease::evict && view_.is_present(storage))
     drop(storage, Place::absent);
@@ -160,8 +164,8 @@ void OnlineRun::drop_unwanted() {
   while (!unwanted_.empty()) {
     const std::uint32_t storage = unwanted_.back();
     unwanted_.pop_back();
-    if (can_be_remade_[storage]) {
-      for (const std::uint32_t parent : graph_.parents(storage)) want_less(parent);
+    if (remakes_.can_be_remade(storage)) {
+      remakes_.for_each_source(storage, [&](std::uint32_t source) { want_less(source); });
       const std::uint32_t group = graph_.storages[storage].group;
       if (--remade_[group] == 0) drop_states(group);
     } else if (view_.is_present(storage))

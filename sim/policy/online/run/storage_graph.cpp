@@ -40,8 +40,6 @@ class StorageReader {
       its.nodes = group.nodes;
       its.cost = group.time;
       its.runs_once = group.runs_once;
-      its.is_random = std::ranges::any_of(
-          group.nodes, [&](std::uint32_t node) { return workload_.operators[node].is_random; });
     }
   }
 
@@ -51,7 +49,11 @@ class StorageReader {
       if (value.inside != OperatorGraph::kNone) continue;
       of_value_[v] = static_cast<std::uint32_t>(it_.storages.size());
       const std::uint32_t group = groups_.of_node[value.maker];
-      it_.storages.push_back({.tensor = value.tensor, .bytes = value.bytes, .group = group});
+      const bool is_record = workload_.operators[value.maker].is_random && value.is_kept_only;
+      it_.storages.push_back({.tensor = value.tensor,
+                              .bytes = value.bytes,
+                              .group = group,
+                              .is_drawn = is_record || draws_without_record(group)});
       it_.groups[group].makes.push_back(of_value_[v]);
     }
     for (std::uint32_t v = 0; v < graph_.values.size(); ++v) {
@@ -59,6 +61,17 @@ class StorageReader {
       if (value.inside != OperatorGraph::kNone) of_value_[v] = of_value_[value.inside];
       note_uses(value, it_.storages[of_value_[v]]);
     }
+  }
+
+  /// Whether an operator of the group draws random numbers and leaves nothing to tell which.
+  [[nodiscard]] bool draws_without_record(std::uint32_t group) const {
+    const auto is_kept_only = [&](std::uint32_t value) {
+      return graph_.values[value].is_kept_only;
+    };
+    return std::ranges::any_of(groups_.groups[group].nodes, [&](std::uint32_t node) {
+      return workload_.operators[node].is_random &&
+             std::ranges::none_of(graph_.nodes[node].makes, is_kept_only);
+    });
   }
 
   /// Its last use, or the last node of its group, before which nothing of that runs again.

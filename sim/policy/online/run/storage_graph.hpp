@@ -26,6 +26,9 @@ struct StorageGraph {
     std::uint32_t released_after = 0;  ///< the node whose first run is its last use; kNone: stays
     std::uint32_t held_until = kNone;  ///< OperatorGraph::Value::held_until
     bool is_changed = false;           ///< in place
+    /// It records what random numbers decided: the mask of a dropout, from which its output can be
+    /// made again without drawing; where an operator keeps no record, all that its group makes.
+    bool is_drawn = false;
   };
   struct Node {
     Time time;
@@ -41,7 +44,6 @@ struct StorageGraph {
     std::vector<std::uint32_t> parents;  ///< storages that it reads and does not make
     std::int64_t cost = 0;               ///< ps: of all nodes
     bool runs_once = false;
-    bool is_random = false;
   };
   std::vector<Storage> storages;
   std::vector<Node> nodes;  ///< by operator
