@@ -34,4 +34,13 @@ Execution execute(const Program& program, Observer& observer) {
   return play<true>(program, &observer);
 }
 
+Execution execute_without_addresses(const Program& program) {
+  if (!places_ahead(program)) return Machine<false>(program, nullptr).run();
+  BlockLifetimes lifetimes(program);
+  Execution counted = Machine<true>(program, &lifetimes).run();
+  if (counted.status == RunStatus::ok && !placements_fit(program, lifetimes.finish()))
+    counted.status = RunStatus::oom;
+  return counted;
+}
+
 }  // namespace plimsoll

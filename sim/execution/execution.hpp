@@ -141,4 +141,9 @@ class Observer;
 /// The same, and tells `observer` what happens (observer.hpp).
 Execution execute(const Program& program, Observer& observer);
 
+/// What a judge looks at: status, times, energy and requested peaks are those of execute(); what is
+/// allocated and held of memories that are placed ahead of time is not. There the program is played
+/// once, not twice.
+[[nodiscard]] Execution execute_without_addresses(const Program& program);
+
 }  // namespace plimsoll

@@ -33,11 +33,19 @@ void refuse_more_than_can_be_placed(const Memory& memory, const std::vector<Time
   }
 }
 
+PlacementTask task_of(std::optional<PlacementRule> rule) {
+  return {.rule = rule, .capacity = std::nullopt, .limit = kRunPlacementSteps};
+}
+
+Bytes end_in(const Memory& memory, const PlacementAnswer& answer) {
+  return answer.found.end.count() * memory.alignment;
+}
+
 OutOfMemory misfit_of(const Memory& memory, const PlacementAnswer& answer, Bytes usable,
                       std::size_t blocks, const MemoryRecord& counted) {
   const Bytes unit = memory.alignment;
   const PlacementAtRefusal placement{answer.method, blocks, answer.load.count() * unit,
-                                     answer.found.end.count() * unit,
+                                     end_in(memory, answer),
                                      answer.found.lower_bound.count() * unit};
   return {.step = fmt::format("placing {} buffers and workspaces ahead of time", blocks),
           .memory = memory.name,
@@ -108,6 +116,24 @@ std::vector<BlockLifetimes::Blocks> BlockLifetimes::finish() {
   return std::move(blocks_);
 }
 
+bool placements_fit(const Program& program, const std::vector<BlockLifetimes::Blocks>& all) {
+  for (std::uint32_t m = 0; m < all.size(); ++m) {
+    if (!is_placed(program, m)) continue;
+    const Memory& memory = program.platform->memories[m];
+    const auto& lifetimes = all[m].lifetimes;
+    refuse_more_than_can_be_placed(memory, lifetimes);
+    const Bytes most = usable(*program.plan, *program.platform, MemoryId{m});
+    const auto fits = [&](std::optional<PlacementRule> rule) {
+      return end_in(memory, place(lifetimes, task_of(rule))) <= most;
+    };
+    // The exact search begins with the best rule.
+    if (!fits(memory.placed.rule.value_or(PlacementRule::best)) &&
+        (memory.placed.rule || !fits(std::nullopt)))
+      return false;
+  }
+  return true;
+}
+
 Placements placements_of(const Program& program, std::vector<BlockLifetimes::Blocks> all,
                          const Execution& counted) {
   Placements placements;
@@ -117,11 +143,9 @@ Placements placements_of(const Program& program, std::vector<BlockLifetimes::Blo
     const Memory& memory = program.platform->memories[m];
     const auto& [lifetimes, requested] = all[m];
     refuse_more_than_can_be_placed(memory, lifetimes);
-    const PlacementAnswer answer =
-        place(lifetimes,
-              {.rule = memory.placed.rule, .capacity = std::nullopt, .limit = kRunPlacementSteps});
+    const PlacementAnswer answer = place(lifetimes, task_of(memory.placed.rule));
     const Bytes most = usable(*program.plan, *program.platform, MemoryId{m});
-    if (answer.found.end.count() * memory.alignment > most && !placements.misfit)
+    if (end_in(memory, answer) > most && !placements.misfit)
       placements.misfit = misfit_of(memory, answer, most, requested.size(), counted.memories[m]);
     auto& blocks = placements.blocks[m].emplace();
     for (std::size_t b = 0; b < requested.size(); ++b)

@@ -71,4 +71,9 @@ struct Placements {
                                        std::vector<BlockLifetimes::Blocks> all,
                                        const Execution& counted);
 
+/// Whether all of them end within what the plan may use: as placements_of() would say, in less time
+/// where a rule fits already.
+[[nodiscard]] bool placements_fit(const Program& program,
+                                  const std::vector<BlockLifetimes::Blocks>& all);
+
 }  // namespace plimsoll

@@ -23,7 +23,7 @@ struct Tally {
 PlacedSettings random_method(Dice& dice) {
   const auto methods = placement_methods();
   const auto method = static_cast<std::size_t>(dice(0, std::ssize(methods) - 1));
-  return {placement_rule(methods[method])};
+  return {.rule = placement_rule(methods[method])};
 }
 
 /// Every address of the run, against the lifetimes that an observer sees.
@@ -48,11 +48,25 @@ void require_addresses(const Plan& plan, const Workload& workload, const Platfor
   }
 }
 
+/// What judges see in one pass is the execution.
+void require_judged_alike(const test::Played& placed, const Workload& workload,
+                          const Platform& platform) {
+  const Topology topology(platform);
+  const Execution judged =
+      execute_without_addresses(lower(placed.plan, workload, platform, topology));
+  REQUIRE(judged.status == placed.execution.status);
+  if (judged.status != RunStatus::ok) return;
+  REQUIRE(judged.makespan == placed.execution.makespan);
+  for (std::uint32_t m = 0; m < platform.memories.size(); ++m)
+    REQUIRE(judged.memories[m].peak.requested.count() == placed.peak(MemoryId{m}));
+}
+
 /// `policy` planned for `platform`, played there and with exact accounting.
 void require_same_as_ideal(const std::string& policy, const Workload& workload,
                            const Platform& platform, const Platform& ideal, Tally& tally) {
   const test::Played placed = test::play_policy(policy, workload, platform);
   test::require_claims_hold(placed);
+  require_judged_alike(placed, workload, platform);
   const test::Played counted = test::play(placed.plan, workload, ideal);
   if (placed.execution.oom && placed.execution.oom->placement) {
     const PlacementAtRefusal& misfit = *placed.execution.oom->placement;

@@ -156,10 +156,13 @@ struct StaticSpec {
 Format<StaticSpec> static_settings() {
   std::vector<std::pair<std::string, PlacedSettings>> methods;
   for (const std::string& name : placement_methods())
-    methods.emplace_back(name, PlacedSettings{placement_rule(name)});
+    methods.emplace_back(name, PlacedSettings{.rule = placement_rule(name)});
+  methods.emplace_back("olla", PlacedSettings{.rule = std::nullopt, .plans_order = true});
   return Record<StaticSpec>("settings of `static`", "A placement made before the run.")
-      .optional("method", &StaticSpec::placed, one_of<PlacedSettings>(std::move(methods)),
-                "a rule, or `exact`: a search for the lowest end (best)")
+      .optional(
+          "method", &StaticSpec::placed, one_of<PlacedSettings>(std::move(methods)),
+          "a rule; `exact`: a search for the lowest end; `olla`: that, after the order of the "
+          "operators was planned for least peak memory (best)")
       .optional("alignment", &StaticSpec::alignment, alignment_format(),
                 "of every block, a power of two (1 B)")
       .format();

@@ -12,6 +12,7 @@
 #include "policy/claims/work_bound.hpp"
 #include "scenario/document/memo.hpp"
 #include "scenario/run/given_budget.hpp"
+#include "scenario/run/planned_order.hpp"
 #include "workload/cost/cost_model.hpp"
 #include "workload/cost/generator_states.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
@@ -87,17 +88,6 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
   return workload;
 }
 
-/// The policy `none`, on the processor that `policy` runs on.
-BoundPolicy reference_policy(const BoundPolicy& policy) {
-  Diagnostics diagnostics;
-  Node none = parse_value("{name: none}", "none");
-  if (!policy.processors.empty())
-    none.set("on", parse_value('"' + policy.processors.front() + '"', "none"), diagnostics);
-  auto bound = bind_policy(none, diagnostics);
-  diagnostics.throw_if_errors();
-  return std::move(*bound);
-}
-
 Time makespan_without_limits(const Plan& plan, const Workload& workload, const Platform& platform) {
   const Platform unlimited = without_limits(platform);
   const Topology topology(unlimited);
@@ -169,7 +159,7 @@ Time reference_makespan(const Workload& step, const Scenario& scenario, const Bo
   const Topology topology(scenario.platform);
   const ChainView chain;  // `none` looks at operators only
   const Problem problem{step, chain, scenario.platform, topology};
-  Planned none = reference_policy(policy).plan(problem);
+  Planned none = policy_on_processor_of(policy, "none").plan(problem);
   const Plan reference = accumulated(std::move(std::get<Plan>(none)), scenario, problem);
   return makespan_without_limits(reference, step, scenario.platform);
 }
@@ -296,6 +286,32 @@ std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Nod
   return notes;
 }
 
+/// Checks and executes a plan that `bound` made for `problem`, of which `result` has the workload.
+void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const Problem& problem,
+                 const BoundPolicy& bound) {
+  result.plan = accumulated(std::move(plan), scenario, problem);
+  std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
+  if (!result.plan.bounds.makespan && !result.plan.bounds.period)
+    result.plan.bounds.makespan = work_bound(result.plan, problem);
+  result.budgets = given_budgets(bound, result.plan, scenario.platform);
+  check_policy(result, scenario, problem.topology);
+  execute_plan(result, scenario, problem.topology);
+}
+
+/// Runs `ordered`, whose order an allocator has planned. Where its placement ends above that of
+/// `given`, the workload's own order, the latter stays.
+void run_ordered(RunResult& result, Plan ordered, Plan given, const Scenario& scenario,
+                 const Problem& problem, const BoundPolicy& bound) {
+  RunResult unordered = result;
+  run_planned(result, std::move(ordered), scenario, problem, bound);
+  if (!may_end_lower(given, result, scenario.platform)) return;
+  run_planned(unordered, std::move(given), scenario, problem, bound);
+  if (!ends_lower(unordered, result, scenario.platform)) return;
+  unordered.notes.emplace_back(
+      "the order of least peak ends higher once it is placed: the workload's own order stays");
+  result = std::move(unordered);
+}
+
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                     const RunOptions& options) {
   RunResult result = run_to_make(scenario, policy);
@@ -310,20 +326,23 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   const Stopwatch watch;
   const Problem problem{result.workload_as_run, chain,       scenario.platform, topology,
                         judge_by_execution,     options.work};
+  const auto ordering = policy_that_orders(bound, scenario.platform);
   Planned planned = bound.plan(problem);
+  Planned ordered = ordering ? ordering->plan(problem) : Planned();
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
     result.infeasible = std::move(*infeasible);
     return result;
   }
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
-  result.plan = accumulated(std::move(std::get<Plan>(planned)), scenario, problem);
-  std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
-  if (!result.plan.bounds.makespan && !result.plan.bounds.period)
-    result.plan.bounds.makespan = work_bound(result.plan, problem);
-  result.budgets = given_budgets(bound, result.plan, scenario.platform);
-  check_policy(result, scenario, topology);
-  execute_plan(result, scenario, topology);
+  Plan& plan = std::get<Plan>(planned);
+  if (const std::string note = note_on_kept_order(bound, plan, scenario.platform); !note.empty())
+    result.notes.push_back(note);
+  if (ordering)
+    run_ordered(result, std::move(std::get<Plan>(ordered)), std::move(plan), scenario, problem,
+                bound);
+  else
+    run_planned(result, std::move(plan), scenario, problem, bound);
   compare_with_reference(result, scenario, bound, step_key, options);
   return result;
 }

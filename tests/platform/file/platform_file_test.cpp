@@ -203,6 +203,10 @@ TEST_CASE("a memory that is placed ahead of time names its method") {
   CHECK(exact.alignment == Bytes{64});
   CHECK(memory_of(", allocator: {static: {method: xla-temporal}}").placed.rule ==
         PlacementRule::xla_temporal);
+  const Memory olla = memory_of(", allocator: {static: {method: olla}}");
+  CHECK_FALSE(olla.placed.rule);
+  CHECK(olla.placed.plans_order);
+  CHECK_FALSE(exact.placed.plans_order);
 }
 
 TEST_CASE("settings of other allocators that mean nothing are refused") {
