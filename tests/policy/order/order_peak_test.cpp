@@ -231,7 +231,8 @@ TEST_CASE("order/peak on every network: no more than `none`, in the same time, a
       }
   CAPTURE(all, better, proven);
   CHECK(better > all / 4);
-  CHECK(proven > all / 2);
+  // More than half of all of them; of a sample it may be fewer.
+  CHECK(proven > all / (test::runs_all() ? 2 : 3));
 }
 
 TEST_CASE("order/peak: passes over all gradients stay whole") {
