@@ -4,6 +4,7 @@
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
+#include "workload/cost/generator_states.hpp"
 
 #include <fmt/format.h>
 
@@ -28,11 +29,15 @@ std::string needed_by(const std::string& policy) {
 class EveryPolicy {
  public:
   EveryPolicy(const Machine& machine, const std::string& network)
+      : EveryPolicy(machine, test::library_platform(machine.platform),
+                    build(test::library_network(network),
+                          {.batch = 2, .optimizer = Optimizer::sgd_momentum})) {}
+
+  EveryPolicy(const Machine& machine, Platform platform, Workload workload)
       : machine_(machine),
-        platform_(test::library_platform(machine.platform)),
+        platform_(std::move(platform)),
         home_(platform_[*platform_.find_processor(machine.processor)].memory),
-        workload_(build(test::library_network(network),
-                        {.batch = 2, .optimizer = Optimizer::sgd_momentum})) {
+        workload_(std::move(workload)) {
     // What does not fit has nothing to claim: the board's memory is as large as it needs to be.
     platform_.memories[index(home_)].capacity = Bytes::unlimited();
     all_ = played("none", "").peak(home_);
@@ -80,6 +85,18 @@ class EveryPolicy {
   std::int64_t all_ = 0;
 };
 
+/// Five blocks with a dropout each: a state of 5,056 B beside activations of 32 KiB.
+constexpr const char* kDropouts = R"(
+workload: dropouts
+input: {shape: [64]}
+blocks:
+  dense:
+    layers: [{linear: 64}, relu, dropout]
+layers:
+  - dense: {repeat: 5}
+  - linear: 64
+)";
+
 /// Rules that run single operators again, and their parameters.
 constexpr std::pair<const char*, const char*> kGraphRules[] = {
     {"remat/min-cut", ""},
@@ -108,6 +125,25 @@ TEST_CASE("every policy on every network on three machines: the claims are the m
         every.run(policy, needed_by(policy.name));
       }
     }
+}
+
+TEST_CASE("every policy on a network with dropouts: the states of its generator count") {
+  test::Sample sample(2);
+  for (const Machine& machine : kMachines) {
+    Platform platform = test::library_platform(machine.platform);
+    for (Processor& processor : platform.processors) processor.generator_state = Bytes{5056};
+    Workload workload = build(read_workload(parse_document(kDropouts, "dropouts.yaml")),
+                              {.batch = 128, .optimizer = Optimizer::sgd_momentum});
+    add_generator_states(workload, platform.processors);
+    EveryPolicy every(machine, platform, workload);
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+          !sample.takes_next())
+        continue;
+      CAPTURE(machine.platform, policy.name);
+      every.run(policy, needed_by(policy.name));
+    }
+  }
 }
 
 TEST_CASE(

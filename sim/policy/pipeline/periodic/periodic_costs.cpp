@@ -22,6 +22,7 @@ PeriodicCosts::PeriodicCosts(const Problem& problem, const std::vector<Processor
       fixed_(1),
       saved_(1),
       inputs_(1),
+      drawing_(1, 0),
       moved_(problem, devices, parameters) {
   for (std::size_t slot = 1; slot < devices.size(); ++slot)
     require_link(problem, problem.platform[devices[slot - 1]].memory,
@@ -32,7 +33,21 @@ PeriodicCosts::PeriodicCosts(const Problem& problem, const std::vector<Processor
     saved_.push_back(saved_.back() + stage.saved);
     inputs_.push_back(inputs_.back() + input_bytes(stage));
   }
+  add_generators();
   if (parameters.load_from) add_loads();
+}
+
+void PeriodicCosts::add_generators() {
+  const Workload& workload = problem_.workload;
+  for (const ChainStage& stage : problem_.chain.stages) {
+    drawing_.push_back(drawing_.back());
+    for (std::uint32_t op = stage.forward_begin; op < stage.forward_end; ++op) {
+      const TensorId state = workload.operators[op].generator;
+      if (state == kNoTensor) continue;
+      ++drawing_.back();
+      generator_ = std::max(generator_, workload[state].bytes);
+    }
+  }
 }
 
 void PeriodicCosts::add_loads() {
@@ -119,6 +134,8 @@ Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end
   const bool again = parameters_.recomputes(slot);
   Bytes sum = fixed_[end] - fixed_[begin] + passing;
   if (!again) sum += (saved_[end] - saved_[begin]) * kept.saved;
+  // A slot runs again as a whole: the first of its operators that draws needs the state.
+  if (again && drawing_[end] > drawing_[begin]) sum += generator_ * kept.in_flight;
   sum += (inputs_[end] - inputs_[begin]) * parameters_.inputs_there(kept.in_flight, microbatches_);
   if (slot > 0)
     sum += bytes_[begin].received * kept.received +

@@ -106,6 +106,7 @@ class PeriodicCosts {
 
  private:
   void add_times(const Problem& problem, ProcessorId device);
+  void add_generators();
   void add_loads();
 
   const Problem& problem_;
@@ -115,8 +116,10 @@ class PeriodicCosts {
   const std::vector<StageBytes> bytes_;
   std::vector<std::vector<Time>> forward_, backward_;  ///< by slot, over the first stages
   std::vector<Bytes> fixed_, saved_, inputs_;          ///< over the first stages
-  std::vector<std::size_t> loading_;                   ///< stages whose inputs are copied to them
-  std::vector<std::vector<Time>> loads_;               ///< by slot, of those stages
+  std::vector<std::uint32_t> drawing_;    ///< operators with a state of a generator, likewise
+  Bytes generator_;                       ///< the largest of these
+  std::vector<std::size_t> loading_;      ///< stages whose inputs are copied to them
+  std::vector<std::vector<Time>> loads_;  ///< by slot, of those stages
   const MovedSlots moved_;
 };
 

@@ -30,7 +30,9 @@ class NetworkPlanner {
       : task_(task),
         planners_(planners),
         stages_(static_cast<std::uint32_t>(task.costs.stages.size())),
-        all_(cost_of(segment_sequence(equal_begins(stages_, 1), stages_), task.costs).peak) {}
+        all_(cost_of(segment_sequence(equal_begins(stages_, 1), stages_), task.costs).peak) {
+    for (const StageCosts& stage : task.costs.stages) generators_ += stage.generator;
+  }
 
   Planned run() {
     bool found = false;
@@ -92,11 +94,21 @@ class NetworkPlanner {
 
   /// Whether the planner has a schedule for the budget itself; otherwise adds what it has at all.
   bool ask(const CostPlanner& planner) {
-    const std::size_t at_budget = add(planner.quick(task_.budget), planner.chosen);
-    if (at_budget != kNone && fits(at_budget)) return true;
+    const auto fits_within = [&](Bytes budget) {
+      const std::size_t found = add(planner.quick(budget), planner.chosen);
+      return found != kNone && fits(found);
+    };
+    if (fits_within(task_.budget)) return true;
+    if (generators_ > Bytes{} && fits_within(certain_budget(planner))) return true;
     for (const Bytes model_budget : model_budgets_of(planner))
       add(planner.quick(model_budget), planner.chosen);
     return false;
+  }
+
+  /// Schedules within it fit: planners do not see the states of generators that reruns need.
+  [[nodiscard]] Bytes certain_budget(const CostPlanner& planner) const {
+    if (generators_ == Bytes{}) return task_.budget;
+    return std::max(std::max(task_.budget, generators_) - generators_, planner.least);
   }
 
   /// A planner's time grows by the cube of the stages.
@@ -133,7 +145,8 @@ class NetworkPlanner {
 
   /// Raises the model budget until schedules no longer fit.
   void ask_for_more(const CostPlanner& planner) {
-    Bytes fitting = std::max(task_.budget, planner.least), failing = all_;
+    const Bytes certain = certain_budget(planner);
+    Bytes fitting = std::max(certain, planner.least), failing = all_;
     const auto try_out = [&](Bytes model_budget) {
       const std::size_t i = add(planner.quick(model_budget), planner.chosen);
       const bool fine = i == kNone || fits(i);
@@ -146,8 +159,8 @@ class NetworkPlanner {
       try_out(fitting + Bytes{(failing - fitting).count() / 2});
     if (!planner.thorough) return;
     const std::size_t i = add(planner.thorough(fitting), planner.chosen);
-    if (fitting > task_.budget && (i == kNone || !fits(i)))
-      add(planner.thorough(task_.budget), planner.chosen);
+    if (fitting > certain && (i == kNone || !fits(i)))
+      add(planner.thorough(certain), planner.chosen);
   }
 
   /// The first whose claims are certain: an arena may have no block although there is room.
@@ -171,7 +184,8 @@ class NetworkPlanner {
   const NetworkTask& task_;
   const std::vector<CostPlanner>& planners_;
   const std::uint32_t stages_;
-  const Bytes all_;  ///< the model budget at which everything is kept
+  const Bytes all_;   ///< the model budget at which everything is kept
+  Bytes generators_;  ///< of all stages, which planners do not see
   std::vector<Candidate> candidates_;
 };
 

@@ -3,7 +3,9 @@
 ///
 /// The costs of a network's stages bound from above what execution needs, and rounding to slots
 /// adds to that. So a planner is asked for more than the budget as well, and whether a schedule
-/// fits is what its plan claims. (How long it takes its costs tell exactly.)
+/// fits is what its plan claims. (How long it takes its costs tell exactly.) What it does not see are
+/// the states of random generators that second runs need (StageCosts::generator): it is asked for
+/// less than the budget by all of them, too.
 ///
 /// Whatever the budget, the planner's schedules for a few model budgets from the least that it meets
 /// on are looked at, densest there. They decide what is infeasible, so that the smallest budget that

@@ -1,6 +1,7 @@
 // 1F1B*: against all patterns of small instances, over all cuts, and played.
 #include "policy/pipeline/periodic/next_fit.hpp"
 #include "property/random_chains.hpp"
+#include "property/random_generators.hpp"
 #include "support/policies.hpp"
 
 #include <catch2/catch.hpp>
@@ -210,11 +211,11 @@ TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the 
     std::string link = fmt::format(", bandwidth: {} TB/s", dice(1, 3));
     if (dice(0, 1) == 1) link += fmt::format(", latency: {} ps", dice(0, 7));
     if (dice(0, 1) == 1) link += ", duplex: half";
-    const Workload workload = test::workload_of(stages.yaml());
+    const Workload workload = test::with_generators(test::workload_of(stages.yaml()), round);
     const Platform platform = test::platform_of(row_of(stages.count(), link));
     const std::string name =
         std::string("{name: pipeline/1f1b-star, microbatches: 120") + test::recomputation(round);
-    CAPTURE(stages.yaml(), link, name);
+    CAPTURE(stages.yaml(), link, name, round);
 
     const Played run = test::play_policy(name + "}", workload, platform);
     REQUIRE(run.plan.claims.period);

@@ -1,6 +1,7 @@
 // Single operators run again in the slots of a pipeline.
 #include "policy/pipeline/reruns/rerun_planner.hpp"
 
+#include "property/random_generators.hpp"
 #include "support/library.hpp"
 #include "support/oracles.hpp"
 #include "support/policies.hpp"
@@ -127,8 +128,8 @@ TEST_CASE("every schedule runs operators again within a budget, as claimed") {
           test::platform_of(test::ring_with_host(4, fmt::format("bandwidth: {} B/s", dice(1, 4))));
       const std::string cut = ", partition: pipedream";
       const std::string policy = test::policy_of(schedule, cut);
-      const Workload workload = built_for(policy, chain);
-      CAPTURE(schedule.name, chain);
+      const Workload workload = test::with_generators(built_for(policy, chain), round);
+      CAPTURE(schedule.name, chain, round);
       const Played kept = played_within(policy, workload, platform);
       const auto fullest = [](const Played& run) {
         std::int64_t most = 0;
