@@ -100,6 +100,28 @@ TEST_CASE("with the memory of the whole program nothing is evicted") {
   }
 }
 
+TEST_CASE("with the memory of a whole network nothing is evicted") {
+  test::Sample sample(20);
+  Platform platform = test::library_platform("v100-sxm2-host");
+  platform.memories[0].capacity = Bytes::unlimited();
+  for (const std::string& network : test::library())
+    for (std::size_t p = 0; p < 8; ++p) {
+      const std::string& policy = kOnlinePolicies[p];
+      if (!sample.takes_next() || ignores_releases(policy)) continue;
+      CAPTURE(network, policy);
+      const Workload workload =
+          build(test::library_network(network), {.batch = 2, .optimizer = Optimizer::adam});
+      const auto most = test::play_online(policy, workload, platform).played.peak(MemoryId{0});
+      const auto it = test::run_online(policy, most, workload, platform);
+      REQUIRE(it.is_ok);
+      REQUIRE(it.eviction() == EvictionClaims());
+      REQUIRE(it.reruns(workload) == 0);
+      // A byte less, and something goes or there is no room.
+      const auto less = test::run_online(policy, most - 1, workload, platform);
+      REQUIRE((!less.is_ok || less.eviction().evictions > 0));
+    }
+}
+
 TEST_CASE("online runs of networks are played as they happened, within the budget") {
   test::Sample sample(20);
   const Platform platform = test::library_platform("v100-sxm2-host");
