@@ -25,14 +25,17 @@ std::string needed_by(const std::string& policy) {
   return "";
 }
 
+Workload step_of(const std::string& network) {
+  return build(test::library_network(network), {.batch = 2, .optimizer = Optimizer::sgd_momentum});
+}
+
 class EveryPolicy {
  public:
-  EveryPolicy(const Machine& machine, const std::string& network)
+  EveryPolicy(const Machine& machine, Workload workload)
       : machine_(machine),
         platform_(test::library_platform(machine.platform)),
         home_(platform_[*platform_.find_processor(machine.processor)].memory),
-        workload_(build(test::library_network(network),
-                        {.batch = 2, .optimizer = Optimizer::sgd_momentum})) {
+        workload_(std::move(workload)) {
     // What does not fit has nothing to claim: the board's memory is as large as it needs to be.
     platform_.memories[index(home_)].capacity = Bytes::unlimited();
     all_ = played("none", "").peak(home_);
@@ -99,7 +102,7 @@ TEST_CASE("every policy on every network on three machines: the claims are the m
   test::Sample sample(11);
   for (const Machine& machine : kMachines)
     for (const std::string& network : test::library()) {
-      EveryPolicy every(machine, network);
+      EveryPolicy every(machine, step_of(network));
       for (const PolicyInfo& policy : policies()) {
         if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
             !sample.takes_next())
@@ -110,12 +113,28 @@ TEST_CASE("every policy on every network on three machines: the claims are the m
     }
 }
 
+TEST_CASE("every policy on two blocks of every large network: the claims are the measurement") {
+  test::Sample sample(13);
+  for (const auto& [network, numbers] : test::kLargeNetworks) {
+    const Workload step =
+        test::large_network(network, 2, {.batch = 2, .optimizer = Optimizer::adam});
+    EveryPolicy every(kMachines.front(), step);
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+          !sample.takes_next())
+        continue;
+      CAPTURE(network, policy.name);
+      every.run(policy, needed_by(policy.name));
+    }
+  }
+}
+
 TEST_CASE(
     "the rules of graphs on every network on three machines: the claims are the measurement") {
   test::Sample sample(5);
   for (const Machine& machine : kMachines)
     for (const std::string& network : test::library()) {
-      EveryPolicy every(machine, network);
+      EveryPolicy every(machine, step_of(network));
       for (const auto& [policy, more] : kGraphRules) {
         if (!sample.takes_next()) continue;
         CAPTURE(machine.platform, network, policy, more);

@@ -77,7 +77,8 @@ Format<MemorySpec> memory_format() {
       .optional("reserved", &Spec::reserved, located(quantity<Bytes>()),
                 "context and libraries: reduces the capacity available to plans (0 B)")
       .optional("allocator", &Spec::allocator, allocator_format(),
-                "how space is handed out: `ideal`, `best-fit`, `first-fit`, `caching`, `bfc` or `static`, or "
+                "how space is handed out: `ideal`, `best-fit`, `first-fit`, `caching`, `bfc` or "
+                "`static`, or "
                 "one of "
                 "them with its settings, `{caching: {...}}` (ideal)")
       .optional("alignment", &Spec::alignment, located(positive<Bytes>()),
@@ -141,6 +142,8 @@ std::string about(KernelKind kind) {
       return "convolutions of groups of one channel";
     case KernelKind::convolution_bias:
       return "kernels that add a convolution's bias";
+    case KernelKind::fused_attention:
+      return "attention that never stores its scores";
     default:
       return "the backward of that";
   }

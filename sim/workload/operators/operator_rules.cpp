@@ -89,6 +89,13 @@ const std::vector<Attribute> kTransposedConvolution =
 /// 0: without a weight and a bias.
 const std::vector<Attribute> kAffine = {{"affine", 1}};
 const std::vector<Attribute> kInPlace = {{"in_place", kWherePossible}};
+const std::vector<Attribute> kFused = {{"heads"}, {"causal", 0}, {"window", 0}};
+const std::vector<Attribute> kFusedOfThree = {
+    {"heads", 0}, {"kv_heads", 0}, {"causal", 0}, {"window", 0}};
+const std::vector<Attribute> kRotary = {{"size", 0}, {"rotated", 0}};
+/// Which rows of a mixture an expert gets.
+const std::vector<Attribute> kDispatch = {
+    {"experts"}, {"top_k"}, {"capacity", 0}, {"held", 0}, {"load", 100}};
 /// Kept for a loss that is multiplied by a number before it is added to the others.
 const std::vector<Attribute> kWeighted = {{"weighted", 0}};
 
@@ -113,6 +120,8 @@ const OperatorRule kOperatorRules[] = {
      "over the last dimension; keeps x and two numbers a row"},
     {"group_norm", normalization, Autocast::full, {{"groups"}}, effect::group_norm,
      "of so many groups of channels; keeps x and two numbers a group and sample"},
+    {"fused_rms_norm", normalization, Autocast::full, kAffine, effect::rms_norm,
+     "over the last dimension, by its root mean square; keeps x and a number a row"},
     {"instance_norm", normalization, Autocast::input, {{"affine", 0}}, effect::instance_norm,
      "each channel of each sample; keeps x and two numbers each, with a weight three"},
     {"relu", elementwise, Autocast::input, kInPlace, effect::relu, "keeps y"},
@@ -144,6 +153,10 @@ const OperatorRule kOperatorRules[] = {
      "times -1; keeps nothing"},
     {"sigmoid", elementwise, Autocast::input, {}, effect::keeps_y<4, 3>, "keeps y"},
     {"tanh", elementwise, Autocast::input, {}, effect::keeps_y<6, 3>, "keeps y"},
+    {"swiglu", elementwise, Autocast::widest, {}, effect::swiglu,
+     "SiLU, times the value named by `by`, as one operator; keeps both", {.second_input = "by"}},
+    {"geglu", elementwise, Autocast::widest, {}, effect::geglu,
+     "GELU, times the value named by `by`, as one operator; keeps both", {.second_input = "by"}},
     {"softmax", elementwise, Autocast::softmax, {}, effect::keeps_y<5, 4>,
      "over the last dimension; keeps y"},
     {"softmax_dropout", elementwise, Autocast::softmax, {}, effect::softmax_dropout,
@@ -171,6 +184,25 @@ const OperatorRule kOperatorRules[] = {
     {"flatten", other, Autocast::input, {}, effect::flatten, "a view"},
     {"tokens", other, Autocast::input, {}, effect::tokens,
      "an image as one position a pixel; a view"},
+    {"rows", other, Autocast::input, {{"features"}}, effect::rows_of,
+     "values as rows of so many features; a view"},
+    {"slice", other, Autocast::input, {{"features"}}, effect::slice,
+     "so many features of each position; a view, so that all of them stay"},
+    {"transpose", other, Autocast::input, {}, effect::transpose, "of matrices; a view"},
+    {"split_heads", elementwise, Autocast::input, {{"heads"}, {"kv_heads", 0}}, effect::split_heads,
+     "[heads, positions, features] of `kv_heads` heads, each repeated; keeps nothing"},
+    {"join_heads", elementwise, Autocast::input, {}, effect::join_heads,
+     "heads as [positions, features], copied; keeps nothing"},
+    {"repeat_features", elementwise, Autocast::input, {{"times"}}, effect::repeat_features,
+     "each position's features so many times, copied; keeps nothing"},
+    {"row_mean", elementwise, Autocast::full, {{"kept", 1}}, effect::row_mean,
+     "over the last dimension; keeps x, or with `kept: 0` nothing"},
+    {"row_sum", elementwise, Autocast::full, {}, effect::row_sum,
+     "over the last dimension; keeps nothing"},
+    {"fused_rotary", elementwise, Autocast::input, kRotary, effect::rotary,
+     "turns pairs of features by their position; keeps nothing"},
+    {"rotate_half", elementwise, Autocast::input, kRotary, effect::rotate_half,
+     "of each head the second half times -1, then the first; keeps nothing"},
     {"select", other, Autocast::input, {{"position", 0}}, effect::select,
      "one position, counted from 0; a view, so that all positions stay"},
     {"take", embedding, Autocast::input, {{"positions"}}, effect::take,
@@ -178,18 +210,22 @@ const OperatorRule kOperatorRules[] = {
     {"class_token", elementwise, Autocast::parameter, {}, effect::class_token,
      "puts a learned position in front; keeps nothing"},
     {"embedding", embedding, Autocast::parameter, {{"entries"}, {"features"}}, effect::embedding,
-     "rows of a table; keeps the indices", {.reads_indices = true}},
+     "rows of a table; keeps the indices; `tied: NAME` shares a table",
+     {.link = kTied, .reads_indices = true}},
     {"position_embedding", embedding, Autocast::parameter, {{"entries"}, {"kept", 1}},
      effect::position_embedding, "adds learned positions; keeps their ids, with `kept: 0` not"},
     {"segment_embedding", embedding, Autocast::parameter, {{"entries"}, {"kept", 1}},
      effect::segment_embedding, "adds learned segments; keeps their ids, with `kept: 0` not"},
+    {"relative_bias", embedding, Autocast::widest, {{"buckets", 0}}, effect::relative_bias,
+     "adds a number for each head and distance to scores, from a table of so many buckets, whose "
+     "ids it keeps, or without from an earlier one"},
     {"attention_scores", attention, Autocast::low, {{"heads"}}, effect::attention_scores,
      "query times key; keeps both, in one storage with the value"},
     {"attention_context", attention, Autocast::low, {{"heads"}}, effect::attention_context,
      "probabilities times value; keeps both", {.second_input = "values"}},
-    {"attention_core", attention, Autocast::low, {{"heads"}}, effect::attention_core,
+    {"attention_core", attention, Autocast::low, kFused, effect::attention_core,
      "fused attention; keeps query, key, value, the result and a number a row"},
-    {"dot_product_attention", attention, Autocast::low, {}, effect::dot_product_attention,
+    {"dot_product_attention", attention, Autocast::low, kFusedOfThree, effect::dot_product_attention,
      "fused attention of query, key and value; keeps them, the result and a number a row",
      {.input_list = "of"}},
     {"product", attention, Autocast::low, {}, effect::product,
@@ -210,7 +246,7 @@ const OperatorRule kOperatorRules[] = {
     {"shift", elementwise, Autocast::input, {}, effect::shift, "adds a number; keeps nothing"},
     {"scale", elementwise, Autocast::input, {{"kept", 1}}, effect::scale,
      "by a number, which it keeps, or by numbers that are there throughout"},
-    {"causal_mask", elementwise, Autocast::input, {}, effect::causal_mask,
+    {"causal_mask", elementwise, Autocast::input, {{"causal", 1}, {"window", 0}}, effect::causal_mask,
      "keeps one mask for batch and heads"},
     {"copy", elementwise, Autocast::input, {}, effect::keeps_nothing<0, 0>,
      "a contiguous copy; keeps nothing"},
@@ -218,10 +254,25 @@ const OperatorRule kOperatorRules[] = {
      "adds the value named by `skip`; keeps nothing", {.second_input = "skip"}},
     {"concat", elementwise, Autocast::widest, {}, effect::concat,
      "joins the values named in `parts` along channels; keeps nothing", {.input_list = "parts"}},
+    {"top_k", elementwise, Autocast::input, {{"k"}}, effect::top_k,
+     "the largest of the last dimension; keeps their ids"},
+    {"dispatch", embedding, Autocast::input, kDispatch, effect::dispatch,
+     "a row for each position and expert that it takes, copied; keeps 16 bytes a row"},
+    {"expert_linear", matmul, Autocast::low, {{"features"}, {"experts"}, {"held", 0}, {"bias", 0}},
+     effect::expert_linear, "a dense layer for each expert over its rows; keeps x"},
+    {"combine_rows", embedding, Autocast::input, {{"fused", 0}}, effect::combine_rows,
+     "rows times their weight in `by`, summed over positions; keeps x, a weight a row and, not "
+     "fused, the product", {.second_input = "by"}},
     // A cross-entropy asks for the type of its input by an argument, which autocast leaves alone.
     {"log_softmax", loss, Autocast::input, {}, effect::keeps_y<6, 4>, "keeps y"},
     {"nll_loss", loss, Autocast::full, kWeighted, effect::nll_loss, "keeps x and the labels",
      {.is_loss = true}},
+    {"fused_cross_entropy_loss", loss, Autocast::input, kWeighted, effect::fused_cross_entropy_loss,
+     "keeps x, a number a row and the labels", {.is_loss = true}},
+    {"linear_cross_entropy", matmul, Autocast::low, {{"features"}, {"chunks", 0}},
+     effect::linear_cross_entropy,
+     "a dense layer without a bias and the cross-entropy, whose backward makes the logits again; "
+     "keeps x, a number a row and the labels", {.link = kTied}},
     {"bce_with_logits_loss", loss, Autocast::full, kWeighted, effect::loss_against_values<8>,
      "keeps x and targets", {.is_loss = true}},
     {"mse_loss", loss, Autocast::full, kWeighted, effect::loss_against_values<3>,
