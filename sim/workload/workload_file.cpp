@@ -77,6 +77,11 @@ void check_source_options(const WorkloadSource& source, const WorkloadOptions& o
   if (!options.buffers.empty() && !std::holds_alternative<OnnxSpec>(source))
     refuse(options.buffers.front().where, "only an ONNX file has `buffers`");
   const Location& where = place_of(source);
+  if (options.lora && !std::holds_alternative<LayersSpec>(source))
+    refuse(options.lora->rank.where, "only a network of layers takes `lora`");
+  if (options.framework && !std::holds_alternative<LayersSpec>(source))
+    refuse(options.framework->where,
+           "only a network of layers has a `framework`: all else says what its operators are");
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source)) {
     if (optimizer_of(source, options) == Optimizer::none) check_without_optimizer(options);
     return;

@@ -26,12 +26,14 @@ std::string needed_by(const std::string& policy) {
   return "";
 }
 
+Workload step_of(const std::string& network) {
+  return build(test::library_network(network), {.batch = 2, .optimizer = Optimizer::sgd_momentum});
+}
+
 class EveryPolicy {
  public:
-  EveryPolicy(const Machine& machine, const std::string& network)
-      : EveryPolicy(machine, test::library_platform(machine.platform),
-                    build(test::library_network(network),
-                          {.batch = 2, .optimizer = Optimizer::sgd_momentum})) {}
+  EveryPolicy(const Machine& machine, Workload workload)
+      : EveryPolicy(machine, test::library_platform(machine.platform), std::move(workload)) {}
 
   EveryPolicy(const Machine& machine, Platform platform, Workload workload)
       : machine_(machine),
@@ -116,7 +118,7 @@ TEST_CASE("every policy on every network on three machines: the claims are the m
   test::Sample sample(11);
   for (const Machine& machine : kMachines)
     for (const std::string& network : test::library()) {
-      EveryPolicy every(machine, network);
+      EveryPolicy every(machine, step_of(network));
       for (const PolicyInfo& policy : policies()) {
         if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
             !sample.takes_next())
@@ -146,12 +148,27 @@ TEST_CASE("every policy on a network with dropouts: the states of its generator 
   }
 }
 
+TEST_CASE("every policy on two blocks of every large network: the claims are the measurement") {
+  test::Sample sample(13);
+  for (const auto& [network, numbers] : test::kLargeNetworks) {
+    EveryPolicy every(kMachines.front(),
+                      test::large_network(network, 2, {.batch = 2, .optimizer = Optimizer::adam}));
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+          !sample.takes_next())
+        continue;
+      CAPTURE(network, policy.name);
+      every.run(policy, needed_by(policy.name));
+    }
+  }
+}
+
 TEST_CASE(
     "the rules of graphs on every network on three machines: the claims are the measurement") {
   test::Sample sample(5);
   for (const Machine& machine : kMachines)
     for (const std::string& network : test::library()) {
-      EveryPolicy every(machine, network);
+      EveryPolicy every(machine, step_of(network));
       for (const auto& [policy, more] : kGraphRules) {
         if (!sample.takes_next()) continue;
         CAPTURE(machine.platform, network, policy, more);

@@ -21,25 +21,28 @@ constexpr std::array<const char*, kKernelKinds> kNames{"matmul",
                                                        "pointwise_convolution",
                                                        "depthwise_convolution",
                                                        "convolution_bias",
-
+                                                       "fused_attention",
                                                        "convolution_backward",
                                                        "direct_convolution_backward",
                                                        "pointwise_convolution_backward",
                                                        "depthwise_convolution_backward",
                                                        "convolution_bias_backward",
-                                                       "pooling_backward"};
+                                                       "pooling_backward",
+                                                       "fused_attention_backward"};
 
 constexpr std::array<K, kKernelKinds - kOperatorClasses> kParents{
     kind_of(OperatorClass::convolution),
     K::direct_convolution,
     K::direct_convolution,
     kind_of(OperatorClass::elementwise),
+    kind_of(OperatorClass::attention),
     kind_of(OperatorClass::convolution),
     K::direct_convolution,
     K::pointwise_convolution,
     K::depthwise_convolution,
     K::convolution_bias,
-    kind_of(OperatorClass::pooling)};
+    kind_of(OperatorClass::pooling),
+    K::fused_attention};
 
 }  // namespace
 

@@ -29,14 +29,16 @@ enum class KernelKind : std::uint8_t {
   pointwise_convolution,                  ///< of one position
   depthwise_convolution,                  ///< of groups of one channel
   convolution_bias,                       ///< where kernels of its own add it (Kernels::bias)
+  fused_attention,                        ///< scores are never stored
   convolution_backward,
   direct_convolution_backward,
   pointwise_convolution_backward,
   depthwise_convolution_backward,
   convolution_bias_backward,
-  pooling_backward
+  pooling_backward,
+  fused_attention_backward
 };
-inline constexpr std::size_t kKernelKinds = kOperatorClasses + 10;
+inline constexpr std::size_t kKernelKinds = kOperatorClasses + 12;
 
 [[nodiscard]] constexpr KernelKind kind_of(OperatorClass of_class) {
   return static_cast<KernelKind>(of_class);

@@ -142,6 +142,8 @@ std::string about(KernelKind kind) {
       return "convolutions of groups of one channel";
     case KernelKind::convolution_bias:
       return "kernels that add a convolution's bias";
+    case KernelKind::fused_attention:
+      return "attention that never stores its scores";
     default:
       return "the backward of that";
   }

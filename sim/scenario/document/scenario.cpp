@@ -46,7 +46,9 @@ struct WorkloadReference {
   std::optional<Optimizer> optimizer;
   std::optional<Trained> trained;
   std::optional<Located<std::string>> trained_from;
+  std::optional<LowRank> lora;
   std::vector<Located<std::string>> buffers;
+  std::optional<Located<Framework>> framework;
   std::optional<Located<bool>> master_weights;
   std::optional<Located<DType>> autocast;
   std::optional<Located<bool>> fused_optimizer;
@@ -107,6 +109,8 @@ Format<WorkloadReference> workload_reference_format() {
                 "of layers that do not say it themselves; default all")
       .optional("trained_from", &WorkloadReference::trained_from, located(one_layer()),
                 "the first layer that is trained; default the first of all")
+      .optional("lora", &WorkloadReference::lora, lora_format(),
+                "low-rank adapters beside frozen linear layers")
       .optional("buffers", &WorkloadReference::buffers, list_of(located(text()), 0, kMaxBuffers),
                 "initializers of an ONNX file that are no parameters; `*` for any characters")
       .optional("master_weights", &WorkloadReference::master_weights, located(boolean()),
@@ -122,6 +126,8 @@ Format<WorkloadReference> workload_reference_format() {
       .optional("step_overhead", &WorkloadReference::step_overhead, quantity<Time>(),
                 kStepOverheadText)
       .optional("loss", &WorkloadReference::loss, loss_format(), "default cross-entropy")
+      .optional("framework", &WorkloadReference::framework, located(framework_format()),
+                "whose operators the standard blocks of a network are; default as in its file")
       .optional("with", &WorkloadReference::with, with_format(),
                 "numbers that the network file lets one choose")
       .format();
@@ -495,9 +501,11 @@ class ScenarioReader {
                                   .dtype = fields->dtype,
                                   .optimizer = fields->optimizer,
                                   .loss = fields->loss,
+                                  .framework = fields->framework,
                                   .with = fields->with,
                                   .trained = fields->trained,
                                   .trained_from = fields->trained_from,
+                                  .lora = fields->lora,
                                   .buffers = fields->buffers,
                                   .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);

@@ -1,5 +1,5 @@
 /// The shape that an operator's kernel works on, for cost models that need more than FLOPs and
-/// traffic. 16 bytes an operator; zeros if nothing is known, which costs as if shape did not
+/// traffic. 20 bytes an operator; zeros if nothing is known, which costs as if shape did not
 /// matter.
 #pragma once
 
@@ -27,6 +27,8 @@ struct KernelShape {
   bool has_bias = false;
   /// The gradients that a backward makes by a product.
   bool of_input = false, of_weight = false;
+  /// Attention that never stores its scores.
+  bool fuses_attention = false;
 };
 
 }  // namespace plimsoll

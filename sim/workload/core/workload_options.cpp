@@ -10,6 +10,7 @@ std::optional<std::int64_t> states_of(Optimizer optimizer) {
     case Optimizer::sgd:
       return 0;
     case Optimizer::sgd_momentum:
+    case Optimizer::lion:
       return 1;
     case Optimizer::adam:
     case Optimizer::adamw:
@@ -40,15 +41,22 @@ Format<Optimizer> optimizer_format() {
                             {"adadelta", Optimizer::adadelta},
                             {"adam-8bit", Optimizer::adam_8bit},
                             {"adamw-8bit", Optimizer::adamw_8bit},
-                            {"adafactor", Optimizer::adafactor}});
+                            {"adafactor", Optimizer::adafactor},
+                            {"lion", Optimizer::lion}});
 }
 
 Format<Loss> loss_format() {
   return one_of<Loss>({{"cross-entropy", Loss::cross_entropy},
+                       {"fused-cross-entropy", Loss::fused_cross_entropy},
                        {"bce-with-logits", Loss::bce_with_logits},
                        {"mse", Loss::mse},
                        {"sum", Loss::sum},
                        {"none", Loss::none}});
+}
+
+Format<Framework> framework_format() {
+  return one_of<Framework>(
+      {{"pytorch-1.13", Framework::pytorch_1_13}, {"pytorch-2", Framework::pytorch_2}});
 }
 
 Format<DType> dtype_format() {
@@ -81,6 +89,17 @@ Format<Trained> trained_format() {
   shape.title = "what is trained";
   shape.text = "all, bias, none, or a share of output channels: 25 %";
   return {std::move(read), std::move(shape)};
+}
+
+Format<LowRank> lora_format() {
+  constexpr std::int64_t kMostRank = 1'000'000;
+  constexpr std::size_t kMostPatterns = 100;
+  return Record<LowRank>("lora", "Low-rank adapters beside frozen linear layers.")
+      .required("rank", &LowRank::rank, located(integer(1, kMostRank)),
+                "features between the two products")
+      .required("of", &LowRank::of, list_of(located(text()), 1, kMostPatterns),
+                "names of linear layers; `*` for any characters")
+      .format();
 }
 
 Format<NamedIntegers> with_format() {

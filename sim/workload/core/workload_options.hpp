@@ -23,9 +23,21 @@ enum class Optimizer : std::uint8_t {
   adadelta,
   adam_8bit,
   adamw_8bit,
-  adafactor
+  adafactor,
+  lion
 };
-enum class Loss : std::uint8_t { cross_entropy, bce_with_logits, mse, sum, none };
+enum class Loss : std::uint8_t {
+  cross_entropy,
+  fused_cross_entropy,
+  bce_with_logits,
+  mse,
+  sum,
+  none
+};
+
+/// Whose operators a network consists of, where standard blocks differ by it
+/// (workload/network/standard_blocks.hpp).
+enum class Framework : std::uint8_t { pytorch_1_13, pytorch_2 };
 
 /// State in fp32, as multiples of the parameters: momentum; first and second moment. Nothing where
 /// it follows from the parameters' shapes (optimizer_rules.hpp).
@@ -37,6 +49,14 @@ struct Trained {
   What what = What::all;
   /// Of the output channels of its weight, rounded up; all other parameters are trained whole.
   Ratio share = kWhole;
+};
+
+/// E. Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022: beside each linear
+/// layer of these names, whose own parameters are frozen, one to `rank` features and one back, times
+/// a number. Nothing else is trained that does not say so.
+struct LowRank {
+  Located<std::int64_t> rank;
+  std::vector<Located<std::string>> of;  ///< names of layers, `*` for any characters
 };
 
 /// A number of a network that a scenario overrides: `with: {width: 8}`.
@@ -54,12 +74,14 @@ struct WorkloadOptions {
   std::optional<std::int64_t> accumulate;
   std::optional<DType> dtype;
   std::optional<Optimizer> optimizer;
-  std::optional<Loss> loss;  ///< networks of layers only
-  NamedIntegers with;        ///< networks of layers only
+  std::optional<Loss> loss;                     ///< networks of layers only
+  std::optional<Located<Framework>> framework;  ///< networks of layers only
+  NamedIntegers with;                           ///< networks of layers only
   /// Of layers that do not say it themselves; networks only. Default: all of it.
   std::optional<Trained> trained;
   /// The first layer, or block, that is trained: all before it is frozen. Networks only.
   std::optional<Located<std::string>> trained_from;
+  std::optional<LowRank> lora;  ///< networks of layers only
   /// Initializers of an ONNX file that are no parameters, `*` for any characters.
   std::vector<Located<std::string>> buffers;
   /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).
@@ -86,10 +108,13 @@ inline constexpr const char* kStepOverheadText =
 [[nodiscard]] Format<std::int64_t> batch_format();
 [[nodiscard]] Format<Optimizer> optimizer_format();
 [[nodiscard]] Format<Loss> loss_format();
+[[nodiscard]] Format<Framework> framework_format();
 /// fp32, fp16 or bf16.
 [[nodiscard]] Format<DType> dtype_format();
 /// fp16 or bf16.
 [[nodiscard]] Format<DType> autocast_format();
+/// {rank: 16, of: [...]}
+[[nodiscard]] Format<LowRank> lora_format();
 /// `all`, `bias`, `none`, or a share: 25 %.
 [[nodiscard]] Format<Trained> trained_format();
 [[nodiscard]] Format<NamedIntegers> with_format();

@@ -234,6 +234,7 @@ Time time_of_part(Time time, Flops part, Flops whole) {
 KernelKind kind_of(const Operator& op) {
   KernelKind kind = kind_of(op.operator_class);
   if (op.operator_class == OperatorClass::convolution) kind = kind_of(op.kernel.convolution);
+  if (op.kernel.fuses_attention) kind = KernelKind::fused_attention;
   const bool is_backward = op.phase != Phase::forward && op.phase != Phase::optimizer;
   return is_backward ? backward_of(kind) : kind;
 }

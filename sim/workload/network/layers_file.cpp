@@ -274,7 +274,11 @@ class LayersChecker {
  public:
   LayersChecker(const LayersSpec& network, Diagnostics& diagnostics)
       : network_(network), diagnostics_(diagnostics) {
-    for (const auto& [name, value] : network.with) constants_.insert(name.value);
+    constants_.insert(std::string(kIsPyTorch2));
+    for (const auto& [name, value] : network.with)
+      if (!constants_.insert(name.value).second)
+        diagnostics_.error(name.where,
+                           "`" + name.value + "` follows from `framework`; choose another name");
     for (const OperatorRule& rule : operator_rules())
       if (!rule.traits.is_loss) kinds_.insert(std::string(rule.kind));
     for (const auto& [name, block] : network.blocks) kinds_.insert(name);
@@ -475,6 +479,7 @@ Format<LayersSpec> layers_format() {
       .optional("auxiliary", &LayersSpec::auxiliary, list_of(located(name()), 1, kMaxLayers),
                 "named values with a loss of their own, times a number")
       .optional("loss", &LayersSpec::loss, loss_format(), "default cross-entropy")
+      .optional("framework", &LayersSpec::framework, framework_format(), "default pytorch-1.13")
       .optional("batch", &LayersSpec::batch, batch_format(), "default 1")
       .optional("optimizer", &LayersSpec::optimizer, optimizer_format(), "default none")
       .check({"with", "blocks", "layers"}, complete_and_check)

@@ -24,8 +24,8 @@
 /// {previous: stem}`). `trained` says which of its parameters are trained, for a block those of all
 /// its layers that do not say it themselves. An argument is a whole number or an expression
 /// (workload/network/expression.hpp) of the names of `with`, of the block's own, and of `in`, the
-/// channels that the layer reads; the first argument may be given alone. `repeat: 0` leaves a layer
-/// out.
+/// channels that the layer reads, and `pytorch_2`, which is 1 where that is the `framework`, else 0;
+/// the first argument may be given alone. `repeat: 0` leaves a layer out.
 #pragma once
 
 #include "workload/core/workload_options.hpp"
@@ -82,12 +82,14 @@ struct LayersSpec {
   std::vector<LayerSpec> layers;
   std::vector<Located<std::string>> auxiliary;  ///< values with a loss of their own
   std::optional<Loss> loss;
+  std::optional<Framework> framework;
   std::optional<std::int64_t> batch;
   std::optional<Optimizer> optimizer;
 };
 
 inline constexpr std::string_view kBlockInput = "input";
 inline constexpr std::string_view kChannelsIn = "in";
+inline constexpr std::string_view kIsPyTorch2 = "pytorch_2";
 
 /// How a network is written. Reading checks all names: of layers, arguments, values and blocks, and
 /// that no block contains itself.

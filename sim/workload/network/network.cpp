@@ -1,6 +1,7 @@
 #include "workload/network/network.hpp"
 
 #include "base/names_hint.hpp"
+#include "workload/network/low_rank_adapters.hpp"
 #include "workload/network/network_builder.hpp"
 #include "workload/network/standard_blocks.hpp"
 #include "workload/network/trained_layers.hpp"
@@ -35,8 +36,13 @@ class Expander {
         builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
                  value_types(options, DType::fp32)),
         trained_(options) {
-    loss_ = options.loss.value_or(layers.loss.value_or(Loss::cross_entropy));
+    if (options.lora) adapters_.emplace(*options.lora);
+    loss_ = options.loss ? options.loss : layers.loss;
+    const Framework framework = options.framework
+                                    ? options.framework->value
+                                    : layers.framework.value_or(Framework::pytorch_1_13);
     set_constants(options.with);
+    constants_[std::string(kIsPyTorch2)] = framework == Framework::pytorch_2 ? 1 : 0;
   }
 
   Network expand() {
@@ -45,15 +51,25 @@ class Expander {
     current_ = add_input();
     scope.values.emplace(kBlockInput, current_);
     add_layers(layers_.layers, scope);
-    at(layers_.where, "the loss", [&] { builder_.add_loss(loss_, current_, scope.prefix); });
+    const Loss loss = loss_of_all();
+    at(layers_.where, "the loss", [&] { builder_.add_loss(loss, current_, scope.prefix); });
     for (const Located<std::string>& name : layers_.auxiliary)
       at(name.where, "the loss of `" + name.value + "`",
-         [&] { builder_.add_loss(loss_, scope.values.at(name.value), name.value + "/", true); });
+         [&] { builder_.add_loss(loss, scope.values.at(name.value), name.value + "/", true); });
     trained_.check();
+    if (adapters_) adapters_->check();
     return builder_.take();
   }
 
  private:
+  /// None behind a layer that is one.
+  [[nodiscard]] Loss loss_of_all() const {
+    if (ends_in_.empty()) return loss_.value_or(Loss::cross_entropy);
+    if (loss_.value_or(Loss::none) != Loss::none)
+      fail(layers_.where, "`" + ends_in_ + "` is a loss already; expected `loss: none`");
+    return Loss::none;
+  }
+
   /// What is wrong within a standard block is reported where the user's file names the block.
   [[noreturn]] void fail(const Location& where, const std::string& message,
                          const std::string& hint = {}) const {
@@ -151,11 +167,8 @@ class Expander {
       fail(layer.where, "the names of nested blocks are longer than 200 characters in all");
     const auto block = layers_.blocks.find(layer.kind);
     if (block != layers_.blocks.end()) return add_block(block->second, layer, scope, name);
-    const std::uint32_t before = builder_.operators();
+    if (!ends_in_.empty()) fail(layer.where, "no layer comes after the loss `" + ends_in_ + "`");
     at(layer.where, "`" + layer.kind + "`", [&] { add_operator(layer, scope, name); });
-    // Behind casts of its inputs.
-    if (!layer.name.empty() && builder_.operators() > before)
-      scope.operators[layer.name] = builder_.operators() - 1;
   }
 
   void add_block(const BlockSpec& block, const LayerSpec& layer, Scope& outer,
@@ -178,9 +191,10 @@ class Expander {
     scope.values.emplace(kBlockInput, current_);
     for (const auto& [inside, outside] : layer.reads)
       scope.values.emplace(inside.value, outer.values.at(outside.value));
-    if (block.where.origin == kStandardOrigin) standard_ = &layer;
+    const LayerSpec* const around = standard_;
+    if (block.where.origin == kStandardOrigin && around == nullptr) standard_ = &layer;
     add_layers(block.layers, scope);
-    standard_ = nullptr;
+    standard_ = around;
   }
 
   void add_operator(const LayerSpec& layer, Scope& scope, const std::string& name) {
@@ -202,10 +216,21 @@ class Expander {
     }
     std::uint32_t link = kNoValue;
     if (layer.link) link = linked_operator(rule, *layer.link, scope);
-    builder_.train(trained_.of(name, layer.trained ? layer.trained : scope.trained));
+    const bool is_adapted =
+        adapters_ && rule.kind == LowRankAdapters::kAdapted && adapters_->take(name);
+    const Trained trained = trained_.of(name, layer.trained ? layer.trained : scope.trained);
+    builder_.train(is_adapted ? Trained{Trained::What::none, kWhole} : trained);
+    const std::uint32_t input = inputs.front();
+    const std::uint32_t before = builder_.operators();
     const std::uint32_t output =
         builder_.apply(rule, std::move(arguments), std::move(inputs), name, link);
-    if (output != kNoValue) current_ = output;
+    // Behind casts of its inputs; before an adapter.
+    if (!layer.name.empty() && builder_.operators() > before)
+      scope.operators[layer.name] = builder_.operators() - 1;
+    if (output == kNoValue)
+      ends_in_ = name;
+    else
+      current_ = is_adapted ? adapters_->add(builder_, input, output, name) : output;
   }
 
   static std::uint32_t linked_operator(const OperatorRule& rule, const Located<std::string>& link,
@@ -221,9 +246,11 @@ class Expander {
   const LayersSpec& layers_;
   NetworkBuilder builder_;
   TrainedLayers trained_;
+  std::optional<LowRankAdapters> adapters_;
   Numbers constants_;
-  Loss loss_ = Loss::cross_entropy;
-  const LayerSpec* standard_ = nullptr;  ///< the call of the one being added
+  std::optional<Loss> loss_;
+  std::string ends_in_;                  ///< a layer that is a loss; none comes after it
+  const LayerSpec* standard_ = nullptr;  ///< the user's call of the one being added
   std::uint32_t current_ = 0;
   std::size_t steps_ = 0;
 };

@@ -288,6 +288,9 @@ void NetworkBuilder::add_loss(Loss loss, std::uint32_t value, const std::string&
       value = add("log_softmax");
       add("nll_loss");
       return;
+    case Loss::fused_cross_entropy:
+      add("fused_cross_entropy_loss");
+      return;
     case Loss::bce_with_logits:
       add("bce_with_logits_loss");
       return;

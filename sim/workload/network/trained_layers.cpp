@@ -9,7 +9,8 @@ constexpr std::size_t kMaxNames = 2000;
 }  // namespace
 
 TrainedLayers::TrainedLayers(const WorkloadOptions& options)
-    : default_(options.trained.value_or(Trained{})),
+    : default_(options.trained.value_or(options.lora ? Trained{Trained::What::none, kWhole}
+                                                     : Trained{})),
       first_(options.trained_from),
       is_reached_(!options.trained_from) {}
 

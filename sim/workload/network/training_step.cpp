@@ -310,18 +310,19 @@ class StepBuilder {
 
   static void add_input_products(const NetworkOperator& op, std::int64_t products,
                                  OperatorSpec& spec) {
-    if (op.effect.macs == Elements{}) return;
+    if (op.effect.macs == Elements{} || op.effect.backward_is_whole) return;
     spec.flops += Flops{2} * op.effect.macs.count() * products;
     spec.kernel.of_input = products > 0;
   }
 
   /// Of a share of the weight's rows that share of the product.
   void add_weight_product(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
-    if (op.effect.macs == Elements{} || layer.used.empty()) return;
+    if (op.effect.macs == Elements{} || op.effect.backward_is_whole || layer.used.empty()) return;
     const Parameter& weight = parameters_of_[layer.used.front()];
     if (weight.trained.empty()) return;
-    const std::int64_t row = op.effect.macs.count() / weight.dims.front();
-    spec.flops += Flops{2} * row * weight.trained.front();
+    __extension__ using Wide = __int128;
+    const Wide share = Wide{op.effect.macs.count()} * weight.trained.front() / weight.dims.front();
+    spec.flops += Flops{2} * static_cast<std::int64_t>(share);
     spec.kernel.of_weight = true;
   }
 

@@ -448,4 +448,52 @@ OperatorEffect sum_loss(const RuleCall& call) {
   return loss_of(call, 1);
 }
 
+namespace {
+
+/// What is kept beside values or what makes them: of each row the logarithm of its sum and its
+/// label.
+void keep_rows(OperatorEffect& effect, std::int64_t rows) {
+  effect.extras.push_back({"log_sum", {rows}, ElementType::statistic});
+  effect.extras.push_back({"target", {rows}, ElementType::index});
+}
+
+}  // namespace
+
+OperatorEffect fused_cross_entropy_loss(const RuleCall& call) {
+  OperatorEffect effect = loss_of(call, 6);
+  effect.backward_flops = flops(count(call, effect.output), 5);
+  effect.keeps_inputs = true;
+  keep_rows(effect, rows(call).count());
+  return effect;
+}
+
+/// E. Wijmans and others, "Cut your losses in large-vocabulary language models", ICLR 2025 (arXiv
+/// 2411.09009): logits are made in pieces, in the forward for the sum of each row and again in the
+/// backward, beside the two products for the gradients. A piece is as many rows as go into one of
+/// `chunks`, with its gradient in the backward; without chunks it stays on the chip.
+OperatorEffect linear_cross_entropy(const RuleCall& call) {
+  const Dims& x = call.inputs.front();
+  const std::int64_t positions = count(call, x).count() / x.back();
+  const std::int64_t classes = call["features"], chunks = call["chunks"];
+  if (chunks > positions)
+    throw LayerError(std::to_string(chunks) + " chunks of " + std::to_string(positions) + " rows",
+                     "`chunks` is at most the number of positions of all samples, or 0");
+  OperatorEffect effect;
+  effect.output = x;
+  effect.form = Form::no_output;
+  effect.keeps_inputs = true;
+  effect.parameters = {{"weight", {classes, x.back()}}};
+  const Elements logits = elements_of({positions, classes});
+  multiply(effect, logits * x.back());
+  effect.forward_flops += flops(logits, 6);
+  effect.backward_flops = flops(effect.macs * 3, 2) + flops(logits, 5);
+  effect.backward_is_whole = true;
+  keep_rows(effect, positions);
+  if (chunks == 0) return effect;
+  const std::int64_t piece = (positions + chunks - 1) / chunks;
+  effect.forward_workspace = Bytes{call.element} * elements_of({piece, classes}).count();
+  effect.backward_workspace = effect.forward_workspace * 2;
+  return effect;
+}
+
 }  // namespace plimsoll::effect

@@ -71,10 +71,32 @@ OperatorEffect attention_scores(const RuleCall& call);
 OperatorEffect attention_context(const RuleCall& call);
 OperatorEffect attention_core(const RuleCall& call);
 OperatorEffect dot_product_attention(const RuleCall& call);
-OperatorEffect relative_bias(const RuleCall& call);
+OperatorEffect window_bias(const RuleCall& call);
+OperatorEffect split_heads(const RuleCall& call);
+OperatorEffect join_heads(const RuleCall& call);
 OperatorEffect product(const RuleCall& call);
+OperatorEffect relative_bias(const RuleCall& call);
 OperatorEffect masked_fill(const RuleCall& call);
 OperatorEffect causal_mask(const RuleCall& call);
+
+// Beside attention: norms, positions, gates, views (transformer_effects.cpp).
+OperatorEffect rms_norm(const RuleCall& call);
+OperatorEffect row_mean(const RuleCall& call);
+OperatorEffect row_sum(const RuleCall& call);
+OperatorEffect rotary(const RuleCall& call);
+OperatorEffect rotate_half(const RuleCall& call);
+OperatorEffect swiglu(const RuleCall& call);
+OperatorEffect geglu(const RuleCall& call);
+OperatorEffect rows_of(const RuleCall& call);
+OperatorEffect slice(const RuleCall& call);
+OperatorEffect transpose(const RuleCall& call);
+OperatorEffect repeat_features(const RuleCall& call);
+
+// Mixtures of experts (expert_effects.cpp).
+OperatorEffect top_k(const RuleCall& call);
+OperatorEffect dispatch(const RuleCall& call);
+OperatorEffect expert_linear(const RuleCall& call);
+OperatorEffect combine_rows(const RuleCall& call);
 
 // Recurrence (recurrent_effects.cpp).
 OperatorEffect lstm(const RuleCall& call);
@@ -83,6 +105,8 @@ OperatorEffect lstm(const RuleCall& call);
 OperatorEffect loss_of(const RuleCall& call, std::int64_t forward);
 OperatorEffect nll_loss(const RuleCall& call);
 OperatorEffect sum_loss(const RuleCall& call);
+OperatorEffect fused_cross_entropy_loss(const RuleCall& call);
+OperatorEffect linear_cross_entropy(const RuleCall& call);
 
 template <std::int64_t forward, std::int64_t backward>
 OperatorEffect keeps_x(const RuleCall& call) {

@@ -107,6 +107,7 @@ struct OperatorEffect {
   Elements macs;                   ///< multiply-adds of the forward
   Flops forward_flops;             ///< all of the forward, 2 per multiply-add
   Flops backward_flops;  ///< of the backward, without 2 macs for each gradient of a product
+  bool backward_is_whole = false;  ///< backward_flops has these, too
   Bytes forward_workspace, backward_workspace;
   /// While it makes its output, the gradient of its input, that of its weight, the one and then the
   /// other.

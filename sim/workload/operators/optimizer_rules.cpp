@@ -43,9 +43,11 @@ constexpr std::array kOptimizerRules{
     Rule{0, 0, 1, 14},
     // adafactor
     Rule{2, 21, 24, 12},
+    // lion: p.mul_(), u = m * b + g * (1 - b), p.add_(u.sign_()), m.mul_().add_(g)
+    Rule{3, 19, 8, 10},
 };
 
-static_assert(kOptimizerRules.size() == static_cast<std::size_t>(Optimizer::adafactor) + 1);
+static_assert(kOptimizerRules.size() == static_cast<std::size_t>(Optimizer::lion) + 1);
 
 const Rule& rule_of(Optimizer optimizer) {
   return kOptimizerRules[static_cast<std::size_t>(optimizer)];

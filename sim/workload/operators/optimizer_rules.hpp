@@ -30,6 +30,9 @@
 ///                      How tensors of more than two dimensions are factored the paper leaves open:
 ///                      as in the PyTorch implementations; 21 passes in that of Hugging Face, by 24
 ///                      kernels, or 16 for a vector
+///   lion               X. Chen and others, "Symbolic discovery of optimization algorithms", NeurIPS
+///                      2023, as the authors' PyTorch code has it: one moment; 19 passes by 8
+///                      kernels; both terms of the update and their sum are held
 #pragma once
 
 #include "workload/core/workload_options.hpp"

@@ -357,6 +357,7 @@ TEST_CASE("kinds of kernels are like others unless they are stated") {
   const auto [apart, nothing] = read_text(with(
       kSize,
       ", efficiency: {convolution: 0.5, direct_convolution: 0.4, pooling_backward: 0.2, "
+      "attention: 0.8, fused_attention: 0.3, "
       "elementwise: 0.9, depthwise_convolution_backward: 0.1}, kernels: {tile: 64, bias: true, "
       "additions: true}"));
   CHECK(nothing == Messages{});
@@ -368,6 +369,8 @@ TEST_CASE("kinds of kernels are like others unless they are stated") {
   CHECK(at(apart, K::pooling_backward) == Ratio{200'000'000});
   CHECK(at(apart, K::convolution_bias) == Ratio{900'000'000});
   CHECK(at(apart, kind_of(OperatorClass::pooling)) == kWhole);
+  CHECK(at(apart, kind_of(OperatorClass::attention)) == Ratio{800'000'000});
+  CHECK(at(apart, K::fused_attention_backward) == Ratio{300'000'000});
   CHECK(apart.processors.at(0).kernels == Kernels{64, true, true});
   CHECK(messages(with(kSize, ", kernels: {tile: 0}"))
             .at(0)

@@ -255,6 +255,12 @@ TEST_CASE("a convolution that no transform is for may reach shares of its own") 
   // A matrix product is never one.
   op.operator_class = OperatorClass::matmul;
   CHECK(kind_of(op) == kind_of(OperatorClass::matmul));
+  op.operator_class = OperatorClass::attention;
+  op.kernel.fuses_attention = true;
+  op.phase = Phase::forward;
+  CHECK(kind_of(op) == KernelKind::fused_attention);
+  op.phase = Phase::backward;
+  CHECK(kind_of(op) == KernelKind::fused_attention_backward);
 }
 
 TEST_CASE("the backward of a pooling may reach shares of its own") {
@@ -288,6 +294,7 @@ TEST_CASE("in TF32 products are computed in TF32, and all else in fp32") {
   CHECK(durations(norm, on, ProcessorId{0}).at(0) == Time{6'000'000});
   CHECK(arithmetic_of(DType::tf32, KernelKind::depthwise_convolution_backward) == DType::tf32);
   CHECK(arithmetic_of(DType::tf32, KernelKind::convolution_bias) == DType::fp32);
+  CHECK(arithmetic_of(DType::tf32, KernelKind::fused_attention_backward) == DType::tf32);
   CHECK(arithmetic_of(DType::fp16, kind_of(OperatorClass::pooling)) == DType::fp16);
 }
 

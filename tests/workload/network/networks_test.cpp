@@ -1,5 +1,7 @@
 #include "workload/workload_text.hpp"
 
+#include <tuple>
+
 #include <catch2/catch.hpp>
 
 using namespace plimsoll;
@@ -169,4 +171,142 @@ TEST_CASE("networks for segmentation and language have the sizes of their tables
   CHECK(built("bilstm").parameters == 4'810'857);
   CHECK(built("bilstm").macs == 256 * (both_ways(100) + both_ways(512)) + 512);
   CHECK(built("lstm-lm").macs == 2 * 35 * 4 * 650 * (650 + 650) + 35 * 650 * 10'000);
+}
+
+namespace {
+
+/// A network as a table gives it: s positions of a vocabulary v, blocks of width h with a heads and
+/// k of key and value of d features, and MLPs of width f.
+struct Llama {
+  std::int64_t s, v, blocks, h, a, k, d, f;
+  std::int64_t window = 0;
+  bool norms_heads = false;
+
+  [[nodiscard]] std::int64_t attention() const { return 2 * h * a * d + 2 * h * k * d; }
+  /// 3 h f for the MLP, or more; embedding and head apart.
+  [[nodiscard]] std::int64_t parameters(std::int64_t mlp) const {
+    return 2 * v * h + h + blocks * (attention() + mlp + 2 * h + (norms_heads ? 2 * d : 0));
+  }
+  /// Query and key, probabilities and value, for each position and those before it, of a window the
+  /// nearest.
+  [[nodiscard]] std::int64_t macs(std::int64_t mlp) const {
+    const std::int64_t seen = window == 0 ? s : window;
+    const std::int64_t pairs = seen * (seen + 1) / 2 + (s - seen) * seen;
+    return s * v * h + blocks * (s * (attention() + mlp) + 2 * pairs * a * d);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("language models of today have their published sizes") {
+  const auto check = [](const char* name, std::int64_t published, std::int64_t parameters,
+                        std::int64_t macs) {
+    CAPTURE(name);
+    CHECK(parameters == published);
+    const Workload net = build(read_workload(read_document(shipped(name))));
+    CHECK(net.parameters == published);
+    CHECK(net.macs == macs);
+  };
+  // Parameters: those of the published weights (model cards on Hugging Face, "safetensors").
+  const std::tuple<const char*, std::int64_t, Llama> dense[] = {
+      {"llama2-7b", 6'738'415'616, {4096, 32'000, 32, 4096, 32, 32, 128, 11'008}},
+      {"llama3-8b", 8'030'261'248, {8192, 128'256, 32, 4096, 32, 8, 128, 14'336}},
+      {"llama3-70b", 70'553'706'496, {8192, 128'256, 80, 8192, 64, 8, 128, 28'672}},
+      {"llama3-405b", 405'853'388'800, {8192, 128'256, 126, 16'384, 128, 8, 128, 53'248}},
+      {"qwen3-8b", 8'190'735'360, {4096, 151'936, 36, 4096, 32, 8, 128, 12'288, 0, true}},
+      {"qwen3-32b", 32'762'123'264, {4096, 151'936, 64, 5120, 64, 8, 128, 25'600, 0, true}},
+      {"mistral-7b", 7'241'732'096, {8192, 32'000, 32, 4096, 32, 8, 128, 14'336, 4096}},
+  };
+  for (const auto& [name, published, it] : dense)
+    check(name, published, it.parameters(3 * it.h * it.f), it.macs(3 * it.h * it.f));
+  // Eight experts and their router, of which two are run.
+  const Llama mixtral{4096, 32'000, 32, 4096, 32, 8, 128, 14'336};
+  const std::int64_t expert = 3 * mixtral.h * mixtral.f, router = 8 * mixtral.h;
+  check("mixtral-8x7b", 46'702'792'704, mixtral.parameters(8 * expert + router),
+        mixtral.macs(2 * expert + router));
+}
+
+TEST_CASE("DeepSeek-V3 has 671 billion parameters, of which 37 billion are run") {
+  constexpr std::int64_t s = 4096, v = 129'280, h = 7168, a = 128;
+  // Queries of rank 1,536, keys and values of rank 512; heads of 128 features without positions, 64
+  // with, values of 128; two norms of the ranks.
+  constexpr std::int64_t latent =
+      h * 1536 + 1536 * a * (128 + 64) + h * (512 + 64) + 512 * a * (128 + 128) + a * 128 * h;
+  constexpr std::int64_t dense = 3 * h * 18'432, expert = 3 * h * 2048, router = h * 256;
+  constexpr std::int64_t norms = 61 * (2 * h + 1536 + 512) + h;
+  constexpr std::int64_t parameters =
+      2 * v * h + 61 * latent + 3 * dense + 58 * (257 * expert + router) + norms;
+  // Published: 671 billion; its checkpoint's main model has 14,848 biases of routers more.
+  CHECK(parameters + 58 * 256 == 671'026'419'200);
+  constexpr std::int64_t run = v * h + 61 * latent + 3 * dense + 58 * (9 * expert + router);
+  CHECK((run + v * h) / 1'000'000'000 == 37);
+  const Workload net = build(read_workload(read_document(shipped("deepseek-v3"))));
+  CHECK(net.parameters == parameters);
+  CHECK(net.macs == s * run + 61 * s * (s + 1) / 2 * a * (128 + 64 + 128));
+}
+
+TEST_CASE("earlier language models have their published sizes") {
+  const auto check = [](const char* name, std::int64_t parameters, std::int64_t macs) {
+    CAPTURE(name);
+    const Workload net = build(read_workload(read_document(shipped(name))));
+    CHECK(net.parameters == parameters);
+    CHECK(net.macs == macs);
+  };
+  // A tied head; blocks of 12 h^2 + 13 h. In billions: 1.5 (A. Radford et al., 2019: 1,542 million
+  // in their table, 1,557,611,200 in the released weights), 175 (T. Brown et al., 2020), and 22,
+  // 175, 530 and 1,000 (V. Korthikanti et al., 2022).
+  const auto gpt = [&](const char* name, std::int64_t s, std::int64_t v, std::int64_t h,
+                       std::int64_t blocks) {
+    const std::int64_t parameters = (v + s + 2) * h + blocks * (12 * h * h + 13 * h);
+    check(name, parameters, blocks * (12 * s * h * h + 2 * s * s * h) + s * h * v);
+    return parameters;
+  };
+  CHECK(gpt("gpt2-xl", 1024, 50'257, 1600, 48) == 1'557'611'200);
+  constexpr std::int64_t billion = 1'000'000'000, half = billion / 2;
+  CHECK((gpt("gpt3-175b", 2048, 50'257, 12'288, 96) + half) / billion == 175);
+  CHECK((gpt("megatron-22b", 2048, 51'200, 6144, 48) + half) / billion == 22);
+  CHECK((gpt("megatron-175b", 2048, 51'200, 12'288, 96) + half) / billion == 175);
+  CHECK((gpt("megatron-530b", 2048, 51'200, 20'480, 105) + half) / billion == 530);
+  CHECK((gpt("megatron-1t", 2048, 51'200, 25'600, 128) + 5 * billion) / (10 * billion) == 101);
+  // Tokens of 512 features, two dense layers to and from 1,024 without biases, positions 2,050, no
+  // last norm: 331,196,416 in the released weights.
+  constexpr std::int64_t h = 1024, s = 2048, v = 50'272;
+  constexpr std::int64_t opt = v * 512 + 2050 * h + 2 * 512 * h + 24 * (12 * h * h + 13 * h);
+  CHECK(opt == 331'196'416);
+  check("opt-350m", opt, s * (v * 512 + 2 * 512 * h) + 24 * (12 * s * h * h + 2 * s * s * h));
+  // Query, key and value without biases: 2,651,307,520 in the released weights.
+  constexpr std::int64_t w = 2560, neo = (50'257 + s + 2) * w + 32 * (12 * w * w + 10 * w);
+  CHECK(neo == 2'651'307'520);
+  check("gpt-neo-2.7b", neo, s * w * 50'257 + 32 * (12 * s * w * w + 2 * s * s * w));
+  // Without biases: attention 4 h^2, MLP 8 h^2, norms h; tables of 32 distances for 16 heads:
+  // 737,668,096 in the released weights. The decoder has another attention, to what is encoded.
+  constexpr std::int64_t words = 32'128, p = 512, tables = 2 * 32 * 16;
+  constexpr std::int64_t t5 =
+      words * h + 24 * (12 * h * h + 2 * h) + 24 * (16 * h * h + 3 * h) + 2 * h + tables;
+  CHECK(t5 == 737'668'096);
+  check("t5-large", t5, p * words * h + 24 * p * 28 * h * h + 24 * 3 * 2 * p * p * h);
+}
+
+TEST_CASE("Megatron's blocks keep what its authors count") {
+  // V. Korthikanti et al., 2022, eq. 1: s b h (34 + 5 a s / h) in 16 bits. Here besides: statistics
+  // of two norms, the number that scores are scaled by, and the causal mask.
+  constexpr std::int64_t s = 2048, h = 6144, a = 64, b = 4;
+  const auto saved = [&](std::int64_t blocks) {
+    return build(read_workload(read_document(shipped("megatron-22b"))),
+                 {.batch = b, .dtype = DType::fp16, .with = {{{"blocks", {}}, blocks}}})
+        .saved_bytes.count();
+  };
+  CHECK(saved(3) - saved(2) == s * b * h * 34 + 5 * a * s * s * b + 16 * s * b + 8 + s * s);
+}
+
+TEST_CASE("Llama 3 in PyTorch 2 keeps what its closed form says") {
+  // bf16, a block: inputs of two norms with a number each, what they made; query, key and value
+  // with positions, the result with a number a head; gate, its SiLU, the other product, theirs.
+  constexpr std::int64_t b = 2, s = 8192, h = 4096, heads = 32, kv = 8 * 128, f = 14'336;
+  const auto saved = [&](std::int64_t blocks) {
+    return build(read_workload(read_document(shipped("llama3-8b"))),
+                 {.batch = b, .dtype = DType::bf16, .with = {{{"blocks", {}}, blocks}}})
+        .saved_bytes.count();
+  };
+  CHECK(saved(3) - saved(2) == b * s * (2 * (4 * h + 2 * h + 2 * kv + 4 * f) + 4 * (2 + heads)));
 }

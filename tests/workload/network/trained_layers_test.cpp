@@ -197,3 +197,38 @@ TEST_CASE("random networks: gradients of what is trained and of nothing else") {
     REQUIRE(sum == net.saved_bytes.count());
   }
 }
+
+TEST_CASE("low-rank adapters are trained beside frozen linear layers") {
+  const std::string layers =
+      "  - linear: {features: 8, name: query}\n  - layer_norm\n  - linear: {features: 10, name: "
+      "out}\n";
+  const auto adapted = [&](std::vector<std::string> of, std::int64_t rank = 2) {
+    LowRank lora{{rank, {"s.yaml", 3, 9}}, {}};
+    for (std::string& name : of) lora.of.push_back({std::move(name), {"s.yaml", 3, 20}});
+    return WorkloadOptions{.batch = 3, .optimizer = Optimizer::adam, .lora = std::move(lora)};
+  };
+  const auto bytes_of = [](const Workload& net, TensorClass wanted) {
+    std::int64_t sum = 0;
+    for (const Tensor& tensor : net.tensors)
+      if (tensor.tensor_class == wanted && tensor.lifetime != Lifetime::step)
+        sum += tensor.bytes.count();
+    return sum;
+  };
+  constexpr std::int64_t rows = 3 * 6, base = 8 * 8 + 8 + 2 * 8 + 10 * 8 + 10;
+  // To rank 2 and back of both: 2 (8 + 8) and 2 (8 + 10) numbers, with a gradient and two moments.
+  const Workload both = build_text(network("[6, 8]", layers), adapted({"query", "*ut"}));
+  constexpr std::int64_t trained = 2 * (8 + 8) + 2 * (8 + 10);
+  CHECK(both.parameters == base + trained);
+  CHECK(bytes_of(both, TensorClass::gradient) == 4 * trained);
+  CHECK(bytes_of(both, TensorClass::optimizer_state) == 2 * 4 * trained);
+  // Of each A x, and the number. The norm keeps x and two numbers a row; what it made is x of the
+  // second.
+  CHECK(both.saved_bytes.count() == 2 * (rows * 2 * 4 + 8) + 2 * rows * 8 * 4 + rows * 8);
+  // Nothing before the second is trained: the norm keeps nothing.
+  const Workload one = build_text(network("[6, 8]", layers), adapted({"out"}));
+  CHECK(one.saved_bytes.count() == rows * 2 * 4 + 8 + rows * 8 * 4);
+  CHECK_THAT(error_of(network("[6, 8]", layers), adapted({"keys"})),
+             Contains("s.yaml:3:20") && Contains("no linear layer is named `keys`"));
+  CHECK_THAT(error_of(network("[6, 8]", layers), adapted({"out"}, 9)),
+             Contains("s.yaml:3:9") && Contains("rank 9 exceeds the 8 features of `out`"));
+}

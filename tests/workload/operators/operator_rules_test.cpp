@@ -211,7 +211,7 @@ TEST_CASE("attention within windows") {
   const std::string layers =
       "  - linear: {features: 3 * in, name: qkv}\n"
       "  - attention_scores: {heads: 2, windows: 2}\n"
-      "  - relative_bias: {heads: 2, window: 3}\n"
+      "  - window_bias: {heads: 2, window: 3}\n"
       "  - softmax\n"
       "  - attention_context: {heads: 2, windows: 2, values: qkv}\n";
   const Workload attention = build_text(network("[18, 8]", layers));
@@ -226,7 +226,7 @@ TEST_CASE("attention within windows") {
              Contains("positions in squares of 9, [positions, features], found [16, 8]"));
   CHECK_THAT(error_of(network("[16, 24]", "  - attention_scores: {heads: 2, windows: 3}\n")),
              Contains("expected positions in 3 equal windows, found 16"));
-  CHECK_THAT(error_of(network("[8, 4, 4]", "  - relative_bias: {heads: 2, window: 3}\n")),
+  CHECK_THAT(error_of(network("[8, 4, 4]", "  - window_bias: {heads: 2, window: 3}\n")),
              Contains("scores of 2 heads in windows, [.., 9, 9], found [8, 4, 4]"));
   // Over all positions.
   CHECK(build_text(network("[16, 8]", "  - global_avg_pool\n  - linear: 3\n")).macs == 8 * 3);

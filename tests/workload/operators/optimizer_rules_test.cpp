@@ -31,6 +31,7 @@ TEST_CASE("optimizers keep moments in fp32, in 8 bits or factored") {
   CHECK(state_of(Optimizer::sgd, matrix) == 0);
   CHECK(state_of(Optimizer::sgd_momentum, matrix) == 4 * 21'000);
   CHECK(state_of(Optimizer::adam, matrix) == 2 * 4 * 21'000);
+  CHECK(state_of(Optimizer::lion, matrix) == 4 * 21'000);
   CHECK(state_of(Optimizer::adamw, matrix) == 2 * 4 * 21'000);
   // Ten blocks of 2,048 and one of 520: a magnitude of 4 bytes each, for each moment.
   CHECK(state_of(Optimizer::adam_8bit, matrix) == 2 * (21'000 + 4 * 11));
