@@ -184,6 +184,10 @@ constexpr std::array kEnergiesPerFlop = {
 };
 constexpr std::array kRatios = {DisplayUnit{"%", ten_to(7)}};
 constexpr std::array kSampleRates = {DisplayUnit{"samples/s", ten_to(9)}};
+constexpr std::array kFrequencies = {DisplayUnit{"Hz", 1}, DisplayUnit{"kHz", ten_to(3)},
+                                     DisplayUnit{"MHz", ten_to(6)}, DisplayUnit{"GHz", ten_to(9)}};
+constexpr std::array kVoltages = {DisplayUnit{"uV", 1}, DisplayUnit{"mV", ten_to(3)},
+                                  DisplayUnit{"V", ten_to(6)}};
 
 }  // namespace
 
@@ -203,6 +207,12 @@ FlopRate operator*(FlopRate rate, Ratio efficiency) {
 
 Energy operator*(Power power, Time time) {
   return energy_of(power, time, 1);
+}
+Power operator*(Power power, Ratio share) {
+  if (power.is_unlimited()) detail::throw_quantity_overflow();
+  const Int128 part = Int128{power.count()} * share.count() / kWhole.count();
+  if (part >= Power::unlimited().count()) detail::throw_quantity_overflow();
+  return Power{static_cast<std::int64_t>(part)};
 }
 Energy operator*(EnergyPerByte cost, Bytes bytes) {
   return energy_of(cost, bytes, kZeptojoulesPerAttojoule);
@@ -259,6 +269,12 @@ std::string to_text(Ratio value) {
 }
 std::string to_text(SampleRate value) {
   return text_in_units(value, kSampleRates);
+}
+std::string to_text(Frequency value) {
+  return text_in_units(value, kFrequencies);
+}
+std::string to_text(Voltage value) {
+  return text_in_units(value, kVoltages);
 }
 
 }  // namespace plimsoll

@@ -10,6 +10,7 @@
 ///   Energy        zeptojoules (1e-21 J = nanowatt x picosecond)
 ///   Ratio         parts per billion (efficiencies, percentages)
 ///   SampleRate    nanosamples per second
+///   Frequency     hertz                      Voltage        microvolts
 ///
 /// Sums, differences and products that leave the range throw QuantityOverflow. A count may be
 /// `unlimited` (capacities, bandwidths, rates): it compares greater than every other count, and
@@ -96,6 +97,8 @@ struct AttojoulePerByte : Narrow {};
 struct AttojoulePerFlop : Narrow {};
 struct PartPerBillion : Narrow {};
 struct NanosamplePerSecond : Narrow {};
+struct Hertz : Narrow {};
+struct Microvolt : Narrow {};
 }  // namespace unit
 
 using Bytes = Quantity<unit::Byte>;
@@ -109,6 +112,8 @@ using EnergyPerByte = Quantity<unit::AttojoulePerByte>;
 using EnergyPerFlop = Quantity<unit::AttojoulePerFlop>;
 using Ratio = Quantity<unit::PartPerBillion>;
 using SampleRate = Quantity<unit::NanosamplePerSecond>;
+using Frequency = Quantity<unit::Hertz>;
+using Voltage = Quantity<unit::Microvolt>;
 
 inline constexpr Ratio kWhole{1'000'000'000};
 
@@ -125,6 +130,8 @@ inline constexpr Ratio kWhole{1'000'000'000};
 [[nodiscard]] FlopRate operator*(FlopRate rate, Ratio efficiency);
 
 [[nodiscard]] Energy operator*(Power power, Time time);
+/// `share` of a power, rounded down.
+[[nodiscard]] Power operator*(Power power, Ratio share);
 [[nodiscard]] Energy operator*(EnergyPerByte cost, Bytes bytes);
 [[nodiscard]] Energy operator*(EnergyPerFlop cost, Flops flops);
 
@@ -146,5 +153,7 @@ inline constexpr Ratio kWhole{1'000'000'000};
 [[nodiscard]] std::string to_text(EnergyPerFlop);
 [[nodiscard]] std::string to_text(Ratio);
 [[nodiscard]] std::string to_text(SampleRate);
+[[nodiscard]] std::string to_text(Frequency);
+[[nodiscard]] std::string to_text(Voltage);
 
 }  // namespace plimsoll

@@ -118,6 +118,17 @@ constexpr WrittenUnit kWrittenEnergiesPerFlop[] = {
 };
 constexpr WrittenUnit kWrittenRatios[] = {{"%", power_of_ten(7)}};
 constexpr WrittenUnit kWrittenSampleRates[] = {{"samples/s", power_of_ten(9)}};
+constexpr WrittenUnit kWrittenFrequencies[] = {
+    {"Hz", 1},
+    {"kHz", power_of_ten(3)},
+    {"MHz", power_of_ten(6)},
+    {"GHz", power_of_ten(9)},
+};
+constexpr WrittenUnit kWrittenVoltages[] = {
+    {"uV", 1},
+    {"mV", power_of_ten(3)},
+    {"V", power_of_ten(6)},
+};
 
 enum class Fractions { up, up_unless_base_unit, nearest_unless_base_unit };
 
@@ -160,11 +171,16 @@ constexpr Notation kNotation<Ratio> = {"a share", "82 %", kWrittenRatios,
 template <>
 constexpr Notation kNotation<SampleRate> = {"a throughput", "250 samples/s", kWrittenSampleRates,
                                             Fractions::nearest_unless_base_unit, power_of_ten(9)};
+template <>
+constexpr Notation kNotation<Frequency> = {"a clock", "160 MHz", kWrittenFrequencies};
+template <>
+constexpr Notation kNotation<Voltage> = {"a voltage", "0.8 V", kWrittenVoltages};
 
 constexpr const Notation* kAll[] = {
-    &kNotation<Bytes>,         &kNotation<Time>,      &kNotation<Flops>,  &kNotation<ByteRate>,
-    &kNotation<FlopRate>,      &kNotation<Power>,     &kNotation<Energy>, &kNotation<EnergyPerByte>,
-    &kNotation<EnergyPerFlop>, &kNotation<SampleRate>};
+    &kNotation<Bytes>,      &kNotation<Time>,          &kNotation<Flops>,
+    &kNotation<ByteRate>,   &kNotation<FlopRate>,      &kNotation<Power>,
+    &kNotation<Energy>,     &kNotation<EnergyPerByte>, &kNotation<EnergyPerFlop>,
+    &kNotation<SampleRate>, &kNotation<Frequency>,     &kNotation<Voltage>};
 
 std::string such_as(const Notation& notation) {
   return std::string(notation.what) + " such as `" + std::string(notation.example) + '`';
@@ -458,6 +474,8 @@ PLIMSOLL_INSTANTIATE(EnergyPerByte)
 PLIMSOLL_INSTANTIATE(EnergyPerFlop)
 PLIMSOLL_INSTANTIATE(Ratio)
 PLIMSOLL_INSTANTIATE(SampleRate)
+PLIMSOLL_INSTANTIATE(Frequency)
+PLIMSOLL_INSTANTIATE(Voltage)
 #undef PLIMSOLL_INSTANTIATE
 
 }  // namespace plimsoll

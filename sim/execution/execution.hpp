@@ -50,6 +50,9 @@ struct PortRecord {
 struct ProcessorRecord {
   Time busy;     ///< of all streams together
   Time powered;  ///< with at least one stream at work
+  Time slept;    ///< of the rest
+  /// Beyond idling, where operators differ in what they draw (Processor::draws_by_operator).
+  Energy energy_at_work;
   std::optional<Time> first_start;
   Time last_end;
   std::array<Time, kStallCauses> stall{};  ///< with the waits that a failed run ended in

@@ -111,10 +111,14 @@ class Lowering {
         });
     if (!any) return;
     program_.operator_energy.resize(platform_.processors.size());
+    program_.operator_power.resize(platform_.processors.size());
     for (const Lane& lane : plan_.lanes) {
       if (lane.kind != Lane::Kind::stream) continue;
       auto& energies = program_.operator_energy[index(lane.processor)];
-      if (energies.empty()) energies = operator_energies(workload_, platform_, lane.processor);
+      if (!energies.empty()) continue;
+      energies = operator_energies(workload_, platform_, lane.processor);
+      program_.operator_power[index(lane.processor)] =
+          operator_powers(workload_, platform_, lane.processor);
     }
   }
 
@@ -289,6 +293,17 @@ Energy Program::energy(std::uint32_t step) const {
   const auto& energies = operator_energy[lanes[steps[step].lane].processor];
   const Energy first = energies[index(it.op)];
   return it.kind == StepKind::pair ? first + energies[index(it.second)] : first;
+}
+
+std::optional<Power> Program::power_above_idle(std::uint32_t step) const {
+  if (operator_power.empty()) return std::nullopt;
+  const std::uint32_t processor = lanes[steps[step].lane].processor;
+  const auto& powers = operator_power[processor];
+  if (powers.empty()) return std::nullopt;
+  const Step& it = plan->steps[step];
+  Power power = powers[index(it.op)];
+  if (it.kind == StepKind::pair) power = std::max(power, powers[index(it.second)]);
+  return power - platform->processors[processor].power->idle;
 }
 
 Energy Program::transfer_energy(std::uint32_t step) const {

@@ -72,7 +72,7 @@ class Machine {
   }
 
   void advance_clock(Time next) {
-    power_.settle();
+    power_.settle(next);
     memories_.tell_until(next);
     run_.now = next;
   }
@@ -124,7 +124,7 @@ class Machine {
   void begin_compute(std::uint32_t step) {
     const ProgramStep& it = run_.program.steps[step];
     streams_.begin(step);
-    power_.begin_processor(run_.program.lanes[it.lane].processor);
+    power_.begin_processor(run_.program.lanes[it.lane].processor, step);
     power_.begin_memory(run_.program.memory(step));
     run_.events.push(run_.now + it.duration, step);
   }
@@ -175,7 +175,7 @@ class Machine {
     const std::uint32_t processor = run_.program.lanes[it.lane].processor;
     memories_.free_workspace(step);
     streams_.end(step);
-    power_.end_processor(processor);
+    power_.end_processor(processor, step);
     power_.end_memory(run_.program.memory(step));
     if (!run_.program.operator_energy.empty()) {
       const Energy energy = run_.program.energy(step);

@@ -107,6 +107,15 @@ Energy state_energy(const std::optional<PowerStates>& power, Time busy, Time mak
   return power->idle * makespan + (power->active - power->idle) * busy;
 }
 
+Energy energy_of(const Processor& processor, const ProcessorRecord& record, Time makespan) {
+  if (!processor.power) return Energy{};
+  const ProcessorPower& power = *processor.power;
+  Energy energy = processor.draws_by_operator() ? power.idle * makespan + record.energy_at_work
+                                                : state_energy(power, record.powered, makespan);
+  if (power.sleep) energy -= (power.idle - *power.sleep) * record.slept;
+  return energy;
+}
+
 /// Microbatches that were played, or that one replica was played for.
 std::int64_t of_all_replicas(const Plan& plan) {
   return std::int64_t{plan.microbatches} * replicas_of(plan);
@@ -158,8 +167,7 @@ class EnergyBill {
       if (!processor.power && !processor.energy_per_flop && actions == Energy{}) continue;
       if (actions != Energy{}) per_action_ = true;
       charge(processor.name,
-             actions + state_energy(processor.power, execution_.processors[p].powered,
-                                    execution_.makespan));
+             actions + energy_of(processor, execution_.processors[p], execution_.makespan));
     }
   }
 

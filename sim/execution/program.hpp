@@ -20,6 +20,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -90,6 +91,8 @@ struct Program {
   /// By processor and operator, for the processors that the plan uses; empty where no operator has
   /// any.
   std::vector<std::vector<Energy>> operator_energy;
+  /// By processor and operator; empty for a processor whose operators all draw its active power.
+  std::vector<std::vector<Power>> operator_power;
 
   [[nodiscard]] std::span<const BufferId> writes(std::uint32_t step) const {
     return plan->list(plan->steps[step].writes);
@@ -113,6 +116,9 @@ struct Program {
   [[nodiscard]] Bytes transferred(std::uint32_t step) const;
   /// Precondition: operator_energy is not empty, and the step is on a stream.
   [[nodiscard]] Energy energy(std::uint32_t step) const;
+  /// Of a step on a stream: what it adds to its processor's idle power; nothing where that follows from
+  /// the states of the processor. Of a pair the greater.
+  [[nodiscard]] std::optional<Power> power_above_idle(std::uint32_t step) const;
   /// Of a copy or reduction: of what it reads, writes and moves over links.
   [[nodiscard]] Energy transfer_energy(std::uint32_t step) const;
 };

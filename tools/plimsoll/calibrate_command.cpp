@@ -2,10 +2,12 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "report/calibration/calibration_text.hpp"
+#include "report/calibration/power_calibration_text.hpp"
 #include "report_formats.hpp"
 #include "scenario/calibration/calibrated_platform.hpp"
 #include "scenario/document/document_kind.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -36,10 +38,26 @@ void check_outputs(const CalibrateArguments& arguments, const Calibration& calib
   check_files(written, read);
 }
 
+/// Of powers there is only the report, which ends with what a platform states.
+int run_powers(const CalibrateArguments& arguments, const Node& document) {
+  const auto is_asked_for = [](const NamedFile& file) { return !file.name.empty(); };
+  if (!arguments.out.empty() || std::ranges::any_of(arguments.reports.files(), is_asked_for))
+    throw InputError({{Severity::error, document.where(),
+                       "a calibration of powers is written as text; expected no `--out` and no "
+                       "`--json`",
+                       ""}});
+  const PowerCalibrationSpec spec = read_power_calibration(document);
+  const PowerRows rows =
+      read_power_rows(spec, std::filesystem::path(arguments.calibration).parent_path());
+  print(power_calibration_text(rows, fit_powers(rows), style_of_output(arguments.no_color)));
+  return kExitFine;
+}
+
 int run(const CalibrateArguments& arguments) {
   const std::filesystem::path path = arguments.calibration;
   const Node document = read_document(path);
   expect_kind(document, DocumentKind::calibration);
+  if (is_power_calibration(document)) return run_powers(arguments, document);
   const Calibration calibration = calibrate(read_calibration(document), path.parent_path());
   check_outputs(arguments, calibration);
   if (!arguments.out.empty())

@@ -5,6 +5,7 @@
 #include "base/quantity.hpp"
 #include "memory/allocator_settings.hpp"
 #include "platform/core/kernel_kind.hpp"
+#include "platform/core/processor_power.hpp"
 
 #include <array>
 #include <cstdint>
@@ -67,13 +68,6 @@ struct Kernels {
   bool operator==(const Kernels&) const = default;
 };
 
-/// Power by state. `idle` is drawn throughout, `active` while working, instead of idle.
-struct PowerStates {
-  Power idle;
-  Power active;
-  bool operator==(const PowerStates&) const = default;
-};
-
 /// One direction of access of a memory.
 struct AccessCost {
   Time latency;
@@ -95,6 +89,7 @@ struct Memory {
   Bytes block{1};                         ///< transfers are rounded up to whole blocks
   Bytes erase_block{0};                   ///< flash: 0 where nothing is erased
   Time erase_time;                        ///< per erase block written
+  Ratio write_amplification = kWhole;     ///< bytes that wear it, for each that is written
   std::optional<std::int64_t> endurance;  ///< writes per block
   std::optional<PowerStates> power;
   bool is_switch = false;  ///< only a crossing of links: holds no data, capacity 0 B
@@ -128,9 +123,20 @@ struct Processor {
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   Bytes generator_state;  ///< of its random numbers, as kept in its memory for a second run
-  std::optional<PowerStates> power;
+  /// All rates and times are those at this share of the clock at which the file states them; given
+  /// times of operators are not, and take 1 / clock as long.
+  Ratio clock = kWhole;
+  std::optional<ProcessorPower> power;
+  PowerCurve power_curve;
+  std::optional<Power> power_cap;                ///< of a processor with one stream
   std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power
   bool operator==(const Processor&) const = default;
+
+  /// Whether its operators differ in what they draw. Where they do, those of streams that work at the
+  /// same time each draw theirs; else a processor at work draws its active power once.
+  [[nodiscard]] bool draws_by_operator() const {
+    return power && (power->memory || power->launch || power_cap);
+  }
 };
 
 enum class Sharing : std::uint8_t { fifo, fair };

@@ -1,6 +1,7 @@
 #include "platform/file/platform_builder.hpp"
 
 #include "base/names_hint.hpp"
+#include "platform/file/operating_points.hpp"
 #include "platform/file/platform_cluster.hpp"
 #include "platform/file/platform_contradictions.hpp"
 
@@ -45,6 +46,7 @@ Memory make_memory(const MemorySpec& spec) {
   memory.erase_block = spec.erase ? spec.erase->block : Bytes{};
   memory.erase_time = spec.erase ? spec.erase->time : Time{};
   memory.endurance = spec.endurance;
+  memory.write_amplification = spec.write_amplification.value_or(kWhole);
   memory.power = without_place(spec.power);
   return memory;
 }
@@ -72,7 +74,10 @@ Processor make_processor(const ProcessorSpec& spec) {
   processor.convolution_layout = spec.convolution_layout;
   processor.generator_state = spec.generator_state;
   processor.power = without_place(spec.power);
+  processor.power_curve.voltage_floor = without_place(spec.voltage_floor);
+  processor.power_cap = without_place(spec.power_cap);
   processor.energy_per_flop = without_place(spec.energy_per_flop);
+  run_at_its_point(spec, processor);
   return processor;
 }
 
@@ -103,6 +108,8 @@ class PartChecker {
       if (processor) {
         refuse_both(processor->power, processor->energy_per_flop.has_value(),
                     fmt::format("processor `{}`", name.value));
+        check_operating_points(*processor, diagnostics_);
+        check_power_cap(*processor, diagnostics_);
       }
     }
     for (auto& [name, link] : spec.links) {
@@ -130,7 +137,8 @@ class PartChecker {
         fmt::format("found `{}`, expected a name without dots and slashes", name.value));
   }
 
-  void refuse_both(const std::optional<Located<PowerStates>>& power, bool energy,
+  template <class States>
+  void refuse_both(const std::optional<Located<States>>& power, bool energy,
                    const std::string& part) {
     if (!power || !energy) return;
     diagnostics_.error(power->where, part +
@@ -271,7 +279,13 @@ class Joiner {
   void add_processors() {
     for (const auto& [name, spec] : spec_.processors) {
       if (!is_new(processors_, name, "processor") || !spec) continue;
-      Processor processor = make_processor(*spec);
+      Processor processor;
+      try {
+        processor = make_processor(*spec);
+      } catch (const QuantityOverflow&) {
+        report(name.where,
+               fmt::format("at its operating point, `{}` has a number out of range", name.value));
+      }
       processor.name = name.value;
       if (const auto memory = find_memory(spec->memory)) {
         processor.memory = *memory;

@@ -14,7 +14,8 @@ __extension__ using Wide = __int128;
 
 constexpr Wide kMostCounted = std::numeric_limits<std::int64_t>::max() - 1;
 
-Wide active(const std::optional<PowerStates>& power) {
+template <class States>
+Wide active(const std::optional<States>& power) {
   return power ? power->active.count() : 0;
 }
 
@@ -28,12 +29,17 @@ Wide power_of_flops(const Processor& processor) {
   return rate * processor.energy_per_flop->count() / 1'000'000'000;
 }
 
+Wide active(const Processor& processor) {
+  const Wide most = active(processor.power);
+  return processor.power_cap ? std::min(most, Wide{processor.power_cap->count()}) : most;
+}
+
 /// Everything at work at once, in nanowatts.
 Power implied_power(const Platform& platform) {
   Wide sum = 0;
   for (const Memory& memory : platform.memories) sum += active(memory.power);
   for (const Link& link : platform.links) sum += active(link.power);
-  for (const Processor& p : platform.processors) sum += active(p.power) + power_of_flops(p);
+  for (const Processor& p : platform.processors) sum += active(p) + power_of_flops(p);
   return Power(static_cast<std::int64_t>(std::min(sum, kMostCounted)));
 }
 
@@ -49,6 +55,7 @@ class Warner {
     }
     for (std::size_t i = 0; i < platform_.processors.size(); ++i) {
       check_states("processors", platform_.processors[i], places_.processors[i]);
+      check_details(platform_.processors[i], places_.processors[i]);
       check_formats(platform_.processors[i], places_.processors[i]);
     }
     for (std::size_t i = 0; i < platform_.links.size(); ++i) {
@@ -85,6 +92,22 @@ class Warner {
     diagnostics_.warning(
         where, fmt::format("{}.{} draws more when idle ({}) than when active ({})", kind, part.name,
                            to_text(part.power->idle), to_text(part.power->active)));
+  }
+
+  /// What a processor draws while it waits is at most its active power, and in sleep its idle one.
+  void check_details(const Processor& it, const Location& where) {
+    if (!it.power) return;
+    const auto check = [&](const std::optional<Power>& less, const char* state, Power more,
+                           const char* than) {
+      if (less && *less > more && is_first(state, where))
+        diagnostics_.warning(where,
+                             fmt::format("processors.{}.power.{} ({}) is more than its {} "
+                                         "power ({})",
+                                         it.name, state, to_text(*less), than, to_text(more)));
+    };
+    check(it.power->memory, "memory", it.power->active, "active");
+    check(it.power->launch, "launch", it.power->active, "active");
+    check(it.power->sleep, "sleep", it.power->idle, "idle");
   }
 
   void check_formats(const Processor& processor, const Location& where) {

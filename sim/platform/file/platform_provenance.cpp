@@ -37,6 +37,7 @@ bool is_number(const Node& node) {
 /// Calls `visit(path, node)` for everything of the document that is not a word of its heading.
 template <class Visit>
 void walk(const std::string& path, const Node& node, const Visit& visit) {
+  for (const Node& item : node.items()) walk(path, item, visit);
   for (const Node::Entry& entry : node.entries()) {
     const std::string& key = entry.key.scalar();
     if (path.empty() &&

@@ -50,6 +50,49 @@ Format<PowerStates> power_states() {
       .format();
 }
 
+Format<ProcessorPower> processor_power() {
+  using Spec = ProcessorPower;
+  Power Spec::*idle = &Spec::idle;
+  Power Spec::*active = &Spec::active;
+  Record<Spec> record("processor power", "Power by state.");
+  record.required("idle", idle, quantity<Power>(), "drawn while there is nothing to do")
+      .required("active", active, quantity<Power>(), "drawn while computing, instead")
+      .optional("memory", &Spec::memory, quantity<Power>(),
+                "while an operator waits for its operands (active)")
+      .optional("launch", &Spec::launch, quantity<Power>(),
+                "while an operator waits to be launched (active)")
+      .optional("sleep", &Spec::sleep, quantity<Power>(), "drawn at rest, instead of idle")
+      .optional("sleep_after", &Spec::sleep_after, latency(),
+                "of idling within a step; without it only rest between steps is sleep");
+  return record
+      .check({"sleep", "sleep_after"},
+             [](Spec& it, const Node& node, Diagnostics& diagnostics) {
+               if (it.sleep_after && !it.sleep)
+                 diagnostics.error(
+                     node.find("sleep_after")->where(),
+                     "a time after which it sleeps without `sleep`, what it draws then");
+             })
+      .format();
+}
+
+Format<OperatingPointSpec> operating_point_format() {
+  using Spec = OperatingPointSpec;
+  return Record<Spec>("operating point", "A clock, and what is drawn at it.")
+      .required("name", &Spec::name, located(name()), "what `operating_point` calls it")
+      .required("clock", &Spec::clock,
+                located(bounded(quantity<Frequency>(), Frequency{1'000}, Frequency{100'000'000'000},
+                                "from 1 kHz to 100 GHz")),
+                "rates and launches hold at the first point's, and go with it")
+      .optional(
+          "voltage", &Spec::voltage,
+          bounded(quantity<Voltage>(), Voltage{1'000}, Voltage{1'000'000'000}, "from 1 mV to 1 kV"),
+          "of the core")
+      .optional(
+          "power", &Spec::power, located(power_states()),
+          "left out: the dynamic power of the first with clock x voltage squared, its idle one")
+      .format();
+}
+
 Format<AccessSpec> access_format() {
   return Record<AccessSpec>("access", "One direction of access of a memory.")
       .optional("latency", &AccessSpec::latency, latency(), "added to every copy")
@@ -92,6 +135,10 @@ Format<MemorySpec> memory_format() {
       .optional("block", &Spec::block, positive<Bytes>(), "copies are rounded up to it (1 B)")
       .optional("erase", &Spec::erase, erase_format(), "flash only")
       .optional("endurance", &Spec::endurance, integer(1, 1'000'000'000'000), "writes per block")
+      .optional(
+          "write_amplification", &Spec::write_amplification,
+          bounded(fraction(), kWhole, Ratio{1'000 * kWhole.count()}, "from 100 % to 100000 %"),
+          "bytes that wear it for each that is written: what its controller moves (100 %)")
       .optional("power", &Spec::power, located(power_states()), "by state")
       .format();
 }
@@ -221,7 +268,17 @@ Format<ProcessorSpec> processor_format() {
       .optional("generator_state", &Spec::generator_state, quantity<Bytes>(),
                 "what its memory keeps, for each random operator that runs again, so that it draws "
                 "the same numbers (0 B)")
-      .optional("power", &Spec::power, located(power_states()), "by state")
+      .optional("operating_points", &Spec::operating_points,
+                list_of(operating_point_format(), 1, 64),
+                "clocks that it can run at; its numbers hold at the first")
+      .optional("operating_point", &Spec::operating_point, located(name()),
+                "at which of them it runs (the first)")
+      .optional("power", &Spec::power, located(processor_power()), "by state")
+      .optional("voltage_floor", &Spec::voltage_floor, located(efficiency()),
+                "share of the clock below which the voltage stays: how power falls where a "
+                "`power_cap` lowers the clock and no operating points are listed")
+      .optional("power_cap", &Spec::power_cap, located(positive<Power>()),
+                "operators that would draw more run at a lower clock (none)")
       .optional("energy_per_flop", &Spec::energy_per_flop, located(quantity<EnergyPerFlop>()),
                 "instead of an active power")
       .check({"convolution_workspace", "convolution_layout"}, check_convolutions)

@@ -38,6 +38,7 @@ struct MemorySpec {
   Bytes block{1};
   std::optional<EraseSpec> erase;
   std::optional<std::int64_t> endurance;
+  std::optional<Ratio> write_amplification;
   std::optional<Located<PowerStates>> power;
 };
 
@@ -54,6 +55,14 @@ struct KernelsSpec {
   bool additions = false;
 };
 
+/// A clock, and what the processor draws at it; left out, that follows from the first point's.
+struct OperatingPointSpec {
+  Located<std::string> name;
+  Located<Frequency> clock;
+  std::optional<Voltage> voltage;
+  std::optional<Located<PowerStates>> power;
+};
+
 struct ProcessorSpec {
   Location where;
   Located<std::string> memory;
@@ -66,7 +75,11 @@ struct ProcessorSpec {
   Bytes convolution_workspace;
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;
   Bytes generator_state;
-  std::optional<Located<PowerStates>> power;
+  std::vector<OperatingPointSpec> operating_points;
+  std::optional<Located<std::string>> operating_point;
+  std::optional<Located<ProcessorPower>> power;
+  std::optional<Located<Ratio>> voltage_floor;
+  std::optional<Located<Power>> power_cap;
   std::optional<Located<EnergyPerFlop>> energy_per_flop;
 };
 

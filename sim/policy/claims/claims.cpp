@@ -136,7 +136,7 @@ class Claimant {
       period = std::max(period, timeline_.ends[s].time - *from);
     }
     claims.makespan = makespan;
-    claims.energy = energy_claim(plan_, problem_, makespan);
+    claims.energy = energy_claim(plan_, problem_, timeline_, makespan);
     claims.period =
         plan_.steady_from_microbatch ? steady_interval(plan_, timeline_.ends.times()) : period;
   }

@@ -16,9 +16,9 @@ struct ActionChange {
   Energy charge;
 };
 
-class PowerCurve {
+class DrawnCurve {
  public:
-  PowerCurve(const Program& program, const Recording& recording)
+  DrawnCurve(const Program& program, const Recording& recording)
       : platform_(*program.platform), recording_(recording) {
     for (const ChargedEnergy& charge : recording.charges)
       add_action(charge, replicas_of(*program.plan));
@@ -89,7 +89,7 @@ class PowerCurve {
 
 std::vector<PowerPoint> power_series(const Program& program, const Recording& recording) {
   if (program.operator_energy.empty()) return {};
-  return PowerCurve(program, recording).run();
+  return DrawnCurve(program, recording).run();
 }
 
 }  // namespace plimsoll

@@ -44,6 +44,7 @@ class Summary {
   SweepSummary run() {
     gather_endings();
     for (const Criterion& criterion : kCriteria) add_best(criterion);
+    add_least_energy_in_time();
     Statement memories(results_, "SELECT DISTINCT memory FROM memories ORDER BY memory");
     while (memories.step()) add_least_peak(memories.text(0));
     gather_found();
@@ -95,6 +96,21 @@ class Summary {
                                "NOT NULL ORDER BY {0} {1}, point LIMIT 1",
                                criterion.column, criterion.is_most_best ? "DESC" : "ASC"));
     if (best.step()) add(criterion.name, criterion.text(best.real(1)), best.integer(0));
+  }
+
+  /// Least energy of runs that take at most a tenth longer for a sample than the fastest, where that
+  /// is not the least of all.
+  void add_least_energy_in_time() {
+    Statement best(results_,
+                   "SELECT point, energy_per_sample_j FROM runs WHERE status = 'ok' AND "
+                   "energy_per_sample_j NOT NULL AND 1.1 * throughput_samples_per_s >= (SELECT "
+                   "max(throughput_samples_per_s) FROM runs WHERE status = 'ok') ORDER BY 2, point "
+                   "LIMIT 1");
+    Statement least(results_,
+                    "SELECT min(energy_per_sample_j) FROM runs WHERE status = 'ok' AND "
+                    "energy_per_sample_j NOT NULL");
+    if (best.step() && least.step() && least.real(0) < best.real(1))
+      add("energy in 10 % more time", decimal(best.real(1)) + " J", best.integer(0));
   }
 
   /// A memory that nothing uses anywhere has no best point.

@@ -113,22 +113,31 @@ class Roofline {
   }
 
   /// `name` is the operator's, for errors. Throws QuantityOverflow.
-  [[nodiscard]] Time time(const OperatorWork& work, const std::string& name) const {
+  [[nodiscard]] OperatorPhases phases(const OperatorWork& work, const std::string& name) const {
     const Reach& reach = reach_[static_cast<std::size_t>(work.kind)];
+    OperatorPhases phases;
+    phases.waiting =
+        launches(work.launches) + launches(work.bias.launches) + launches(work.additions.launches);
+    phases.computing = arithmetic_time(reach, work, name);
     const Time moving = transfer_time(work.traffic, reach.bandwidth);
-    const Time computing = arithmetic_time(reach, work, name);
-    Time time = processor_.launch_overhead * work.launches +
-                (reach.is_apart ? computing + moving : std::max(computing, moving));
-    return time + beside(work.bias) + beside(work.additions);
+    (reach.is_apart ? phases.alone : phases.beside) = moving;
+    phases.alone += traffic_beside(work.bias) + traffic_beside(work.additions);
+    return phases;
   }
 
   [[nodiscard]] Time beside(const KernelsBeside& kernels) const {
-    const ByteRate bandwidth = reach_[static_cast<std::size_t>(kernels.kind)].bandwidth;
-    return processor_.launch_overhead * kernels.launches +
-           transfer_time(kernels.traffic, bandwidth);
+    return launches(kernels.launches) + traffic_beside(kernels);
   }
 
  private:
+  [[nodiscard]] Time launches(std::uint32_t count) const {
+    return processor_.launch_overhead * count;
+  }
+
+  [[nodiscard]] Time traffic_beside(const KernelsBeside& kernels) const {
+    return transfer_time(kernels.traffic, reach_[static_cast<std::size_t>(kernels.kind)].bandwidth);
+  }
+
   [[nodiscard]] Time arithmetic_time(const Reach& reach, const OperatorWork& work,
                                      const std::string& name) const {
     if (work.flops == Flops{}) return Time{};
@@ -168,23 +177,38 @@ const Operator* second_half(const Workload& workload, std::size_t op) {
   return halves && next.flops > Flops{} ? &next : nullptr;
 }
 
-/// Of every operator, both halves of a backward at the first of them.
-std::vector<Time> issued_times(const Workload& workload, const Platform& platform,
-                               const Processor& unit) {
+/// Of a given time nothing is known but that it holds at the first operating point.
+OperatorPhases given_phases(Time given, const Processor& unit) {
+  OperatorPhases phases;
+  const auto whole = static_cast<std::uint64_t>(kWhole.count());
+  phases.computing = unit.clock == kWhole
+                         ? given
+                         : scaled(given, whole, static_cast<std::uint64_t>(unit.clock.count()));
+  return phases;
+}
+
+/// Of every operator, both halves of a backward at the first of them; without waits for the host.
+std::vector<OperatorPace> issued_paces(const Workload& workload, const Platform& platform,
+                                       const Processor& unit) {
   const Roofline roofline(platform, unit);
-  std::vector<Time> times(workload.operators.size());
-  for (std::size_t i = 0; i < times.size(); ++i) {
+  const Power active = unit.power ? unit.power->active : Power{};
+  std::vector<OperatorPace> paces(workload.operators.size());
+  for (std::size_t i = 0; i < paces.size(); ++i) {
     const Operator& op = workload.operators[i];
     const auto id = static_cast<OperatorId>(i);
     if (is_second_half(workload, id)) continue;
     try {
-      times[i] = op.given_time ? *op.given_time
-                               : roofline.time(work_of(workload, id, unit.kernels), op.name);
+      const OperatorPhases phases =
+          op.given_time ? given_phases(*op.given_time, unit)
+                        : roofline.phases(work_of(workload, id, unit.kernels), op.name);
+      paces[i] = unit.draws_by_operator()
+                     ? pace_of(phases, *unit.power, unit.power_curve, unit.power_cap)
+                     : OperatorPace{phases.time(), active};
     } catch (const QuantityOverflow&) {
       throw CostOverflow(op, unit);
     }
   }
-  return times;
+  return paces;
 }
 
 /// Issues operators in order, each in the same time, and runs ahead of the processor.
@@ -204,9 +228,10 @@ class Host {
   Time behind_;  ///< what is issued, and what the processor has yet to do
 };
 
-/// Adds to each operator what it waits to be issued, of microbatches the mean over the first
-/// kMostMicrobatches, rounded up.
-void add_waits(const Workload& workload, Time overhead, std::vector<Time>& times) {
+/// What each operator waits to be issued, of microbatches the mean over the first kMostMicrobatches,
+/// rounded up.
+std::vector<Time> host_waits(const Workload& workload, Time overhead,
+                             const std::vector<OperatorPace>& paces) {
   const std::size_t optimizer = workload.optimizer_begin;
   const std::int64_t microbatches = std::min(workload.microbatches, kMostMicrobatches);
   const auto is_issued = [&](std::size_t i) {
@@ -214,14 +239,35 @@ void add_waits(const Workload& workload, Time overhead, std::vector<Time>& times
            !is_second_half(workload, static_cast<OperatorId>(i));
   };
   Host host(overhead);
-  std::vector<Time> waits(times.size());
+  std::vector<Time> waits(paces.size());
   for (std::int64_t m = 0; m < microbatches; ++m)
     for (std::size_t i = 0; i < optimizer; ++i)
-      if (is_issued(i)) waits[i] += host.issue(times[i]);
+      if (is_issued(i)) waits[i] += host.issue(paces[i].time);
   for (std::size_t i = 0; i < optimizer; ++i)
-    times[i] += Time{(waits[i].count() + microbatches - 1) / microbatches};
-  for (std::size_t i = optimizer; i < times.size(); ++i)
-    if (is_issued(i)) times[i] += host.issue(times[i]);
+    waits[i] = Time{(waits[i].count() + microbatches - 1) / microbatches};
+  for (std::size_t i = optimizer; i < paces.size(); ++i)
+    if (is_issued(i)) waits[i] = host.issue(paces[i].time);
+  return waits;
+}
+
+void add_wait(Time wait, const Processor& unit, OperatorPace& pace) {
+  const Time time = pace.time + wait;
+  if (unit.draws_by_operator() && wait > Time{}) {
+    const Energy energy =
+        pace.power * pace.time + power_of_waiting(*unit.power, unit.power_cap) * wait;
+    pace.power = Power{static_cast<std::int64_t>(energy.count() / time.count())};
+  }
+  pace.time = time;
+}
+
+/// Of every operator, as it is issued.
+std::vector<OperatorPace> paces_on(const Workload& workload, const Platform& platform,
+                                   const Processor& unit) {
+  std::vector<OperatorPace> paces = issued_paces(workload, platform, unit);
+  if (unit.host_overhead == Time{}) return paces;
+  const std::vector<Time> waits = host_waits(workload, unit.host_overhead, paces);
+  for (std::size_t i = 0; i < paces.size(); ++i) add_wait(waits[i], unit, paces[i]);
+  return paces;
 }
 
 /// `part` / `whole` of `time`, rounded down. Precondition: part <= whole.
@@ -281,9 +327,10 @@ bool is_second_half(const Workload& workload, OperatorId id) {
 
 std::vector<Time> durations(const Workload& workload, const Platform& platform,
                             ProcessorId processor) {
-  const Processor& unit = platform[processor];
-  std::vector<Time> times = issued_times(workload, platform, unit);
-  if (unit.host_overhead > Time{}) add_waits(workload, unit.host_overhead, times);
+  std::vector<Time> times;
+  times.reserve(workload.operators.size());
+  for (const OperatorPace& pace : paces_on(workload, platform, platform[processor]))
+    times.push_back(pace.time);
   for (std::size_t i = 0; i < times.size(); ++i)
     if (const Operator* second = second_half(workload, i)) {
       const Flops first = workload.operators[i].flops;
@@ -291,6 +338,17 @@ std::vector<Time> durations(const Workload& workload, const Platform& platform,
       times[i] -= times[i + 1];
     }
   return times;
+}
+
+std::vector<Power> operator_powers(const Workload& workload, const Platform& platform,
+                                   ProcessorId processor) {
+  const Processor& unit = platform[processor];
+  std::vector<Power> powers;
+  if (!unit.draws_by_operator()) return powers;
+  for (const OperatorPace& pace : paces_on(workload, platform, unit)) powers.push_back(pace.power);
+  for (std::size_t i = 0; i < powers.size(); ++i)
+    if (second_half(workload, i) != nullptr) powers[i + 1] = powers[i];
+  return powers;
 }
 
 std::vector<Time> addition_times(const Workload& workload, const Platform& platform,

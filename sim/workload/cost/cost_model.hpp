@@ -38,7 +38,10 @@
 /// before the optimizer. It is the operator's wherever a plan runs it, so that times of plans are
 /// sums: run again, or on one of several devices, it waits as in that order on one.
 ///
-/// Given times pass through unchanged, without launch or wait.
+/// Given times pass through without launch or wait; where the processor runs at an operating point
+/// (Processor::clock), or under a power cap, they lengthen as arithmetic does.
+///
+/// A power cap lengthens the arithmetic of operators that draw more (platform/core/processor_power.hpp).
 ///
 /// The halves of one backward (a `backward_weight` right after the `backward_input` of the same
 /// forward) take the time of both as one operator, each its share of the FLOPs; what the division
@@ -100,6 +103,12 @@ struct OperatorWork {
 /// longer than can be told. O(operators), times microbatches where there is a host overhead.
 [[nodiscard]] std::vector<Time> durations(const Workload& workload, const Platform& platform,
                                           ProcessorId processor);
+
+/// What every operator draws on average while it runs, waits for its host included; both halves of a
+/// backward draw the same. Empty where all draw the processor's active power
+/// (Processor::draws_by_operator). Errors as for durations().
+[[nodiscard]] std::vector<Power> operator_powers(const Workload& workload, const Platform& platform,
+                                                 ProcessorId processor);
 
 /// What of these goes to kernels that add gradients: zeros where the processor has none.
 /// O(operators).

@@ -111,7 +111,14 @@ TEST_CASE("the platforms that the manual promises are there") {
                                  "jetson-orin-nano-8gb",
                                  "stm32h743",
                                  "stm32u575",
+                                 "stm32l4r5",
+                                 "stm32h7a3",
+                                 "efr32mg24",
+                                 "gap9",
+                                 "esp32s3",
+                                 "jetson-tx2",
                                  "nrf52840",
+                                 "nrf52840-storages",
                                  "mkr1000"}) {
     INFO(name);
     CHECK(std::filesystem::exists(kFolder / (name + ".yaml")));

@@ -84,6 +84,12 @@ TEST_CASE("the shipped networks have their published sizes") {
       {"nasnet-a-mobile", 5'289'978 + head,
        563'638'816 + 25 * 528 * 128 + 25 * 128 * 768 + 768 * 1000},
       {"resnet18-cifar", 11'173'962, 555'422'720},
+      // MLPerf Tiny's models as Keras counts them, without the two running statistics of each
+      // normalized channel: 240, 9 x 64, 8 + 13 blocks of channels in and out, 8 x 128 + 8.
+      {"resnet8", 78'666 - 2 * 240, 12'501'632},
+      {"ds-cnn", 24'908 - 2 * 576, 2'656'768},
+      {"mobilenet-v1-025", 221'794 - 2 * (8 + 1240 + 1488), 7'489'664},
+      {"deep-autoencoder", 269'992 - 2 * 1032, 264'192},
       vit("vit-s-16", 384, 12),
       vit("vit-b-16", 768, 12),
       vit("vit-l-16", 1024, 24),

@@ -1,0 +1,70 @@
+#include "report/calibration/power_calibration_text.hpp"
+
+#include "report/text/text_table.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+std::string signed_percent(std::int64_t millionths) {
+  return (millionths > 0 ? "+" : "") + percent(static_cast<double>(millionths) / 1e6);
+}
+
+std::string power_rows_text(const PowerRows& rows, const std::vector<OperatorPace>& paces,
+                            const PowerErrors& errors, const Style& style) {
+  TextTable table({{"measurement"},
+                   {"use"},
+                   {"cap", Column::Align::right},
+                   {"measured", Column::Align::right},
+                   {"ours", Column::Align::right},
+                   {"error", Column::Align::right},
+                   {"growth of the step", Column::Align::right}});
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const PowerRow& row = rows.rows[i];
+    table.add({{row.measured->name},
+               {row.is_test ? "held out" : "fitted"},
+               {row.measured->cap ? to_text(row.measured->cap->value) : "-"},
+               {to_text(row.measured->power)},
+               {to_text(paces[i].power)},
+               {signed_percent(errors.power[i])},
+               {errors.growth[i] ? signed_percent(*errors.growth[i]) : "-"}});
+  }
+  return table.text(style);
+}
+
+std::string caps_text(const std::vector<LeastEnergyCap>& caps, const Style& style) {
+  TextTable table({{"cap of least energy"},
+                   {"measured", Column::Align::right},
+                   {"ours", Column::Align::right},
+                   {"energy above the least", Column::Align::right}});
+  for (const LeastEnergyCap& it : caps)
+    table.add({{it.name}, {to_text(it.measured)}, {to_text(it.ours)}, {signed_percent(it.excess)}});
+  return table.is_empty() ? "" : "\n" + table.text(style);
+}
+
+}  // namespace
+
+std::string power_calibration_text(const PowerRows& rows, const PowerCoefficients& fitted,
+                                   const Style& style) {
+  std::vector<OperatorPace> paces;
+  for (const PowerRow& row : rows.rows) paces.push_back(step_pace(rows, row, fitted));
+  const PowerErrors errors = errors_of(rows, paces);
+  const ProcessorPower& power = fitted.power;
+  std::string text = power_rows_text(rows, paces, errors, style);
+  text += caps_text(least_energy_caps(rows, paces), style);
+  text += fmt::format(
+      "\nmean size of the errors of power: {} on the rows fitted, {} on those held "
+      "out\n\nprocessors:\n  {}:\n    power: {{idle: {}, launch: {}, memory: {}, "
+      "active: {}}}\n    voltage_floor: {}\n",
+      percent(static_cast<double>(errors.mean_fitted) / 1e6),
+      percent(static_cast<double>(errors.mean_tested) / 1e6), rows.platform.processors.front().name,
+      to_text(power.idle), to_text(*power.launch), to_text(*power.memory), to_text(power.active),
+      to_text(fitted.voltage_floor));
+  return text;
+}
+
+}  // namespace plimsoll
