@@ -1,6 +1,7 @@
 #include "execution/diagnosis.hpp"
 
 #include "memory/fragmentation.hpp"
+#include "plan/core/parameter_moves.hpp"
 #include "plan/core/readers.hpp"
 
 #include <algorithm>
@@ -248,6 +249,14 @@ Time period_of(const Program& program, const Execution& execution) {
     Time span;
     for (const ProcessorRecord& processor : execution.processors)
       if (processor.first_start) span = std::max(span, processor.last_end - *processor.first_start);
+    if (plan.reductions.empty()) return span;
+    for (std::uint32_t s = 0; s < plan.steps.size(); ++s)
+      if (moves_parameters(plan, plan.steps[s], *program.workload))
+        for_ends_of(plan[plan.steps[s].lane], *program.platform, [&](ProcessorId p) {
+          const ProcessorRecord& processor = execution.processors[index(p)];
+          if (processor.first_start)
+            span = std::max(span, execution.end[s] - *processor.first_start);
+        });
     return span;
   }
   return steady_interval(plan, execution.end);

@@ -53,6 +53,15 @@ struct EnergyMetrics {
   std::optional<std::int64_t> steps_per_battery;
 };
 
+/// What ranks that train together move between them, by what that is: `gradients`, `parameters`,
+/// `activations`. Of the rank that waits for it longest.
+struct CollectiveMetrics {
+  std::string name;
+  Bytes bytes;   ///< that leave the rank
+  Time busy;     ///< with some of it on the way
+  Time exposed;  ///< of that, while the rank computes nothing
+};
+
 struct Metrics {
   RunStatus status = RunStatus::ok;
   std::optional<Time> makespan, period;  ///< absent unless the run ended well
@@ -61,6 +70,11 @@ struct Metrics {
   std::vector<LinkMetrics> links;
   std::vector<ProcessorMetrics> processors;
   std::optional<EnergyMetrics> energy;
+  std::vector<CollectiveMetrics> collectives;  ///< measure_ranks(): by name
+  std::optional<double> tokens_per_s;
+  /// Shares of the peak rate of all processors of a mesh: of the model's FLOPs, 6 for each
+  /// multiply-add of its forward; and of those with forwards that are run again.
+  std::optional<double> mfu, hfu;
 };
 
 /// Throughput is that of `iterations` in a row: N batches in makespan + (N - 1) periods; of a

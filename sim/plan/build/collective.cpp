@@ -42,6 +42,37 @@ std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
   return tree_sends(members, member);
 }
 
+/// Parts of the nodes' rings hold n / k parts of the whole each. After the first half a member holds
+/// the sum of the one before which it has sent last.
+std::vector<CollectiveSend> hierarchical_sends(std::uint32_t node, std::uint32_t members,
+                                               std::uint32_t member) {
+  assert(members % node == 0);
+  const std::uint32_t nodes = members / node, place = member % node, of_node = member - place;
+  std::vector<CollectiveSend> within = ring_sends(node, place);
+  for (CollectiveSend& send : within) {
+    send.to += of_node;
+    send.from += of_node;
+    send.part = {send.part.first * nodes, nodes, members, send.part.adds};
+  }
+  const std::uint32_t held = (place + 1) % node * nodes;
+  std::vector<CollectiveSend> between = ring_sends(nodes, member / node);
+  for (CollectiveSend& send : between) {
+    send.to = send.to * node + place;
+    send.from = send.from * node + place;
+    send.part = {held + send.part.first, 1, members, send.part.adds};
+  }
+  within.insert(within.begin() + static_cast<std::ptrdiff_t>(within.size() / 2), between.begin(),
+                between.end());
+  return within;
+}
+
+std::vector<CollectiveSend> sends_of(CollectiveKind kind, std::vector<CollectiveSend> all_reduce) {
+  const auto half = all_reduce.begin() + static_cast<std::ptrdiff_t>(all_reduce.size() / 2);
+  if (kind == CollectiveKind::reduce_scatter) all_reduce.erase(half, all_reduce.end());
+  if (kind == CollectiveKind::all_gather) all_reduce.erase(all_reduce.begin(), half);
+  return all_reduce;
+}
+
 AllReduceEnds add_all_reduce(PlanBuilder& builder, AllReduce algorithm,
                              std::span<const MemoryId> members,
                              std::span<const TensorId> gradients) {

@@ -14,6 +14,11 @@
 ///         Operations in MPICH", IJHPCA, section 4.5). On such links: 2 log2(n) a + 2 (n-1)/n B/b.
 ///         n is a power of two.
 ///
+///   hierarchical  Of n members in nodes of k neighbours: the first half of a ring within each node in
+///         k parts, a ring between the members of all nodes that hold the same part then, and the
+///         second half within each node: 2(k-1) + 2(n/k-1) rounds. On links a, b within nodes and
+///         a', b' between nodes, each member with its own: 2(k-1)(a + B/(k b)) + 2(n/k-1)(a' + B/(n b')).
+///
 /// Member i begins a round when it has sent and received what the round before asks of it, and so
 /// has whom it sends to, as far as received. A member begins when its gradients are made, not when
 /// all are. Adding takes no time, and no memory beside the gradients.
@@ -40,6 +45,17 @@ struct CollectiveSend {
 /// O(rounds).
 [[nodiscard]] std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
                                                    std::uint32_t member);
+
+/// The same of a hierarchical all-reduce over nodes of `node` members. Precondition: `node` divides
+/// `members`.
+[[nodiscard]] std::vector<CollectiveSend> hierarchical_sends(std::uint32_t node,
+                                                             std::uint32_t members,
+                                                             std::uint32_t member);
+
+/// What of an all-reduce's rounds a collective takes: the first half of an all-reduce leaves every member with the sum of a
+/// part, and is a reduce-scatter; the second half is an all-gather. Each takes half the time.
+[[nodiscard]] std::vector<CollectiveSend> sends_of(CollectiveKind kind,
+                                                   std::vector<CollectiveSend> all_reduce);
 
 /// By member: the steps that end an all-reduce there. After them it holds the sums and sends no
 /// more of them.

@@ -222,8 +222,8 @@ class OpenDemands {
       std::uint32_t first = 0, end = parts;
       if (is_reduction(user)) {
         const Reduction& it = plan_.reductions[plan_[user].reduction];
-        first = it.first;
-        end = it.first + it.count;
+        first = it.first * (parts / it.of);
+        end = (it.first + it.count) * (parts / it.of);
       } else {
         others.push_back(user);
       }
@@ -233,22 +233,26 @@ class OpenDemands {
     for (const auto& users : by_part) follow(buffer, users, true);
   }
 
-  /// In how many parts the reductions among the users divide the buffer; 1 where not in the same.
+  /// In how many parts the reductions among the users divide the buffer, so that each of theirs is
+  /// some whole ones; 1 where these would be too many.
   std::uint32_t parts_of_users() {
-    std::uint32_t parts = 1;
+    std::uint64_t parts = 1;
     std::size_t reductions = 0;
     for (const StepId user : users_) {
       if (!is_reduction(user)) continue;
-      const std::uint32_t of = plan_.reductions[plan_[user].reduction].of;
-      if (reductions++ > 0 && of != parts) return 1;
-      parts = of;
+      parts = std::lcm(parts, std::uint64_t{plan_.reductions[plan_[user].reduction].of});
+      if (parts > looks_left_) return 1;
+      ++reductions;
     }
-    std::size_t looks = std::size_t{parts} * (users_.size() - reductions + 1);
+    std::size_t looks = parts * (users_.size() - reductions + 1);
     for (const StepId user : users_)
-      if (is_reduction(user)) looks += plan_.reductions[plan_[user].reduction].count;
+      if (is_reduction(user)) {
+        const Reduction& it = plan_.reductions[plan_[user].reduction];
+        looks += parts / it.of * it.count;
+      }
     if (looks > looks_left_) return 1;
     looks_left_ -= looks;
-    return parts;
+    return static_cast<std::uint32_t>(parts);
   }
 
   /// Demands of the users of a buffer, or of one part of it; there between two of which at least

@@ -29,12 +29,18 @@ class Checker {
         platform_(platform),
         topology_(topology),
         written_(plan.buffers.size()),
+        of_ranks_(workload.tensors.size()),
         read_values_(workload),
         written_values_(workload),
         has_generators_(std::ranges::any_of(
             workload.operators, [](const Operator& op) { return op.generator != kNoTensor; })),
         generators_(workload),
-        last_in_lanes_(plan) {}
+        last_in_lanes_(plan) {
+    for (const Operator& op : workload.operators)
+      if (op.collective.kind != CollectiveKind::none)
+        for (const TensorList list : {op.reads, op.kept})
+          for (const TensorId tensor : workload.list(list)) of_ranks_.insert(tensor);
+  }
 
   std::vector<std::string> run() {
     problems_ = check_ranges(plan_, workload_, platform_);
@@ -160,11 +166,20 @@ class Checker {
       const Buffer& buffer = plan_[reads[i]];
       if (buffer.memory != (i < sources ? lane.from : lane.to))
         refuse("{}: {} is not in the memories of its channel", name(id), name(reads[i]));
-      if (workload_[buffer.tensor].lifetime != Lifetime::accumulated)
-        refuse("{}: {} is no gradient of a parameter", name(id), name(reads[i]));
+      if (!may_be_reduced(buffer.tensor))
+        refuse("{}: {} is no parameter, no gradient of one, and of no collective", name(id),
+               name(reads[i]));
       if (i >= sources && buffer.tensor != plan_[reads[i - sources]].tensor)
         refuse("{}: it changes {}, which is none of what it reads", name(id), name(reads[i]));
     }
+  }
+
+  bool may_be_reduced(TensorId tensor) const {
+    const Tensor& it = workload_[tensor];
+    const bool is_of_parameters =
+        it.tensor_class == TensorClass::parameter ||
+        (it.tensor_class == TensorClass::gradient && it.lifetime == Lifetime::resident);
+    return it.lifetime == Lifetime::accumulated || is_of_parameters || of_ranks_.has(tensor);
   }
 
   /// Whether a buffer may ever be released.
@@ -414,6 +429,7 @@ class Checker {
   };
   std::vector<Written> unmatched_;
   IdSet<BufferId> written_;
+  IdSet<TensorId> of_ranks_;  ///< read or made by collectives
   HeldValues read_values_, written_values_;
   const bool has_generators_;
   GeneratorRuns generators_;

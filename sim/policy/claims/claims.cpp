@@ -1,5 +1,6 @@
 #include "policy/claims/claims.hpp"
 
+#include "plan/core/parameter_moves.hpp"
 #include "platform/core/memory_allocator.hpp"
 #include "policy/claims/energy_claim.hpp"
 #include "policy/claims/occupancy.hpp"
@@ -130,6 +131,11 @@ class Claimant {
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       makespan = std::max(makespan, timeline_.ends[s].time);
       const Lane& lane = plan_[plan_.steps[s].lane];
+      if (moves_parameters(plan_, plan_.steps[s], problem_.workload))
+        for_ends_of(lane, problem_.platform, [&](ProcessorId p) {
+          if (const auto& from = first[index(p)])
+            period = std::max(period, timeline_.ends[s].time - *from);
+        });
       if (lane.kind != Lane::Kind::stream) continue;
       auto& from = first[index(lane.processor)];
       if (!from) from = timeline_.starts[s].time;

@@ -190,6 +190,17 @@ Json oom_json(const OutOfMemory& oom) {
   return object;
 }
 
+/// Of a mesh of ranks.
+void add_rank_measurements(const Metrics& metrics, Json& object) {
+  if (metrics.tokens_per_s) object["tokens_per_s"] = *metrics.tokens_per_s;
+  if (metrics.mfu) object["mfu"] = *metrics.mfu;
+  if (metrics.hfu) object["hfu"] = *metrics.hfu;
+  for (const CollectiveMetrics& it : metrics.collectives)
+    object["collectives"][it.name] = {{"bytes", it.bytes.count()},
+                                      {"busy_s", in_seconds(it.busy)},
+                                      {"exposed_s", in_seconds(it.exposed)}};
+}
+
 void add_measurements(const RunResult& result, Json& object) {
   const Metrics& metrics = result.metrics;
   if (metrics.makespan) object["makespan_s"] = in_seconds(*metrics.makespan);
@@ -198,6 +209,7 @@ void add_measurements(const RunResult& result, Json& object) {
   // A plan from a file has no schedule to be compared with.
   if (metrics.makespan && !result.overhead) object["overhead"] = nullptr;
   if (result.overhead) object["overhead"] = *result.overhead;
+  add_rank_measurements(metrics, object);
   object["memories"] = memories_json(metrics);
   object["links"] = links_json(metrics);
   object["processors"] = processors_json(result);

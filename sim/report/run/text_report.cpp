@@ -23,18 +23,6 @@ namespace {
 constexpr std::size_t kBarWidth = 6;
 constexpr const char* kNothing = "-";
 
-/// What most of the FLOPs are computed in: of a network under `autocast`, the type of its products.
-/// The workload's own where no FLOPs are known.
-DType main_dtype(const Workload& workload) {
-  std::array<Flops, kDTypes> flops{};
-  for (const Operator& op : workload.operators)
-    flops[static_cast<std::size_t>(op.dtype.value_or(workload.dtype))] += op.flops;
-  DType most = workload.dtype;
-  for (std::size_t d = 0; d < kDTypes; ++d)
-    if (flops[d] > flops[static_cast<std::size_t>(most)]) most = static_cast<DType>(d);
-  return most;
-}
-
 class Report {
  public:
   Report(const Scenario& scenario, std::span<const RunResult> results, const TextOptions& options)
@@ -310,8 +298,25 @@ class Report {
                           wrapped(fmt::format("keep {} microbatches in flight",
                                               fmt::join(result.claims.in_flight, ", ")),
                                   kReportWidth, 12));
+    tell_ranks(result.metrics);
     tell_bound(result);
     tell_choice(result.claims);
+  }
+
+  /// Of a mesh: what its ranks move between them, and how well they are used.
+  void tell_ranks(const Metrics& metrics) {
+    std::vector<std::string> parts;
+    for (const CollectiveMetrics& it : metrics.collectives)
+      parts.push_back(fmt::format("{}: {} from each in {}, {} of it exposed", it.name,
+                                  to_text(it.bytes), to_text(it.busy), to_text(it.exposed)));
+    if (metrics.tokens_per_s)
+      parts.push_back(
+          fmt::format("{} tokens/s", thousands(static_cast<std::int64_t>(*metrics.tokens_per_s))));
+    if (metrics.mfu)
+      parts.push_back(fmt::format("MFU {}, HFU {}", percent(*metrics.mfu), percent(*metrics.hfu)));
+    if (!parts.empty())
+      out_ += fmt::format("  {}  {}\n", style_(Paint::bold, "ranks   "),
+                          wrapped(fmt::format("{}", fmt::join(parts, "; ")), kReportWidth, 12));
   }
 
   void tell_choice(const Claims& claims) {

@@ -33,6 +33,7 @@ struct ScenarioSpec {
   Location where;
   std::string name;
   Node platform, workload, policy;
+  std::optional<Node> parallel, sharding, state;
   std::vector<std::pair<Located<std::string>, Node>> set;
   RunSpec run;
   std::optional<Expectation> expect;
@@ -72,8 +73,13 @@ Format<ScenarioSpec> scenario_format() {
       .required("workload", &ScenarioSpec::workload, raw(),
                 "{model: NAME, batch: N, ...}, a path, or a workload in place")
       .required("policy", &ScenarioSpec::policy, raw(), "a policy, or a list of them, to compare")
+      .optional("parallel", &ScenarioSpec::parallel, raw(),
+                "sizes of the axes of a mesh of processors: {data: 4, ...}")
+      .optional("sharding", &ScenarioSpec::sharding, raw(),
+                "what ranks of the data axis hold a part of: {stage: 2, ...}")
+      .optional("state", &ScenarioSpec::state, raw(), "not supported yet")
       .optional("set", &ScenarioSpec::set, map_of(raw()),
-                "paths of platform, workload or policy, and the values they get")
+                "paths of platform, workload, policy, parallel or sharding, and their values")
       .optional("run", &ScenarioSpec::run, run, "iterations")
       .optional("expect", &ScenarioSpec::expect, expectation_format(),
                 "what a regression suite holds it to")
@@ -133,7 +139,7 @@ Format<WorkloadReference> workload_reference_format() {
       .format();
 }
 
-enum class Target { platform, workload, policy, run };
+enum class Target { platform, workload, policy, parallel, sharding, run };
 
 constexpr std::array kPlatformKeys{"memories",   "processors", "links",  "switches",
                                    "cluster",    "battery",    "energy", "power_limit",
@@ -175,9 +181,10 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
                                   Diagnostics& diagnostics) {
   const std::size_t dot = path.find('.');
   const std::string head = path.substr(0, dot);
-  constexpr std::array prefixes{std::pair{"platform", Target::platform},
-                                std::pair{"workload", Target::workload},
-                                std::pair{"policy", Target::policy}, std::pair{"run", Target::run}};
+  constexpr std::array prefixes{
+      std::pair{"platform", Target::platform}, std::pair{"workload", Target::workload},
+      std::pair{"policy", Target::policy},     std::pair{"parallel", Target::parallel},
+      std::pair{"sharding", Target::sharding}, std::pair{"run", Target::run}};
   for (const auto& [prefix, target] : prefixes)
     if (head == prefix)
       return Assignment{target, dot == std::string::npos ? "" : path.substr(dot + 1), where,
@@ -190,7 +197,7 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
     return Assignment{Target::workload, path, where, std::move(value)};
   if (is_one_of(head, of_policy)) return Assignment{Target::policy, path, where, std::move(value)};
 
-  std::vector<std::string> known{"platform", "workload", "policy", "run"};
+  std::vector<std::string> known{"platform", "workload", "policy", "parallel", "sharding", "run"};
   known.insert(known.end(), kPlatformKeys.begin(), kPlatformKeys.end());
   known.insert(known.end(), of_reference.begin(), of_reference.end());
   known.insert(known.end(), kWorkloadKeys.begin(), kWorkloadKeys.end());
@@ -226,6 +233,7 @@ class ScenarioReader {
     replace(spec_.platform, Target::platform);
     replace(spec_.workload, Target::workload);
     replace(spec_.policy, Target::policy);
+    read_parallel();
     if (!spec_.policy.is_null()) gather(diagnostics_, [&] { read_policies(); });
     if (!spec_.platform.is_null()) gather(diagnostics_, [&] { read_platform_part(); });
     if (!spec_.workload.is_null()) gather(diagnostics_, [&] { read_workload_part(); });
@@ -245,6 +253,8 @@ class ScenarioReader {
     if (const Node* platform = document_.find("platform")) spec.platform = *platform;
     if (const Node* workload = document_.find("workload")) spec.workload = *workload;
     if (const Node* policy = document_.find("policy")) spec.policy = *policy;
+    if (const Node* parallel = document_.find("parallel")) spec.parallel = *parallel;
+    if (const Node* sharding = document_.find("sharding")) spec.sharding = *sharding;
     Diagnostics told_already;
     if (const Node* set = document_.find("set"))
       spec.set = map_of(raw()).read(*set, told_already).value_or(spec.set);
@@ -285,6 +295,39 @@ class ScenarioReader {
     for (const Assignment& assignment : assignments_)
       if (assignment.target == target && !assignment.path.empty())
         node.set(assignment.path, assignment.value, diagnostics_);
+  }
+
+  /// What is said of `target`, in the file and by assignments; nothing where nothing is.
+  std::optional<Node> part_of(std::optional<Node> node, Target target) {
+    for (const Assignment& assignment : assignments_)
+      if (assignment.target == target && !node) node = parse_value("{}", assignment.where.origin);
+    if (!node) return node;
+    replace(*node, target);
+    apply(*node, target);
+    return node;
+  }
+
+  void read_parallel() {
+    if (spec_.state)
+      diagnostics_.error(spec_.state->where(),
+                         "`state` is not supported yet: parameters, gradients and optimizer state "
+                         "are in the memory of the processor that uses them");
+    if (const auto node = part_of(spec_.parallel, Target::parallel)) {
+      scenario_.parallel = parallel_format().read(*node, diagnostics_);
+      scenario_.parallel_key = key_text(*node);
+    }
+    const auto node = part_of(spec_.sharding, Target::sharding);
+    if (!node) return;
+    scenario_.parallel_key += key_text(*node);
+    if (const auto sharding = sharding_format().read(*node, diagnostics_)) {
+      scenario_.sharding = *sharding;
+      const bool has_data = scenario_.parallel && MeshOptions::size(scenario_.parallel->data) > 1;
+      if (sharding->stage > 0 && !has_data)
+        diagnostics_.error(sharding->where,
+                           "`sharding` divides what the ranks of the data axis hold, and there is "
+                           "one of them",
+                           "`parallel: {data: N}` says how many there are");
+    }
   }
 
   void read_policies() {

@@ -4,6 +4,7 @@
 #include "platform/core/platform.hpp"
 #include "platform/core/topology.hpp"
 #include "policy/interface/policy.hpp"
+#include "policy/parallel/mesh_options.hpp"
 #include "scenario/document/expectation.hpp"
 #include "workload/workload_file.hpp"
 
@@ -42,11 +43,14 @@ struct Scenario {
   std::vector<Node> policies;        ///< each a name or a mapping, as bind_policy() reads
   bool policies_are_chosen = false;  ///< some by name, with the parameters of the document
   std::int64_t iterations = 1;
+  std::optional<MeshOptions> parallel;
+  ShardingOptions sharding;
   std::optional<Expectation> expect;
   std::vector<std::string> assigned_platform_paths;  ///< by `set` or --set: "links.pcie.bandwidth"
   std::vector<Diagnostic> warnings;
   /// Of scenarios that share a memo: the same text, the same platform; the same workload.
   std::string platform_key, workload_key;
+  std::string parallel_key;  ///< the text of `parallel` and `sharding`
 };
 
 /// Reads a scenario and everything that it names. Throws InputError with all that is wrong.

@@ -3,6 +3,7 @@
 #include "base/quantity_text.hpp"
 #include "execution/find_metrics.hpp"
 #include "execution/judge.hpp"
+#include "execution/rank_metrics.hpp"
 #include "plan/build/repeated_plan.hpp"
 #include "plan/check/plan_checker.hpp"
 #include "plan/core/mirror_problems.hpp"
@@ -13,6 +14,7 @@
 #include "scenario/document/memo.hpp"
 #include "scenario/run/given_budget.hpp"
 #include "scenario/run/planned_order.hpp"
+#include "scenario/run/ranks.hpp"
 #include "workload/cost/cost_model.hpp"
 #include "workload/cost/generator_states.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
@@ -65,21 +67,32 @@ std::vector<Processor> processors_of(const Platform& platform, const BoundPolicy
   return named.empty() ? platform.processors : named;
 }
 
-/// The workload at the size of one of `microbatches`. Throws InputError where they do not divide
-/// the batch, or where a backward cannot be split.
+/// "3 microbatches do not divide a batch of 8".
+std::string words_for_division(std::int64_t of_a_rank, std::int64_t data, std::int64_t batch) {
+  std::string what = fmt::format("{} microbatches", of_a_rank);
+  if (data > 1 && of_a_rank == 1)
+    what = fmt::format("{} ranks of the data axis", data);
+  else if (data > 1)
+    what += fmt::format(" on each of {} ranks of the data axis", data);
+  return fmt::format("{} do not divide a batch of {}", what, batch);
+}
+
+/// The workload of one rank, at the size of one of its `microbatches`. Throws InputError where they
+/// do not divide the batch, or where a backward cannot be split.
 Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
-                   std::int64_t microbatches, bool split_backward, const Location& where) {
+                   std::int64_t of_a_rank, const Ranks& ranks, bool split_backward,
+                   const Location& where) {
   WorkloadOptions options = scenario.workload_options;
   options.split_backward = split_backward;
+  const std::int64_t microbatches = of_a_rank * ranks.data();
   if (microbatches > 1 && states_batch(scenario)) {
     const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
     if (batch % microbatches != 0)
       throw InputError(
-          {{Severity::error, where,
-            fmt::format("{} microbatches do not divide a batch of {}", microbatches, batch), ""}});
+          {{Severity::error, where, words_for_division(of_a_rank, ranks.data(), batch), ""}});
     options.microbatch = batch / microbatches;
   }
-  Workload workload = build(scenario.workload, options);
+  Workload workload = ranks.step_of_one(build(scenario.workload, options));
   add_kernel_workspace(workload, processors);
   add_generator_states(workload, processors);
   if (scenario.workload_options.accumulate)
@@ -108,12 +121,14 @@ void check_policy(const RunResult& result, const Scenario& scenario, const Topol
 }
 
 /// Precondition: check_plan() finds nothing wrong with the plan.
-void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology) {
+void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology,
+                  const Ranks& ranks) {
   const Program program = lower(result.plan, result.workload_as_run, scenario.platform, topology);
   const Stopwatch watch;
   result.execution = execute(program);
   result.execution_s = watch.seconds();
   result.metrics = measure(program, result.execution, scenario.iterations);
+  if (ranks.is_mesh()) measure_ranks(program, result.execution, ranks.count(), result.metrics);
   result.oom = result.execution.oom;
   result.cycle = result.execution.cycle;
   result.claims = result.plan.claims;
@@ -154,20 +169,23 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
   return result;
 }
 
-/// The makespan of `none` on unlimited memory, on the processor that `policy` runs on.
-Time reference_makespan(const Workload& step, const Scenario& scenario, const BoundPolicy& policy) {
+/// The makespan of `none` on unlimited memory, on the processor that `policy` runs on, or its likes.
+Time reference_makespan(const Workload& step, const Scenario& scenario, const BoundPolicy& policy,
+                        const Ranks& ranks) {
   const Topology topology(scenario.platform);
   const ChainView chain;  // `none` looks at operators only
   const Problem problem{step, chain, scenario.platform, topology};
   Planned none = policy_on_processor_of(policy, "none").plan(problem);
-  const Plan reference = accumulated(std::move(std::get<Plan>(none)), scenario, problem);
+  const Plan reference =
+      ranks.of_all(accumulated(std::move(std::get<Plan>(none)), scenario, problem), problem);
   return makespan_without_limits(reference, step, scenario.platform);
 }
 
 /// Against the same schedule without offload and recomputation, on unlimited memory and without a
 /// limit that the parameters give.
 std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
-                                           const BoundPolicy& policy, Work work) {
+                                           const BoundPolicy& policy, const Ranks& ranks,
+                                           Work work) {
   const Platform& platform = scenario.platform;
   if (!policy.schedule_alone && !result.execution.waited_for_memory) return 0.0;
   if (!policy.schedule_alone)
@@ -176,12 +194,13 @@ std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenar
   const Platform roomy = without_limits(platform);
   const Topology topology(roomy);
   const ChainView chain = chain_view(result.workload_as_run);
-  const Planned reference = policy.schedule_alone(
-      Problem{result.workload_as_run, chain, roomy, topology, judge_by_execution, work});
-  const Plan* plan = std::get_if<Plan>(&reference);
-  if (plan == nullptr) return std::nullopt;
+  const Problem problem{result.workload_as_run, chain, roomy, topology, judge_by_execution, work};
+  Planned reference = policy.schedule_alone(problem);
+  Plan* of_one = std::get_if<Plan>(&reference);
+  if (of_one == nullptr) return std::nullopt;
+  const Plan plan = ranks.of_all(std::move(*of_one), problem);
   return relative(*result.metrics.makespan,
-                  makespan_without_limits(*plan, result.workload_as_run, platform));
+                  makespan_without_limits(plan, result.workload_as_run, platform));
 }
 
 /// All of the platform that the reference depends on: how long each operator takes where it runs.
@@ -196,18 +215,20 @@ std::string key_of_times(const RunResult& result, const Platform& platform) {
 
 /// Against `none` on unlimited memory, but for pipelines.
 void compare_with_reference(RunResult& result, const Scenario& scenario, const BoundPolicy& policy,
-                            const std::string& step_key, const RunOptions& options) {
+                            const Ranks& ranks, const std::string& step_key,
+                            const RunOptions& options) {
   if (!result.metrics.makespan) return;
   if (policy.is_pipeline) {
-    result.overhead = overhead_of_pipeline(result, scenario, policy, options.work);
+    result.overhead = overhead_of_pipeline(result, scenario, policy, ranks, options.work);
     return;
   }
   const auto run_reference = [&] {
     return std::make_shared<const Time>(
-        reference_makespan(result.workload_as_run, scenario, policy));
+        reference_makespan(result.workload_as_run, scenario, policy, ranks));
   };
+  // That of a mesh depends on its links, too, which the key leaves out.
   const auto reference =
-      options.memo != nullptr
+      options.memo != nullptr && !ranks.is_mesh()
           ? options.memo->reference_makespans.recall(
                 step_key + key_of_times(result, scenario.platform), run_reference)
           : run_reference();
@@ -230,13 +251,18 @@ RunResult in_range(const Scenario& scenario, auto part) {
   }
 }
 
-TrainingStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+TrainingStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                       const Ranks& ranks) {
   TrainingStep step;
   const std::int64_t microbatches =
       scenario.workload_options.accumulate.value_or(bound.microbatches);
-  step.workload = build_for(scenario, processors_of(scenario.platform, bound), microbatches,
+  step.workload = build_for(scenario, processors_of(scenario.platform, bound), microbatches, ranks,
                             bound.splits_backward, policy.where());
   step.chain = chain_view(step.workload);
+  if (ranks.is_mesh()) {
+    step.saved_bytes = step.workload.saved_bytes * bound.microbatches;
+    return step;
+  }
   step.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
                          ? step.workload.saved_bytes
                          : build(scenario.workload, scenario.workload_options).saved_bytes;
@@ -245,10 +271,10 @@ TrainingStep make_step(const Scenario& scenario, const Node& policy, const Bound
 
 /// What make_step() makes; the key is empty without a memo.
 TrainingStep recall_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
-                         ScenarioMemo* memo, const std::string& key) {
-  if (memo == nullptr) return make_step(scenario, policy, bound);
+                         const Ranks& ranks, ScenarioMemo* memo, const std::string& key) {
+  if (memo == nullptr) return make_step(scenario, policy, bound, ranks);
   if (const auto known = memo->training_steps.find(key)) return *known;
-  TrainingStep step = make_step(scenario, policy, bound);
+  TrainingStep step = make_step(scenario, policy, bound, ranks);
   memo->training_steps.keep(key, std::make_shared<const TrainingStep>(step),
                             step.workload.operators.size());
   return step;
@@ -259,7 +285,7 @@ std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
   return fmt::format("{} {}{} {} {}", bound.microbatches, bound.splits_backward ? "split " : "",
                      kernel_key(processors), generator_key(processors),
-                     key_text(scenario.workload_key));
+                     key_text(scenario.workload_key) + scenario.parallel_key);
 }
 
 /// What was made of the policy's parameters that nobody who chose it by name has written, or that
@@ -288,24 +314,24 @@ std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Nod
 
 /// Checks and executes a plan that `bound` made for `problem`, of which `result` has the workload.
 void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const Problem& problem,
-                 const BoundPolicy& bound) {
-  result.plan = accumulated(std::move(plan), scenario, problem);
+                 const BoundPolicy& bound, const Ranks& ranks) {
+  result.plan = ranks.of_all(accumulated(std::move(plan), scenario, problem), problem);
   std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);
   result.budgets = given_budgets(bound, result.plan, scenario.platform);
   check_policy(result, scenario, problem.topology);
-  execute_plan(result, scenario, problem.topology);
+  execute_plan(result, scenario, problem.topology, ranks);
 }
 
 /// Runs `ordered`, whose order an allocator has planned. Where its placement ends above that of
 /// `given`, the workload's own order, the latter stays.
 void run_ordered(RunResult& result, Plan ordered, Plan given, const Scenario& scenario,
-                 const Problem& problem, const BoundPolicy& bound) {
+                 const Problem& problem, const BoundPolicy& bound, const Ranks& ranks) {
   RunResult unordered = result;
-  run_planned(result, std::move(ordered), scenario, problem, bound);
+  run_planned(result, std::move(ordered), scenario, problem, bound, ranks);
   if (!may_end_lower(given, result, scenario.platform)) return;
-  run_planned(unordered, std::move(given), scenario, problem, bound);
+  run_planned(unordered, std::move(given), scenario, problem, bound, ranks);
   if (!ends_lower(unordered, result, scenario.platform)) return;
   unordered.notes.emplace_back(
       "the order of least peak ends higher once it is placed: the workload's own order stays");
@@ -313,13 +339,13 @@ void run_ordered(RunResult& result, Plan ordered, Plan given, const Scenario& sc
 }
 
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
-                    const RunOptions& options) {
+                    const Ranks& ranks, const RunOptions& options) {
   RunResult result = run_to_make(scenario, policy);
   result.notes = notes_on_parameters(scenario, policy, bound);
   check_accumulation(scenario, policy, bound);
   const std::string step_key = step_key_of(scenario, bound);
   auto [workload, chain, saved_bytes] =
-      recall_step(scenario, policy, bound, options.memo, step_key);
+      recall_step(scenario, policy, bound, ranks, options.memo, step_key);
   result.workload_as_run = std::move(workload);
   result.saved_bytes = saved_bytes;
   const Topology topology(scenario.platform);
@@ -340,10 +366,10 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
     result.notes.push_back(note);
   if (ordering)
     run_ordered(result, std::move(std::get<Plan>(ordered)), std::move(plan), scenario, problem,
-                bound);
+                bound, ranks);
   else
-    run_planned(result, std::move(plan), scenario, problem, bound);
-  compare_with_reference(result, scenario, bound, step_key, options);
+    run_planned(result, std::move(plan), scenario, problem, bound, ranks);
+  compare_with_reference(result, scenario, bound, ranks, step_key, options);
   return result;
 }
 
@@ -358,11 +384,11 @@ bool can_split(const WorkloadSource& workload) {
 /// Reads a plan for the scenario's workload. Names do not depend on the size of a microbatch, so
 /// that need not be known; but the halves of a split backward have names of their own, so a plan
 /// that cannot be read for whole backwards may be one for split ones.
-Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
+Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path, const Ranks& ranks,
                   bool& split_backward) {
   WorkloadOptions options = scenario.workload_options;
   const auto read = [&] {
-    Workload workload = build(scenario.workload, options);
+    Workload workload = ranks.step_of_one(build(scenario.workload, options));
     add_generator_states(workload, scenario.platform.processors);
     return read_plan(path, workload, scenario.platform);
   };
@@ -467,10 +493,11 @@ std::string label_of(const RunResult& result) {
 
 RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOptions& options) {
   Diagnostics diagnostics;
-  const auto bound = bind_policy(policy, diagnostics);
+  const Ranks ranks(scenario);
+  const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   try {
-    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, options); });
+    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, ranks, options); });
   } catch (const WorkLimitReached& reached) {
     throw InputError(
         {{Severity::error, policy.where(),
@@ -492,8 +519,9 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   result.from_file = true;
   const Topology topology(scenario.platform);
   result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
+  const Ranks ranks(scenario);
   bool split_backward = false;
-  result.plan = read_plan_of(scenario, path, split_backward);
+  result.plan = read_plan_of(scenario, path, ranks, split_backward);
   const Location place{path.string(), 0, 0};
   if (scenario.workload_options.accumulate &&
       result.plan.microbatches != *scenario.workload_options.accumulate)
@@ -505,8 +533,10 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
+  const std::int64_t of_a_rank = of_mini_batch / (ranks.data() * ranks.tensor());
   result.workload_as_run =
-      build_for(scenario, scenario.platform.processors, of_mini_batch, split_backward, place);
+      build_for(scenario, scenario.platform.processors, std::max<std::int64_t>(of_a_rank, 1), ranks,
+                split_backward, place);
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
   const auto problems =
       check_plan(result.plan, result.workload_as_run, scenario.platform, topology);
@@ -517,7 +547,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
     throw InputError(std::move(diagnostics));
   }
   return in_range(scenario, [&] {
-    execute_plan(result, scenario, topology);
+    execute_plan(result, scenario, topology, ranks);
     drop_what_does_not_hold(result);
     return std::move(result);
   });

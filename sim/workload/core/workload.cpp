@@ -1,5 +1,7 @@
 #include "workload/core/workload.hpp"
 
+#include <array>
+
 namespace plimsoll {
 
 const char* to_text(TensorClass tensor_class) {
@@ -20,6 +22,16 @@ const char* to_text(TensorClass tensor_class) {
       return "in_flight";
   }
   return "";
+}
+
+DType main_dtype(const Workload& workload) {
+  std::array<Flops, kDTypes> flops{};
+  for (const Operator& op : workload.operators)
+    flops[static_cast<std::size_t>(op.dtype.value_or(workload.dtype))] += op.flops;
+  DType most = workload.dtype;
+  for (std::size_t d = 0; d < kDTypes; ++d)
+    if (flops[d] > flops[static_cast<std::size_t>(most)]) most = static_cast<DType>(d);
+  return most;
 }
 
 }  // namespace plimsoll

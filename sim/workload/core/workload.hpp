@@ -17,6 +17,7 @@
 
 #include "base/quantity.hpp"
 #include "platform/core/platform.hpp"
+#include "workload/core/collective.hpp"
 #include "workload/core/kernel_scratch.hpp"
 #include "workload/core/kernel_shape.hpp"
 
@@ -111,6 +112,7 @@ struct Operator {
   /// The state of the generator before its first run, kept there where it runs again; or kNoTensor
   /// (workload/cost/generator_states.hpp).
   TensorId generator = kNoTensor;
+  Collective collective;   ///< of ranks that train together
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).
@@ -138,6 +140,7 @@ struct Workload {
   Bytes parameter_bytes;
   std::int64_t parameters = 0;  ///< elements; 0 where unknown
   std::int64_t macs = 0;        ///< multiply-adds of one forward of `microbatch`; 0 where unknown
+  std::int64_t tokens = 0;      ///< positions of one sample of token ids; 0 where there are none
   DType dtype = DType::fp32;    ///< what operators compute in that do not say otherwise
   /// Each stage of an abstract chain, in order, is one forward operator (see chain_view.hpp).
   bool is_chain = false;
@@ -152,5 +155,9 @@ struct Workload {
     return std::span(tensor_lists).subspan(slice.begin, slice.end - slice.begin);
   }
 };
+
+/// What most of the FLOPs are computed in: of a network under `autocast`, the type of its products.
+/// The workload's own where no FLOPs are known.
+[[nodiscard]] DType main_dtype(const Workload& workload);
 
 }  // namespace plimsoll

@@ -32,6 +32,7 @@ class StepBuilder {
     classify(workload);
     workload.parameters = parameters_.count();
     workload.macs = macs_.count();
+    workload.tokens = tokens_of_sample();
     return workload;
   }
 
@@ -71,6 +72,15 @@ class StepBuilder {
   }
   [[nodiscard]] Bytes gradient_bytes(std::uint32_t value) const {
     return network_.gradients[gradient_of(value)].bytes;
+  }
+
+  /// Positions of the longest input of token ids.
+  [[nodiscard]] std::int64_t tokens_of_sample() const {
+    std::int64_t tokens = 0;
+    for (const NetworkValue& value : network_.values)
+      if (value.indices && network_.storages[value.storage].is_input)
+        tokens = std::max(tokens, elements_of(value.dims).count());
+    return tokens;
   }
 
   /// Bytes of an element of a parameter.

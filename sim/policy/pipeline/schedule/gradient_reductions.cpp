@@ -57,7 +57,8 @@ std::string cannot_be_folded(const Problem& problem,
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
-  return told_apart(problem, groups, ways, algorithm == AllReduce::tree);
+  const auto replicas = static_cast<std::uint32_t>(groups.front().size());
+  return told_apart(problem, groups, ways, {{{replicas, algorithm == AllReduce::tree}}});
 }
 
 /// For a reason; none where it is "".

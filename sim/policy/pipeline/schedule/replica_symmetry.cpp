@@ -23,12 +23,12 @@ struct Use {
 class Symmetry {
  public:
   Symmetry(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
-           const std::vector<ReplicaWay>& ways, bool exchanges)
+           const std::vector<ReplicaWay>& ways, const ReplicaShifts& shifts)
       : problem_(problem),
         platform_(problem.platform),
         groups_(groups),
         ways_(ways),
-        exchanges_(exchanges),
+        shifts_(shifts),
         replicas_(static_cast<std::uint32_t>(groups.front().size())) {}
 
   std::string run() {
@@ -44,11 +44,11 @@ class Symmetry {
 
   /// Where a way of replica 0 leads to in replica `k`.
   std::uint32_t image(std::uint32_t to_replica, std::uint32_t k) const {
-    return exchanges_ ? to_replica ^ k : (to_replica + k) % replicas_;
+    return shifts_.shifted(to_replica, k);
   }
   /// What replica `k` is when `origin` is renamed to 0.
   std::uint32_t renamed(std::uint32_t k, std::uint32_t origin) const {
-    return exchanges_ ? k ^ origin : (k + replicas_ - origin) % replicas_;
+    return shifts_.shifted(k, shifts_.inverse(origin));
   }
 
   /// By source, so that the routes from one are searched for together.
@@ -137,7 +137,7 @@ class Symmetry {
     for (const Hop& hop : hops_[w]) ports.push_back(port(hop));
     const ReplicaWay& way = ways_[w];
     if (way.to_replica == 0) return ports;
-    const std::uint32_t from = exchanges_ ? way.to_replica : replicas_ - way.to_replica;
+    const std::uint32_t from = shifts_.inverse(way.to_replica);
     const Route* in = problem_.topology.route(platform_[groups_[way.from_stage][from]].memory,
                                               platform_[groups_[way.to_stage][0]].memory);
     for (const Hop& hop : in->hops) ports.push_back(port(hop));
@@ -163,7 +163,7 @@ class Symmetry {
   const Platform& platform_;
   const std::vector<std::vector<ProcessorId>>& groups_;
   const std::vector<ReplicaWay>& ways_;
-  const bool exchanges_;
+  const ReplicaShifts& shifts_;
   const std::uint32_t replicas_;
   std::vector<std::vector<Hop>> hops_;       ///< by way, of replica 0
   std::map<PortId, std::vector<Use>> uses_;  ///< of the ways of all replicas
@@ -189,9 +189,29 @@ std::string unlike_devices(const Platform& platform,
   return {};
 }
 
+std::uint32_t ReplicaShifts::shifted(std::uint32_t k, std::uint32_t t) const {
+  std::uint32_t sum = 0, stride = 1;
+  for (const Axis& axis : axes) {
+    const std::uint32_t a = k / stride % axis.size, b = t / stride % axis.size;
+    sum += (axis.exchanges ? a ^ b : (a + b) % axis.size) * stride;
+    stride *= axis.size;
+  }
+  return sum;
+}
+
+std::uint32_t ReplicaShifts::inverse(std::uint32_t t) const {
+  std::uint32_t inverse = 0, stride = 1;
+  for (const Axis& axis : axes) {
+    const std::uint32_t digit = t / stride % axis.size;
+    inverse += (axis.exchanges ? digit : (axis.size - digit) % axis.size) * stride;
+    stride *= axis.size;
+  }
+  return inverse;
+}
+
 std::string told_apart(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
-                       const std::vector<ReplicaWay>& ways, bool exchanges) {
-  return Symmetry(problem, groups, ways, exchanges).run();
+                       const std::vector<ReplicaWay>& ways, const ReplicaShifts& shifts) {
+  return Symmetry(problem, groups, ways, shifts).run();
 }
 
 }  // namespace plimsoll

@@ -5,8 +5,8 @@
 /// slots) and of its reductions (from each device to its likes in other replicas):
 ///
 ///   1. the devices of a stage and their memories are alike, and no two share a memory;
-///   2. renaming every replica k to k+1 (of a tree: to k xor t) takes ways to ways: links that
-///      stand for each other agree in latency, bandwidth and duplex;
+///   2. renaming every replica k to k+1 (of a tree: to k xor t; in a mesh along each of its axes)
+///      takes ways to ways: links that stand for each other agree in latency, bandwidth and duplex;
 ///   3. no direction of a link is taken by the same way of two replicas: there they would wait for
 ///      each other, and one would come first;
 ///   4. if routes of different replicas take a link, so do the same routes of the replica that is
@@ -20,6 +20,7 @@
 
 #include "policy/pipeline/schedule/slots.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,28 @@ struct ReplicaWay {
   friend bool operator==(const ReplicaWay&, const ReplicaWay&) = default;
 };
 
-/// Empty, or why the replicas are told apart. `groups` are the replicas by stage, each of N;
-/// `exchanges` says that replica k's likes are k xor t, instead of k + t. O(N x ways x hops) and a
-/// search for routes from every device.
+/// How replicas are renamed: the number of one has a digit for each axis of the mesh that they make,
+/// the first varies fastest, and to each digit t is added, or that of an axis that exchanges becomes
+/// k xor t. Then that axis has 2, 4, 8, .. places.
+struct ReplicaShifts {
+  struct Axis {
+    std::uint32_t size = 1;
+    bool exchanges = false;
+  };
+  std::vector<Axis> axes;
+
+  /// What `k` becomes with `t`.
+  [[nodiscard]] std::uint32_t shifted(std::uint32_t k, std::uint32_t t) const;
+  /// That with which `t` becomes 0.
+  [[nodiscard]] std::uint32_t inverse(std::uint32_t t) const;
+};
+
+/// Empty, or why the replicas are told apart. `groups` are the replicas by stage, each of N: of as
+/// many as the axes have places. O(N x ways x hops) and a search for routes from every device.
 [[nodiscard]] std::string told_apart(const Problem& problem,
                                      const std::vector<std::vector<ProcessorId>>& groups,
-                                     const std::vector<ReplicaWay>& ways, bool exchanges);
+                                     const std::vector<ReplicaWay>& ways,
+                                     const ReplicaShifts& shifts);
 
 /// The first of these conditions by itself.
 [[nodiscard]] std::string unlike_devices(const Platform& platform,

@@ -167,6 +167,18 @@ TEST_CASE("replicas of holders reduce first, then the holders of each replica") 
         CHECK(one.execution.makespan == all.execution.makespan);
         CHECK(one.execution.period == all.execution.period);
       }
+  // Rings of 3 or 4 replicas cut the gradient into other parts than the two holders do.
+  options.batch = 24;
+  for (const int n : {3, 4}) {
+    const std::string policy = "{name: pipeline/1f1b, partition: [2], microbatches: 24, ";
+    const Platform platform = cluster(2 * n, "mesh");
+    const Run one = played(policy + fmt::format("data_parallel: {}}}", n), network_of(kTiedNetwork),
+                           platform, options);
+    const Run all = played(policy + fmt::format("replicas: {}}}", n), network_of(kTiedNetwork),
+                           platform, options);
+    CHECK(one.execution.makespan == all.execution.makespan);
+  }
+  options.batch = 8;
   // Replicas that are not as many: one all-reduce of three holders, 4 rounds of 3 steps, and one of
   // the two replicas of the layer beside the embedding.
   const Run uneven =

@@ -1,0 +1,162 @@
+#include "execution/rank_metrics.hpp"
+
+#include "plan/core/mirror_problems.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace plimsoll {
+
+namespace {
+
+using Interval = std::pair<Time, Time>;
+
+/// Values, and the gradients of values: what is moved but over the data axis.
+std::vector<bool> activations_of(const Workload& workload) {
+  std::vector<bool> found(workload.tensors.size(), false);
+  for (const Operator& op : workload.operators)
+    if (op.collective.kind != CollectiveKind::none && op.collective.axis != MeshAxis::data)
+      for (const TensorList list : {op.reads, op.kept})
+        for (const TensorId tensor : workload.list(list)) found[index(tensor)] = true;
+  return found;
+}
+
+/// Sorted, and those that meet as one.
+std::vector<Interval> united(std::vector<Interval> all) {
+  std::ranges::sort(all);
+  std::vector<Interval> result;
+  for (const Interval& it : all)
+    if (!result.empty() && it.first <= result.back().second)
+      result.back().second = std::max(result.back().second, it.second);
+    else
+      result.push_back(it);
+  return result;
+}
+
+Time length(const std::vector<Interval>& united) {
+  Time sum;
+  for (const auto& [from, to] : united) sum += to - from;
+  return sum;
+}
+
+/// What two lists of united intervals have in common.
+Time common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  Time sum;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    const Time from = std::max(a[i].first, b[j].first), to = std::min(a[i].second, b[j].second);
+    if (from < to) sum += to - from;
+    (a[i].second < b[j].second ? i : j)++;
+  }
+  return sum;
+}
+
+/// By name, of the ranks that are played.
+class Collectives {
+ public:
+  Collectives(const Program& program, const Execution& execution)
+      : program_(program),
+        plan_(*program.plan),
+        execution_(execution),
+        is_activation_(activations_of(*program.workload)) {}
+
+  std::vector<CollectiveMetrics> run() {
+    gather();
+    std::vector<CollectiveMetrics> all;
+    for (auto& [name, by_memory] : moves_) {
+      CollectiveMetrics longest;
+      for (auto& [memory, moved] : by_memory) {
+        const CollectiveMetrics it = metrics_of(name, memory, moved);
+        if (longest.name.empty() || it.exposed > longest.exposed) longest = it;
+      }
+      all.push_back(longest);
+    }
+    return all;
+  }
+
+ private:
+  struct Moved {
+    Bytes bytes;
+    std::vector<Interval> times;
+  };
+
+  void gather() {
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      const Step& step = plan_.steps[s];
+      if (execution_.end[s].is_unlimited()) continue;
+      const Interval time{execution_.start[s], execution_.end[s]};
+      const Lane& lane = plan_[step.lane];
+      if (lane.kind == Lane::Kind::stream) {
+        computes_[(*program_.platform)[lane.processor].memory].push_back(time);
+      } else if (step.kind == StepKind::reduce) {
+        Moved& of = moves_[name_of(step)][lane.from];
+        of.bytes += program_.transferred(s);
+        of.times.push_back(time);
+      }
+    }
+    for (auto& [memory, times] : computes_) times = united(std::move(times));
+  }
+
+  const char* name_of(const Step& step) const {
+    const TensorId moved = plan_[plan_.list(step.reads).front()].tensor;
+    if (is_activation_[index(moved)]) return "activations";
+    const TensorClass its = (*program_.workload)[moved].tensor_class;
+    return its == TensorClass::parameter ? "parameters" : "gradients";
+  }
+
+  CollectiveMetrics metrics_of(const std::string& name, MemoryId memory, Moved& moved) {
+    const std::vector<Interval> times = united(std::move(moved.times));
+    const Time busy = length(times);
+    return {name, moved.bytes, busy, busy - common(times, computes_[memory])};
+  }
+
+  const Program& program_;
+  const Plan& plan_;
+  const Execution& execution_;
+  const std::vector<bool> is_activation_;  ///< by tensor
+  std::map<std::string, std::map<MemoryId, Moved>> moves_;
+  std::map<MemoryId, std::vector<Interval>> computes_;
+};
+
+/// Of all processors together, in FLOP/s; nothing where one does not say.
+std::optional<double> peak_rate(const Program& program, std::int64_t processors) {
+  const auto dtype = static_cast<std::size_t>(main_dtype(*program.workload));
+  double sum = 0;
+  std::int64_t played = 0;
+  for (const Lane& lane : program.plan->lanes) {
+    if (lane.kind != Lane::Kind::stream || lane.stream != 0) continue;
+    const auto& rate = (*program.platform)[lane.processor].compute[dtype];
+    if (!rate || rate->is_unlimited()) return std::nullopt;
+    sum += static_cast<double>(rate->count());
+    ++played;
+  }
+  if (played == 0) return std::nullopt;
+  return sum * static_cast<double>(processors) / static_cast<double>(played);
+}
+
+void measure_utilization(const Program& program, std::int64_t processors, Metrics& metrics) {
+  const Workload& workload = *program.workload;
+  const auto rate = peak_rate(program, processors);
+  if (workload.macs == 0 || !rate || metrics.makespan.value_or(Time{}) == Time{}) return;
+  const double seconds = in_seconds(*metrics.makespan);
+  const double runs = static_cast<double>(program.plan->microbatches) *
+                      static_cast<double>(replicas_of(*program.plan));
+  const double model = 6.0 * static_cast<double>(workload.macs) * runs;
+  double again = 0;
+  for (const ProcessorMetrics& processor : metrics.processors)
+    again += static_cast<double>(processor.recomputed_flops.count());
+  metrics.mfu = model / seconds / *rate;
+  metrics.hfu = (model + again) / seconds / *rate;
+}
+
+}  // namespace
+
+void measure_ranks(const Program& program, const Execution& execution, std::int64_t processors,
+                   Metrics& metrics) {
+  metrics.collectives = Collectives(program, execution).run();
+  if (metrics.throughput && program.workload->tokens > 0)
+    metrics.tokens_per_s = *metrics.throughput * static_cast<double>(program.workload->tokens);
+  measure_utilization(program, processors, metrics);
+}
+
+}  // namespace plimsoll

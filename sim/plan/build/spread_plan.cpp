@@ -1,0 +1,394 @@
+#include "plan/build/spread_plan.hpp"
+
+#include "base/dense_id.hpp"
+#include "plan/build/gradient_buckets.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kMostSpreadSteps = 20'000'000;
+
+class Spreader {
+ public:
+  Spreader(const Plan& plan, const Workload& workload, const Platform& platform,
+           const Spreading& spreading, bool plays_one)
+      : plan_(plan),
+        workload_(workload),
+        platform_(platform),
+        spreading_(spreading),
+        plays_one_(plays_one),
+        ranks_(spreading.ranks()),
+        played_(plays_one ? 1 : ranks_),
+        buckets_(buckets_of(plan, workload, spreading)) {
+    if (!plan.mirrors.empty()) refuse("stands for replicas already");
+    if (plan.steady_from_microbatch) refuse("updates parameters on the way");
+    if (plan.steps.size() * played_ > kMostSpreadSteps) refuse_size();
+    find_memories();
+  }
+
+  SpreadPlan run() {
+    begin();
+    add_buffers();
+    std::size_t next = 0;
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
+      for (std::uint32_t rank = 0; rank < played_; ++rank) add_step(s, rank);
+      add_collective_of(StepId{s});
+      for (; next < buckets_.size() && index(buckets_[next].after_step) == s; ++next)
+        add_bucket(buckets_[next]);
+    }
+    add_releases();
+    return std::move(result_);
+  }
+
+ private:
+  /// What members of a group hold for a collective: by rank that is played.
+  struct Group {
+    std::vector<std::uint32_t> ranks;            ///< of all members
+    std::vector<std::vector<BufferId>> buffers;  ///< of those that are played
+    std::vector<std::vector<StepId>> before;     ///< likewise: what they wait for
+    MemoryId memory{};                           ///< of the first rank
+    std::uint32_t node = 1;  ///< members of a node, where collectives are hierarchical
+  };
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw std::invalid_argument("a plan of policy `" + plan_.policy + "` " + what +
+                                ", and cannot be spread over ranks");
+  }
+  [[noreturn]] void refuse_size() const {
+    throw std::invalid_argument("the plan of all ranks would have more than 2e7 steps");
+  }
+
+  void find_memories() {
+    memory_.resize(platform_.memories.size());
+    device_.assign(platform_.memories.size(), kNone);
+    for (std::uint32_t d = 0; d < spreading_.likes.size(); ++d) {
+      const auto& likes = spreading_.likes[d];
+      const std::uint32_t first = index(platform_[likes.front()].memory);
+      device_[first] = d;
+      for (const ProcessorId like : likes) memory_[first].push_back(platform_[like].memory);
+    }
+    for (std::uint32_t m = 0; m < memory_.size(); ++m)
+      if (device_[m] == kNone) memory_[m].assign(ranks_, MemoryId{m});
+  }
+
+  MemoryId memory(MemoryId of_first, std::uint32_t rank) const {
+    return memory_[index(of_first)][rank];
+  }
+
+  void begin() {
+    Plan& plan = result_.plan;
+    plan.policy = plan_.policy;
+    plan.notes = plan_.notes;
+    plan.microbatches = plan_.microbatches * played_;
+    for (std::uint32_t rank = 0; rank < played_; ++rank) {
+      for (const Lane& lane : plan_.lanes) lanes_.push_back(lane_of(lane, rank));
+      const auto in_rank = [&](MemoryId m) { return rank == 0 || memory(m, rank) != m; };
+      for (const MemoryId m : plan_.ordered_grants)
+        if (in_rank(m)) plan.ordered_grants.push_back(memory(m, rank));
+      for (const auto& [m, limit] : plan_.limits)
+        if (in_rank(m)) plan.limits.emplace_back(memory(m, rank), limit);
+      for (PlanArena arena : plan_.arenas)
+        if (in_rank(arena.memory)) {
+          arena.memory = memory(arena.memory, rank);
+          plan.arenas.push_back(arena);
+        }
+    }
+    if (plays_one_)
+      for (const auto& likes : spreading_.likes)
+        for (std::size_t rank = 1; rank < likes.size(); ++rank)
+          plan.mirrors.push_back({likes[rank], likes.front()});
+  }
+
+  LaneId lane(const Lane& wanted) {
+    auto& lanes = result_.plan.lanes;
+    const auto found = std::ranges::find(lanes, wanted);
+    const auto at = static_cast<std::uint32_t>(found - lanes.begin());
+    if (found == lanes.end()) lanes.push_back(wanted);
+    return LaneId{at};
+  }
+
+  LaneId lane_of(Lane it, std::uint32_t rank) {
+    if (it.kind == Lane::Kind::stream) {
+      const std::uint32_t d = device_[index(platform_[it.processor].memory)];
+      it.processor = spreading_.likes[d][rank];
+      return lane(it);
+    }
+    if (rank == 0) note_way(it.from, it.to, 0);
+    it.from = memory(it.from, rank);
+    it.to = memory(it.to, rank);
+    return lane(it);
+  }
+
+  /// Between memories of the first rank, or to the one that stands for `to` in another.
+  void note_way(MemoryId from, MemoryId to, std::uint32_t to_rank) {
+    for (const MemoryId m : {from, to})
+      if (device_[index(m)] == kNone && std::ranges::count(result_.common, m) == 0)
+        result_.common.push_back(m);
+    if (from == to && to_rank == 0) return;
+    if (device_[index(from)] == kNone || device_[index(to)] == kNone) return;
+    const RankWay way{device_[index(from)], device_[index(to)], to_rank};
+    if (std::ranges::find(result_.ways, way) == result_.ways.end()) result_.ways.push_back(way);
+  }
+
+  BufferId buffer(BufferId of_one, std::uint32_t rank) const {
+    return BufferId{static_cast<std::uint32_t>(rank * plan_.buffers.size() + index(of_one))};
+  }
+  StepId step(StepId of_one, std::uint32_t rank) const {
+    return steps_[index(of_one) * std::size_t{played_} + rank];
+  }
+
+  void add_buffers() {
+    Plan& plan = result_.plan;
+    plan.buffers.reserve(plan_.buffers.size() * played_);
+    for (std::uint32_t rank = 0; rank < played_; ++rank)
+      for (Buffer it : plan_.buffers) {
+        it.memory = memory(it.memory, rank);
+        if (workload_[it.tensor].lifetime != Lifetime::resident)
+          it.microbatch = it.microbatch * played_ + rank;
+        plan.buffers.push_back(it);
+      }
+    for (std::uint32_t rank = 0; rank < played_; ++rank)
+      for (const BufferId id : plan_.initial) plan.initial.push_back(buffer(id, rank));
+    open_.resize(plan.buffers.size());
+    rounds_.resize(plan.buffers.size());
+  }
+
+  Slice add_list(std::span<const BufferId> buffers) {
+    auto& lists = result_.plan.buffer_lists;
+    const auto from = static_cast<std::uint32_t>(lists.size());
+    lists.insert(lists.end(), buffers.begin(), buffers.end());
+    return {from, static_cast<std::uint32_t>(lists.size())};
+  }
+
+  std::vector<BufferId> of_rank(std::span<const BufferId> of_one, std::uint32_t rank) const {
+    std::vector<BufferId> all;
+    for (const BufferId id : of_one) all.push_back(buffer(id, rank));
+    return all;
+  }
+
+  StepId push(Step step, std::vector<Dependency>& after) {
+    Plan& plan = result_.plan;
+    if (plan.steps.size() >= kMostSpreadSteps) refuse_size();
+    const auto key = [](const Dependency& d) { return std::pair(d.on, d.edge); };
+    std::ranges::sort(after, {}, key);
+    const auto last = std::ranges::unique(after, {}, key).begin();
+    step.after.begin = static_cast<std::uint32_t>(plan.dependencies.size());
+    plan.dependencies.insert(plan.dependencies.end(), after.begin(), last);
+    step.after.end = static_cast<std::uint32_t>(plan.dependencies.size());
+    plan.steps.push_back(step);
+    return StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
+  }
+
+  void wait_for_rounds(std::span<const BufferId> buffers, std::vector<Dependency>& after) const {
+    for (const BufferId id : buffers)
+      for (const StepId on : open_[index(id)]) after.push_back({on, Dependency::Edge::after_end});
+  }
+
+  void add_step(std::uint32_t s, std::uint32_t rank) {
+    const Step& of_one = plan_.steps[s];
+    Step it = of_one;
+    it.lane = lanes_[rank * plan_.lanes.size() + index(it.lane)];
+    it.microbatch = it.microbatch * played_ + rank;
+    it.second_microbatch = it.second_microbatch * played_ + rank;
+    const auto reads = of_rank(plan_.list(of_one.reads), rank);
+    const auto writes = of_rank(plan_.list(of_one.writes), rank);
+    it.reads = add_list(reads);
+    it.writes = add_list(writes);
+    std::vector<Dependency> after;
+    for (const Dependency& dependency : plan_.after(of_one))
+      after.push_back({step(dependency.on, rank), dependency.edge});
+    wait_for_rounds(reads, after);
+    if (it.kind == StepKind::reduce) {
+      it.reduction = static_cast<std::uint32_t>(result_.plan.reductions.size());
+      result_.plan.reductions.push_back(plan_.reductions[of_one.reduction]);
+    }
+    steps_.push_back(push(it, after));
+  }
+
+  /// Of those that a step reads or writes, the ones that hold one of the tensors.
+  std::vector<BufferId> that_hold(const Step& step, TensorList tensors) const {
+    std::vector<BufferId> found;
+    const auto wanted = workload_.list(tensors);
+    for (const Slice slice : {step.reads, step.writes})
+      for (const BufferId id : plan_.list(slice))
+        if (std::ranges::find(wanted, plan_[id].tensor) != wanted.end()) found.push_back(id);
+    return found;
+  }
+
+  void add_collective_of(StepId id) {
+    const Step& step = plan_[id];
+    if (step.kind != StepKind::compute) return;
+    const Operator& op = workload_[step.op];
+    if (op.collective.kind == CollectiveKind::none) return;
+    const TensorList tensors = op.collective.kind == CollectiveKind::all_reduce       ? op.updates
+                               : op.collective.kind == CollectiveKind::reduce_scatter ? op.reads
+                                                                                      : op.kept;
+    const std::vector<BufferId> moved = that_hold(step, tensors);
+    const std::vector<StepId> before{id};
+    const MemoryId where = platform_[plan_[step.lane].processor].memory;
+    // What a reduce-scatter leaves is there when it has ended.
+    const auto made = op.collective.kind == CollectiveKind::reduce_scatter
+                          ? that_hold(step, op.kept)
+                          : std::vector<BufferId>();
+    add_collective(op.collective, where, moved, made, before);
+  }
+
+  void add_bucket(const GradientBucket& bucket) {
+    add_collective({bucket.kind, MeshAxis::data}, bucket.memory, bucket.buffers, {}, bucket.users);
+  }
+
+  /// Of all groups along the axis, or of that of the first rank.
+  void add_collective(const Collective& collective, MemoryId where,
+                      const std::vector<BufferId>& moved, const std::vector<BufferId>& made,
+                      const std::vector<StepId>& before) {
+    const auto [size, stride, node] = place_of(collective.axis);
+    if (size < 2 || moved.empty()) return;
+    for (std::uint32_t rank = 0; rank < played_; ++rank) {
+      if (rank / stride % size != 0) continue;
+      Group group{{}, {}, {}, where, node};
+      for (std::uint32_t i = 0; i < size; ++i) group.ranks.push_back(rank + i * stride);
+      for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
+        const std::uint32_t member = group.ranks[i];
+        group.buffers.push_back(of_rank(moved, member));
+        auto& waits = group.before.emplace_back();
+        for (const StepId on : before) waits.push_back(step(on, member));
+        for (const BufferId id : group.buffers.back())
+          waits.insert(waits.end(), open_[index(id)].begin(), open_[index(id)].end());
+      }
+      const auto ends = plays_one_ ? add_rounds_of_one(group, collective.kind)
+                                   : add_rounds_of_all(group, collective.kind);
+      for (std::uint32_t i = 0; i < ends.size(); ++i)
+        for (const auto* held : {&moved, &made})
+          for (const BufferId id : of_rank(*held, group.ranks[i])) open_[index(id)] = ends[i];
+    }
+  }
+
+  struct AxisPlace {
+    std::uint32_t size = 1, stride = 1, node = 1;
+  };
+
+  AxisPlace place_of(MeshAxis axis) const {
+    std::uint32_t stride = 1;
+    for (const Spreading::Axis& it : spreading_.axes) {
+      if (it.axis == axis) return {it.size, stride, it.node};
+      stride *= it.size;
+    }
+    return {};
+  }
+
+  std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
+                                              std::uint32_t member) const {
+    const auto n = static_cast<std::uint32_t>(group.ranks.size());
+    return sends_of(kind, group.node > 1 ? hierarchical_sends(group.node, n, member)
+                                         : sends_of(spreading_.algorithm, n, member));
+  }
+
+  StepId add_round(const Lane& way, std::span<const BufferId> buffers, const Reduction& part,
+                   std::span<const StepId> waits) {
+    Step it{.kind = StepKind::reduce, .lane = lane(way)};
+    it.reduction = static_cast<std::uint32_t>(result_.plan.reductions.size());
+    result_.plan.reductions.push_back(part);
+    it.reads = add_list(buffers);
+    it.writes = add_list({});
+    std::vector<Dependency> after;
+    for (const StepId on : waits) after.push_back({on, Dependency::Edge::after_end});
+    const StepId id = push(it, after);
+    for (const BufferId buffer : buffers) rounds_[index(buffer)].push_back(id);
+    return id;
+  }
+
+  std::vector<std::vector<StepId>> add_rounds_of_one(const Group& group, CollectiveKind kind) {
+    std::vector<StepId> waits = group.before.front();
+    for (const CollectiveSend& send : sends_of_member(group, kind, 0)) {
+      const Lane way{Lane::Kind::channel,
+                     {},
+                     0,
+                     group.memory,
+                     memory(group.memory, group.ranks[send.to]),
+                     memory(group.memory, group.ranks[send.from])};
+      note_way(group.memory, group.memory, group.ranks[send.to]);
+      waits = {add_round(way, group.buffers.front(), send.part, waits)};
+    }
+    return {waits};
+  }
+
+  std::vector<std::vector<StepId>> add_rounds_of_all(const Group& group, CollectiveKind kind) {
+    const auto n = static_cast<std::uint32_t>(group.ranks.size());
+    std::vector<std::vector<CollectiveSend>> sends;
+    for (std::uint32_t i = 0; i < n; ++i) sends.push_back(sends_of_member(group, kind, i));
+    std::vector<StepId> before(n), now(n), waits;
+    for (std::size_t round = 0; round < sends.front().size(); ++round) {
+      for (std::uint32_t i = 0; i < n; ++i) {
+        const CollectiveSend& send = sends[i][round];
+        if (round == 0) {
+          waits = group.before[i];
+          waits.insert(waits.end(), group.before[send.to].begin(), group.before[send.to].end());
+        } else {
+          waits = {before[i], before[sends[i][round - 1].from],
+                   before[sends[send.to][round - 1].from]};
+        }
+        const Lane way{Lane::Kind::channel,
+                       {},
+                       0,
+                       memory(group.memory, group.ranks[i]),
+                       memory(group.memory, group.ranks[send.to]),
+                       {}};
+        std::vector<BufferId> buffers = group.buffers[i];
+        buffers.insert(buffers.end(), group.buffers[send.to].begin(), group.buffers[send.to].end());
+        now[i] = add_round(way, buffers, send.part, waits);
+      }
+      before = now;
+    }
+    std::vector<std::vector<StepId>> ends;
+    for (std::uint32_t i = 0; i < n; ++i) ends.push_back({before[i], before[sends[i].back().from]});
+    return ends;
+  }
+
+  void add_releases() {
+    Plan& plan = result_.plan;
+    for (std::uint32_t rank = 0; rank < played_; ++rank)
+      for (const Release& release : plan_.releases) {
+        const BufferId id = buffer(release.buffer, rank);
+        const auto from = static_cast<std::uint32_t>(plan.release_steps.size());
+        for (const StepId on : plan_.after(release)) plan.release_steps.push_back(step(on, rank));
+        plan.release_steps.insert(plan.release_steps.end(), rounds_[index(id)].begin(),
+                                  rounds_[index(id)].end());
+        plan.releases.push_back(
+            {id, {from, static_cast<std::uint32_t>(plan.release_steps.size())}});
+      }
+  }
+
+  const Plan& plan_;
+  const Workload& workload_;
+  const Platform& platform_;
+  const Spreading& spreading_;
+  const bool plays_one_;
+  const std::uint32_t ranks_, played_;
+  const std::vector<GradientBucket> buckets_;
+  SpreadPlan result_;
+  std::vector<std::vector<MemoryId>> memory_;  ///< by memory and rank
+  std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone
+  std::vector<LaneId> lanes_;                  ///< by rank and lane of the plan
+  std::vector<StepId> steps_;                  ///< by step of the plan and rank
+  std::vector<std::vector<StepId>> open_;      ///< by buffer: the ends of its last collective
+  std::vector<std::vector<StepId>> rounds_;    ///< by buffer: moves that use it
+};
+
+}  // namespace
+
+std::uint32_t Spreading::ranks() const {
+  std::uint32_t ranks = 1;
+  for (const Axis& axis : axes) ranks *= axis.size;
+  return ranks;
+}
+
+SpreadPlan spread(const Plan& plan, const Workload& workload, const Platform& platform,
+                  const Spreading& spreading, bool plays_one) {
+  return Spreader(plan, workload, platform, spreading, plays_one).run();
+}
+
+}  // namespace plimsoll

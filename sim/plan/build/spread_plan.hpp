@@ -1,0 +1,73 @@
+/// From the plan of one rank to that of all ranks of a mesh, which do the same with other samples or
+/// other parts of the network.
+///
+/// Every step is there once for each rank, or once for all (Plan::mirrors). Beside them run the
+/// collectives, whose moves follow each other on the channels between the ranks' memories:
+///
+///   of operators  Where a step runs an operator that is a collective (workload/core/collective.hpp),
+///                 its rounds begin when that step has ended on the member and on whom it sends to;
+///                 what uses its results later waits for the last round.
+///   of gradients  What the backwards of a rank have accumulated is reduced over the data axis, in
+///                 buckets in the order in which the last addition to each gradient is made. A
+///                 bucket begins with the last addition to it, so that it overlaps with the rest of
+///                 the backward; it is full once it holds `bucket` bytes, the first with
+///                 `first_bucket`. Without overlap all are one, after the last backward.
+///   of parameters Where each rank updates its part, the parts are gathered in the same way, in
+///                 buckets in the order of the updates.
+///
+/// The collectives between two memories start one after the other, in issue order, as those of one
+/// communicator do.
+#pragma once
+
+#include "plan/build/collective.hpp"
+#include "plan/core/plan.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace plimsoll {
+
+struct Spreading {
+  struct Axis {
+    MeshAxis axis = MeshAxis::data;
+    std::uint32_t size = 1;
+    std::uint32_t node = 1;  ///< ranks of a node, where collectives are hierarchical
+  };
+  /// Digits of a rank's number, the first varies fastest.
+  std::vector<Axis> axes;
+  /// By processor that the plan of one rank uses: it and its likes, by rank. No two share a memory.
+  std::vector<std::vector<ProcessorId>> likes;
+  AllReduce algorithm = AllReduce::ring;
+  CollectiveKind of_gradients = CollectiveKind::all_reduce;
+  bool gathers_parameters = false;  ///< after the updates, over the data axis
+  Bytes first_bucket, bucket;
+  bool overlap = true;
+
+  [[nodiscard]] std::uint32_t ranks() const;
+};
+
+/// A way between ranks that steps of the plan take: from a processor of the first rank, as a place in
+/// Spreading::likes, to one of another rank, or of its own.
+struct RankWay {
+  std::uint32_t from = 0, to = 0;
+  std::uint32_t to_rank = 0;
+  friend bool operator==(const RankWay&, const RankWay&) = default;
+};
+
+class SpreadPlan {
+ public:
+  Plan plan;
+  std::vector<RankWay> ways;  ///< of the first rank
+  /// Memories beside those of ranks, which all of them would use.
+  std::vector<MemoryId> common;
+};
+
+/// The plan, for all ranks or for one that stands for all: then the precondition is that the ranks
+/// cannot be told apart. Claims and bounds are left out. Throws std::invalid_argument, in words,
+/// for plans that update parameters on the way, that stand for replicas already, or that would have
+/// too many steps. O(steps of the result).
+[[nodiscard]] SpreadPlan spread(const Plan& plan, const Workload& workload,
+                                const Platform& platform, const Spreading& spreading,
+                                bool plays_one);
+
+}  // namespace plimsoll

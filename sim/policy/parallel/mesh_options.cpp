@@ -1,0 +1,114 @@
+#include "policy/parallel/mesh_options.hpp"
+
+#include "policy/interface/entry.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+
+void refuse_unsupported(const std::optional<Located<std::int64_t>>& axis, const char* name,
+                        const char* what, Diagnostics& diagnostics) {
+  if (MeshOptions::size(axis) > 1)
+    diagnostics.error(axis->where,
+                      fmt::format("`{}: {}` is not supported yet: {}", name, axis->value, what),
+                      fmt::format("leave `{}` out", name));
+}
+
+void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
+  const bool is_hierarchical = parallel.collectives == MeshOptions::Algorithm::hierarchical;
+  const std::int64_t data = MeshOptions::size(parallel.data);
+  if (parallel.node && !is_hierarchical)
+    diagnostics.error(parallel.node->where, "`node` belongs to `collectives: hierarchical`");
+  else if (is_hierarchical && !parallel.node)
+    diagnostics.error(parallel.where,
+                      "`collectives: hierarchical` needs `node`: how many neighbours on the data "
+                      "axis make a node");
+  else if (parallel.node && data % parallel.node->value != 0)
+    diagnostics.error(parallel.node->where,
+                      fmt::format("nodes of {} ranks do not divide a data axis of {}",
+                                  parallel.node->value, data));
+}
+
+}  // namespace
+
+std::int64_t MeshOptions::product() const {
+  std::int64_t product = 1;
+  for (const auto* axis : {&data, &tensor, &pipeline, &context, &expert})
+    product = std::min(product * size(*axis), kMostRanks * kMostRanks);
+  return product;
+}
+
+Format<MeshOptions> parallel_format() {
+  using P = MeshOptions;
+  const auto axis = [] { return located(integer(1, kMostRanks)); };
+  return Record<P>("parallel", "Training on many processors: sizes of the axes of a mesh.")
+      .where(&P::where)
+      .optional("data", &P::data, axis(),
+                "ranks that run other samples of the mini-batch and reduce their gradients; "
+                "default 1")
+      .optional("tensor", &P::tensor, axis(), "not supported yet; default 1")
+      .optional("pipeline", &P::pipeline, axis(),
+                "stages of the network, in the order of a `pipeline/` policy; default 1")
+      .optional("context", &P::context, axis(), "not supported yet; default 1")
+      .optional("expert", &P::expert, axis(), "not supported yet; default 1")
+      .optional("sequence", &P::sequence, located(boolean()), "not supported yet; default false")
+      .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
+                "the processors, ranks of the first stage first; default: all of the platform")
+      .optional(
+          "collectives", &P::collectives,
+          one_of<P::Algorithm>({{"ring", P::Algorithm::ring},
+                                {"tree", P::Algorithm::tree},
+                                {"hierarchical", P::Algorithm::hierarchical}}),
+          "`ring`; `tree`: recursive halving and doubling, of 2, 4, 8, .. ranks; or "
+          "`hierarchical`: rings within nodes of `node` ranks, and between them; default ring")
+      .optional("node", &P::node, axis(),
+                "neighbours on the data axis that make a node of `hierarchical` collectives")
+      .optional(
+          "play", &P::play,
+          located(one_of<P::Play>(
+              {{"automatic", P::Play::automatic}, {"once", P::Play::once}, {"all", P::Play::all}})),
+          "whether ranks that do the same are played `once`, which is refused where it is not "
+          "exact, or `all` of them; default automatic: once where that is exact")
+      .check({"data", "collectives", "node"},
+             [](P& parallel, const Node&, Diagnostics& diagnostics) {
+               check_nodes(parallel, diagnostics);
+             })
+      .check({"tensor", "sequence", "context", "expert"},
+             [](P& parallel, const Node&, Diagnostics& diagnostics) {
+               refuse_unsupported(parallel.tensor, "tensor", "no layer is divided over ranks",
+                                  diagnostics);
+               if (parallel.sequence && parallel.sequence->value)
+                 diagnostics.error(parallel.sequence->where,
+                                   "`sequence: true` shards along the sequence what a tensor axis "
+                                   "replicates, and that axis is not supported yet",
+                                   "leave `sequence` out");
+               refuse_unsupported(parallel.context, "context",
+                                  "no sequence is divided over ranks for attention", diagnostics);
+               refuse_unsupported(parallel.expert, "expert", "no layer has experts", diagnostics);
+             })
+      .format();
+}
+
+Format<ShardingOptions> sharding_format() {
+  using S = ShardingOptions;
+  return Record<S>("sharding", "What ranks of the data axis hold a part of (ZeRO, FSDP).")
+      .where(&S::where)
+      .optional("stage", &S::stage, integer(0, 3),
+                "0 nothing, 1 optimizer state, 2 gradients, too, 3 parameters, too; default 0")
+      .optional("overlap", &S::overlap, boolean(),
+                "collectives of gradients run beside the backward; default true")
+      .optional("prefetch", &S::prefetch, integer(0, 1'000'000),
+                "stage 3: units whose parameters are gathered ahead of the one that runs; default "
+                "1")
+      .optional("bucket", &S::bucket, located(quantity<Bytes>(Unlimited::allowed)),
+                "gradients that are reduced together; default 25 MiB, the first 1 MiB")
+      .format();
+}
+
+}  // namespace plimsoll

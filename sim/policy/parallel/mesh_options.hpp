@@ -1,0 +1,64 @@
+/// What a scenario says of training on many processors: the axes of the mesh, and what is sharded
+/// over the data axis.
+#pragma once
+
+#include "base/format.hpp"
+#include "plan/build/spread_plan.hpp"
+#include "policy/interface/policy.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// Sizes of axes. Ranks are laid on the devices in their order, the tensor axis first: neighbours on
+/// it are neighbours among the devices.
+struct MeshOptions {
+  Location where;
+  std::optional<Located<std::int64_t>> data, tensor, pipeline, context, expert;
+  std::optional<Located<bool>> sequence;
+  std::optional<std::vector<Located<std::string>>> devices;
+  enum class Algorithm : std::uint8_t { ring, tree, hierarchical };
+  Algorithm collectives = Algorithm::ring;
+  std::optional<Located<std::int64_t>> node;  ///< ranks of the data axis in one machine
+  /// Whether ranks that do the same are played once: where that is exact, or always, or never.
+  enum class Play : std::uint8_t { automatic, once, all };
+  Located<Play> play;
+
+  [[nodiscard]] static std::int64_t size(const std::optional<Located<std::int64_t>>& axis) {
+    return axis ? axis->value : 1;
+  }
+  [[nodiscard]] std::int64_t product() const;
+};
+
+/// ZeRO's stages (S. Rajbhandari et al., "ZeRO: Memory optimizations toward training trillion
+/// parameter models", SC 2020, section 5): 0 nothing, 1 optimizer state, 2 gradients, too, 3
+/// parameters, too.
+struct ShardingOptions {
+  Location where;
+  std::int64_t stage = 0;
+  bool overlap = true;
+  std::int64_t prefetch = 1;
+  std::optional<Located<Bytes>> bucket;
+};
+
+/// torch.nn.parallel.DistributedDataParallel: `bucket_cap_mb` is 25 where it is not given; the first
+/// bucket is torch.distributed's _DEFAULT_FIRST_BUCKET_BYTES.
+inline constexpr Bytes kBucket{25LL << 20}, kFirstBucket{1LL << 20};
+
+[[nodiscard]] Format<MeshOptions> parallel_format();
+[[nodiscard]] Format<ShardingOptions> sharding_format();
+
+/// Where the ranks are: Spreading::axes and likes, whose first index is the stage of the pipeline.
+/// Throws InputError where the sizes are not those of the platform.
+[[nodiscard]] Spreading mesh_of(const Platform& platform, const MeshOptions& parallel);
+
+/// The plan of the first rank for all of them, with what is claimed of it. Where one rank stands for
+/// all, that is exact (policy/pipeline/schedule/replica_symmetry.hpp); else all are played, and the
+/// plan's notes say why. Throws InputError where no links join ranks of a group.
+[[nodiscard]] Plan plan_of_ranks(const Plan& of_one, const Problem& problem,
+                                 const MeshOptions& parallel, const Spreading& spreading);
+
+}  // namespace plimsoll

@@ -1,0 +1,177 @@
+#include "base/names_hint.hpp"
+#include "policy/claims/claims.hpp"
+#include "policy/interface/entry.hpp"
+#include "policy/parallel/mesh_options.hpp"
+#include "policy/pipeline/schedule/replica_symmetry.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions& parallel) {
+  std::vector<ProcessorId> devices;
+  if (!parallel.devices) {
+    for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
+      devices.push_back(ProcessorId{p});
+    return devices;
+  }
+  std::vector<std::string> known;
+  for (const Processor& processor : platform.processors) known.push_back(processor.name);
+  for (const Located<std::string>& named : *parallel.devices) {
+    const auto found = platform.find_processor(named.value);
+    if (!found)
+      refuse_parameter(
+          named.where,
+          fmt::format("platform `{}` has no processor `{}`", platform.name, named.value),
+          hint_of_names(named.value, known));
+    if (std::ranges::count(devices, *found) > 0)
+      refuse_parameter(named.where, fmt::format("`{}` is named twice", named.value));
+    devices.push_back(*found);
+  }
+  return devices;
+}
+
+/// "data 4 x tensor 2 = 8".
+std::string product_text(const MeshOptions& parallel) {
+  std::string text;
+  for (const auto& [name, axis] : {std::pair{"tensor", &parallel.tensor},
+                                   {"data", &parallel.data},
+                                   {"pipeline", &parallel.pipeline}})
+    if (*axis) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, (*axis)->value);
+  return fmt::format("{} = {}", text, parallel.product());
+}
+
+void check_count(const Platform& platform, const MeshOptions& parallel, std::size_t devices) {
+  const std::int64_t ranks = parallel.product();
+  const auto there = static_cast<std::int64_t>(devices);
+  if (ranks == there) return;
+  const std::string found = parallel.devices
+                                ? fmt::format("`devices` names {}", devices)
+                                : fmt::format("platform `{}` has {}", platform.name, devices);
+  refuse_parameter(parallel.where,
+                   fmt::format("the mesh has {} ranks ({}), and {} processor{}", ranks,
+                               product_text(parallel), found, devices == 1 ? "" : "s"),
+                   ranks < there && !parallel.devices
+                       ? "`devices` may name those that are used"
+                       : "expected sizes whose product is that number");
+}
+
+void check_memories(const Platform& platform, const MeshOptions& parallel,
+                    const std::vector<ProcessorId>& devices) {
+  std::vector<ProcessorId> owner(platform.memories.size(), ProcessorId{kNone});
+  for (const ProcessorId device : devices) {
+    ProcessorId& of = owner[index(platform[device].memory)];
+    if (of != ProcessorId{kNone})
+      refuse_parameter(parallel.where,
+                       fmt::format("`{}` and `{}` share a memory; each rank needs one of its own",
+                                   platform[of].name, platform[device].name));
+    of = device;
+  }
+}
+
+void check_tree(const Spreading& spreading, const MeshOptions& parallel) {
+  for (const Spreading::Axis& axis : spreading.axes)
+    if (spreading.algorithm == AllReduce::tree && !std::has_single_bit(axis.size))
+      refuse_parameter(parallel.where,
+                       fmt::format("a tree halves what it reduces until one part is left, so an "
+                                   "axis takes 2, 4, 8, .. ranks; found {}",
+                                   axis.size));
+}
+
+/// Every channel of the plan has a way.
+void require_routes(const Plan& plan, const Problem& problem, const MeshOptions& parallel) {
+  for (const Lane& lane : plan.lanes)
+    if (lane.kind == Lane::Kind::channel && problem.topology.route(lane.from, lane.to) == nullptr)
+      refuse_parameter(
+          parallel.where,
+          fmt::format("the mesh has neighbours that no link joins: none leads from "
+                      "`{}` to `{}`",
+                      problem.platform[lane.from].name, problem.platform[lane.to].name));
+}
+
+/// Empty, or why one rank cannot stand for all.
+std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
+                           const Spreading& spreading) {
+  if (!once.common.empty())
+    return fmt::format("copies of all ranks to and from `{}` would meet",
+                       problem.platform[once.common.front()].name);
+  for (const Link& link : problem.platform.links)
+    if (link.power || link.energy)
+      return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
+  std::vector<ReplicaWay> ways;
+  for (const RankWay& way : once.ways) ways.push_back({way.from, way.to, way.to_rank});
+  ReplicaShifts shifts;
+  for (const Spreading::Axis& axis : spreading.axes) {
+    const bool exchanges = spreading.algorithm == AllReduce::tree;
+    if (axis.node > 1) shifts.axes.push_back({axis.node, exchanges});
+    shifts.axes.push_back({axis.size / axis.node, exchanges});
+  }
+  return told_apart(problem, spreading.likes, ways, shifts);
+}
+
+Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
+                   const Spreading& spreading) {
+  using Play = MeshOptions::Play;
+  const auto spread_over = [&](bool plays_one) {
+    return spread(of_one, problem.workload, problem.platform, spreading, plays_one);
+  };
+  std::string why;
+  if (parallel.play.value != Play::all) {
+    SpreadPlan once = spread_over(true);
+    require_routes(once.plan, problem, parallel);
+    why = cannot_be_once(once, problem, spreading);
+    if (why.empty()) return std::move(once.plan);
+    if (parallel.play.value == Play::once)
+      refuse_parameter(parallel.play.where, "one rank cannot be played for all: " + why,
+                       "`play: all` plays every one");
+  }
+  Plan all = spread_over(false).plan;
+  require_routes(all, problem, parallel);
+  if (!why.empty())
+    all.notes.push_back(fmt::format("all {} ranks are played, as one cannot stand for all: {}",
+                                    spreading.ranks() * spreading.likes.size(), why));
+  return all;
+}
+
+}  // namespace
+
+Spreading mesh_of(const Platform& platform, const MeshOptions& parallel) {
+  const std::vector<ProcessorId> devices = devices_of(platform, parallel);
+  check_count(platform, parallel, devices.size());
+  check_memories(platform, parallel, devices);
+  Spreading spreading;
+  using Algorithm = MeshOptions::Algorithm;
+  if (parallel.collectives == Algorithm::tree) spreading.algorithm = AllReduce::tree;
+  const auto size = [](const auto& axis) {
+    return static_cast<std::uint32_t>(MeshOptions::size(axis));
+  };
+  spreading.axes = {{MeshAxis::tensor, size(parallel.tensor)},
+                    {MeshAxis::data, size(parallel.data)}};
+  if (parallel.collectives == Algorithm::hierarchical)
+    spreading.axes.back().node = size(parallel.node);
+  check_tree(spreading, parallel);
+  const std::uint32_t ranks = spreading.ranks();
+  for (std::size_t first = 0; first < devices.size(); first += ranks)
+    spreading.likes.emplace_back(devices.begin() + static_cast<std::ptrdiff_t>(first),
+                                 devices.begin() + static_cast<std::ptrdiff_t>(first + ranks));
+  return spreading;
+}
+
+Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
+                   const Spreading& spreading) {
+  Plan plan = of_one_or_all(of_one, problem, parallel, spreading);
+  plan.claims = claims_of(plan, problem);
+  plan.claims.chosen = of_one.claims.chosen;
+  plan.claims.left_out = of_one.claims.left_out;
+  plan.claims.eviction = of_one.claims.eviction;
+  plan.bounds = of_one.bounds;
+  plan.bounds.energy.reset();
+  return plan;
+}
+
+}  // namespace plimsoll

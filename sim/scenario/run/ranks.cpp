@@ -1,0 +1,129 @@
+#include "scenario/run/ranks.hpp"
+
+#include "workload/sharding/sharded_step.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+bool has_parameter(const PolicyInfo& info, const std::string& key) {
+  return std::ranges::any_of(info.parameters.fields,
+                             [&](const Shape::Field& field) { return field.key == key; });
+}
+
+[[noreturn]] void refuse(const Location& where, std::string message, std::string hint = {}) {
+  throw InputError({{Severity::error, where, std::move(message), std::move(hint)}});
+}
+
+void refuse_given(const Node& policy, std::initializer_list<const char*> keys) {
+  for (const char* key : keys)
+    if (const Node* given = policy.find(key))
+      refuse(given->where(),
+             fmt::format("`{}` and `parallel` both say which processors work; expected one of them",
+                         key));
+}
+
+}  // namespace
+
+Ranks::Ranks(const Scenario& scenario) : scenario_(scenario) {
+  if (!scenario.parallel) return;
+  spreading_ = mesh_of(scenario.platform, *scenario.parallel);
+  spreading_->overlap = scenario.sharding.overlap;
+  const auto& bucket = scenario.sharding.bucket;
+  spreading_->bucket = bucket ? bucket->value : kBucket;
+  spreading_->first_bucket = bucket ? bucket->value : kFirstBucket;
+  const std::int64_t stage = scenario.sharding.stage;
+  if (stage == 1) spreading_->of_gradients = CollectiveKind::reduce_scatter;
+  if (stage > 1) spreading_->of_gradients = CollectiveKind::none;
+  spreading_->gathers_parameters = stage == 1 || stage == 2;
+  check_sharding();
+}
+
+void Ranks::check_sharding() const {
+  const ShardingOptions& sharding = scenario_.sharding;
+  if (sharding.stage == 0) return;
+  if (!std::holds_alternative<LayersSpec>(scenario_.workload) &&
+      !std::holds_alternative<OnnxSpec>(scenario_.workload))
+    refuse(sharding.where,
+           fmt::format("`sharding` divides the parameters of layers, and `{}` is no network of "
+                       "layers",
+                       scenario_.workload_name));
+  if (sharding.stage > 1 && scenario_.workload_options.accumulate)
+    refuse(sharding.where,
+           fmt::format("`accumulate` with `sharding: {{stage: {}}}` is not supported yet: each "
+                       "microbatch would add to the rank's part of the gradients",
+                       sharding.stage),
+           "stages 0 and 1 accumulate whole gradients");
+}
+
+Workload Ranks::step_of_one(Workload step) const {
+  const ShardingOptions& sharding = scenario_.sharding;
+  if (!spreading_ || sharding.stage == 0) return step;
+  return sharded_step(step, {sharding.stage, data(), sharding.prefetch, sharding.overlap});
+}
+
+std::int64_t Ranks::count() const {
+  return spreading_ ? std::int64_t{spreading_->ranks()} *
+                          static_cast<std::int64_t>(spreading_->likes.size())
+                    : 1;
+}
+
+std::int64_t Ranks::data() const {
+  return spreading_ ? MeshOptions::size(scenario_.parallel->data) : 1;
+}
+
+std::int64_t Ranks::tensor() const {
+  return spreading_ ? MeshOptions::size(scenario_.parallel->tensor) : 1;
+}
+
+Node Ranks::policy_of_one(const Node& policy) const {
+  if (!spreading_) return policy;
+  Diagnostics diagnostics;
+  Node told = policy;
+  if (policy.is_scalar()) {
+    told = parse_value("{}", policy.where().origin);
+    told.set("name", policy, diagnostics);
+  }
+  const Node* name = told.find("name");
+  const PolicyInfo* info =
+      name != nullptr && name->is_scalar() ? find_policy(name->scalar()) : nullptr;
+  if (info == nullptr) return policy;
+  const auto name_of = [&](const std::vector<ProcessorId>& likes) {
+    return '"' + scenario_.platform[likes.front()].name + '"';
+  };
+  if (has_parameter(*info, "devices")) {
+    refuse_given(told, {"devices", "data_parallel", "replicas"});
+    if (scenario_.sharding.stage > 1)
+      refuse(scenario_.sharding.where,
+             fmt::format("`sharding: {{stage: {}}}` of the stages of a pipeline is not supported "
+                         "yet: its collectives would be those of several stages",
+                         scenario_.sharding.stage),
+             "stages 0 and 1 are");
+    std::vector<std::string> names;
+    for (const auto& likes : spreading_->likes) names.push_back(name_of(likes));
+    told.set("devices", parse_value(fmt::format("[{}]", fmt::join(names, ", ")), "parallel"),
+             diagnostics);
+  } else {
+    if (spreading_->likes.size() > 1)
+      refuse(scenario_.parallel->pipeline->where,
+             fmt::format("policy `{}` runs a whole network on each rank; `pipeline: {}` is for "
+                         "policies `pipeline/..`",
+                         info->name, spreading_->likes.size()));
+    refuse_given(told, {"on"});
+    told.set("on", parse_value(name_of(spreading_->likes.front()), "parallel"), diagnostics);
+  }
+  diagnostics.throw_if_errors();
+  return told;
+}
+
+Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
+  if (!spreading_) return of_one;
+  return plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_);
+}
+
+}  // namespace plimsoll

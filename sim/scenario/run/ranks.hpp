@@ -1,0 +1,42 @@
+/// A run on the ranks of a mesh: what each policy is told, and what its plan becomes.
+#pragma once
+
+#include "scenario/document/scenario.hpp"
+
+#include <cstdint>
+#include <optional>
+
+namespace plimsoll {
+
+class Ranks {
+ public:
+  /// Of a scenario without `parallel` one rank, of which nothing is said. Throws InputError where the
+  /// platform has not the ranks.
+  explicit Ranks(const Scenario& scenario);
+
+  [[nodiscard]] bool is_mesh() const { return spreading_.has_value(); }
+  /// Processors of the mesh.
+  [[nodiscard]] std::int64_t count() const;
+  /// By how many a mini-batch is divided.
+  [[nodiscard]] std::int64_t data() const;
+  /// How many work on the same samples, but for those of a pipeline's other stages.
+  [[nodiscard]] std::int64_t tensor() const;
+
+  /// The step as one rank runs it. Throws InputError where it cannot be sharded so.
+  [[nodiscard]] Workload step_of_one(Workload step) const;
+
+  /// The policy with the processors of the first rank: `on`, or a pipeline's `devices`. Throws
+  /// InputError where it names others, or where the axes are not its own.
+  [[nodiscard]] Node policy_of_one(const Node& policy) const;
+
+  /// The plan of the first rank for all of them.
+  [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem) const;
+
+ private:
+  void check_sharding() const;
+
+  const Scenario& scenario_;
+  std::optional<Spreading> spreading_;
+};
+
+}  // namespace plimsoll

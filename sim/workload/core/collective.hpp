@@ -1,0 +1,30 @@
+/// What ranks do together: the ranks of one group hold equal tensors, and end with more of them.
+///
+///   all_reduce      each ends with the sum of what all held
+///   reduce_scatter  each ends with its own part of that sum
+///   all_gather      each begins with its own part, and ends with all parts
+///
+/// A collective of a workload is an operator that takes no time where it is issued: it makes its
+/// outputs, and what follows moves over the platform's links (plan/build/spread_plan.hpp). It
+/// reduces what it changes in place (all_reduce) or reads (reduce_scatter), and gathers what it makes
+/// (all_gather).
+#pragma once
+
+#include <cstdint>
+
+namespace plimsoll {
+
+enum class CollectiveKind : std::uint8_t { none, all_reduce, reduce_scatter, all_gather };
+
+/// The axes of a mesh of ranks along which groups lie.
+enum class MeshAxis : std::uint8_t { tensor, context, expert, data };
+inline constexpr std::size_t kMeshAxes = 4;
+
+struct Collective {
+  CollectiveKind kind = CollectiveKind::none;
+  MeshAxis axis = MeshAxis::data;
+
+  friend bool operator==(const Collective&, const Collective&) = default;
+};
+
+}  // namespace plimsoll

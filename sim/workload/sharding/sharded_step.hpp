@@ -1,0 +1,42 @@
+/// A training step as one of several ranks runs it that hold its state in parts: ZeRO (S. Rajbhandari,
+/// J. Rasley, O. Ruwase, Y. He, "ZeRO: Memory optimizations toward training trillion parameter
+/// models", SC 2020, section 5) and PyTorch's FSDP (Y. Zhao et al., "PyTorch FSDP: Experiences on
+/// scaling fully sharded data parallel", VLDB 2023, section 3). With n ranks a rank holds
+///
+///   stage 1  1/n of the optimizer's state, and updates that part
+///   stage 2  and 1/n of the gradients: those of a unit are whole from the backwards that make them
+///            until a reduce-scatter has left the rank's part
+///   stage 3  and 1/n of the parameters: those of a unit are gathered before its first forward and
+///            again before its first backward, and go after the last that reads them
+///
+/// Every tensor is divided by itself, into parts rounded up to whole bytes. With parameters of 2
+/// bytes, gradients of 4 and 12 bytes of state, of Psi parameters in all that is (6 + 12/n) Psi,
+/// (2 + 16/n) Psi and 18/n Psi bytes, beside the units that are whole.
+///
+/// A unit is an outermost block of the network (`block_3`), or all layers outside of blocks. The
+/// reduce-scatter of a unit follows the last backward that adds to one of its gradients, or all of
+/// them follow the last backward. The gather of a unit is issued before the first operator of the
+/// unit `prefetch` places before it in the order in which units are first used.
+///
+/// The whole tensors of a gather are its own, so that every policy of single operators can plan the
+/// step. Of stages 1 and 2 the plan gathers the updated parameters (plan/build/spread_plan.hpp).
+#pragma once
+
+#include "workload/core/workload.hpp"
+
+#include <cstdint>
+
+namespace plimsoll {
+
+struct StateSharding {
+  std::int64_t stage = 0;
+  std::int64_t ranks = 1;
+  std::int64_t prefetch = 1;  ///< stage 3
+  bool overlap = true;        ///< stages 2 and 3
+};
+
+/// Precondition: `step` is that of a network (build_step()), and keeps no gradients between
+/// microbatches. O(operators + reads).
+[[nodiscard]] Workload sharded_step(const Workload& step, const StateSharding& sharding);
+
+}  // namespace plimsoll

@@ -1,0 +1,511 @@
+// One rank's plan for all ranks of a mesh: gradient buckets, and one rank played for all.
+#include "plan/core/mirror_problems.hpp"
+#include "policy/parallel/mesh_options.hpp"
+#include "support/policies.hpp"
+#include "workload/cost/cost_model.hpp"
+#include "workload/sharding/sharded_step.hpp"
+
+#include <memory>
+#include <random>
+#include <vector>
+
+using namespace plimsoll;
+using namespace plimsoll::test;
+
+namespace {
+
+struct Stage {
+  std::int64_t forward = 2, backward = 3;    ///< s
+  std::int64_t output = 4, parameters = 12;  ///< B
+  std::int64_t step = 0;                     ///< s, of its optimizer
+};
+
+std::string chain_of(const std::vector<Stage>& stages) {
+  std::string text = "workload: chain\ninput: 4 B\noptimizer: sgd\nchain:\n";
+  for (std::size_t s = 0; s < stages.size(); ++s)
+    text += fmt::format(
+        "  - {{name: s{}, forward: {} s, backward: {} s, output: {} B, saved: {} B, parameters: {} "
+        "B{}}}\n",
+        s, stages[s].forward, stages[s].backward, stages[s].output, stages[s].output + 4,
+        stages[s].parameters,
+        stages[s].step > 0 ? fmt::format(", optimizer_step: {} s", stages[s].step) : "");
+  return text;
+}
+
+std::string cluster(std::int64_t devices, const std::string& topology, const std::string& link) {
+  return fmt::format(
+      "platform: c\nmemories: {{hbm: {{capacity: unlimited}}}}\nprocessors: {{gpu: {{memory: hbm, "
+      "power: {{idle: 10 W, active: 30 W}}}}}}\ncluster: {{count: {}, topology: {}, link: {{name: "
+      "l, {}}}}}\n",
+      devices, topology, link);
+}
+
+MeshOptions mesh(const std::string& text) {
+  Diagnostics diagnostics;
+  const auto options = parallel_format().read(parse_document(text, "parallel"), diagnostics);
+  diagnostics.throw_if_errors();
+  return *options;
+}
+
+/// What a run of `policy` on every rank is. `bucket`: of gradients; unlimited: all in one.
+struct Ranks {
+  std::string parallel;
+  std::string policy = "{name: none, on: gpu0}";
+  Bytes bucket = Bytes::unlimited();
+  bool overlap = true;
+};
+
+Played played_ranks(const Ranks& ranks, const std::string& chain, const std::string& platform) {
+  static std::vector<std::unique_ptr<std::pair<Workload, Platform>>> kept;  // Played refers to them
+  const auto& [workload, machine] = *kept.emplace_back(
+      std::make_unique<std::pair<Workload, Platform>>(workload_of(chain), platform_of(platform)));
+  const MeshOptions options = mesh(ranks.parallel);
+  Spreading spreading = mesh_of(machine, options);
+  spreading.first_bucket = spreading.bucket = ranks.bucket;
+  spreading.overlap = ranks.overlap;
+  const Topology topology(machine);
+  const ChainView view = chain_view(workload);
+  const Problem problem{workload, view, machine, topology, judge_by_execution};
+  Plan of_one = std::get<Plan>(bound_policy(ranks.policy).plan(problem));
+  Played it = play(plan_of_ranks(of_one, problem, options, spreading), workload, machine);
+  require_claims_hold(it);
+  return it;
+}
+
+std::string refusal(const Ranks& ranks, const std::string& chain, const std::string& platform) {
+  try {
+    (void)played_ranks(ranks, chain, platform);
+  } catch (const InputError& error) {
+    return error.what();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "(accepted)";
+}
+
+/// Every figure that a mirror stands for.
+void require_same(const Played& once, const Played& all) {
+  REQUIRE(once.execution.status == RunStatus::ok);
+  REQUIRE(all.execution.status == RunStatus::ok);
+  CHECK(once.execution.makespan == all.execution.makespan);
+  CHECK(once.execution.period == all.execution.period);
+  CHECK(once.metrics.energy->total.count() == all.metrics.energy->total.count());
+  for (std::size_t p = 0; p < all.execution.processors.size(); ++p) {
+    const ProcessorRecord &a = once.execution.processors[p], &b = all.execution.processors[p];
+    CHECK(a.busy == b.busy);
+    CHECK(a.first_start == b.first_start);
+    CHECK(a.last_end == b.last_end);
+    CHECK(a.stall == b.stall);
+    const MemoryRecord &c = once.execution.memories[p], &d = all.execution.memories[p];
+    CHECK(c.peak.requested == d.peak.requested);
+    CHECK(c.bytes_read == d.bytes_read);
+    CHECK(c.bytes_written == d.bytes_written);
+  }
+}
+
+const char* link_of_2_bytes_a_second() {
+  return "bandwidth: 2 B/s, latency: 1 s";
+}
+
+}  // namespace
+
+// L stages of F 2 s and B 3 s, each with P bytes of gradients in a bucket of its own. The backward
+// k = 1..L ends at 2 L + 3 k; its bucket takes r = 2(n-1)(1 s + P/n / 2 B/s) once it and the bucket
+// before have ended: e_k = max(2 L + 3 k, e_(k-1)) + r. The last one is always exposed.
+TEST_CASE("buckets overlap with the backward") {
+  constexpr std::int64_t kStages = 5;
+  for (const std::int64_t n : {2, 3, 4})
+    for (const std::int64_t parts : {0, 2, 6}) {
+      const std::int64_t bytes = parts * n + n * 2;  // n x an even number
+      const std::int64_t round = 1 + bytes / n / 2;
+      const std::int64_t r = 2 * (n - 1) * round;
+      std::int64_t end = 0;
+      for (std::int64_t k = 1; k <= kStages; ++k) end = std::max(2 * kStages + 3 * k, end) + r;
+      const std::string platform =
+          cluster(n, n == 2 ? "chain" : "ring", link_of_2_bytes_a_second());
+      const std::string chain = chain_of(std::vector<Stage>(kStages, {.parameters = bytes}));
+      for (const char* how : {"once", "all"}) {
+        const Ranks ranks{fmt::format("{{data: {}, play: {}}}", n, how), "{name: none, on: gpu0}",
+                          Bytes{bytes}};
+        const Played it = played_ranks(ranks, chain, platform);
+        CAPTURE(n, bytes, how);
+        CHECK(it.execution.makespan == seconds(end));
+        // Of buckets of two gradients each the odd one comes last, alone.
+        Ranks pairs = ranks;
+        pairs.bucket = Bytes{bytes + 1};
+        const std::int64_t r2 = 2 * (n - 1) * (1 + bytes / n);
+        std::int64_t by_two = std::max<std::int64_t>(2 * kStages + 3 * 2, 0) + r2;
+        by_two = std::max(2 * kStages + 3 * 4, by_two) + r2;
+        by_two = std::max(2 * kStages + 3 * 5, by_two) + r;
+        CHECK(played_ranks(pairs, chain, platform).execution.makespan == seconds(by_two));
+      }
+    }
+}
+
+// 5 stages: 25 s of passes, then all 5 x 12 B in one, 2(n-1)(1 s + 60/n / 2 s): what a pipeline of
+// one stage does with as many replicas.
+TEST_CASE("without overlap the whole all-reduce follows the backward") {
+  for (const std::int64_t n : {2, 3, 5}) {
+    const std::string platform = cluster(n, n == 2 ? "chain" : "ring", link_of_2_bytes_a_second());
+    const std::string chain = chain_of(std::vector<Stage>(5));
+    Ranks ranks{fmt::format("{{data: {}}}", n)};
+    ranks.bucket = Bytes{12};
+    ranks.overlap = false;
+    const Time whole = played_ranks(ranks, chain, platform).execution.makespan;
+    CHECK(whole == seconds(25 + 2 * (n - 1) * (1 + 60 / n / 2)));
+    const Workload workload = workload_of(chain);
+    const Platform machine = platform_of(platform);
+    const Played today = play_policy(
+        fmt::format("{{name: pipeline/gpipe, microbatches: {0}, data_parallel: {0}}}", n), workload,
+        machine);
+    CHECK(whole == today.execution.makespan);
+  }
+}
+
+// Updates of 2 s wait for the bucket of their own gradient only. Two stages: backwards end at 7 and
+// 10 s, each bucket takes 2 (1 + 12/2/2) = 8 s on two ranks: they end at 15 and 23 s. Updates come
+// in the order of the stages, the first one's bucket last: 23 + 2 + 2 s.
+TEST_CASE("an update waits for its bucket") {
+  const std::string chain = chain_of(std::vector<Stage>(2, {.step = 2}));
+  Ranks ranks{"{data: 2}"};
+  ranks.bucket = Bytes{12};
+  const Played it = played_ranks(ranks, chain, cluster(2, "chain", link_of_2_bytes_a_second()));
+  CHECK(it.execution.makespan == seconds(27));
+  CHECK(replicas_of(it.plan) == 2);
+}
+
+TEST_CASE("one rank stands for all: random meshes") {
+  std::mt19937 random(7);
+  const auto from = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  int exact = 0, refused = 0;
+  for (int turn = 0; turn < 300; ++turn) {
+    const std::int64_t n = from(3, 6);
+    std::vector<Stage> stages;
+    for (std::int64_t s = from(1, 5); s > 0; --s)
+      stages.push_back({from(1, 3), from(1, 5), from(1, 8), from(1, 30), from(0, 1) * from(1, 3)});
+    const char* const topologies[] = {"switch", "mesh", "ring", "chain"};
+    const std::string platform =
+        cluster(n, topologies[from(0, 3)],
+                fmt::format("bandwidth: {} B/s, latency: {} s{}", from(1, 9), from(0, 2),
+                            from(0, 5) == 0 ? ", duplex: half" : ""));
+    const bool tree = n == 4 && from(0, 1) == 0;
+    const char* const policies[] = {"{name: none, on: gpu0}", "{name: remat/sqrt, on: gpu0}",
+                                    "{name: remat/sqrt, segments: 1, on: gpu0}"};
+    Ranks ranks{fmt::format("{{data: {}, collectives: {}, play: all}}", n, tree ? "tree" : "ring"),
+                policies[from(0, 2)], Bytes{from(1, 60)}, from(0, 4) > 0};
+    CAPTURE(turn, ranks.parallel, ranks.policy, ranks.bucket.count(), platform, chain_of(stages));
+    const Played all = played_ranks(ranks, chain_of(stages), platform);
+    REQUIRE(all.execution.status == RunStatus::ok);
+    ranks.parallel.replace(ranks.parallel.find("play: all"), 9, "play: once");
+    const std::string why = refusal(ranks, chain_of(stages), platform);
+    if (why != "(accepted)") {
+      CHECK(why.find("one rank cannot be played for all") != std::string::npos);
+      ++refused;
+      continue;
+    }
+    require_same(played_ranks(ranks, chain_of(stages), platform), all);
+    ++exact;
+  }
+  CHECK(exact > 120);
+  CHECK(refused > 20);
+}
+
+// Stages of a pipeline, each on `data` ranks: 2 stages, 2 microbatches a rank, every device a ring
+// of its own. Without overlap that is what replicas of the pipeline do.
+TEST_CASE("every stage of a pipeline on several ranks") {
+  for (const char* name : {"pipeline/gpipe", "pipeline/1f1b", "pipeline/zb-h1"})
+    for (const std::int64_t n : {2, 3}) {
+      const std::string platform = cluster(2 * n, "mesh", "bandwidth: 4 B/s, latency: 1 s");
+      std::string chain = "workload: chain\ninput: 4 B\noptimizer: sgd\nchain:\n";
+      for (int s = 0; s < 2; ++s)
+        chain += fmt::format(
+            "  - {{name: s{}, forward: 2 s, backward_input: 2 s, backward_weight: 1 s, output: 4 "
+            "B, "
+            "saved: 8 B, parameters: 12 B}}\n",
+            s);
+      WorkloadOptions split;
+      const std::string policy =
+          fmt::format("{{name: {}, microbatches: 2, devices: [gpu0, gpu{}]}}", name, n);
+      split.split_backward = bound_policy(policy).splits_backward;
+      const Workload workload = workload_of(chain, split);
+      const Platform machine = platform_of(platform);
+      const Topology topology(machine);
+      const ChainView view = chain_view(workload);
+      const Problem problem{workload, view, machine, topology, judge_by_execution};
+      const Plan of_one = std::get<Plan>(bound_policy(policy).plan(problem));
+      const Played replicas = play_policy(
+          fmt::format("{{name: {}, microbatches: {}, data_parallel: {}}}", name, 2 * n, n),
+          workload, machine);
+      for (const char* how : {"once", "all"}) {
+        const MeshOptions options =
+            mesh(fmt::format("{{data: {}, pipeline: 2, play: {}}}", n, how));
+        Spreading spreading = mesh_of(machine, options);
+        spreading.overlap = false;
+        spreading.first_bucket = spreading.bucket = Bytes::unlimited();
+        const Played it =
+            play(plan_of_ranks(of_one, problem, options, spreading), workload, machine);
+        CAPTURE(name, n, how);
+        CHECK(it.execution.makespan == replicas.execution.makespan);
+        for (std::uint32_t m = 0; m < 2 * n; ++m)
+          CHECK(it.peak(MemoryId{m}) == replicas.peak(MemoryId{m}));
+      }
+    }
+}
+
+namespace {
+
+/// Blocks of one linear layer each of `width` x `width`, without biases: one unit each.
+std::string network_of(int blocks, std::int64_t width) {
+  return fmt::format(
+      "workload: net\ninput: {{shape: [{0}]}}\nblocks:\n  one:\n    layers:\n      - linear: "
+      "{{features: {0}, bias: false}}\nlayers:\n  - one: {{repeat: {1}}}\n",
+      width, blocks);
+}
+
+std::string trainers(std::int64_t n, const std::string& topology, const std::string& link) {
+  return fmt::format(
+      "platform: c\nmemories: {{hbm: {{capacity: unlimited, bandwidth: 1 GB/s}}}}\nprocessors: "
+      "{{gpu: {{memory: hbm, compute: {{fp32: 1 GFLOP/s, bf16: 2 GFLOP/s}}, power: {{idle: 10 W, "
+      "active: 30 W}}}}}}\ncluster: {{count: {}, topology: {}, link: {{name: l, {}}}}}\n",
+      n, topology, link);
+}
+
+struct Sharded {
+  std::int64_t stage = 0;
+  std::int64_t ranks = 1;
+  std::int64_t prefetch = 1;
+  bool overlap = true;
+  Bytes bucket = kBucket;
+  const char* play = "automatic";
+  const char* policy = "{name: none, on: gpu0}";
+};
+
+Played played_shards(const Sharded& it, const Workload& whole, const Platform& platform) {
+  static std::vector<std::unique_ptr<std::pair<Workload, Platform>>> kept;  // Played refers to them
+  const auto& [workload, machine] =
+      *kept.emplace_back(std::make_unique<std::pair<Workload, Platform>>(
+          it.stage == 0 ? whole
+                        : sharded_step(whole, {it.stage, it.ranks, it.prefetch, it.overlap}),
+          platform));
+  const MeshOptions options = mesh(fmt::format("{{data: {}, play: {}}}", it.ranks, it.play));
+  Spreading spreading = mesh_of(machine, options);
+  spreading.first_bucket = spreading.bucket = it.bucket;
+  spreading.overlap = it.overlap;
+  if (it.stage == 1) spreading.of_gradients = CollectiveKind::reduce_scatter;
+  if (it.stage > 1) spreading.of_gradients = CollectiveKind::none;
+  spreading.gathers_parameters = it.stage == 1 || it.stage == 2;
+  const Topology topology(machine);
+  const ChainView view = chain_view(workload);
+  const Problem problem{workload, view, machine, topology, judge_by_execution};
+  const Plan of_one = std::get<Plan>(bound_policy(it.policy).plan(problem));
+  Played played = play(plan_of_ranks(of_one, problem, options, spreading), workload, machine);
+  require_claims_hold(played);
+  return played;
+}
+
+WorkloadOptions trained_with_adam() {
+  WorkloadOptions options;
+  options.dtype = DType::bf16;
+  options.master_weights = true;
+  options.optimizer = Optimizer::adam;
+  options.fuses_optimizer = Location{"test", 1, 1};
+  options.batch = 8;
+  return options;
+}
+
+Time compute_time(const Workload& workload, const Platform& platform) {
+  Time sum;
+  for (const Time time : durations(workload, platform, ProcessorId{0})) sum += time;
+  return sum;
+}
+
+/// n-1 rounds of 1/n of the bytes each, on links of 1 GB/s (1000 ps a byte) and 1 us.
+Time half_ring(std::int64_t n, std::int64_t bytes) {
+  return Time{1'000'000 + bytes / n * 1000} * (n - 1);
+}
+
+}  // namespace
+
+// Without prefetch the processor waits for every gather, and the next gather for the scatter before
+// it: nothing overlaps but the last scatters with nothing. With u units of w x w weights, 2 w^2 bytes
+// of parameters and 4 w^2 of gradients each, a step takes all that it computes, 2 u gathers and u
+// scatters. The first weight has a gradient and its unit a backward gather only where its backward
+// reads the weight: the input of the network has no gradient, so that of unit 1 reads none.
+TEST_CASE("fully sharded, without prefetch: everything follows everything") {
+  for (const std::int64_t n : {2, 4})
+    for (const int units : {1, 3}) {
+      const std::int64_t weight = 64 * 64;
+      const Platform platform =
+          platform_of(trainers(n, n == 2 ? "chain" : "ring", "bandwidth: 1 GB/s, latency: 1 us"));
+      const Workload whole = workload_of(network_of(units, 64), trained_with_adam());
+      const Workload sharded = sharded_step(whole, {3, n, 0});
+      Time expected = compute_time(sharded, platform);
+      std::int64_t gathers = 0;
+      for (const Operator& op : sharded.operators)
+        gathers += op.collective.kind == CollectiveKind::all_gather;
+      expected += half_ring(n, 2 * weight) * gathers;
+      expected += half_ring(n, 4 * weight) * std::int64_t{units};
+      const Played it = played_shards({.stage = 3, .ranks = n, .prefetch = 0}, whole, platform);
+      CAPTURE(n, units, gathers);
+      CHECK(it.execution.makespan == expected);
+    }
+}
+
+// Reduce-scatter, update of the part, gather: as long as an all-reduce of bytes between 2 and 4 a
+// parameter, and the update of a part. One bucket each.
+TEST_CASE("sharded optimizer state: closed form") {
+  for (const std::int64_t n : {2, 4}) {
+    const std::int64_t weight = 64 * 64;
+    const Platform platform =
+        platform_of(trainers(n, n == 2 ? "chain" : "ring", "bandwidth: 1 GB/s, latency: 1 us"));
+    const Workload whole = workload_of(network_of(3, 64), trained_with_adam());
+    const Time computing = compute_time(sharded_step(whole, {1, n}), platform);
+    const Played it = played_shards({.stage = 1, .ranks = n, .overlap = false}, whole, platform);
+    CHECK(it.execution.makespan ==
+          computing + half_ring(n, 3 * 4 * weight) + half_ring(n, 3 * 2 * weight));
+    // The next step waits for the parameters.
+    CHECK(it.execution.period == it.execution.makespan);
+  }
+}
+
+// What a rank holds before the first step and after the last is what its part of the state takes.
+TEST_CASE("each stage needs less memory") {
+  const Platform platform = platform_of(trainers(4, "switch", "bandwidth: 1 GB/s, latency: 1 us"));
+  const Workload whole = workload_of(network_of(12, 64), trained_with_adam());
+  std::int64_t before = 0;
+  for (const std::int64_t stage : {0, 1, 2, 3}) {
+    const std::int64_t peak =
+        played_shards({.stage = stage, .ranks = 4}, whole, platform).peak(MemoryId{0});
+    if (stage > 0) CHECK(peak < before);
+    before = peak;
+  }
+}
+
+TEST_CASE("one rank stands for all: random sharded networks") {
+  std::mt19937 random(11);
+  const auto from = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  for (int turn = 0; turn < 120; ++turn) {
+    const std::int64_t n = from(3, 5);
+    const char* const topologies[] = {"switch", "ring", "mesh"};
+    const Platform platform = platform_of(
+        trainers(n, topologies[from(0, 2)],
+                 fmt::format("bandwidth: {} MB/s, latency: {} us", from(50, 2000), from(0, 20))));
+    WorkloadOptions options = trained_with_adam();
+    options.batch = from(1, 64);
+    const Workload whole =
+        workload_of(network_of(static_cast<int>(from(1, 4)), from(5, 40)), options);
+    Sharded it{.stage = from(0, 3), .ranks = n, .prefetch = from(0, 3), .overlap = from(0, 3) > 0};
+    it.bucket = Bytes{from(1, 20'000)};
+    it.play = "once";
+    CAPTURE(turn, n, it.stage, it.prefetch, it.overlap, it.bucket.count());
+    const Played once = played_shards(it, whole, platform);
+    it.play = "all";
+    require_same(once, played_shards(it, whole, platform));
+  }
+}
+
+namespace {
+
+/// Machines of `node` processors in a ring, each of which has a link of its own to its like in the
+/// next machine: "rails".
+std::string rails(std::int64_t machines, std::int64_t node) {
+  std::string memories, processors, links;
+  const auto link = [&](std::int64_t a, std::int64_t b, const char* what) {
+    links += fmt::format("  l{0}-{1}: {{between: [m{0}, m{1}], {2}}}\n", a, b, what);
+  };
+  for (std::int64_t r = 0; r < machines * node; ++r) {
+    memories += fmt::format("  m{}: {{capacity: unlimited}}\n", r);
+    processors +=
+        fmt::format("  gpu{0}: {{memory: m{0}, power: {{idle: 10 W, active: 30 W}}}}\n", r);
+    link(r, r / node * node + (r + 1) % node, "bandwidth: 6 B/s, latency: 1 s");
+    if (machines > 2 || r < node)
+      link(r, (r + node) % (machines * node), "bandwidth: 2 B/s, latency: 3 s");
+  }
+  return "platform: c\nmemories:\n" + memories + "processors:\n" + processors + "links:\n" + links;
+}
+
+}  // namespace
+
+// One stage of 5 s, then B = 36 m B over m machines of 3 ranks: within a machine 4 rounds of
+// 1 s + B/3 / 6 B/s, between them 2(m-1) rounds of 3 s + B/(3 m) / 2 B/s = 9 s.
+TEST_CASE("hierarchical collectives: closed form") {
+  for (const std::int64_t m : {2, 3, 4})
+    for (const char* how : {"once", "all"}) {
+      const std::string chain = chain_of({{.parameters = 36 * m}});
+      const Ranks ranks{
+          fmt::format("{{data: {}, collectives: hierarchical, node: 3, play: {}}}", 3 * m, how)};
+      const Played it = played_ranks(ranks, chain, rails(m, 3));
+      CAPTURE(m, how);
+      CHECK(it.execution.makespan == seconds(5 + 4 * (1 + 12 * m / 6) + 2 * (m - 1) * (3 + 6)));
+    }
+}
+
+// Where member i begins with 2^i in each of n parts, all end with 2^n - 1 in each; after the first
+// half every part is whole somewhere, each member has one.
+TEST_CASE("hierarchical collectives: sums") {
+  for (const auto& [node, n] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
+           {2, 4}, {3, 6}, {4, 12}, {2, 10}, {5, 5}}) {
+    std::vector<std::vector<std::int64_t>> held;
+    std::vector<std::vector<CollectiveSend>> sends;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      held.emplace_back(n, std::int64_t{1} << i);
+      sends.push_back(hierarchical_sends(node, n, i));
+    }
+    const std::int64_t all = (std::int64_t{1} << n) - 1;
+    const std::size_t rounds = sends.front().size();
+    REQUIRE(rounds == 2 * (node - 1) + 2 * (n / node - 1));
+    for (std::size_t round = 0; round < rounds; ++round) {
+      const auto before = held;
+      for (std::uint32_t i = 0; i < n; ++i) {
+        const CollectiveSend& send = sends[i][round];
+        CHECK(sends[send.to][round].from == i);
+        REQUIRE(send.part.of == n);
+        for (std::uint32_t p = send.part.first; p < send.part.first + send.part.count; ++p)
+          held[send.to][p] = (send.part.adds ? before[send.to][p] : 0) + before[i][p];
+      }
+      if (round + 1 != rounds / 2) continue;
+      for (std::uint32_t p = 0; p < n; ++p)
+        CHECK(std::ranges::count_if(held, [&](const auto& it) { return it[p] == all; }) == 1);
+      for (const auto& it : held) CHECK(std::ranges::count(it, all) == 1);
+    }
+    CHECK(held == std::vector<std::vector<std::int64_t>>(n, std::vector<std::int64_t>(n, all)));
+  }
+}
+
+TEST_CASE("meshes that cannot be") {
+  const std::string chain = chain_of(std::vector<Stage>(2));
+  const std::string pair = cluster(2, "chain", link_of_2_bytes_a_second());
+  const auto because = [&](const std::string& parallel, const std::string& platform) {
+    return refusal({parallel}, chain, platform);
+  };
+  CHECK(because("{data: 4}", pair)
+            .find("the mesh has 4 ranks (data 4 = 4), and platform `c` has 2 "
+                  "processors") != std::string::npos);
+  CHECK(because("{data: 1}", pair).find("`devices` may name those that are used") !=
+        std::string::npos);
+  CHECK(because("{data: 2, devices: [gpu0, gpu7]}", pair).find("no processor `gpu7`") !=
+        std::string::npos);
+  CHECK(because("{data: 2, devices: [gpu0, gpu0]}", pair).find("named twice") != std::string::npos);
+  CHECK(because("{context: 2}", pair).find("`context: 2` is not supported yet") !=
+        std::string::npos);
+  const std::string three = cluster(3, "ring", link_of_2_bytes_a_second());
+  CHECK(because("{data: 3, collectives: tree}", three).find("2, 4, 8, .. ranks; found 3") !=
+        std::string::npos);
+  CHECK(because("{data: 3, collectives: hierarchical, node: 2}", three)
+            .find("nodes of 2 ranks do not divide a data axis of 3") != std::string::npos);
+  CHECK(because("{data: 3, collectives: hierarchical}", three).find("needs `node`") !=
+        std::string::npos);
+  CHECK(because("{data: 3, node: 3}", three).find("`node` belongs to") != std::string::npos);
+  const std::string apart =
+      "platform: c\nmemories: {a: {capacity: 1 GiB}, b: {capacity: 1 GiB}}\nprocessors: {gpu0: "
+      "{memory: a}, gpu1: {memory: b}}\n";
+  CHECK(because("{data: 2}", apart).find("none leads from `a` to `b`") != std::string::npos);
+  const std::string shared =
+      "platform: c\nmemories: {a: {capacity: 1 GiB}}\nprocessors: {gpu0: {memory: a}, gpu1: "
+      "{memory: a}}\n";
+  CHECK(because("{data: 2}", shared).find("share a memory") != std::string::npos);
+}

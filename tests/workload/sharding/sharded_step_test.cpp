@@ -1,0 +1,134 @@
+// Steps of ranks that hold their state in parts: bytes by class, units, gathers and scatters.
+#include "workload/sharding/sharded_step.hpp"
+
+#include "support/played.hpp"
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+using namespace plimsoll;
+using namespace plimsoll::test;
+
+namespace {
+
+/// Three blocks of two layers each between a first and a last layer outside of blocks. Each weight is
+/// 64 x 64 without bias: 4096 parameters.
+std::string network() {
+  return "workload: net\ninput: {shape: [64]}\nblocks:\n  pair:\n    layers:\n      - linear: "
+         "{features: 64, bias: false}\n      - relu\n      - linear: {features: 64, bias: "
+         "false}\nlayers:\n  - linear: {features: 64, bias: false, name: first}\n  - pair: "
+         "{repeat: "
+         "3}\n  - linear: {features: 64, bias: false, name: last}\n";
+}
+
+Workload step_of(const WorkloadOptions& options) {
+  return workload_of(network(), options);
+}
+
+/// fp16 with master copies and Adam: 2 + 4 + 12 bytes a parameter.
+WorkloadOptions mixed_precision() {
+  WorkloadOptions options;
+  options.dtype = DType::bf16;
+  options.master_weights = true;
+  options.optimizer = Optimizer::adam;
+  return options;
+}
+
+/// What is there for long: resident or accumulated.
+std::map<TensorClass, std::int64_t> held_bytes(const Workload& workload) {
+  std::map<TensorClass, std::int64_t> bytes;
+  for (const Tensor& tensor : workload.tensors)
+    if (tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::accumulated)
+      bytes[tensor.tensor_class] += tensor.bytes.count();
+  return bytes;
+}
+
+std::vector<std::string> collectives(const Workload& workload) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < workload.operators.size(); ++i)
+    if (workload.operators[i].collective.kind != CollectiveKind::none)
+      names.push_back(workload.operators[i].name);
+  return names;
+}
+
+std::size_t place_of(const Workload& workload, const std::string& name) {
+  const auto found = std::ranges::find(workload.operators, name, &Operator::name);
+  REQUIRE(found != workload.operators.end());
+  return static_cast<std::size_t>(found - workload.operators.begin());
+}
+
+}  // namespace
+
+// Psi = 8 x 4096 parameters; n divides all of them. ZeRO's table (section 5.4) with 4-byte gradients.
+TEST_CASE("each stage divides one more of the three") {
+  const Workload step = step_of(mixed_precision());
+  const std::int64_t psi = 8 * 4096;
+  REQUIRE(step.parameters == psi);
+  for (const std::int64_t n : {2, 4, 8})
+    for (const std::int64_t stage : {1, 2, 3}) {
+      const Workload sharded = sharded_step(step, {stage, n});
+      auto bytes = held_bytes(sharded);
+      CAPTURE(n, stage);
+      CHECK(bytes[TensorClass::optimizer_state] == 12 * psi / n);
+      CHECK(bytes[TensorClass::gradient] == (stage >= 2 ? 4 * psi / n : 4 * psi));
+      CHECK(bytes[TensorClass::parameter] == (stage >= 3 ? 2 * psi / n : 2 * psi));
+      CHECK(sharded.parameter_bytes.count() == bytes[TensorClass::parameter]);
+      CHECK(sharded.macs == step.macs);
+      CHECK(sharded.saved_bytes == step.saved_bytes);
+    }
+}
+
+// Forward and backward are whole on every rank, and an update is 1/n of it.
+TEST_CASE("a rank updates its part") {
+  const Workload step = step_of(mixed_precision());
+  for (const std::int64_t stage : {1, 2, 3}) {
+    const Workload sharded = sharded_step(step, {stage, 4});
+    const auto sum = [](const Workload& workload, bool updates) {
+      std::int64_t flops = 0, traffic = 0;
+      for (const Operator& op : workload.operators)
+        if ((op.phase == Phase::optimizer) == updates) {
+          flops += op.flops.count();
+          traffic += op.traffic.count();
+        }
+      return std::pair(flops, traffic);
+    };
+    CHECK(sum(sharded, false) == sum(step, false));
+    const auto [flops, traffic] = sum(step, true);
+    CHECK(sum(sharded, true) == std::pair(flops / 4, traffic / 4));
+  }
+}
+
+// Parts are rounded up to whole bytes: 4096 parameters of 2 bytes over 3 ranks are 2731 bytes.
+TEST_CASE("parts are rounded up") {
+  auto bytes = held_bytes(sharded_step(step_of(mixed_precision()), {3, 3}));
+  CHECK(bytes[TensorClass::parameter] == 8 * 2731);
+  CHECK(bytes[TensorClass::gradient] == 8 * 5462);  // 16384 / 3
+}
+
+// The layers outside of blocks are one unit, which is used first and last.
+TEST_CASE("units are gathered before they run, and their gradients scattered after") {
+  const Workload step = step_of(mixed_precision());
+  const Workload late = sharded_step(step, {.stage = 3, .ranks = 2, .prefetch = 0});
+  const std::vector<std::string> expected{
+      "outside.gather",         "pair_1.gather",           "pair_2.gather",
+      "pair_3.gather",          "outside.gather_backward", "pair_3.gather_backward",
+      "pair_3.reduce_scatter",  "pair_2.gather_backward",  "pair_2.reduce_scatter",
+      "pair_1.gather_backward", "pair_1.reduce_scatter",   "outside.reduce_scatter"};
+  CHECK(collectives(late) == expected);
+  CHECK(place_of(late, "pair_2.gather") + 1 == place_of(late, "pair_2/linear_1.forward"));
+  CHECK(place_of(late, "pair_2.reduce_scatter") == place_of(late, "pair_2/linear_1.backward") + 1);
+  // One ahead: that of the second block is issued before the first block begins.
+  const Workload ahead = sharded_step(step, {.stage = 3, .ranks = 2, .prefetch = 1});
+  CHECK(place_of(ahead, "pair_2.gather") + 1 == place_of(ahead, "pair_1/linear_1.forward"));
+  CHECK(place_of(ahead, "pair_1.gather") + 1 == place_of(ahead, "first.forward"));
+  // Without overlap all scatters are behind the last backward.
+  const Workload apart =
+      sharded_step(step, {.stage = 2, .ranks = 2, .prefetch = 1, .overlap = false});
+  CHECK(collectives(apart) ==
+        std::vector<std::string>{"pair_3.reduce_scatter", "pair_2.reduce_scatter",
+                                 "pair_1.reduce_scatter", "outside.reduce_scatter"});
+  CHECK(place_of(apart, "pair_3.reduce_scatter") == place_of(apart, "first.backward") + 1);
+}
