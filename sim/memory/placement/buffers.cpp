@@ -20,24 +20,40 @@ bool share_bytes(const TimedBuffer& a, Bytes at_a, const TimedBuffer& b, Bytes a
   return a.size > Bytes{} && b.size > Bytes{} && at_a < at_b + b.size && at_b < at_a + a.size;
 }
 
-}  // namespace
-
-Bytes load_of(std::span<const TimedBuffer> buffers) {
+/// With sizes rounded up to multiples of `unit`.
+std::int64_t load_in_units(std::span<const TimedBuffer> buffers, std::int64_t unit) {
   // Ends come before starts of the same time.
   std::vector<std::pair<std::int64_t, std::int64_t>> events;
   events.reserve(2 * buffers.size());
   for (const TimedBuffer& it : buffers) {
-    events.emplace_back(it.lower, it.size.count());
-    events.emplace_back(it.upper, -it.size.count());
+    const std::int64_t size = aligned_up(it.size.count(), unit);
+    events.emplace_back(it.lower, size);
+    events.emplace_back(it.upper, -size);
   }
   std::ranges::sort(events);
   std::int64_t alive = 0, most = 0;
   for (const auto& [time, change] : events) most = std::max(most, alive += change);
-  return Bytes{most};
+  return most;
+}
+
+/// Every offset is a multiple of the unit, so all below the topmost buffer take whole units.
+std::int64_t aligned_load(std::span<const TimedBuffer> buffers) {
+  std::int64_t unit = 0, most_lost = 0;
+  for (const TimedBuffer& it : buffers) unit = std::gcd(unit, it.alignment.count());
+  if (unit <= 1) return 0;
+  for (const TimedBuffer& it : buffers)
+    most_lost = std::max(most_lost, aligned_up(it.size.count(), unit) - it.size.count());
+  return load_in_units(buffers, unit) - most_lost;
+}
+
+}  // namespace
+
+Bytes load_of(std::span<const TimedBuffer> buffers) {
+  return Bytes{load_in_units(buffers, 1)};
 }
 
 Bytes lowest_end(std::span<const TimedBuffer> buffers) {
-  Bytes lowest = load_of(buffers);
+  Bytes lowest{std::max(load_in_units(buffers, 1), aligned_load(buffers))};
   for (const TimedBuffer& it : buffers)
     lowest = std::max(lowest, it.offset.value_or(Bytes{}) + it.size);
   return lowest;

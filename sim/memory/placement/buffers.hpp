@@ -24,11 +24,20 @@ struct TimedBuffer {
   std::int64_t upper = 0;                      ///< above `lower`
   Bytes size;                                  ///< 0 or more
   std::optional<Bytes> offset = std::nullopt;  ///< where it has to lie
+  Bytes alignment{1};                          ///< its offset is a multiple of it; at least 1 B
 
   [[nodiscard]] bool overlaps(const TimedBuffer& other) const {
     return lower < other.upper && other.lower < upper;
   }
 };
+
+/// The first multiple of `alignment` at or above, and the last at or below. Precondition: 0 or more.
+[[nodiscard]] constexpr std::int64_t aligned_up(std::int64_t offset, std::int64_t alignment) {
+  return alignment == 1 ? offset : (offset + alignment - 1) / alignment * alignment;
+}
+[[nodiscard]] constexpr std::int64_t aligned_down(std::int64_t offset, std::int64_t alignment) {
+  return alignment == 1 ? offset : offset / alignment * alignment;
+}
 
 /// The offset of each buffer.
 using Offsets = std::vector<Bytes>;
@@ -36,12 +45,15 @@ using Offsets = std::vector<Bytes>;
 /// The largest sum of all sizes, and the latest byte of a buffer with an offset, for which
 /// arithmetic is safe.
 inline constexpr Bytes kMostPlacedBytes{std::int64_t{1} << 60};
+/// The largest alignment: what a hundred thousand buffers lose to it is safe, too.
+inline constexpr Bytes kMostAlignment{std::int64_t{1} << 40};
 
 /// 0 for none. Precondition, here and below: all sizes together and every given end are at most
 /// kMostPlacedBytes. O(buffers log buffers).
 [[nodiscard]] Bytes load_of(std::span<const TimedBuffer> buffers);
 
-/// No end is below it: the load, each size, and each end that is given. O(buffers log buffers).
+/// No end is below it: the load, where all but the topmost buffer take whole multiples of what
+/// divides all alignments; each size; and each end that is given. O(buffers log buffers).
 [[nodiscard]] Bytes lowest_end(std::span<const TimedBuffer> buffers);
 
 /// The largest offset + size. O(buffers).

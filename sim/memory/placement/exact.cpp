@@ -15,8 +15,10 @@ constexpr std::int64_t kFirstQuestion = 64'000'000;
 /// What every end of a placement of least sum of offsets is a multiple of; 1 where all is empty.
 Bytes unit_of(std::span<const TimedBuffer> buffers) {
   std::int64_t unit = 0;
-  for (const TimedBuffer& it : buffers)
+  for (const TimedBuffer& it : buffers) {
     unit = std::gcd(unit, std::gcd(it.size.count(), it.offset.value_or(Bytes{}).count()));
+    if (it.alignment > Bytes{1}) unit = std::gcd(unit, it.alignment.count());
+  }
   return Bytes{std::max<std::int64_t>(unit, 1)};
 }
 

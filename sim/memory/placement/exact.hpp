@@ -23,7 +23,7 @@ struct ExactPlacement {
 /// fit_exactly() ends with the first placement at or below `capacity`, or the proof that there is
 /// none. lowest_placement() asks the search for the lower bound first, then halves the distance to
 /// the best end, in rounds of more and more steps for each question; the end of a placement of
-/// least sum of offsets is a sum of sizes, so a multiple of their greatest common divisor.
+/// least sum of offsets is a sum of sizes, some of them aligned, so a multiple of what divides all.
 /// Precondition: no two buffers with given offsets collide.
 [[nodiscard]] ExactPlacement fit_exactly(std::span<const TimedBuffer> buffers, Bytes capacity,
                                          std::int64_t limit, Work work = {});

@@ -41,7 +41,7 @@ class Shelf {
     for (const Placed& it : placed_) {
       if (!is_beside(it, buffer)) continue;
       if (it.begin - top >= buffer.size.count()) break;
-      top = std::max(top, it.end);
+      top = std::max(top, aligned_up(it.end, buffer.alignment.count()));
     }
     return Bytes{top};
   }
@@ -56,7 +56,7 @@ class Shelf {
         smallest = gap;
         offset = top;
       }
-      top = std::max(top, it.end);
+      top = std::max(top, aligned_up(it.end, buffer.alignment.count()));
     }
     return Bytes{offset < 0 ? top : offset};
   }

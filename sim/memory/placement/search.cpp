@@ -2,13 +2,16 @@
 
 #include "engine/wide.hpp"
 #include "memory/placement/failed_parts.hpp"
+#include "memory/placement/filling.hpp"
 #include "memory/placement/sections.hpp"
 #include "memory/placement/windows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace plimsoll {
@@ -31,6 +34,8 @@ enum class BranchOrder : std::uint8_t {
 constexpr std::size_t kOrders = 8;
 
 constexpr std::int64_t kFirstLimit = 16'000'000;
+constexpr std::int64_t kFirstFilling = 64'000'000;
+constexpr std::int64_t kFillingGrows = 4;
 constexpr std::int64_t kShake = 1024;  ///< a rank in the units of a shaken one
 
 /// A fixed sequence of well-mixed numbers (Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom
@@ -58,6 +63,7 @@ std::vector<std::int64_t> ranks_by(std::size_t count, Key key) {
 /// What the orders know of a buffer before the search.
 struct BranchRanks {
   std::vector<std::int64_t> area, size, lifetime, fullness;
+  std::vector<std::int64_t> lifetime_and_area, fullness_and_lifetime;
 };
 
 BranchRanks ranks_of(std::span<const TimedBuffer> buffers, const BufferSections& sections) {
@@ -72,9 +78,13 @@ BranchRanks ranks_of(std::span<const TimedBuffer> buffers, const BufferSections&
     return Signed128{buffers[b].size.count()} * lifetime(b);
   };
   const std::size_t n = buffers.size();
-  return {ranks_by(n, area), ranks_by(n, [&](std::uint32_t b) { return buffers[b].size; }),
-          ranks_by(n, lifetime),
-          ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], area(b)); })};
+  return {
+      ranks_by(n, area),
+      ranks_by(n, [&](std::uint32_t b) { return buffers[b].size; }),
+      ranks_by(n, lifetime),
+      ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], area(b)); }),
+      ranks_by(n, [&](std::uint32_t b) { return std::tuple(lifetime(b), area(b), fullest[b]); }),
+      ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], lifetime(b)); })};
 }
 
 class PlacementSearch {
@@ -86,7 +96,10 @@ class PlacementSearch {
         ranks_(ranks_of(buffers, sections_)),
         work_(work),
         ends_(buffers.size()),
-        first_ends_(buffers.size()) {}
+        first_ends_(buffers.size()) {
+    if (std::ranges::none_of(buffers, [](const TimedBuffer& it) { return it.offset.has_value(); }))
+      filling_.emplace(buffers, sections_, capacity);
+  }
 
   FitAnswer run(std::int64_t limit) {
     std::int64_t allowed = kFirstLimit;
@@ -98,6 +111,8 @@ class PlacementSearch {
       std::iota(all.begin(), all.end(), 0u);
       if (solve_parts(all)) return {Fit::fits, offsets(), steps()};
       if (!is_out_) return {Fit::does_not_fit, {}, steps()};
+      if (const Fit filled = fill_in_turn(limit); filled != Fit::unknown)
+        return {filled, filled == Fit::fits ? filling_->offsets() : Offsets(), steps()};
       if (steps() >= limit) return {Fit::unknown, {}, steps()};
       if (restart_ % kOrders == kOrders - 1) allowed *= 2;
     }
@@ -110,7 +125,21 @@ class PlacementSearch {
     Part candidates;
   };
 
-  [[nodiscard]] std::int64_t steps() const { return steps_ + windows_.steps(); }
+  [[nodiscard]] std::int64_t steps() const {
+    return steps_ + windows_.steps() + (filling_ ? filling_->steps() : 0);
+  }
+
+  /// Half of all steps, and with each of three orders in turn.
+  Fit fill_in_turn(std::int64_t limit) {
+    if (!filling_ || 2 * filling_->steps() > steps()) return Fit::unknown;
+    const std::array orders{&ranks_.lifetime_and_area, &ranks_.fullness,
+                            &ranks_.fullness_and_lifetime};
+    const std::int64_t most = std::min(filling_allowed_, limit - steps());
+    const Fit fit = filling_->run(*orders[fillings_ % orders.size()], most);
+    if (++fillings_ % orders.size() == 0) filling_allowed_ *= kFillingGrows;
+    is_out_of_steps();
+    return fit;
+  }
 
   [[nodiscard]] Offsets offsets() const {
     Offsets offsets;
@@ -278,6 +307,9 @@ class PlacementSearch {
   const BranchRanks ranks_;
   Work work_;
   FailedParts failed_;
+  std::optional<FillingSearch> filling_;  ///< not where offsets are given
+  std::int64_t filling_allowed_ = kFirstFilling;
+  std::size_t fillings_ = 0;
   std::vector<std::int64_t> ends_, first_ends_;  ///< of the buffer; the least of those beside it
   std::int64_t steps_ = 0, counted_ = 0, limit_ = 0;
   std::uint64_t restart_ = 0;

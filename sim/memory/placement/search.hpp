@@ -20,6 +20,9 @@
 /// there was no room. From the second round on the orders are shaken by a fixed pseudo-random
 /// sequence. What was proven in one restart holds in all others.
 ///
+/// Half of the steps go to a second search with less work for each decision (filling.hpp), in turn with
+/// the restarts, unless offsets are given.
+///
 /// Everything is a function of the input and the limit: no clocks.
 #pragma once
 

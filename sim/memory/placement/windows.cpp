@@ -39,6 +39,7 @@ PlacementWindows::PlacementWindows(std::span<const TimedBuffer> buffers,
   for (const TimedBuffer& it : buffers) {
     assert(it.size > Bytes{});
     sizes_.push_back(it.size.count());
+    alignments_.push_back(it.alignment.count());
     given_.push_back(it.offset ? it.offset->count() : -1);
   }
 }
@@ -49,12 +50,12 @@ bool PlacementWindows::reset() {
   lowest_.assign(sizes_.size(), 0);
   highest_.resize(sizes_.size());
   for (std::uint32_t b = 0; b < sizes_.size(); ++b) {
-    highest_[b] = capacity_ - sizes_[b];
+    if (sizes_[b] > capacity_) return false;
+    highest_[b] = aligned_down(capacity_ - sizes_[b], alignments_[b]);
     if (given_[b] >= 0) {
       if (given_[b] > highest_[b]) return false;
       lowest_[b] = highest_[b] = given_[b];
     }
-    if (highest_[b] < 0) return false;
   }
   for (std::uint32_t b = 0; b < sizes_.size(); ++b) touch(b);
   return propagate();
@@ -74,6 +75,7 @@ void PlacementWindows::touch(std::uint32_t b) {
 
 bool PlacementWindows::raise(std::uint32_t b, std::int64_t lowest) {
   if (lowest <= lowest_[b]) return true;
+  lowest = aligned_up(lowest, alignments_[b]);
   if (lowest > highest_[b]) return false;
   trail_.push_back({Change::lowest, b, lowest_[b]});
   lowest_[b] = lowest;
@@ -83,6 +85,8 @@ bool PlacementWindows::raise(std::uint32_t b, std::int64_t lowest) {
 
 bool PlacementWindows::lower(std::uint32_t b, std::int64_t highest) {
   if (highest >= highest_[b]) return true;
+  if (highest < lowest_[b]) return false;
+  highest = aligned_down(highest, alignments_[b]);
   if (highest < lowest_[b]) return false;
   trail_.push_back({Change::highest, b, highest_[b]});
   highest_[b] = highest;

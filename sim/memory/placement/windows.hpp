@@ -1,6 +1,6 @@
 /// Where each buffer can still lie, below a capacity: the constraint store of the exact search.
 ///
-/// A buffer's *window* is [lowest, highest] of its offset. What follows from windows is drawn until
+/// A buffer's *window* is [lowest, highest] of its offset, both multiples of its alignment. What follows from windows is drawn until
 /// nothing new follows:
 ///   pairs     of two that overlap, one lies below the other. Where b cannot lie below a, as it
 ///             would end above a's highest offset, a lies below b, and each bounds the other
@@ -79,7 +79,7 @@ class PlacementWindows {
 
   const BufferSections& sections_;
   std::int64_t capacity_;
-  std::vector<std::int64_t> sizes_, given_;  ///< given offset, or -1
+  std::vector<std::int64_t> sizes_, alignments_, given_;  ///< given offset, or -1
   std::vector<std::int64_t> lowest_, highest_;
   std::vector<char> placed_;
   std::vector<std::vector<std::uint32_t>> upwards_;    ///< by section, by lowest offset

@@ -41,12 +41,16 @@ std::string placement_json(const BufferList& list, const PlacementAnswer& answer
   object["no_reuse_bytes"] = answer.total.count();
   object["steps"] = found.steps;
   Json& all = object["buffers"] = Json::array();
-  for (std::size_t i = 0; i < list.ids.size(); ++i)
-    all.push_back({{"id", list.ids[i]},
-                   {"lower", list.buffers[i].lower},
-                   {"upper", list.buffers[i].upper},
-                   {"size_bytes", list.buffers[i].size.count()},
-                   {"offset_bytes", found.offsets[i].count()}});
+  for (std::size_t i = 0; i < list.ids.size(); ++i) {
+    const TimedBuffer& it = list.buffers[i];
+    Json buffer{{"id", list.ids[i]},
+                {"lower", it.lower},
+                {"upper", it.upper},
+                {"size_bytes", it.size.count()}};
+    if (list.has_alignment) buffer["alignment_bytes"] = it.alignment.count();
+    buffer["offset_bytes"] = found.offsets[i].count();
+    all.push_back(std::move(buffer));
+  }
   // Names of files and buffers may hold any bytes.
   return object.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }

@@ -39,6 +39,17 @@ TEST_CASE(
   CHECK(buffers_csv(parse_buffers_csv(text, "b.csv"), Offsets{Bytes{0}, Bytes{32}}) == text);
 }
 
+TEST_CASE("an alignment is read, and written where the file has the column") {
+  const std::string text = "id,lower,upper,size,alignment,offset\n";
+  const BufferList list =
+      parse_buffers_csv(text + "a,0,3,16,64,\nb,0,3,4,,\nc,0,3,4,8,16\n", "b.csv");
+  CHECK(list.buffers[0].alignment == Bytes{64});
+  CHECK(list.buffers[1].alignment == Bytes{1});
+  CHECK(list.buffers[2].offset == Bytes{16});
+  CHECK(buffers_csv(list, Offsets{Bytes{64}, Bytes{0}, Bytes{16}}) ==
+        text + "a,0,3,16,64,64\nb,0,3,4,1,0\nc,0,3,4,8,16\n");
+}
+
 TEST_CASE("what is wrong with a file is said with its place") {
   CHECK(problems_of("") ==
         "b.csv: error: has no header; expected the columns `id`, `lower`, "
@@ -48,9 +59,14 @@ TEST_CASE("what is wrong with a file is said with its place") {
   CHECK(problems_of("id,lower,upper\n") ==
         "b.csv:1:1: error: the column `size` is missing; expected "
         "`id`, `lower`, `upper` and `size`\n");
-  CHECK(problems_of("id,lower,upper,size,alignment\n") ==
-        "b.csv:1:21: error: the column `alignment` is not supported; expected `id`, `lower`, "
-        "`upper`, `size` and perhaps `offset`\n");
+  CHECK(problems_of("id,lower,upper,size,gaps\n") ==
+        "b.csv:1:21: error: the column `gaps` is not supported; expected `id`, `lower`, "
+        "`upper`, `size` and perhaps `offset` and `alignment`\n");
+  const std::string aligned = "id,lower,upper,size,alignment,offset\n";
+  CHECK(problems_of(aligned + "a,0,3,4,0,\n") ==
+        "b.csv:2:9: error: `alignment` is `0`; expected a whole number of at least 1\n");
+  CHECK(problems_of(aligned + "a,0,3,4,64,96\n") ==
+        "b.csv:2:12: error: `offset` is 96; expected a multiple of the alignment 64\n");
   CHECK(problems_of("id,lower,upper,size,id\n") ==
         "b.csv:1:21: error: the column `id` is there twice\n");
   const std::string header = "id,lower,upper,size\n";

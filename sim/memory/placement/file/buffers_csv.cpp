@@ -20,9 +20,12 @@ constexpr std::uintmax_t kMostBytesOfFile = std::uintmax_t{64} << 20;
 constexpr std::size_t kLongestShown = 64;
 constexpr std::size_t kLongestId = 1024;
 
-enum Column : std::uint8_t { id, lower, upper, size, offset, columns };
-const std::array<std::string, columns> kNames{"id", "lower", "upper", "size", "offset"};
-constexpr std::array<std::string_view, 4> kRefused{"alignment", "gap", "gaps", "hint"};
+enum Column : std::uint8_t { id, lower, upper, size, offset, alignment, columns };
+const std::array<std::string, columns> kNames{"id",   "lower",  "upper",
+                                              "size", "offset", "alignment"};
+constexpr const char* kExpected =
+    "expected `id`, `lower`, `upper`, `size` and perhaps `offset` and `alignment`";
+constexpr std::array<std::string_view, 3> kRefused{"gap", "gaps", "hint"};
 
 struct Field {
   std::string text;
@@ -148,18 +151,17 @@ class BuffersReader {
                           kNames[column]));
     }
     has_header_ = !diagnostics_.has_errors();
+    list_.has_alignment = at_[alignment].has_value();
   }
 
   void refuse_column(const Field& field) {
     if (std::ranges::find(kRefused, field.text) != kRefused.end())
-      return error(field.column, fmt::format("the column `{}` is not supported; expected `id`, "
-                                             "`lower`, `upper`, `size` and perhaps `offset`",
-                                             field.text));
+      return error(field.column,
+                   fmt::format("the column `{}` is not supported; {}", field.text, kExpected));
     const std::string hint = did_you_mean(field.text, kNames);
     error(field.column,
-          fmt::format(
-              "unknown column `{}`{}", visible_utf8(field.text, kLongestShown),
-              hint.empty() ? "; expected `id`, `lower`, `upper`, `size` and perhaps `offset`" : ""),
+          fmt::format("unknown column `{}`{}", visible_utf8(field.text, kLongestShown),
+                      hint.empty() ? std::string("; ") + kExpected : ""),
           hint);
   }
 
@@ -178,18 +180,33 @@ class BuffersReader {
     const auto first = number(fields, lower, -kLatestTime, kLatestTime);
     const auto last = number(fields, upper, -kLatestTime, kLatestTime);
     const auto bytes = number(fields, size, 0, kMostPlacedBytes.count());
-    const bool has_offset = at_[offset] && !fields[*at_[offset]].text.empty();
-    const auto given = has_offset ? number(fields, offset, 0, kMostPlacedBytes.count())
-                                  : std::optional<std::int64_t>(0);
+    const auto given = number_if_any(fields, offset, 0, kMostPlacedBytes.count(), 0);
+    const auto unit = number_if_any(fields, alignment, 1, kMostAlignment.count(), 1);
     const bool has_id = check_id(fields[*at_[id]]);
-    if (!first || !last || !bytes || !given || !has_id) return;
+    if (!first || !last || !bytes || !given || !unit || !has_id) return;
     if (*last <= *first)
       return error(fields[*at_[upper]].column,
                    fmt::format("`upper` is {} and `lower` {}; expected an end after the start",
                                *last, *first));
-    buffer = {*first, *last, Bytes{*bytes}};
-    if (has_offset) buffer.offset = Bytes{*given};
+    buffer = {*first, *last, Bytes{*bytes}, std::nullopt, Bytes{*unit}};
+    if (has(fields, offset)) buffer.offset = Bytes{*given};
+    if (*given % *unit != 0)
+      return error(
+          fields[*at_[offset]].column,
+          fmt::format("`offset` is {}; expected a multiple of the alignment {}", *given, *unit));
     add(fields, buffer);
+  }
+
+  [[nodiscard]] bool has(const std::vector<Field>& fields, Column column) const {
+    return at_[column] && !fields[*at_[column]].text.empty();
+  }
+
+  /// Of a column that may be missing, or have empty cells.
+  std::optional<std::int64_t> number_if_any(const std::vector<Field>& fields, Column column,
+                                            std::int64_t least, std::int64_t most,
+                                            std::int64_t otherwise) {
+    if (!has(fields, column)) return otherwise;
+    return number(fields, column, least, most);
   }
 
   void add(const std::vector<Field>& fields, const TimedBuffer& buffer) {
@@ -231,8 +248,8 @@ class BuffersReader {
     error(field.column,
           fmt::format("`{}` is `{}`; expected a whole number {}", kNames[column],
                       visible_utf8(field.text, kLongestShown),
-                      is_number && value < least && least == 0 && problem == std::errc{}
-                          ? "of at least 0"
+                      is_number && value < least && least >= 0 && problem == std::errc{}
+                          ? fmt::format("of at least {}", least)
                           : fmt::format("from {} to {}", least, most)));
     return std::nullopt;
   }
@@ -282,11 +299,13 @@ BufferList parse_buffers_csv(std::string_view text, const std::string& origin) {
 }
 
 std::string buffers_csv(const BufferList& list, std::span<const Bytes> offsets) {
-  std::string text = "id,lower,upper,size,offset\n";
+  std::string text = list.has_alignment ? "id,lower,upper,size,alignment,offset\n"
+                                        : "id,lower,upper,size,offset\n";
   for (std::size_t i = 0; i < list.ids.size(); ++i) {
     const TimedBuffer& it = list.buffers[i];
-    text += fmt::format("{},{},{},{},{}\n", quoted(list.ids[i]), it.lower, it.upper,
-                        it.size.count(), offsets[i].count());
+    text += fmt::format("{},{},{},{},", quoted(list.ids[i]), it.lower, it.upper, it.size.count());
+    if (list.has_alignment) text += fmt::format("{},", it.alignment.count());
+    text += fmt::format("{}\n", offsets[i].count());
   }
   return text;
 }

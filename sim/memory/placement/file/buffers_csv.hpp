@@ -1,13 +1,13 @@
 /// Buffers with lifetimes as a CSV file, in MiniMalloc's form.
 ///
 ///   file    header row, then a row a buffer; empty lines are read over
-///   header  `id`, `lower`, `upper` and `size` in any order, and `offset` where some buffers have
-///           to lie at given offsets
+///   header  `id`, `lower`, `upper` and `size` in any order; `offset` where some buffers have to
+///           lie at given offsets, `alignment` where offsets are multiples of something
 ///   cell    a text, or a text in double quotes, with an inner quote written twice; blanks around
-///           it are read over. `offset` may be empty
+///           it are read over. `offset` and `alignment` (1 B) may be empty
 ///
 /// Lifetimes are half-open; sizes and offsets are whole numbers of bytes. Columns of other programs
-/// that would change the answer (`alignment`, `gaps`, `hint`) are refused.
+/// that would change the answer (`gaps`, `hint`) are refused.
 #pragma once
 
 #include "memory/placement/buffers.hpp"
@@ -23,7 +23,8 @@ struct BufferList {
   std::string origin;  ///< of messages: the path as it was given
   std::vector<std::string> ids;
   std::vector<TimedBuffer> buffers;
-  std::vector<int> lines;  ///< where each is in the file
+  std::vector<int> lines;      ///< where each is in the file
+  bool has_alignment = false;  ///< the file has that column
 };
 
 inline constexpr std::size_t kMostListedBuffers = 100'000;
@@ -38,7 +39,8 @@ inline constexpr std::int64_t kLatestTime = std::int64_t{1} << 60;  ///< and, ne
 /// The same from text; `origin` stands for the path in messages.
 [[nodiscard]] BufferList parse_buffers_csv(std::string_view text, const std::string& origin);
 
-/// The rows in the order in which they were read, `id,lower,upper,size,offset`.
+/// The rows in the order in which they were read: `id,lower,upper,size,offset`, with `alignment` in
+/// front of the last where the list has it.
 [[nodiscard]] std::string buffers_csv(const BufferList& list, std::span<const Bytes> offsets);
 
 }  // namespace plimsoll
