@@ -2,6 +2,7 @@
 
 #include "base/names_hint.hpp"
 #include "base/wildcard.hpp"
+#include "workload/network/framework_defaults.hpp"
 
 #include <algorithm>
 
@@ -13,8 +14,8 @@ constexpr std::size_t kMaxAdaptedNames = 2000;
 
 }  // namespace
 
-LowRankAdapters::LowRankAdapters(const LowRank& lora)
-    : lora_(lora), is_used_(lora.of.size(), false) {}
+LowRankAdapters::LowRankAdapters(const LowRank& lora, Framework framework)
+    : lora_(lora), framework_(framework), is_used_(lora.of.size(), false) {}
 
 bool LowRankAdapters::take(const std::string& name) {
   bool found = false;
@@ -41,7 +42,8 @@ std::uint32_t LowRankAdapters::add(NetworkBuilder& builder, std::uint32_t input,
   };
   const auto plain = [&](const char* kind, std::vector<std::uint32_t> of) {
     const OperatorRule& rule = *find_rule(kind);
-    return builder.apply(rule, default_arguments(rule), std::move(of), name + "/lora_" + kind);
+    return builder.apply(rule, default_arguments(rule, framework_), std::move(of),
+                         name + "/lora_" + kind);
   };
   builder.train(Trained{});
   const std::uint32_t low = product(input, rank, "/lora_a");

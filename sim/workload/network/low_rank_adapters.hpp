@@ -3,7 +3,7 @@
 ///   y = W x + s B (A x),   A of [rank, features in], B of [features out, rank]
 ///
 /// as PEFT has it, without dropout: the frozen product, two without a bias, one by a number, a sum.
-/// The adapters keep x, A x and the number; the frozen product keeps nothing.
+/// The adapters keep x, A x and, in PyTorch 1.13, the number; the frozen product keeps nothing.
 #pragma once
 
 #include "workload/core/workload_options.hpp"
@@ -19,7 +19,7 @@ class LowRankAdapters {
  public:
   static constexpr std::string_view kAdapted = "linear";
 
-  explicit LowRankAdapters(const LowRank& lora);
+  LowRankAdapters(const LowRank& lora, Framework framework);
 
   /// Whether the linear layer of this name has one; asked in the order of execution.
   [[nodiscard]] bool take(const std::string& name);
@@ -32,6 +32,7 @@ class LowRankAdapters {
 
  private:
   LowRank lora_;
+  Framework framework_;
   std::vector<bool> is_used_;       ///< by pattern
   std::vector<std::string> names_;  ///< of linear layers
 };

@@ -1,6 +1,7 @@
 #include "workload/network/network.hpp"
 
 #include "base/names_hint.hpp"
+#include "workload/network/framework_defaults.hpp"
 #include "workload/network/low_rank_adapters.hpp"
 #include "workload/network/network_builder.hpp"
 #include "workload/network/standard_blocks.hpp"
@@ -36,13 +37,12 @@ class Expander {
         builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
                  value_types(options, DType::fp32)),
         trained_(options) {
-    if (options.lora) adapters_.emplace(*options.lora);
     loss_ = options.loss ? options.loss : layers.loss;
-    const Framework framework = options.framework
-                                    ? options.framework->value
-                                    : layers.framework.value_or(Framework::pytorch_1_13);
+    framework_ = options.framework ? options.framework->value
+                                   : layers.framework.value_or(Framework::pytorch_1_13);
+    if (options.lora) adapters_.emplace(*options.lora, framework_);
     set_constants(options.with);
-    constants_[std::string(kIsPyTorch2)] = framework == Framework::pytorch_2 ? 1 : 0;
+    constants_[std::string(kIsPyTorch2)] = framework_ == Framework::pytorch_2 ? 1 : 0;
   }
 
   Network expand() {
@@ -206,7 +206,7 @@ class Expander {
       for (const auto& part : layer.parts) inputs.push_back(scope.values.at(part.value));
     }
     scope.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(inputs.front()));
-    RuleArguments arguments = default_arguments(rule);
+    RuleArguments arguments = default_arguments(rule, framework_);
     for (const Argument& argument : layer.arguments) {
       const auto slot =
           argument.name.empty()
@@ -248,6 +248,7 @@ class Expander {
   TrainedLayers trained_;
   std::optional<LowRankAdapters> adapters_;
   Numbers constants_;
+  Framework framework_ = Framework::pytorch_1_13;
   std::optional<Loss> loss_;
   std::string ends_in_;                  ///< a layer that is a loss; none comes after it
   const LayerSpec* standard_ = nullptr;  ///< the user's call of the one being added

@@ -99,7 +99,7 @@ rms_norm:
   layers:
     - fused_rms_norm: {affine: affine, repeat: fused}
     - pow: {repeat: 1 - fused}
-    - row_mean: {kept: 1 - pytorch_2, repeat: 1 - fused}
+    - row_mean: {repeat: 1 - fused}
     - shift: {repeat: 1 - fused}
     - rsqrt: {repeat: 1 - fused, name: deviation}
     - multiply: {from: input, by: deviation, repeat: 1 - fused}

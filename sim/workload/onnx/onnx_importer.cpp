@@ -76,6 +76,14 @@ void OnnxImporter::fail_at_node(const std::string& message, const std::string& h
   fail("node `" + printable(name) + "` (" + printable(node_->kind) + "): " + message, hint);
 }
 
+OnnxImporter::Handler OnnxImporter::handler_of(const OnnxNode& node) {
+  const bool is_contributed = node.domain == "com.microsoft";
+  if (!is_contributed && !is_default_domain(node.domain)) return nullptr;
+  const auto& table = is_contributed ? contributed_handlers() : handlers();
+  const auto found = table.find(node.kind);
+  return found == table.end() ? nullptr : found->second;
+}
+
 /// All operators that are not known, at once.
 void OnnxImporter::check_kinds() const {
   struct Unknown {
@@ -84,12 +92,13 @@ void OnnxImporter::check_kinds() const {
   };
   std::map<std::pair<std::string, std::string>, Unknown> unknown;
   for (const OnnxNode& node : graph_.nodes) {
-    if (is_default_domain(node.domain) && handlers().contains(node.kind)) continue;
+    if (handler_of(node) != nullptr) continue;
     Unknown& entry = unknown[{node.domain, node.kind}];
     if (entry.count++ == 0) entry.first = &node;
   }
   std::vector<std::string> known;
-  for (const auto& [kind, handler] : handlers()) known.emplace_back(kind);
+  for (const auto* table : {&handlers(), &contributed_handlers()})
+    for (const auto& [kind, handler] : *table) known.emplace_back(kind);
   Diagnostics diagnostics;
   for (const auto& [key, entry] : unknown) {
     const OnnxNode& node = *entry.first;
@@ -275,7 +284,7 @@ void OnnxImporter::run_node(std::uint32_t index) {
         throw LayerError("its input `" + printable(name) + "` is made by nothing before it");
     if (run_fusion(index) || run_constant()) return;
     consume(*node_);
-    (this->*handlers().at(node_->kind))();
+    (this->*handler_of(*node_))();
   } catch (const LayerError& error) {
     fail_at_node(error.what(), error.hint());
   } catch (const QuantityOverflow&) {

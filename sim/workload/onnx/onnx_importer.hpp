@@ -15,6 +15,7 @@
 #include "workload/onnx/onnx_fusions.hpp"
 #include "workload/onnx/onnx_values.hpp"
 
+#include <initializer_list>
 #include <map>
 #include <set>
 #include <string>
@@ -39,6 +40,10 @@ class OnnxImporter {
       "do_constant_folding=False))";
   /// By the kind of node, sorted.
   static const std::map<std::string_view, Handler>& handlers();
+  /// Those of the domain com.microsoft.
+  static const std::map<std::string_view, Handler>& contributed_handlers();
+  /// nullptr where there is none.
+  [[nodiscard]] static Handler handler_of(const OnnxNode& node);
 
   // The frame (onnx_importer.cpp).
   std::uint32_t intern(const std::string& name);
@@ -110,6 +115,25 @@ class OnnxImporter {
   void instance_normalization();
   void group_normalization();
   void layer_normalization();
+  void rms_normalization();
+  /// Over the dimensions from `axis` on.
+  void normalize_rows(std::string_view kind);
+
+  // Attention of today's transformers (onnx_attention.cpp).
+  /// [batch, positions, heads x size] or [batch, heads, positions, size] as [positions, heads x
+  /// size], and the number of heads, which the node gives where the value does not.
+  struct Heads {
+    std::uint32_t id = 0;
+    std::int64_t heads = 0, positions = 0, size = 0;
+  };
+  [[nodiscard]] Heads heads_of(const OnnxValue& x, std::int64_t heads);
+  void check_attention(std::initializer_list<std::size_t> past, std::size_t mask) const;
+  void attention();
+  void grouped_attention();
+  void attend(const OnnxValue& query, const Heads& q, const Heads& k, const Heads& v, bool causal,
+              std::int64_t window);
+  [[nodiscard]] Heads turned(const Heads& heads, std::int64_t rotated);
+  void rotary_embedding();
 
   // Recurrence (onnx_recurrent.cpp).
   void lstm();

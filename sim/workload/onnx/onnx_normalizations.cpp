@@ -53,6 +53,14 @@ void OnnxImporter::group_normalization() {
 }
 
 void OnnxImporter::layer_normalization() {
+  normalize_rows("layer_norm");
+}
+
+void OnnxImporter::rms_normalization() {
+  normalize_rows("fused_rms_norm");
+}
+
+void OnnxImporter::normalize_rows(std::string_view kind) {
   const OnnxValue x = network_input(0);
   const OnnxValue& weight = input(1);
   const std::size_t axis = axis_of(node_->integer("axis", -1), x.dims().size());
@@ -61,7 +69,7 @@ void OnnxImporter::layer_normalization() {
     throw LayerError("a weight " + to_text(weight.dims()) + " does not fit values " +
                      to_text(x.dims()));
   const Arguments arguments = {{"affine", is_learned(weight)}};
-  bind_result(apply("layer_norm", arguments, {as_vectors(x, axis)}), x.dims(), x.batch_axis);
+  bind_result(apply(kind, arguments, {as_vectors(x, axis)}), x.dims(), x.batch_axis);
 }
 
 }  // namespace plimsoll

@@ -5,12 +5,23 @@
 
 namespace plimsoll {
 
+const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::contributed_handlers() {
+  using I = OnnxImporter;
+  static const std::map<std::string_view, Handler> table = {
+      {"GroupQueryAttention", &I::grouped_attention},
+      {"RotaryEmbedding", &I::rotary_embedding},
+      {"SimplifiedLayerNormalization", &I::rms_normalization},
+  };
+  return table;
+}
+
 const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers() {
   using I = OnnxImporter;
   static const std::map<std::string_view, Handler> table = {
       {"Abs", &I::activation},
       {"Add", &I::add},
       {"And", &I::only_constants},
+      {"Attention", &I::attention},
       {"AveragePool", &I::pool},
       {"BatchNormalization", &I::batch_normalization},
       {"Cast", &I::cast},
@@ -60,6 +71,7 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"Or", &I::only_constants},
       {"Pad", &I::pad},
       {"Pow", &I::power},
+      {"RMSNormalization", &I::rms_normalization},
       {"Range", &I::only_constants},
       {"Reciprocal", &I::activation},
       {"ReduceMean", &I::reduce},
@@ -67,6 +79,7 @@ const std::map<std::string_view, OnnxImporter::Handler>& OnnxImporter::handlers(
       {"Relu", &I::activation},
       {"Reshape", &I::reshape},
       {"Resize", &I::resize},
+      {"RotaryEmbedding", &I::rotary_embedding},
       {"Selu", &I::activation},
       {"Shape", &I::shape},
       {"Sigmoid", &I::activation},

@@ -61,7 +61,7 @@ std::int64_t head_size(const Dims& x, std::int64_t heads) {
 /// w (w + 1) / 2 + (s - w) w.
 Elements attended_pairs(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t window) {
   if (!causal && window != 0)
-    throw LayerError("a window without `causal: true` is not there",
+    throw LayerError("a `window` needs `causal: true`",
                      "a window of w looks at the position itself and w - 1 before it");
   if (!causal) return elements_of({queries, keys});
   if (queries != keys)

@@ -402,6 +402,60 @@ TEST_CASE("shape arithmetic is folded, and a reshape of a transposed value is a 
   CHECK(moved.build({.batch = 5}).saved_bytes == Bytes{5 * 24 * 4});
 }
 
+namespace {
+
+/// 2 samples of 3 positions: query, key and value of so many heads of 4 features, and their node.
+Graph grouped(const std::string& kind, std::int64_t heads, std::int64_t kv_heads,
+              std::vector<OnnxAttribute> attributes) {
+  Graph net({2, 3, 16});
+  net.weight("wq", {16, 4 * heads}).weight("wk", {16, 4 * kv_heads});
+  net.weight("wv", {16, 4 * kv_heads}).weight("w", {4 * heads, 5});
+  for (const std::string part : {"q", "k", "v"}) net.node({part}, "MatMul", {"x", "w" + part});
+  const bool is_contributed = kind == "GroupQueryAttention";
+  attributes.push_back(integer(is_contributed ? "num_heads" : "q_num_heads", heads));
+  attributes.push_back(integer("kv_num_heads", kv_heads));
+  net.node({"o"}, kind, {"q", "k", "v"}, std::move(attributes));
+  if (is_contributed) (*net).nodes.back().domain = "com.microsoft";
+  return net.node({"y"}, "MatMul", {"o", "w"});
+}
+
+}  // namespace
+
+TEST_CASE("grouped queries, rotary positions and RMSNorm are operators of ONNX files") {
+  // Query and result, key and value, and a number for each head and position.
+  constexpr std::int64_t kept = 4 * 2 * (2 * 3 * 16 + 2 * 3 * 8 + 4 * 3);
+  constexpr std::int64_t pair = 2 * 2 * 2 * 4 * 4;  // two products of 4 heads, of 2 samples
+  const auto flops = [](const Graph& net) {
+    return find_operator(net.build(), "o.forward").flops.count();
+  };
+  const Graph plain = grouped("Attention", 4, 2, {});
+  CHECK(plain.build().saved_bytes.count() == kept);
+  CHECK(flops(plain) == 9 * pair);
+  CHECK(flops(grouped("Attention", 4, 2, {integer("is_causal", 1)})) == 6 * pair);
+  const Graph contributed = grouped("GroupQueryAttention", 4, 2, {integer("local_window_size", 2)});
+  CHECK(contributed.build().saved_bytes.count() == kept);
+  CHECK(flops(contributed) == 5 * pair);
+  // Both turned before: two operators more, which keep nothing.
+  const Graph turned = grouped("GroupQueryAttention", 4, 2, {integer("do_rotary", 1)});
+  CHECK(turned.build().saved_bytes.count() == kept);
+  CHECK(turned.build().forwards == contributed.build().forwards + 2);
+  CHECK_THAT(grouped("Attention", 4, 3, {}).error(),
+             Contains("4 heads cannot share 3 heads") && Contains("1, 2 or 4"));
+  Graph past = grouped("Attention", 4, 2, {});
+  (*past).nodes[3].inputs = {"q", "k", "v", "", "k"};
+  CHECK_THAT(past.error(), Contains("keys and values of earlier runs"));
+
+  Graph norm({2, 3, 8});
+  norm.weight("w", {8, 8}).weight("g", {8}).node({"h"}, "MatMul", {"x", "w"});
+  norm.node({"n"}, "RMSNormalization", {"h", "g"});
+  norm.node({"y"}, "RotaryEmbedding", {"n", "c", "s"}, {integer("num_heads", 2)});
+  norm.weight("c", {3, 2}).weight("s", {3, 2});
+  CHECK(norm.build().saved_bytes.count() == 4 * 2 * (3 * 8 + 3));
+  CHECK(norm.build().parameters == 8 * 8 + 8);
+  (*norm).nodes[2].attributes = {};
+  CHECK_THAT(norm.error(), Contains("lacks `num_heads`"));
+}
+
 TEST_CASE("attention as PyTorch 2 exports it is one operator, laid out like its query") {
   // 2 samples, 3 positions, 2 heads of 4 features; query and value are turned, the key is as one.
   const auto graph = [](const std::string& mask) {

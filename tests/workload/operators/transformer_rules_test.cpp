@@ -114,7 +114,7 @@ TEST_CASE("attention says what its heads and windows must be") {
     CHECK_THAT(error("  - grouped_attention: {heads: 2, kv_heads: 2, size: 4, out: 8, causal: "
                      "false, window: 3, fused: " +
                      fused + "}\n"),
-               Contains("test.yaml:6:5") && Contains("a window without `causal: true`"));
+               Contains("test.yaml:6:5") && Contains("a `window` needs `causal: true`"));
   }
   CHECK_THAT(error(heads_of(3, 3) + attend("heads: 5")), Contains("in 5 heads, found [6, 12]"));
   CHECK_THAT(error(heads_of(3, 3) + "  - slice: {from: k, features: 4, name: short}\n" +
@@ -155,6 +155,14 @@ TEST_CASE("a network follows its framework, and a scenario may choose another") 
   CHECK(saved("framework: pytorch-2\n") == 5 * x + 2 * kRows * 4);
   CHECK(saved("framework: pytorch-2\n", {.framework = Located<Framework>{
                                              Framework::pytorch_1_13, {}}}) == 5 * x + scores + 8);
+  // Not fused, without the number; neither do means keep what they average there.
+  CHECK(build_text(layers_over_rows("  - attention: {heads: 2, dropout: false, fused: false}\n",
+                                    "framework: pytorch-2\n"))
+            .saved_bytes.count() == 5 * x + scores);
+  CHECK(build_text(layers_over_rows("  - row_mean\n", "framework: pytorch-2\n")).saved_bytes ==
+        Bytes{});
+  CHECK(build_text(layers_over_rows("  - row_mean: {kept: true}\n", "framework: pytorch-2\n"))
+            .saved_bytes == Bytes{x});
   CHECK_THAT(error_of(layers_over_rows("  - relu\n", "with: {pytorch_2: 1}\n")),
              Contains("`pytorch_2` follows from `framework`"));
   CHECK_THAT(error_of(layers_over_rows("  - relu\n", "framework: pytorch-3\n")),
