@@ -17,7 +17,25 @@ double ratio(Bytes part, Bytes whole) {
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record) {
+/// What wears each memory: whole erase blocks of what each copy writes, and what its controller moves
+/// besides.
+std::vector<Bytes> worn_bytes(const Program& program, const Execution& execution) {
+  const Platform& platform = *program.platform;
+  std::vector<Bytes> worn(platform.memories.size());
+  for (std::uint32_t s = 0; s < program.plan->steps.size(); ++s) {
+    if (!is_move(program.plan->steps[s].kind) || execution.end[s].is_unlimited()) continue;
+    const MemoryId to = program.lanes[program.steps[s].lane].written;
+    const std::int64_t block = std::max(platform[to].erase_block, Bytes{1}).count();
+    const Bytes written = program.transferred(s);
+    worn[index(to)] += Bytes{block} * ((written.count() + block - 1) / block);
+  }
+  const auto home = [&](ProcessorId processor) { return index(platform[processor].memory); };
+  for (const Mirror& mirror : program.plan->mirrors)
+    worn[home(mirror.processor)] = worn[home(mirror.like)];
+  return worn;
+}
+
+MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record, Bytes worn) {
   MemoryMetrics metrics;
   metrics.name = memory.name;
   if (!memory.capacity.is_unlimited()) metrics.capacity = memory.capacity;
@@ -31,8 +49,8 @@ MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record) {
   metrics.at_peak = record.at_peak;
   metrics.bytes_written = record.bytes_written;
   if (memory.endurance && !memory.capacity.is_unlimited() && memory.capacity > Bytes{})
-    metrics.wear =
-        ratio(record.bytes_written, memory.capacity) / static_cast<double>(*memory.endurance);
+    metrics.wear = ratio(worn, memory.capacity) * as_fraction(memory.write_amplification) /
+                   static_cast<double>(*memory.endurance);
   return metrics;
 }
 
@@ -230,9 +248,11 @@ Metrics measure(const Program& program, const Execution& execution, std::int64_t
   const Platform& platform = *program.platform;
   Metrics metrics;
   metrics.status = execution.status;
+  const std::vector<Bytes> worn = worn_bytes(program, execution);
   for (std::size_t m = 0; m < platform.memories.size(); ++m)
     if (!platform.memories[m].is_switch)
-      metrics.memories.push_back(measure_memory(platform.memories[m], execution.memories[m]));
+      metrics.memories.push_back(
+          measure_memory(platform.memories[m], execution.memories[m], worn[m]));
   metrics.links = measure_links(platform, execution);
   metrics.processors = measure_processors(program, execution);
   if (execution.status != RunStatus::ok) return metrics;

@@ -90,6 +90,27 @@ TEST_CASE("peak power is that of the operator that draws most") {
   CHECK(*it.metrics.energy->peak > Power{24'990'000'000});
 }
 
+TEST_CASE("flash wears by whole erase blocks, and by what its controller moves besides") {
+  // One copy of 2 B erases a block of 4 B; half as much again is moved: 6 B of 10 x 100 B. Erasing
+  // takes 1 s on top of the copy's 2 s.
+  const auto played = [](const std::string& flash) {
+    return test::play_policy(
+        "offload/all", test::chain_workload(kChainWithGaps),
+        test::platform_of(
+            "platform: p\nmemories:\n  hbm: {capacity: unlimited}\n  flash: {capacity: "
+            "100 B, endurance: 10" +
+            flash +
+            "}\nprocessors:\n  gpu: {memory: hbm}\nlinks:\n  bus: {between: [hbm, "
+            "flash], bandwidth: 1 B/s}\n"));
+  };
+  const Played plain = played("");
+  CHECK(*plain.metrics.memories[1].wear == Approx(0.002));
+  const Played it = played(", erase: {block: 4 B, time: 1 s}, write_amplification: 150 %");
+  CHECK(*it.metrics.memories[1].wear == Approx(0.006));
+  CHECK(it.metrics.memories[1].bytes_written == Bytes{2});
+  CHECK(it.execution.makespan == plain.execution.makespan + seconds(1));
+}
+
 TEST_CASE("energy is idle power throughout, less sleep, and what operators add") {
   std::mt19937 random(20241124);
   const auto upto = [&](std::int64_t most) {

@@ -40,12 +40,15 @@ Power idle_power(const Platform& platform) {
 std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
                                  const OperatorGraph& graph) {
   std::vector<Energy> energies = operator_energies(problem.workload, problem.platform, processor);
+  const std::vector<Power> powers = operator_powers(problem.workload, problem.platform, processor);
   const Power idle = idle_power(problem.platform);
   const Processor& at = problem.platform[processor];
   const Memory& home = problem.platform[at.memory];
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {
     const Time time = graph.nodes[node].time;
-    energies[node] += idle * time + at_work(at.power, time) + at_work(home.power, time);
+    const Energy work =
+        powers.empty() ? at_work(at.power, time) : (powers[node] - at.power->idle) * time;
+    energies[node] += idle * time + work + at_work(home.power, time);
   }
   return energies;
 }
