@@ -369,7 +369,44 @@ void append_bytes(std::string& out, std::uint64_t value, unsigned size) {
 
 PickleWriter::PickleWriter() : out_("\x80\x02") {}
 
+void PickleWriter::begin_value() {
+  if (open_.empty() || open_.back() == kDictionary) return;
+  if (open_.back() == kBatch) {
+    out_ += "e(";
+    open_.back() = 0;
+  }
+  ++open_.back();
+}
+
+void PickleWriter::begin_list() {
+  begin_value();
+  out_ += "](";
+  open_.push_back(0);
+}
+
+void PickleWriter::end_list() {
+  out_ += 'e';
+  open_.pop_back();
+}
+
+void PickleWriter::begin_dictionary() {
+  begin_value();
+  out_ += "}(";
+  open_.push_back(kDictionary);
+}
+
+void PickleWriter::end_dictionary() {
+  out_ += 'u';
+  open_.pop_back();
+}
+
+void PickleWriter::none() {
+  begin_value();
+  out_ += 'N';
+}
+
 void PickleWriter::integer(std::int64_t value) {
+  begin_value();
   const auto bits = static_cast<std::uint64_t>(value);
   if (0 <= value && value < 0x100) {
     out_ += 'K';
@@ -388,6 +425,7 @@ void PickleWriter::integer(std::int64_t value) {
 
 void PickleWriter::text(std::string_view utf8) {
   assert(utf8.size() <= UINT32_MAX);
+  begin_value();
   out_ += 'X';
   append_bytes(out_, utf8.size(), 4);
   out_ += utf8;

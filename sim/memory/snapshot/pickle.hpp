@@ -69,7 +69,8 @@ class Pickle {
 [[nodiscard]] Pickle parse_pickle(std::string bytes, const std::string& origin,
                                   const PickleLimits& limits = {});
 
-/// Writes a pickle of protocol 2, value by value.
+/// Writes a pickle of protocol 2, value by value. Lists are appended to in batches, as Python does it:
+/// the public viewer passes each batch as arguments of one call, which fails with 130,000.
 ///
 ///   PickleWriter w;
 ///   w.begin_dictionary();
@@ -80,18 +81,25 @@ class Pickle {
 class PickleWriter {
  public:
   PickleWriter();
-  void none() { out_ += 'N'; }
+  void none();
   void integer(std::int64_t value);
   void text(std::string_view utf8);
-  void begin_list() { out_ += "]("; }
-  void end_list() { out_ += 'e'; }
+  void begin_list();
+  void end_list();
   /// Keys and values follow in turn.
-  void begin_dictionary() { out_ += "}("; }
-  void end_dictionary() { out_ += 'u'; }
+  void begin_dictionary();
+  void end_dictionary();
   [[nodiscard]] std::string finish();
 
+  static constexpr std::size_t kBatch = 1000;
+
  private:
+  static constexpr std::size_t kDictionary = SIZE_MAX;
+
+  void begin_value();
+
   std::string out_;
+  std::vector<std::size_t> open_;  ///< of lists the values in the last batch, or kDictionary
 };
 
 }  // namespace plimsoll

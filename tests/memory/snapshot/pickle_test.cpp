@@ -2,6 +2,7 @@
 
 #include "base/diagnostic.hpp"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -65,6 +66,29 @@ TEST_CASE("what is written as a pickle is read back") {
   CHECK(read_back(out.finish()) ==
         "{`numbers` [`0` `255` `256` `65535` `65536` `-1` `2147483647` `-2147483648` `2147483648` "
         "`-9223372036854775808` `9007199254740992` ] `` nothing }");
+}
+
+TEST_CASE("long lists are written in batches") {
+  // Two full batches and one of 500; of the bytes of a list of nothing but nothing, `e` ends a batch.
+  // A list in it, and a dictionary, are one value each.
+  PickleWriter out;
+  out.begin_list();
+  for (std::size_t i = 0; i < 2 * PickleWriter::kBatch + 498; ++i) out.none();
+  out.begin_dictionary();
+  out.end_dictionary();
+  out.begin_list();
+  out.end_list();
+  out.end_list();
+  const std::string bytes = out.finish();
+  CHECK(std::ranges::count(bytes, 'e') == 3 + 1);
+  std::size_t longest = 0, batch = 0;
+  for (const char c : bytes) {
+    batch = c == 'N' ? batch + 1 : c == 'e' ? 0 : batch;
+    longest = std::max(longest, batch);
+  }
+  CHECK(longest == PickleWriter::kBatch);
+  const Pickle read = parse_pickle(bytes, "p");
+  CHECK(read.items(read.root()).size() == 2 * PickleWriter::kBatch + 500);
 }
 
 TEST_CASE("every opcode of plain data is read") {
