@@ -17,10 +17,13 @@ inline WorkloadSource library_network(const std::string& name) {
   return read_workload(read_document(kSource + "/workloads/" + name + ".yaml"));
 }
 
+/// All networks, as layers: POET's training steps beside them are compute graphs.
 inline std::vector<std::string> library() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kSource + "/workloads"))
-    if (entry.path().extension() == ".yaml") names.insert(entry.path().stem().string());
+    if (const std::filesystem::path& path = entry.path();
+        path.extension() == ".yaml" && !path.stem().string().starts_with("poet-"))
+      names.insert(path.stem().string());
   return {names.begin(), names.end()};
 }
 
