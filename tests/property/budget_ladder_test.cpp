@@ -19,13 +19,14 @@ using test::Dice;
 using test::takes;
 
 /// But for those that search for a number of iterations, take blocks greedily, or round a
-/// relaxation, and may find less with more memory.
+/// relaxation, and may find less with more memory, and those that look for energy.
 std::vector<std::string> policies_with_budget() {
   std::vector<std::string> names;
   for (const PolicyInfo& policy : policies())
     if (!policy.name.starts_with("pipeline/") && !policy.is_for_compute_graphs &&
         !policy.is_online && takes(policy, "budget") && !takes(policy, "iterations") &&
-        !takes(policy, "block_limit") && policy.name != "remat/checkmate-rounding")
+        !takes(policy, "block_limit") && !takes(policy, "runtime_factor") &&
+        policy.name != "remat/checkmate-rounding")
       names.push_back(policy.name);
   return names;
 }

@@ -42,12 +42,14 @@ struct Fastest {
   Time makespan = Time::unlimited();
 };
 
-/// Of all others but hybrid/graph, which asks hybrid/best, those that end within `budget`.
+/// Of all others but hybrid/graph, which asks hybrid/best, and hybrid/poet, which copies single tensors,
+/// those that end within `budget`.
 Fastest fastest_of_others(const Workload& workload, const Platform& platform, std::int64_t budget) {
   Fastest fastest;
   for (const PolicyInfo& policy : policies()) {
     if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs || policy.is_online ||
-        policy.name == "hybrid/graph" || policy.name == "hybrid/best")
+        policy.name == "hybrid/graph" || policy.name == "hybrid/poet" ||
+        policy.name == "hybrid/best")
       continue;
     const std::string parameters =
         test::takes(policy, "budget") ? fmt::format(", budget: {} B", budget) : "";

@@ -40,12 +40,13 @@ inline const std::map<std::string, std::vector<std::string>> kLargeNetworks{
     {"qwen3-8b", {"blocks"}},
     {"t5-large", {"blocks"}}};
 
-/// All others.
+/// All others, as layers: POET's training steps beside them are compute graphs.
 inline std::vector<std::string> library() {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(kSource + "/workloads"))
     if (const std::string name = entry.path().stem().string();
-        entry.path().extension() == ".yaml" && !kLargeNetworks.contains(name))
+        entry.path().extension() == ".yaml" && !kLargeNetworks.contains(name) &&
+        !name.starts_with("poet-"))
       names.insert(name);
   return {names.begin(), names.end()};
 }

@@ -20,10 +20,15 @@ Time copy_time(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes) 
   return time;
 }
 
+Bytes whole_blocks(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes) {
+  const Bytes block = std::max(problem.platform[from].block, problem.platform[to].block);
+  return block * blocks(bytes, block);
+}
+
 Time moving_time(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes) {
   if (from == to) return Time{};
-  const Bytes block = std::max(problem.platform[from].block, problem.platform[to].block);
-  return transfer_time(block * blocks(bytes, block), problem.topology.route(from, to)->bandwidth);
+  return transfer_time(whole_blocks(problem, from, to, bytes),
+                       problem.topology.route(from, to)->bandwidth);
 }
 
 }  // namespace plimsoll

@@ -9,7 +9,10 @@ namespace plimsoll {
 /// memory. Precondition: a route joins the memories.
 [[nodiscard]] Time copy_time(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes);
 
-/// Of that, the time in which bytes move.
+/// What moves: the bytes, rounded up to whole blocks of the two memories.
+[[nodiscard]] Bytes whole_blocks(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes);
+
+/// The time in which bytes move, of the copy's.
 [[nodiscard]] Time moving_time(const Problem& problem, MemoryId from, MemoryId to, Bytes bytes);
 
 }  // namespace plimsoll

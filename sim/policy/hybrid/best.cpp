@@ -82,17 +82,13 @@ const Candidate kCandidates[] = {
      .is_search = true},
 };
 
-/// Policies of one processor that are never asked: this one and the one that asks it; one that acts only
-/// on blocks that are named; one that finds what `remat/select-linear` does, in more time; one that is
-/// `remat/search` with fewer plans to choose from; those that prove its plans for small graphs, or round
-/// them.
-constexpr std::string_view kNeverAsked[] = {"hybrid/best",
-                                            "hybrid/graph",
-                                            "remat/blocks",
-                                            "remat/select-dp",
-                                            "remat/moccasin",
-                                            "remat/checkmate",
-                                            "remat/checkmate-rounding"};
+/// Policies of one processor that are never asked: this one and the one that asks it; one that looks for
+/// the least energy; one that acts only on blocks that are named; one that finds what
+/// `remat/select-linear` does, in more time; one that is `remat/search` with fewer plans to choose
+/// from; those that prove its plans for small graphs, or round them.
+constexpr std::string_view kNeverAsked[] = {
+    "hybrid/best",     "hybrid/graph",   "hybrid/poet",     "remat/blocks",
+    "remat/select-dp", "remat/moccasin", "remat/checkmate", "remat/checkmate-rounding"};
 
 /// kCandidates, and after them every other planner of one processor in the registry that takes
 /// networks. What decides while it runs plans nothing.

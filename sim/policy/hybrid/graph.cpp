@@ -1,9 +1,11 @@
 #include "base/dense_id.hpp"
+#include "base/quantity_text.hpp"
 #include "policy/graph/gap_bound.hpp"
 #include "policy/hybrid/graph/energy_bound.hpp"
 #include "policy/hybrid/graph/energy_costs.hpp"
 #include "policy/hybrid/graph/graph_search.hpp"
 #include "policy/hybrid/graph/link_bound.hpp"
+#include "policy/hybrid/graph/runtime_factor.hpp"
 #include "policy/hybrid/other_policy.hpp"
 #include "policy/interface/left_out.hpp"
 #include "policy/interface/registry.hpp"
@@ -14,6 +16,8 @@
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace plimsoll {
 
 namespace {
@@ -23,9 +27,13 @@ constexpr std::int64_t kWorkOfOthers = 2'000'000'000;
 
 struct HybridGraphParameters : OffloadPlannerParameters {
   Located<PlanObjective> objective{PlanObjective::time, {}};
+  std::optional<Located<Ratio>> runtime_factor = {};
   std::optional<std::int64_t> iterations = {};
   std::int64_t seed = 1;
 };
+
+/// What time may be worth where it is limited, as parts of the mean power of all operators.
+constexpr std::int64_t kTimeWorths[] = {8, 2, 1};
 
 std::int64_t iterations_for(const HybridGraphParameters& parameters, const OperatorGraph& graph) {
   if (parameters.iterations) return *parameters.iterations;
@@ -37,14 +45,14 @@ std::int64_t iterations_for(const HybridGraphParameters& parameters, const Opera
 class OwnSearch {
  public:
   OwnSearch(const Problem& problem, const HybridGraphParameters& parameters,
-            PlanObjective objective, Bytes budget)
+            PlanObjective objective, Power worth, Bytes budget)
       : problem_(problem),
         parameters_(parameters),
         memories_(checked_memories(problem, parameters)),
         budget_(budget),
         graph_(operator_graph(problem, memories_.processor)),
         groups_(rerun_groups(graph_)),
-        costs_(search_costs(problem, memories_, graph_, objective)),
+        costs_(search_costs(problem, memories_, graph_, objective, worth)),
         task_{problem, memories_, graph_, groups_, costs_, budget, parameters.name} {}
 
   Planned run(bool is_quick) {
@@ -56,6 +64,8 @@ class OwnSearch {
     GraphSearchOptions options{.iterations = is_quick ? 0 : iterations_for(parameters_, graph_),
                                .seed = static_cast<std::uint64_t>(parameters_.seed)};
     options.least = least_energy ? in_pj(*least_energy) : bound.count();
+    if (parameters_.runtime_factor)
+      options.most_time = most_time(graph_.time(), parameters_.runtime_factor->value);
     auto plan =
         search_graph(task_, options, chain_starts(problem_, memories_.processor, budget_, groups_));
     if (!plan) return no_plan();
@@ -102,11 +112,13 @@ class BestOfGraph {
   Planned run() {
     if (has_storage()) {
       take(parameters_.name, own_plan(parameters_.objective.value));
+      if (is_for_energy() && parameters_.runtime_factor) take_shorter();
       // A shorter step may need less, for all that idles meanwhile.
       if (is_for_energy() && !is_optimal()) take(parameters_.name, own_plan(PlanObjective::time));
     }
     if (!is_optimal()) ask_others();
     if (best_) return finished();
+    if (shortest_) return too_long();
     Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
     no.why += left_out_text(left_out_);
     return no;
@@ -124,13 +136,45 @@ class BestOfGraph {
     }
   }
 
-  Planned own_plan(PlanObjective objective) {
+  Planned own_plan(PlanObjective objective, Power worth = Power{}) {
     const auto plan = [&](bool is_quick) {
-      return [this, objective, is_quick](const Problem& of, Bytes within) {
-        return OwnSearch(of, parameters_, objective, within).run(is_quick);
+      return [this, objective, worth, is_quick](const Problem& of, Bytes within) {
+        return OwnSearch(of, parameters_, objective, worth, within).run(is_quick);
       };
     };
     return plan_that_runs(problem_, processor_, budget_, plan(false), plan(true));
+  }
+
+  /// Plans for which time counts beside energy, while none but these are known to end in time.
+  void take_shorter() {
+    const OperatorGraph graph = operator_graph(problem_, processor_);
+    const Time time = std::max(graph.time(), Time{1});
+    const auto pj = in_pj(energy_of_operators(problem_, processor_, graph));
+    const Power mean{static_cast<std::int64_t>(of_pj(pj).count() / time.count())};
+    for (const std::int64_t part : kTimeWorths) {
+      if (is_optimal()) return;
+      take(parameters_.name,
+           own_plan(PlanObjective::energy, Power{std::max<std::int64_t>(1, mean.count() / part)}));
+    }
+  }
+
+  /// Time counts with all waits.
+  [[nodiscard]] bool is_in_time(const Plan& plan) const {
+    if (!parameters_.runtime_factor) return true;
+    const Time once = operator_graph(problem_, processor_).time();
+    return plan.claims.makespan &&
+           *plan.claims.makespan <= most_time(once, parameters_.runtime_factor->value);
+  }
+
+  [[nodiscard]] Infeasible too_long() const {
+    const Time once = operator_graph(problem_, processor_).time();
+    return {
+        fmt::format("no plan within {} of {} ends within {}, {} times the operators, as far as "
+                    "the search sees; the shortest takes {}",
+                    to_text(budget_), problem_.platform[problem_.platform[processor_].memory].name,
+                    to_text(most_time(once, parameters_.runtime_factor->value)),
+                    as_fraction(parameters_.runtime_factor->value), to_text(*shortest_)),
+        problem_.platform[processor_].memory, Bytes::unlimited()};
   }
 
   void ask_others() {
@@ -154,6 +198,11 @@ class BestOfGraph {
       return;
     }
     Plan& plan = std::get<Plan>(planned);
+    if (!is_in_time(plan)) {
+      const Time time = plan.claims.makespan.value_or(Time::unlimited());
+      shortest_ = std::min(shortest_.value_or(time), time);
+      return;
+    }
     const SearchCosts costs{.objective = parameters_.objective.value};
     const auto cost = costs.of_plan(plan, problem_);
     if (name == parameters_.name) note_bounds(plan.bounds);
@@ -213,6 +262,7 @@ class BestOfGraph {
   std::int64_t cost_ = 0;               ///< of the best plan
   std::optional<Time> bound_;           ///< of the search
   std::optional<Energy> energy_bound_;  ///< likewise
+  std::optional<Time> shortest_;        ///< of the plans that take too long
   std::vector<LeftOut> left_out_;
   Bytes smallest_ = Bytes::unlimited();
 };
@@ -232,6 +282,9 @@ PolicyInfo hybrid_graph_policy() {
                 located(one_of<PlanObjective>(
                     {{"time", PlanObjective::time}, {"energy", PlanObjective::energy}})),
                 "what the plan is chosen for: `time` (default) or `energy`")
+      .optional("runtime_factor", &Parameters::runtime_factor, runtime_factor_format(),
+                "the most time, waits included, as a multiple of that of all operators, each once; "
+                "default: no limit")
       .optional("iterations", &Parameters::iterations, integer(0, 1'000'000),
                 "neighbouring plans that are played after the prices are found; default: fewer, "
                 "the larger the graph")

@@ -11,18 +11,31 @@ namespace {
 
 Format<GraphComputation> compute_format() {
   using Spec = GraphComputation;
-  return Record<Spec>("operator", "An operator of a compute graph: what it reads and makes.")
-      .where(&Spec::where)
-      .required("name", &Spec::name, name(), "unique in the graph")
-      .optional("inputs", &Spec::inputs, list_of(located(name())), "the values that it reads")
-      .optional("outputs", &Spec::outputs, map_of(quantity<Bytes>()), "the values that it makes")
-      .required("time", &Spec::time, quantity<Time>(), "of one run")
-      .optional("workspace", &Spec::workspace, quantity<Bytes>(), "while it runs; default 0 B")
-      .optional("energy", &Spec::energy, quantity<Energy>(), "of one run")
-      .optional("recompute", &Spec::recompute, boolean(), "whether it may run again; default true")
-      .optional("random", &Spec::random, boolean(),
-                "whether it draws random numbers, the same ones when it runs again; default false")
-      .format();
+  auto record =
+      Record<Spec>("operator", "An operator of a compute graph: what it reads and makes.")
+          .where(&Spec::where)
+          .required("name", &Spec::name, name(), "unique in the graph")
+          .optional("inputs", &Spec::inputs, list_of(located(name())), "the values that it reads")
+          .optional("outputs", &Spec::outputs, map_of(quantity<Bytes>()),
+                    "the values that it makes")
+          .optional("time", &Spec::time, quantity<Time>(), "of one run")
+          .optional("flops", &Spec::flops, quantity<Flops>(),
+                    "of one run, in the place of `time`: how long they take, and their energy, the "
+                    "platform says")
+          .optional("workspace", &Spec::workspace, quantity<Bytes>(), "while it runs; default 0 B")
+          .optional("energy", &Spec::energy, quantity<Energy>(), "of one run")
+          .optional("recompute", &Spec::recompute, boolean(),
+                    "whether it may run again; default true")
+          .format();
+  return checked<Spec>(record, [](const Node& node, Diagnostics& diagnostics) {
+    if (!node.is_mapping()) return;
+    const bool has_time = node.find("time") != nullptr;
+    if (has_time && node.find("flops") != nullptr)
+      diagnostics.error(node.find("flops")->where(), "`flops` beside `time`",
+                        "expected one of the two");
+    else if (!has_time && node.find("flops") == nullptr)
+      diagnostics.error(node.where(), "an operator without `time`", "expected `time` or `flops`");
+  });
 }
 
 /// A list of operators, or a mapping with one under `operators`.
@@ -60,6 +73,7 @@ class ComputeGraphBuilder {
       OperatorSpec spec;
       spec.name = op.name;
       spec.given_time = op.time;
+      if (op.flops) spec.flops = *op.flops;
       spec.given_energy = op.energy;
       spec.workspace = op.workspace;
       spec.runs_once = !op.recompute;
@@ -96,7 +110,7 @@ bool is_compute_graph(const Node& document) {
   }
   if (graph == nullptr || !graph->is_sequence()) return false;
   for (const Node& item : graph->items()) {
-    if (item.find("time") != nullptr) return true;
+    if (item.find("time") != nullptr || item.find("flops") != nullptr) return true;
     if (item.find("forward") != nullptr) return false;
   }
   return false;

@@ -1,6 +1,6 @@
 /// A graph of what runs, already unrolled: a training step, an inference, an instance of the
-/// literature. Nothing is derived from it: its operators have times in the place of forwards and
-/// backwards, and run in the order of the file.
+/// literature. Nothing is derived from it: its operators have times, or FLOPs, in the place of forwards
+/// and backwards, and run in the order of the file.
 ///
 /// An operator reads the values that it names, and makes its outputs. A value is released after the
 /// last operator that reads it; one that nobody reads right after its own operator, or at the end of
@@ -22,7 +22,8 @@ struct GraphComputation {
   std::string name;
   std::vector<Located<std::string>> inputs;
   NamedBytes outputs;
-  Time time;
+  std::optional<Time> time;
+  std::optional<Flops> flops;  ///< in the place of a time: the platform says how long they take
   Bytes workspace;
   std::optional<Energy> energy;
   bool recompute = true;  ///< whether it may run again
@@ -45,7 +46,7 @@ struct ComputeGraphSpec {
   std::optional<std::int64_t> batch;
 };
 
-/// Whether the operators of `graph:` give times, so that it is one.
+/// Whether the operators of `graph:` give times or FLOPs, so that it is one.
 [[nodiscard]] bool is_compute_graph(const Node& document);
 
 /// How a compute graph is written. Reading checks that names are unique and known, and that every

@@ -22,20 +22,6 @@ Energy millijoules(std::int64_t count) {
   return Power{1'000'000} * test::seconds(count);
 }
 
-/// Operators whose order is given, each of which reads the one before and, mostly, one from further
-/// back: values wait for their readers.
-std::string line_of_operators(Dice& dice, std::int64_t operators) {
-  std::string yaml = "workload: g\ninputs: {p0: 1 B}\ngraph:\n  unread: free\n  operators:\n";
-  for (std::int64_t i = 1; i <= operators; ++i) {
-    const std::string other = i > 1 && dice(0, 3) > 0 ? fmt::format(", v{}", dice(1, i - 1)) : "";
-    yaml += fmt::format(
-        "    - {{name: o{0}, inputs: [p{1}{2}], time: {3} ps, outputs: {{p{0}: 1 B, v{0}: {4} "
-        "B}}}}\n",
-        i, i - 1, other, dice(1, 9), dice(1, 9));
-  }
-  return yaml;
-}
-
 std::string power(Dice& dice) {
   if (dice(0, 3) == 0) return "";
   const std::int64_t idle = dice(0, 5);
@@ -78,7 +64,7 @@ TEST_CASE("the bound on energy is below what every plan in the order of the grap
   for (int round = 0; round < test::rounds(300); ++round) {
     const std::string yaml = round % 4 == 0   ? test::random_compute_graph(dice, 10)
                              : round % 4 == 1 ? test::random_recorded_step(dice, 6)
-                                              : line_of_operators(dice, dice(6, 12));
+                                              : test::line_of_operators(dice, dice(6, 12));
     const std::string board = random_board(dice);
     const Workload workload = test::workload_of(yaml);
     const Platform platform = test::platform_of(board);

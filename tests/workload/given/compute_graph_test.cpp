@@ -85,6 +85,11 @@ TEST_CASE("a compute graph refuses what it cannot mean") {
   CHECK_THAT(
       compute_graph_error("  - {name: a, forward: 1 s, backward: 1 s}\n  - {name: b, time: 1 s}\n"),
       Contains("unknown key `time` in the operator"));
+  CHECK_THAT(compute_graph_error("  - {name: a, time: 1 s}\n  - {name: b}\n"),
+             Contains("an operator without `time`") && Contains("expected `time` or `flops`"));
+  CHECK_THAT(compute_graph_error("  - {name: a, time: 1 s, flops: 1 FLOP}\n"),
+             Contains("`flops` beside `time`"));
+  CHECK(compute_graph_error("  - {name: a, flops: 1 FLOP}\n").empty());
   const std::string one = "  - {name: a, time: 1 s}\n";
   CHECK(compute_graph_error(one).empty());
   CHECK_THAT(compute_graph_error(one, {.optimizer = Optimizer::adam}),

@@ -19,12 +19,6 @@ constexpr std::int64_t kEnergyUnitsWhole = 1 << 24;
 
 using EnergyWide = Signed128;
 
-/// What a regulator takes beside the load.
-Energy at_source(const Platform& platform, Energy load) {
-  const Ratio efficiency = platform.regulator_efficiency;
-  return load + Energy{load.count() / efficiency.count() * (kWhole - efficiency).count()};
-}
-
 class EnergyProgram {
  public:
   EnergyProgram(const Problem& problem, const OffloadMemories& memories, const OperatorGraph& graph,

@@ -1,5 +1,6 @@
 #include "policy/hybrid/graph/energy_costs.hpp"
 
+#include "policy/claims/copy_time.hpp"
 #include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
@@ -37,6 +38,11 @@ Power idle_power(const Platform& platform) {
   return sum;
 }
 
+Energy at_source(const Platform& platform, Energy load) {
+  const Ratio efficiency = platform.regulator_efficiency;
+  return load + Energy{load.count() / efficiency.count() * (kWhole - efficiency).count()};
+}
+
 std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
                                  const OperatorGraph& graph) {
   std::vector<Energy> energies = operator_energies(problem.workload, problem.platform, processor);
@@ -53,9 +59,12 @@ std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
   return energies;
 }
 
-Energy CopyEnergy::both_ways(Bytes bytes) const {
-  return one_way(memories_.home, memories_.storage, bytes) +
-         one_way(memories_.storage, memories_.home, bytes);
+Energy CopyEnergy::out(Bytes bytes) const {
+  return one_way(memories_.home, memories_.storage, bytes);
+}
+
+Energy CopyEnergy::back(Bytes bytes) const {
+  return one_way(memories_.storage, memories_.home, bytes);
 }
 
 Energy CopyEnergy::least_out(Bytes bytes) const {
@@ -68,16 +77,25 @@ Energy CopyEnergy::least_back(Bytes bytes) const {
 
 Energy CopyEnergy::one_way(MemoryId from, MemoryId to, Bytes bytes) const {
   const Platform& platform = problem_.platform;
-  const Route& route = *problem_.topology.route(from, to);
-  const Time time = route.latency + transfer_time(bytes, route.bandwidth);
+  const Time time = copy_time(problem_, from, to, bytes);
   Energy sum = of_bytes(from, to, bytes);
   sum += at_work(platform[from].power, time) + at_work(platform[to].power, time);
-  for (const Hop& hop : route.hops) sum += at_work(platform[hop.link].power, time);
+  for (const Hop& hop : problem_.topology.route(from, to)->hops)
+    sum += at_work(platform[hop.link].power, time);
   return sum;
+}
+
+/// Whether a link takes one copy at a time, whichever way: each takes its whole time then.
+bool CopyEnergy::is_one_at_a_time() const {
+  const Route& route = *problem_.topology.route(memories_.home, memories_.storage);
+  if (route.hops.size() != 1) return false;
+  const Link& link = problem_.platform[route.hops.front().link];
+  return link.duplex == Duplex::half && link.sharing == Sharing::fifo;
 }
 
 Energy CopyEnergy::of_bytes(MemoryId from, MemoryId to, Bytes bytes) const {
   const Platform& platform = problem_.platform;
+  bytes = whole_blocks(problem_, from, to, bytes);
   Energy sum;
   if (platform[from].read.energy) sum += *platform[from].read.energy * bytes;
   if (platform[to].write.energy) sum += *platform[to].write.energy * bytes;
@@ -89,6 +107,11 @@ Energy CopyEnergy::of_bytes(MemoryId from, MemoryId to, Bytes bytes) const {
 Energy CopyEnergy::least(MemoryId from, MemoryId to, Bytes bytes) const {
   const Platform& platform = problem_.platform;
   const Route& route = *problem_.topology.route(from, to);
+  if (is_one_at_a_time()) {
+    const Time time = copy_time(problem_, from, to, bytes);
+    return of_bytes(from, to, bytes) + at_work(platform[memories_.storage].power, time) +
+           at_work(platform[route.hops.front().link].power, time);
+  }
   // All copies this way share the slowest link, and take no less than their bytes do there, but for
   // 1 ps of rounding each.
   ByteRate slowest = ByteRate::unlimited();

@@ -20,6 +20,9 @@ namespace plimsoll {
 /// Of all components together.
 [[nodiscard]] Power idle_power(const Platform& platform);
 
+/// What the source of a platform's regulator delivers for a load.
+[[nodiscard]] Energy at_source(const Platform& platform, Energy load);
+
 /// By node: what a run adds to a step of which it is a part. O(operators).
 [[nodiscard]] std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
                                                const OperatorGraph& graph);
@@ -29,16 +32,19 @@ class CopyEnergy {
   CopyEnergy(const Problem& problem, const OffloadMemories& memories)
       : problem_(problem), memories_(memories) {}
 
-  /// Out and back, beyond what idles, where nothing else happens at the same time.
-  [[nodiscard]] Energy both_ways(Bytes bytes) const;
+  /// Beyond what idles, where nothing else happens at the same time. Throws QuantityOverflow.
+  [[nodiscard]] Energy out(Bytes bytes) const;
+  [[nodiscard]] Energy back(Bytes bytes) const;
+  [[nodiscard]] Energy both_ways(Bytes bytes) const { return out(bytes) + back(bytes); }
 
-  /// Out, or back, in company: energy for each byte, and half of what links and storage draw at work,
-  /// which a copy the other way may need as well.
+  /// Out, or back, in company: energy for each byte, and what links and storage draw at work; half of
+  /// that where a copy the other way may share it.
   [[nodiscard]] Energy least_out(Bytes bytes) const;
   [[nodiscard]] Energy least_back(Bytes bytes) const;
 
  private:
   [[nodiscard]] Energy one_way(MemoryId from, MemoryId to, Bytes bytes) const;
+  [[nodiscard]] bool is_one_at_a_time() const;
   [[nodiscard]] Energy of_bytes(MemoryId from, MemoryId to, Bytes bytes) const;
   [[nodiscard]] Energy least(MemoryId from, MemoryId to, Bytes bytes) const;
 

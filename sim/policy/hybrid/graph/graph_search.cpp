@@ -58,6 +58,12 @@ class PriceSearch {
 
   [[nodiscard]] bool is_done() const { return best_ && best_->cost <= options_.least; }
 
+  /// Nothing where the plan takes too long.
+  [[nodiscard]] std::optional<std::int64_t> cost_of(const Plan& plan) const {
+    if (plan.claims.makespan > options_.most_time) return std::nullopt;
+    return costs_.of_plan(plan, task_.problem);
+  }
+
   [[nodiscard]] std::vector<std::int64_t> first_prices(std::int64_t part) const {
     std::vector<std::int64_t> prices = costs_.copies;
     for (std::size_t value = 0; value < prices.size() && part != 0; ++value)
@@ -97,7 +103,7 @@ class PriceSearch {
     auto schedule = search.run(room_for(task_), 0, starts);
     if (!schedule) return false;
     PlayedSchedule played = play(*groups, *schedule);
-    const auto cost = costs_.of_plan(played.plan, task_.problem);
+    const auto cost = cost_of(played.plan);
     if (!cost || (best_ && *cost >= best_->cost)) return false;
     best_ =
         Best{std::move(prices), std::move(groups), std::move(*schedule), std::move(played), *cost};
@@ -111,7 +117,7 @@ class PriceSearch {
       auto schedule = search.neighbour(best_->schedule);
       if (!schedule) continue;
       PlayedSchedule played = play(*best_->groups, *schedule);
-      const auto cost = costs_.of_plan(played.plan, task_.problem);
+      const auto cost = cost_of(played.plan);
       if (!cost || *cost > best_->cost) continue;
       best_->schedule = std::move(*schedule);
       best_->played = std::move(played);

@@ -34,10 +34,11 @@ struct GraphSearchTask {
 struct GraphSearchOptions {
   std::int64_t iterations = 0;  ///< neighbouring plans that are played
   std::uint64_t seed = 1;
-  std::int64_t least = 0;  ///< no plan costs less
+  std::int64_t least = 0;              ///< no plan costs less
+  Time most_time = Time::unlimited();  ///< that a plan may take, waits included
 };
 
-/// The cheapest plan that was played; nothing where none is within the budget. O(iterations) repairs
+/// The cheapest plan that was played; nothing where none is within the budget and the time. O(iterations) repairs
 /// of a plan, and plays of O(steps log steps).
 [[nodiscard]] std::optional<Plan> search_graph(const GraphSearchTask& task,
                                                const GraphSearchOptions& options,

@@ -65,8 +65,8 @@ std::optional<std::int64_t> SearchCosts::of_plan(const Plan& plan, const Problem
 }
 
 SearchCosts search_costs(const Problem& problem, const OffloadMemories& memories,
-                         const OperatorGraph& graph, PlanObjective objective) {
-  SearchCosts costs{.objective = objective, .idle = idle_power(problem.platform)};
+                         const OperatorGraph& graph, PlanObjective objective, Power worth) {
+  SearchCosts costs{.objective = objective, .idle = idle_power(problem.platform) + worth};
   costs.copy_times = times_of_copies(problem, memories, graph);
   costs.copies = costs.copy_times;
   for (const OperatorGraph::Node& node : graph.nodes) costs.runs.push_back(node.time.count());
@@ -77,7 +77,7 @@ SearchCosts search_costs(const Problem& problem, const OffloadMemories& memories
   }
   const std::vector<Energy> runs = run_energies(problem, memories.processor, graph);
   for (std::size_t node = 0; node < graph.nodes.size(); ++node)
-    costs.runs[node] = in_pj(runs[node]);
+    costs.runs[node] = in_pj(runs[node] + worth * graph.nodes[node].time);
   const CopyEnergy energy(problem, memories);
   for (std::size_t value = 0; value < graph.values.size(); ++value)
     if (costs.copies[value] > 0)

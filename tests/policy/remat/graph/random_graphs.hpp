@@ -33,6 +33,20 @@ inline std::string random_compute_graph(Dice& dice, std::int64_t most_operators)
   return yaml;
 }
 
+/// Operators whose order is given, each of which reads the one before and, mostly, one from further
+/// back: values wait for their readers.
+inline std::string line_of_operators(Dice& dice, std::int64_t operators) {
+  std::string yaml = "workload: g\ninputs: {p0: 1 B}\ngraph:\n  unread: free\n  operators:\n";
+  for (std::int64_t i = 1; i <= operators; ++i) {
+    const std::string other = i > 1 && dice(0, 3) > 0 ? fmt::format(", v{}", dice(1, i - 1)) : "";
+    yaml += fmt::format(
+        "    - {{name: o{0}, inputs: [p{1}{2}], time: {3} ps, outputs: {{p{0}: 1 B, v{0}: {4} "
+        "B}}}}\n",
+        i, i - 1, other, dice(1, 9), dice(1, 9));
+  }
+  return yaml;
+}
+
 /// A training step of which some operators change what they read in place, and some keep more for
 /// their backward than they make.
 inline std::string random_recorded_step(Dice& dice, std::int64_t most_operators) {

@@ -30,17 +30,21 @@ LinearSum whole_sum(std::int64_t value) {
 class StagedProgramBuilder {
  public:
   StagedProgramBuilder(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room,
-                       const std::optional<std::vector<Rerun>>& only, StagedProgram& program)
+                       const std::optional<std::vector<Rerun>>& only, const StagedCopies* copies,
+                       StagedProgram& program)
       : graph_(graph),
         groups_(groups),
         room_(room),
         only_(only),
+        copies_(copies),
         once_(graph, groups, room),
         program_(program),
         carried_(graph.values.size()),
         next_(graph.values.size()),
         generator_(graph.nodes.size()),
         next_generator_(graph.nodes.size()),
+        back_(graph.values.size()),
+        gone_(graph.values.size()),
         kept_(graph.nodes.size()) {
     find_forms();
     find_reach();
@@ -50,6 +54,9 @@ class StagedProgramBuilder {
 
   void build() {
     for (stage_ = 0; stage_ < graph_.nodes.size(); ++stage_) build_stage();
+    if (copies_ == nullptr) return;
+    limit_storage();
+    limit_time();
   }
 
  private:
@@ -174,8 +181,17 @@ class StagedProgramBuilder {
     });
   }
 
+  /// Whether the value may come back as the stage begins.
+  [[nodiscard]] bool may_return(std::uint32_t stage, std::uint32_t v) const {
+    const std::uint32_t group = groups_.return_of(v);
+    if (copies_ == nullptr || group == OperatorGraph::kNone || stage > until_[v]) return false;
+    if (!once_.may_run({stage, group})) return false;
+    return !only_ || std::ranges::binary_search(*only_, Rerun{stage, group});
+  }
+
   void build_stage() {
     add_runs();
+    add_returns();
     for (std::uint32_t v = 0; v < graph_.values.size(); ++v)
       if (is_alone(v)) next_[v] = carried_into(stage_ + 1, v);
     add_reads();
@@ -225,6 +241,40 @@ class StagedProgramBuilder {
     }
   }
 
+  void add_returns() {
+    for (std::uint32_t v = 0; v < graph_.values.size(); ++v) {
+      back_[v] = {};
+      if (!is_alone(v) || !may_return(stage_, v)) continue;
+      const std::uint32_t group = groups_.return_of(v);
+      back_[v] = new_column({.is_branched = true, .time = groups_.groups[group].time});
+      program_.rerun_columns_.push_back({{stage_, group}, back_[v].terms.front().first});
+      if (gone_[v].is_constant()) gone_[v] = new_column({.time = copies_->outs[v]});
+      order(gone_[v], back_[v]);
+    }
+  }
+
+  void limit_storage() {
+    LinearSum sum;
+    for (std::uint32_t v = 0; v < graph_.values.size(); ++v)
+      sum.add(gone_[v], graph_.values[v].bytes.count());
+    if (copies_->storage.is_unlimited() || most_of(sum) <= copies_->storage.count()) return;
+    sum.constant = -copies_->storage.count();
+    add_row(std::move(sum), false, true, true);
+  }
+
+  void limit_time() {
+    if (!copies_->most_time) return;
+    LinearSum sum;
+    for (std::uint32_t v = 0; v < graph_.values.size(); ++v)
+      sum.add(gone_[v], copies_->out_times[v]);
+    for (const auto& [rerun, column] : program_.rerun_columns_)
+      sum.terms.emplace_back(column, copies_->again_times[rerun.group]);
+    if (most_of(sum) <= *copies_->most_time) return;
+    sum.constant = -*copies_->most_time;
+    add_row(std::move(sum), false, true);
+    program_.rows_.back().unit = std::max<std::int64_t>(1, *copies_->most_time / 1000);
+  }
+
   [[nodiscard]] LinearSum runs(std::uint32_t node) const {
     if (node == stage_) return whole_sum(1);
     return node < stage_ ? again_[groups_.of_node[node]] : LinearSum{};
@@ -237,8 +287,14 @@ class StagedProgramBuilder {
     if (is_part(v)) sum.add(kept_[maker], -1);
     return sum;
   }
-  [[nodiscard]] LinearSum there(std::uint32_t v) const {
+  /// What is there as the stage begins.
+  [[nodiscard]] LinearSum brought(std::uint32_t v) const {
     LinearSum sum = carried_[v];
+    sum.add(back_[v]);
+    return sum;
+  }
+  [[nodiscard]] LinearSum there(std::uint32_t v) const {
+    LinearSum sum = brought(v);
     sum.add(made(v));
     return sum;
   }
@@ -265,7 +321,7 @@ class StagedProgramBuilder {
     if (next == readers.end() && !value.stays) return false;
     const std::uint32_t use = next == readers.end() ? nodes : *next;
     for (std::uint32_t at = stage; at <= use && at < nodes; ++at)
-      if (may_run_again(at, group_of(value))) return false;
+      if (may_run_again(at, group_of(value)) || may_return(at, v)) return false;
     return true;
   }
 
@@ -297,7 +353,9 @@ class StagedProgramBuilder {
     for (std::uint32_t v = 0; v < graph_.values.size(); ++v) {
       if (!is_alone(v)) continue;
       order(there(v), next_[v]);
-      if (!carried_[v].is(0) && !made(v).is(0)) order(whole_sum(1), there(v));
+      const int ways =
+          (carried_[v].is(0) ? 0 : 1) + (made(v).is(0) ? 0 : 1) + (back_[v].is(0) ? 0 : 1);
+      if (ways > 1) order(whole_sum(1), there(v));
     }
   }
 
@@ -337,7 +395,7 @@ class StagedProgramBuilder {
           find_needs_with_parts(v);
         else if (!of_.is_part(v))
           find_needs(v);
-        set_alive(v, of_.carried_[v]);
+        set_alive(v, of_.brought(v));
       }
       for (std::uint32_t node = 0; node < of_.stage_; ++node)
         change(LinearSum{}, of_.generator_[node], of_.graph_.nodes[node].generator.count());
@@ -490,6 +548,7 @@ class StagedProgramBuilder {
   const RerunGroups& groups_;
   const std::int64_t room_;
   const std::optional<std::vector<Rerun>>& only_;
+  const StagedCopies* const copies_;
   const StagedSchedule once_;
   StagedProgram& program_;
   std::vector<bool> has_forms_;                      ///< by node
@@ -499,7 +558,9 @@ class StagedProgramBuilder {
   std::vector<std::uint32_t> reach_, until_;
   // Of the stage:
   std::uint32_t stage_ = 0;
-  std::vector<LinearSum> carried_, next_;              ///< by value
+  std::vector<LinearSum> carried_, next_;  ///< by value
+  std::vector<LinearSum> back_;            ///< by value: whether it comes back
+  std::vector<LinearSum> gone_;            ///< by value, in all stages: whether it has left
   std::vector<LinearSum> generator_, next_generator_;  ///< by node, likewise of states
   std::vector<LinearSum> again_;                       ///< by group
   std::vector<LinearSum> kept_;                        ///< by node
@@ -524,8 +585,9 @@ std::optional<std::string> StagedProgram::refusal(const OperatorGraph& graph,
 }
 
 StagedProgram::StagedProgram(const OperatorGraph& graph, const RerunGroups& groups,
-                             std::int64_t room, const std::optional<std::vector<Rerun>>& only) {
-  StagedProgramBuilder(graph, groups, room, only, *this).build();
+                             std::int64_t room, const std::optional<std::vector<Rerun>>& only,
+                             const StagedCopies* copies) {
+  StagedProgramBuilder(graph, groups, room, only, copies, *this).build();
 }
 
 }  // namespace plimsoll

@@ -38,6 +38,18 @@
 
 namespace plimsoll {
 
+/// Copies to storage in the program, of values that return by groups of their own (RerunGroups::Group):
+/// Z(t,v) says that v comes back as stage t begins, in the place of a run of its maker, at the time
+/// of its group, and X(v) >= Z(t,v) that it has left. Then S(t,v) + R(t, maker of v) + Z(t,v) <= 1.
+struct StagedCopies {
+  std::vector<std::int64_t> outs = {};  ///< by value, what leaving costs once
+  Bytes storage = Bytes::unlimited();   ///< for all that leaves
+  /// How long runs and copies take together, where that is limited: by group, of a run again or a
+  /// copy back; by value, of the copy out.
+  std::optional<std::int64_t> most_time = {};
+  std::vector<std::int64_t> again_times = {}, out_times = {};
+};
+
 /// A sum of columns and a constant.
 struct LinearSum {
   std::vector<std::pair<int, std::int64_t>> terms = {};
@@ -54,13 +66,14 @@ class StagedProgram {
     double most = 1;  ///< the least is 0
     bool is_whole = true;
     bool is_branched = false;  ///< the others are whole where these are
-    std::int64_t time = 0;     ///< ps, of a rerun
+    std::int64_t time = 0;     ///< ps, of a rerun; or what it costs, as its group has it
   };
   /// The sum of `terms` is at least or at most so much; or equal.
   struct Row {
     std::vector<std::pair<int, std::int64_t>> terms;
     std::optional<std::int64_t> least, most;
     bool is_of_bytes = false;
+    std::int64_t unit = 1;  ///< what counts as one, where it is not of bytes
   };
 
   /// Why a graph has no such program; nothing where it has one.
@@ -68,9 +81,10 @@ class StagedProgram {
                                                           const RerunGroups& groups);
 
   /// O(stages (values + reads)) columns and rows. With `only` there are no reruns but those, which
-  /// ascend. Precondition: refusal() has none.
+  /// ascend; without `copies` no value returns. Precondition: refusal() has none.
   StagedProgram(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room,
-                const std::optional<std::vector<Rerun>>& only = {});
+                const std::optional<std::vector<Rerun>>& only = {},
+                const StagedCopies* copies = nullptr);
 
   [[nodiscard]] const std::vector<Column>& columns() const { return columns_; }
   [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }

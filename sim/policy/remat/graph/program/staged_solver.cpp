@@ -180,7 +180,7 @@ class StagedSolver {
     std::vector<int> columns;
     std::vector<double> factors, least, most, costs, low, high;
     for (const StagedProgram::Row& row : program_.rows()) {
-      const double unit = row.is_of_bytes ? static_cast<double>(program_.byte_unit()) : 1;
+      const auto unit = static_cast<double>(row.is_of_bytes ? program_.byte_unit() : row.unit);
       for (const auto& [column, factor] : row.terms) {
         columns.push_back(column);
         factors.push_back(static_cast<double>(factor) / unit);
@@ -240,13 +240,14 @@ namespace {
 class StagedSearch {
  public:
   StagedSearch(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room,
-               std::optional<std::int64_t> known, const Work& work)
+               std::optional<std::int64_t> known, const Work& work, const StagedCopies* copies)
       : graph_(graph),
         groups_(groups),
         room_(room),
         known_(known),
         work_(work),
-        program_(graph, groups, room),
+        copies_(copies),
+        program_(graph, groups, room, {}, copies),
         scale_(program_) {
     if (!known) return;
     const double time = scale_.in_units(*known);
@@ -281,7 +282,7 @@ class StagedSearch {
       const std::vector<Rerun> only = solver_->reruns_within(*cutoff_ - solver_->value());
       if (only.size() * 20 > before * 19 && program > 0) break;
       solver_.reset();
-      program_ = StagedProgram(graph_, groups_, room_, only);
+      program_ = StagedProgram(graph_, groups_, room_, only, copies_);
       if (program_.is_impossible()) return false;
       solver_.emplace(program_, scale_, work_);
       if (!solver_->relax()) return false;
@@ -296,6 +297,7 @@ class StagedSearch {
   const std::int64_t room_;
   const std::optional<std::int64_t> known_;
   const Work& work_;
+  const StagedCopies* const copies_;
   StagedProgram program_;
   const TimeScale scale_;
   std::optional<double> cutoff_;
@@ -307,9 +309,9 @@ class StagedSearch {
 
 StagedOptimum solve_staged_program(const OperatorGraph& graph, const RerunGroups& groups,
                                    std::int64_t room, std::optional<std::int64_t> known, int nodes,
-                                   const Work& work) {
+                                   const Work& work, const StagedCopies* copies) {
   const std::scoped_lock lock(one_solver());
-  return StagedSearch(graph, groups, room, known, work).run(nodes);
+  return StagedSearch(graph, groups, room, known, work, copies).run(nodes);
 }
 
 }  // namespace plimsoll

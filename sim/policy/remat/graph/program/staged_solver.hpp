@@ -35,9 +35,11 @@ struct StagedOptimum {
 };
 
 /// For at most `nodes` of the search tree. `known`, ps of reruns, is that of a plan within the room.
+/// With `copies` values return, and ps are what the groups have in their place.
 [[nodiscard]] StagedOptimum solve_staged_program(const OperatorGraph& graph,
                                                  const RerunGroups& groups, std::int64_t room,
                                                  std::optional<std::int64_t> known, int nodes,
-                                                 const Work& work);
+                                                 const Work& work,
+                                                 const StagedCopies* copies = nullptr);
 
 }  // namespace plimsoll
