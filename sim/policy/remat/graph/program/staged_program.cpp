@@ -41,10 +41,10 @@ class StagedProgramBuilder {
         program_(program),
         carried_(graph.values.size()),
         next_(graph.values.size()),
-        generator_(graph.nodes.size()),
-        next_generator_(graph.nodes.size()),
         back_(graph.values.size()),
         gone_(graph.values.size()),
+        generator_(graph.nodes.size()),
+        next_generator_(graph.nodes.size()),
         kept_(graph.nodes.size()) {
     find_forms();
     find_reach();
