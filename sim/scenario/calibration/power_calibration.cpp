@@ -21,11 +21,19 @@ struct PowerLists {
   std::vector<PowerMeasurement> fit, test;
 };
 
-Format<Power> some_power() {
-  return checked(quantity<Power>(), [](const Node& node, Diagnostics& diagnostics) {
-    if (node.is_scalar() && node.scalar().starts_with("0 "))
-      diagnostics.error(node.where(), "a power of 0; an error against it has no size");
-  });
+/// Of a measurement; an error against 0 has no size.
+template <class T>
+Format<T> more_than_zero() {
+  Format<T> format = quantity<T>();
+  format.read = [inner = format.read](const Node& node,
+                                      Diagnostics& diagnostics) -> std::optional<T> {
+    const auto value = inner(node, diagnostics);
+    if (!value || *value > T{}) return value;
+    diagnostics.error(node.where(),
+                      fmt::format("found {}, expected more than zero", node.describe()));
+    return std::nullopt;
+  };
+  return format;
 }
 
 Format<PowerMeasurement> power_measurement_format() {
@@ -34,9 +42,9 @@ Format<PowerMeasurement> power_measurement_format() {
       .where(&M::where)
       .required("name", &M::name, text(), "rows of one name differ in their caps")
       .required("workload", &M::workload, raw(), "a network, as in a scenario")
-      .required("power", &M::power, some_power(), "on average")
-      .optional("power_cap", &M::cap, located(some_power()), "under which it ran (none)")
-      .optional("step", &M::step, quantity<Time>(), "what it took")
+      .required("power", &M::power, more_than_zero<Power>(), "on average")
+      .optional("power_cap", &M::cap, located(more_than_zero<Power>()), "under which it ran (none)")
+      .optional("step", &M::step, more_than_zero<Time>(), "what it took")
       .required("source", &M::source, text(), "who measured it, and how")
       .format();
 }
@@ -247,7 +255,7 @@ OperatorPace step_pace(const PowerRows& rows, const PowerRow& row,
     time += times[i];
     energy += powers[i] * times[i];
   }
-  return {time, Power{static_cast<std::int64_t>(energy.count() / time.count())}};
+  return {time, Power{static_cast<std::int64_t>(energy.count() / std::max(time, Time{1}).count())}};
 }
 
 PowerCoefficients fit_powers(const PowerRows& rows) {

@@ -70,8 +70,8 @@ struct PowerRows {
   std::vector<PowerRow> rows;  ///< fitted ones first
 };
 
-/// Names are looked up next to `folder`. Throws InputError: workloads with times of their own, a
-/// platform of several processors.
+/// Names are looked up next to `folder`. Throws InputError with what is wrong: names that lead
+/// nowhere, a platform of several processors.
 [[nodiscard]] PowerRows read_power_rows(const PowerCalibrationSpec& spec,
                                         const std::filesystem::path& folder);
 
