@@ -444,6 +444,26 @@ TEST_CASE("hierarchical collectives: closed form") {
     }
 }
 
+TEST_CASE("one rank stands for all: random nodes") {
+  std::mt19937 random(5);
+  const auto from = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  for (int turn = 0; turn < 60; ++turn) {
+    const std::int64_t machines = from(2, 4), node = from(3, 4);
+    std::vector<Stage> stages;
+    for (std::int64_t s = from(1, 4); s > 0; --s)
+      stages.push_back({from(1, 3), from(1, 5), 4, from(1, 60), from(0, 2)});
+    Ranks ranks{fmt::format("{{data: {}, collectives: hierarchical, node: {}, play: all}}",
+                            machines * node, node)};
+    ranks.bucket = Bytes{from(1, 100)};
+    CAPTURE(turn, ranks.parallel, ranks.bucket.count(), chain_of(stages));
+    const Played all = played_ranks(ranks, chain_of(stages), rails(machines, node));
+    ranks.parallel.replace(ranks.parallel.find("play: all"), 9, "play: once");
+    require_same(played_ranks(ranks, chain_of(stages), rails(machines, node)), all);
+  }
+}
+
 // Where member i begins with 2^i in each of n parts, all end with 2^n - 1 in each; after the first
 // half every part is whole somewhere, each member has one.
 TEST_CASE("hierarchical collectives: sums") {
