@@ -10,6 +10,7 @@
 #include "policy/interface/left_out.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/remat/graph/search/graph_planner.hpp"
+#include "policy/remat/graph/search/graph_task.hpp"
 #include "policy/remat/segments/runs_within.hpp"
 
 #include <algorithm>
@@ -116,7 +117,7 @@ class BestOfGraph {
       // A shorter step may need less, for all that idles meanwhile.
       if (is_for_energy() && !is_optimal()) take(parameters_.name, own_plan(PlanObjective::time));
     }
-    if (!is_optimal()) ask_others();
+    if (!is_optimal() || may_reorder_runs()) ask_others();
     if (best_) return finished();
     if (shortest_) return too_long();
     Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
@@ -177,6 +178,13 @@ class BestOfGraph {
         problem_.platform[processor_].memory, Bytes::unlimited()};
   }
 
+  /// Whether another order may be faster than the best plan: only remat/search looks for one.
+  [[nodiscard]] bool may_reorder_runs() const {
+    const OperatorGraph graph = operator_graph(problem_, processor_);
+    return may_reorder(graph, problem_.workload) &&
+           (!best_ || best_->claims.makespan != graph.time());
+  }
+
   void ask_others() {
     for (const char* name : {"hybrid/best", "remat/search"}) {
       OtherAnswer answer = ask(problem_, name, parameters_, {.work = kWorkOfOthers});
@@ -188,7 +196,7 @@ class BestOfGraph {
         take(name, std::move(*plan));
       else
         take(name, std::get<Infeasible>(std::move(answer)));
-      return;
+      if (!may_reorder_runs()) return;
     }
   }
 

@@ -205,7 +205,8 @@ TEST_CASE("remat/search reaches every staged point of the proven fronts, above a
         const auto budget = optimum[0].get<std::int64_t>();
         CAPTURE(name, convention, budget);
         const test::Played run = test::play_policy(
-            fmt::format("{{name: remat/search, budget: {} B}}", budget), workload, roomy());
+            fmt::format("{{name: remat/search, order: file, budget: {} B}}", budget), workload,
+            roomy());
         REQUIRE(run.execution.status == RunStatus::ok);
         test::require_claims_hold(run);
         CHECK(run.peak(MemoryId{0}) <= budget);

@@ -32,13 +32,14 @@ class Checkmate {
 
   Planned run() {
     const auto gaps = task_.bound();
-    if (!gaps) return task_.no_plan(search_, true);
+    if (!gaps) return task_.no_plan(search_.least_room(task_.too_little()), true);
     best_ = search_.run(task_.room, *gaps, task_.starts());
     bound_ = *gaps;
     const bool is_searched = best_ && best_->time() == bound_;
-    if (!is_searched && !solve()) return task_.no_plan(search_, is_impossible_);
+    if (!is_searched && !solve())
+      return task_.no_plan(search_.least_room(task_.too_little()), is_impossible_);
     bound_ = std::min(bound_, best_->time());
-    Plan plan = task_.plan_of(*best_, bound_);
+    Plan plan = task_.plan_of(best_->computations(), bound_);
     const bool is_optimal = best_->time() == bound_;
     if (is_optimal || !is_closed_) plan.claims.optimal = is_optimal;
     if (!is_optimal) plan.notes.push_back(is_closed_ ? closed_note() : open_note());

@@ -28,7 +28,7 @@ class CheckmateRounding {
   }
 
   Planned run() const {
-    if (once_.excess() == 0) return task_.plan_of(once_, 0);
+    if (once_.excess() == 0) return task_.plan_of(once_.computations(), 0);
     const auto gaps = task_.bound();
     if (!gaps) return no_plan(true);
     const StagedProgram program(task_.graph, task_.groups, task_.room);
@@ -36,7 +36,8 @@ class CheckmateRounding {
     if (whole.is_impossible) return no_plan(true);
     const auto best = rounded(task_.room);
     if (!best) return no_plan(false);
-    return task_.plan_of(*best, std::min(std::max(*gaps, whole.bound), best->time()));
+    return task_.plan_of(best->computations(),
+                         std::min(std::max(*gaps, whole.bound), best->time()));
   }
 
  private:

@@ -2,6 +2,7 @@
 #include "policy/claims/claims.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/remat/graph/search/exact_search.hpp"
+#include "policy/remat/graph/search/graph_task.hpp"
 
 #include <algorithm>
 
@@ -35,7 +36,7 @@ void refuse_too_large(const OperatorGraph& graph, const GraphExactParameters& pa
 Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const OperatorGraph graph = operator_graph(problem, processor);
-  if (!graph.is_plain() || problem.workload.forwards != problem.workload.operators.size())
+  if (!may_reorder(graph, problem.workload))
     refuse_parameter(
         parameters.where,
         fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "

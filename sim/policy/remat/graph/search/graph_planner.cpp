@@ -1,6 +1,8 @@
 #include "policy/remat/graph/search/graph_planner.hpp"
 
 #include "policy/budget/with_budget.hpp"
+#include "policy/graph/gap_bound.hpp"
+#include "policy/remat/graph/search/free_order_search.hpp"
 #include "policy/remat/graph/search/graph_task.hpp"
 #include "policy/remat/segments/runs_within.hpp"
 
@@ -14,19 +16,38 @@ class GraphSearch {
  public:
   GraphSearch(const Problem& problem, const GraphSearchParameters& parameters)
       : task_(problem, parameters),
-        search_(task_.graph, task_.groups, options(parameters), problem.work) {}
+        options_(options(parameters)),
+        is_free_(parameters.order == FirstRuns::free &&
+                 may_reorder(task_.graph, problem.workload)) {}
 
-  Planned run() {
+  Planned run() const {
     const auto bound = task_.bound();
-    if (!bound) return task_.no_plan(search_, true);
-    const auto found = search_.run(task_.room, *bound, task_.starts());
-    if (!found) return task_.no_plan(search_, false);
-    Plan plan = task_.plan_of(*found, *bound);
+    if (is_free_) return in_any_order(bound);
+    RerunSearch search(task_.graph, task_.groups, options_, task_.problem.work);
+    const auto least = [&] { return search.least_room(task_.too_little()); };
+    if (!bound) return task_.no_plan(least(), true);
+    const auto found = search.run(task_.room, *bound, task_.starts());
+    if (!found) return task_.no_plan(least(), false);
+    Plan plan = task_.plan_of(found->computations(), *bound);
     if (found->time() == *bound) plan.claims.optimal = true;
     return plan;
   }
 
  private:
+  /// The bound is of plans in the order of the graph; a faster one in another order has none but the
+  /// time of all operators.
+  Planned in_any_order(std::optional<std::int64_t> bound) const {
+    FreeOrderSearch search(task_.graph, task_.groups, options_, task_.problem.work);
+    const bool is_impossible = task_.room < largest_step(task_.graph);
+    std::optional<RerunSequence> found;
+    if (!is_impossible) found = search.run(task_.room, bound);
+    if (!found) return task_.no_plan(search.least_room(task_.too_little()), is_impossible);
+    const std::int64_t least = bound && *bound <= found->time ? *bound : 0;
+    Plan plan = task_.plan_of(found->computations, least);
+    if (found->time == least) plan.claims.optimal = true;
+    return plan;
+  }
+
   static RerunSearchOptions options(const GraphSearchParameters& parameters) {
     RerunSearchOptions options{.iterations = parameters.iterations,
                                .seed = static_cast<std::uint64_t>(parameters.seed)};
@@ -36,7 +57,8 @@ class GraphSearch {
   }
 
   const GraphTask task_;
-  RerunSearch search_;
+  const RerunSearchOptions options_;
+  const bool is_free_;
 };
 
 }  // namespace

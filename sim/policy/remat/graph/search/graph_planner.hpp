@@ -2,6 +2,7 @@
 #pragma once
 
 #include "policy/budget/budget.hpp"
+#include "policy/remat/graph/search/exact_search.hpp"
 #include "policy/remat/graph/search/rerun_search.hpp"
 
 #include <vector>
@@ -12,6 +13,7 @@ struct GraphSearchParameters : BudgetParameters {
   std::optional<std::int64_t> computations;  ///< most runs of an operator
   std::optional<std::int64_t> iterations;
   std::int64_t seed = 1;
+  std::optional<FirstRuns> order;  ///< of first runs: else in order. `free` is for compute graphs
 };
 
 /// Adds budget, iterations and seed to a record of them.

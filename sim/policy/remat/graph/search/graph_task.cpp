@@ -39,16 +39,23 @@ std::vector<std::vector<Rerun>> GraphTask::starts() const {
   return chain_starts(problem, processor, budget, groups);
 }
 
-Plan GraphTask::plan_of(const StagedSchedule& schedule, std::int64_t bound) const {
-  Plan plan = plan_of_computations(problem, graph, processor, policy, schedule.computations());
+bool may_reorder(const OperatorGraph& graph, const Workload& workload) {
+  return graph.is_plain() && workload.forwards == workload.operators.size();
+}
+
+Plan GraphTask::plan_of(std::span<const std::uint32_t> computations, std::int64_t bound) const {
+  Plan plan = plan_of_computations(problem, graph, processor, policy, computations);
   plan.claims = claims_of(plan, problem);
   plan.bounds.makespan = graph.time() + Time{bound};
   return plan;
 }
 
-Infeasible GraphTask::no_plan(RerunSearch& search, bool is_proven) const {
-  const std::int64_t least = search.least_room(std::max(room, largest_step(graph) - 1));
-  Infeasible no = infeasible(problem, processor, budget, graph.resident + Bytes{least});
+std::int64_t GraphTask::too_little() const {
+  return std::max(room, largest_step(graph) - 1);
+}
+
+Infeasible GraphTask::no_plan(std::int64_t least_room, bool is_proven) const {
+  Infeasible no = infeasible(problem, processor, budget, graph.resident + Bytes{least_room});
   if (!is_proven) no.why += ", as far as the search sees; that is no proof";
   return no;
 }

@@ -5,6 +5,7 @@
 #include "policy/remat/graph/search/rerun_search.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,10 +30,15 @@ struct GraphTask {
   /// again.
   [[nodiscard]] std::vector<std::vector<Rerun>> starts() const;
   /// The plan with its claims, and the bound, ps of reruns.
-  [[nodiscard]] Plan plan_of(const StagedSchedule& schedule, std::int64_t bound) const;
-  /// Names a budget for which `search` has a plan. Where it is not proven that there is none for
-  /// this one, the answer says so.
-  [[nodiscard]] Infeasible no_plan(RerunSearch& search, bool is_proven) const;
+  [[nodiscard]] Plan plan_of(std::span<const std::uint32_t> computations, std::int64_t bound) const;
+  /// A room within which there is no plan, as far as is known without one.
+  [[nodiscard]] std::int64_t too_little() const;
+  /// Names the budget for a room within which there is a plan. Where it is not proven that there is
+  /// none for this one, the answer says so.
+  [[nodiscard]] Infeasible no_plan(std::int64_t least_room, bool is_proven) const;
 };
+
+/// Whether first runs may come in another order than that of the graph: of compute graphs.
+[[nodiscard]] bool may_reorder(const OperatorGraph& graph, const Workload& workload);
 
 }  // namespace plimsoll
