@@ -29,7 +29,7 @@ bool alike_after(const std::function<void(Processor&, Memory&)>& change) {
 TEST_CASE("processors are alike where all but their names and places is the same") {
   CHECK(alike_after([](Processor&, Memory&) {}));
   CHECK_FALSE(alike_after([](Processor& gpu, Memory&) { gpu.streams = 2; }));
-  CHECK_FALSE(alike_after([](Processor& gpu, Memory&) { gpu.power = PowerStates{}; }));
+  CHECK_FALSE(alike_after([](Processor& gpu, Memory&) { gpu.power = ProcessorPower{}; }));
   CHECK_FALSE(alike_after([](Processor& gpu, Memory&) { gpu.kernels.tile = 2; }));
   CHECK_FALSE(alike_after([](Processor&, Memory& hbm) { hbm.capacity = Bytes{1}; }));
   CHECK_FALSE(alike_after([](Processor&, Memory& hbm) { hbm.read.latency = Time{1}; }));
