@@ -21,7 +21,7 @@ std::string needed_by(const std::string& policy) {
   if (policy == "remat/revolve" || policy == "remat/mixed") return ", snapshots: 3";
   if (policy == "remat/two-level") return ", ram_slots: 2, storage_slots: 3";
   if (policy == "remat/exact" || policy == "offload/exact") return ", nodes: 500";
-  if (policy == "remat/checkmate") return ", nodes: 0";
+  if (policy == "remat/checkmate" || policy == "hybrid/poet") return ", nodes: 0";
   if (policy == "remat/rotor" || policy == "remat/nonpersistent") return ", slots: 30";
   return "";
 }
@@ -47,7 +47,10 @@ class EveryPolicy {
 
   void run(const PolicyInfo& policy, const std::string& more) {
     // They take no larger ones, and minutes for those.
-    if (policy.name.starts_with("remat/checkmate") && workload_.operators.size() > 128) return;
+    const bool is_poet = policy.name == "hybrid/poet";
+    if ((is_poet || policy.name.starts_with("remat/checkmate")) && workload_.operators.size() > 128)
+      return;
+    if (is_poet && !platform_.has_energy()) return;  // of which it looks for the least
     if (!takes(policy, "budget")) {
       (void)played(policy.name, more);
       return;

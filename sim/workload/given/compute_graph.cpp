@@ -26,6 +26,9 @@ Format<GraphComputation> compute_format() {
           .optional("energy", &Spec::energy, quantity<Energy>(), "of one run")
           .optional("recompute", &Spec::recompute, boolean(),
                     "whether it may run again; default true")
+          .optional("random", &Spec::random, boolean(),
+                    "whether it draws random numbers, the same ones when it runs again; default "
+                    "false")
           .format();
   return checked<Spec>(record, [](const Node& node, Diagnostics& diagnostics) {
     if (!node.is_mapping()) return;

@@ -100,14 +100,15 @@ TEST_CASE("the bound on energy is below what every plan in the order of the grap
 
 TEST_CASE("the bound on energy is met where copies hide, and where a rerun is cheaper") {
   // `a` has to be out of the way of `b`: 10 B for 10 B that are missing. A copy takes 1 ms each way and
-  // hides, 20 B in all; a rerun takes 1 ms at 100 W.
+  // hides, 20 B in all; a rerun takes 1 ms at 100 W. Every operator reads what the one before makes:
+  // there is no other order, in which `a` would come later.
   const std::string yaml = R"(
 workload: g
 inputs: {x: 1 B}
 graph:
   operators:
     - {name: make_a, inputs: [x], time: 1 ms, outputs: {a: 10 B}}
-    - {name: begin, inputs: [x], time: 1 ms, outputs: {p: 1 B}}
+    - {name: begin, inputs: [a], time: 1 ms, outputs: {p: 1 B}}
     - {name: wait, inputs: [p], time: 2 ms, outputs: {q: 1 B}}
     - {name: make_b, inputs: [q], time: 1 ms, outputs: {b: 20 B}}
     - {name: use_b, inputs: [b], time: 1 ms, outputs: {c: 1 B}}

@@ -18,7 +18,7 @@ class GraphSearch {
       : task_(problem, parameters),
         options_(options(parameters)),
         is_free_(parameters.order == FirstRuns::free &&
-                 may_reorder(task_.graph, problem.workload)) {}
+                 may_reorder(task_.graph, problem.workload) && has_another_order(task_.graph)) {}
 
   Planned run() const {
     const auto bound = task_.bound();
@@ -34,8 +34,8 @@ class GraphSearch {
   }
 
  private:
-  /// The bound is of plans in the order of the graph; a faster one in another order has none but the
-  /// time of all operators.
+  /// The bound is of plans in the order of the graph, and proves nothing of others; a faster one in
+  /// another order has none but the time of all operators.
   Planned in_any_order(std::optional<std::int64_t> bound) const {
     FreeOrderSearch search(task_.graph, task_.groups, options_, task_.problem.work);
     const bool is_impossible = task_.room < largest_step(task_.graph);
@@ -44,7 +44,7 @@ class GraphSearch {
     if (!found) return task_.no_plan(search.least_room(task_.too_little()), is_impossible);
     const std::int64_t least = bound && *bound <= found->time ? *bound : 0;
     Plan plan = task_.plan_of(found->computations, least);
-    if (found->time == least) plan.claims.optimal = true;
+    if (found->time == 0) plan.claims.optimal = true;
     return plan;
   }
 

@@ -43,6 +43,15 @@ bool may_reorder(const OperatorGraph& graph, const Workload& workload) {
   return graph.is_plain() && workload.forwards == workload.operators.size();
 }
 
+bool has_another_order(const OperatorGraph& graph) {
+  for (std::uint32_t node = 1; node < graph.nodes.size(); ++node)
+    if (std::ranges::none_of(graph.nodes[node].reads, [&](std::uint32_t value) {
+          return graph.values[value].maker == node - 1;
+        }))
+      return true;
+  return false;
+}
+
 Plan GraphTask::plan_of(std::span<const std::uint32_t> computations, std::int64_t bound) const {
   Plan plan = plan_of_computations(problem, graph, processor, policy, computations);
   plan.claims = claims_of(plan, problem);

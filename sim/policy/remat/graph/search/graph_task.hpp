@@ -41,4 +41,8 @@ struct GraphTask {
 /// Whether first runs may come in another order than that of the graph: of compute graphs.
 [[nodiscard]] bool may_reorder(const OperatorGraph& graph, const Workload& workload);
 
+/// Whether its nodes have a topological order beside that in which they are: where each reads what
+/// the one before makes, there is none. O(reads).
+[[nodiscard]] bool has_another_order(const OperatorGraph& graph);
+
 }  // namespace plimsoll
