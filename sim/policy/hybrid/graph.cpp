@@ -104,6 +104,7 @@ class BestOfGraph {
       : problem_(problem),
         parameters_(parameters),
         processor_(processor_for(problem, parameters)),
+        graph_(operator_graph(problem, processor_)),
         budget_(budget_for(problem, processor_, parameters)) {
     if (is_for_energy() && !problem.platform.has_energy())
       refuse_parameter(parameters.objective.where,
@@ -148,9 +149,8 @@ class BestOfGraph {
 
   /// Plans for which time counts beside energy, while none but these are known to end in time.
   void take_shorter() {
-    const OperatorGraph graph = operator_graph(problem_, processor_);
-    const Time time = std::max(graph.time(), Time{1});
-    const auto pj = in_pj(energy_of_operators(problem_, processor_, graph));
+    const Time time = std::max(graph_.time(), Time{1});
+    const auto pj = in_pj(energy_of_operators(problem_, processor_, graph_));
     const Power mean{static_cast<std::int64_t>(of_pj(pj).count() / time.count())};
     for (const std::int64_t part : kTimeWorths) {
       if (is_optimal()) return;
@@ -162,30 +162,31 @@ class BestOfGraph {
   /// Time counts with all waits.
   [[nodiscard]] bool is_in_time(const Plan& plan) const {
     if (!parameters_.runtime_factor) return true;
-    const Time once = operator_graph(problem_, processor_).time();
-    return plan.claims.makespan &&
-           *plan.claims.makespan <= most_time(once, parameters_.runtime_factor->value);
+    return plan.claims.makespan && *plan.claims.makespan <= time_limit();
+  }
+
+  /// Precondition: there is one.
+  [[nodiscard]] Time time_limit() const {
+    return most_time(graph_.time(), parameters_.runtime_factor->value);
   }
 
   [[nodiscard]] Infeasible too_long() const {
-    const Time once = operator_graph(problem_, processor_).time();
     return {
         fmt::format("no plan within {} of {} ends within {}, {} times the operators, as far as "
                     "the search sees; the shortest takes {}",
                     to_text(budget_), problem_.platform[problem_.platform[processor_].memory].name,
-                    to_text(most_time(once, parameters_.runtime_factor->value)),
-                    as_fraction(parameters_.runtime_factor->value), to_text(*shortest_)),
+                    to_text(time_limit()), as_fraction(parameters_.runtime_factor->value),
+                    to_text(*shortest_)),
         problem_.platform[processor_].memory, Bytes::unlimited()};
   }
 
   /// Whether another order may be better than the best plan: only remat/search looks for one. No
   /// order is better than each operator once.
   [[nodiscard]] bool may_reorder_runs() const {
-    const OperatorGraph graph = operator_graph(problem_, processor_);
-    if (!may_reorder(graph, problem_.workload) || !has_another_order(graph)) return false;
+    if (!may_reorder(graph_, problem_.workload)) return false;
     if (!best_) return true;
-    if (is_for_energy()) return cost_ != in_pj(energy_of_operators(problem_, processor_, graph));
-    return best_->claims.makespan != graph.time();
+    if (is_for_energy()) return cost_ != in_pj(energy_of_operators(problem_, processor_, graph_));
+    return best_->claims.makespan != graph_.time();
   }
 
   void ask_others() {
@@ -254,11 +255,10 @@ class BestOfGraph {
   void set_bounds() {
     Bounds bounds{.makespan = bound_};
     if (best_->claims.makespan && *best_->claims.makespan < *bound_)
-      bounds.makespan = operator_graph(problem_, processor_).time();
+      bounds.makespan = graph_.time();
     if (is_for_energy()) bounds.energy = energy_bound_;
     if (bounds.energy && cost_ < in_pj(*bounds.energy))
-      bounds.energy =
-          energy_of_operators(problem_, processor_, operator_graph(problem_, processor_));
+      bounds.energy = energy_of_operators(problem_, processor_, graph_);
     best_->bounds = bounds;
     const bool is_met =
         bounds.energy ? cost_ == in_pj(*bounds.energy) : best_->claims.makespan == bounds.makespan;
@@ -268,6 +268,7 @@ class BestOfGraph {
   const Problem& problem_;
   const HybridGraphParameters& parameters_;
   const ProcessorId processor_;
+  const OperatorGraph graph_;
   const Bytes budget_;
   std::optional<Plan> best_;
   std::int64_t cost_ = 0;               ///< of the best plan
@@ -310,12 +311,13 @@ PolicyInfo hybrid_graph_policy() {
                 "hybrid/best has a plan that costs less, it is that one",
        .assumes = "any workload of one processor, one microbatch; on chains only what others move "
                   "moves. Without storage only recomputation is left",
-       .guarantees = "within the budget, and never behind hybrid/best, whose planners may take "
-                     "2000000000 steps of work each. The bound is a linear program of reruns and "
-                     "copies, of plans in the order of the graph and over one route; with "
-                     "`objective: energy` there is one for energy, too. claims.optimal says that it "
-                     "is met, and that no other order is better. claims.chosen names whose plan it "
-                     "is",
+       .guarantees =
+           "within the budget, and never behind hybrid/best, whose planners may take "
+           "2000000000 steps of work each. The bound is a linear program of reruns and "
+           "copies, of plans in the order of the graph and over one route; with "
+           "`objective: energy` there is one for energy, too. claims.optimal says that it "
+           "is met, and that no other order is better. claims.chosen names whose plan it "
+           "is",
        .complexity = "18 searches for a first plan of remat/search, and a play of O(steps log "
                      "steps) for each iteration; then hybrid/best"},
       record, plan_hybrid_graph);

@@ -4,6 +4,7 @@
 #include "policy/hybrid/paging/paging_parameters.hpp"
 #include "policy/hybrid/paging/paging_search.hpp"
 #include "policy/interface/registry.hpp"
+#include "policy/remat/graph/search/graph_task.hpp"
 
 #include <algorithm>
 
@@ -43,7 +44,7 @@ class PagingExact {
  private:
   void refuse_others() const {
     const std::string& name = parameters_.name;
-    if (!graph_.is_plain() || problem_.workload.forwards != problem_.workload.operators.size())
+    if (!is_plain_compute_graph(graph_, problem_.workload))
       refuse_parameter(
           parameters_.where,
           fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "

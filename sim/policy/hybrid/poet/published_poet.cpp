@@ -5,6 +5,7 @@
 #include "policy/hybrid/graph/runtime_factor.hpp"
 #include "policy/hybrid/poet/poet_parameters.hpp"
 #include "policy/hybrid/poet/published_program.hpp"
+#include "policy/remat/graph/search/graph_task.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -62,7 +63,7 @@ class PublishedPoet {
   }
 
   void refuse_others() const {
-    if (!graph_.is_plain() || problem_.workload.forwards != problem_.workload.operators.size())
+    if (!is_plain_compute_graph(graph_, problem_.workload))
       refuse("it is no compute graph, or changes values in place");
     if (graph_.nodes.size() > kMostPublishedOperators)
       refuse(fmt::format("{} operators; it takes at most {}", graph_.nodes.size(),

@@ -36,7 +36,7 @@ void refuse_too_large(const OperatorGraph& graph, const GraphExactParameters& pa
 Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const OperatorGraph graph = operator_graph(problem, processor);
-  if (!may_reorder(graph, problem.workload))
+  if (!is_plain_compute_graph(graph, problem.workload))
     refuse_parameter(
         parameters.where,
         fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "

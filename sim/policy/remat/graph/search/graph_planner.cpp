@@ -18,7 +18,7 @@ class GraphSearch {
       : task_(problem, parameters),
         options_(options(parameters)),
         is_free_(parameters.order == FirstRuns::free &&
-                 may_reorder(task_.graph, problem.workload) && has_another_order(task_.graph)) {}
+                 may_reorder(task_.graph, problem.workload)) {}
 
   Planned run() const {
     const auto bound = task_.bound();

@@ -39,11 +39,12 @@ std::vector<std::vector<Rerun>> GraphTask::starts() const {
   return chain_starts(problem, processor, budget, groups);
 }
 
-bool may_reorder(const OperatorGraph& graph, const Workload& workload) {
+bool is_plain_compute_graph(const OperatorGraph& graph, const Workload& workload) {
   return graph.is_plain() && workload.forwards == workload.operators.size();
 }
 
-bool has_another_order(const OperatorGraph& graph) {
+bool may_reorder(const OperatorGraph& graph, const Workload& workload) {
+  if (!is_plain_compute_graph(graph, workload)) return false;
   for (std::uint32_t node = 1; node < graph.nodes.size(); ++node)
     if (std::ranges::none_of(graph.nodes[node].reads, [&](std::uint32_t value) {
           return graph.values[value].maker == node - 1;

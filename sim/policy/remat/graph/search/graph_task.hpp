@@ -38,11 +38,11 @@ struct GraphTask {
   [[nodiscard]] Infeasible no_plan(std::int64_t least_room, bool is_proven) const;
 };
 
-/// Whether first runs may come in another order than that of the graph: of compute graphs.
-[[nodiscard]] bool may_reorder(const OperatorGraph& graph, const Workload& workload);
+/// Whether it is a compute graph, all of whose operators may run again, without changes in place.
+[[nodiscard]] bool is_plain_compute_graph(const OperatorGraph& graph, const Workload& workload);
 
-/// Whether its nodes have a topological order beside that in which they are: where each reads what
-/// the one before makes, there is none. O(reads).
-[[nodiscard]] bool has_another_order(const OperatorGraph& graph);
+/// Whether first runs may come in another order than that of the graph: of plain compute graphs that
+/// have one. Where each operator reads what the one before makes, there is none. O(reads).
+[[nodiscard]] bool may_reorder(const OperatorGraph& graph, const Workload& workload);
 
 }  // namespace plimsoll
