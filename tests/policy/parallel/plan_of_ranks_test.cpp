@@ -1,6 +1,7 @@
 // One rank's plan for all ranks of a mesh: gradient buckets, and one rank played for all.
 #include "plan/core/mirror_problems.hpp"
 #include "policy/parallel/mesh_options.hpp"
+#include "support/mirrored.hpp"
 #include "support/policies.hpp"
 #include "workload/cost/cost_model.hpp"
 #include "workload/sharding/sharded_step.hpp"
@@ -81,26 +82,6 @@ std::string refusal(const Ranks& ranks, const std::string& chain, const std::str
     return error.what();
   }
   return "(accepted)";
-}
-
-/// Every figure that a mirror stands for.
-void require_same(const Played& once, const Played& all) {
-  REQUIRE(once.execution.status == RunStatus::ok);
-  REQUIRE(all.execution.status == RunStatus::ok);
-  CHECK(once.execution.makespan == all.execution.makespan);
-  CHECK(once.execution.period == all.execution.period);
-  CHECK(once.metrics.energy->total.count() == all.metrics.energy->total.count());
-  for (std::size_t p = 0; p < all.execution.processors.size(); ++p) {
-    const ProcessorRecord &a = once.execution.processors[p], &b = all.execution.processors[p];
-    CHECK(a.busy == b.busy);
-    CHECK(a.first_start == b.first_start);
-    CHECK(a.last_end == b.last_end);
-    CHECK(a.stall == b.stall);
-    const MemoryRecord &c = once.execution.memories[p], &d = all.execution.memories[p];
-    CHECK(c.peak.requested == d.peak.requested);
-    CHECK(c.bytes_read == d.bytes_read);
-    CHECK(c.bytes_written == d.bytes_written);
-  }
 }
 
 const char* link_of_2_bytes_a_second() {
@@ -205,7 +186,7 @@ TEST_CASE("one rank stands for all: random meshes") {
       ++refused;
       continue;
     }
-    require_same(played_ranks(ranks, chain_of(stages), platform), all);
+    test::require_same_figures(played_ranks(ranks, chain_of(stages), platform), all);
     ++exact;
   }
   CHECK(exact > 120);
@@ -404,7 +385,7 @@ TEST_CASE("one rank stands for all: random sharded networks") {
     CAPTURE(turn, n, it.stage, it.prefetch, it.overlap, it.bucket.count());
     const Played once = played_shards(it, whole, platform);
     it.play = "all";
-    require_same(once, played_shards(it, whole, platform));
+    test::require_same_figures(once, played_shards(it, whole, platform));
   }
 }
 
@@ -460,7 +441,7 @@ TEST_CASE("one rank stands for all: random nodes") {
     CAPTURE(turn, ranks.parallel, ranks.bucket.count(), chain_of(stages));
     const Played all = played_ranks(ranks, chain_of(stages), rails(machines, node));
     ranks.parallel.replace(ranks.parallel.find("play: all"), 9, "play: once");
-    require_same(played_ranks(ranks, chain_of(stages), rails(machines, node)), all);
+    test::require_same_figures(played_ranks(ranks, chain_of(stages), rails(machines, node)), all);
   }
 }
 

@@ -1,5 +1,6 @@
 // Replicas of stages: microbatches dealt out, gradients reduced, one replica played for all.
 #include "plan/core/mirror_problems.hpp"
+#include "support/mirrored.hpp"
 #include "support/policies.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -65,25 +66,10 @@ std::string refusal(const std::string& policy, const std::string& chain,
   return "(accepted)";
 }
 
-/// Every figure that a mirror stands for.
 void require_same(const Played& folded, const Played& all) {
-  REQUIRE(folded.execution.status == RunStatus::ok);
-  REQUIRE(all.execution.status == RunStatus::ok);
-  CHECK(folded.execution.makespan == all.execution.makespan);
-  CHECK(folded.execution.period == all.execution.period);
-  CHECK(folded.metrics.energy->total.count() == all.metrics.energy->total.count());
-  for (std::size_t p = 0; p < all.execution.processors.size(); ++p) {
-    const ProcessorRecord &a = folded.execution.processors[p], &b = all.execution.processors[p];
-    CHECK(a.busy == b.busy);
-    CHECK(a.first_start == b.first_start);
-    CHECK(a.last_end == b.last_end);
-    CHECK(a.stall == b.stall);
-    CHECK(a.operators == b.operators);
-    const MemoryRecord &c = folded.execution.memories[p], &d = all.execution.memories[p];
-    CHECK(c.peak.requested == d.peak.requested);
-    CHECK(c.bytes_read == d.bytes_read);
-    CHECK(c.bytes_written == d.bytes_written);
-  }
+  test::require_same_figures(folded, all);
+  for (std::size_t p = 0; p < all.execution.processors.size(); ++p)
+    CHECK(folded.execution.processors[p].operators == all.execution.processors[p].operators);
 }
 
 /// `policy` lacks only how many replicas there are.
