@@ -3,22 +3,9 @@
 #pragma once
 
 #include "support/chains.hpp"
-
-#include <random>
+#include "support/dice.hpp"
 
 namespace plimsoll::test {
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : engine_(seed) {}
-  /// Uniform in [low, high]; the same on every machine.
-  std::int64_t operator()(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(high - low + 1));
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 inline Chain random_chain_of(Dice& dice, std::int64_t stages) {
   Chain chain;

@@ -4,10 +4,13 @@
 #include "base/document.hpp"
 #include "scenario/run/run.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 namespace plimsoll {
+
+inline constexpr std::int64_t kMiB = 1 << 20;
 
 struct RanScenario {
   Scenario scenario;

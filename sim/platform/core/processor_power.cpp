@@ -22,7 +22,7 @@ Time slowed(Time time, Ratio clock) {
 }
 
 /// What an operator does after its launch, at one clock.
-struct Work {
+struct PacedWork {
   Time time;
   Energy energy;
 
@@ -35,7 +35,7 @@ class Pacing {
   Pacing(const OperatorPhases& phases, const ProcessorPower& power, const PowerCurve& curve)
       : phases_(phases), power_(power), curve_(curve) {}
 
-  [[nodiscard]] Work at(Ratio clock) const {
+  [[nodiscard]] PacedWork at(Ratio clock) const {
     const Time computing = slowed(phases_.computing, clock);
     const Time moving = phases_.alone + std::max(phases_.beside - computing, Time{});
     return {computing + moving, drawn(power_.active, clock) * computing +
@@ -43,8 +43,8 @@ class Pacing {
   }
 
   /// At the greatest clock that the cap allows.
-  [[nodiscard]] Work under(Power cap) const {
-    const Work full = at(kWhole);
+  [[nodiscard]] PacedWork under(Power cap) const {
+    const PacedWork full = at(kWhole);
     if (!full.exceeds(cap)) return full;
     std::int64_t slow = 1, fast = kClockSteps;  // what is drawn grows with the clock
     while (fast - slow > 1) {
@@ -104,7 +104,7 @@ Power power_of_waiting(const ProcessorPower& power, std::optional<Power> cap) {
 OperatorPace pace_of(const OperatorPhases& phases, const ProcessorPower& power,
                      const PowerCurve& curve, std::optional<Power> cap) {
   const Pacing pacing(phases, power, curve);
-  const Work work = cap ? pacing.under(*cap) : pacing.at(kWhole);
+  const PacedWork work = cap ? pacing.under(*cap) : pacing.at(kWhole);
   const Time time = phases.waiting + work.time;
   if (time == Time{}) return {time, power.active};
   const Energy energy = work.energy + power_of_waiting(power, cap) * phases.waiting;

@@ -26,7 +26,7 @@ struct Entry {
   std::optional<double> cost;
 };
 
-using Measure = std::function<Entry(const RunResult&)>;
+using EntryOf = std::function<Entry(const RunResult&)>;
 
 Entry time_entry(std::optional<Time> time) {
   if (!time) return {};
@@ -119,7 +119,7 @@ class RunComparison {
  private:
   [[nodiscard]] bool any(auto predicate) const { return std::ranges::any_of(results_, predicate); }
 
-  void add(What what, const Measure& measure, std::string memory = {}) {
+  void add(What what, const EntryOf& measure, std::string memory = {}) {
     ComparedColumn column{what, std::move(memory), {}};
     double least = std::numeric_limits<double>::infinity(), most = -least;
     std::vector<std::optional<double>> costs;

@@ -1,4 +1,5 @@
 // The four things that a plan must be able to say, built, checked and executed.
+#include "plan/small_chain.hpp"
 #include "support/chains.hpp"
 #include "support/played.hpp"
 
@@ -7,11 +8,12 @@
 namespace plimsoll {
 namespace {
 
+using test::kDram;
+using test::kHbm;
 using test::Named;
 using test::Played;
 using test::seconds;
 
-constexpr MemoryId kHbm{0}, kDram{1};
 constexpr ProcessorId kGpu{0};
 
 test::Chain unit_chain(std::size_t stages) {

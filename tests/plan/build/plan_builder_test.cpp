@@ -16,11 +16,11 @@ constexpr MemoryId kBuilderHbm{0}, kBuilderDram{1};
 constexpr ProcessorId kBuilderGpu{0};
 
 /// Two stages of 1 s each way; a 1 B, saved 2 B.
-const test::Chain kChain{{1, 1}, {1, 1}, {1, 1, 1}, {2, 2}, {}, {}};
+const test::Chain kThreeStages{{1, 1}, {1, 1}, {1, 1, 1}, {2, 2}, {}, {}};
 
 /// A chain, a platform, and a builder for them.
 struct Bench {
-  explicit Bench(Workload given = test::chain_workload(kChain), Platform on = test::one_gpu({}))
+  explicit Bench(Workload given = test::chain_workload(kThreeStages), Platform on = test::one_gpu({}))
       : workload(std::move(given)),
         platform(std::move(on)),
         named(workload, platform),
@@ -191,7 +191,7 @@ TEST_CASE("a gradient that an optimizer reads is released after it, another stay
 
 TEST_CASE("a release waits for the last reader in every stream and for every copy") {
   // saved_1 is read by F2 and B1 on stream 0 and copied (kept) twice over one channel.
-  Bench bench(test::chain_workload(kChain),
+  Bench bench(test::chain_workload(kThreeStages),
               test::platform_of("platform: p\nmemories:\n  hbm: {capacity: unlimited}\n"
                                 "  dram: {capacity: unlimited}\nprocessors:\n"
                                 "  gpu: {memory: hbm, streams: 2}\n"

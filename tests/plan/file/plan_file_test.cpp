@@ -64,14 +64,14 @@ auto estimates(const Plan& plan) {
                     plan.bounds.peak, plan.bounds.energy);
 }
 
-const Workload kChain = small_chain(2);
-const Platform kMachine = small_machine();
+const Workload kShortChain = small_chain(2);
+const Platform kFileMachine = small_machine();
 
 /// What the text of a plan is refused with.
 std::string refusal(const std::string& bytes, PlanForm form = PlanForm::json,
-                    const Workload& workload = kChain) {
+                    const Workload& workload = kShortChain) {
   try {
-    (void)parse_plan(bytes, form, "a.plan", workload, kMachine);
+    (void)parse_plan(bytes, form, "a.plan", workload, kFileMachine);
   } catch (const InputError& e) {
     return e.what();
   }
@@ -128,7 +128,7 @@ std::string refusal_of(const std::string& old, const std::string& now) {
 
 std::string file_refusal(const std::filesystem::path& path) {
   try {
-    (void)read_plan(path, kChain, kMachine);
+    (void)read_plan(path, kShortChain, kFileMachine);
   } catch (const InputError& e) {
     return std::string(e.what()).substr(path.parent_path().string().size() + 1);
   }
@@ -143,12 +143,12 @@ TEST_CASE("a list of more steps than there are names each of them once", "[plan_
   for (int i = 1; i < 2000; ++i) many += ", " + std::to_string(i % 4);
   const std::string last = R"({"lane": 0, "compute": {"op": "s1.backward"},)";
   const Plan plan = parse_plan(good_json(last, last + R"( "after_end": [)" + many + "],"),
-                               PlanForm::json, "a.plan", kChain, kMachine);
+                               PlanForm::json, "a.plan", kShortChain, kFileMachine);
   std::vector<StepId> waited_for;
   for (const Dependency& it : plan.after(plan.steps[4])) waited_for.push_back(it.on);
   CHECK(waited_for == std::vector{StepId{0}, StepId{1}, StepId{2}, StepId{3}});
   const Plan few = parse_plan(good_json(last, last + R"( "after_end": [1, 0, 1],)"), PlanForm::json,
-                              "a.plan", kChain, kMachine);
+                              "a.plan", kShortChain, kFileMachine);
   CHECK(few.after(few.steps[4]).size() == 3);
 }
 
@@ -157,24 +157,24 @@ TEST_CASE("random plans come back from a file as they were, and are still good",
     const int stages = 1 + static_cast<int>(seed % 7);
     const Workload workload =
         seed % 2 == 0 ? small_chain(stages) : small_chain(stages, Bytes{100}, Optimizer::adam);
-    const Plan plan = RandomPlan(workload, kMachine, stages, seed).make();
-    const Topology topology(kMachine);
-    REQUIRE(check_plan(plan, workload, kMachine, topology) == std::vector<std::string>{});
+    const Plan plan = RandomPlan(workload, kFileMachine, stages, seed).make();
+    const Topology topology(kFileMachine);
+    REQUIRE(check_plan(plan, workload, kFileMachine, topology) == std::vector<std::string>{});
     for (const PlanForm form : {PlanForm::binary, PlanForm::json}) {
-      const std::string bytes = to_bytes(plan, form, workload, kMachine);
-      CHECK(bytes == to_bytes(plan, form, workload, kMachine));
-      const Plan back = parse_plan(bytes, form, "plan", workload, kMachine);
+      const std::string bytes = to_bytes(plan, form, workload, kFileMachine);
+      CHECK(bytes == to_bytes(plan, form, workload, kFileMachine));
+      const Plan back = parse_plan(bytes, form, "plan", workload, kFileMachine);
       REQUIRE(content(back) == content(plan));
-      CHECK(to_bytes(back, form, workload, kMachine) == bytes);
-      CHECK(check_plan(back, workload, kMachine, topology) == std::vector<std::string>{});
+      CHECK(to_bytes(back, form, workload, kFileMachine) == bytes);
+      CHECK(check_plan(back, workload, kFileMachine, topology) == std::vector<std::string>{});
     }
   }
 }
 
 TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]") {
-  PlanBuilder builder(kChain, kMachine, "pair \"of\" \n two");
+  PlanBuilder builder(kShortChain, kFileMachine, "pair \"of\" \n two");
   const LaneId gpu = builder.stream(ProcessorId{0}, 1);
-  const auto op = [&](const char* name) { return find_operator(kChain, name); };
+  const auto op = [&](const char* name) { return find_operator(kShortChain, name); };
   builder.compute(gpu, op("s1.forward"), 0);
   builder.compute(gpu, op("s2.forward"), 0);
   builder.pair(gpu, {op("s2.backward"), 0}, {op("s1.forward"), 1, Form::bare}, Time{1'500'000'000});
@@ -209,23 +209,23 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
                  .energy = Energy{Energy::Count{1} << 90}};
   for (const PlanForm form : {PlanForm::binary, PlanForm::json}) {
     const Plan back =
-        parse_plan(to_bytes(plan, form, kChain, kMachine), form, "plan", kChain, kMachine);
+        parse_plan(to_bytes(plan, form, kShortChain, kFileMachine), form, "plan", kShortChain, kFileMachine);
     CHECK(content(back) == content(plan));
     CHECK(estimates(back) == estimates(plan));
   }
   // 2^100 in decimal digits.
-  CHECK(to_bytes(plan, PlanForm::json, kChain, kMachine)
+  CHECK(to_bytes(plan, PlanForm::json, kShortChain, kFileMachine)
             .find(R"("energy_zj": "1267650600228229401496703205376")") != std::string::npos);
 }
 
 TEST_CASE("the example in the head of plan.proto is a good plan", "[plan_file]") {
-  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kChain, kMachine);
-  CHECK(check_plan(plan, kChain, kMachine, Topology(kMachine)) == std::vector<std::string>{});
+  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kShortChain, kFileMachine);
+  CHECK(check_plan(plan, kShortChain, kFileMachine, Topology(kFileMachine)) == std::vector<std::string>{});
   // What the builder makes of the same decisions.
-  PlanBuilder builder(kChain, kMachine, "by hand");
+  PlanBuilder builder(kShortChain, kFileMachine, "by hand");
   const LaneId gpu = builder.stream(ProcessorId{0});
   builder.channel(kHbm, kDram);
-  const auto op = [&](const char* name) { return find_operator(kChain, name); };
+  const auto op = [&](const char* name) { return find_operator(kShortChain, name); };
   builder.compute(gpu, op("s1.forward"), 0, Form::bare);
   builder.compute(gpu, op("s2.forward"));
   builder.compute(gpu, op("s2.backward"));
@@ -244,13 +244,13 @@ TEST_CASE("parts that share a name are told apart by their order", "[plan_file]"
   stage.backward = Time{1};
   chain.stages.push_back(stage);
   const Workload twins = build(chain, WorkloadOptions{});
-  PlanBuilder builder(twins, kMachine, "twins");
+  PlanBuilder builder(twins, kFileMachine, "twins");
   const LaneId gpu = builder.stream(ProcessorId{0});
   builder.compute(gpu, find_operator(twins, "input.forward"));
   builder.compute(gpu, find_operator(twins, "input.backward"));
   const Plan plan = builder.finish();
-  const std::string bytes = to_bytes(plan, PlanForm::json, twins, kMachine);
-  CHECK(content(parse_plan(bytes, PlanForm::json, "plan", twins, kMachine)) == content(plan));
+  const std::string bytes = to_bytes(plan, PlanForm::json, twins, kFileMachine);
+  CHECK(content(parse_plan(bytes, PlanForm::json, "plan", twins, kFileMachine)) == content(plan));
 
   std::string without = bytes;
   const std::string second = R"("tensor_occurrence": 1,)";
@@ -420,8 +420,8 @@ TEST_CASE("what is wrong in JSON is told where it is written", "[plan_file]") {
 }
 
 TEST_CASE("bytes that are not a plan are refused", "[plan_file]") {
-  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kChain, kMachine);
-  const std::string bytes = to_bytes(plan, PlanForm::binary, kChain, kMachine);
+  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kShortChain, kFileMachine);
+  const std::string bytes = to_bytes(plan, PlanForm::binary, kShortChain, kFileMachine);
   REQUIRE(refusal(bytes, PlanForm::binary) == "(accepted)");
 
   const std::string nonsense =
@@ -462,26 +462,26 @@ TEST_CASE("a hundred errors are listed, the rest counted", "[plan_file]") {
 
 TEST_CASE("plans are written whole, under the name that was asked for", "[plan_file]") {
   const test::TemporaryFolder folder;
-  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kChain, kMachine);
+  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kShortChain, kFileMachine);
   for (const char* name : {"a.json", "a.pb", "a.bin", "a.json"}) {
-    write_plan(plan, kChain, kMachine, folder / name);
-    CHECK(content(read_plan(folder / name, kChain, kMachine)) == content(plan));
+    write_plan(plan, kShortChain, kFileMachine, folder / name);
+    CHECK(content(read_plan(folder / name, kShortChain, kFileMachine)) == content(plan));
   }
   std::vector<std::string> names = folder.names();
   std::ranges::sort(names);
   CHECK(names == std::vector<std::string>{"a.bin", "a.json", "a.pb"});
   std::ifstream file(folder / "a.json");
   const std::string json(std::istreambuf_iterator<char>(file), {});
-  CHECK(json == to_bytes(plan, PlanForm::json, kChain, kMachine));
+  CHECK(json == to_bytes(plan, PlanForm::json, kShortChain, kFileMachine));
 }
 
 TEST_CASE("a plan that cannot be written leaves nothing behind", "[plan_file]") {
   const test::TemporaryFolder folder;
-  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kChain, kMachine);
+  const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kShortChain, kFileMachine);
   const auto refused = [&](const char* name) {
     const std::filesystem::path path = folder / name;
     try {
-      write_plan(plan, kChain, kMachine, path);
+      write_plan(plan, kShortChain, kFileMachine, path);
     } catch (const InputError& e) {
       return std::string(e.what()).substr((folder / "").string().size());
     }

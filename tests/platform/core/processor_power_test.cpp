@@ -1,6 +1,8 @@
 // How an operator's time and power follow from the clock that a cap allows.
 #include "platform/core/processor_power.hpp"
 
+#include "platform/milliwatts.hpp"
+
 #include <random>
 
 #include <catch2/catch.hpp>
@@ -8,12 +10,10 @@
 namespace plimsoll {
 namespace {
 
+using test::milliwatts;
+
 constexpr Time kSecond{1'000'000'000'000};
 constexpr Ratio kPercent{kWhole.count() / 100};
-
-Power milliwatts(std::int64_t count) {
-  return Power{count * 1'000'000};
-}
 
 ProcessorPower states(std::int64_t idle, std::int64_t active) {
   ProcessorPower power;

@@ -1,10 +1,12 @@
 // Operating points, sleep and power caps as platform files state them.
+#include "platform/milliwatts.hpp"
 #include "platform/read_text.hpp"
 
 #include <catch2/catch.hpp>
 
 using namespace plimsoll;
 using plimsoll::test::Messages;
+using plimsoll::test::milliwatts;
 using plimsoll::test::read_text;
 
 namespace {
@@ -13,10 +15,6 @@ namespace {
 std::string with_gpu(const std::string& gpu) {
   return "platform: p\nmemories:\n  hbm: {capacity: 1 GiB}\nprocessors:\n  gpu: {memory: hbm" +
          gpu + "}\n";
-}
-
-Power milliwatts(std::int64_t count) {
-  return Power{count * 1'000'000};
 }
 
 Messages messages_of_gpu(const std::string& gpu) {

@@ -10,8 +10,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
-
 Json report_of(const std::string& scenario) {
   return Json::parse(json_report(run_scenario(scenario).results));
 }

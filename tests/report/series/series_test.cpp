@@ -14,7 +14,6 @@ using namespace plimsoll;
 
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kMs = 1'000'000'000;
 
 struct Series {

@@ -14,8 +14,6 @@ using namespace plimsoll;
 
 namespace {
 
-constexpr std::int64_t kMiB = 1 << 20;
-
 /// Keeps all that it is told.
 class Recorder final : public TraceSink {
  public:

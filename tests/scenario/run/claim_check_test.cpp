@@ -15,7 +15,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 /// Two stages of 2 ms forth and 4 ms back, 12 ms in all, that keep 4 B each.
-Scenario two_stages() {
+Scenario two_stage_scenario() {
   return test::scenario_of(
       "platform: p\nmemories:\n  hbm: {capacity: 100 B}\nprocessors:\n  gpu: {memory: hbm}\n",
       "workload: w\nchain:\n  - {repeat: 2, items: [{name: 's{i}', forward: 2 ms, backward: 4 ms, "
@@ -25,7 +25,7 @@ Scenario two_stages() {
 
 /// The run of what `none` plans, read from a file that says something else of it.
 RunResult from_file(const std::function<void(Plan&)>& change) {
-  const Scenario scenario = two_stages();
+  const Scenario scenario = two_stage_scenario();
   RunResult planned = run(scenario)[0];
   change(planned.plan);
   const test::TemporaryFolder folder;
@@ -78,7 +78,7 @@ TEST_CASE("bounds of a file are told as what the file claims") {
 }
 
 TEST_CASE("a policy's own claims decide nothing about a run") {
-  const RunResult planned = run(two_stages())[0];
+  const RunResult planned = run(two_stage_scenario())[0];
   CHECK(is_as_claimed(planned));
   CHECK(bound_notes(planned) == Words{"no schedule of its kind takes less time"});
 }

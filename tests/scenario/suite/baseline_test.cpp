@@ -38,7 +38,7 @@ RecordedRun run_of(const std::string& scenario, const std::string& policy) {
   return run;
 }
 
-std::string error_of(const std::string& text) {
+std::string baseline_error(const std::string& text) {
   try {
     (void)read(text);
   } catch (const InputError& error) {
@@ -77,23 +77,23 @@ TEST_CASE("names that other tools made survive a lock file") {
 }
 
 TEST_CASE("a wrong lock file is refused where it is wrong") {
-  CHECK(error_of(with("lock: 1", "lock: 2")) ==
+  CHECK(baseline_error(with("lock: 1", "lock: 2")) ==
         "toy.lock:2:7: error: found `2`, expected a whole number from 1 to 1");
-  CHECK(error_of(with("makespan: 45", "makespam: 45")) ==
+  CHECK(baseline_error(with("makespan: 45", "makespam: 45")) ==
         "toy.lock:10:7: error: `makespam` is not a metric of a run; did you mean `makespan`?");
-  CHECK(error_of(with("11534336 B", "11 MiB")) ==
+  CHECK(baseline_error(with("11534336 B", "11 MiB")) ==
         "toy.lock:11:25: error: found `11 MiB`; expected a whole number of B such as `1200 B`");
-  CHECK(error_of(with("status: ok", "status: fine")).find("toy.lock:6:13: error: found `fine`") ==
+  CHECK(baseline_error(with("status: ok", "status: fine")).find("toy.lock:6:13: error: found `fine`") ==
         0);
-  CHECK(error_of(with("\"offload/greedy\"\n    status: infeasible",
+  CHECK(baseline_error(with("\"offload/greedy\"\n    status: infeasible",
                       "\"offload/eager (distance: 2)\"\n    status: ok")) ==
         "toy.lock:13:5: error: policy `offload/eager (distance: 2)` of scenario `toy` is recorded "
         "in line 4 already");
-  CHECK(error_of(with("    status: ok\n", "")).find("the recorded run has no `status`") !=
+  CHECK(baseline_error(with("    status: ok\n", "")).find("the recorded run has no `status`") !=
         std::string::npos);
-  CHECK(error_of("lock: 1\n").find("the lock file has no `runs`") != std::string::npos);
-  CHECK(error_of("[]").find("expected a mapping with `lock` and `runs`") != std::string::npos);
-  CHECK(error_of(with("      energy:", "      makespan: 1 ps\n      energy:")) != "");
+  CHECK(baseline_error("lock: 1\n").find("the lock file has no `runs`") != std::string::npos);
+  CHECK(baseline_error("[]").find("expected a mapping with `lock` and `runs`") != std::string::npos);
+  CHECK(baseline_error(with("      energy:", "      makespan: 1 ps\n      energy:")) != "");
 }
 
 TEST_CASE("a damaged lock file is read or refused, and nothing else") {

@@ -33,7 +33,7 @@ Sweep sweep_of(const std::string& rest) {
                     ".");
 }
 
-std::string error_of(const std::string& rest) {
+std::string sweep_error(const std::string& rest) {
   try {
     return fmt::format("none, {} points", sweep_of(rest).points());
   } catch (const InputError& error) {
@@ -103,31 +103,31 @@ TEST_CASE("sweep: zipped paths vary together, conditions leave points out, other
 }
 
 TEST_CASE("sweep: what is wrong is told at its place, with the nearest name") {
-  CHECK(error_of("gird: {}\n") ==
+  CHECK(sweep_error("gird: {}\n") ==
         "s.yaml:10:1: error: unknown key `gird` in the sweep; did you mean `grid`?");
-  CHECK(error_of("grid: {links.pice.bandwidth: [1 GB/s, 2 GB/s]}\n") ==
+  CHECK(sweep_error("grid: {links.pice.bandwidth: [1 GB/s, 2 GB/s]}\n") ==
         "s.yaml:10:8: error: the platform's `links` have no `pice`; did you mean `pcie`?");
-  CHECK(error_of("grid: {bacth: [1, 2]}\n") ==
+  CHECK(sweep_error("grid: {bacth: [1, 2]}\n") ==
         "s.yaml:10:8: error: `bacth` is not a path of the platform, the workload or the policy; "
         "did you "
         "mean `batch`?");
-  CHECK(error_of("grid: {policy.budget: [1 GiB]}\n") ==
+  CHECK(sweep_error("grid: {policy.budget: [1 GiB]}\n") ==
         "s.yaml:10:8: error: no policy of the scenario has a parameter `budget`");
-  CHECK(error_of("grid: {workload.batch: [8], batch: {from: 4, to: 2, step: 1}}\n") ==
+  CHECK(sweep_error("grid: {workload.batch: [8], batch: {from: 4, to: 2, step: 1}}\n") ==
         "s.yaml:10:50: error: `to` is less than `from`: the range is empty");
-  CHECK(error_of("grid: {workload.batch: [8]}\nderive: {workload.batch: '16'}\n") ==
+  CHECK(sweep_error("grid: {workload.batch: [8]}\nderive: {workload.batch: '16'}\n") ==
         "s.yaml:11:10: error: `workload.batch` is varied or derived already");
   CHECK(
-      error_of("zip: {workload.batch: [8], links.pcie.bandwidth: [1 GB/s, 2 GB/s]}\n") ==
+      sweep_error("zip: {workload.batch: [8], links.pcie.bandwidth: [1 GB/s, 2 GB/s]}\n") ==
       "s.yaml:10:28: error: found 2 values; expected 1, as many as `workload.batch` beside it has");
-  CHECK(error_of("grid: {workload.batch: [8]}\nwhere: workload.batch * 2\n") ==
+  CHECK(sweep_error("grid: {workload.batch: [8]}\nwhere: workload.batch * 2\n") ==
         "s.yaml:11:8: error: found `workload.batch * 2`; expected a condition, such as "
         "`workload.batch <= 64`");
-  CHECK(error_of("grid: {workload.batch: [8]}\nwhere: workload.batch > 1 GiB\n") ==
+  CHECK(sweep_error("grid: {workload.batch: [8]}\nwhere: workload.batch > 1 GiB\n") ==
         "s.yaml:11:8: error: `>` of a number and a size");
-  CHECK(error_of("grid: {workload.batch: [8]}\nwhere: workload.batch > 8\n") ==
+  CHECK(sweep_error("grid: {workload.batch: [8]}\nwhere: workload.batch > 8\n") ==
         "s.yaml:1:1: error: no point meets the conditions");
-  CHECK(error_of(
+  CHECK(sweep_error(
             "grid: {batch: {from: 1, to: 90000, step: 1}, chain.0.forward: {from: 1 ms, to: 90 s, "
             "step: 1 ms}}\n") ==
         "s.yaml:1:1: error: the grid has more than 10000000 points; sweep fewer values, or in "
@@ -136,7 +136,7 @@ TEST_CASE("sweep: what is wrong is told at its place, with the nearest name") {
 }
 
 TEST_CASE("sweep: all that is wrong with a file is told at once, each once") {
-  CHECK(error_of("grid: {links.pice.bandwidth: [1 GB/s], batch: {from: 4, to: 2, step: 1}}\n"
+  CHECK(sweep_error("grid: {links.pice.bandwidth: [1 GB/s], batch: {from: 4, to: 2, step: 1}}\n"
                  "derive: {policy.budget: bacth * 1 MiB}\n"
                  "where: batch * 2\n"
                  "largest: {path: chain.0.saved, from: 2, to: 1}\n") ==
@@ -148,7 +148,7 @@ TEST_CASE("sweep: all that is wrong with a file is told at once, each once") {
         "s.yaml:13:45: error: `to` is less than `from`: the range is empty");
   // What follows from an error is none: `batch` would be varied, were its key another.
   CHECK(
-      error_of("gird: {batch: [8]}\ngrid: {links.pice.bandwidth: [1 GB/s]}\nwhere: batch > 4\n") ==
+      sweep_error("gird: {batch: [8]}\ngrid: {links.pice.bandwidth: [1 GB/s]}\nwhere: batch > 4\n") ==
       "s.yaml:10:1: error: unknown key `gird` in the sweep; did you mean `grid`?\n"
       "s.yaml:11:8: error: the platform's `links` have no `pice`; did you mean `pcie`?");
   try {
@@ -178,12 +178,12 @@ TEST_CASE("sweep: what its policies state is not set besides; what the base stat
   const std::string refusal =
       "s.yaml:10:43: error: the sweep sets `policy.budget`, which would replace this `budget`; "
       "expected one of the two";
-  CHECK(error_of(stated + "derive: {policy.budget: 8 MiB * 2}\n") == refusal);
-  CHECK(error_of(stated + "grid: {policy.budget: [8 MiB]}\n") == refusal);
+  CHECK(sweep_error(stated + "derive: {policy.budget: 8 MiB * 2}\n") == refusal);
+  CHECK(sweep_error(stated + "grid: {policy.budget: [8 MiB]}\n") == refusal);
   CHECK(
-      error_of(stated + "smallest: {path: policy.budget, from: 1 MiB, to: 4 MiB, step: 1 MiB}\n") ==
+      sweep_error(stated + "smallest: {path: policy.budget, from: 1 MiB, to: 4 MiB, step: 1 MiB}\n") ==
       refusal);
-  CHECK(error_of("grid: {policy.segments: [1, 2]}\n") == "none, 6 points");
+  CHECK(sweep_error("grid: {policy.segments: [1, 2]}\n") == "none, 6 points");
 }
 
 TEST_CASE("sweep: where a value cannot be derived, the row has the rest of the point") {
@@ -216,7 +216,7 @@ TEST_CASE("sweep: where a value cannot be derived, the row has the rest of the p
   CHECK(some.varied(0).texts.front() == "8");
   CHECK(some.varied(1).texts.front() == "10");
   // Where it never can, nothing runs.
-  CHECK(error_of(derived + "grid: {workload.batch: [8]}\n") ==
+  CHECK(sweep_error(derived + "grid: {workload.batch: [8]}\n") ==
         "s.yaml:11:25: error: `chain.0.saved` cannot be derived: a division by 0");
 }
 

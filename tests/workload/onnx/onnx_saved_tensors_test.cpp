@@ -14,12 +14,12 @@ namespace {
 
 const std::string kOracles = std::string(PLIMSOLL_SOURCE_DIR) + "/tests/oracles/";
 
-nlohmann::json read_oracle() {
+nlohmann::json read_onnx_oracle() {
   std::ifstream file(kOracles + "onnx_saved_tensors.json");
   return nlohmann::json::parse(file);
 }
 
-WorkloadOptions options_of(const nlohmann::json& row) {
+WorkloadOptions exported_options(const nlohmann::json& row) {
   WorkloadOptions options;
   options.batch = row.at("batch").get<std::int64_t>();
   options.loss = row.at("loss") == "sum" ? Loss::sum : Loss::cross_entropy;
@@ -75,7 +75,7 @@ std::string difference(const Kept& found, const Kept& expected) {
 }  // namespace
 
 TEST_CASE("what an ONNX network keeps is what was recorded, tensor by tensor") {
-  const nlohmann::json oracle = read_oracle();
+  const nlohmann::json oracle = read_onnx_oracle();
   REQUIRE(oracle.at("rows").size() == 13);
   for (const nlohmann::json& row : oracle.at("rows")) {
     const std::string file = row.at("file").get<std::string>();
@@ -84,7 +84,7 @@ TEST_CASE("what an ONNX network keeps is what was recorded, tensor by tensor") {
     Kept found;
     std::map<std::int64_t, int> storages;
     std::int64_t unique = 0, references = 0;
-    for (const KeptTensor& kept : kept_tensors(expand(graph, options_of(row)))) {
+    for (const KeptTensor& kept : kept_tensors(expand(graph, exported_options(row)))) {
       ++found[line(node_of(kept), kept.dims, dtype_of(kept), kept.bytes.count(),
                    kept.storage_bytes.count(), kept.is_input)];
       if (kept.is_input) continue;
@@ -104,13 +104,13 @@ TEST_CASE("what an ONNX network keeps is what was recorded, tensor by tensor") {
 }
 
 TEST_CASE("an ONNX file is a workload like any other") {
-  const nlohmann::json oracle = read_oracle();
+  const nlohmann::json oracle = read_onnx_oracle();
   for (const nlohmann::json& row : oracle.at("rows")) {
     const std::string file = row.at("file").get<std::string>();
     CAPTURE(file, row.at("batch").dump());
     const WorkloadSource source = read_onnx_workload(kOracles + "onnx/" + file);
     CHECK(name_of(source) + ".onnx" == file);
-    const Workload workload = build(source, options_of(row));
+    const Workload workload = build(source, exported_options(row));
     CHECK(workload.saved_bytes.count() == row.at("saved_bytes").get<std::int64_t>());
     CHECK(workload.parameters == row.at("parameters").get<std::int64_t>());
     CHECK(workload.macs == row.at("macs").get<std::int64_t>());

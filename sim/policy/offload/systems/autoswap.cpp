@@ -12,13 +12,13 @@ namespace plimsoll {
 
 namespace {
 
-enum class Score : std::uint8_t { duration, area, weighted };
+enum class SwapScore : std::uint8_t { duration, area, weighted };
 
 /// Of Work, for a swap of those taken, when the peak is looked for.
 constexpr std::size_t kStepsASwap = 8;
 
 struct AutoSwapParameters : BudgetedOffloadParameters {
-  Score score = Score::area;
+  SwapScore score = SwapScore::area;
   Bytes least;
 };
 
@@ -140,10 +140,10 @@ class AutoSwapPlanner {
   }
 
  private:
-  [[nodiscard]] Unsigned128 score_of(const SavedTensor& it, Score score) const {
+  [[nodiscard]] Unsigned128 score_of(const SavedTensor& it, SwapScore score) const {
     const auto units = [](auto quantity) { return static_cast<Unsigned128>(quantity.count()); };
-    if (score == Score::duration) return units(timing_.idle(it));
-    if (score == Score::area) return units(timing_.idle(it)) * units(it.bytes);
+    if (score == SwapScore::duration) return units(timing_.idle(it));
+    if (score == SwapScore::area) return units(timing_.idle(it)) * units(it.bytes);
     Unsigned128 sum = 0;
     for (std::uint32_t op = it.last_forward_use + 1; op < it.first_backward_use; ++op)
       sum += units(profile_.loads()[op]) * units(timing_.end(op) - timing_.start(op));
@@ -225,7 +225,7 @@ PolicyInfo offload_autoswap_policy() {
   auto record = budgeted_offload_record<AutoSwapParameters>("offload/autoswap");
   record.optional(
       "score", &AutoSwapParameters::score,
-      one_of<Score>({{"doa", Score::duration}, {"aoa", Score::area}, {"wdoa", Score::weighted}}),
+      one_of<SwapScore>({{"doa", SwapScore::duration}, {"aoa", SwapScore::area}, {"wdoa", SwapScore::weighted}}),
       "what goes first: the longest idle gap (doa), the largest size x gap (aoa, the "
       "default), the gap weighted by the load (wdoa)");
   record.optional("least", &AutoSwapParameters::least, quantity<Bytes>(),

@@ -16,7 +16,7 @@ Played played(const std::string& policy, const Workload& workload, const Platfor
   return it;
 }
 
-Workload equal_chain(std::size_t stages) {
+Workload equal_stages(std::size_t stages) {
   return test::chain_workload(test::equal_chain(stages, {.output = 0}));
 }
 
@@ -49,7 +49,7 @@ Bytes smallest_budget(const std::string& policy, const Workload& workload,
 TEST_CASE("capuchin runs a forward again where a swap could not be hidden") {
   // Three stages of 1 s that save 10 B. saved_1 is idle from 2 s to 4 s; a swap takes 20 s at 1
   // B/s, another run 1 s: 20 B hold any two, and backward 2 waits for forward 1 only.
-  const Workload workload = equal_chain(3);
+  const Workload workload = equal_stages(3);
   const Played it = played("{name: offload/capuchin, budget: 20 B}", workload, test::one_gpu({}));
   CHECK(it.execution.makespan == seconds(7));
   CHECK(it.metrics.processors[0].recomputed_ops == 1);
@@ -60,7 +60,7 @@ TEST_CASE("capuchin runs a forward again where a swap could not be hidden") {
 TEST_CASE("capuchin swaps first what its idle time hides best") {
   // Four stages at 10 B/s: copies of 1 s. saved_1 is idle for 4 s, saved_2 for 2 s: 30 B need one
   // of them gone, and the first hides its copies.
-  const Workload workload = equal_chain(4);
+  const Workload workload = equal_stages(4);
   const Platform platform = test::one_gpu({.bandwidth_out = 10, .bandwidth_in = 10});
   const Played it = played("{name: offload/capuchin, budget: 30 B}", workload, platform);
   CHECK(it.execution.makespan == seconds(8));
@@ -106,7 +106,7 @@ TEST_CASE("superneurons: cheap layers run again, outputs of convolutions move, n
 
 TEST_CASE("superneurons moves as few stages of a chain as fit, least recently used first") {
   // saved_1 and then saved_2 leave; 40 B hold all four stages, 30 B three, 20 B two.
-  const Workload workload = equal_chain(4);
+  const Workload workload = equal_stages(4);
   const Platform platform = test::one_gpu({.bandwidth_out = 10, .bandwidth_in = 10});
   const auto sent = [&](int budget) {
     return played(fmt::format("{{name: offload/superneurons, budget: {} B}}", budget), workload,

@@ -122,9 +122,9 @@ class Simplex {
 
 /// Stages and tensors count from 1, operations k from 1 to 2L: forward k, then backward 2L-k+1.
 /// Windows: 2k-2 is the idle time before operation k, 2k-1 the operation.
-class Program {
+class IdleProgram {
  public:
-  explicit Program(const OffloadInstance& it)
+  explicit IdleProgram(const OffloadInstance& it)
       : chain_(it.chain),
         gpu_(it.gpu),
         stages_(static_cast<int>(it.chain.stages())),
@@ -242,7 +242,7 @@ TEST_CASE("the bound is the optimum of the divisible linear program, rounded up 
             it.gpu.bandwidth_in);
     const OffloadModel model = test::model_of(it);
     const auto bound = fluid_bound(model);
-    const auto program = Program(it).least_idle();
+    const auto program = IdleProgram(it).least_idle();
     REQUIRE(bound.has_value() == program.has_value());
     if (!bound) continue;
     const double of_bound = in_seconds(*bound - model.compute_time());

@@ -25,7 +25,7 @@ std::int64_t most_of(const std::vector<KnapsackItem>& goods, std::size_t kind, s
 }
 
 /// Equal stages in a row: times in ps, bytes.
-struct Row {
+struct PublishedRow {
   std::uint32_t devices = 1, microbatches = 1;
   std::int64_t forward = 1, backward = 1, weight = 1, message = 0;
   std::int64_t saved = 1, held = 1;
@@ -68,7 +68,7 @@ TEST_CASE("what 1F1B keeps leaves the first of equal devices idle for both ends"
   // backward of device 0 begins after 8 F, 7 B and 14 messages, 8 F fit: idle for 7 (B + 2).
   // From the end of its last forward 7 F, 8 B, 14 messages and a W, in which 8 B and 8 W fit:
   // idle for 7 (F - W + 2).
-  Row row{.devices = 8, .microbatches = 24, .forward = 30, .backward = 20, .weight = 10};
+  PublishedRow row{.devices = 8, .microbatches = 24, .forward = 30, .backward = 20, .weight = 10};
   row.message = 1;
   CHECK(row.bound(8) == Time{24 * 60 + 7 * (20 + 2) + 7 * (30 - 10 + 2)});
   // Where the backward frees four fifths, weight halves fit in place of backwards. Beside the last
@@ -85,7 +85,7 @@ TEST_CASE("on published stage times zb-1p is as short as its limit allows") {
   const auto row = [](std::uint32_t p, std::uint32_t m, const std::array<std::int64_t, 4>& times,
                       std::int64_t tokens, std::int64_t hidden, std::int64_t heads) {
     const auto [forward, backward, weight, message] = times;
-    return Row{p,
+    return PublishedRow{p,
                m,
                forward,
                backward,
@@ -100,7 +100,7 @@ TEST_CASE("on published stage times zb-1p is as short as its limit allows") {
                         row(16, 48, {11347, 11248, 8132, 377}, 1024, 5120, 40),
                         row(16, 128, {11325, 11308, 8109, 378}, 1024, 5120, 40),
                         row(32, 128, {10408, 10204, 7703, 408}, 1024, 6144, 48)};
-  for (const Row& it : rows) {
+  for (const PublishedRow& it : rows) {
     CAPTURE(it.devices, it.microbatches);
     const std::int64_t limit = it.devices * it.saved;
     const TaskNetwork network = it.network();
@@ -119,7 +119,7 @@ TEST_CASE("on published stage times zb-1p is as short as its limit allows") {
 TEST_CASE("where less fits than a round trip takes, microbatches take turns") {
   // 4 devices, F = B = W = 10, no messages: a round trip of device 0 takes 80. One microbatch
   // fits, and is held until its weight half, which a second forward waits for: 5 times 80 + 10.
-  Row row{.devices = 4, .microbatches = 5, .forward = 10, .backward = 10, .weight = 10};
+  PublishedRow row{.devices = 4, .microbatches = 5, .forward = 10, .backward = 10, .weight = 10};
   CHECK(row.bound(1) == Time{5 * 90});
   // Nothing is held: the turns follow each other, and the last one ends with a weight half.
   row.held = 0;

@@ -13,10 +13,10 @@ using test::Dice;
 using test::Played;
 
 /// Times in ps, so that every period can be tried.
-struct Stages {
+struct TimedStages {
   std::vector<std::int64_t> forward, backward, output, saved, parameters;
 
-  Stages(Dice& dice, std::size_t count, std::int64_t longest, std::int64_t largest_output) {
+  TimedStages(Dice& dice, std::size_t count, std::int64_t longest, std::int64_t largest_output) {
     for (std::size_t s = 0; s < count; ++s) {
       forward.push_back(dice(0, longest));
       backward.push_back(dice(1, longest));
@@ -61,7 +61,7 @@ bool collide(std::int64_t x, std::int64_t a, std::int64_t y, std::int64_t b, std
 
 /// Every pattern of one stage a device with starts on the grid: the fewest in flight on each stage.
 struct AllPatterns {
-  const Stages& stages;
+  const TimedStages& stages;
   const std::int64_t period, horizon;
   std::vector<std::int64_t> forward, fewest;
 
@@ -114,7 +114,7 @@ std::vector<std::int64_t> next_fit_counts(const std::vector<std::int64_t>& loads
 
 /// The least period over all cuts for which every slot's parameters, gradients and saved values
 /// fit.
-std::int64_t least_period(const Stages& stages, std::size_t slots, std::int64_t limit) {
+std::int64_t least_period(const TimedStages& stages, std::size_t slots, std::int64_t limit) {
   std::int64_t best = INT64_MAX;
   for (std::uint32_t mask = 0; mask < 1U << (stages.count() - 1); ++mask) {
     if (static_cast<std::size_t>(__builtin_popcount(mask)) + 1 != slots) continue;
@@ -149,7 +149,7 @@ TEST_CASE("1f1b-star keeps the fewest in flight of all patterns, on all stages a
   Dice dice(20240914);
   for (int round = 0; round < 60; ++round) {
     const std::size_t count = round < 52 ? 2 : 3;
-    const Stages stages(dice, count, count == 2 ? 4 : 2, 0);
+    const TimedStages stages(dice, count, count == 2 ? 4 : 2, 0);
     std::int64_t period = 1, all = 0;
     for (std::size_t s = 0; s < count; ++s) {
       period = std::max(period, stages.forward[s] + stages.backward[s]);
@@ -176,7 +176,7 @@ TEST_CASE("1f1b-star with free cuts has the least period of all cuts under the l
   Dice dice(20240915);
   int feasible = 0;
   for (int round = 0; round < 250; ++round) {
-    const Stages stages(dice, static_cast<std::size_t>(dice(1, 6)), 6, 0);
+    const TimedStages stages(dice, static_cast<std::size_t>(dice(1, 6)), 6, 0);
     const auto slots =
         static_cast<std::size_t>(dice(1, std::min<std::int64_t>(4, std::ssize(stages.forward))));
     const std::int64_t limit = dice(10, 60);
@@ -207,7 +207,7 @@ TEST_CASE("1f1b-star with messages: the period is reached and peaks keep to the 
   Dice dice(20240916);
   int unlimited = 0, limited = 0;
   for (int round = 0; round < 400; ++round) {
-    const Stages stages(dice, static_cast<std::size_t>(dice(2, 5)), 9, 6);
+    const TimedStages stages(dice, static_cast<std::size_t>(dice(2, 5)), 9, 6);
     std::string link = fmt::format(", bandwidth: {} TB/s", dice(1, 3));
     if (dice(0, 1) == 1) link += fmt::format(", latency: {} ps", dice(0, 7));
     if (dice(0, 1) == 1) link += ", duplex: half";
@@ -253,7 +253,7 @@ TEST_CASE("a limit that a periodic schedule keeps to does not stop it, nor make 
   Dice dice(20261123);
   int as_fast = 0, all = 0;
   for (int round = 0; round < 120; ++round) {
-    const Stages stages(dice, static_cast<std::size_t>(dice(2, 4)), 9, 6);
+    const TimedStages stages(dice, static_cast<std::size_t>(dice(2, 4)), 9, 6);
     std::string link = fmt::format(", bandwidth: {} TB/s", dice(1, 3));
     if (dice(0, 1) == 1) link += ", duplex: half";
     const Workload workload = test::workload_of(stages.yaml());
@@ -286,7 +286,7 @@ TEST_CASE("what leaves between forward and backward makes periodic schedules fas
   Dice dice(20261124);
   int faster = 0, all = 0;
   for (int round = 0; round < 100; ++round) {
-    Stages stages(dice, static_cast<std::size_t>(dice(4, 7)), 9, 3);
+    TimedStages stages(dice, static_cast<std::size_t>(dice(4, 7)), 9, 3);
     for (auto& time : stages.forward) time += 2;
     for (auto& saved : stages.saved) saved += 10;
     const Workload workload = test::workload_of(stages.yaml());
@@ -362,7 +362,7 @@ TEST_CASE(
   Dice dice(20261121);
   int held_up = 0;
   for (int round = 0; round < 150; ++round) {
-    const Stages stages(dice, static_cast<std::size_t>(dice(2, 4)), 9, 6);
+    const TimedStages stages(dice, static_cast<std::size_t>(dice(2, 4)), 9, 6);
     const std::int64_t input = dice(1, 12), ahead = dice(1, 3);
     const Workload workload =
         test::workload_of(fmt::format("input: {} B\n", input) + stages.yaml());
@@ -409,7 +409,7 @@ TEST_CASE(
 TEST_CASE("1f1b-star with recomputation is 1F1B* of stages whose backwards are longer") {
   Dice dice(20261121);
   for (int round = 0; round < 60; ++round) {
-    Stages stages(dice, static_cast<std::size_t>(dice(2, 5)), 9, 6);
+    TimedStages stages(dice, static_cast<std::size_t>(dice(2, 5)), 9, 6);
     for (auto& time : stages.forward) ++time;
     for (auto& time : stages.backward) ++time;
     const Platform platform = test::platform_of(row_of(stages.count(), ", bandwidth: 2 TB/s"));
@@ -452,7 +452,7 @@ TEST_CASE("1f1b-star with free cuts is never behind the cuts of another partitio
   Dice dice(20261124);
   int compared = 0;
   for (int round = 0; round < 150; ++round) {
-    const Stages stages(dice, static_cast<std::size_t>(dice(3, 7)), 9, 6);
+    const TimedStages stages(dice, static_cast<std::size_t>(dice(3, 7)), 9, 6);
     const Workload workload = test::workload_of(stages.yaml());
     const Platform platform = test::platform_of(row_of(
         3, fmt::format(", bandwidth: {} TB/s{}", dice(1, 3), round % 2 ? ", duplex: half" : "")));
@@ -489,7 +489,7 @@ TEST_CASE("1f1b-star refuses links that two cuts would share in one direction") 
                              "processors:\n" + processors + "links:\n" + links);
   };
   Dice dice(20240917);
-  const Workload workload = test::workload_of(Stages(dice, 3, 5, 3).yaml());
+  const Workload workload = test::workload_of(TimedStages(dice, 3, 5, 3).yaml());
   CHECK_THROWS_WITH(test::planned("pipeline/1f1b-star", workload, star(", latency: 1 ps")),
                     "policy:1:1: error: link `u1` carries the messages of two cuts of the pipeline "
                     "in one direction; a periodic pattern gives each cut its own");

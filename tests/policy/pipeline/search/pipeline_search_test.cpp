@@ -27,16 +27,16 @@ struct Stage {
   std::int64_t forward, input, weight, output, saved, held, parameters;
 };
 
-struct Case {
+struct SearchCase {
   std::int64_t p, m, v;
   std::vector<Stage> stages;
   std::int64_t latency = 0;
   std::int64_t input = 0;  ///< bytes of a_0
 };
 
-Case random_case(Dice& dice, std::int64_t most_devices, std::int64_t most_microbatches,
+SearchCase random_case(Dice& dice, std::int64_t most_devices, std::int64_t most_microbatches,
                  bool with_messages) {
-  Case it{dice(2, most_devices), dice(1, most_microbatches), dice(1, 2), {}};
+  SearchCase it{dice(2, most_devices), dice(1, most_microbatches), dice(1, 2), {}};
   it.input = with_messages ? 1 : 0;
   for (std::int64_t s = 0; s < it.p * it.v; ++s) {
     const std::int64_t output = with_messages ? dice(0, 3) : 0, saved = output + dice(1, 6);
@@ -47,7 +47,7 @@ Case random_case(Dice& dice, std::int64_t most_devices, std::int64_t most_microb
   return it;
 }
 
-std::string chain_yaml(const Case& it) {
+std::string chain_yaml(const SearchCase& it) {
   std::string text = fmt::format("workload: random\ninput: {} B\nchain:\n", it.input);
   for (std::size_t s = 0; s < it.stages.size(); ++s) {
     const Stage& stage = it.stages[s];
@@ -97,7 +97,7 @@ struct Setting {
     parameters.partition = {as_choice(partition), {}};  // of all orders
   }
 
-  explicit Setting(const Case& it, bool split = true)
+  explicit Setting(const SearchCase& it, bool split = true)
       : Setting(test::workload_of(chain_yaml(it), options(split)),
                 test::platform_of(test::row_yaml(it.p, fmt::format("{} s", it.latency))),
                 parameters_of(it)) {}
@@ -111,7 +111,7 @@ struct Setting {
     options.split_backward = split;
     return options;
   }
-  static PipelineParameters parameters_of(const Case& it) {
+  static PipelineParameters parameters_of(const SearchCase& it) {
     PipelineParameters parameters;
     parameters.name = "orders";
     parameters.microbatches = it.m;
@@ -157,7 +157,7 @@ TEST_CASE("orders are worth what the engine measures: makespan, largest span, by
   Dice dice(20251201);
   for (int round = 0; round < 60; ++round) {
     const bool split = dice(0, 3) > 0;
-    const Case chosen = random_case(dice, 5, 8, false);
+    const SearchCase chosen = random_case(dice, 5, 8, false);
     const Setting it(chosen, split);
     CAPTURE(round, split, chosen.p, chosen.m, chosen.v, chosen.latency, chain_yaml(chosen));
     OrderEvaluator evaluator(it.network);
@@ -205,7 +205,7 @@ TEST_CASE("bounds hold within what an order itself needs, as the engine measures
   Dice dice(20261122);
   int raised = 0;
   for (int round = 0; round < 60; ++round) {
-    const Case chosen = random_case(dice, 5, 8, true);
+    const SearchCase chosen = random_case(dice, 5, 8, true);
     const Setting it(chosen, dice(0, 3) > 0);
     CAPTURE(round, chosen.p, chosen.m, chosen.v, chosen.latency, chain_yaml(chosen));
     const Time without = makespan_bound(it.surely, unlimited(it));
@@ -259,7 +259,7 @@ namespace {
 /// microbatches, and an order is a word of F, B and W.
 class AllOrders {
  public:
-  AllOrders(const Case& it, const std::vector<std::int64_t>& limits)
+  AllOrders(const SearchCase& it, const std::vector<std::int64_t>& limits)
       : it_(it), limits_(limits), p_(static_cast<std::size_t>(it.p)), words_(p_), chosen_(p_) {
     for (std::size_t d = 0; d < p_; ++d) {
       Word word;
@@ -341,7 +341,7 @@ class AllOrders {
     return std::ranges::all_of(next, is_over) ? std::ranges::max(clock) : INT64_MAX;
   }
 
-  const Case& it_;
+  const SearchCase& it_;
   const std::vector<std::int64_t>& limits_;
   const std::size_t p_;
   std::vector<std::vector<Word>> words_;  ///< by device
@@ -355,7 +355,7 @@ TEST_CASE("bounds hold, and what is found is the least, over all orders of small
   Dice dice(20251203);
   int met = 0, limited = 0;
   for (int round = 0; round < 100; ++round) {
-    Case chosen = random_case(dice, 3, 2, false);
+    SearchCase chosen = random_case(dice, 3, 2, false);
     chosen.m = dice(2, 6 - chosen.p);
     chosen.v = 1;
     chosen.stages.resize(static_cast<std::size_t>(chosen.p));
@@ -386,7 +386,7 @@ TEST_CASE("bounds hold, and are often met, by what is found on one or two chunks
   Dice dice(20261124);
   int met = 0, met_without = 0;
   for (int round = 0; round < 200; ++round) {
-    const Case chosen = random_case(dice, 4, 6, false);
+    const SearchCase chosen = random_case(dice, 4, 6, false);
     const Setting it(chosen, dice(0, 3) > 0);
     CAPTURE(round, chosen.p, chosen.m, chosen.v, chosen.latency, chain_yaml(chosen));
     // Up to three times what one microbatch after the other needs.
@@ -407,14 +407,14 @@ TEST_CASE("bounds hold, and are often met, by what is found on one or two chunks
 
 namespace {
 
-std::string search_policy(const Case& it, const std::string& more) {
+std::string search_policy(const SearchCase& it, const std::string& more) {
   return fmt::format("{{name: pipeline/search, microbatches: {}, virtual_stages: {}{}}}", it.m,
                      it.v, more);
 }
 
 /// The least makespan, in ps, among the others of the registry that keep to the limit, all with
 /// `more` parameters.
-std::int64_t best_of_others(const Case& it, std::int64_t limit, const Platform& platform,
+std::int64_t best_of_others(const SearchCase& it, std::int64_t limit, const Platform& platform,
                             const std::string& more = "") {
   const std::map<std::int64_t, std::vector<std::string>> names{
       {1,
@@ -453,7 +453,7 @@ TEST_CASE("pipeline/search is never worse than any other flush schedule at the s
   Dice dice(20251204);
   int strictly = 0, infeasible = 0;
   for (int round = 0; round < 200; ++round) {
-    const Case it = random_case(dice, 6, 12, true);
+    const SearchCase it = random_case(dice, 6, 12, true);
     const Workload workload = test::workload_of(chain_yaml(it), Setting::options(true));
     const Platform platform =
         test::platform_of(test::row_yaml(it.p, fmt::format("{} s", it.latency)));
@@ -482,7 +482,7 @@ TEST_CASE("pipeline/search is never worse than any other flush schedule at the s
 namespace {
 
 /// A row of devices, each with a host memory of its own over a link that is fast enough to matter.
-Platform row_with_hosts(const Case& it) {
+Platform row_with_hosts(const SearchCase& it) {
   return test::platform_of(fmt::format(
       "platform: row\nmemories: {{hbm: {{capacity: unlimited}}, dram: {{capacity: unlimited}}}}\n"
       "processors: {{gpu: {{memory: hbm}}}}\n"
@@ -506,7 +506,7 @@ TEST_CASE("pipeline/search with recomputation and offload is never worse than ot
   for (const std::string more : {", recompute: full", ", recompute: [0]", ", offload: all",
                                  ", offload: 50 %, distance: 1", ", recompute: [1], offload: [0]"})
     for (int round = 0; round < 24; ++round) {
-      const Case it = random_case(dice, 4, 8, true);
+      const SearchCase it = random_case(dice, 4, 8, true);
       const Workload workload = test::workload_of(chain_yaml(it), Setting::options(true));
       const Platform platform = row_with_hosts(it);
       CAPTURE(more, round, it.p, it.m, it.v, it.latency, chain_yaml(it));
@@ -538,7 +538,7 @@ TEST_CASE("pipeline/search with replicas is never worse than others with them at
   int strictly = 0, tight = 0, proven = 0;
   for (int round = 0; round < 60; ++round) {
     // The policies' microbatches and all devices: those of both replicas.
-    Case it = random_case(dice, 4, 6, true);
+    SearchCase it = random_case(dice, 4, 6, true);
     it.p *= 2;
     it.m *= 2;
     const Workload workload = test::workload_of(chain_yaml(it), Setting::options(true));
@@ -592,7 +592,7 @@ TEST_CASE("pipeline/search counts the reduction of replicas in its bound") {
 
 TEST_CASE("pipeline/search says the same every time") {
   Dice dice(20251205);
-  const Case it = random_case(dice, 4, 8, true);
+  const SearchCase it = random_case(dice, 4, 8, true);
   const Workload workload = test::workload_of(chain_yaml(it), Setting::options(true));
   const Platform platform = test::platform_of(test::row_yaml(it.p, "1 s"));
   const Plan first = test::planned(search_policy(it, ""), workload, platform);

@@ -2,27 +2,16 @@
 // and against every persistent schedule of small chains.
 #include "policy/remat/rotor/rotor_frontier.hpp"
 #include "support/chains.hpp"
+#include "support/dice.hpp"
 #include "support/policies.hpp"
-
-#include <random>
 
 #include <catch2/catch.hpp>
 
 namespace plimsoll {
 namespace {
 
+using test::Dice;
 using Kind = ChainAction::Kind;
-
-class Dice {
- public:
-  explicit Dice(std::uint64_t seed) : random_(seed) {}
-  std::int64_t operator()(std::int64_t low, std::int64_t high) {
-    return low + static_cast<std::int64_t>(random_() % static_cast<std::uint64_t>(high - low + 1));
-  }
-
- private:
-  std::mt19937_64 random_;
-};
 
 /// Costs of every kind, zeros among them; sizes are multiples of `unit`.
 ChainCosts random_costs(Dice& dice, std::int64_t stages, std::int64_t most, std::int64_t unit) {
