@@ -19,23 +19,21 @@ TEST_CASE("every network of the library is offloaded under a budget, as claimed"
   Platform platform = library_platform("v100-sxm2-host");
   const MemoryId hbm = *platform.find_memory("hbm");
   platform.memories[index(hbm)].capacity = Bytes::unlimited();
-  test::Sample sample(7);
-  for (const std::string& name : library()) {
-    const Workload workload =
-        build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
-    const Played all = test::play_policy("none", workload, platform);
-    const std::int64_t none = all.peak(hbm);
+  test::Sample sample(14);
+  for (const std::string& name : library())
     for (const char* policy : {"offload/greedy", "offload/dynamic", "offload/exact"})
       for (const int percent : {100, 80, 60}) {
         if (!sample.takes_next()) continue;
         CAPTURE(name, policy, percent);
-        std::int64_t budget = none * percent / 100;
+        const Workload workload =
+            build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
+        const Played all = test::play_policy("none", workload, platform);
+        std::int64_t budget = all.peak(hbm) * percent / 100;
         const Played it = test::played_within(budget, hbm, policy, workload, platform);
         REQUIRE(it.plan.bounds.makespan);
         // What fits costs nothing.
         if (percent == 100) REQUIRE(it.execution.makespan == all.execution.makespan);
       }
-  }
 }
 
 TEST_CASE("with `improve` offload/dynamic is never behind offload/greedy") {
@@ -45,7 +43,7 @@ TEST_CASE("with `improve` offload/dynamic is never behind offload/greedy") {
   const Workload workload =
       build(library_network("resnet50"), {.batch = 64, .optimizer = Optimizer::sgd_momentum});
   const std::int64_t none = test::play_policy("none", workload, platform).peak(hbm);
-  test::Sample sample(4);
+  test::Sample sample(8);
   for (const std::int64_t gb : {6, 12, 50})
     for (const int percent : {80, 60, 40}) {
       if (!sample.takes_next()) continue;
@@ -66,13 +64,13 @@ TEST_CASE("with `improve` no planner of offload is behind offload/prefix, on any
   const MemoryId hbm = *platform.find_memory("hbm");
   platform.memories[index(hbm)].capacity = Bytes::unlimited();
   int ahead = 0;
-  test::Sample sample(7);
-  for (const std::string& name : library()) {
-    const Workload workload =
-        build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
-    const std::int64_t none = test::play_policy("none", workload, platform).peak(hbm);
+  test::Sample sample(14);
+  for (const std::string& name : library())
     for (const Duplex duplex : {Duplex::full, Duplex::half}) {
       if (!sample.takes_next()) continue;
+      const Workload workload =
+          build(library_network(name), {.batch = 4, .optimizer = Optimizer::sgd_momentum});
+      const std::int64_t none = test::play_policy("none", workload, platform).peak(hbm);
       for (Link& link : platform.links) link.duplex = duplex;
       std::int64_t budget = none / 100 * 75;
       const Played prefix = test::played_within(
@@ -88,7 +86,6 @@ TEST_CASE("with `improve` no planner of offload is behind offload/prefix, on any
         ahead += it.execution.makespan < prefix.execution.makespan ? 1 : 0;
       }
     }
-  }
   CHECK(ahead > test::rounds(10));
 }
 

@@ -119,7 +119,7 @@ constexpr std::pair<const char*, const char*> kGraphRules[] = {
 }  // namespace
 
 TEST_CASE("every policy on every network on three machines: the claims are the measurement") {
-  test::Sample sample(37);
+  test::Sample sample(61);
   for (const Machine& machine : kMachines)
     for (const std::string& network : test::library()) {
       EveryPolicy every(machine, step_of(network));
@@ -182,7 +182,7 @@ TEST_CASE(
 }
 
 TEST_CASE("remat/search is never slower than remat/rotor and remat/blocks on any network") {
-  test::Sample sample(13);
+  test::Sample sample(31);
   const Platform platform = test::library_platform("v100-sxm2-host");
   const MemoryId home = *platform.find_memory("hbm");
   for (const std::string& network : test::library())

@@ -78,7 +78,7 @@ TEST_CASE("every planner of graphs claims what the engine measures") {
   // All planners on each graph, or in turn.
   Dice dice(20261126);
   std::vector<int> plans(kGraphPlanners.size(), 0);
-  for (int round = 0; round < test::rounds(10'000); ++round) {
+  for (int round = 0; round < test::rounds(10'000, 30); ++round) {
     const GraphCase it(dice, round);
     for (std::size_t p = 0; p < kGraphPlanners.size(); ++p)
       if (test::runs_all() || (static_cast<std::size_t>(round) / 2 + p) % kGraphPlanners.size() < 2)
@@ -86,7 +86,7 @@ TEST_CASE("every planner of graphs claims what the engine measures") {
   }
   for (std::size_t p = 0; p < kGraphPlanners.size(); ++p) {
     CAPTURE(kGraphPlanners[p].policy);
-    CHECK(plans[p] > test::rounds(50));
+    CHECK(plans[p] > test::rounds(50, 30));
   }
 }
 

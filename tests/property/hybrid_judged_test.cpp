@@ -78,7 +78,7 @@ Fastest fastest_of_others(const Workload& workload, const Platform& platform, st
 TEST_CASE("hybrid/best is never slower than another policy, with the engine as judge") {
   Dice dice(4242);
   int found = 0;
-  for (int round = 0; round < test::rounds(320); ++round) {
+  for (int round = 0; round < test::rounds(320, 20); ++round) {
     const test::Chain chain = in_units(test::random_chain_of(dice, dice(4, 8)));
     test::OneGpu gpu = random_machine(dice);
     const Workload workload = test::chain_workload(chain);
@@ -113,7 +113,7 @@ TEST_CASE("hybrid/best is never slower than another policy, with the engine as j
     CHECK(graph.peak(platform.processors.front().memory) <= budget);
     ++found;
   }
-  CHECK(found > test::rounds(150));
+  CHECK(found > test::rounds(150, 20));
 }
 
 }  // namespace plimsoll

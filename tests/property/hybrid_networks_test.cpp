@@ -12,7 +12,7 @@ namespace plimsoll {
 TEST_CASE("hybrid/best keeps to its budget on networks and is the fastest of its candidates") {
   constexpr const char* kOneKind[] = {"remat/rotor", "remat/nonpersistent", "remat/chen-greedy",
                                       "offload/prefix", "offload/dynamic"};
-  test::Sample sample(5);
+  test::Sample sample(12);
   for (const char* board : {"v100-sxm2-host", "a100-pcie-40gb", "raspberry-pi-4b"}) {
     const Platform platform = test::library_platform(board);
     const Topology topology(platform);

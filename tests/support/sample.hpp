@@ -15,9 +15,9 @@ namespace plimsoll::test {
   return tests != nullptr && std::string_view(tests) == "full";
 }
 
-/// Of `full` random cases: all, or a tenth. Counts that grow with the cases are scaled alike.
-[[nodiscard]] inline int rounds(int full) {
-  return runs_all() ? full : std::max(full / 10, 1);
+/// Of `full` random cases: all, or one in `one_in`. Counts that grow with the cases are scaled alike.
+[[nodiscard]] inline int rounds(int full, int one_in = 10) {
+  return runs_all() ? full : std::max(full / one_in, 1);
 }
 
 /// Takes one of `one_in` cases, the first among them. Multiples of the golden ratio spread evenly, so

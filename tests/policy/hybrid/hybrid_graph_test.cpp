@@ -99,7 +99,7 @@ bool recomputes_and_copies(const Played& it) {
 TEST_CASE("hybrid/graph is within its budget, above its bound and behind nobody") {
   Dice dice(20261203);
   int faster = 0, both = 0, optimal = 0, none = 0;
-  for (int round = 0; round < test::rounds(300); ++round) {
+  for (int round = 0; round < test::rounds(300, 25); ++round) {
     const GraphCase it = random_case(dice, round);
     for (const int percent : {50, 70, 90}) {
       const std::int64_t budget = it.peak * percent / 100;
@@ -121,15 +121,15 @@ TEST_CASE("hybrid/graph is within its budget, above its bound and behind nobody"
       ++optimal;
     }
   }
-  CHECK(faster > test::rounds(40));
+  CHECK(faster > test::rounds(40, 25));
   CHECK(both > 0);
-  CHECK(optimal > test::rounds(100));
+  CHECK(optimal > test::rounds(100, 25));
   CHECK(none > 0);
 }
 
 TEST_CASE("the bound of hybrid/graph is below every plan that keeps to the order of the graph") {
   Dice dice(20261204);
-  for (int round = 0; round < test::rounds(300); ++round) {
+  for (int round = 0; round < test::rounds(300, 25); ++round) {
     const GraphCase it = random_case(dice, round);
     const std::int64_t budget = it.peak * dice(45, 99) / 100;
     CAPTURE(round, it.yaml, test::platform_yaml(it.gpu), budget);
