@@ -11,79 +11,97 @@ namespace plimsoll {
 namespace {
 
 constexpr std::uint32_t kNobody = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kAllPlaced = kNobody - 1;
+/// Where placed buffers rest, for all that looks for the lowest.
 constexpr std::int64_t kOutOfReach = std::numeric_limits<std::int64_t>::max() / 2;
 /// Smaller parts are filled sooner than they are looked up.
 constexpr std::size_t kFewestKept = 3;
 
 }  // namespace
 
+void FillingSearch::Flat::add(std::span<const std::uint32_t> list,
+                              std::span<const std::uint32_t> number_of) {
+  if (begin.empty()) begin.push_back(0);
+  for (const std::uint32_t b : list) all.push_back(number_of[b]);
+  std::sort(all.begin() + begin.back(), all.end());
+  begin.push_back(static_cast<std::uint32_t>(all.size()));
+}
+
 FillingSearch::FillingSearch(std::span<const TimedBuffer> buffers, const BufferSections& sections,
                              Bytes capacity)
-    : sections_(sections), capacity_(capacity.count()), totals_(sections.members.size()) {
-  for (const TimedBuffer& it : buffers) {
-    assert(it.size > Bytes{} && !it.offset);
-    sizes_.push_back(it.size.count());
-    alignments_.push_back(it.alignment.count());
+    : capacity_(capacity.count()),
+      number_of_(buffers.size()),
+      totals_(sections.members.size()),
+      lowest_(sections.members.size()),
+      spanning_(sections.members.size()) {
+  std::vector<std::uint32_t> order(buffers.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t b) { return sections.first[b]; });
+  for (std::uint32_t i = 0; i < order.size(); ++i) number_of_[order[i]] = i;
+  for (const std::uint32_t b : order) {
+    assert(buffers[b].size > Bytes{} && !buffers[b].offset);
+    first_.push_back(sections.first[b]);
+    end_.push_back(sections.end[b]);
+    sizes_.push_back(buffers[b].size.count());
+    alignments_.push_back(buffers[b].alignment.count());
+    neighbours_.add(sections.neighbours[b], number_of_);
   }
+  for (const std::vector<std::uint32_t>& members : sections.members)
+    members_.add(members, number_of_);
 }
 
 Fit FillingSearch::run(std::span<const std::int64_t> ranks, std::int64_t limit) {
-  ranks_ = ranks;
   limit_ = steps_ + limit;
   is_out_ = false;
-  if (!reset()) return Fit::does_not_fit;
-  Part all(sizes_.size());
-  std::iota(all.begin(), all.end(), 0u);
-  std::ranges::stable_sort(all, {}, [&](std::uint32_t b) { return sections_.first[b]; });
-  if (fill_rest(all)) return Fit::fits;
+  if (!reset(ranks)) return Fit::does_not_fit;
+  if (fill_parts({0, static_cast<std::uint32_t>(sizes_.size())})) return Fit::fits;
   return is_out_ ? Fit::unknown : Fit::does_not_fit;
 }
 
-bool FillingSearch::reset() {
+bool FillingSearch::reset(std::span<const std::int64_t> ranks) {
+  const std::size_t count = sizes_.size();
   trail_.clear();
-  rest_.assign(sizes_.size(), 0);
-  bound_.assign(sizes_.size(), 0);
-  placed_.assign(sizes_.size(), 0);
-  open_ = sections_.members;
-  positions_.assign(sizes_.size(), {});
-  for (std::uint32_t s = 0; s < open_.size(); ++s) {
-    totals_[s] = 0;
-    for (std::uint32_t i = 0; i < open_[s].size(); ++i) {
-      positions_[open_[s][i]].push_back(i);
-      totals_[s] += sizes_[open_[s][i]];
-    }
-    if (totals_[s] > capacity_) return false;
+  ranks_.resize(count);
+  for (std::size_t i = 0; i < count; ++i) ranks_[number_of_[i]] = ranks[i];
+  offsets_.assign(count, 0);
+  rest_.assign(count, 0);
+  bound_.assign(count, 0);
+  ready_.assign(count, 0);
+  first_end_ = sizes_;
+  std::ranges::fill(totals_, 0);
+  std::ranges::fill(spanning_, 0u);
+  for (std::uint32_t b = 0; b < count; ++b) {
+    for (std::uint32_t s = first_[b]; s < end_[b]; ++s) totals_[s] += sizes_[b];
+    for (std::uint32_t s = first_[b]; s + 1 < end_[b]; ++s) ++spanning_[s];
   }
-  return true;
+  for (std::uint32_t s = 0; s < totals_.size(); ++s) lowest_[s] = members_[s].front();
+  return std::ranges::all_of(totals_, [&](std::int64_t it) { return it <= capacity_; });
 }
 
 Offsets FillingSearch::offsets() const {
   Offsets offsets;
-  for (const std::int64_t at : rest_) offsets.emplace_back(at);
+  for (const std::uint32_t b : number_of_) offsets.emplace_back(offsets_[b]);
   return offsets;
 }
 
-std::vector<FillingSearch::Part> FillingSearch::parts_of(const Part& part) const {
-  std::vector<Part> parts;
+/// Smaller parts first: they fail sooner.
+bool FillingSearch::fill_parts(Part part) {
+  std::vector<std::pair<std::size_t, Part>> parts;
   std::uint32_t end = 0;
-  for (const std::uint32_t b : part) {
-    if (placed_[b]) continue;
-    if (parts.empty() || sections_.first[b] >= end) parts.emplace_back();
-    parts.back().push_back(b);
-    end = std::max(end, sections_.end[b]);
+  for (std::uint32_t b = part.from; b < part.to; ++b) {
+    if (rest_[b] == kOutOfReach) continue;
+    if (parts.empty() || first_[b] >= end) parts.push_back({0, {b, b}});
+    ++parts.back().first;
+    parts.back().second.to = b + 1;
+    end = std::max(end, end_[b]);
   }
-  std::ranges::stable_sort(parts, {}, &Part::size);
-  return parts;
+  if (parts.size() == 1) return fill(parts.front().second);
+  std::ranges::stable_sort(parts, {}, [](const auto& it) { return it.first; });
+  return std::ranges::all_of(parts, [&](const auto& it) { return fill_kept(it.second, it.first); });
 }
 
-bool FillingSearch::fill_rest(const Part& part) {
-  const std::vector<Part> parts = parts_of(part);
-  if (parts.size() == 1) return fill(parts.front());
-  return std::ranges::all_of(parts, [&](const Part& it) { return fill_part(it); });
-}
-
-bool FillingSearch::fill_part(const Part& part) {
-  if (part.size() < kFewestKept) return fill(part);
+bool FillingSearch::fill_kept(Part part, std::size_t open) {
+  if (open < kFewestKept) return fill(part);
   PartKey key = key_of(part);
   steps_ += static_cast<std::int64_t>(key.size());
   if (failed_.contains(key)) return false;
@@ -92,24 +110,21 @@ bool FillingSearch::fill_part(const Part& part) {
   return false;
 }
 
-PartKey FillingSearch::key_of(const Part& part) const {
+PartKey FillingSearch::key_of(Part part) const {
   PartKey key;
-  key.reserve(3 * part.size());
-  for (const std::uint32_t b : part) {
-    key.push_back(b);
-    key.push_back(rest_[b]);
-    key.push_back(bound_[b]);
-  }
+  for (std::uint32_t b = part.from; b < part.to; ++b)
+    if (rest_[b] != kOutOfReach) key.insert(key.end(), {b, rest_[b], bound_[b]});
   return key;
 }
 
-bool FillingSearch::fill(const Part& part) {
+bool FillingSearch::fill(Part part) {
   is_out_ = is_out_ || steps_ > limit_;
   if (is_out_) return false;
   const std::size_t node = trail_.size();
   for (std::uint32_t b = next_of(part); b != kNobody; b = next_of(part)) {
+    if (b == kAllPlaced) return true;
     const std::size_t mark = trail_.size();
-    if (place(b) && fill_rest(part)) return true;
+    if (place(b) && (falls_apart_ ? fill_parts(part) : fill(part))) return true;
     if (is_out_) return false;
     undo(mark);
     if (!raise_above_others(b)) break;
@@ -118,86 +133,102 @@ bool FillingSearch::fill(const Part& part) {
   return false;
 }
 
-std::uint32_t FillingSearch::next_of(const Part& part) {
-  steps_ += 2 * static_cast<std::int64_t>(part.size());
-  std::int64_t first_end = kOutOfReach;
-  for (const std::uint32_t b : part) first_end = std::min(first_end, bound_[b] + sizes_[b]);
-  std::uint32_t next = kNobody;
-  for (const std::uint32_t b : part) {
-    if (rest_[b] != bound_[b] || rest_[b] >= first_end) continue;
-    if (next == kNobody || std::pair(rest_[b], -ranks_[b]) < std::pair(rest_[next], -ranks_[next]))
-      next = b;
+std::uint32_t FillingSearch::next_of(Part part) {
+  steps_ += (part.to - part.from) / 2 + 1;
+  std::int64_t first_end = kOutOfReach, lowest = kOutOfReach;
+  for (std::uint32_t b = part.from; b < part.to; ++b) {
+    first_end = std::min(first_end, first_end_[b]);
+    lowest = std::min(lowest, ready_[b]);
   }
+  if (first_end == kOutOfReach) return kAllPlaced;
+  if (lowest >= first_end) return kNobody;
+  std::uint32_t next = kNobody;
+  for (std::uint32_t b = part.from; b < part.to; ++b)
+    if (ready_[b] == lowest && (next == kNobody || ranks_[b] > ranks_[next])) next = b;
   return next;
 }
 
-void FillingSearch::take_out(std::uint32_t b) {
-  placed_[b] = 1;
-  for (std::uint32_t s = sections_.first[b]; s < sections_.end[b]; ++s) {
-    totals_[s] -= sizes_[b];
-    const std::uint32_t at = positions_[b][s - sections_.first[b]], last = open_[s].back();
-    open_[s][at] = last;
-    positions_[last][s - sections_.first[last]] = at;
-    open_[s].pop_back();
-  }
+void FillingSearch::set(std::uint32_t b, std::int64_t rest, std::int64_t bound) {
+  rest_[b] = rest;
+  bound_[b] = bound;
+  ready_[b] = rest == bound ? rest : kOutOfReach;
+  first_end_[b] = bound + sizes_[b];
 }
 
-/// What was last taken out: its position is free, or taken by the one that was last.
-void FillingSearch::put_back(std::uint32_t b) {
-  placed_[b] = 0;
-  for (std::uint32_t s = sections_.first[b]; s < sections_.end[b]; ++s) {
-    totals_[s] += sizes_[b];
-    const std::uint32_t at = positions_[b][s - sections_.first[b]];
-    open_[s].push_back(b);
-    if (at + 1 == open_[s].size()) continue;
-    const std::uint32_t moved = open_[s][at];
-    positions_[moved][s - sections_.first[moved]] = static_cast<std::uint32_t>(open_[s].size() - 1);
-    std::swap(open_[s][at], open_[s].back());
+bool FillingSearch::take_out(std::uint32_t b) {
+  trail_.push_back({b, kWasPlaced, kWasPlaced});
+  offsets_[b] = rest_[b];
+  rest_[b] = bound_[b] = ready_[b] = first_end_[b] = kOutOfReach;
+  const std::uint32_t last = end_[b] - 1;
+  bool falls_apart = false;
+  for (std::uint32_t s = first_[b]; s < last; ++s) {
+    totals_[s] -= sizes_[b];
+    if (--spanning_[s] == 0) falls_apart = true;
   }
+  totals_[last] -= sizes_[b];
+  return falls_apart;
+}
+
+void FillingSearch::put_back(std::uint32_t b) {
+  set(b, offsets_[b], offsets_[b]);
+  const std::uint32_t last = end_[b] - 1;
+  for (std::uint32_t s = first_[b]; s < last; ++s) {
+    totals_[s] += sizes_[b];
+    ++spanning_[s];
+  }
+  totals_[last] += sizes_[b];
 }
 
 bool FillingSearch::place(std::uint32_t b) {
-  take_out(b);
-  trail_.push_back({b, kWasPlaced, kWasPlaced});
-  const std::int64_t end = rest_[b] + sizes_[b];
-  std::uint32_t from = sections_.first[b], to = sections_.end[b];
-  for (std::uint32_t s = sections_.first[b]; s < sections_.end[b]; ++s) {
-    steps_ += static_cast<std::int64_t>(open_[s].size());
-    for (const std::uint32_t other : open_[s]) {
-      if (rest_[other] >= end) continue;
-      trail_.push_back({other, rest_[other], bound_[other]});
-      rest_[other] = aligned_up(end, alignments_[other]);
-      bound_[other] = std::max(bound_[other], rest_[other]);
-      if (bound_[other] + sizes_[other] > capacity_) return false;
-      from = std::min(from, sections_.first[other]);
-      to = std::max(to, sections_.end[other]);
-    }
+  const bool falls_apart = take_out(b);
+  const std::int64_t end = offsets_[b] + sizes_[b];
+  std::uint32_t from = first_[b], to = end_[b];
+  const std::span<const std::uint32_t> beside = neighbours_[b];
+  steps_ += static_cast<std::int64_t>(beside.size());
+  for (const std::uint32_t other : beside) {
+    if (rest_[other] >= end) continue;
+    trail_.push_back({other, rest_[other], bound_[other]});
+    const std::int64_t rest = aligned_up(end, alignments_[other]);
+    set(other, rest, std::max(bound_[other], rest));
+    if (first_end_[other] > capacity_) return false;
+    from = std::min(from, first_[other]);
+    to = std::max(to, end_[other]);
   }
   for (std::uint32_t s = from; s < to; ++s)
     if (!fits(s)) return false;
+  falls_apart_ = falls_apart;
   return true;
 }
 
 bool FillingSearch::fits(std::uint32_t section) {
-  const Part& open = open_[section];
-  steps_ += static_cast<std::int64_t>(open.size());
   const std::int64_t highest_floor = capacity_ - totals_[section];
-  return open.empty() ||
-         std::ranges::any_of(open, [&](std::uint32_t b) { return bound_[b] <= highest_floor; });
+  ++steps_;
+  if (bound_[lowest_[section]] <= highest_floor || totals_[section] == 0) return true;
+  const std::span<const std::uint32_t> members = members_[section];
+  steps_ += static_cast<std::int64_t>(members.size());
+  for (const std::uint32_t b : members) {
+    if (bound_[b] > highest_floor) continue;
+    lowest_[section] = b;
+    return true;
+  }
+  return false;
+}
+
+std::int64_t FillingSearch::first_end_beside(std::uint32_t b) {
+  const std::span<const std::uint32_t> beside = neighbours_[b];
+  steps_ += static_cast<std::int64_t>(beside.size());
+  std::int64_t first_end = kOutOfReach;
+  for (const std::uint32_t other : beside) first_end = std::min(first_end, first_end_[other]);
+  return first_end;
 }
 
 bool FillingSearch::raise_above_others(std::uint32_t b) {
-  std::int64_t first_end = kOutOfReach;
-  for (std::uint32_t s = sections_.first[b]; s < sections_.end[b]; ++s) {
-    steps_ += static_cast<std::int64_t>(open_[s].size());
-    for (const std::uint32_t other : open_[s])
-      if (other != b) first_end = std::min(first_end, bound_[other] + sizes_[other]);
-  }
+  const std::int64_t first_end = first_end_beside(b);
   if (first_end + sizes_[b] > capacity_) return false;
   trail_.push_back({b, rest_[b], bound_[b]});
-  bound_[b] = aligned_up(first_end, alignments_[b]);
-  if (bound_[b] + sizes_[b] > capacity_) return false;
-  for (std::uint32_t s = sections_.first[b]; s < sections_.end[b]; ++s)
+  set(b, rest_[b], aligned_up(first_end, alignments_[b]));
+  if (first_end_[b] > capacity_) return false;
+  for (std::uint32_t s = first_[b]; s < end_[b]; ++s)
     if (!fits(s)) return false;
   return true;
 }
@@ -205,12 +236,10 @@ bool FillingSearch::raise_above_others(std::uint32_t b) {
 void FillingSearch::undo(std::size_t mark) {
   for (; trail_.size() > mark; trail_.pop_back()) {
     const Undo& last = trail_.back();
-    if (last.rest == kWasPlaced) {
+    if (last.rest == kWasPlaced)
       put_back(last.buffer);
-    } else {
-      rest_[last.buffer] = last.rest;
-      bound_[last.buffer] = last.bound;
-    }
+    else
+      set(last.buffer, last.rest, last.bound);
   }
 }
 

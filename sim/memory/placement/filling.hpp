@@ -14,6 +14,9 @@
 ///              sizes above it, are within the capacity
 ///   parts      where no open buffer spans a time, the rest falls into parts that are solved one by
 ///              one; those that failed are kept and compared whole
+///
+/// A node costs one pass over the buffers of its part, one over those beside the one that it places,
+/// and one over the sections of these; it allocates nothing unless the part falls apart.
 #pragma once
 
 #include "memory/placement/failed_parts.hpp"
@@ -28,7 +31,7 @@ namespace plimsoll {
 
 class FillingSearch {
  public:
-  /// `sections` has to outlive it. Precondition: sizes above 0, no given offsets.
+  /// Precondition: sizes above 0, no given offsets.
   FillingSearch(std::span<const TimedBuffer> buffers, const BufferSections& sections,
                 Bytes capacity);
 
@@ -41,43 +44,60 @@ class FillingSearch {
   [[nodiscard]] std::int64_t steps() const { return steps_; }
 
  private:
-  using Part = std::vector<std::uint32_t>;  ///< by first section
+  /// Buffers are numbered by their first section, so a part is all that is open in a range.
+  struct Part {
+    std::uint32_t from, to;
+  };
   static constexpr std::int64_t kWasPlaced = -1;
   struct Undo {
     std::uint32_t buffer;
     std::int64_t rest, bound;  ///< as they were; kWasPlaced: it is to be taken back
   };
+  /// Lists, one after the other.
+  struct Flat {
+    std::vector<std::uint32_t> begin, all;
 
-  [[nodiscard]] bool reset();
-  [[nodiscard]] bool fill(const Part& part);
-  [[nodiscard]] bool fill_rest(const Part& part);
-  [[nodiscard]] bool fill_part(const Part& part);
-  [[nodiscard]] std::vector<Part> parts_of(const Part& part) const;
-  /// Who is placed next, or kNobody.
-  [[nodiscard]] std::uint32_t next_of(const Part& part);
+    void add(std::span<const std::uint32_t> list, std::span<const std::uint32_t> number_of);
+    [[nodiscard]] std::span<const std::uint32_t> operator[](std::uint32_t i) const {
+      return {all.data() + begin[i], all.data() + begin[i + 1]};
+    }
+  };
+
+  [[nodiscard]] bool reset(std::span<const std::int64_t> ranks);
+  [[nodiscard]] bool fill(Part part);
+  [[nodiscard]] bool fill_parts(Part part);
+  [[nodiscard]] bool fill_kept(Part part, std::size_t open);
+  /// Who is placed next, kNobody or kAllPlaced.
+  [[nodiscard]] std::uint32_t next_of(Part part);
+  [[nodiscard]] std::int64_t first_end_beside(std::uint32_t b);
   /// Each leaves changes to be undone where it says no.
   [[nodiscard]] bool place(std::uint32_t b);
   [[nodiscard]] bool raise_above_others(std::uint32_t b);
   [[nodiscard]] bool fits(std::uint32_t section);
-  void undo(std::size_t mark);
-  void take_out(std::uint32_t b);
+  void set(std::uint32_t b, std::int64_t rest, std::int64_t bound);
+  /// Whether what is left falls apart without it.
+  bool take_out(std::uint32_t b);
   void put_back(std::uint32_t b);
-  [[nodiscard]] PartKey key_of(const Part& part) const;
+  void undo(std::size_t mark);
+  [[nodiscard]] PartKey key_of(Part part) const;
 
-  const BufferSections& sections_;
   std::int64_t capacity_;
-  std::vector<std::int64_t> sizes_, alignments_;
-  std::vector<std::int64_t> rest_;   ///< its offset once it is placed
-  std::vector<std::int64_t> bound_;  ///< it does not lie below; at least `rest_`
-  std::vector<char> placed_;
-  std::vector<Part> open_;                             ///< by section: who is not placed
-  std::vector<std::vector<std::uint32_t>> positions_;  ///< by buffer: in `open_` of its sections
-  std::vector<std::int64_t> totals_;                   ///< by section: sizes of the open ones
+  std::vector<std::uint32_t> number_of_;    ///< by place in the caller's list
+  std::vector<std::uint32_t> first_, end_;  ///< its sections
+  std::vector<std::int64_t> sizes_, alignments_, ranks_;
+  Flat neighbours_;                         ///< by buffer
+  Flat members_;                            ///< by section
+  std::vector<std::int64_t> offsets_;       ///< of the placed
+  std::vector<std::int64_t> rest_, bound_;  ///< it does not lie below `bound_`, at least `rest_`
+  std::vector<std::int64_t> ready_,
+      first_end_;                        ///< `rest_`, if the bound is no higher; bound + size
+  std::vector<std::int64_t> totals_;     ///< by section: sizes of the open ones
+  std::vector<std::uint32_t> lowest_;    ///< by section: who was low enough when last looked at
+  std::vector<std::uint32_t> spanning_;  ///< by section: the open ones in the next one, too
   std::vector<Undo> trail_;
   FailedParts failed_;
-  std::span<const std::int64_t> ranks_;
   std::int64_t steps_ = 0, limit_ = 0;
-  bool is_out_ = false;
+  bool is_out_ = false, falls_apart_ = false;
 };
 
 }  // namespace plimsoll
