@@ -24,7 +24,9 @@ namespace {
 constexpr const char* kPlaceExamples =
     "The file has a row a buffer: `id,lower,upper,size`, alive from `lower` up to and without "
     "`upper`; with\n"
-    "an `offset` where a buffer has to lie. See docs/placement.md.\n"
+    "an `offset` where a buffer has to lie, and with an `alignment` of which its offset is to be a "
+    "multiple.\n"
+    "See docs/placement.md.\n"
     "Examples:\n"
     "  plimsoll place buffers.csv                        the lowest end\n"
     "  plimsoll place buffers.csv --capacity '1 MiB' --out placed.csv\n"
@@ -66,9 +68,18 @@ void require_room_for_each(const BufferList& list, Bytes capacity) {
   throw InputError(
       {{Severity::error,
         {list.origin, list.lines[at], 1},
-        fmt::format("`{}` {} {} B; the capacity is {} B", visible_utf8(list.ids[at], kLongestId),
-                    largest->offset ? "ends at" : "has", end.count(), capacity.count()),
+        fmt::format("`{}` {} {} B; expected at most the capacity, {} B",
+                    visible_utf8(list.ids[at], kLongestId), largest->offset ? "ends at" : "has",
+                    end.count(), capacity.count()),
         ""}});
+}
+
+/// OLLA is known by name, but orders what is not in the file: operators.
+std::string problem_with_method(const std::string& name) {
+  if (name == "olla")
+    return "found `olla`, which orders the operators of a run, and a list of buffers has none; "
+           "expected `exact` here, or the allocator `{static: {method: olla}}` of a run";
+  return problem_with_word(name, placement_methods());
 }
 
 PlacementTask task_of(const PlaceArguments& arguments) {
@@ -116,7 +127,7 @@ Command place_command(CLI::App& program) {
                    "`exact` (default), or a rule: greedy-by-size, greedy-by-lifetime, "
                    "greedy-by-area, greedy-by-start, xla-spatial, xla-temporal, best")
       ->type_name("NAME")
-      ->check([](const std::string& name) { return problem_with_word(name, placement_methods()); });
+      ->check(problem_with_method);
   command
       ->add_option("--work", arguments->work,
                    "the most steps of the exact search; the default takes about a minute, and is "

@@ -87,7 +87,7 @@ class PickleReader {
 
   void read_protocol() {
     if (pickle_.bytes_.empty() || byte(0) != kProto)
-      fail(0, "found no pickle, expected one of protocol 2, 3 or 4");
+      fail(0, "found another beginning than that of a pickle of protocol 2, 3 or 4, the byte 0x80");
     at_ = 1;
     const std::uint64_t protocol = number(1, "the protocol");
     if (protocol < 2 || protocol > 4)

@@ -4,9 +4,11 @@
 #include "memory/snapshot/snapshot.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace plimsoll {
 
@@ -39,8 +41,10 @@ class SnapshotReader {
   }
 
  private:
-  [[noreturn]] void fail(const PickleValue& at, const std::string& what) const {
-    throw InputError({{Severity::error, {origin_}, fmt::format("byte {}: {}", at.at, what), ""}});
+  [[noreturn]] void fail(const PickleValue& at, const std::string& what,
+                         std::string hint = {}) const {
+    throw InputError(
+        {{Severity::error, {origin_}, fmt::format("byte {}: {}", at.at, what), std::move(hint)}});
   }
 
   const PickleValue& of_kind(const PickleValue& value, PickleKind kind, const char* what) const {
@@ -107,8 +111,23 @@ class SnapshotReader {
       read_blocks(at, it);
       device(number(at, "device", kMostDevices - 1), at).segments.push_back(std::move(it));
     }
-    for (SnapshotDevice& it : snapshot_.devices)
+    for (SnapshotDevice& it : snapshot_.devices) {
       std::ranges::sort(it.segments, {}, &SnapshotSegment::address);
+      require_apart(it.segments);
+    }
+  }
+
+  void require_apart(const std::vector<SnapshotSegment>& by_address) const {
+    for (std::size_t s = 1; s < by_address.size(); ++s) {
+      const SnapshotSegment &below = by_address[s - 1], &above = by_address[s];
+      if (below.address + below.size > above.address)
+        throw InputError({{Severity::error,
+                           {origin_},
+                           fmt::format("found a segment of {} B at {:#x} and another one at {:#x}, "
+                                       "expected that no two overlap",
+                                       below.size, below.address, above.address),
+                           ""}});
+    }
   }
 
   void read_blocks(const PickleValue& at, SnapshotSegment& segment) {
@@ -134,16 +153,30 @@ class SnapshotReader {
                            end - segment.address, segment.size));
   }
 
+  /// What `names` has for the text under `key`.
+  template <class Value, std::size_t count>
+  Value named(const PickleValue& of, const char* key,
+              const std::array<std::pair<const char*, Value>, count>& names) const {
+    const std::string_view found = word(of, key);
+    std::vector<std::string> all;
+    for (const auto& [name, value] : names) {
+      if (name == found) return value;
+      all.emplace_back(name);
+    }
+    fail(member(of, key),
+         fmt::format("found {} as `{}`, expected one of `{}`", pickle_.describe(member(of, key)),
+                     key, fmt::join(all, "`, `")),
+         did_you_mean(found, all));
+  }
+
   SnapshotBlock::State state_of(const PickleValue& block) const {
     using State = SnapshotBlock::State;
-    const std::string_view state = word(block, "state");
-    if (state == "active_allocated") return State::active_allocated;
-    if (state == "active_pending_free" || state == "active_awaiting_free")
-      return State::active_pending_free;
-    if (state == "inactive") return State::inactive;
-    fail(member(block, "state"), fmt::format("found `{}` as `state`, expected `active_allocated`, "
-                                             "`active_pending_free` or `inactive`",
-                                             state));
+    static constexpr std::array<std::pair<const char*, State>, 4> kStates{
+        {{"active_allocated", State::active_allocated},
+         {"active_pending_free", State::active_pending_free},
+         {"active_awaiting_free", State::active_pending_free},  // its older name
+         {"inactive", State::inactive}}};
+    return named(block, "state", kStates);
   }
 
   SnapshotEvent read_event(const PickleValue& at) const {
@@ -166,7 +199,7 @@ class SnapshotReader {
 
   SnapshotEvent::Action action_of(const PickleValue& at) const {
     using Action = SnapshotEvent::Action;
-    static constexpr std::array<std::pair<std::string_view, Action>, 10> kActions{
+    static constexpr std::array<std::pair<const char*, Action>, 10> kActions{
         {{"alloc", Action::alloc},
          {"free_requested", Action::free_requested},
          {"free_completed", Action::free_completed},
@@ -177,17 +210,7 @@ class SnapshotReader {
          {"oom", Action::oom},
          {"snapshot", Action::other},
          {"user_defined", Action::other}}};
-    const std::string_view name = word(at, "action");
-    const auto known =
-        std::ranges::find(kActions, name, &std::pair<std::string_view, Action>::first);
-    if (known == kActions.end())
-      fail(member(at, "action"),
-           fmt::format("found `{}` as `action`, expected `alloc`, "
-                       "`free_requested`, `free_completed`, `segment_alloc`, "
-                       "`segment_free`, `segment_map`, `segment_unmap`, `oom`, "
-                       "`snapshot` or `user_defined`",
-                       name));
-    return known->second;
+    return named(at, "action", kActions);
   }
 
   /// That of our own frame; frames of others are where the program was, not what the block is.

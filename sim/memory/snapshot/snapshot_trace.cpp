@@ -146,6 +146,10 @@ class SnapshotTracer {
   void request_free(std::size_t e) {
     const SnapshotEvent& event = device_.events[e];
     Here& here = at(e);
+    if (here.is_awaited)
+      disagree(origin_, e,
+               fmt::format("frees at {:#x} once more, where a block waits to be freed already",
+                           event.address));
     const bool is_completed = e + 1 < device_.events.size() &&
                               device_.events[e + 1].action == Action::free_completed &&
                               device_.events[e + 1].address == event.address;

@@ -138,8 +138,20 @@ class TraceReader {
 
   const Node* required(const Node& step, const char* key) {
     const Node* value = step.find(key);
-    if (value == nullptr) diagnostics_.error(step.where(), fmt::format("`{}` is missing", key));
+    if (value == nullptr) miss(step, key);
     return value;
+  }
+
+  /// Other keys are not looked at, but for one that may be this one, misspelt.
+  void miss(const Node& mapping, const std::string& key) {
+    const std::array wanted{key};
+    const auto near = std::ranges::find_if(mapping.entries(), [&](const Node::Entry& it) {
+      return !nearest(it.key.scalar(), wanted).empty();
+    });
+    if (near == mapping.entries().end())
+      return diagnostics_.error(mapping.where(), fmt::format("`{}` is missing", key));
+    diagnostics_.error(near->key.where(),
+                       fmt::format("found {}, expected `{}`", near->key.describe(), key));
   }
 
   std::vector<std::string> some_live() const {

@@ -18,7 +18,9 @@ namespace {
   throw InputError({{Severity::error, {origin}, std::move(message), std::move(hint)}});
 }
 
+/// By its first byte, or by its name: a pickle of an older protocol begins as any text may.
 bool is_pickle(const std::filesystem::path& path) {
+  if (path.extension() == ".pickle" || path.extension() == ".pkl") return true;
   std::ifstream file(path, std::ios::binary);
   return file.get() == 0x80;
 }

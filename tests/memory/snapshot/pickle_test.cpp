@@ -133,8 +133,9 @@ TEST_CASE("what is no plain data is refused with its byte") {
   CHECK(problem_of_pickle("\x80\x05N."s) ==
         "p: error: byte 1: found protocol 5, expected 2, 3 or 4");
   CHECK(problem_of_pickle("") ==
-        "p: error: byte 0: found no pickle, expected one of protocol 2, 3 or 4");
-  CHECK(problem_of_pickle("{\"a\": 1}").starts_with("p: error: byte 0: found no pickle"));
+        "p: error: byte 0: found another beginning than that of a pickle of protocol 2, 3 or 4, "
+        "the byte 0x80");
+  CHECK(problem_of_pickle("{\"a\": 1}").starts_with("p: error: byte 0: found another beginning"));
   CHECK(problem_of_pickle("\x80\x02N.N"s) ==
         "p: error: byte 4: found bytes behind the end of the pickle, expected none");
   CHECK(problem_of_pickle("\x80\x02NN."s) ==

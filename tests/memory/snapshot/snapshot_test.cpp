@@ -231,6 +231,18 @@ TEST_CASE("snapshots of PyTorch have more keys, shared texts and older names") {
   CHECK(segment.blocks.at(0).requested == 1024);
 }
 
+TEST_CASE("a misspelt word of a snapshot is refused with the nearest known one") {
+  std::string bytes = to_pickle({{small_device()}});
+  const auto misspell = [&](const std::string& word, const std::string& wrong) {
+    std::string changed = bytes;
+    changed.replace(changed.find(word), word.size(), wrong);
+    return problem_of_snapshot(changed);
+  };
+  CHECK(misspell("active_allocated", "active_alocatedd")
+            .ends_with("did you mean `active_allocated`?"));
+  CHECK(misspell("segment_alloc", "segment_aloc_").ends_with("did you mean `segment_alloc`?"));
+}
+
 TEST_CASE("snapshots that contradict themselves are refused") {
   CHECK(problem_of_snapshot(to_pickle({{small_device()}})).empty());
   SnapshotDevice device = small_device();
@@ -248,6 +260,17 @@ TEST_CASE("snapshots that contradict themselves are refused") {
   device.events.push_back({.action = Action::free_completed, .address = 4096, .size = 100});
   CHECK(problem_of_snapshot(to_pickle({{device}})) ==
         "s: error: event 2: frees at 0x1000, where a block still is");
+  device = small_device();
+  device.events.push_back({.action = Action::free_requested, .address = 4096, .size = 100});
+  device.events.push_back(device.events.back());
+  device.segments[0].blocks[0].state = SnapshotBlock::State::active_pending_free;
+  CHECK(problem_of_snapshot(to_pickle({{device}})) ==
+        "s: error: event 3: frees at 0x1000 once more, where a block waits to be freed already");
+  device = small_device();
+  device.segments.push_back(device.segments.front());
+  CHECK(problem_of_snapshot(to_pickle({{device}})) ==
+        "s: error: found a segment of 2097152 B at 0x1000 and another one at 0x1000, expected that "
+        "no two overlap");
   device = small_device();
   device.segments[0].address = -1;
   CHECK(problem_of_snapshot(to_pickle({{device}})).find("found -1 as `address`") !=

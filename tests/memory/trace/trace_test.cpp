@@ -87,6 +87,8 @@ TEST_CASE("all that is wrong with a trace is told, with its place") {
                  "t.json:9:1: error: found `7`, expected a step such as {\"op\": \"free\", \"id\": "
                  "\"x\"}",
                  "t.json:10:1: error: `stream` is missing"});
+  CHECK(problems_of_trace(R"([{"op": "alloc", "id": "x", "byts": 1}])") ==
+        Problems{"t.json:1:29: error: found `byts`, expected `bytes`"});
 }
 
 }  // namespace plimsoll
