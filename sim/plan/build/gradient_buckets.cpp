@@ -28,6 +28,7 @@ class Buckets {
     find_uses();
     if (spreading_.of_gradients != CollectiveKind::none)
       fill(gradients_, spreading_.of_gradients, spreading_.first_bucket);
+    sum_partial();
     if (spreading_.gathers_parameters)
       fill(parameters_, CollectiveKind::all_gather, spreading_.bucket);
     std::ranges::stable_sort(buckets_, {}, &GradientBucket::after_step);
@@ -97,6 +98,16 @@ class Buckets {
       add_bucket(all, kind, std::exchange(filled, {}));
       held = Bytes{};
       most = is_last ? first : spreading_.bucket;
+    }
+  }
+
+  void sum_partial() {
+    std::map<MemoryId, std::vector<BufferId>> by_memory;
+    for (const BufferId id : in_order(gradients_))
+      if (workload_[plan_[id].tensor].is_partial) by_memory[plan_[id].memory].push_back(id);
+    for (auto& [memory, buffers] : by_memory) {
+      add_bucket(gradients_, CollectiveKind::all_reduce, std::move(buffers));
+      buckets_.back().axis = MeshAxis::tensor;
     }
   }
 

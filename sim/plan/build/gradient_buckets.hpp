@@ -6,6 +6,10 @@
 /// 25 MiB for the others (S. Li et al., "PyTorch Distributed: Experiences on Accelerating Data
 /// Parallel Training", VLDB 2020, section 3.2; torch.nn.parallel.DistributedDataParallel,
 /// `bucket_cap_mb`).
+///
+/// Gradients of which ranks of the tensor axis make parts (Tensor::is_partial) are added up over that
+/// axis in one bucket of a memory, once the last is made and what reduces them over the data axis is
+/// issued: sums commute, and so they hold up no other bucket.
 #pragma once
 
 #include "plan/build/spread_plan.hpp"
@@ -16,6 +20,7 @@ namespace plimsoll {
 
 struct GradientBucket {
   CollectiveKind kind = CollectiveKind::all_reduce;
+  MeshAxis axis = MeshAxis::data;
   MemoryId memory{};
   std::vector<BufferId> buffers;
   /// What used them until then: of every stream the last step, and all moves.

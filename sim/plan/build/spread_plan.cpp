@@ -238,7 +238,7 @@ class Spreader {
   }
 
   void add_bucket(const GradientBucket& bucket) {
-    add_collective({bucket.kind, MeshAxis::data}, bucket.memory, bucket.buffers, {}, bucket.users);
+    add_collective({bucket.kind, bucket.axis}, bucket.memory, bucket.buffers, {}, bucket.users);
   }
 
   /// Of all groups along the axis, or of that of the first rank.

@@ -54,8 +54,7 @@ struct RankWay {
   friend bool operator==(const RankWay&, const RankWay&) = default;
 };
 
-class SpreadPlan {
- public:
+struct SpreadPlan {
   Plan plan;
   std::vector<RankWay> ways;  ///< of the first rank
   /// Memories beside those of ranks, which all of them would use.

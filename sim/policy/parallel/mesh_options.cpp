@@ -52,12 +52,15 @@ Format<MeshOptions> parallel_format() {
       .optional("data", &P::data, axis(),
                 "ranks that run other samples of the mini-batch and reduce their gradients; "
                 "default 1")
-      .optional("tensor", &P::tensor, axis(), "not supported yet; default 1")
+      .optional("tensor", &P::tensor, axis(),
+                "ranks that divide each layer of a network among them; default 1")
       .optional("pipeline", &P::pipeline, axis(),
                 "stages of the network, in the order of a `pipeline/` policy; default 1")
       .optional("context", &P::context, axis(), "not supported yet; default 1")
       .optional("expert", &P::expert, axis(), "not supported yet; default 1")
-      .optional("sequence", &P::sequence, located(boolean()), "not supported yet; default false")
+      .optional("sequence", &P::sequence, located(boolean()),
+                "the ranks of the tensor axis divide the positions of what is whole on each "
+                "otherwise; default false")
       .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
                 "the processors, ranks of the first stage first; default: all of the platform")
       .optional(
@@ -81,13 +84,11 @@ Format<MeshOptions> parallel_format() {
              })
       .check({"tensor", "sequence", "context", "expert"},
              [](P& parallel, const Node&, Diagnostics& diagnostics) {
-               refuse_unsupported(parallel.tensor, "tensor", "no layer is divided over ranks",
-                                  diagnostics);
-               if (parallel.sequence && parallel.sequence->value)
+               if (parallel.sequence && parallel.sequence->value && P::size(parallel.tensor) < 2)
                  diagnostics.error(parallel.sequence->where,
-                                   "`sequence: true` shards along the sequence what a tensor axis "
-                                   "replicates, and that axis is not supported yet",
-                                   "leave `sequence` out");
+                                   "`sequence: true` divides among the ranks of a tensor axis, and "
+                                   "there is none",
+                                   "`tensor: N` says how many there are");
                refuse_unsupported(parallel.context, "context",
                                   "no sequence is divided over ranks for attention", diagnostics);
                refuse_unsupported(parallel.expert, "expert", "no layer has experts", diagnostics);

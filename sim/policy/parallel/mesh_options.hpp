@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/format.hpp"
-#include "plan/build/spread_plan.hpp"
-#include "policy/interface/policy.hpp"
+#include "base/quantity.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -12,6 +11,11 @@
 #include <vector>
 
 namespace plimsoll {
+
+struct Plan;
+struct Platform;
+struct Problem;
+struct Spreading;
 
 /// Sizes of axes. Ranks are laid on the devices in their order, the tensor axis first: neighbours on
 /// it are neighbours among the devices.

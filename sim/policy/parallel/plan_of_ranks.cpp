@@ -1,4 +1,5 @@
 #include "base/names_hint.hpp"
+#include "plan/build/spread_plan.hpp"
 #include "policy/claims/claims.hpp"
 #include "policy/interface/entry.hpp"
 #include "policy/parallel/mesh_options.hpp"

@@ -42,6 +42,24 @@ Ranks::Ranks(const Scenario& scenario) : scenario_(scenario) {
   if (stage > 1) spreading_->of_gradients = CollectiveKind::none;
   spreading_->gathers_parameters = stage == 1 || stage == 2;
   check_sharding();
+  check_tensor();
+}
+
+void Ranks::check_tensor() const {
+  if (tensor() == 1) return;
+  const Location& where = scenario_.parallel->tensor->where;
+  const WorkloadOptions& options = scenario_.workload_options;
+  if (!std::holds_alternative<LayersSpec>(scenario_.workload))
+    refuse(where, fmt::format("`tensor` divides the layers of a network, and `{}` is no file of "
+                              "`layers`",
+                              scenario_.workload_name));
+  if (options.lora)
+    refuse(options.lora->rank.where, "`lora` with a tensor axis is not supported yet");
+  if (options.autocast && tensor_axis()->sequence)
+    refuse(*tensor_axis()->sequence,
+           "`sequence: true` with `autocast` is not supported yet: what is gathered would be cast "
+           "afterwards",
+           "`dtype: bf16` with `master_weights: true` is mixed precision, too");
 }
 
 void Ranks::check_sharding() const {
@@ -79,6 +97,14 @@ std::int64_t Ranks::data() const {
 
 std::int64_t Ranks::tensor() const {
   return spreading_ ? MeshOptions::size(scenario_.parallel->tensor) : 1;
+}
+
+std::optional<TensorAxis> Ranks::tensor_axis() const {
+  if (tensor() == 1) return std::nullopt;
+  TensorAxis axis{scenario_.parallel->tensor->where, tensor(), std::nullopt};
+  const auto& sequence = scenario_.parallel->sequence;
+  if (sequence && sequence->value) axis.sequence = sequence->where;
+  return axis;
 }
 
 Node Ranks::policy_of_one(const Node& policy) const {

@@ -1,6 +1,7 @@
 /// A run on the ranks of a mesh: what each policy is told, and what its plan becomes.
 #pragma once
 
+#include "plan/build/spread_plan.hpp"
 #include "scenario/document/scenario.hpp"
 
 #include <cstdint>
@@ -21,6 +22,8 @@ class Ranks {
   [[nodiscard]] std::int64_t data() const;
   /// How many work on the same samples, but for those of a pipeline's other stages.
   [[nodiscard]] std::int64_t tensor() const;
+  /// How they divide layers; nothing where there is one.
+  [[nodiscard]] std::optional<TensorAxis> tensor_axis() const;
 
   /// The step as one rank runs it. Throws InputError where it cannot be sharded so.
   [[nodiscard]] Workload step_of_one(Workload step) const;
@@ -34,6 +37,7 @@ class Ranks {
 
  private:
   void check_sharding() const;
+  void check_tensor() const;
 
   const Scenario& scenario_;
   std::optional<Spreading> spreading_;

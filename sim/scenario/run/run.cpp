@@ -84,6 +84,7 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
                    const Location& where) {
   WorkloadOptions options = scenario.workload_options;
   options.split_backward = split_backward;
+  options.tensor = ranks.tensor_axis();
   const std::int64_t microbatches = of_a_rank * ranks.data();
   if (microbatches > 1 && states_batch(scenario)) {
     const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));

@@ -70,6 +70,8 @@ struct Tensor {
   /// A framework holds it until the end of the forwards, whoever reads it last: it goes no earlier
   /// than the last forward that its processor runs of the microbatch before a backward.
   bool cached = false;
+  /// A gradient of which each rank of the tensor axis makes a part; they add them up before updates.
+  bool is_partial = false;
 };
 
 /// A slice of Workload::tensor_lists.
@@ -112,7 +114,7 @@ struct Operator {
   /// The state of the generator before its first run, kept there where it runs again; or kNoTensor
   /// (workload/cost/generator_states.hpp).
   TensorId generator = kNoTensor;
-  Collective collective;   ///< of ranks that train together
+  Collective collective;  ///< of ranks that train together
   /// Values that must be valid at its start.
   TensorList reads;
   /// Those of `reads` whose bytes it changes in place (an in-place ReLU, a gradient step).

@@ -59,6 +59,14 @@ struct LowRank {
   std::vector<Located<std::string>> of;  ///< names of layers, `*` for any characters
 };
 
+/// The ranks that divide each layer of a network among them.
+struct TensorAxis {
+  Location where;
+  std::int64_t ranks = 1;
+  /// Where it is said that they divide the positions of what is whole on each otherwise.
+  std::optional<Location> sequence;
+};
+
 /// A number of a network that a scenario overrides: `with: {width: 8}`.
 using NamedIntegers = std::vector<std::pair<Located<std::string>, std::int64_t>>;
 
@@ -82,6 +90,8 @@ struct WorkloadOptions {
   /// The first layer, or block, that is trained: all before it is frozen. Networks only.
   std::optional<Located<std::string>> trained_from;
   std::optional<LowRank> lora;  ///< networks of layers only
+  /// Networks of layers only (divided_network.hpp).
+  std::optional<TensorAxis> tensor;
   /// Initializers of an ONNX file that are no parameters, `*` for any characters.
   std::vector<Located<std::string>> buffers;
   /// fp32 copies of parameters in fp16 or bf16; networks only (training_step.hpp).

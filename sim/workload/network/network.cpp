@@ -1,6 +1,7 @@
 #include "workload/network/network.hpp"
 
 #include "base/names_hint.hpp"
+#include "workload/network/divided_network.hpp"
 #include "workload/network/framework_defaults.hpp"
 #include "workload/network/low_rank_adapters.hpp"
 #include "workload/network/network_builder.hpp"
@@ -45,7 +46,9 @@ class Expander {
     constants_[std::string(kIsPyTorch2)] = framework_ == Framework::pytorch_2 ? 1 : 0;
   }
 
-  Network expand() {
+  /// `calls`: where all that is applied is recorded, or nullptr.
+  Network expand(std::vector<NetworkCall>* calls) {
+    if (calls != nullptr) builder_.record(*calls);
     Scope scope;
     scope.numbers = constants_;
     current_ = add_input();
@@ -259,7 +262,10 @@ class Expander {
 }  // namespace
 
 Network expand(const LayersSpec& layers, const WorkloadOptions& options) {
-  return Expander(layers, options).expand();
+  if (!options.tensor) return Expander(layers, options).expand(nullptr);
+  std::vector<NetworkCall> calls;
+  const Network whole = Expander(layers, options).expand(&calls);
+  return divided_network(whole, calls, value_types(options, DType::fp32), *options.tensor);
 }
 
 }  // namespace plimsoll

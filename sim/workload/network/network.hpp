@@ -5,10 +5,13 @@
 #include "workload/operators/operator_rules.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace plimsoll {
+
+inline constexpr std::uint32_t kNoValue = 0xFFFFFFFF;
 
 /// A value: some bytes at some moment. Views share storage and gradient with what they look at; a
 /// change in place shares the storage only.
@@ -31,9 +34,9 @@ struct NetworkStorage {
   std::string changed_by;  ///< the operator that changed it last
   bool is_input = false;
   bool kept = false;  ///< some backward reads it
+  /// Where it was gathered of parts, the rank's own: that is kept, and gathered again.
+  std::uint32_t gathered_from = kNoValue;
 };
-
-inline constexpr std::uint32_t kNoValue = 0xFFFFFFFF;
 
 /// Of a value, and of its views.
 struct NetworkGradient {
@@ -58,7 +61,8 @@ struct NetworkOperator {
   bool keeps_output = false;
   bool copies_parameters = false;  ///< it computes in another type than theirs
   bool keeps_weight_copy = false;
-  bool is_undone = false;  ///< a pooling whose indices a later operator reads
+  bool is_undone = false;                ///< a pooling whose indices a later operator reads
+  bool makes_partial_gradients = false;  ///< of its parameters (Tensor::is_partial)
 };
 
 struct Network {
@@ -68,6 +72,8 @@ struct Network {
   std::vector<NetworkGradient> gradients;  ///< by NetworkValue::gradient
   std::int64_t batch = 1;
   DType dtype = DType::fp32;  ///< of parameters
+  /// Of a rank's part: the parameters of all ranks, and its share of their multiply-adds.
+  std::optional<Elements> all_parameters, share_of_macs;
 };
 
 /// Whether a parameter of this name is one: `bias_hh`.

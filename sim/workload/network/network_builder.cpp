@@ -99,7 +99,27 @@ std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments argu
   op.inputs = std::move(inputs);
   (rule.traits.link == kPool ? op.pool : op.tied) = link;
   op.type = type_of(op);
+  if (calls_ != nullptr)
+    calls_->push_back({&rule, arguments, op.inputs, name, link, trained_, kNoValue, kNoValue});
   cast_inputs(op);
+  const std::uint32_t before = operators();
+  const std::uint32_t output = add_operator(std::move(op), std::move(arguments));
+  if (calls_ != nullptr) {
+    calls_->back().output = output;
+    if (operators() > before) calls_->back().op = before;
+  }
+  return output;
+}
+
+std::uint32_t NetworkBuilder::exchange(const OperatorRule& rule, RuleArguments arguments,
+                                       std::uint32_t value, const std::string& name,
+                                       const std::string& part) {
+  NetworkOperator op;
+  op.name = name;
+  op.part = part;
+  op.rule = &rule;
+  op.inputs = {value};
+  op.type = type_of(op);
   return add_operator(std::move(op), std::move(arguments));
 }
 
@@ -150,6 +170,7 @@ std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arg
   if (op.tied != kNoValue) tie(op);
   for (const auto& [parameter, dims] : op.effect.parameters)
     op.trained.push_back(trained_part(parameter, dims, trained_));
+  op.makes_partial_gradients = partial_;
   find_kept(op);
   if (op.effect.form == OperatorEffect::Form::in_place && !call.can_update)
     throw LayerError("cannot work in place: `" +
@@ -186,6 +207,7 @@ void NetworkBuilder::find_kept(NetworkOperator& op) const {
   OperatorEffect& effect = op.effect;
   const bool trains_weights = trains_weight(network_, op);
   const bool passes_on =
+      !effect.is_constant &&
       std::ranges::any_of(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
   const bool has_parameters = !effect.parameters.empty() || op.tied != kNoValue;
   op.copies_parameters =
@@ -208,7 +230,9 @@ void NetworkBuilder::keep_inputs_of(NetworkOperator& op) const {
     bool is_read = effect.inputs != Inputs::partner;
     for (std::size_t j = 0; j < op.inputs.size(); ++j)
       is_read = is_read || (j != i && has_gradient(op.inputs[j]));
-    if (is_read) op.kept.push_back(op.inputs[i]);
+    if (!is_read) continue;
+    const std::uint32_t part = network_.storages[storage_of(op.inputs[i])].gathered_from;
+    op.kept.push_back(part != kNoValue ? part : op.inputs[i]);
   }
 }
 
@@ -241,8 +265,9 @@ void NetworkBuilder::add_output(NetworkOperator& op) {
   output.part = output.part || (op.effect.form == Form::view &&
                                 elements_of(op.effect.output) < elements_of(first.dims));
   output.is_split = op.effect.form == Form::view && first.is_split;
-  output.is_view = op.effect.form == Form::view || op.effect.views_output ||
-                   (op.effect.form == Form::in_place && first.is_view);
+  output.is_view =
+      op.effect.form == Form::view || op.effect.views_output ||
+      ((op.effect.form == Form::in_place || op.effect.form == Form::same) && first.is_view);
   if (op.effect.form == Form::no_output) {
     keep_inputs(op);
     return;
@@ -258,6 +283,8 @@ void NetworkBuilder::add_output(NetworkOperator& op) {
     NetworkStorage storage;
     storage.name = op.part.empty() ? op.name : op.name + "." + op.part;
     storage.bytes = bytes;
+    if (op.effect.exchange && op.effect.exchange->forward == CollectiveKind::all_gather)
+      storage.gathered_from = op.inputs.front();
     network_.storages.push_back(std::move(storage));
   }
   if (op.effect.form == Form::in_place) {

@@ -10,6 +10,18 @@
 
 namespace plimsoll {
 
+/// A call of apply(), with what it has made.
+struct NetworkCall {
+  const OperatorRule* rule = nullptr;
+  RuleArguments arguments;
+  std::vector<std::uint32_t> inputs;
+  std::string name;
+  std::uint32_t link = kNoValue;
+  Trained trained;
+  std::uint32_t output = kNoValue;
+  std::uint32_t op = kNoValue;  ///< the operator, behind casts; kNoValue for a view
+};
+
 /// All of it throws LayerError where operators do not fit their inputs, and QuantityOverflow where
 /// sizes are out of range. O(1) an operator, but for its inputs and arguments.
 class NetworkBuilder {
@@ -28,8 +40,15 @@ class NetworkBuilder {
   std::uint32_t apply(const OperatorRule& rule, RuleArguments arguments,
                       std::vector<std::uint32_t> inputs, const std::string& name,
                       std::uint32_t link = kNoValue);
+  /// What ranks exchange of a value (exchange_rules.hpp), named after the layer that it is for.
+  std::uint32_t exchange(const OperatorRule& rule, RuleArguments arguments, std::uint32_t value,
+                         const std::string& name, const std::string& part);
   /// What is trained of the operators to come; all of them before the first call.
   void train(const Trained& trained) { trained_ = trained; }
+  /// Whether a rank makes but a part of the gradients of parameters of the operators to come.
+  void make_partial_gradients(bool partial) { partial_ = partial; }
+  /// Every apply() to come is added to `calls`.
+  void record(std::vector<NetworkCall>& calls) { calls_ = &calls; }
   /// `weighted`: the loss is multiplied by a number, which is kept.
   void add_loss(Loss loss, std::uint32_t value, const std::string& prefix, bool weighted = false);
 
@@ -65,6 +84,8 @@ class NetworkBuilder {
   Network network_;
   const ValueTypes types_;
   Trained trained_;
+  bool partial_ = false;
+  std::vector<NetworkCall>* calls_ = nullptr;
 };
 
 }  // namespace plimsoll

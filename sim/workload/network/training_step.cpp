@@ -17,6 +17,8 @@ class StepBuilder {
         options_(options),
         builder_(name),
         storages_(network.storages.size(), kNoTensor),
+        gathered_again_(network.storages.size(), kNoTensor),
+        makers_(network.storages.size(), kNoOperator),
         gradients_(network.gradients.size()) {}
 
   Workload build() {
@@ -30,8 +32,8 @@ class StepBuilder {
     if (options_.optimizer != Optimizer::none) add_optimizer();
     Workload workload = builder_.freeze();
     classify(workload);
-    workload.parameters = parameters_.count();
-    workload.macs = macs_.count();
+    workload.parameters = network_.all_parameters.value_or(parameters_).count();
+    workload.macs = network_.share_of_macs.value_or(macs_).count();
     workload.tokens = tokens_of_sample();
     return workload;
   }
@@ -106,8 +108,9 @@ class StepBuilder {
       parameter.tensor = add_tensor(name, Bytes{parameter_element()} * elements_of(dims).count(),
                                     TensorClass::parameter, Lifetime::resident);
       if (!parameter.trained.empty())
-        parameter.gradient = add_tensor(name + ".gradient", gradient * parameter.elements(),
-                                        TensorClass::gradient, Lifetime::accumulated);
+        parameter.gradient = builder_.add(
+            Tensor{name + ".gradient", gradient * parameter.elements(), TensorClass::gradient,
+                   Lifetime::accumulated, kNoTensor, false, op.makes_partial_gradients});
       layer.used.push_back(parameters_of_.size());
       layer.own.push_back(parameters_of_.size());
       parameters_ += elements_of(dims);
@@ -119,6 +122,7 @@ class StepBuilder {
     using Form = OperatorEffect::Form;
     const NetworkOperator& op = network_.operators[i];
     Layer& layer = layers_[i];
+    if (op.effect.exchange) return add_exchange(op, layer);
     add_parameters(op, layer);
     if (op.copies_parameters) copy_parameters(op, layer);
     OperatorSpec spec = layer_spec(op, Phase::forward);
@@ -150,6 +154,36 @@ class StepBuilder {
     }
     macs_ += op.effect.macs;
     layer.forward = builder_.add(std::move(spec));
+    if (op.effect.form == Form::fresh) makers_[network_.values[op.output].storage] = layer.forward;
+  }
+
+  /// What ranks exchange takes no time where it is issued (workload/core/collective.hpp).
+  void add_exchange(const NetworkOperator& op, Layer& layer) {
+    using Form = OperatorEffect::Form;
+    const TensorId from = storage_of(op.inputs.front());
+    layer.forward = makers_[network_.values[op.inputs.front()].storage];
+    if (op.effect.form == Form::same) return;
+    OperatorSpec spec = exchange_spec(op, Phase::forward, op.effect.exchange->forward);
+    spec.reads = {from};
+    if (op.effect.form == Form::in_place) spec.updates = {from};
+    if (op.effect.form == Form::fresh) {
+      const std::uint32_t storage = network_.values[op.output].storage;
+      storages_[storage] =
+          add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
+                     TensorClass::activation, Lifetime::step);
+      spec.bare = spec.kept = {storages_[storage]};
+    }
+    layer.forward = builder_.add(std::move(spec));
+    makers_[network_.values[op.output].storage] = layer.forward;
+  }
+
+  [[nodiscard]] OperatorSpec exchange_spec(const NetworkOperator& op, Phase phase,
+                                           CollectiveKind kind) const {
+    OperatorSpec spec = layer_spec(op, phase);
+    spec.given_time = Time{};
+    spec.collective = {kind, MeshAxis::tensor};
+    if (phase != Phase::forward && options_.split_backward) spec.phase = Phase::backward_input;
+    return spec;
   }
 
   /// An operator of a layer, named after it.
@@ -211,6 +245,7 @@ class StepBuilder {
   void add_backward(std::size_t i) {
     const NetworkOperator& op = network_.operators[i];
     const Layer& layer = layers_[i];
+    if (op.effect.exchange) return add_exchange_backward(op, layer);
     OperatorSpec spec = layer_spec(op, Phase::backward);
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
@@ -242,6 +277,70 @@ class StepBuilder {
     join(op, incoming, spec);
     add_whole(std::move(spec));
     add_casts_back(op, layer);
+  }
+
+  void add_exchange_backward(const NetworkOperator& op, const Layer& layer) {
+    Gradient its = op.has_backward ? gradients_[gradient_of(op.output)] : Gradient{};
+    if (its.tensors.empty()) return;
+    const CollectiveKind kind = op.effect.exchange->backward;
+    if (kind != CollectiveKind::none) {
+      OperatorSpec spec = exchange_spec(op, Phase::backward, kind);
+      spec.forward = layer.forward;
+      spec.reads = its.tensors;
+      if (kind == CollectiveKind::all_reduce) {
+        spec.updates = spec.reads;
+      } else {
+        its = {{add_gradient(op.name, gradient_bytes(op.inputs.front()), spec)}};
+        spec.bare = spec.kept;
+      }
+      builder_.add(std::move(spec));
+    }
+    pass_back(op, layer, std::move(its));
+  }
+
+  /// What ranks have exchanged is the gradient of the input, or is added to it.
+  void pass_back(const NetworkOperator& op, const Layer& layer, Gradient its) {
+    const std::uint32_t input = op.inputs.front();
+    Gradient& gradient = gradients_[gradient_of(input)];
+    if (gradient.tensors.empty()) {
+      gradient = std::move(its);
+      return;
+    }
+    OperatorSpec spec = layer_spec(op, Phase::backward);
+    if (options_.split_backward) spec.phase = Phase::backward_input;
+    spec.name += "_sum";
+    spec.operator_class = OperatorClass::elementwise;
+    spec.forward = layer.forward;
+    spec.reads = its.tensors;
+    for (const TensorId id : gradient.tensors) add_once(spec.reads, id);
+    gradient = {{add_gradient(op.name, gradient_bytes(input), spec)}};
+    add_whole(std::move(spec));
+  }
+
+  /// What the backward of an operator reads of a value that it kept: of one that was gathered, all
+  /// parts, gathered again before the first backward that reads them.
+  TensorId kept_of(const NetworkOperator& op, const Layer& layer, std::uint32_t value) {
+    for (const std::uint32_t input : op.inputs) {
+      const std::uint32_t storage = network_.values[input].storage;
+      if (network_.storages[storage].gathered_from != value) continue;
+      TensorId& again = gathered_again_[storage];
+      if (again != kNoTensor) return again;
+      const NetworkStorage& whole = network_.storages[storage];
+      OperatorSpec spec = layer_spec(op, Phase::backward);
+      if (options_.split_backward) spec.phase = Phase::backward_weight;
+      spec.name += "_all_gather";
+      spec.operator_class = OperatorClass::other;
+      spec.given_time = Time{};
+      spec.collective = {CollectiveKind::all_gather, MeshAxis::tensor};
+      spec.forward = layer.forward;
+      spec.reads = {storage_of(value)};
+      again =
+          add_tensor(whole.name + ".again", whole.bytes, TensorClass::activation, Lifetime::step);
+      spec.bare = spec.kept = {again};
+      builder_.add(std::move(spec));
+      return again;
+    }
+    return storage_of(value);
   }
 
   /// The gradients of copies that the layer made, in the parameters' type.
@@ -284,7 +383,7 @@ class StepBuilder {
     weight.reads = incoming.tensors;
     weight.scratch = op.effect.weight_scratch;
     weight.kernel = input.kernel;
-    for (const std::uint32_t read : op.kept) add_once(weight.reads, storage_of(read));
+    for (const std::uint32_t read : op.kept) add_once(weight.reads, kept_of(op, layer, read));
     for (const std::size_t p : layer.used) contribute(op, parameters_of_[p], weight);
     weight.kernel.has_bias = trains_bias(op, layer);
     input.kernel.has_bias = false;
@@ -355,8 +454,8 @@ class StepBuilder {
     spec.workspace += std::max(Bytes{}, gradient_bytes(op.output) - made);
   }
 
-  void read_kept(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
-    for (const std::uint32_t input : op.kept) add_once(spec.reads, storage_of(input));
+  void read_kept(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) {
+    for (const std::uint32_t input : op.kept) add_once(spec.reads, kept_of(op, layer, input));
     if (op.keeps_output) add_once(spec.reads, storage_of(op.output));
     for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
     if (op.pool != kNoValue) add_once(spec.reads, layers_[op.pool].extras.front());
@@ -495,8 +594,10 @@ class StepBuilder {
   const Network& network_;
   StepOptions options_;
   WorkloadBuilder builder_;
-  std::vector<TensorId> storages_;   ///< by storage
-  std::vector<Gradient> gradients_;  ///< by number of gradient
+  std::vector<TensorId> storages_;        ///< by storage
+  std::vector<TensorId> gathered_again_;  ///< by storage: for backwards
+  std::vector<OperatorId> makers_;        ///< by storage
+  std::vector<Gradient> gradients_;       ///< by number of gradient
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_of_;
   Elements parameters_, macs_;

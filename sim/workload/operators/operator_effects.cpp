@@ -463,6 +463,7 @@ OperatorEffect fused_cross_entropy_loss(const RuleCall& call) {
   OperatorEffect effect = loss_of(call, 6);
   effect.backward_flops = flops(count(call, effect.output), 5);
   effect.keeps_inputs = true;
+  effect.inputs = Inputs::first;  // not what ranks know of rows (exchange_rules.hpp)
   keep_rows(effect, rows(call).count());
   return effect;
 }

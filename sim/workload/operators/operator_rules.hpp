@@ -10,10 +10,12 @@
 
 #include "base/quantity.hpp"
 #include "platform/core/platform.hpp"
+#include "workload/core/collective.hpp"
 #include "workload/core/kernel_scratch.hpp"
 #include "workload/core/kernel_shape.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -75,6 +77,7 @@ struct OperatorEffect {
     fresh,     ///< y is a storage of its own
     view,      ///< y is the storage of x; no operator at all
     in_place,  ///< y replaces the bytes of x
+    same,      ///< y is the storage of x, with a gradient of its own; no operator in the forward
     no_output  ///< a loss: what it leaves is only for its backward
   };
   /// For which gradients the backward reads inputs and extras, where it keeps them.
@@ -113,6 +116,12 @@ struct OperatorEffect {
   /// other.
   KernelScratch forward_scratch, input_scratch, weight_scratch, backward_scratch;
   KernelShape kernel;
+  bool is_constant = false;  ///< no gradient goes through it
+  /// What ranks of the tensor axis do with x, and with the gradient of y, in place of computing.
+  struct Exchange {
+    CollectiveKind forward = CollectiveKind::none, backward = CollectiveKind::none;
+  };
+  std::optional<Exchange> exchange;
 };
 
 /// The value of a switch that is not given: in place where nothing else needs the bytes.

@@ -1,4 +1,5 @@
 // One rank's plan for all ranks of a mesh: gradient buckets, and one rank played for all.
+#include "plan/build/spread_plan.hpp"
 #include "plan/core/mirror_problems.hpp"
 #include "policy/parallel/mesh_options.hpp"
 #include "support/mirrored.hpp"

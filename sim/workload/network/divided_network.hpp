@@ -1,0 +1,21 @@
+/// A network as one of several ranks runs it that divide each layer among them (division.hpp), with
+/// what they exchange (operators/exchange_rules.hpp): all calls that made the whole network, made
+/// again with the rank's part of their arguments.
+///
+/// Where a layer divided by columns reads a value that all ranks have, the ranks add up its gradient,
+/// once for all such readers; what a layer divided by rows makes, they add up in place. With divided
+/// positions they gather the value, and scatter the sum: of what was gathered a rank keeps its own
+/// part, and gathers it again in the backward.
+#pragma once
+
+#include "workload/network/network_builder.hpp"
+
+#include <span>
+
+namespace plimsoll {
+
+/// Throws InputError, at the axis, where the layers cannot be divided so.
+[[nodiscard]] Network divided_network(const Network& whole, std::span<const NetworkCall> calls,
+                                      const ValueTypes& types, const TensorAxis& axis);
+
+}  // namespace plimsoll

@@ -1,0 +1,375 @@
+#include "workload/network/division.hpp"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+namespace {
+
+/// An operator that works on the part of a rank as on the whole.
+struct Carries {
+  std::string_view kind;
+  Part from, to;
+  std::array<std::string_view, 2> divided = {};  ///< arguments, where they are not 0
+  Part second;                                   ///< of a further input
+};
+
+constexpr Carries carries(std::string_view kind, Part from, Part to,
+                          std::array<std::string_view, 2> divided = {}) {
+  return {kind, from, to, divided, from};
+}
+
+constexpr Carries kCarries[] = {
+    carries("attention_core", Part::features, Part::features, {"heads"}),
+    carries("attention_scores", Part::features, Part::heads, {"heads"}),
+    {"attention_context", Part::heads, Part::features, {"heads"}, Part::features},
+    carries("dot_product_attention", Part::features, Part::features, {"heads", "kv_heads"}),
+    carries("dot_product_attention", Part::heads, Part::heads),
+    carries("split_heads", Part::features, Part::heads, {"heads", "kv_heads"}),
+    carries("join_heads", Part::heads, Part::features),
+    carries("transpose", Part::heads, Part::heads),
+    carries("product", Part::heads, Part::heads),
+    carries("causal_mask", Part::heads, Part::heads),
+    carries("relative_bias", Part::heads, Part::heads),
+    carries("rows", Part::features, Part::rows),
+    carries("rows", Part::rows, Part::features, {"features"}),
+    carries("slice", Part::features, Part::features, {"features"}),
+    carries("concat", Part::features, Part::features),
+    carries("gain", Part::features, Part::features, {"elements"}),
+    carries("bias", Part::features, Part::features, {"elements"}),
+    carries("fused_rotary", Part::features, Part::features),
+    carries("rotate_half", Part::features, Part::features),
+    carries("log_softmax", Part::features, Part::features),
+    carries("nll_loss", Part::features, Part::features),
+    carries("fused_cross_entropy_loss", Part::features, Part::features),
+};
+
+/// What works on each number alone, or on two.
+constexpr std::string_view kOfNumbers[] = {
+    "relu",     "relu6",  "leaky_relu", "hard_swish", "gelu",         "silu",  "mish",
+    "softplus", "elu",    "exp",        "sqrt",       "hard_sigmoid", "rsqrt", "reciprocal",
+    "log",      "pow",    "abs",        "sin",        "cos",          "neg",   "sigmoid",
+    "tanh",     "swiglu", "geglu",      "multiply",   "sub",          "div",   "shift",
+    "scale",    "copy",   "add",        "dropout",    "sum_loss"};
+/// What works on each row alone: on parts of rows and heads, not on parts of features.
+constexpr std::string_view kOfRows[] = {
+    "layer_norm", "fused_rms_norm", "softmax", "softmax_dropout",
+    "row_mean",   "row_sum",        "gain",    "bias"};
+/// What else works on each position alone.
+constexpr std::string_view kOfPositions[] = {"linear",
+                                             "top_k",
+                                             "rows",
+                                             "slice",
+                                             "fused_rotary",
+                                             "rotate_half",
+                                             "position_embedding",
+                                             "log_softmax",
+                                             "nll_loss",
+                                             "fused_cross_entropy_loss",
+                                             "segment_embedding",
+                                             "mse_loss",
+                                             "bce_with_logits_loss",
+                                             "concat"};
+
+bool is_among(std::string_view kind, std::span<const std::string_view> kinds) {
+  return std::ranges::find(kinds, kind) != kinds.end();
+}
+
+bool is_dense(std::string_view kind) {
+  return kind == "linear" || kind == "expert_linear";
+}
+
+std::int64_t argument_of(const NetworkCall& call, std::string_view name) {
+  const auto found = std::ranges::find(call.arguments, name, [](const auto& a) { return a.first; });
+  return found == call.arguments.end() ? 0 : found->second;
+}
+
+/// What the call makes of inputs of which a rank has the part `from`; nullopt where it cannot.
+std::optional<Carries> carry(const NetworkCall& call, Part from) {
+  const std::string_view kind = call.rule->kind;
+  // A size of 0: all features are those of one head.
+  if (kind.ends_with("rotary") || kind == "rotate_half")
+    if (from == Part::features && argument_of(call, "size") == 0) return std::nullopt;
+  if (is_among(kind, kOfNumbers)) return carries(kind, from, from);
+  if ((from == Part::rows || from == Part::heads || from == Part::positions) &&
+      is_among(kind, kOfRows))
+    return carries(kind, from, from);
+  if (from == Part::positions)
+    return is_among(kind, kOfPositions) ? std::optional(carries(kind, from, from)) : std::nullopt;
+  for (const Carries& it : kCarries)
+    if (it.kind == kind && it.from == from) return it;
+  return std::nullopt;
+}
+
+bool is_divided(Part part) {
+  return part == Part::features || part == Part::heads || part == Part::rows;
+}
+
+class Division {
+ public:
+  Division(const Network& network, std::span<const NetworkCall> calls, const TensorAxis& axis)
+      : network_(network),
+        calls_(calls),
+        axis_(axis),
+        base_(axis.sequence ? Part::positions : Part::whole),
+        readers_(network.values.size()),
+        maker_(network.values.size(), kNoValue),
+        divisible_(network.values.size(), Part::whole),
+        parts_(network.values.size(), Part::whole) {}
+
+  std::vector<DividedCall> run() {
+    find_divisible();
+    for (std::uint32_t v = 0; v < network_.values.size(); ++v)
+      if (maker_[v] == kNoValue && !network_.values[v].indices) parts_[v] = based(v, "the input");
+    for (const NetworkCall& call : calls_) {
+      DividedCall& it = divided_.emplace_back();
+      it.reads_copied.assign(call.inputs.size(), false);
+      divide(call, it);
+      if (call.output != kNoValue) parts_[call.output] = it.output;
+    }
+    if (problems_.empty() && !is_divided_)
+      problem(
+          "`tensor` divides dense layers whose outputs meet in another dense layer or in the "
+          "loss; the network has none",
+          "leave `tensor` out");
+    if (!problems_.empty()) throw InputError(std::move(problems_));
+    return std::move(divided_);
+  }
+
+ private:
+  void problem(std::string message, std::string hint = {}) {
+    if (told_.insert(message).second && problems_.size() < kMostProblems)
+      problems_.push_back({Severity::error, axis_.where, std::move(message), std::move(hint)});
+  }
+
+  // ---- which values may be in parts ----
+
+  /// The part in which each value could be, if all that makes and reads it agrees.
+  void find_divisible() {
+    for (std::uint32_t c = 0; c < calls_.size(); ++c) {
+      const NetworkCall& call = calls_[c];
+      for (const std::uint32_t input : call.inputs) readers_[input].push_back(c);
+      if (call.output == kNoValue) continue;
+      maker_[call.output] = c;
+      divisible_[call.output] = could_be(call);
+    }
+    for (std::uint32_t v = 0; v < divisible_.size(); ++v)
+      if (divisible_[v] == Part::whole || readers_[v].empty()) refuse(v);
+    for (std::uint32_t c = 0; c < calls_.size(); ++c)
+      if (!agrees(calls_[c])) refuse_all_of(calls_[c]);
+  }
+
+  [[nodiscard]] Part could_be(const NetworkCall& call) const {
+    if (makes_parts(call)) return Part::features;
+    const auto carried = carry_of(call, divisible_);
+    return carried ? carried->to : Part::whole;
+  }
+
+  [[nodiscard]] static bool makes_parts(const NetworkCall& call) {
+    return is_dense(call.rule->kind) || call.rule->kind == "repeat_features";
+  }
+
+  /// What the call makes of its inputs, where all are in parts that fit.
+  [[nodiscard]] std::optional<Carries> carry_of(const NetworkCall& call,
+                                                const std::vector<Part>& parts) const {
+    const auto it = carry(call, parts[call.inputs.front()]);
+    if (!it) return it;
+    for (std::size_t i = 1; i < call.inputs.size(); ++i)
+      if (parts[call.inputs[i]] != it->second) return std::nullopt;
+    return it;
+  }
+
+  /// Whether the call can work with its inputs, and with its output, as they could be.
+  [[nodiscard]] bool agrees(const NetworkCall& call) const {
+    if (makes_parts(call)) return true;
+    const bool any = std::ranges::any_of(
+        call.inputs, [&](std::uint32_t v) { return is_divided(divisible_[v]); });
+    const bool is_out = call.output != kNoValue && is_divided(divisible_[call.output]);
+    if (!any && !is_out) return true;
+    const auto it = carry_of(call, divisible_);
+    return it && is_divided(it->from) && (call.output == kNoValue || is_out);
+  }
+
+  void refuse_all_of(const NetworkCall& call) {
+    for (const std::uint32_t input : call.inputs) refuse(input);
+    if (call.output != kNoValue) refuse(call.output);
+  }
+
+  /// The value is in no parts; and so no other that its maker or its readers need in parts with it.
+  void refuse(std::uint32_t value) {
+    std::vector<std::uint32_t> open{value};
+    while (!open.empty()) {
+      const std::uint32_t v = open.back();
+      open.pop_back();
+      const bool was = refused_.insert(v).second;
+      divisible_[v] = Part::whole;
+      if (!was) continue;
+      const auto spread_over = [&](std::uint32_t c) {
+        const NetworkCall& call = calls_[c];
+        if (makes_parts(call) || !is_known(c)) return;
+        for (const std::uint32_t input : call.inputs) open.push_back(input);
+        if (call.output != kNoValue) open.push_back(call.output);
+      };
+      if (maker_[v] != kNoValue) spread_over(maker_[v]);
+      for (const std::uint32_t c : readers_[v]) spread_over(c);
+    }
+  }
+
+  /// Whether the call is one that could have worked on parts.
+  [[nodiscard]] bool is_known(std::uint32_t c) const {
+    const std::string_view kind = calls_[c].rule->kind;
+    return is_among(kind, kOfNumbers) || is_among(kind, kOfRows) ||
+           std::ranges::find(kCarries, kind, &Carries::kind) != std::end(kCarries);
+  }
+
+  // ---- what becomes of each call ----
+
+  void divide(const NetworkCall& call, DividedCall& it) {
+    const std::string_view kind = call.rule->kind;
+    const Part in = parts_[call.inputs.front()];
+    if (is_dense(kind) && in == Part::features) return by_rows(call, it);
+    if (makes_parts(call) && call.output != kNoValue && is_divided(divisible_[call.output]))
+      return by_columns(call, it);
+    if (kind == "embedding" && call.inputs.size() == 1) return by_entries(call, it);
+    if (kind == "dispatch") return dispatch(call, it);
+    if (kind == "combine_rows" && in == Part::partial) {
+      it.reads_copied.back() = true;
+      return sum(call, it);
+    }
+    if (std::ranges::all_of(call.inputs,
+                            [&](std::uint32_t v) { return parts_[v] == Part::whole; })) {
+      it.output = Part::whole;
+      return;
+    }
+    carry_on(call, it);
+  }
+
+  void by_columns(const NetworkCall& call, DividedCall& it) {
+    is_divided_ = true;
+    it.reads_copied.front() = true;
+    take_part(call, call.rule->kind == "repeat_features" ? "times" : "features", it);
+    it.output = Part::features;
+  }
+
+  void by_rows(const NetworkCall& call, DividedCall& it) {
+    if (call.rule->kind == "expert_linear")
+      it.output = Part::partial;  // until the rows of a position are combined
+    else
+      sum(call, it);
+  }
+
+  void by_entries(const NetworkCall& call, DividedCall& it) {
+    take_part(call, "entries", it);
+    sum(call, it);
+  }
+
+  void sum(const NetworkCall& call, DividedCall& it) {
+    it.sums_output = true;
+    it.output = based(call.output, call.name);
+  }
+
+  /// Rows go to experts that are divided themselves.
+  void dispatch(const NetworkCall& call, DividedCall& it) {
+    const auto& readers = readers_[call.output];
+    const bool divides = std::ranges::any_of(readers, [&](std::uint32_t c) {
+      return calls_[c].rule->kind == "expert_linear" && is_divided(divisible_[calls_[c].output]);
+    });
+    if (!divides && base_ == Part::positions)
+      problem(
+          fmt::format("`sequence: true` needs experts that `tensor` divides; it cannot divide "
+                      "those behind `{}`",
+                      call.name));
+    it.reads_copied.front() = divides;
+    it.output = divides ? Part::copied : Part::whole;
+  }
+
+  void carry_on(const NetworkCall& call, DividedCall& it) {
+    const auto carried = carry_of(call, parts_);
+    if (!carried) {
+      problem(fmt::format("`{}` of `{}` cannot work on what ranks divide{}", call.rule->kind,
+                          call.name, base_ == Part::positions ? ", features or positions" : ""),
+              base_ == Part::positions ? "`sequence: false` leaves positions whole" : "");
+      it.output = base_;
+      return;
+    }
+    for (const std::string_view name : carried->divided)
+      if (!name.empty() && argument_of(call, name) != 0) take_part(call, name, it);
+    it.output = carried->to;
+    const std::string_view kind = call.rule->kind;
+    it.sums_rows = carried->from == Part::features &&
+                   (kind == "log_softmax" || kind == "fused_cross_entropy_loss");
+    // Learned numbers that all ranks have, of which each sees a part of the rows.
+    it.makes_partial_gradients = carried->from != Part::features && kind != "relative_bias";
+  }
+
+  /// The part in which what is not divided by features is.
+  Part based(std::uint32_t value, const std::string& name) {
+    if (base_ == Part::whole) return base_;
+    const Dims& dims = network_.values[value].dims;
+    if (dims.size() != 2) {
+      problem(fmt::format("`sequence: true` divides positions, and `{}` has none: a shape of {}",
+                          name, to_text(dims)),
+              "`sequence: false` leaves values whole");
+    } else if (dims.front() % axis_.ranks != 0) {
+      problem(
+          fmt::format("`tensor: {}` does not divide the {} positions that `sequence: true` shards",
+                      axis_.ranks, dims.front()),
+          words_for_divisors(dims.front()));
+    }
+    return base_;
+  }
+
+  void take_part(const NetworkCall& call, std::string_view name, DividedCall& it) {
+    it.divided.push_back(name);
+    const std::int64_t whole = argument_of(call, name);
+    if (whole % axis_.ranks == 0) return;
+    const std::int64_t next = (whole / axis_.ranks + 1) * axis_.ranks;
+    std::string hint = words_for_divisors(whole);
+    if (name == "entries") hint += fmt::format("; or a table filled up to {} entries", next);
+    problem(fmt::format("`tensor: {}` does not divide the {} {} of `{}` ({})", axis_.ranks, whole,
+                        name == "times" ? "heads" : name, call.rule->kind, layer_of(call)),
+            std::move(hint));
+  }
+
+  /// Of layers in blocks that repeat the last part of the name: they are told once.
+  [[nodiscard]] static std::string layer_of(const NetworkCall& call) {
+    return call.name.substr(call.name.rfind('/') + 1);
+  }
+
+  static std::string words_for_divisors(std::int64_t whole) {
+    constexpr std::int64_t kMostRanks = 1024;
+    std::vector<std::int64_t> divisors;
+    for (std::int64_t d = 1; d <= std::min(whole, kMostRanks); ++d)
+      if (whole % d == 0) divisors.push_back(d);
+    return fmt::format("expected one of {}", fmt::join(divisors, ", "));
+  }
+
+  static constexpr std::size_t kMostProblems = 8;
+
+  const Network& network_;
+  const std::span<const NetworkCall> calls_;
+  const TensorAxis& axis_;
+  const Part base_;
+  std::vector<std::vector<std::uint32_t>> readers_;  ///< by value: calls
+  std::vector<std::uint32_t> maker_;                 ///< by value: a call
+  std::vector<Part> divisible_;                      ///< by value: in which parts it may be
+  std::set<std::uint32_t> refused_;
+  std::vector<Part> parts_;  ///< by value
+  std::vector<DividedCall> divided_;
+  bool is_divided_ = false;
+  std::set<std::string> told_;
+  std::vector<Diagnostic> problems_;
+};
+
+}  // namespace
+
+std::vector<DividedCall> divide(const Network& network, std::span<const NetworkCall> calls,
+                                const TensorAxis& axis) {
+  return Division(network, calls, axis).run();
+}
+
+}  // namespace plimsoll

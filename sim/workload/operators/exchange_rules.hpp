@@ -1,0 +1,29 @@
+/// What ranks that divide layers among them exchange between layers, as operators of a network; no
+/// layer of a file is one. After M. Shoeybi et al., "Megatron-LM: Training multi-billion parameter
+/// language models using model parallelism", arXiv 1909.08053, section 3 (`f` and `g`), and V.
+/// Korthikanti et al., "Reducing activation recomputation in large transformer models", arXiv
+/// 2205.05198, section 4.2 (the same with divided positions).
+///
+///                     forward                        backward
+///   copy to ranks     nothing: each rank has x       all-reduce of the gradient
+///   sum of ranks      all-reduce of x, in place      nothing
+///   gather positions  all-gather                     reduce-scatter
+///   scatter positions reduce-scatter                 all-gather
+#pragma once
+
+#include "workload/operators/operator_rules.hpp"
+
+namespace plimsoll {
+
+[[nodiscard]] const OperatorRule& copy_to_ranks_rule();
+[[nodiscard]] const OperatorRule& sum_of_ranks_rule();
+/// Argument: `ranks`.
+[[nodiscard]] const OperatorRule& gather_positions_rule();
+[[nodiscard]] const OperatorRule& scatter_positions_rule();
+
+/// What a rank knows of each row of its part of the logits, a number of 4 bytes. Its maximum, the
+/// sum of its exponentials and the logit of its label are each made of those of all ranks.
+[[nodiscard]] const OperatorRule& row_statistic_rule();
+inline constexpr int kRowStatistics = 3;
+
+}  // namespace plimsoll

@@ -1,0 +1,224 @@
+// Networks as one of several ranks runs them that divide each layer among them.
+#include "workload/workload_text.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+using namespace plimsoll;
+using Catch::Matchers::Contains;
+
+namespace {
+
+constexpr std::int64_t kSequence = 48, kHidden = 96, kHeads = 24, kBatch = 3;
+
+/// Megatron's layer (V. Korthikanti et al., arXiv 2205.05198, figure 2), `layers` times.
+std::string megatron(int layers) {
+  return fmt::format(
+      "workload: net\nwith: {{sequence: {}, hidden: {}, heads: {}}}\ninput: [sequence, hidden]\n"
+      "loss: sum\nblocks:\n  block:\n    layers:\n      - layer_norm\n      - attention: {{heads: "
+      "heads}}\n      - dropout\n      - add: {{skip: input, name: middle}}\n      - layer_norm\n"
+      "      - linear: 4 * in\n      - gelu\n      - linear: in / 4\n      - dropout\n      - add: "
+      "{{skip: middle}}\nlayers:\n  - block: {{repeat: {}}}\n",
+      kSequence, kHidden, kHeads, layers);
+}
+
+std::optional<TensorAxis> tensor_axis(std::int64_t ranks, bool sequence = false) {
+  if (ranks == 1) return std::nullopt;
+  TensorAxis axis{{"scenario.yaml", 4, 20}, ranks, std::nullopt};
+  if (sequence) axis.sequence = Location{"scenario.yaml", 4, 35};
+  return axis;
+}
+
+WorkloadOptions on_ranks(std::int64_t ranks, bool sequence = false) {
+  WorkloadOptions options;
+  options.tensor = tensor_axis(ranks, sequence);
+  options.batch = kBatch;
+  options.dtype = DType::fp16;
+  return options;
+}
+
+/// What a layer adds, so that its own input counts and the network's ends do not.
+std::int64_t kept_by_a_layer(std::int64_t ranks, bool sequence) {
+  const auto kept = [&](int layers) {
+    return build_text(megatron(layers), on_ranks(ranks, sequence)).saved_bytes.count();
+  };
+  return kept(3) - kept(2);
+}
+
+std::vector<std::string> collectives(const Workload& workload, Phase phase) {
+  std::vector<std::string> found;
+  for (const Operator& op : workload.operators) {
+    if (op.collective.kind == CollectiveKind::none || op.phase != phase) continue;
+    CHECK(op.collective.axis == MeshAxis::tensor);
+    found.push_back(op.collective.kind == CollectiveKind::all_reduce   ? "all_reduce"
+                    : op.collective.kind == CollectiveKind::all_gather ? "all_gather"
+                                                                       : "reduce_scatter");
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+std::int64_t elements_of_parameters(const Workload& workload, std::int64_t element) {
+  return workload.parameter_bytes.count() / element;
+}
+
+/// FLOPs of products and attention.
+double work_of_products(const Workload& workload) {
+  double sum = 0;
+  for (const Operator& op : workload.operators)
+    if (op.operator_class == OperatorClass::matmul || op.operator_class == OperatorClass::attention)
+      sum += static_cast<double>(op.flops.count());
+  return sum;
+}
+
+Workload shipped_network(const char* name, std::int64_t ranks, bool sequence = false) {
+  WorkloadOptions options = on_ranks(ranks, sequence);
+  options.batch = 1;
+  return build(read_workload(read_document(shipped(name))), options);
+}
+
+}  // namespace
+
+// V. Korthikanti et al., table 2, in 16 bits: s b h (34 + 5 a s / h) of one rank; with tensor
+// parallelism s b h (10 + 24 / t + 5 a s / (h t)); with sequence parallelism all of it by t. The table
+// leaves out what is of a lower order: the statistics of two norms, 16 s b, whole like their inputs,
+// and the number by which scores are scaled, 8.
+TEST_CASE("what a rank keeps of a transformer's layer equals the published table") {
+  constexpr std::int64_t s = kSequence, b = kBatch, h = kHidden, a = kHeads;
+  for (const std::int64_t t : {1, 2, 3, 4, 6, 8, 12, 24}) {
+    CAPTURE(t);
+    CHECK(kept_by_a_layer(t, false) ==
+          s * b * h * 10 + s * b * h * 24 / t + 5 * a * s * s * b / t + 16 * s * b + 8);
+    CHECK(kept_by_a_layer(t, t > 1) == (s * b * h * 34 + 5 * a * s * s * b + 16 * s * b) / t + 8);
+  }
+}
+
+// 12 h^2 by t, with biases 7 h by t of what is divided by columns; whole are the biases of what is
+// divided by rows, 2 h, and the two norms, 4 h.
+TEST_CASE("what a rank holds of a layer's parameters") {
+  constexpr std::int64_t h = kHidden;
+  for (const std::int64_t t : {1, 2, 4, 8})
+    for (const bool sequence : {false, true}) {
+      const Workload part = build_text(megatron(1), on_ranks(t, sequence && t > 1));
+      CHECK(elements_of_parameters(part, 2) == (12 * h * h + 7 * h) / t + 6 * h);
+      CHECK(part.parameters == 12 * h * h + 13 * h);
+      CHECK(work_of_products(part) * static_cast<double>(t) ==
+            work_of_products(build_text(megatron(1), on_ranks(1))));
+    }
+}
+
+// Two all-reduces in the forward and two in the backward of a layer; with sequence parallelism each
+// is a reduce-scatter and an all-gather, and in the backward the two inputs are gathered again.
+TEST_CASE("what ranks exchange in a layer") {
+  using Names = std::vector<std::string>;
+  const Workload whole = build_text(megatron(1), on_ranks(4));
+  CHECK(collectives(whole, Phase::forward) == Names(2, "all_reduce"));
+  CHECK(collectives(whole, Phase::backward) == Names(2, "all_reduce"));
+  const Workload sharded = build_text(megatron(1), on_ranks(4, true));
+  CHECK(collectives(sharded, Phase::forward) ==
+        Names{"all_gather", "all_gather", "reduce_scatter", "reduce_scatter"});
+  CHECK(collectives(sharded, Phase::backward) == Names{"all_gather", "all_gather", "all_gather",
+                                                       "all_gather", "reduce_scatter",
+                                                       "reduce_scatter"});
+  for (const Operator& op : whole.operators)
+    if (op.collective.kind != CollectiveKind::none) {
+      REQUIRE(op.updates.end - op.updates.begin == 1);
+      CHECK(whole[whole.list(op.updates)[0]].bytes.count() == 2 * kSequence * kBatch * kHidden);
+    }
+  // Norms see a part of the positions: gradients of their weights are parts of sums.
+  const auto partial = [](const Workload& it) {
+    return std::ranges::count_if(it.tensors, &Tensor::is_partial);
+  };
+  CHECK(partial(whole) == 0);
+  CHECK(partial(sharded) == 4);
+}
+
+// All work of products is divided, but that of a router, which each rank does where positions are
+// whole; with the embeddings, norms aside, all parameters are.
+TEST_CASE("shipped transformers on ranks that divide their layers") {
+  for (const char* name : {"megatron-22b", "llama3-8b", "qwen3-8b", "mistral-7b", "mixtral-8x7b",
+                           "deepseek-v3", "llama3-70b"}) {
+    const Workload whole = shipped_network(name, 1);
+    for (const bool sequence : {false, true}) {
+      CAPTURE(name, sequence);
+      const Workload part = shipped_network(name, 8, sequence);
+      CHECK(part.parameters == whole.parameters);
+      CHECK(part.macs == whole.macs / 8);
+      CHECK(elements_of_parameters(part, 2) < whole.parameters / 7);
+      CHECK(elements_of_parameters(part, 2) >= whole.parameters / 8);
+      CHECK(part.saved_bytes < whole.saved_bytes);
+      if (sequence) CHECK(work_of_products(part) * 8 == work_of_products(whole));
+    }
+  }
+}
+
+// Llama 3 8B: norms are (2 x 32 + 1) 4096; all else is divided.
+TEST_CASE("a rank's part of Llama 3 8B") {
+  constexpr std::int64_t kNorms = 65 * 4096, kAll = 8'030'261'248;
+  for (const std::int64_t t : {2, 4, 8})
+    CHECK(elements_of_parameters(shipped_network("llama3-8b", t), 2) ==
+          (kAll - kNorms) / t + kNorms);
+}
+
+TEST_CASE("what does not divide names what would") {
+  const auto error = [](const std::string& text, std::int64_t ranks, bool sequence = false) {
+    return error_of(text, on_ranks(ranks, sequence));
+  };
+  CHECK_THAT(error(megatron(2), 5),
+             Contains("scenario.yaml:4:20: error: `tensor: 5` does not divide the 24 heads of "
+                      "`attention_scores` (attention_scores_1); expected one of 1, 2, 3, 4, 6, 8, "
+                      "12, 24"));
+  CHECK_THAT(error(megatron(1), 32, true), Contains("does not divide the 48 positions"));
+  const std::string grouped =
+      "workload: net\nwith: {heads: 32, kv_heads: 8}\ninput: [16, 256]\nloss: sum\nlayers:\n  - "
+      "rms_norm\n  - grouped_attention: {heads: heads, kv_heads: kv_heads, size: 8, out: 256, "
+      "fused: 1}\n  - gated_mlp: {features: 360, out: 256}\n";
+  CHECK_THAT(error(grouped, 16), Contains("`tensor: 16` does not divide the 8 kv_heads of "
+                                          "`dot_product_attention`") &&
+                                     Contains("does not divide the 360 features of `linear` (up)"));
+  CHECK_THAT(error(grouped, 6), Contains("`tensor: 6` does not divide the 32 heads of "
+                                         "`dot_product_attention` (dot_product_attention_1); "
+                                         "expected one of 1, 2, 4, 8, 16, 32"));
+  const std::string words =
+      "workload: net\ninput: {shape: [16], type: indices}\nlayers:\n  - embedding: {entries: "
+      "50257, "
+      "features: 64}\n  - linear: 128\n  - gelu\n  - linear: 64\n";
+  CHECK_THAT(error(words, 4), Contains("does not divide the 50257 entries of `embedding`") &&
+                                  Contains("a table filled up to 50260 entries"));
+  CHECK_THAT(error("workload: net\ninput: [3, 32, 32]\nlayers:\n  - conv2d: {channels: 8, kernel: "
+                   "3}\n  - global_avg_pool\n  - linear: 10\n",
+                   4),
+             Contains("does not divide the 10 features"));
+  CHECK_THAT(error("workload: net\ninput: [3, 32, 32]\nloss: sum\nlayers:\n  - conv2d: {channels: "
+                   "8, kernel: 3}\n",
+                   4),
+             Contains("the network has none"));
+}
+
+TEST_CASE("a vocabulary that ranks divide") {
+  const std::string text =
+      "workload: net\ninput: {shape: [16], type: indices}\nlayers:\n  - embedding: {entries: 64, "
+      "features: 32, name: tokens}\n  - linear: 128\n  - gelu\n  - linear: 32\n  - linear: "
+      "{features: 64, bias: false, tied: tokens}\n";
+  for (const Loss loss : {Loss::cross_entropy, Loss::fused_cross_entropy}) {
+    WorkloadOptions options = on_ranks(4);
+    options.loss = loss;
+    const Workload part = build_text(text, options);
+    // The embedding, the second linear layer, three numbers of each row.
+    CHECK(collectives(part, Phase::forward) == std::vector<std::string>(5, "all_reduce"));
+    // What the first and the last linear layer read.
+    CHECK(collectives(part, Phase::backward) == std::vector<std::string>(2, "all_reduce"));
+    const Operator& last = find_operator(part, "linear_3.forward");
+    CHECK(part[part.list(last.kept)[0]].bytes.count() == 2 * kBatch * 16 * 64 / 4);
+    options.tensor.reset();
+    const Workload whole = build_text(text, options);
+    // Of each row a rank keeps a fourth of the logits, and its labels.
+    const std::int64_t logits = 2 * kBatch * 16 * 64;
+    const std::int64_t between = 2 * 2 * kBatch * 16 * 128;  // before and after the GELU
+    CHECK(whole.saved_bytes.count() - part.saved_bytes.count() == (logits + between) * 3 / 4);
+  }
+}
