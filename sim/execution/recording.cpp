@@ -1,5 +1,6 @@
 #include "execution/recording.hpp"
 
+#include "memory/held_ranges.hpp"
 #include "plan/core/readers.hpp"
 
 #include <algorithm>
@@ -53,48 +54,6 @@ class MemoryCurve {
   std::size_t first_of_instant_ = 0;  ///< in `points_`
 };
 
-/// What of one segment is held, by offset. Ranges that are given back in part end, and what is left
-/// of them begins anew.
-class HeldSegment {
- public:
-  void take(const SegmentStay& stay) { held_[stay.offset] = stay; }
-
-  void give_back(Bytes begin, Bytes end, Time now, std::vector<SegmentStay>& ended) {
-    auto it = held_.upper_bound(begin);
-    if (it != held_.begin()) --it;
-    while (it != held_.end() && it->first < end) {
-      const SegmentStay stay = it->second;
-      const Bytes stay_end = stay.offset + stay.size;
-      if (stay_end <= begin) {
-        ++it;
-        continue;
-      }
-      it = held_.erase(it);
-      close(stay, now, ended);
-      if (stay.offset < begin) hold_rest(stay, stay.offset, begin, now);
-      if (stay_end > end) hold_rest(stay, end, stay_end, now);
-    }
-  }
-
-  void finish(std::vector<SegmentStay>& ended) const {
-    for (const auto& [offset, stay] : held_) ended.push_back(stay);
-  }
-
- private:
-  static void close(SegmentStay stay, Time now, std::vector<SegmentStay>& ended) {
-    stay.end = now;
-    if (stay.begin < now) ended.push_back(stay);
-  }
-  void hold_rest(SegmentStay stay, Bytes begin, Bytes end, Time now) {
-    stay.offset = begin;
-    stay.size = end - begin;
-    stay.begin = now;
-    held_[begin] = stay;
-  }
-
-  std::map<Bytes, SegmentStay> held_;
-};
-
 class Recorder final : public Observer {
  public:
   explicit Recorder(const Program& program)
@@ -110,7 +69,9 @@ class Recorder final : public Observer {
     std::ranges::stable_sort(recording_.stays, {}, [](const Stay& stay) {
       return stay.step == kNoStep ? 0 : std::uint64_t{index(stay.step)} + 1;
     });
-    for (const auto& [segment, held] : held_) held.finish(recording_.segments);
+    for (const auto& [segment, held] : held_)
+      for (const auto& [begin, range] : held.ranges())
+        add_segment(segment, range, Time::unlimited());
     for (std::uint32_t m = 0; m < curves_.size(); ++m)
       if (auto points = curves_[m].finish(); !points.empty())
         recording_.memories.push_back({MemoryId{m}, std::move(points)});
@@ -186,11 +147,14 @@ class Recorder final : public Observer {
     recording_.placements[placement_of_.at({index(memory), block.handle})].end = now;
   }
   void segment_changed(MemoryId memory, const SegmentEvent& event, Time now) override {
-    HeldSegment& held = held_[{index(memory), event.segment}];
-    if (event.is_taken)
-      held.take({memory, event.segment, event.offset, event.size, now, Time::unlimited()});
-    else
-      held.give_back(event.offset, event.offset + event.size, now, recording_.segments);
+    const std::pair segment{memory, event.segment};
+    const std::int64_t begin = event.offset.count(), size = event.size.count();
+    HeldSince& held = held_[segment];
+    if (event.is_taken) return held.take({begin, size, now});
+    held.give_back(begin, begin + size, [&](const HeldSince::Range& range) {
+      if (range.what < now) add_segment(segment, range, now);
+      return now;  // what is left begins anew
+    });
   }
 
   void link_taken(Hop link, StepId by, Time now) override {
@@ -218,6 +182,12 @@ class Recorder final : public Observer {
   }
 
  private:
+  using HeldSince = HeldRanges<Time>;  ///< of a segment, by offset
+
+  void add_segment(std::pair<MemoryId, std::uint64_t> of, const HeldSince::Range& range, Time end) {
+    recording_.segments.push_back(
+        {of.first, of.second, Bytes{range.begin}, Bytes{range.size}, range.what, end});
+  }
   StepTimes& times_of(StepId step) { return recording_.steps[place_[index(step)]]; }
 
   std::uint32_t add(const Stay& stay) {
@@ -234,7 +204,7 @@ class Recorder final : public Observer {
   std::vector<MemoryCurve> curves_;       ///< by memory
   /// By memory and handle, in `Recording::placements`.
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> placement_of_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, HeldSegment> held_;  ///< by memory and segment
+  std::map<std::pair<MemoryId, std::uint64_t>, HeldSince> held_;  ///< by memory and segment
 };
 
 }  // namespace

@@ -1,7 +1,6 @@
 // TensorFlow's allocator: random use beside a simple re-statement of the rules, and its settings.
 #include "memory/allocator.hpp"
 #include "memory/naive_cache.hpp"
-#include "support/allocation_count.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -218,30 +217,6 @@ TEST_CASE("an unlimited memory of bfc grows") {
   CHECK(memory.allocate(Bytes{1'000'000'000'000'000'000}));
   CHECK(memory.free_bytes().is_unlimited());
   CHECK_FALSE(Allocator::bfc(Bytes{255}).allocate(Bytes{1}));
-}
-
-TEST_CASE("a warm bfc allocator does not allocate from the host") {
-  BfcAllocator memory(Bytes{64 * kMiB}, {.growth = true, .give_back_regions = true});
-  std::vector<MemoryBlock> held;
-  held.reserve(300);
-  std::uint64_t before = 0;
-  for (int lap = 0; lap < 4; ++lap) {
-    std::mt19937_64 random(3);  // the same lap each time; the first two warm up
-    if (lap == 2) before = allocation_count();
-    for (int step = 0; step < 3000; ++step) {
-      if (held.size() < 200 && random() % 2 == 0) {
-        const auto block = memory.allocate(Bytes{static_cast<std::int64_t>(random() % kMiB)});
-        if (block) held.push_back(*block);
-      } else if (!held.empty()) {
-        std::swap(held[random() % held.size()], held.back());
-        memory.free(held.back());
-        held.pop_back();
-      }
-    }
-    for (const MemoryBlock& block : held) memory.free(block);
-    held.clear();
-  }
-  CHECK(allocation_count() == before);
 }
 
 }  // namespace plimsoll

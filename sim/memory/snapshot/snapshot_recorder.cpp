@@ -71,9 +71,9 @@ void SnapshotRecorder::segment_changed(const SegmentEvent& event, const Note& no
   const Base base = base_of(event);
   const std::int64_t address = base.address + event.offset.count(), size = event.size.count();
   if (event.is_taken)
-    ranges_[address] = {size, base.stream, event.is_small, event.is_mapping};
+    mapped_.take({address, size, {base.stream, event.is_small, event.is_mapping}});
   else
-    unmap(address, size);
+    mapped_.give_back(address, address + size, [](const auto& range) { return range.what; });
   const Action taken = event.is_mapping ? Action::segment_map : Action::segment_alloc;
   const Action given_back = event.is_mapping ? Action::segment_unmap : Action::segment_free;
   add({.action = event.is_taken ? taken : given_back,
@@ -81,31 +81,6 @@ void SnapshotRecorder::segment_changed(const SegmentEvent& event, const Note& no
        .size = size,
        .stream = base.stream},
       note);
-}
-
-/// Pages within ranges that were mapped one by one: what sticks out on either side stays.
-void SnapshotRecorder::unmap(std::int64_t begin, std::int64_t size) {
-  const std::int64_t end = begin + size;
-  auto it = ranges_.upper_bound(begin);
-  if (it != ranges_.begin()) --it;
-  while (it != ranges_.end() && it->first < end) {
-    const auto [from, range] = *it;
-    const std::int64_t to = from + range.size;
-    if (to <= begin) {
-      ++it;
-      continue;
-    }
-    it = ranges_.erase(it);
-    Range rest = range;
-    if (from < begin) {
-      rest.size = begin - from;
-      ranges_[from] = rest;
-    }
-    if (to > end) {
-      rest.size = to - end;
-      it = ranges_.emplace(end, rest).first;
-    }
-  }
 }
 
 // --- blocks ------------------------------------------------------------------------------------
@@ -194,13 +169,14 @@ std::vector<SnapshotSegment> SnapshotRecorder::segments() const {
   std::set<std::int64_t> begins;
   for (const auto& [number, base] : bases_) begins.insert(base.address);
   std::vector<SnapshotSegment> all;
-  for (const auto& [address, range] : ranges_) {
-    const bool goes_on = range.is_expandable && !begins.contains(address) && !all.empty() &&
+  for (const auto& [address, range] : mapped_.ranges()) {
+    const Mapped& it = range.what;
+    const bool goes_on = it.is_expandable && !begins.contains(address) && !all.empty() &&
                          all.back().address + all.back().size == address;
     if (goes_on)
       all.back().size += range.size;
     else
-      all.push_back({address, range.size, range.stream, range.is_small, range.is_expandable, {}});
+      all.push_back({address, range.size, it.stream, it.is_small, it.is_expandable, {}});
   }
   return all;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "memory/allocator.hpp"
+#include "memory/held_ranges.hpp"
 #include "memory/snapshot/snapshot.hpp"
 #include "memory/trace/replay.hpp"
 
@@ -47,13 +48,12 @@ class SnapshotRecorder {
     std::int64_t address = 0;
     std::int64_t stream = 0;
   };
-  struct Range {
-    std::int64_t size = 0, stream = 0;
+  struct Mapped {
+    std::int64_t stream = 0;
     bool is_small = false, is_expandable = false;
   };
 
   const Base& base_of(const SegmentEvent& event);
-  void unmap(std::int64_t begin, std::int64_t size);
   void add(SnapshotEvent event, const Note& note);
   [[nodiscard]] std::vector<SnapshotSegment> segments() const;
   [[nodiscard]] std::vector<SnapshotBlock> blocks() const;
@@ -63,9 +63,9 @@ class SnapshotRecorder {
   Bytes arena_;
   std::string origin_;
   std::int64_t next_address_;
-  std::map<std::uint64_t, Base> bases_;   ///< by segment
-  std::map<std::int64_t, Range> ranges_;  ///< by address: what is mapped
-  std::map<std::uint32_t, Held> held_;    ///< by handle
+  std::map<std::uint64_t, Base> bases_;  ///< by segment
+  HeldRanges<Mapped> mapped_;            ///< by address
+  std::map<std::uint32_t, Held> held_;   ///< by handle
   std::vector<SnapshotEvent> events_;
 };
 

@@ -1,7 +1,6 @@
 /// Whether the places that a plan gives can be: in an arena with offsets, in whole units, within it.
 ///
-/// That no two overlap that are there at once is for the engine to see: what finds its place taken
-/// waits.
+/// That no two overlap that are there at once: plan/check/placement_overlaps.hpp.
 #pragma once
 
 #include "plan/core/plan.hpp"

@@ -1,6 +1,7 @@
 #include "plan/check/plan_checker.hpp"
 
 #include "plan/check/in_place_order.hpp"
+#include "plan/check/placement_overlaps.hpp"
 #include "plan/check/placement_problems.hpp"
 #include "plan/check/plan_ranges.hpp"
 #include "plan/core/generator_runs.hpp"
@@ -54,6 +55,8 @@ class Checker {
     if (problems_.empty()) check_buffers_and_releases();
     if (problems_.empty()) check_completeness();
     if (problems_.empty()) check_changes();
+    if (problems_.empty())
+      problems_ = placement_overlaps(plan_, *readers_, workload_, platform_, kMostProblems);
     return std::move(problems_);
   }
 

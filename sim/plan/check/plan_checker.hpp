@@ -15,7 +15,9 @@
 ///   7. every forward and backward operator runs for every microbatch, backwards exactly once;
 ///   8. what an operator changes in place nobody else reads at the same time: see
 ///      plan/check/in_place_order.hpp;
-///   9. one of several replicas stands for the others: see plan/core/mirror_problems.hpp.
+///   9. what has a place in an arena with offsets finds it free, as far as the order of one stream
+///      tells: see plan/check/placement_overlaps.hpp;
+///   10. one of several replicas stands for the others: see plan/core/mirror_problems.hpp.
 /// Steps that wait for each other are not found here: they end the run as `deadlock`, with the
 /// cycle.
 #pragma once

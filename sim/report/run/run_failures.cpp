@@ -3,6 +3,7 @@
 #include "report/run/run_details.hpp"
 #include "report/text/text_table.hpp"
 #include "scenario/run/failure_words.hpp"
+#include "scenario/run/remedies.hpp"
 
 #include <algorithm>
 
@@ -165,8 +166,8 @@ class Explanation {
     out_ += '\n';
   }
 
-  /// Only what is certain. How a pipeline spreads its parameters is the plan's business, so advice
-  /// about one memory is given where one processor runs.
+  /// Only what is certain or was tried. How a pipeline spreads its parameters is the plan's business,
+  /// so advice about one memory is given where one processor runs.
   void tell_what_to_try(const OutOfMemory& oom) {
     const std::size_t used = processors_used();
     const bool is_home = std::ranges::any_of(
@@ -177,6 +178,7 @@ class Explanation {
       item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less", oom.memory));
     } else if (used > 1) {
       item("more microbatches, so that each is smaller, or other cuts (`partition`)");
+      tell_allocators(remedies_of(scenario_, result_, all_).allocators);
     } else {
       advise_single(oom);
     }
@@ -202,34 +204,41 @@ class Explanation {
           needs.largest_name, to_text(needs.largest_operator), to_text(needs.resident)));
       return;
     }
-    const std::vector<std::string> others = other_policies();
     item(
         fmt::format("parameters, gradients, optimizer state and inputs take {}, the largest "
-                    "operator ({}) needs {} beside them{}{}",
-                    to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator),
-                    others.empty() ? "" : "; the rest can be ", fmt::join(others, " or ")));
+                    "operator ({}) needs {} beside them",
+                    to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator)));
+    const Remedies remedies = remedies_of(scenario_, result_, all_);
+    tell_allocators(remedies.allocators);
+    tell_policies(remedies);
   }
 
-  /// What else can be done with what need not stay; nothing that has just failed.
-  std::vector<std::string> other_policies() const {
-    std::vector<std::string> others;
-    const auto offer = [&](const char* what, const char* policy) {
-      if (!has_failed(policy)) others.push_back(fmt::format("{} (`--policy {}`)", what, policy));
-    };
-    offer("recomputed", "remat/search");
-    if (has_storage() && is_network()) offer("offloaded", "offload/dynamic");
-    return others;
+  void tell_allocators(const Remedies::Allocators& allocators) {
+    if (allocators.tried == 0) return;
+    item(allocators.run.empty()
+             ? fmt::format("another allocator does not help: {} were tried with this plan",
+                           allocators.tried)
+             : fmt::format("this plan runs with another allocator, tried: {}",
+                           fmt::join(allocators.run, "; ")));
   }
 
-  /// Or a chain, or a profile: not a compute graph.
-  bool is_network() const {
-    return result_.workload_as_run.forwards < result_.workload_as_run.operators.size();
+  void tell_policies(const Remedies& remedies) {
+    std::vector<std::string> run;
+    for (const Remedies::Policy& it : remedies.policies)
+      run.push_back(
+          fmt::format("`--policy {}`, {} a step", quoted(it.written), to_text(it.makespan)));
+    if (!run.empty())
+      item(fmt::format("in the same memory these run, tried: {}", fmt::join(run, "; ")));
+    if (!remedies.failed.empty())
+      item(fmt::format("these do not, tried: {}", fmt::join(remedies.failed, "; ")));
+    if (!remedies.undecided.empty())
+      item(fmt::format("not tried here, as planning takes longer: {}",
+                       fmt::join(remedies.undecided, "; ")));
   }
 
-  bool has_failed(std::string_view policy) const {
-    return result_.policy == policy || std::ranges::any_of(all_, [&](const RunResult& run) {
-             return run.policy == policy && std::string_view(status_text(run)) != "ok";
-           });
+  /// As a shell takes it.
+  static std::string quoted(const std::string& policy) {
+    return policy.starts_with('{') ? "'" + policy + "'" : policy;
   }
 
   std::size_t processors_used() const {
@@ -239,16 +248,6 @@ class Explanation {
     std::ranges::sort(used);
     used.erase(std::unique(used.begin(), used.end()), used.end());
     return used.size();
-  }
-
-  bool has_storage() const {
-    return std::ranges::any_of(scenario_.platform.links, [&](const Link& link) {
-      return std::ranges::any_of(link.between, [&](MemoryId id) {
-        return !scenario_.platform[id].is_switch &&
-               std::ranges::none_of(scenario_.platform.processors,
-                                    [&](const Processor& p) { return p.memory == id; });
-      });
-    });
   }
 
   void tell_deadlock() {

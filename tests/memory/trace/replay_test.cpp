@@ -2,6 +2,7 @@
 #include "memory/trace/replay.hpp"
 
 #include "base/diagnostic.hpp"
+#include "memory/placement/greedy.hpp"
 #include "memory/random_traces.hpp"
 
 #include <fstream>
@@ -145,6 +146,32 @@ TEST_CASE("no allocator reserves less than the load, and gaps add up") {
       REQUIRE(ideal.counters.peak.reserved == ideal.load);
       const AllocatorUse now = it.counters.now;
       REQUIRE(now.requested + it.gaps.rounding + it.gaps.tails + it.gaps.holes == now.reserved);
+    }
+  }
+}
+
+TEST_CASE("a random trace placed ahead of time ends between its load and no reuse") {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    CAPTURE(seed);
+    const Trace trace = test::random_trace(seed, 150, false);
+    const auto steps = static_cast<std::int64_t>(trace.steps.size());
+    std::vector<TimedBuffer> buffers(trace.blocks.size());
+    Bytes no_reuse;
+    for (std::int64_t s = 0; s < steps; ++s) {
+      const TraceStep& step = trace.steps[static_cast<std::size_t>(s)];
+      TimedBuffer& buffer = buffers[step.block];
+      if (step.op == TraceStep::Op::alloc) buffer = {s, steps, step.bytes};
+      if (step.op == TraceStep::Op::free) buffer.upper = s;
+      if (step.op == TraceStep::Op::alloc) no_reuse += step.bytes;
+    }
+    const Bytes load = replay(trace, Bytes::unlimited(), {}, "t").load;
+    REQUIRE(load_of(buffers) == load);
+    for (const std::string& name : placement_rule_names()) {
+      CAPTURE(name);
+      const Offsets offsets = place_by_rule(buffers, *placement_rule(name));
+      REQUIRE_FALSE(collision_in(buffers, offsets));
+      REQUIRE(load <= end_of(buffers, offsets));
+      REQUIRE(end_of(buffers, offsets) <= no_reuse);
     }
   }
 }

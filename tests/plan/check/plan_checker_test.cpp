@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
@@ -268,6 +269,52 @@ TEST_CASE("places are whole units of an arena with offsets, within it", "[plan_c
   CHECK_THAT(problem(Bytes{-16}), Catch::Contains("expected a multiple of 16 B"));
   plan.arenas.front().alignment = Bytes{};
   CHECK_THAT(problem(Bytes{0}), Catch::Contains("units of no bytes"));
+}
+
+TEST_CASE("rule 9: what has a place finds it free when it is due", "[plan_checker]") {
+  // All of the chain on one stream, but for F3 perhaps: F1 F2 F3 B3 B2 B1. Every buffer in a unit of its
+  // own, then two in the same one.
+  const auto plan_with = [](std::uint32_t stream_of_f3) {
+    PlanBuilder builder(kChain, kMachine, "test");
+    const LaneId gpu = builder.stream(ProcessorId{0}, 0);
+    const LaneId other = stream_of_f3 == 0 ? gpu : builder.stream(ProcessorId{0}, stream_of_f3);
+    for (const char* name :
+         {"s1.forward", "s2.forward", "s3.forward", "s3.backward", "s2.backward", "s1.backward"})
+      builder.compute(std::string(name) == "s3.forward" ? other : gpu, find_operator(kChain, name));
+    Plan plan = builder.finish();
+    std::int64_t unit = 0, end = 0;
+    for (const Buffer& buffer : plan.buffers)
+      unit = std::max(unit, kChain[buffer.tensor].bytes.count());
+    for (Buffer& buffer : plan.buffers) buffer.offset = Bytes{std::exchange(end, end + unit)};
+    plan.limits = {{kHbm, Bytes{end}}};
+    plan.arenas = {{kHbm, Bytes{unit}, true}};
+    return plan;
+  };
+  const Plan good = plan_with(0);
+  REQUIRE(check(good) == Problems{});
+
+  const auto share = [&](Plan plan, const char* first, const char* second) {
+    const auto at = [&](const char* name) {
+      return std::ranges::find(plan.buffers, find_tensor(kChain, name), &Buffer::tensor);
+    };
+    at(second)->offset = at(first)->offset;
+    const Problems problems = check(plan);
+    return problems.empty() ? std::string() : problems.front();
+  };
+  const auto together = [&](const char* first, const char* second) {
+    return share(good, first, second);
+  };
+  // B3 reads s3.saved and makes s3.gradient; B2 comes later.
+  CHECK(together("s3.saved", "s1.gradient").empty());
+  CHECK(together("s3.saved", "s2.gradient").ends_with("is there until s3.backward has ended"));
+  CHECK(together("s1.saved", "s3.saved").starts_with("`s3.saved` is due at"));
+  CHECK(together("input", "s2.saved").find("`input`") != std::string::npos);
+  CHECK(together("s3.gradient", "s2.gradient").find("when s3.backward starts") !=
+        std::string::npos);  // one step makes both
+
+  // What another stream makes is for the engine to see.
+  CHECK_FALSE(share(good, "s1.saved", "s3.saved").empty());
+  CHECK(share(plan_with(1), "s1.saved", "s3.saved").empty());
 }
 
 TEST_CASE("rule 4: a pair writes what both operators leave, and says how long", "[plan_checker]") {

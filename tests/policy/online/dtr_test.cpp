@@ -53,15 +53,19 @@ struct ChainRun {
 };
 
 /// The last forward but one is released after b0, when its own backward is to come.
-ChainRun run_unit_chain(std::int64_t n, std::int64_t budget, DtrScore score) {
-  const test::GraphHere here(test::workload_of(unit_chain(n)), test::one_gpu({}));
+OnlineRecord record_unit_chain(const test::GraphHere& here, std::int64_t n, std::int64_t budget,
+                               DtrScore score, std::int64_t recompute_limit) {
   StorageGraph graph = storage_graph(here.problem, ProcessorId{0});
   graph.storages[static_cast<std::size_t>(n) - 2].released_after = static_cast<std::uint32_t>(n);
   DtrPolicy policy(graph, score, DtrCandidates::all, 1, Work());
-  const OnlineRecord record =
-      OnlineRun(here.problem, ProcessorId{0}, graph, policy,
-                {.capacity = Bytes{budget}, .recompute_limit = test::kManyReruns}, "dtr")
-          .run();
+  return OnlineRun(here.problem, ProcessorId{0}, graph, policy,
+                   {.capacity = Bytes{budget}, .recompute_limit = recompute_limit}, "dtr")
+      .run();
+}
+
+ChainRun run_unit_chain(std::int64_t n, std::int64_t budget, DtrScore score) {
+  const test::GraphHere here(test::workload_of(unit_chain(n)), test::one_gpu({}));
+  const OnlineRecord record = record_unit_chain(here, n, budget, score, test::kManyReruns);
   REQUIRE_FALSE(record.is_out_of_memory);
   const test::Played played = test::play(record.plan, here.workload, here.platform);
   CHECK(played.peak(MemoryId{0}) <= budget);
@@ -79,6 +83,25 @@ TEST_CASE("DTR runs unit chains as published, to the last evaluation") {
       CHECK(it.executions == row.at(name));
       CHECK(it.evaluations == row.at(std::string(name) + "_evaluations"));
     }
+}
+
+// The published sweeps stop a run once it has run more again than the program has operators.
+TEST_CASE("a limit of one program's reruns stops the unit chains that need more, and no others") {
+  const test::json oracle = test::oracle("dtr_unit_chain.json");
+  int stopped = 0, finished = 0;
+  for (const test::json& row : oracle.at("rows")) {
+    const std::int64_t n = row.at("n"), budget = row.at("budget");
+    const test::GraphHere here(test::workload_of(unit_chain(n)), test::one_gpu({}));
+    for (const auto& [name, score] : kScoresOfOracle) {
+      CAPTURE(n, budget, name);
+      const OnlineRecord record = record_unit_chain(here, n, budget, score, 1);
+      const std::int64_t reruns = row.at(name).get<std::int64_t>() - 2 * n;
+      REQUIRE(record.thrashes == (reruns > 2 * n));
+      ++(record.thrashes ? stopped : finished);
+    }
+  }
+  CHECK(stopped > 0);
+  CHECK(finished > 0);
 }
 
 // The published bound: with 2 sqrt(n) tensors, scores of neighbourhoods need O(n) reruns.

@@ -1,0 +1,126 @@
+#include "scenario/run/remedies.hpp"
+
+#include "base/document.hpp"
+#include "execution/execution.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "scenario/replay/replay.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+/// Of planning, for each policy: a second of a core, or a little more.
+constexpr std::int64_t kWorkOfTrial = 200'000'000;
+constexpr std::size_t kMostStepsTried = 200'000;
+constexpr std::size_t kMostBuffersPlaced = 4'096;  ///< by rules that take their square
+constexpr std::array kTriedPolicies{"remat/search", "offload/dynamic", "online/dtr", "online/coop"};
+
+AllocatorSettings settings_in(const Memory& memory) {
+  return {memory.allocator, memory.alignment, memory.caching, memory.bfc, memory.placed};
+}
+
+void set_allocator(Memory& memory, const AllocatorSettings& to) {
+  memory.allocator = to.kind;
+  memory.alignment = to.alignment;
+  memory.caching = to.caching;
+  memory.bfc = to.bfc;
+  memory.placed = to.placed;
+}
+
+class RemedySearch {
+ public:
+  RemedySearch(const Scenario& scenario, const RunResult& result, std::span<const RunResult> all)
+      : scenario_(scenario),
+        result_(result),
+        all_(all),
+        memory_(*scenario.platform.find_memory(result.oom->memory)) {}
+
+  Remedies run() {
+    if (result_.plan.steps.size() > kMostStepsTried) return {};
+    const bool has_addresses = scenario_.platform[memory_].allocator != AllocatorKind::ideal;
+    if (has_addresses && arena_in(result_.plan, memory_) == nullptr) try_allocators();
+    if (is_of_one_processor() && !scenario_.workload_options.accumulate)
+      for (const char* policy : kTriedPolicies) try_policy(policy);
+    return std::move(found_);
+  }
+
+ private:
+  void try_allocators() {
+    std::vector<ReplayChoice> choices = usual_choices();
+    if (result_.plan.buffers.size() <= kMostBuffersPlaced)
+      choices.push_back({"static", {.kind = AllocatorKind::placed}});
+    const AllocatorSettings has = settings_in(scenario_.platform[memory_]);
+    for (const ReplayChoice& choice : choices) {
+      // A counter without addresses is nobody's allocator.
+      if (choice.settings.kind == AllocatorKind::ideal || choice.settings == has) continue;
+      ++found_.allocators.tried;
+      if (runs_with(has, choice.settings)) found_.allocators.run.push_back(choice.label);
+    }
+  }
+
+  /// All memories that are like the full one get the other allocator, too.
+  [[nodiscard]] bool runs_with(const AllocatorSettings& has, const AllocatorSettings& other) const {
+    Platform platform = scenario_.platform;
+    for (Memory& memory : platform.memories)
+      if (!memory.is_switch && settings_in(memory) == has) set_allocator(memory, other);
+    const Topology topology(platform);
+    if (!check_plan(result_.plan, result_.workload_as_run, platform, topology).empty())
+      return false;
+    try {
+      return execute(lower(result_.plan, result_.workload_as_run, platform, topology)).status ==
+             RunStatus::ok;
+    } catch (const InputError&) {
+      return false;  // more blocks than are placed ahead of time
+    }
+  }
+
+  void try_policy(const std::string& name) {
+    if (std::ranges::count(all_, name, &RunResult::policy) > 0) return;
+    const Bytes capacity = result_.oom->capacity;
+    const bool has_budget = capacity < scenario_.platform[memory_].usable();
+    const std::string written =
+        has_budget ? fmt::format("{{name: {}, budget: {} B}}", name, capacity.count()) : name;
+    WorkMeter meter(kWorkOfTrial);
+    try {
+      const RunResult tried =
+          run_policy(scenario_, parse_value(written, "--policy"), {.work = Work(&meter)});
+      if (std::string_view(status_text(tried)) == "ok")
+        found_.policies.push_back({written, *tried.metrics.makespan});
+      else
+        found_.failed.push_back(written);
+    } catch (const InputError&) {
+      // Not for such workloads or platforms, unless its planning was stopped.
+      if (meter.steps() > kWorkOfTrial) found_.undecided.push_back(written);
+    }
+  }
+
+  [[nodiscard]] bool is_of_one_processor() const {
+    const auto runs = [](const Lane& lane) { return lane.kind == Lane::Kind::stream; };
+    const auto& lanes = result_.plan.lanes;
+    const auto first = std::ranges::find_if(lanes, runs);
+    return result_.plan.microbatches == 1 && first != lanes.end() &&
+           std::ranges::all_of(lanes, [&](const Lane& lane) {
+             return !runs(lane) || lane.processor == first->processor;
+           });
+  }
+
+  const Scenario& scenario_;
+  const RunResult& result_;
+  std::span<const RunResult> all_;
+  MemoryId memory_;
+  Remedies found_;
+};
+
+}  // namespace
+
+Remedies remedies_of(const Scenario& scenario, const RunResult& result,
+                     std::span<const RunResult> all) {
+  return RemedySearch(scenario, result, all).run();
+}
+
+}  // namespace plimsoll

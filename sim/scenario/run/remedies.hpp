@@ -1,0 +1,37 @@
+/// What runs where a run was out of memory: other allocators for its plan, other policies. Nothing is
+/// guessed, all is tried, in the same memory.
+#pragma once
+
+#include "scenario/run/run.hpp"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+struct Remedies {
+  struct Allocators {
+    std::size_t tried = 0;
+    std::vector<std::string> run;  ///< "caching, expandable_segments=true"
+  };
+  struct Policy {
+    std::string written;  ///< "online/dtr", or with the budget that the run had
+    Time makespan;
+  };
+
+  /// Those of usual_choices() and `static`, where the memory has addresses that the plan has not
+  /// chosen itself.
+  Allocators allocators;
+  std::vector<Policy> policies;
+  std::vector<std::string> failed;     ///< policies: tried as well
+  std::vector<std::string> undecided;  ///< policies: planning takes more than the work for this
+};
+
+/// Precondition: `result` is out of memory in a memory that processors work in; `all` has it, and runs
+/// of the same scenario that are not tried again. Policies are tried where one processor runs a whole
+/// mini-batch at once. O(a run of each).
+[[nodiscard]] Remedies remedies_of(const Scenario& scenario, const RunResult& result,
+                                   std::span<const RunResult> all);
+
+}  // namespace plimsoll
