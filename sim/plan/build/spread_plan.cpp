@@ -4,6 +4,7 @@
 #include "plan/build/gradient_buckets.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 
@@ -183,9 +184,22 @@ class Spreader {
     return StepId{static_cast<std::uint32_t>(plan.steps.size() - 1)};
   }
 
-  void wait_for_rounds(std::span<const BufferId> buffers, std::vector<Dependency>& after) const {
+  /// But that of a scatter whose sum the one before has not changed yet: their moves follow each
+  /// other, and the processor goes on.
+  void wait_for_rounds(const Step& of_one, std::span<const BufferId> buffers,
+                       std::vector<Dependency>& after) const {
+    const bool scatters = of_one.kind == StepKind::compute &&
+                          workload_[of_one.op].collective.kind == CollectiveKind::reduce_scatter;
     for (const BufferId id : buffers)
-      for (const StepId on : open_[index(id)]) after.push_back({on, Dependency::Edge::after_end});
+      if (!scatters || !is_summed_up(result_.plan[id].tensor))
+        for (const StepId on : open_[index(id)]) after.push_back({on, Dependency::Edge::after_end});
+  }
+
+  /// Whether it is a gradient to which several microbatches add.
+  bool is_summed_up(TensorId id) const {
+    const Tensor& tensor = workload_[id];
+    return tensor.tensor_class == TensorClass::gradient &&
+           (tensor.lifetime == Lifetime::accumulated || tensor.lifetime == Lifetime::resident);
   }
 
   void add_step(std::uint32_t s, std::uint32_t rank) {
@@ -201,7 +215,7 @@ class Spreader {
     std::vector<Dependency> after;
     for (const Dependency& dependency : plan_.after(of_one))
       after.push_back({step(dependency.on, rank), dependency.edge});
-    wait_for_rounds(reads, after);
+    wait_for_rounds(of_one, reads, after);
     if (it.kind == StepKind::reduce) {
       it.reduction = static_cast<std::uint32_t>(result_.plan.reductions.size());
       result_.plan.reductions.push_back(plan_.reductions[of_one.reduction]);
@@ -227,13 +241,16 @@ class Spreader {
     const TensorList tensors = op.collective.kind == CollectiveKind::all_reduce       ? op.updates
                                : op.collective.kind == CollectiveKind::reduce_scatter ? op.reads
                                                                                       : op.kept;
-    const std::vector<BufferId> moved = that_hold(step, tensors);
+    std::vector<BufferId> moved = that_hold(step, tensors), made;
     const std::vector<StepId> before{id};
     const MemoryId where = platform_[plan_[step.lane].processor].memory;
-    // What a reduce-scatter leaves is there when it has ended.
-    const auto made = op.collective.kind == CollectiveKind::reduce_scatter
-                          ? that_hold(step, op.kept)
-                          : std::vector<BufferId>();
+    // What a reduce-scatter leaves, or adds to a sum, is there when it has ended.
+    if (op.collective.kind == CollectiveKind::reduce_scatter) {
+      made = that_hold(step, op.kept);
+      const auto is_sum = [&](BufferId held) { return is_summed_up(plan_[held].tensor); };
+      std::ranges::copy_if(moved, std::back_inserter(made), is_sum);
+      std::erase_if(moved, is_sum);
+    }
     add_collective(op.collective, where, moved, made, before);
   }
 
@@ -256,8 +273,9 @@ class Spreader {
         group.buffers.push_back(of_rank(moved, member));
         auto& waits = group.before.emplace_back();
         for (const StepId on : before) waits.push_back(step(on, member));
-        for (const BufferId id : group.buffers.back())
-          waits.insert(waits.end(), open_[index(id)].begin(), open_[index(id)].end());
+        for (const auto& held : {group.buffers.back(), of_rank(made, member)})
+          for (const BufferId id : held)
+            waits.insert(waits.end(), open_[index(id)].begin(), open_[index(id)].end());
       }
       const auto ends = plays_one_ ? add_rounds_of_one(group, collective.kind)
                                    : add_rounds_of_all(group, collective.kind);

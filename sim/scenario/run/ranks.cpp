@@ -1,5 +1,6 @@
 #include "scenario/run/ranks.hpp"
 
+#include "plan/build/gathers_ahead.hpp"
 #include "workload/sharding/sharded_step.hpp"
 
 #include <algorithm>
@@ -62,6 +63,10 @@ void Ranks::check_tensor() const {
            "`dtype: bf16` with `master_weights: true` is mixed precision, too");
 }
 
+bool Ranks::divides_stages() const {
+  return scenario_.sharding.stage > 1 && spreading_->likes.size() > 1;
+}
+
 void Ranks::check_sharding() const {
   const ShardingOptions& sharding = scenario_.sharding;
   if (sharding.stage == 0) return;
@@ -71,18 +76,21 @@ void Ranks::check_sharding() const {
            fmt::format("`sharding` divides the parameters of layers, and `{}` is no network of "
                        "layers",
                        scenario_.workload_name));
-  if (sharding.stage > 1 && scenario_.workload_options.accumulate)
-    refuse(sharding.where,
-           fmt::format("`accumulate` with `sharding: {{stage: {}}}` is not supported yet: each "
-                       "microbatch would add to the rank's part of the gradients",
-                       sharding.stage),
-           "stages 0 and 1 accumulate whole gradients");
+  if (divides_stages() && !sharding.overlap)
+    refuse(
+        sharding.where,
+        fmt::format("`overlap: false` with `stage: {}` of a pipeline: a stage cannot wait with its "
+                    "gradients for those of other stages",
+                    sharding.stage),
+        "`overlap: true`, or sharding in stage 0 or 1");
 }
 
 Workload Ranks::step_of_one(Workload step) const {
   const ShardingOptions& sharding = scenario_.sharding;
   if (!spreading_ || sharding.stage == 0) return step;
-  return sharded_step(step, {sharding.stage, data(), sharding.prefetch, sharding.overlap});
+  const bool by_stage = divides_stages();
+  return sharded_step(
+      step, {sharding.stage, data(), by_stage ? 0 : sharding.prefetch, sharding.overlap, by_stage});
 }
 
 std::int64_t Ranks::count() const {
@@ -124,12 +132,6 @@ Node Ranks::policy_of_one(const Node& policy) const {
   };
   if (has_parameter(*info, "devices")) {
     refuse_given(told, {"devices", "data_parallel", "replicas"});
-    if (scenario_.sharding.stage > 1)
-      refuse(scenario_.sharding.where,
-             fmt::format("`sharding: {{stage: {}}}` of the stages of a pipeline is not supported "
-                         "yet: its collectives would be those of several stages",
-                         scenario_.sharding.stage),
-             "stages 0 and 1 are");
     std::vector<std::string> names;
     for (const auto& likes : spreading_->likes) names.push_back(name_of(likes));
     told.set("devices", parse_value(fmt::format("[{}]", fmt::join(names, ", ")), "parallel"),
@@ -149,6 +151,8 @@ Node Ranks::policy_of_one(const Node& policy) const {
 
 Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
   if (!spreading_) return of_one;
+  if (divides_stages())
+    of_one = with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch);
   return plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_);
 }
 

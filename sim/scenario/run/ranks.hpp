@@ -36,6 +36,8 @@ class Ranks {
   [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem) const;
 
  private:
+  /// Whether stages of a pipeline hold gradients in parts.
+  [[nodiscard]] bool divides_stages() const;
   void check_sharding() const;
   void check_tensor() const;
 

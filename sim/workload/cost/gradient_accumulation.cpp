@@ -25,6 +25,8 @@ void keep_gradients(Workload& workload, bool makes_apart) {
     all.insert(all.end(), added.begin(), added.end());
     op.reads = append_tensors(workload, all);
     op.kept = op.bare = append_tensors(workload, made);
+    // A collective adds on its way, in no time.
+    if (op.collective.kind != CollectiveKind::none) continue;
     // What it made is read again, and the sum read and written.
     for (const TensorId id : added) {
       if (makes_apart) op.workspace += workload[id].bytes;

@@ -1,6 +1,7 @@
 #include "workload/sharding/sharded_step.hpp"
 
 #include "base/dense_id.hpp"
+#include "workload/chain/chain_view.hpp"
 #include "workload/core/workload_builder.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@ class ShardedStep {
       : step_(step), sharding_(sharding), builder_(step.name) {}
 
   Workload run() {
+    find_units();
     add_tensors();
     if (sharding_.stage >= 3) find_gathers();
     if (sharding_.stage >= 2) find_scatters();
@@ -45,68 +47,88 @@ class ShardedStep {
   }
 
  private:
-  /// By old tensor, what is there instead: the same, or the rank's part and what is whole for a
-  /// while, of a parameter in forwards and in backwards.
-  struct Place {
-    TensorId held = kNoTensor;
-    TensorId whole = kNoTensor, whole_backward = kNoTensor;
+  /// What is whole for a while of a tensor that a rank holds a part of: of a parameter in forwards and
+  /// in backwards.
+  struct Whole {
+    TensorId forward = kNoTensor, backward = kNoTensor;
   };
   struct Unit {
     std::string name;
-    std::vector<TensorId> parameters, gradients;  ///< old ones
+    std::map<TensorId, Whole> parameters, gradients;  ///< by old tensor
   };
 
-  [[nodiscard]] static bool is_gradient_of_parameter(const Tensor& tensor) {
-    return tensor.lifetime == Lifetime::accumulated;
-  }
   [[nodiscard]] static bool is_parameter(const Tensor& tensor) {
     return tensor.tensor_class == TensorClass::parameter && tensor.lifetime == Lifetime::resident;
+  }
+  [[nodiscard]] bool gathers(TensorId id) const {
+    return sharding_.stage >= 3 && is_parameter(step_[id]);
+  }
+  [[nodiscard]] bool scatters(TensorId id) const {
+    return sharding_.stage >= 2 && step_[id].lifetime == Lifetime::accumulated;
   }
 
   [[nodiscard]] Bytes part(Bytes whole) const {
     return Bytes{(whole.count() + sharding_.ranks - 1) / sharding_.ranks};
   }
 
-  [[nodiscard]] static std::string unit_name(const std::string& part) {
+  [[nodiscard]] static std::string block_of(const std::string& part) {
     const std::size_t slash = part.find('/');
     return slash == std::string::npos ? kOutside : part.substr(0, slash);
   }
 
-  [[nodiscard]] Unit& unit_of(const std::string& tensor) {
-    const std::string name = unit_name(tensor);
-    Unit& unit = units_[name];
-    unit.name = name;
-    return unit;
+  /// Of an operator before the optimizer.
+  [[nodiscard]] std::string unit_name(std::uint32_t op) const {
+    if (stage_of_.empty()) return block_of(step_.operators[op].name);
+    const OperatorId forward = step_.operators[op].forward;
+    return "stage_" + std::to_string(stage_of_[forward == kNoOperator ? op : index(forward)] + 1);
+  }
+
+  /// The unit in which an operator uses a parameter or its gradient.
+  [[nodiscard]] Unit& unit_of(std::uint32_t op, TensorId tensor) {
+    return units_[stage_of_.empty() ? block_of(step_[tensor].name) : unit_name(op)];
+  }
+
+  void find_units() {
+    if (sharding_.by_chain_stage) {
+      const ChainView chain = chain_view(step_);
+      for (std::uint32_t s = 0; s < chain.stages.size(); ++s)
+        stage_of_.resize(chain.stages[s].forward_end, s);
+    }
+    for (std::uint32_t op = 0; op < step_.optimizer_begin; ++op) {
+      for (const TensorId id : step_.list(step_.operators[op].reads))
+        if (gathers(id)) unit_of(op, id).parameters[id];
+      for (const TensorId id : step_.list(step_.operators[op].kept))
+        if (scatters(id)) unit_of(op, id).gradients[id];
+    }
+    for (auto& [name, unit] : units_) unit.name = name;
   }
 
   void add_tensors() {
     gathers_before_.resize(step_.operators.size());
     scatters_after_.resize(step_.operators.size());
+    std::vector<std::vector<std::pair<const Unit*, Whole*>>> wholes(step_.tensors.size());
+    for (auto& [name, unit] : units_)
+      for (auto* tensors : {&unit.parameters, &unit.gradients})
+        for (auto& [id, whole] : *tensors) wholes[index(id)].emplace_back(&unit, &whole);
     for (std::uint32_t t = 0; t < step_.tensors.size(); ++t) {
       Tensor tensor = step_.tensors[t];
-      if (tensor.inside != kNoTensor) tensor.inside = places_[index(tensor.inside)].held;
-      places_.push_back(place_of(TensorId{t}, std::move(tensor)));
+      if (tensor.inside != kNoTensor) tensor.inside = held_[index(tensor.inside)];
+      for (const auto& [unit, whole] : wholes[t])
+        add_whole(tensor, wholes[t].size() > 1 ? "." + unit->name : "", gathers(TensorId{t}),
+                  *whole);
+      const bool is_state = tensor.tensor_class == TensorClass::optimizer_state;
+      if (is_state || gathers(TensorId{t}) || scatters(TensorId{t}))
+        tensor.bytes = part(tensor.bytes);
+      held_.push_back(builder_.add(std::move(tensor)));
     }
   }
 
-  Place place_of(TensorId id, Tensor tensor) {
-    const bool is_state = tensor.tensor_class == TensorClass::optimizer_state;
-    const bool scatters = sharding_.stage >= 2 && is_gradient_of_parameter(tensor);
-    const bool gathers = sharding_.stage >= 3 && is_parameter(tensor);
-    Place place;
-    if (scatters) unit_of(tensor.name).gradients.push_back(id);
-    if (gathers) unit_of(tensor.name).parameters.push_back(id);
-    if (scatters || gathers) {
-      Tensor whole = tensor;
-      whole.lifetime = Lifetime::step;
-      whole.name += ".whole";
-      place.whole = builder_.add(whole);
-      whole.name += "_backward";
-      if (gathers) place.whole_backward = builder_.add(std::move(whole));
-    }
-    if (is_state || scatters || gathers) tensor.bytes = part(tensor.bytes);
-    place.held = builder_.add(std::move(tensor));
-    return place;
+  void add_whole(Tensor tensor, const std::string& unit, bool twice, Whole& whole) {
+    tensor.lifetime = Lifetime::step;
+    tensor.name += unit + ".whole";
+    whole.forward = builder_.add(tensor);
+    tensor.name += "_backward";
+    if (twice) whole.backward = builder_.add(std::move(tensor));
   }
 
   /// Units of which an operator reads a parameter, by the first operator that does or is in the unit.
@@ -115,10 +137,9 @@ class ShardedStep {
     std::map<std::string, std::uint32_t> first_of_unit;
     std::map<const Unit*, std::uint32_t> first;
     for (std::uint32_t op = begin; op < end; ++op) {
-      first_of_unit.try_emplace(unit_name(step_.operators[op].name), op);
+      first_of_unit.try_emplace(unit_name(op), op);
       for (const TensorId id : step_.list(step_.operators[op].reads))
-        if (places_[index(id)].whole_backward != kNoTensor)
-          first.try_emplace(&unit_of(step_[id].name), op);
+        if (gathers(id)) first.try_emplace(&unit_of(op, id), op);
     }
     std::vector<std::pair<std::uint32_t, const Unit*>> order;
     for (const auto& [name, unit] : units_)
@@ -144,17 +165,17 @@ class ShardedStep {
   }
 
   void find_scatters() {
+    std::map<const Unit*, std::uint32_t> last;
+    for (std::uint32_t op = step_.forwards; op < step_.optimizer_begin; ++op)
+      for (const TensorId id : step_.list(step_.operators[op].kept))
+        if (scatters(id)) last[&unit_of(op, id)] = op;
     std::map<std::uint32_t, std::vector<const Unit*>> after;
     std::uint32_t last_of_all = step_.forwards;
-    std::vector<std::uint32_t> last(step_.tensors.size(), 0);
-    for (std::uint32_t op = step_.forwards; op < step_.optimizer_begin; ++op)
-      for (const TensorId id : step_.list(step_.operators[op].kept)) last[index(id)] = op;
     for (const auto& [name, unit] : units_) {
-      std::uint32_t latest = 0;
-      for (const TensorId id : unit.gradients) latest = std::max(latest, last[index(id)]);
-      if (latest == 0) continue;
-      after[latest].push_back(&unit);
-      last_of_all = std::max(last_of_all, latest);
+      const auto found = last.find(&unit);
+      if (found == last.end()) continue;
+      after[found->second].push_back(&unit);
+      last_of_all = std::max(last_of_all, found->second);
     }
     std::vector<const Unit*> in_order;
     for (const auto& [op, units] : after) {
@@ -164,16 +185,18 @@ class ShardedStep {
     if (!sharding_.overlap && !in_order.empty()) scatters_after_[last_of_all] = in_order;
   }
 
-  [[nodiscard]] TensorId read_of(TensorId id, Phase phase) const {
-    const Place& place = places_[index(id)];
-    if (phase == Phase::optimizer || place.whole == kNoTensor) return place.held;
-    if (phase == Phase::forward || place.whole_backward == kNoTensor) return place.whole;
-    return place.whole_backward;
+  [[nodiscard]] TensorId used_by(std::uint32_t op, TensorId id) {
+    const Phase phase = step_.operators[op].phase;
+    if (phase == Phase::optimizer || !(gathers(id) || scatters(id))) return held_[index(id)];
+    const Unit& unit = unit_of(op, id);
+    if (scatters(id)) return unit.gradients.at(id).forward;
+    const Whole& whole = unit.parameters.at(id);
+    return phase == Phase::forward ? whole.forward : whole.backward;
   }
 
-  [[nodiscard]] std::vector<TensorId> list(TensorList old, Phase phase) const {
+  [[nodiscard]] std::vector<TensorId> list(std::uint32_t op, TensorList old) {
     std::vector<TensorId> ids;
-    for (const TensorId id : step_.list(old)) ids.push_back(read_of(id, phase));
+    for (const TensorId id : step_.list(old)) ids.push_back(used_by(op, id));
     return ids;
   }
 
@@ -203,10 +226,10 @@ class ShardedStep {
     spec.runs_once = op.runs_once;
     spec.is_random = op.is_random;
     spec.collective = op.collective;
-    spec.reads = list(op.reads, op.phase);
-    spec.updates = list(op.updates, op.phase);
-    spec.kept = list(op.kept, op.phase);
-    spec.bare = list(op.bare, op.phase);
+    spec.reads = list(old, op.reads);
+    spec.updates = list(old, op.updates);
+    spec.kept = list(old, op.kept);
+    spec.bare = list(old, op.bare);
     return builder_.add(std::move(spec));
   }
 
@@ -227,10 +250,9 @@ class ShardedStep {
     const bool is_forward = step_[before].phase == Phase::forward;
     OperatorSpec spec = collective(unit, is_forward ? ".gather" : ".gather_backward",
                                    CollectiveKind::all_gather, before);
-    for (const TensorId id : unit.parameters) {
-      const Place& place = places_[index(id)];
-      spec.reads.push_back(place.held);
-      spec.kept.push_back(is_forward ? place.whole : place.whole_backward);
+    for (const auto& [id, whole] : unit.parameters) {
+      spec.reads.push_back(held_[index(id)]);
+      spec.kept.push_back(is_forward ? whole.forward : whole.backward);
     }
     spec.bare = spec.kept;
     builder_.add(std::move(spec));
@@ -238,10 +260,9 @@ class ShardedStep {
 
   void add_scatter(const Unit& unit, OperatorId after) {
     OperatorSpec spec = collective(unit, ".reduce_scatter", CollectiveKind::reduce_scatter, after);
-    for (const TensorId id : unit.gradients) {
-      const Place& place = places_[index(id)];
-      spec.reads.push_back(place.whole);
-      spec.kept.push_back(place.held);
+    for (const auto& [id, whole] : unit.gradients) {
+      spec.reads.push_back(whole.forward);
+      spec.kept.push_back(held_[index(id)]);
     }
     spec.bare = spec.kept;
     builder_.add(std::move(spec));
@@ -250,8 +271,9 @@ class ShardedStep {
   const Workload& step_;
   const StateSharding& sharding_;
   WorkloadBuilder builder_;
-  std::vector<Place> places_;
+  std::vector<std::uint32_t> stage_of_;  ///< by forward, where units are stages of the chain
   std::map<std::string, Unit> units_;
+  std::vector<TensorId> held_;  ///< by old tensor: the same, or the rank's part
   std::vector<std::vector<const Unit*>> gathers_before_, scatters_after_;  ///< by old operator
   std::vector<OperatorId> added_;                                          ///< by old operator
 };

@@ -18,6 +18,11 @@
 /// them follow the last backward. The gather of a unit is issued before the first operator of the
 /// unit `prefetch` places before it in the order in which units are first used.
 ///
+/// For a pipeline, a unit is a stage of the chain view (workload/chain/chain_view.hpp): the pipeline is
+/// cut between those, and so each unit is on one device. A parameter that several stages use, such as
+/// a tied embedding, is gathered for each, and each adds to the part of its gradient. Nothing is
+/// gathered ahead: the plan moves gathers (plan/build/gathers_ahead.hpp).
+///
 /// The whole tensors of a gather are its own, so that every policy of single operators can plan the
 /// step. Of stages 1 and 2 the plan gathers the updated parameters (plan/build/spread_plan.hpp).
 #pragma once
@@ -31,8 +36,9 @@ namespace plimsoll {
 struct StateSharding {
   std::int64_t stage = 0;
   std::int64_t ranks = 1;
-  std::int64_t prefetch = 1;  ///< stage 3
-  bool overlap = true;        ///< stages 2 and 3
+  std::int64_t prefetch = 1;    ///< stage 3
+  bool overlap = true;          ///< stages 2 and 3
+  bool by_chain_stage = false;  ///< then without prefetch, and with overlap
 };
 
 /// Precondition: `step` is that of a network (build_step()), and keeps no gradients between

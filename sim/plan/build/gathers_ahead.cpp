@@ -1,0 +1,58 @@
+#include "plan/build/gathers_ahead.hpp"
+
+#include "base/dense_id.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+bool gathers_parameters(const Step& step, const Workload& workload) {
+  if (step.kind != StepKind::compute) return false;
+  return workload[step.op].collective == Collective{CollectiveKind::all_gather, MeshAxis::data};
+}
+
+/// By step, the place at which it is issued: its own, but of gathers.
+std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload,
+                                     std::int64_t ahead) {
+  std::vector<std::uint32_t> places(plan.steps.size());
+  std::iota(places.begin(), places.end(), 0U);
+  std::vector<std::vector<std::uint32_t>> gathers(plan.lanes.size());
+  for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (!gathers_parameters(step, workload)) continue;
+    auto& before = gathers[index(step.lane)];
+    const auto count = static_cast<std::int64_t>(before.size());
+    if (count > 0)
+      places[s] = before[static_cast<std::size_t>(std::max<std::int64_t>(count - ahead, 0))];
+    for (const Dependency& dependency : plan.after(step))
+      places[s] = std::max(places[s], index(dependency.on));
+    before.push_back(s);
+  }
+  return places;
+}
+
+}  // namespace
+
+Plan with_gathers_ahead(Plan plan, const Workload& workload, std::int64_t ahead) {
+  if (ahead < 1 || std::ranges::any_of(plan.arenas, &PlanArena::has_offsets)) return plan;
+  const std::vector<std::uint32_t> places = places_of(plan, workload, ahead);
+  std::vector<std::uint32_t> order(plan.steps.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::ranges::stable_sort(order, {}, [&](std::uint32_t s) { return places[s]; });
+  std::vector<StepId> moved(plan.steps.size());
+  std::vector<Step> steps;
+  steps.reserve(plan.steps.size());
+  for (const std::uint32_t s : order) {
+    moved[s] = StepId{static_cast<std::uint32_t>(steps.size())};
+    steps.push_back(plan.steps[s]);
+  }
+  plan.steps = std::move(steps);
+  for (Dependency& dependency : plan.dependencies) dependency.on = moved[index(dependency.on)];
+  for (StepId& step : plan.release_steps) step = moved[index(step)];
+  return plan;
+}
+
+}  // namespace plimsoll

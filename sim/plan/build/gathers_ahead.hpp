@@ -1,0 +1,16 @@
+/// Gathers of parameters ahead of the layers that read them, in a plan that issues each right before
+/// those: the plan of a pipeline, which knows only then in which order a device runs its stages.
+#pragma once
+
+#include "plan/core/plan.hpp"
+
+#include <cstdint>
+
+namespace plimsoll {
+
+/// Every stream issues a gather of parameters where it issued the one `ahead` places before it, or
+/// where its first one was; no earlier than what the gather waits for. A plan that says where in
+/// memory everything lies stays as it is. O(steps log steps).
+[[nodiscard]] Plan with_gathers_ahead(Plan plan, const Workload& workload, std::int64_t ahead);
+
+}  // namespace plimsoll
