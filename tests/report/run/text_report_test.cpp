@@ -179,15 +179,16 @@ TEST_CASE("out of memory says who asked, what fills the memory and what to try")
   CHECK(contains(text, "  - s2.backward needs 7 MiB at once, beside 1 MiB of parameters"));
   // The sizes are given: a smaller batch would not change them.
   CHECK_FALSE(contains(text, "a batch below"));
-  // With 10 MiB each operator fits, and there is a card to offload to.
+  // With 10 MiB each operator fits, and there is a card to offload to: what is named has run.
   RanScenario roomy = run_scenario(two_stages("10 MiB", "none"));
   const std::string roomier = text_report_of(roomy);
   CHECK(contains(roomier, "`--policy remat/search`"));
   CHECK(contains(roomier, "`--policy offload/dynamic`"));
+  CHECK(contains(roomier, "in the same memory these run, tried:"));
   // What has just failed is no advice.
   roomy.results[0].policy = "remat/search";
   CHECK_FALSE(contains(text_report_of(roomy), "`--policy remat/search`"));
-  CHECK(contains(text_report_of(roomy), "the rest can be offloaded"));
+  CHECK(contains(text_report_of(roomy), "`--policy offload/dynamic`"));
 }
 
 TEST_CASE("infeasible and deadlock are explained") {
