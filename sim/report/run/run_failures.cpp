@@ -223,16 +223,14 @@ class Explanation {
   }
 
   void tell_policies(const Remedies& remedies) {
-    std::vector<std::string> run;
     for (const Remedies::Policy& it : remedies.policies)
-      run.push_back(
-          fmt::format("`--policy {}`, {} a step", quoted(it.written), to_text(it.makespan)));
-    if (!run.empty())
-      item(fmt::format("in the same memory these run, tried: {}", fmt::join(run, "; ")));
+      item(fmt::format("`--policy {}` runs in the same memory, tried: {} a step",
+                       quoted(it.written), to_text(it.makespan)));
     if (!remedies.failed.empty())
-      item(fmt::format("these do not, tried: {}", fmt::join(remedies.failed, "; ")));
+      item(fmt::format("tried in the same memory, and did not run: {}",
+                       fmt::join(remedies.failed, "; ")));
     if (!remedies.undecided.empty())
-      item(fmt::format("not tried here, as planning takes longer: {}",
+      item(fmt::format("not tried here, as planning takes long: {}",
                        fmt::join(remedies.undecided, "; ")));
   }
 
