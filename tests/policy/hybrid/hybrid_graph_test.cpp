@@ -292,7 +292,7 @@ TEST_CASE("the bound of whole stages is below every plan that runs them again") 
     const Platform platform = test::library_platform("v100-pcie-16gb");
     const Played none = test::play_policy("none", workload, platform);
     for (const std::int64_t percent : {95, 80, 65}) {
-      const Bytes budget{none.peak(MemoryId{0}).count() * percent / 100};
+      const Bytes budget{none.peak(MemoryId{0}) * percent / 100};
       CAPTURE(network, percent);
       const Time alone = bound_of_stages(workload, platform, budget, false),
                  with_copies = bound_of_stages(workload, platform, budget, true);
