@@ -2,6 +2,7 @@
 
 #include "engine/wide.hpp"
 #include "policy/graph/whole_gaps.hpp"
+#include "policy/solver/row_matrix.hpp"
 #include "policy/solver/row_prices.hpp"
 
 #include <algorithm>
@@ -17,8 +18,9 @@ using Wide = Signed128;
 
 class GapProgram {
  public:
-  GapProgram(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room)
-      : found_(gaps_of(graph, groups, room, false)),
+  GapProgram(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room,
+             RunsAgain again = RunsAgain::maker)
+      : found_(gaps_of(graph, groups, room, false, again)),
         gaps_(found_.gaps),
         rows_(found_.runs),
         byte_unit_(static_cast<double>(found_.most_bytes())),
@@ -55,24 +57,20 @@ class GapProgram {
 
  private:
   void load(OsiClpSolverInterface& program) const {
-    CoinPackedMatrix matrix(false, 0, 0);
-    matrix.setDimensions(0, static_cast<int>(gaps_.size()));
+    RowMatrix matrix;
     std::vector<double> least, most, costs;
     for (const TightRun& row : rows_) {
-      std::vector<int> columns;
-      std::vector<double> values;
-      for (std::size_t gap = 0; gap < gaps_.size(); ++gap) {
-        if (!is_around(gaps_[gap], row)) continue;
-        columns.push_back(static_cast<int>(gap));
-        values.push_back(static_cast<double>(gaps_[gap].bytes) / byte_unit_);
-      }
-      matrix.appendRow(static_cast<int>(columns.size()), columns.data(), values.data());
+      for (std::size_t gap = 0; gap < gaps_.size(); ++gap)
+        if (is_around(gaps_[gap], row))
+          matrix.add(gap, static_cast<double>(gaps_[gap].bytes) / byte_unit_);
+      matrix.end_row();
       least.push_back(static_cast<double>(row.above) / byte_unit_);
       most.push_back(program.getInfinity());
     }
     for (const Gap& gap : gaps_) costs.push_back(static_cast<double>(gap.time) / time_unit_);
     const std::vector<double> low(gaps_.size(), 0), high(gaps_.size(), 1);
-    program.loadProblem(matrix, low.data(), high.data(), costs.data(), least.data(), most.data());
+    program.loadProblem(matrix.packed(gaps_.size()), low.data(), high.data(), costs.data(),
+                        least.data(), most.data());
   }
 
   static std::int64_t longest(const std::vector<Gap>& gaps) {
@@ -99,8 +97,8 @@ class GapProgram {
 }  // namespace
 
 std::optional<std::int64_t> gap_bound(const OperatorGraph& graph, const RerunGroups& groups,
-                                      std::int64_t room, const Work& work) {
-  const GapProgram program(graph, groups, room);
+                                      std::int64_t room, const Work& work, RunsAgain again) {
+  const GapProgram program(graph, groups, room, again);
   if (program.is_needless()) return 0;
   if (program.is_impossible()) return std::nullopt;
   return program.bound_of(program.prices(work));

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "base/work.hpp"
-#include "policy/graph/rerun_groups.hpp"
+#include "policy/graph/gaps.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -25,7 +25,8 @@ namespace plimsoll {
 /// what is resident. O(gaps of all rows) and a linear program.
 [[nodiscard]] std::optional<std::int64_t> gap_bound(const OperatorGraph& graph,
                                                     const RerunGroups& groups, std::int64_t room,
-                                                    const Work& work);
+                                                    const Work& work,
+                                                    RunsAgain again = RunsAgain::maker);
 
 /// The same with whole gaps, where these are few: no less, and the least time of dropped gaps on small
 /// graphs (whole_gaps.hpp).

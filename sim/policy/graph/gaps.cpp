@@ -64,6 +64,28 @@ std::vector<TightRun> find_runs(const OperatorGraph& graph, std::int64_t room) {
   return runs;
 }
 
+/// One run of a group makes all its values again, so that each stands for a share of its time. Those
+/// without gaps around the runs stand for none.
+void share_time_of_groups(Gaps& found, const OperatorGraph& graph, const RerunGroups& groups) {
+  const auto group_of = [&](std::uint32_t value) {
+    return groups.of_node[graph.values[value].maker];
+  };
+  std::vector<bool> is_wanted(graph.values.size(), false);
+  for (const Gap& gap : found.gaps)
+    if (std::ranges::any_of(found.runs, [&](const TightRun& run) { return is_around(gap, run); }))
+      is_wanted[gap.value] = true;
+  std::vector<std::int64_t> made(groups.groups.size(), 0);
+  for (std::uint32_t value = 0; value < graph.values.size(); ++value)
+    if (is_wanted[value]) made[group_of(value)] += counted_bytes(graph.values[value]);
+  for (Gap& gap : found.gaps) {
+    const std::uint32_t group = group_of(gap.value);
+    gap.time = 0;
+    if (is_wanted[gap.value])
+      gap.time =
+          static_cast<std::int64_t>(Signed128{groups.groups[group].time} * gap.bytes / made[group]);
+  }
+}
+
 }  // namespace
 
 bool Gaps::is_impossible() const {
@@ -81,13 +103,16 @@ std::int64_t Gaps::most_bytes() const {
   return most;
 }
 
-Gaps gaps_of(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room, bool all) {
+Gaps gaps_of(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room, bool all,
+             RunsAgain again) {
   Gaps found{find_gaps(graph, groups, all), find_runs(graph, room)};
   const std::size_t most = std::max(kLeastRuns, kMostPairs / (found.gaps.size() + 1));
-  if (found.runs.size() <= most) return found;
-  std::ranges::stable_sort(found.runs, std::ranges::greater{}, &TightRun::above);
-  found.runs.resize(most);
-  std::ranges::sort(found.runs, {}, &TightRun::node);
+  if (found.runs.size() > most) {
+    std::ranges::stable_sort(found.runs, std::ranges::greater{}, &TightRun::above);
+    found.runs.resize(most);
+    std::ranges::sort(found.runs, {}, &TightRun::node);
+  }
+  if (again == RunsAgain::group) share_time_of_groups(found, graph, groups);
   return found;
 }
 

@@ -16,7 +16,7 @@ struct Gap {
   std::uint32_t after = 0, before = 0;  ///< the uses
   std::uint32_t first = 0;              ///< where it may be absent
   std::int64_t bytes = 0;
-  std::int64_t time = 0;  ///< ps: of a run of its maker, the share of the value by its bytes
+  std::int64_t time = 0;  ///< ps: of a run that makes it, the share of the value by its bytes
   bool reruns = true;     ///< its maker may run again
 };
 
@@ -45,9 +45,13 @@ struct Gaps {
   [[nodiscard]] std::int64_t most_bytes() const;
 };
 
+/// What runs to make a value again: at least its maker, or the whole group of that.
+enum class RunsAgain : std::uint8_t { maker, group };
+
 /// Those of all values that can be made again or, with `all`, of all values. Where there are very
-/// many, fewer runs, those above the room most. O(gaps + nodes + reads).
+/// many, fewer runs, those above the room most. O(gaps + nodes + reads), and O(gaps * runs) with
+/// groups.
 [[nodiscard]] Gaps gaps_of(const OperatorGraph& graph, const RerunGroups& groups, std::int64_t room,
-                           bool all);
+                           bool all, RunsAgain again = RunsAgain::maker);
 
 }  // namespace plimsoll

@@ -1,8 +1,12 @@
+#include "policy/hybrid/best.hpp"
+
 #include "base/dense_id.hpp"
 #include "policy/budget/budget_limit.hpp"
 #include "policy/budget/claims_with_room.hpp"
 #include "policy/claims/peak_bound.hpp"
+#include "policy/hybrid/graph/stage_bound.hpp"
 #include "policy/hybrid/other_policy.hpp"
+#include "policy/hybrid/pofo.hpp"
 #include "policy/interface/left_out.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/offload/model/fluid_bound.hpp"
@@ -34,8 +38,9 @@ struct BestParameters : OffloadPlannerParameters {
   std::int64_t work = kWork;
 };
 
-/// What a policy can do about too little memory, where that tells who need not be asked.
-enum class Means : std::uint8_t { any, recomputation, offload };
+/// What a policy can do about too little memory, where that tells who need not be asked: run whole
+/// stages again, copy, or both.
+enum class Means : std::uint8_t { any, recomputation, offload, stages };
 
 struct Candidate {
   std::string name;
@@ -44,6 +49,8 @@ struct Candidate {
   /// Of chains with more stages its plans are those of an earlier one.
   std::size_t most_stages = std::numeric_limits<std::size_t>::max();
   bool is_search = false;  ///< it counts nodes, and smaller budgets have as much to search
+  /// On networks a linear program is worth its time where it says that nobody need ask.
+  bool is_costly = false;
 };
 
 /// In this order where they tie: rules first, then what takes longer.
@@ -73,13 +80,15 @@ const Candidate kCandidates[] = {
     {.name = "offload/greedy", .means = Means::offload},
     {.name = "offload/autoswap", .means = Means::offload},
     {.name = "offload/dynamic", .means = Means::offload},
-    {.name = "hybrid/pofo"},
-    {.name = "remat/nonpersistent", .means = Means::recomputation},
+    {.name = "remat/search"},
+    {.name = "hybrid/pofo", .means = Means::stages, .is_costly = true},
+    {.name = "remat/nonpersistent", .means = Means::recomputation, .is_costly = true},
     {.name = "offload/exact", .means = Means::offload, .is_search = true},
     {.name = "remat/exact",
      .means = Means::recomputation,
      .most_stages = kMostSearchedStages,
-     .is_search = true},
+     .is_search = true,
+     .is_costly = true},
 };
 
 /// Policies of one processor that are never asked: this one and the one that asks it; one that looks for
@@ -104,9 +113,10 @@ std::vector<Candidate> candidates() {
 
 class BestOfAll {
  public:
-  BestOfAll(const Problem& problem, const BestParameters& parameters)
+  BestOfAll(const Problem& problem, const BestParameters& parameters, Time useful)
       : problem_(problem),
         parameters_(parameters),
+        useful_(useful),
         processor_(processor_for(problem, parameters)),
         home_(problem.platform[processor_].memory),
         budget_(budget_for(problem, processor_, parameters)),
@@ -119,7 +129,7 @@ class BestOfAll {
   Planned run() {
     for (const Candidate& it : candidates()) {
       if (is_needless(it)) continue;
-      OtherAnswer answer = ask(problem_, it.name, parameters_, asked(it));
+      OtherAnswer answer = answer_of_candidate(it);
       if (auto* left_out = std::get_if<LeftOut>(&answer))
         left_out_.push_back(std::move(*left_out));
       else if (const auto* no = std::get_if<Infeasible>(&answer))
@@ -138,6 +148,19 @@ class BestOfAll {
  private:
   [[nodiscard]] Time makespan() const { return *best_->claims.makespan; }
 
+  [[nodiscard]] OtherAnswer answer_of_candidate(const Candidate& it) const {
+    const Time known = known_time();
+    if (it.name != "hybrid/pofo" || problem_.workload.is_chain || known.is_unlimited())
+      return ask(problem_, it.name, parameters_, asked(it));
+    const auto plan = [&](const Problem& metered) {
+      return pofo_faster_than(metered, parameters_, known);
+    };
+    return answer_of(problem_, it.name, plan, parameters_.work);
+  }
+
+  /// Plans that are not faster are of no use.
+  [[nodiscard]] Time known_time() const { return best_ ? std::min(useful_, makespan()) : useful_; }
+
   [[nodiscard]] Asked asked(const Candidate& it) const {
     Asked asked{.improve = !it.is_search, .work = parameters_.work};
     if (it.is_search) asked.nodes = parameters_.nodes;
@@ -146,9 +169,12 @@ class BestOfAll {
 
   bool is_needless(const Candidate& it) {
     if (problem_.chain.stages.size() > it.most_stages) return true;
-    if (!best_) return false;
-    if (it.means == Means::recomputation) return makespan() <= recomputation_bound();
-    return it.means == Means::offload && makespan() <= offload_bound();
+    const Time known = known_time();
+    if (known.is_unlimited()) return false;
+    if (it.means == Means::offload) return known <= offload_bound();
+    if (problem_.workload.is_chain)
+      return it.means == Means::recomputation && known <= recomputation_bound(known);
+    return it.is_costly && known <= stages_bound(it.means);
   }
 
   /// No plan that only moves tensors is faster; where nothing can move nobody has one.
@@ -164,17 +190,40 @@ class BestOfAll {
     return *offload_bound_;
   }
 
-  /// No plan that only runs stages again is faster, as far as it is worth the time to know.
-  Time recomputation_bound() {
+  /// No plan of a chain that only runs stages again is faster, as far as it is worth the time to know
+  /// where `known` is the fastest so far.
+  Time recomputation_bound(Time known) {
     if (!recomputation_bound_) {
       recomputation_bound_ = least_time_;
-      if (problem_.workload.is_chain && has_normal_form(costs_)) {
+      if (has_normal_form(costs_)) {
         const ChainModel model = chain_model(costs_);
         recomputation_bound_ = Time{time_bound(model, std::min(budget_.count(), model.store_all),
-                                               makespan().count(), kProgramCuts)};
+                                               known.count(), kProgramCuts)};
       }
     }
     return *recomputation_bound_;
+  }
+
+  /// No plan of a network that runs whole stages again is faster, without copies or with them.
+  Time stages_bound(Means means) {
+    std::optional<Time>& bound =
+        means == Means::recomputation ? recomputation_bound_ : stages_bound_;
+    if (!bound) try {
+        bound = stage_bound(problem_, processor_, budget_, storage_for_copies(means));
+      } catch (const QuantityOverflow&) {
+        bound = least_time_;
+      }
+    return *bound;
+  }
+
+  /// Nothing where no copies are wanted, or nothing can move.
+  [[nodiscard]] std::optional<OffloadMemories> storage_for_copies(Means means) const {
+    if (means == Means::recomputation) return std::nullopt;
+    try {
+      return checked_memories(problem_, parameters_);
+    } catch (const InputError&) {
+      return std::nullopt;
+    }
   }
 
   void compare(const Candidate& it, Plan plan) {
@@ -209,12 +258,13 @@ class BestOfAll {
 
   const Problem& problem_;
   const BestParameters& parameters_;
+  const Time useful_;
   const ProcessorId processor_;
   const MemoryId home_;
   const Bytes budget_;
   const ChainCosts costs_;
   const Time least_time_;  ///< of any plan: no operator can be left out
-  std::optional<Time> recomputation_bound_, offload_bound_;
+  std::optional<Time> recomputation_bound_, offload_bound_, stages_bound_;
   std::optional<Plan> best_;      ///< claims its makespan
   std::optional<Plan> unjudged_;  ///< does not, and nobody judges
   std::vector<LeftOut> left_out_;
@@ -222,10 +272,15 @@ class BestOfAll {
 };
 
 Planned plan_best(const Problem& problem, const BestParameters& parameters) {
-  return BestOfAll(problem, parameters).run();
+  return BestOfAll(problem, parameters, Time::unlimited()).run();
 }
 
 }  // namespace
+
+Planned fastest_of_all(const Problem& problem, const OffloadPlannerParameters& parameters,
+                       Time useful) {
+  return BestOfAll(problem, BestParameters{parameters}, useful).run();
+}
 
 PolicyInfo hybrid_best_policy() {
   auto record = offload_record<BestParameters>("hybrid/best");
@@ -240,13 +295,14 @@ PolicyInfo hybrid_best_policy() {
   return make_policy<BestParameters>(
       {.name = "hybrid/best",
        .summary = "The fastest plan that any planner has for the budget.",
-       .paper = "none: the fastest plan of every other policy of one processor (but hybrid/graph, "
-                "which asks this one, and those that prove or restrict what remat/search finds), "
-                "each with its own "
-                "defaults and, where it has that, `improve`; the searches of offload/exact and "
-                "remat/exact with `nodes`. Of those that tie it names the first of: rules of "
-                "recomputation, rules of offload, remat/rotor, offload by choice of tensors or "
-                "stages, hybrid/pofo, remat/nonpersistent, offload/exact, remat/exact",
+       .paper =
+           "none: the fastest plan of every other policy of one processor (but hybrid/graph, "
+           "which asks this one, and those that prove or restrict what remat/search finds), "
+           "each with its own "
+           "defaults and, where it has that, `improve`; the searches of offload/exact and "
+           "remat/exact with `nodes`. Of those that tie it names the first of: rules of "
+           "recomputation, rules of offload, remat/rotor, offload by choice of tensors or "
+           "stages, remat/search, hybrid/pofo, remat/nonpersistent, offload/exact, remat/exact",
        .assumes = "a chain (networks are cut at articulation points). Policies that refuse the "
                   "chain or platform are left out; without storage only recomputation is left",
        .guarantees =
@@ -259,8 +315,8 @@ PolicyInfo hybrid_best_policy() {
            "whose plan it is",
        .complexity = "the sum of theirs, at most `work` each, as far as they can be faster: the "
                      "first plan that meets the bound is taken, and those who only recompute, or "
-                     "only offload, are not asked where a proven bound of their kind is no less "
-                     "than the best plan so far"},
+                     "only offload, or run whole stages of a network again, are not asked where a "
+                     "proven bound of their kind is no less than the best plan so far"},
       record, plan_best);
 }
 

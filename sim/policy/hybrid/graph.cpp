@@ -1,6 +1,7 @@
 #include "base/dense_id.hpp"
 #include "base/quantity_text.hpp"
 #include "policy/graph/gap_bound.hpp"
+#include "policy/hybrid/best.hpp"
 #include "policy/hybrid/graph/energy_bound.hpp"
 #include "policy/hybrid/graph/energy_costs.hpp"
 #include "policy/hybrid/graph/graph_search.hpp"
@@ -23,8 +24,8 @@ namespace plimsoll {
 
 namespace {
 
-/// Steps of work that another planner may take.
-constexpr std::int64_t kWorkOfOthers = 2'000'000'000;
+/// Steps of work that remat/search may take.
+constexpr std::int64_t kWorkOfSearch = 2'000'000'000;
 
 struct HybridGraphParameters : OffloadPlannerParameters {
   Located<PlanObjective> objective{PlanObjective::time, {}};
@@ -190,18 +191,31 @@ class BestOfGraph {
   }
 
   void ask_others() {
-    for (const char* name : {"hybrid/best", "remat/search"}) {
-      OtherAnswer answer = ask(problem_, name, parameters_, {.work = kWorkOfOthers});
-      if (auto* left_out = std::get_if<LeftOut>(&answer)) {
-        left_out_.push_back(std::move(*left_out));
-        continue;
-      }
-      if (auto* plan = std::get_if<Plan>(&answer))
-        take(name, std::move(*plan));
-      else
-        take(name, std::get<Infeasible>(std::move(answer)));
-      if (!may_reorder_runs()) return;
-    }
+    OtherAnswer answer = answer_of_best();
+    const bool is_left_out = std::holds_alternative<LeftOut>(answer);
+    take_answer("hybrid/best", std::move(answer));
+    if (is_left_out || may_reorder_runs())
+      take_answer("remat/search",
+                  ask(problem_, "remat/search", parameters_, {.work = kWorkOfSearch}));
+  }
+
+  /// Its planners have limits of work of their own.
+  [[nodiscard]] OtherAnswer answer_of_best() const {
+    Time useful = Time::unlimited();
+    if (best_ && !is_for_energy() && best_->claims.makespan) useful = *best_->claims.makespan;
+    const auto plan = [&](const Problem& metered) {
+      return fastest_of_all(metered, parameters_, useful);
+    };
+    return answer_of(problem_, "hybrid/best", plan, WorkMeter::kNoLimit);
+  }
+
+  void take_answer(const char* name, OtherAnswer answer) {
+    if (auto* left_out = std::get_if<LeftOut>(&answer))
+      left_out_.push_back(std::move(*left_out));
+    else if (auto* plan = std::get_if<Plan>(&answer))
+      take(name, std::move(*plan));
+    else
+      take(name, std::get<Infeasible>(std::move(answer)));
   }
 
   void take(const std::string& name, Planned planned) {

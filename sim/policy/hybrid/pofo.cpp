@@ -1,3 +1,5 @@
+#include "policy/hybrid/pofo.hpp"
+
 #include "policy/budget/budget_limit.hpp"
 #include "policy/budget/claims_with_room.hpp"
 #include "policy/budget/problem_with_capacity.hpp"
@@ -45,6 +47,7 @@ constexpr const char* kSimpler[] = {"remat/rotor", "offload/dynamic"};
 
 struct PofoParameters : OffloadPlannerParameters {
   std::int64_t slots = kDefaultSlots;
+  Time useful = Time::unlimited();  ///< of who asks: slower plans are not looked for
 };
 
 /// Between such budgets next to `budget`.
@@ -143,7 +146,7 @@ class PofoSearch {
   std::vector<Timed> search(Bytes budget, Effort effort) {
     std::vector<Timed> found;
     if (budget < after_backwards_) return found;
-    const PofoInner inner(costs_, budget - costs_.resident, kInnerSlots, kMostValues);
+    const PofoInner inner(costs_, budget - costs_.resident, kInnerSlots, kMostValues, most_again());
     OffloadModel model = task_.model;
     model.budget = budget;
     for (const std::int64_t quarters : kQuarters) {
@@ -151,7 +154,7 @@ class PofoSearch {
         return rate * Ratio{kWhole.count() / 4 * quarters};
       };
       const PofoLink link{believed(model.out_rate), believed(model.in_rate)};
-      const auto cuts = best_cuts(costs_, link, inner, parameters_.slots, kCuts);
+      const auto cuts = best_cuts(costs_, link, inner, parameters_.slots, kCuts, most_again());
       if (budget == task_.budget && quarters == kQuarters[0] && !cuts.empty())
         model_makespan_ = cuts.front().makespan;
       for (const PofoCut& cut : cuts) {
@@ -164,6 +167,11 @@ class PofoSearch {
     const std::size_t most = is_exact() ? 1 : kPlans;
     if (found.size() > most) found.resize(most);
     return found;
+  }
+
+  [[nodiscard]] Time most_again() const {
+    if (parameters_.useful.is_unlimited()) return Time::unlimited();
+    return parameters_.useful - costs_.compute_time();
   }
 
   static Bytes moved_by(const PofoScore& score) {
@@ -212,10 +220,14 @@ class PofoPlanner {
                                    parameters_.name, kMostStages));
     const bool in_time = search && ask_search(*search, all.needs);
     // Without copies its program has the choices of remat/rotor.
-    if (parameters_.improve)
+    if (is_asked_for_faster()) {
+      if (!best_)
+        return Infeasible{.memory = memories_.home, .smallest_budget = Bytes::unlimited()};
+    } else if (parameters_.improve) {
       ask_others(kSimpler);
-    else if (!in_time)
+    } else if (!in_time) {
       ask_others(std::span(kSimpler).first(1));
+    }
     if (!best_) best_ = std::move(unclaimed_);
     if (best_) return finished(std::move(*best_), search ? search->model_makespan() : std::nullopt);
     return infeasible(problem_, memories_.processor, budget_, smallest_budget(all.needs));
@@ -227,6 +239,9 @@ class PofoPlanner {
     limit_to(plan, problem_, memories_.home, budget_);
     return plan.claims.makespan || problem_.judge == nullptr;
   }
+
+  /// By one that has plans, those of the simpler policies among them.
+  [[nodiscard]] bool is_asked_for_faster() const { return !parameters_.useful.is_unlimited(); }
 
   /// The least budget tried that is met, where keeping all needs `all` bytes.
   [[nodiscard]] Bytes smallest_budget(Bytes all) const {
@@ -331,6 +346,14 @@ Planned plan_pofo(const Problem& problem, const PofoParameters& parameters) {
 }
 
 }  // namespace
+
+Planned pofo_faster_than(const Problem& problem, const OffloadPlannerParameters& parameters,
+                         Time useful) {
+  PofoParameters asked{parameters};
+  asked.improve = true;
+  asked.useful = useful;
+  return PofoPlanner(problem, asked).run();
+}
 
 PolicyInfo hybrid_pofo_policy() {
   auto record = offload_planner_record<PofoParameters>("hybrid/pofo");

@@ -7,12 +7,12 @@
 namespace plimsoll {
 
 PofoInner::PofoInner(const ChainCosts& costs, Bytes available, std::int64_t slots,
-                     std::int64_t most_values)
+                     std::int64_t most_values, Time most)
     : available_(available),
       unit_(size_unit(costs)),
       chain_(rotor_chain(costs, unit_, available, slots)),
       checkpoints_(chain_.stages(), true),
-      table_(chain_, RotorTable::kAll, checkpoints_, most_values) {}
+      table_(chain_, most.count(), checkpoints_, most_values, RotorTable::Holds::segments) {}
 
 std::int64_t PofoInner::units(Bytes room) const {
   const std::int64_t all = available_.count() / unit_;

@@ -13,8 +13,10 @@ namespace plimsoll {
 class PofoInner {
  public:
   /// Cuts `available` bytes beyond what is resident into `slots` (rotor_chain()) and fills the
-  /// table. O(L^3 slots / 6) time. Throws TableTooLarge beyond `most_values` of 8 B.
-  PofoInner(const ChainCosts& costs, Bytes available, std::int64_t slots, std::int64_t most_values);
+  /// table with what takes no longer than `most`. O(L^3 slots / 6) time. Throws TableTooLarge beyond
+  /// `most_values` of 8 B.
+  PofoInner(const ChainCosts& costs, Bytes available, std::int64_t slots, std::int64_t most_values,
+            Time most = Time::unlimited());
   PofoInner(const PofoInner&) = delete;
   PofoInner& operator=(const PofoInner&) = delete;
 

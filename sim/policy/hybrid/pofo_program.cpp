@@ -4,6 +4,7 @@
 #include "policy/offload/model/fluid_amount.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <utility>
 
@@ -22,22 +23,46 @@ Bytes moved_in(Time time, ByteRate rate) {
   return Bytes{static_cast<std::int64_t>(std::min(fluid_moved(time, rate) / kFluidByte, kFar))};
 }
 
+/// An odd number that spreads numbers over all bits: 2^64 over the golden ratio.
+constexpr std::uint64_t kCellSpread = 0x9e3779b97f4a7c15;
+
 /// What takes so long is no choice: sums of a few such times stay in range.
 constexpr Time kLongest{std::int64_t{1} << 59};
 
-/// How long `bytes` take, at most kLongest.
-Time time_of(Bytes bytes, ByteRate rate) {
-  return bytes > moved_in(kLongest, rate) ? kLongest : transfer_time(bytes, rate);
-}
+/// One way of the link.
+class LinkWay {
+ public:
+  explicit LinkWay(ByteRate rate) : rate_(rate), most_(moved_in(kLongest, rate)) {}
+
+  [[nodiscard]] Bytes moved(Time time) const { return moved_in(time, rate_); }
+  /// How long `bytes` take, at most kLongest.
+  [[nodiscard]] Time time_of(Bytes bytes) const {
+    if (bytes == Bytes{}) return Time{};
+    return bytes > most_ ? kLongest : transfer_time(bytes, rate_);
+  }
+
+ private:
+  const ByteRate rate_;
+  const Bytes most_;
+};
 
 Bytes positive(Bytes bytes) {
   return std::max(bytes, Bytes{});
 }
 
+/// Bits of one side of a cell's number: the room has less than 2 * kMostPofoSlots cells.
+constexpr int kCellSideBits = 21;
+static_assert(2 * kMostPofoSlots <= std::int64_t{1} << kCellSideBits);
+/// The lowest bit of each side.
+constexpr std::uint64_t kCellSides =
+    (std::uint64_t{1} << 2 * kCellSideBits | std::uint64_t{1} << kCellSideBits | 1) << 1;
+
 struct State {
   Bytes kept, out, in;
   Time cost;
+  Time again;                  ///< of forwards beyond the first
   Time least;                  ///< of any whole that begins so, beyond all forwards and backwards
+  std::uint64_t cell = 0;      ///< of the grid
   std::int64_t units = 0;      ///< of the block before, where it runs again
   std::uint32_t from = kNone;  ///< the stage at which that block begins
   std::uint32_t parent = 0;    ///< in the states before that stage
@@ -65,13 +90,15 @@ struct BareRun {
 class CutProgram {
  public:
   CutProgram(const ChainCosts& costs, const PofoLink& link, const PofoInner& inner,
-             std::int64_t slots, std::size_t count)
+             std::int64_t slots, std::size_t count, Time most_again)
       : costs_(costs),
-        link_(link),
+        out_(link.out),
+        in_(link.in),
         inner_(inner),
         stages_(static_cast<std::uint32_t>(costs.stages.size())),
         cell_(std::max<std::int64_t>(1, inner.available().count() / slots)),
         count_(count),
+        most_again_(most_again),
         most_states_(most_states(stages_)),
         backward_need_(stages_),
         spent_(stages_ + 1),
@@ -90,8 +117,8 @@ class CutProgram {
       spent_[s + 1] = spent_[s] + costs.stages[s].forward + costs.stages[s].backward;
     Time forward, backward;
     for (std::uint32_t s = stages_; s-- > 0;) {
-      to_send_[s] = moved_in(forward += costs.stages[s].forward, link.out);
-      to_fetch_[s] = moved_in(backward += costs.stages[s].backward, link.in);
+      to_send_[s] = out_.moved(forward += costs.stages[s].forward);
+      to_fetch_[s] = in_.moved(backward += costs.stages[s].backward);
     }
     const std::int64_t again = inner.recomputed(0, stages_ - 1, inner.units(inner.available()));
     if (again < kNever) most_more_ = Time{again};
@@ -126,12 +153,11 @@ class CutProgram {
     const Bytes wait_out = positive(state.out + need - room);
     const Bytes wait_in = positive(state.in + backward_need_[s] - room);
     State after = state;
-    after.cost +=
-        stage.forward + stage.backward + time_of(wait_out, link_.out) + time_of(wait_in, link_.in);
-    after.in = positive(state.in - moved_in(stage.backward, link_.in) - wait_in);
+    after.cost += stage.forward + stage.backward + out_.time_of(wait_out) + in_.time_of(wait_in);
+    after.in = positive(state.in - in_.moved(stage.backward) - wait_in);
     after.after_keep = true;
     after.units = 0;
-    arrive(s, p, s, after, moved_in(stage.forward, link_.out) + wait_out);
+    arrive(s, p, s, after, out_.moved(stage.forward) + wait_out);
   }
 
   void find_runs(std::uint32_t s) {
@@ -145,7 +171,7 @@ class CutProgram {
       run.short_of = std::max(run.short_of, positive(need - run.sent));
       run.forward += stage.forward;
       run.backward += stage.backward;
-      run.sent = moved_in(run.forward, link_.out);
+      run.sent = out_.moved(run.forward);
       runs_.push_back(run);
     }
   }
@@ -154,39 +180,52 @@ class CutProgram {
     const State state = layers_[s][p];
     const Bytes room = inner_.available() - state.kept - input(s, state);
     if (room < Bytes{}) return;
-    const Time back = time_of(state.in, link_.in);
+    const Returning in{.bytes = state.in,
+                       .time = in_.time_of(state.in),
+                       .units = inner_.units(room),
+                       .units_beside = room < state.in ? -1 : inner_.units(room - state.in)};
     for (std::uint32_t t = s; t < s + runs_.size(); ++t) {
       costs_.work.add(std::int64_t{1});
       const BareRun& run = runs_[t - s];
       // What this costs beyond all forwards and backwards only grows with t.
       if (run.need > room || state.cost - spent_[s] + run.forward > most_more_) return;
       State after = state;
-      const auto again = time_again(s, t, room, state.in, back, after.units);
+      const auto again = time_again(s, t, in, after.units);
       if (!again) continue;
       const Bytes wait = positive(run.short_of + state.out - room);
-      after.cost += run.forward + time_of(wait, link_.out) + *again;
+      after.cost += run.forward + out_.time_of(wait) + *again;
+      after.again += run.forward + Time{inner_.recomputed(s, t, after.units)};
+      if (after.again >= most_again_) continue;
       after.in = Bytes{};
       after.after_keep = false;
       arrive(s, p, t, after, run.sent + wait);
     }
   }
 
+  /// What must be back before a segment has run again.
+  struct Returning {
+    Bytes bytes;
+    Time time;           ///< that it takes on the link
+    std::int64_t units;  ///< that the segment has where what is back comes after it
+    /// And where it keeps room for all of that; below 0: there is not so much.
+    std::int64_t units_beside;
+  };
+
   /// T of a segment, and the units in which it is had.
-  std::optional<Time> time_again(std::uint32_t s, std::uint32_t t, Bytes room, Bytes in, Time back,
+  std::optional<Time> time_again(std::uint32_t s, std::uint32_t t, const Returning& in,
                                  std::int64_t& units) const {
     const Time once = runs_[t - s].forward + runs_[t - s].backward;
-    units = inner_.units(room);
+    units = in.units;
     const std::int64_t all = inner_.recomputed(s, t, units);
     if (once + Time{all} >= kLongest) return std::nullopt;
     const Time alone = once + Time{all};
-    if (in == Bytes{}) return alone;
-    const Time mixed{((std::max(alone, back) + alone + back).count() + 1) / 2};
-    if (room < in) return mixed;
-    const std::int64_t rest = inner_.units(room - in);
-    const std::int64_t less = inner_.recomputed(s, t, rest);
-    if (less == kNever || std::max(once + Time{less}, back) > mixed) return mixed;
-    units = rest;
-    return std::max(once + Time{less}, back);
+    if (in.bytes == Bytes{}) return alone;
+    const Time mixed{((std::max(alone, in.time) + alone + in.time).count() + 1) / 2};
+    if (in.units_beside < 0) return mixed;
+    const std::int64_t less = inner_.recomputed(s, t, in.units_beside);
+    if (less == kNever || std::max(once + Time{less}, in.time) > mixed) return mixed;
+    units = in.units_beside;
+    return std::max(once + Time{less}, in.time);
   }
 
   /// The states after block s..t, whose input stays or moves.
@@ -211,16 +250,17 @@ class CutProgram {
   void add(std::uint32_t s, State& state) {
     if (state.kept + std::max(state.out, state.in) > inner_.available()) return;
     if (state.cost >= kLongest) return;
-    state.least = state.cost - spent_[s] + time_of(positive(state.out - to_send_[s]), link_.out) +
-                  time_of(positive(state.in - to_fetch_[s]), link_.in);
+    state.least = state.cost - spent_[s] + out_.time_of(positive(state.out - to_send_[s])) +
+                  in_.time_of(positive(state.in - to_fetch_[s]));
     if (state.least > most_more_) return;
+    state.cell = cell_of(state);
     layers_[s].push_back(state);
     if (layers_[s].size() >= 8 * most_states_) thin_out(layers_[s]);
   }
 
-  void thin_out(std::vector<State>& states) const {
-    std::int64_t cell = cell_;
-    keep_one_a_cell(states, cell);
+  void thin_out(std::vector<State>& states) {
+    int doublings = 0;
+    keep_one_a_cell(states, doublings);
     std::vector<State> held;
     for (const State& state : states) {
       costs_.work.add(held.size() + 1);
@@ -228,37 +268,43 @@ class CutProgram {
         held.push_back(state);
     }
     states = std::move(held);
-    while (states.size() > most_states_) keep_one_a_cell(states, cell *= 2);
+    while (states.size() > most_states_) keep_one_a_cell(states, ++doublings);
   }
 
-  /// The first of each; leaves the states in order.
-  static void keep_one_a_cell(std::vector<State>& states, std::int64_t cell) {
+  /// The first of each, of cells whose sides are so often doubled; leaves the states in order.
+  void keep_one_a_cell(std::vector<State>& states, int doublings) {
+    const std::uint64_t mask = ~(((std::uint64_t{1} << doublings) - 1) * kCellSides);
     const auto comes_first = [](const State& a, const State& b) {
       return order_of(a) < order_of(b);
     };
-    std::vector<std::pair<std::uint64_t, std::uint32_t>> cells;
-    cells.reserve(states.size());
-    for (std::uint32_t i = 0; i < states.size(); ++i)
-      cells.emplace_back(cell_of(states[i], cell), i);
-    std::ranges::sort(cells);
+    cells_.assign(std::bit_ceil(2 * states.size() + 1), kNone);
     std::vector<State> first;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const State& state = states[cells[i].second];
-      if (i == 0 || cells[i - 1].first != cells[i].first)
-        first.push_back(state);
-      else if (comes_first(state, first.back()))
-        first.back() = state;
+    for (const State& state : states) {
+      const std::uint64_t number = state.cell & mask;
+      std::size_t at = number * kCellSpread >> 32;
+      for (;; ++at) {
+        std::uint32_t& it = cells_[at & (cells_.size() - 1)];
+        if (it == kNone) {
+          it = static_cast<std::uint32_t>(first.size());
+          first.push_back(state);
+        } else if ((first[it].cell & mask) != number) {
+          continue;
+        } else if (comes_first(state, first[it])) {
+          first[it] = state;
+        }
+        break;
+      }
     }
     std::ranges::sort(first, comes_first);
     states = std::move(first);
   }
 
-  /// The room has less than 2 * kMostPofoSlots cells.
-  static std::uint64_t cell_of(const State& state, std::int64_t cell) {
-    constexpr int kBits = 21;
-    static_assert(2 * kMostPofoSlots <= std::int64_t{1} << kBits);
-    const auto part = [&](Bytes bytes) { return static_cast<std::uint64_t>(bytes.count() / cell); };
-    return ((part(state.kept) << kBits | part(state.out)) << kBits | part(state.in)) << 1 |
+  [[nodiscard]] std::uint64_t cell_of(const State& state) const {
+    const auto side = [&](Bytes bytes) {
+      return static_cast<std::uint64_t>(bytes.count() / cell_);
+    };
+    return ((side(state.kept) << kCellSideBits | side(state.out)) << kCellSideBits | side(state.in))
+               << 1 |
            (state.after_keep ? 1 : 0);
   }
 
@@ -286,24 +332,29 @@ class CutProgram {
   }
 
   const ChainCosts& costs_;
-  const PofoLink link_;
+  const LinkWay out_, in_;
   const PofoInner& inner_;
   const std::uint32_t stages_;
   const std::int64_t cell_;
-  const std::size_t count_, most_states_;
+  const std::size_t count_;
+  const Time most_again_;
+  const std::size_t most_states_;
   std::vector<Bytes> backward_need_;        ///< by stage, beyond what is resident
   std::vector<Time> spent_;                 ///< forwards and backwards of the stages before
   std::vector<Bytes> to_send_, to_fetch_;   ///< what can move during those of all others
   Time most_more_ = Time::unlimited();      ///< beyond all of them, of recomputation alone
   std::vector<BareRun> runs_;               ///< by last stage, of the stage at hand
   std::vector<std::vector<State>> layers_;  ///< before each stage
+  /// Of keep_one_a_cell(): the first state of each cell, by its hash.
+  std::vector<std::uint32_t> cells_;
 };
 
 }  // namespace
 
 std::vector<PofoCut> best_cuts(const ChainCosts& costs, const PofoLink& link,
-                               const PofoInner& inner, std::int64_t slots, std::size_t count) {
-  return CutProgram(costs, link, inner, slots, count).run();
+                               const PofoInner& inner, std::int64_t slots, std::size_t count,
+                               Time most_again) {
+  return CutProgram(costs, link, inner, slots, count, most_again).run();
 }
 
 }  // namespace plimsoll

@@ -68,6 +68,7 @@ inline constexpr std::size_t kPofoStates = 256;
 inline constexpr std::int64_t kMostPofoSlots = 1'000'000;
 
 /// The `count` best cuts found for the budget of `inner`, the best first; empty where none fits.
+/// Cuts whose forwards take `most_again` or more beyond the first run of each are left out.
 ///
 /// Sizes are not rounded. Of the states that lie in one cell of a grid of `slots` parts of the
 /// budget a side, over (kept, out, in), the fastest is held; and of these none that another one
@@ -78,6 +79,7 @@ inline constexpr std::int64_t kMostPofoSlots = 1'000'000;
 /// O(L^2 S) transitions of S states, each O(S / 8) comparisons; space O(L S).
 [[nodiscard]] std::vector<PofoCut> best_cuts(const ChainCosts& costs, const PofoLink& link,
                                              const PofoInner& inner, std::int64_t slots,
-                                             std::size_t count);
+                                             std::size_t count,
+                                             Time most_again = Time::unlimited());
 
 }  // namespace plimsoll

@@ -1,4 +1,5 @@
 // hybrid/graph: against every policy that it must not be behind, its bound, and execution.
+#include "policy/hybrid/graph/stage_bound.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
@@ -92,6 +93,17 @@ bool recomputes_and_copies(const Played& it) {
   const bool copies =
       std::ranges::any_of(steps, [](const Step& step) { return step.kind == StepKind::copy; });
   return copies && it.metrics.processors[0].recomputed_ops > 0;
+}
+
+/// Of a network, by whether copies count.
+Time bound_of_stages(const Workload& workload, const Platform& platform, Bytes budget,
+                     bool with_copies) {
+  const Topology topology(platform);
+  const ChainView view = chain_view(workload);
+  const Problem problem{workload, view, platform, topology};
+  std::optional<OffloadMemories> memories;
+  if (with_copies) memories = OffloadMemories{ProcessorId{0}, MemoryId{0}, MemoryId{1}};
+  return stage_bound(problem, ProcessorId{0}, budget, memories);
 }
 
 }  // namespace
@@ -270,6 +282,35 @@ TEST_CASE("hybrid/graph finds the same plan again, and no worse one with more it
     CHECK(once->execution.makespan <=
           time_within(it, "{name: hybrid/graph, iterations: 0}", budget));
   }
+}
+
+TEST_CASE("the bound of whole stages is below every plan that runs them again") {
+  int above = 0;
+  for (const char* network : {"lenet", "resnet8", "resnet18"}) {
+    const Workload workload =
+        build(test::library_network(network), {.batch = 2, .optimizer = Optimizer::sgd_momentum});
+    const Platform platform = test::library_platform("v100-pcie-16gb");
+    const Played none = test::play_policy("none", workload, platform);
+    for (const std::int64_t percent : {95, 80, 65}) {
+      const Bytes budget{none.peak(MemoryId{0}) * percent / 100};
+      CAPTURE(network, percent);
+      const Time alone = bound_of_stages(workload, platform, budget, false),
+                 with_copies = bound_of_stages(workload, platform, budget, true);
+      CHECK(with_copies <= alone);
+      above += alone > none.execution.makespan ? 1 : 0;
+      for (const std::string policy : {"remat/rotor", "remat/nonpersistent", "hybrid/pofo"}) {
+        CAPTURE(policy);
+        const auto found = test::played_or_smallest(
+            test::with_parameters(policy, fmt::format(", budget: {} B", budget.count())), workload,
+            platform);
+        const auto* run = std::get_if<Played>(&found);
+        if (run == nullptr) continue;
+        CHECK(with_copies <= run->execution.makespan);
+        if (policy != "hybrid/pofo") CHECK(alone <= run->execution.makespan);
+      }
+    }
+  }
+  CHECK(above >= 6);
 }
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include "engine/wide.hpp"
 #include "policy/graph/gaps.hpp"
 #include "policy/hybrid/graph/energy_costs.hpp"
+#include "policy/solver/row_matrix.hpp"
 #include "policy/solver/row_prices.hpp"
 
 #include <algorithm>
@@ -56,21 +57,17 @@ class EnergyProgram {
   // Columns: reruns, then copies, by gap. Each covers what it frees; that nobody takes both is left
   // to bound_of().
   void load(OsiClpSolverInterface& program) const {
-    CoinPackedMatrix matrix(false, 0, 0);
-    matrix.setDimensions(0, static_cast<int>(2 * gaps_.size()));
+    RowMatrix matrix;
     std::vector<double> least, most;
     for (const TightRun& row : rows_) {
-      std::vector<int> columns;
-      std::vector<double> values;
       const auto add = [&](std::size_t column, std::size_t gap) {
-        columns.push_back(static_cast<int>(column));
-        values.push_back(static_cast<double>(gaps_[gap].bytes) / byte_unit());
+        matrix.add(column, static_cast<double>(gaps_[gap].bytes) / byte_unit());
       };
       for (std::size_t gap = 0; gap < gaps_.size(); ++gap) {
         if (gaps_[gap].reruns && is_around(gaps_[gap], row)) add(gap, gap);
         if (is_within(gaps_[gap], row)) add(gaps_.size() + gap, gap);
       }
-      matrix.appendRow(static_cast<int>(columns.size()), columns.data(), values.data());
+      matrix.end_row();
       least.push_back(static_cast<double>(row.above) / byte_unit());
       most.push_back(program.getInfinity());
     }
@@ -79,7 +76,8 @@ class EnergyProgram {
     for (const std::int64_t copy : copies_)
       costs.push_back(static_cast<double>(copy) / energy_unit());
     const std::vector<double> low(2 * gaps_.size(), 0), high(2 * gaps_.size(), 1);
-    program.loadProblem(matrix, low.data(), high.data(), costs.data(), least.data(), most.data());
+    program.loadProblem(matrix.packed(2 * gaps_.size()), low.data(), high.data(), costs.data(),
+                        least.data(), most.data());
   }
 
   [[nodiscard]] double byte_unit() const {

@@ -2,6 +2,7 @@
 
 #include "engine/wide.hpp"
 #include "policy/graph/gaps.hpp"
+#include "policy/solver/row_matrix.hpp"
 #include "policy/solver/row_prices.hpp"
 
 #include <algorithm>
@@ -37,8 +38,8 @@ std::vector<TightRun> spread(const std::vector<TightRun>& runs) {
 class LinkProgram {
  public:
   LinkProgram(const Problem& problem, const OffloadMemories& memories, const OperatorGraph& graph,
-              const RerunGroups& groups, std::int64_t room)
-      : found_(gaps_of(graph, groups, room, true)),
+              const RerunGroups& groups, std::int64_t room, RunsAgain again)
+      : found_(gaps_of(graph, groups, room, true, again)),
         runs_(spread(found_.runs)),
         time_(graph.time().count()),
         byte_unit_(static_cast<double>(found_.most_bytes())),
@@ -78,17 +79,11 @@ class LinkProgram {
   }
 
   void load(OsiClpSolverInterface& program) const {
-    CoinPackedMatrix matrix(false, 0, 0);
-    matrix.setDimensions(0, static_cast<int>(columns()));
+    RowMatrix matrix;
     std::vector<double> least, most;
     const auto add = [&](const Row& row, double low, double high) {
-      std::vector<int> places;
-      std::vector<double> values;
-      for (const auto& [column, value] : row) {
-        places.push_back(static_cast<int>(column));
-        values.push_back(value);
-      }
-      matrix.appendRow(static_cast<int>(row.size()), places.data(), values.data());
+      for (const auto& [column, value] : row) matrix.add(column, value);
+      matrix.end_row();
       least.push_back(low);
       most.push_back(high);
     };
@@ -107,7 +102,8 @@ class LinkProgram {
     for (std::size_t g = 0; g < gaps(); ++g) high[g] = found_.gaps[g].reruns ? 1 : 0;
     high.back() = infinity;
     costs.back() = 1;
-    program.loadProblem(matrix, low.data(), high.data(), costs.data(), least.data(), most.data());
+    program.loadProblem(matrix.packed(columns()), low.data(), high.data(), costs.data(),
+                        least.data(), most.data());
   }
 
   [[nodiscard]] Row cover(std::size_t run) const {
@@ -195,8 +191,8 @@ class LinkProgram {
 }  // namespace
 
 Time link_bound(const Problem& problem, const OffloadMemories& memories, const OperatorGraph& graph,
-                const RerunGroups& groups, std::int64_t room) {
-  const LinkProgram program(problem, memories, graph, groups, room);
+                const RerunGroups& groups, std::int64_t room, RunsAgain again) {
+  const LinkProgram program(problem, memories, graph, groups, room, again);
   if (program.is_needless()) return graph.time();
   return std::max(graph.time(), Time{program.solve(problem.work)});
 }

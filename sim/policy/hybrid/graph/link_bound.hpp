@@ -13,7 +13,7 @@
 /// give a bound that holds without trust in the solver's arithmetic.
 #pragma once
 
-#include "policy/graph/rerun_groups.hpp"
+#include "policy/graph/gaps.hpp"
 #include "policy/offload/copies/storage.hpp"
 
 namespace plimsoll {
@@ -22,6 +22,6 @@ namespace plimsoll {
 /// route between the two memories. A linear program over the gaps around up to 16 first runs.
 [[nodiscard]] Time link_bound(const Problem& problem, const OffloadMemories& memories,
                               const OperatorGraph& graph, const RerunGroups& groups,
-                              std::int64_t room);
+                              std::int64_t room, RunsAgain again = RunsAgain::maker);
 
 }  // namespace plimsoll

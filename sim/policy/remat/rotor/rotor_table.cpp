@@ -12,11 +12,11 @@ std::vector<std::int64_t> most_stored(const RotorChain& chain) {
 }
 
 RotorTable::RotorTable(const RotorChain& chain, std::int64_t limit,
-                       const std::vector<bool>& checkpoints, std::int64_t most_values)
+                       const std::vector<bool>& checkpoints, std::int64_t most_values, Holds holds)
     : chain_(chain),
       limit_(std::min(limit, kNever - 1)),
       most_values_(most_values),
-      holds_all_(limit == kAll),
+      holds_(holds),
       checkpoints_(checkpoints),
       rows_(place(0, chain.stages()), Row{nullptr, static_cast<std::int32_t>(chain.units + 1), 0}),
       best_(static_cast<std::size_t>(chain.units + 1)),
@@ -45,7 +45,7 @@ std::size_t RotorTable::bytes() const {
 void RotorTable::fill(std::size_t s, std::size_t t) {
   const std::size_t last = chain_.stages() - 1;
   std::int64_t limit = limit_;
-  if (t < last && !holds_all_)
+  if (t < last && holds_ == Holds::schedules)
     limit -= chain_.forward_time(s, t + 1) + recomputed(t + 1, last, chain_.units);
   if (limit < 0) return;
   low_ = chain_.units - stored_[s];

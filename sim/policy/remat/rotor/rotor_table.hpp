@@ -21,7 +21,7 @@
 #include "policy/remat/rotor/row_store.hpp"
 
 #include <cstddef>
-#include <limits>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -33,15 +33,14 @@ namespace plimsoll {
 
 class RotorTable {
  public:
-  /// A `limit` with which all R of the window are held: also of segments that no schedule of the
-  /// whole chain uses.
-  static constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::max();
+  /// Of which R are held: those of segments of schedules of the whole chain, or of all.
+  enum class Holds : std::uint8_t { schedules, segments };
 
   /// Fills the table. A schedule whose R is at most `limit` is found if the chain has one with
   /// checkpoints a_{k-1} at `checkpoints` only (by k; k = 0 is not looked at). Throws
   /// TableTooLarge.
   RotorTable(const RotorChain& chain, std::int64_t limit, const std::vector<bool>& checkpoints,
-             std::int64_t most_values);
+             std::int64_t most_values, Holds holds = Holds::schedules);
 
   [[nodiscard]] std::int64_t recomputed(std::size_t s, std::size_t t, std::int64_t units) const;
   /// R(0, L-1, chain.units), kNever where none is within the limit.
@@ -69,7 +68,7 @@ class RotorTable {
 
   const RotorChain& chain_;
   const std::int64_t limit_, most_values_;
-  const bool holds_all_;
+  const Holds holds_;
   std::int64_t values_ = 0;
   const std::vector<bool>& checkpoints_;
   std::vector<Row> rows_;
