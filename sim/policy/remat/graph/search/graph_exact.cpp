@@ -16,11 +16,15 @@ struct GraphExactParameters : BudgetParameters {
   FirstRuns order = FirstRuns::free;
 };
 
+constexpr const char* kInstead =
+    "`remat/search` plans for every graph, `remat/checkmate` proves its plans for more operators";
+
 void refuse_too_large(const OperatorGraph& graph, const GraphExactParameters& parameters) {
   if (graph.nodes.size() > kMostExactNodes)
     refuse_parameter(parameters.where,
                      fmt::format("the graph has {} operators; {} takes at most {}",
-                                 graph.nodes.size(), parameters.name, kMostExactNodes));
+                                 graph.nodes.size(), parameters.name, kMostExactNodes),
+                     kInstead);
   const auto generators =
       static_cast<std::size_t>(std::ranges::count_if(graph.nodes, keeps_generator));
   if (graph.values.size() + generators > kMostExactValues)
@@ -30,7 +34,8 @@ void refuse_too_large(const OperatorGraph& graph, const GraphExactParameters& pa
                     generators == 0
                         ? ""
                         : fmt::format(", and {} keep the state of a generator", generators),
-                    parameters.name, kMostExactValues));
+                    parameters.name, kMostExactValues),
+        kInstead);
 }
 
 Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& parameters) {

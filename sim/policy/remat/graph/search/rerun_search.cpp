@@ -15,8 +15,8 @@ using Key = StagedSchedule::Key;
 constexpr std::int64_t kRestarts = 40, kLeastRestarts = 4, kRestartsForRoom = 2;
 /// Where annealing follows, no more restarts than so many over the nodes.
 constexpr std::int64_t kRestartsByNode = 1000;
-/// With more, the least room is found without restarts and with few detours, as these take long to
-/// fail.
+/// With more, the least room is found without restarts and with few detours, and annealing does not
+/// begin anew, as these take long to fail.
 constexpr std::size_t kManyNodes = 300, kNodesPerQuickDetour = 32;
 /// The least room is found to one part in so many.
 constexpr std::int64_t kRoomParts = 256;
@@ -285,9 +285,13 @@ std::int64_t RerunSearch::proposals() const {
                    kProposalsByNode / (nodes + 1)});
 }
 
+/// Where runs are limited, a slower fall of the temperature may find what a faster one misses.
 std::optional<StagedSchedule> RerunSearch::annealed_start(std::int64_t room) {
   const StagedSchedule once(graph_, groups_, room);
-  auto plan = RerunAnnealing(moves_, options_.seed).run(once, 0, kHot, proposals() / 4);
+  RerunAnnealing annealing(moves_, options_.seed);
+  auto plan = annealing.run(once, 0, kHot, proposals() / 4);
+  if (!plan && is_limited() && graph_.nodes.size() <= kManyNodes)
+    plan = annealing.run(once, 0, kHot, proposals() / 2);
   if (plan) prune(*plan);
   return plan;
 }

@@ -72,6 +72,9 @@ class RerunSearch {
   void anneal(StagedSchedule& best, std::int64_t least);
   void destroy(StagedSchedule& plan);
   void shift(StagedSchedule& plan);
+  [[nodiscard]] bool is_limited() const {
+    return options_.computations != std::numeric_limits<std::size_t>::max();
+  }
   [[nodiscard]] std::int64_t restarts() const;
   [[nodiscard]] std::int64_t iterations() const;
   [[nodiscard]] std::int64_t proposals() const;
