@@ -35,7 +35,46 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
                                   parallel.node->value, data));
 }
 
+using Axis = MeshOptions::Axis;
+constexpr std::pair<const char*, Axis> kLaidAxes[] = {
+    {"tensor", Axis::tensor}, {"data", Axis::data}, {"pipeline", Axis::pipeline}};
+
+void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
+  if (!parallel.order) return;
+  for (const auto& [name, axis] : kLaidAxes) {
+    std::size_t times = 0;
+    for (const Located<Axis>& it : *parallel.order)
+      if (it.value == axis && ++times > 1)
+        diagnostics.error(it.where, fmt::format("`order` has `{}` twice", name));
+    if (times == 0 && parallel.size(axis) > 1)
+      diagnostics.error(
+          parallel.order->front().where,
+          fmt::format("`order` leaves out `{}`, an axis of {} ranks", name, parallel.size(axis)),
+          "expected all axes of more than one, from the innermost outwards");
+  }
+}
+
 }  // namespace
+
+std::int64_t MeshOptions::size(Axis axis) const {
+  return size(axis == Axis::tensor ? tensor : axis == Axis::data ? data : pipeline);
+}
+
+std::int64_t MeshOptions::stride(Axis axis) const {
+  std::int64_t stride = 1;
+  if (order) {
+    for (const Located<Axis>& it : *order) {
+      if (it.value == axis) break;
+      stride *= size(it.value);
+    }
+    return stride;
+  }
+  for (const auto& [name, it] : kLaidAxes) {
+    if (it == axis) break;
+    stride *= size(it);
+  }
+  return stride;
+}
 
 std::int64_t MeshOptions::product() const {
   std::int64_t product = 1;
@@ -61,8 +100,16 @@ Format<MeshOptions> parallel_format() {
       .optional("sequence", &P::sequence, located(boolean()),
                 "the ranks of the tensor axis divide the positions of what is whole on each "
                 "otherwise; default false")
+      .optional(
+          "order", &P::order,
+          list_of(
+              located(one_of<Axis>(
+                  {{"tensor", Axis::tensor}, {"data", Axis::data}, {"pipeline", Axis::pipeline}})),
+              1, 3),
+          "axes from the innermost outwards: neighbours on the first are neighbours among the "
+          "devices; default [tensor, data, pipeline]")
       .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
-                "the processors, ranks of the first stage first; default: all of the platform")
+                "the processors, in the order of the axes; default: all of the platform")
       .optional(
           "collectives", &P::collectives,
           one_of<P::Algorithm>({{"ring", P::Algorithm::ring},
@@ -82,6 +129,8 @@ Format<MeshOptions> parallel_format() {
              [](P& parallel, const Node&, Diagnostics& diagnostics) {
                check_nodes(parallel, diagnostics);
              })
+      .check({"order"}, [](P& parallel, const Node&,
+                           Diagnostics& diagnostics) { check_order(parallel, diagnostics); })
       .check({"tensor", "sequence", "context", "expert"},
              [](P& parallel, const Node&, Diagnostics& diagnostics) {
                if (parallel.sequence && parallel.sequence->value && P::size(parallel.tensor) < 2)

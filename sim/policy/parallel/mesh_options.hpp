@@ -17,13 +17,15 @@ struct Platform;
 struct Problem;
 struct Spreading;
 
-/// Sizes of axes. Ranks are laid on the devices in their order, the tensor axis first: neighbours on
-/// it are neighbours among the devices.
+/// Sizes of axes. Ranks are laid on the devices in their order: neighbours on the first axis of
+/// `order` are neighbours among the devices.
 struct MeshOptions {
   Location where;
   std::optional<Located<std::int64_t>> data, tensor, pipeline, context, expert;
   std::optional<Located<bool>> sequence;
   std::optional<std::vector<Located<std::string>>> devices;
+  enum class Axis : std::uint8_t { tensor, data, pipeline };
+  std::optional<std::vector<Located<Axis>>> order;  ///< default: as they are listed there
   enum class Algorithm : std::uint8_t { ring, tree, hierarchical };
   Algorithm collectives = Algorithm::ring;
   std::optional<Located<std::int64_t>> node;  ///< ranks of the data axis in one machine
@@ -35,6 +37,9 @@ struct MeshOptions {
     return axis ? axis->value : 1;
   }
   [[nodiscard]] std::int64_t product() const;
+  [[nodiscard]] std::int64_t size(Axis axis) const;
+  /// How many devices lie between neighbours on the axis.
+  [[nodiscard]] std::int64_t stride(Axis axis) const;
 };
 
 /// ZeRO's stages (S. Rajbhandari et al., "ZeRO: Memory optimizations toward training trillion

@@ -156,10 +156,16 @@ Spreading mesh_of(const Platform& platform, const MeshOptions& parallel) {
   if (parallel.collectives == Algorithm::hierarchical)
     spreading.axes.back().node = size(parallel.node);
   check_tree(spreading, parallel);
-  const std::uint32_t ranks = spreading.ranks();
-  for (std::size_t first = 0; first < devices.size(); first += ranks)
-    spreading.likes.emplace_back(devices.begin() + static_cast<std::ptrdiff_t>(first),
-                                 devices.begin() + static_cast<std::ptrdiff_t>(first + ranks));
+  using Axis = MeshOptions::Axis;
+  const std::int64_t tensor = parallel.size(Axis::tensor), data = parallel.size(Axis::data);
+  for (std::int64_t p = 0; p < parallel.size(Axis::pipeline); ++p) {
+    auto& likes = spreading.likes.emplace_back();
+    for (std::int64_t d = 0; d < data; ++d)
+      for (std::int64_t t = 0; t < tensor; ++t)
+        likes.push_back(devices[static_cast<std::size_t>(t * parallel.stride(Axis::tensor) +
+                                                         d * parallel.stride(Axis::data) +
+                                                         p * parallel.stride(Axis::pipeline))]);
+  }
   return spreading;
 }
 

@@ -412,6 +412,46 @@ std::string rails(std::int64_t machines, std::int64_t node) {
 
 }  // namespace
 
+// 12 devices, 2 x 3 x 2: from the innermost axis outwards each takes as many steps as those inside it
+// have ranks together.
+TEST_CASE("the order of axes on the machine") {
+  const Platform platform = platform_of(cluster(12, "switch", "bandwidth: 2 B/s, latency: 1 s"));
+  struct Laid {
+    const char* order;
+    std::int64_t tensor, data, pipeline;
+  };
+  for (const Laid& laid : {Laid{"", 1, 2, 6}, Laid{", order: [tensor, data, pipeline]", 1, 2, 6},
+                           Laid{", order: [data, tensor, pipeline]", 3, 1, 6},
+                           Laid{", order: [pipeline, data, tensor]", 6, 2, 1},
+                           Laid{", order: [tensor, pipeline, data]", 1, 4, 2}}) {
+    const Spreading spreading =
+        mesh_of(platform, mesh(fmt::format("{{tensor: 2, data: 3, pipeline: 2{}}}", laid.order)));
+    CAPTURE(laid.order);
+    REQUIRE(spreading.likes.size() == 2);
+    for (std::int64_t p = 0; p < 2; ++p)
+      for (std::int64_t d = 0; d < 3; ++d)
+        for (std::int64_t t = 0; t < 2; ++t) {
+          const auto device = t * laid.tensor + d * laid.data + p * laid.pipeline;
+          CHECK(platform[spreading.likes[static_cast<std::size_t>(p)]
+                                        [static_cast<std::size_t>(2 * d + t)]]
+                    .name == fmt::format("gpu{}", device));
+        }
+  }
+  const auto refused = [](const char* text) {
+    try {
+      static_cast<void>(mesh(text));
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(
+      refused("{data: 4, order: [tensor]}").find("`order` leaves out `data`, an axis of 4 ranks") !=
+      std::string::npos);
+  CHECK(refused("{data: 4, order: [data, data]}").find("`order` has `data` twice") !=
+        std::string::npos);
+}
+
 // One stage of 5 s, then B = 36 m B over m machines of 3 ranks: within a machine 4 rounds of
 // 1 s + B/3 / 6 B/s, between them 2(m-1) rounds of 3 s + B/(3 m) / 2 B/s = 9 s.
 TEST_CASE("hierarchical collectives: closed form") {

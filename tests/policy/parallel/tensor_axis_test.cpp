@@ -227,12 +227,14 @@ TEST_CASE("one rank stands for all: random meshes that divide layers") {
     if (mesh.stage < 2 && layers > 1 && from(0, 3) == 0) {
       mesh.pipeline = 2;
       const char* const pipelines[] = {"{name: pipeline/1f1b, microbatches: 3}",
-                                       "{name: pipeline/gpipe, microbatches: 2, recompute: full}"};
-      mesh.policy = pipelines[from(0, 1)];
+                                       "{name: pipeline/gpipe, microbatches: 2, recompute: full}",
+                                       "{name: pipeline/zb-h1, microbatches: 3}"};
+      mesh.policy = pipelines[from(0, 2)];
     }
     WorkloadOptions options = trained(mesh, from(1, 3));
     options.optimizer = Optimizer::adam;
     options.master_weights = true;
+    options.split_backward = bound_policy(mesh.policy).splits_backward;
     const bool is_llama = from(0, 1) == 1;
     const Workload step =
         workload_of(is_llama ? llama(layers, 24, 12) : megatron(layers, 24, 48, 12, true), options);
