@@ -12,6 +12,7 @@
 #include "cpu_clock.hpp"
 #include "memory/placement/place.hpp"
 #include "support/buffers.hpp"
+#include "support/network_buffers.hpp"
 
 #include <cstdio>
 #include <vector>
@@ -51,6 +52,10 @@ const Family kFamilies[] = {
     {"kept full, 30 % exact",
      [](std::uint64_t seed, std::size_t n) {
        return test::filled_memory(seed, n, kCapacity, 8192, 30);
+     }},
+    {"a network compiled",
+     [](std::uint64_t seed, std::size_t n) {
+       return test::NetworkMemory(seed, kCapacity, 4096).buffers(n);
      }},
 };
 

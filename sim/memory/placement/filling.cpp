@@ -67,7 +67,8 @@ bool FillingSearch::reset(std::span<const std::int64_t> ranks) {
   rest_.assign(count, 0);
   bound_.assign(count, 0);
   ready_.assign(count, 0);
-  first_end_ = sizes_;
+  lowest_end_ = sizes_;
+  blocker_.assign(count, 0);
   std::ranges::fill(totals_, 0);
   std::ranges::fill(spanning_, 0u);
   for (std::uint32_t b = 0; b < count; ++b) {
@@ -137,28 +138,44 @@ std::uint32_t FillingSearch::next_of(Part part) {
   steps_ += (part.to - part.from) / 2 + 1;
   std::int64_t first_end = kOutOfReach, lowest = kOutOfReach;
   for (std::uint32_t b = part.from; b < part.to; ++b) {
-    first_end = std::min(first_end, first_end_[b]);
+    first_end = std::min(first_end, lowest_end_[b]);
     lowest = std::min(lowest, ready_[b]);
   }
   if (first_end == kOutOfReach) return kAllPlaced;
   if (lowest >= first_end) return kNobody;
   std::uint32_t next = kNobody;
-  for (std::uint32_t b = part.from; b < part.to; ++b)
+  for (std::uint32_t b = part.from; b < part.to; ++b) {
     if (ready_[b] == lowest && (next == kNobody || ranks_[b] > ranks_[next])) next = b;
+    const bool has_failed = ready_[b] > lowest_end_[b];
+    if (has_failed && !can_be_blocked(b)) return kNobody;
+  }
   return next;
+}
+
+bool FillingSearch::can_be_blocked(std::uint32_t b) {
+  ++steps_;
+  if (bound_[blocker_[b]] < lowest_end_[b]) return true;
+  const std::span<const std::uint32_t> beside = neighbours_[b];
+  steps_ += static_cast<std::int64_t>(beside.size());
+  for (const std::uint32_t other : beside) {
+    if (bound_[other] >= lowest_end_[b]) continue;
+    blocker_[b] = other;
+    return true;
+  }
+  return false;
 }
 
 void FillingSearch::set(std::uint32_t b, std::int64_t rest, std::int64_t bound) {
   rest_[b] = rest;
   bound_[b] = bound;
   ready_[b] = rest == bound ? rest : kOutOfReach;
-  first_end_[b] = bound + sizes_[b];
+  lowest_end_[b] = rest + sizes_[b];
 }
 
 bool FillingSearch::take_out(std::uint32_t b) {
   trail_.push_back({b, kWasPlaced, kWasPlaced});
   offsets_[b] = rest_[b];
-  rest_[b] = bound_[b] = ready_[b] = first_end_[b] = kOutOfReach;
+  rest_[b] = bound_[b] = ready_[b] = lowest_end_[b] = kOutOfReach;
   const std::uint32_t last = end_[b] - 1;
   bool falls_apart = false;
   for (std::uint32_t s = first_[b]; s < last; ++s) {
@@ -190,7 +207,7 @@ bool FillingSearch::place(std::uint32_t b) {
     trail_.push_back({other, rest_[other], bound_[other]});
     const std::int64_t rest = aligned_up(end, alignments_[other]);
     set(other, rest, std::max(bound_[other], rest));
-    if (first_end_[other] > capacity_) return false;
+    if (bound_[other] + sizes_[other] > capacity_) return false;
     from = std::min(from, first_[other]);
     to = std::max(to, end_[other]);
   }
@@ -214,20 +231,19 @@ bool FillingSearch::fits(std::uint32_t section) {
   return false;
 }
 
-std::int64_t FillingSearch::first_end_beside(std::uint32_t b) {
+bool FillingSearch::raise_above_others(std::uint32_t b) {
   const std::span<const std::uint32_t> beside = neighbours_[b];
   steps_ += static_cast<std::int64_t>(beside.size());
   std::int64_t first_end = kOutOfReach;
-  for (const std::uint32_t other : beside) first_end = std::min(first_end, first_end_[other]);
-  return first_end;
-}
-
-bool FillingSearch::raise_above_others(std::uint32_t b) {
-  const std::int64_t first_end = first_end_beside(b);
+  for (const std::uint32_t other : beside) {
+    if (bound_[other] >= lowest_end_[b] || bound_[other] + sizes_[other] >= first_end) continue;
+    first_end = bound_[other] + sizes_[other];
+    blocker_[b] = other;
+  }
   if (first_end + sizes_[b] > capacity_) return false;
   trail_.push_back({b, rest_[b], bound_[b]});
   set(b, rest_[b], aligned_up(first_end, alignments_[b]));
-  if (first_end_[b] > capacity_) return false;
+  if (bound_[b] + sizes_[b] > capacity_) return false;
   for (std::uint32_t s = first_[b]; s < end_[b]; ++s)
     if (!fits(s)) return false;
   return true;

@@ -5,11 +5,12 @@
 /// Learning", ASPLOS. What is searched are *canonical* placements: each buffer *rests* at 0 or on
 /// others below it (aligned), and buffers are placed by rising offset, equal ones by rank. If any
 /// placement fits, a canonical one does. What cuts the search off:
-///   dominance  no buffer is placed at or above the first end that another could still have: that
-///              one would fit below it
-///   order      a buffer whose branch failed does not lie where it rests: it lies on one that is
-///              not placed yet, so at or above the first end of those beside it. With no such buffer
-///              beside it nothing else depends on it, and the node fails
+///   order      a buffer whose branch failed does not lie where it rests. Nor is that place left
+///              free, as it could move down into it: a buffer that is not placed yet starts below
+///              its end there, and it lies at or above the first end of those beside it that can.
+///              Where none can, the node fails
+///   dominance  for the same reason no buffer is placed at or above the end that another one has
+///              where it rests
 ///   floor      of a section, the lowest offset that one of its open members can have, and all their
 ///              sizes above it, are within the capacity
 ///   parts      where no open buffer spans a time, the rest falls into parts that are solved one by
@@ -69,7 +70,7 @@ class FillingSearch {
   [[nodiscard]] bool fill_kept(Part part, std::size_t open);
   /// Who is placed next, kNobody or kAllPlaced.
   [[nodiscard]] std::uint32_t next_of(Part part);
-  [[nodiscard]] std::int64_t first_end_beside(std::uint32_t b);
+  [[nodiscard]] bool can_be_blocked(std::uint32_t b);
   /// Each leaves changes to be undone where it says no.
   [[nodiscard]] bool place(std::uint32_t b);
   [[nodiscard]] bool raise_above_others(std::uint32_t b);
@@ -89,11 +90,12 @@ class FillingSearch {
   Flat members_;                            ///< by section
   std::vector<std::int64_t> offsets_;       ///< of the placed
   std::vector<std::int64_t> rest_, bound_;  ///< it does not lie below `bound_`, at least `rest_`
-  std::vector<std::int64_t> ready_,
-      first_end_;                        ///< `rest_`, if the bound is no higher; bound + size
-  std::vector<std::int64_t> totals_;     ///< by section: sizes of the open ones
-  std::vector<std::uint32_t> lowest_;    ///< by section: who was low enough when last looked at
-  std::vector<std::uint32_t> spanning_;  ///< by section: the open ones in the next one, too
+  std::vector<std::int64_t> ready_;         ///< `rest_`, if the bound is no higher
+  std::vector<std::int64_t> lowest_end_;    ///< where it rests
+  std::vector<std::uint32_t> blocker_;      ///< who could keep it from there when last looked at
+  std::vector<std::int64_t> totals_;        ///< by section: sizes of the open ones
+  std::vector<std::uint32_t> lowest_;       ///< by section: who was low enough when last looked at
+  std::vector<std::uint32_t> spanning_;     ///< by section: the open ones in the next one, too
   std::vector<Undo> trail_;
   FailedParts failed_;
   std::int64_t steps_ = 0, limit_ = 0;
