@@ -119,6 +119,11 @@ OperatorGraph operator_graph(const Problem& problem, ProcessorId processor) {
       .read();
 }
 
+std::int64_t room_within(Bytes budget, const OperatorGraph& graph) {
+  if (budget.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
+  return budget.count() - graph.resident.count();
+}
+
 void release_wholes(PlanBuilder& builder, const Workload& workload, OperatorId op,
                     std::uint32_t microbatch, MemoryId memory) {
   for (const TensorId made : workload.list(workload[op].bare))

@@ -58,6 +58,9 @@ struct OperatorGraph {
 /// The graph of one microbatch, with times on `processor`. O(operators + reads).
 [[nodiscard]] OperatorGraph operator_graph(const Problem& problem, ProcessorId processor);
 
+/// Of the budget, beside what is resident; without a budget more than any plan needs.
+[[nodiscard]] std::int64_t room_within(Bytes budget, const OperatorGraph& graph);
+
 /// Before a run of the form `bare`: what an earlier run left in the form `keep` goes, as it would be
 /// read in the place of its part. O(values that the operator makes).
 void release_wholes(PlanBuilder& builder, const Workload& workload, OperatorId op,

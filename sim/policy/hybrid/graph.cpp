@@ -54,15 +54,16 @@ class OwnSearch {
         budget_(budget),
         graph_(operator_graph(problem, memories_.processor)),
         groups_(rerun_groups(graph_)),
+        room_(room_within(budget, graph_)),
         costs_(search_costs(problem, memories_, graph_, objective, worth)),
         task_{problem, memories_, graph_, groups_, costs_, budget, parameters.name} {}
 
   Planned run(bool is_quick) {
-    if (room() < largest_step(graph_)) return no_plan();
-    const Time bound = link_bound(problem_, memories_, graph_, groups_, room());
+    if (room_ < largest_step(graph_)) return no_plan();
+    const Time bound = link_bound(problem_, memories_, graph_, groups_, room_);
     std::optional<Energy> least_energy;
     if (costs_.objective == PlanObjective::energy)
-      least_energy = energy_bound(problem_, memories_, graph_, groups_, room());
+      least_energy = energy_bound(problem_, memories_, graph_, groups_, room_);
     GraphSearchOptions options{.iterations = is_quick ? 0 : iterations_for(parameters_, graph_),
                                .seed = static_cast<std::uint64_t>(parameters_.seed)};
     options.least = least_energy ? in_pj(*least_energy) : bound.count();
@@ -78,13 +79,8 @@ class OwnSearch {
   }
 
  private:
-  [[nodiscard]] std::int64_t room() const {
-    if (budget_.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
-    return budget_.count() - graph_.resident.count();
-  }
-
   Infeasible no_plan() {
-    const std::int64_t least = least_room(task_, std::max(room(), largest_step(graph_) - 1));
+    const std::int64_t least = least_room(task_, std::max(room_, largest_step(graph_) - 1));
     return infeasible(problem_, memories_.processor, budget_, graph_.resident + Bytes{least});
   }
 
@@ -94,6 +90,7 @@ class OwnSearch {
   const Bytes budget_;
   const OperatorGraph graph_;
   const RerunGroups groups_;
+  const std::int64_t room_;
   const SearchCosts costs_;
   const GraphSearchTask task_;
 };

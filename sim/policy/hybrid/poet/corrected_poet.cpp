@@ -30,6 +30,7 @@ class CorrectedPoet {
         processor_(processor_for(problem, parameters)),
         graph_(operator_graph(problem, processor_)),
         budget_(budget_for(problem, processor_, parameters)),
+        room_(room_within(budget_, graph_)),
         place_(paging_place(problem, parameters, graph_)),
         groups_(rerun_groups(graph_)) {
     price_groups();
@@ -37,9 +38,9 @@ class CorrectedPoet {
   }
 
   Planned run() {
-    StagedSchedule once(graph_, groups_, room());
+    StagedSchedule once(graph_, groups_, room_);
     if (once.excess() == 0) return plan_of(once, 0);
-    if (room() < largest_step(graph_)) return no_plan(true);
+    if (room_ < largest_step(graph_)) return no_plan(true);
     search();
     const bool is_searched = best_.has_value();
     solve();
@@ -54,11 +55,6 @@ class CorrectedPoet {
   }
 
  private:
-  [[nodiscard]] std::int64_t room() const {
-    if (budget_.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
-    return budget_.count() - graph_.resident.count();
-  }
-
   /// Groups cost pJ: runs again, and copies back. Leaving is charged once (StagedCopies::outs).
   void price_groups() {
     const std::vector<Energy> runs = run_energies(problem_, processor_, graph_);
@@ -110,16 +106,8 @@ class CorrectedPoet {
       refuse_parameter(parameters_.counted_twice->where,
                        "`counted_twice` is of the published program",
                        "expected `published: true` beside it");
-    if (graph_.nodes.size() > kMostCheckmateOperators)
-      refuse_parameter(parameters_.where,
-                       fmt::format("the workload has {} operators; {} takes at most {}",
-                                   graph_.nodes.size(), parameters_.name, kMostCheckmateOperators),
-                       kSearch);
-    if (const auto why = StagedProgram::refusal(graph_, groups_))
-      refuse_parameter(parameters_.where,
-                       fmt::format("{} has no program for `{}`: {}", parameters_.name,
-                                   problem_.workload.name, *why),
-                       kSearch);
+    if (const auto why = program_refusal(graph_, groups_, "the workload", parameters_.name))
+      refuse_parameter(parameters_.where, *why, kSearch);
   }
 
   /// What a schedule costs beyond all nodes, each once, in pJ; nothing where it breaks a limit.
@@ -154,19 +142,19 @@ class CorrectedPoet {
     for (RerunGroups::Group& group : both.groups)
       if (group.returns != OperatorGraph::kNone) group.time += copies_.outs[group.returns];
     const auto found =
-        RerunSearch(graph_, both, {.iterations = 0}, problem_.work).run(room(), 0, {});
+        RerunSearch(graph_, both, {.iterations = 0}, problem_.work).run(room_, 0, {});
     if (!found) return;
-    StagedSchedule schedule(graph_, groups_, room());
+    StagedSchedule schedule(graph_, groups_, room_);
     schedule.add(found->all());
     take(std::move(schedule));
   }
 
   void solve() {
-    std::int64_t room = this->room();
+    std::int64_t asked = room_;
     for (int attempt = 0; attempt < kMostPoetTries; ++attempt) {
       const auto known = best_ ? std::optional(best_cost_) : std::nullopt;
       const StagedOptimum found =
-          solve_staged_program(graph_, groups_, room, known, static_cast<int>(parameters_.nodes),
+          solve_staged_program(graph_, groups_, asked, known, static_cast<int>(parameters_.nodes),
                                problem_.work, &copies_);
       if (attempt == 0) {
         is_impossible_ = found.is_impossible;
@@ -174,10 +162,10 @@ class CorrectedPoet {
         bound_ = std::max<std::int64_t>(0, found.bound - slack_);
       }
       if (!found.reruns) return;
-      StagedSchedule schedule(graph_, groups_, this->room());
+      StagedSchedule schedule(graph_, groups_, room_);
       schedule.add(*found.reruns);
       if (schedule.excess() == 0) return take(std::move(schedule));
-      room -= schedule.peak() - this->room();
+      asked -= schedule.peak() - room_;
     }
   }
 
@@ -232,7 +220,7 @@ class CorrectedPoet {
 
   [[nodiscard]] Infeasible no_plan(bool is_proven) const {
     RerunSearch search(graph_, groups_, {.iterations = 0}, problem_.work);
-    const std::int64_t least = search.least_room(std::max(room(), largest_step(graph_) - 1));
+    const std::int64_t least = search.least_room(std::max(room_, largest_step(graph_) - 1));
     Infeasible no = infeasible(problem_, processor_, budget_, graph_.resident + Bytes{least});
     if (!is_proven) no.why += ", as far as the search sees; that is no proof";
     return no;
@@ -243,6 +231,7 @@ class CorrectedPoet {
   const ProcessorId processor_;
   const OperatorGraph graph_;
   const Bytes budget_;
+  const std::int64_t room_;
   const PagingPlace place_;
   RerunGroups groups_;  ///< that cost pJ
   StagedCopies copies_;

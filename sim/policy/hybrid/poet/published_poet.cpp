@@ -105,8 +105,7 @@ class PublishedPoet {
   [[nodiscard]] std::int64_t room() const {
     std::int64_t all = 0;
     for (const OperatorGraph::Value& value : graph_.values) all += value.bytes.count();
-    if (budget_.is_unlimited()) return all;
-    return std::min(all, std::max<std::int64_t>(0, (budget_ - graph_.resident).count()));
+    return std::clamp<std::int64_t>(room_within(budget_, graph_), 0, all);
   }
 
   [[nodiscard]] std::uint32_t counted_twice() const {

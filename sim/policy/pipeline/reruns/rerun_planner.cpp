@@ -7,7 +7,6 @@
 #include "policy/pipeline/reruns/device_families.hpp"
 #include "policy/pipeline/reruns/device_load.hpp"
 #include "policy/pipeline/reruns/slot_plan.hpp"
-#include "policy/remat/graph/program/checkmate_planner.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -117,14 +116,9 @@ class RerunPlanner {
   }
 
   void refuse_for_program(std::uint32_t slot) const {
-    const std::size_t operators = slots_[slot]->slot().graph.nodes.size();
-    const auto why = slots_[slot]->program_refusal();
-    if (operators <= kMostCheckmateOperators && !why) return;
-    refuse_parameter(parameters_.recompute->where,
-                     why ? fmt::format("remat/checkmate has no program for slot {}: {}", slot, *why)
-                         : fmt::format("slot {} has {} operators; remat/checkmate takes at most {}",
-                                       slot, operators, kMostCheckmateOperators),
-                     "`remat/search` plans for every slot");
+    const auto why = slots_[slot]->program_refusal(fmt::format("slot {}", slot));
+    if (why)
+      refuse_parameter(parameters_.recompute->where, *why, "`remat/search` plans for every slot");
   }
 
   [[nodiscard]] const SlotGraph& graph(std::uint32_t slot) const { return slots_[slot]->slot(); }

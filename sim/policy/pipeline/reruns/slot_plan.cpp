@@ -2,6 +2,7 @@
 
 #include "policy/graph/gap_bound.hpp"
 #include "policy/pipeline/reruns/attention_cores.hpp"
+#include "policy/remat/graph/program/checkmate_planner.hpp"
 #include "policy/remat/graph/program/staged_solver.hpp"
 
 #include <algorithm>
@@ -36,8 +37,8 @@ std::optional<SlotPlan> SlotPlanner::plan(const SlotRoom& room, RerunSearchOptio
   return SlotPlan{best->computations(), best->time()};
 }
 
-std::optional<std::string> SlotPlanner::program_refusal() const {
-  return StagedProgram::refusal(slot_.graph, groups_);
+std::optional<std::string> SlotPlanner::program_refusal(const std::string& of) const {
+  return plimsoll::program_refusal(slot_.graph, groups_, of, "remat/checkmate");
 }
 
 std::optional<std::vector<std::uint32_t>> SlotPlanner::selective(const Workload& workload) const {

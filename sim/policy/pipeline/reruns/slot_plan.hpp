@@ -36,8 +36,8 @@ class SlotPlanner {
 
   [[nodiscard]] const SlotGraph& slot() const { return slot_; }
 
-  /// Why remat/checkmate has no program for it; nothing where it has one.
-  [[nodiscard]] std::optional<std::string> program_refusal() const;
+  /// Why remat/checkmate does not take it; nothing where it does. `of` names the slot.
+  [[nodiscard]] std::optional<std::string> program_refusal(const std::string& of) const;
 
   /// The nodes of a plan in which the cores of attention run again; nothing where there are none.
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> selective(const Workload& workload) const;

@@ -6,18 +6,20 @@
 
 namespace plimsoll {
 
+std::optional<std::string> program_refusal(const OperatorGraph& graph, const RerunGroups& groups,
+                                           const std::string& of, const std::string& policy) {
+  if (graph.nodes.size() > kMostCheckmateOperators)
+    return fmt::format("{} has {} operators; {} takes at most {}", of, graph.nodes.size(), policy,
+                       kMostCheckmateOperators);
+  if (const auto why = StagedProgram::refusal(graph, groups))
+    return fmt::format("{} has no program for {}: {}", policy, of, *why);
+  return std::nullopt;
+}
+
 void refuse_for_checkmate(const GraphTask& task, const BudgetParameters& parameters) {
-  const std::string instead = "`remat/search` plans for every graph and every network";
-  if (task.graph.nodes.size() > kMostCheckmateOperators)
-    refuse_parameter(parameters.where,
-                     fmt::format("the workload has {} operators; {} takes at most {}",
-                                 task.graph.nodes.size(), parameters.name, kMostCheckmateOperators),
-                     instead);
-  if (const auto why = StagedProgram::refusal(task.graph, task.groups))
-    refuse_parameter(parameters.where,
-                     fmt::format("{} has no program for `{}`: {}", parameters.name,
-                                 task.problem.workload.name, *why),
-                     instead);
+  if (const auto why = program_refusal(task.graph, task.groups, "the workload", parameters.name))
+    refuse_parameter(parameters.where, *why,
+                     "`remat/search` plans for every graph and every network");
 }
 
 }  // namespace plimsoll

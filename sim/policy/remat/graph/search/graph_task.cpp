@@ -5,19 +5,8 @@
 #include "policy/remat/graph/search/graph_planner.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace plimsoll {
-
-namespace {
-
-/// Beside what is resident; more than any plan needs where nothing limits it.
-std::int64_t room_of(const OperatorGraph& graph, Bytes budget) {
-  if (budget.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
-  return budget.count() - graph.resident.count();
-}
-
-}  // namespace
 
 GraphTask::GraphTask(const Problem& of, const BudgetParameters& parameters)
     : problem(of),
@@ -26,7 +15,7 @@ GraphTask::GraphTask(const Problem& of, const BudgetParameters& parameters)
       budget(budget_for(of, processor, parameters)),
       graph(operator_graph(of, processor)),
       groups(rerun_groups(graph)),
-      room(room_of(graph, budget)) {}
+      room(room_within(budget, graph)) {}
 
 std::optional<std::int64_t> GraphTask::bound() const {
   // More room than one operator needs may still be too little: no price of reruns helps then.
