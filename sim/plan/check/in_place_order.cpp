@@ -1,6 +1,7 @@
 #include "plan/check/in_place_order.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -214,9 +215,17 @@ class OpenDemands {
       if (precedence_.place(user) != kUnplaced) users_.push_back(user);
     std::ranges::sort(users_, {}, [&](StepId s) { return precedence_.place(s); });
     users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
-    const auto parts = parts_of_users();
-    if (parts <= 1) return follow(buffer, users_, false);
+    if (std::ranges::none_of(users_, [&](StepId s) { return is_reduction(s); }))
+      return follow(buffer, users_, false);
     std::vector<StepId> others;
+    std::ranges::copy_if(users_, std::back_inserter(others),
+                         [&](StepId s) { return !is_reduction(s); });
+    keep_edges(buffer);
+    const auto parts = parts_of_users();
+    if (parts <= 1) {
+      follow(buffer, others, false);
+      return follow(buffer, users_, true);
+    }
     std::vector<std::vector<StepId>> by_part(parts);
     for (const StepId user : users_) {
       std::uint32_t first = 0, end = parts;
@@ -224,13 +233,56 @@ class OpenDemands {
         const Reduction& it = plan_.reductions[plan_[user].reduction];
         first = it.first * (parts / it.of);
         end = (it.first + it.count) * (parts / it.of);
-      } else {
-        others.push_back(user);
       }
       for (std::uint32_t p = first; p < end; ++p) by_part[p].push_back(user);
     }
     follow(buffer, others, false);
     for (const auto& users : by_part) follow(buffer, users, true);
+  }
+
+  /// Of every run of users between reductions, only what these can meet: the reads before its first
+  /// change and after its last one, of each stream the first and the last of them, and the two changes.
+  /// What lies between is in order with those of its own run.
+  void keep_edges(BufferId buffer) {
+    std::vector<StepId> kept;
+    const auto changes = [&](StepId s) {
+      return std::ranges::binary_search(changes_, std::pair{buffer, s});
+    };
+    const auto reduces = [&](StepId s) { return is_reduction(s); };
+    for (auto begin = users_.begin(); begin != users_.end();) {
+      if (is_reduction(*begin)) {
+        kept.push_back(*begin++);
+        continue;
+      }
+      const auto end = std::find_if(begin, users_.end(), reduces);
+      const auto first = std::find_if(begin, end, changes);
+      auto last = end;
+      while (last != first && !changes(*(last - 1))) --last;
+      keep_ends_of_streams({begin, first}, kept);
+      if (first != end) kept.push_back(*first);
+      if (last != first && last - 1 != first) kept.push_back(*(last - 1));
+      if (first != end) keep_ends_of_streams({last, end}, kept);
+      begin = end;
+    }
+    users_ = std::move(kept);
+  }
+
+  void keep_ends_of_streams(std::span<const StepId> reads, std::vector<StepId>& kept) {
+    latest_.clear();
+    streams_.clear();
+    for (const StepId step : reads) {
+      const LaneId lane = plan_[step].lane;
+      const bool on_stream = plan_[lane].kind == Lane::Kind::stream;
+      const auto found = on_stream ? std::ranges::find(streams_, lane) : streams_.end();
+      if (found == streams_.end()) {
+        kept.push_back(step);
+        if (on_stream) streams_.push_back(lane), latest_.push_back(kNoStep);
+      } else {
+        latest_[static_cast<std::size_t>(found - streams_.begin())] = step;
+      }
+    }
+    std::erase(latest_, kNoStep);
+    kept.insert(kept.end(), latest_.begin(), latest_.end());
   }
 
   /// In how many parts the reductions among the users divide the buffer, so that each of theirs is
@@ -284,7 +336,8 @@ class OpenDemands {
   const Precedence& precedence_;
   std::size_t looks_left_ = kMostLooks;
   std::vector<Demand> demands_;
-  std::vector<StepId> users_, reads_since_;
+  std::vector<StepId> users_, reads_since_, latest_;
+  std::vector<LaneId> streams_;
 };
 
 /// Takes out the demands that a condition of the second step itself meets, however many it has.

@@ -1,6 +1,7 @@
 #include "platform/core/topology.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <mutex>
 #include <optional>
@@ -141,6 +142,7 @@ class Topology::Search {
     for (std::size_t i = 0; i < platform.links.size(); ++i) {
       const Link& link = platform.links[i];
       latency_.push_back(link.latency);
+      bandwidth_.push_back(link.bandwidth);
       const auto first = static_cast<Vertex>(link.between[0]);
       const auto second = static_cast<Vertex>(link.between[1]);
       add_edge(first, second, Arc{{LinkId(i), 0}, link.bandwidth[0], link.latency}, graph_);
@@ -160,19 +162,64 @@ class Topology::Search {
  private:
   std::optional<Route> find(Vertex from, Vertex to) {
     if (from == to) return Route{};
-    if (source_.vertex != from) source_ = explore(graph_, from);
+    if (const auto near = find_near(from, to)) return near;
+    // All ways from a memory with one link begin with that: its other end, often a switch, is searched
+    // from once for all such memories.
+    const bool is_leaf = out_degree(from, graph_) == 1;
+    const auto first = out_edges(from, graph_).first;
+    const Vertex begin = is_leaf ? target(*first, graph_) : from;
+    if (source_.vertex != begin) source_ = explore(graph_, begin);
     if (source_.distance[to] == kUnreached) return std::nullopt;
+    ByteRate widest = source_.widest[to];
+    if (is_leaf) widest = std::min(widest, graph_[*first].bandwidth);
     Route route;
     route.latency = ends_[from].read.latency + ends_[to].write.latency;
-    route.bandwidth =
-        std::min({ends_[from].read.bandwidth, ends_[to].write.bandwidth, source_.widest[to]});
-    const Tree& tree = tree_of(source_.widest[to]);
-    for (Vertex v = to; v != from; v = tree.before[v]->first) {
+    route.bandwidth = std::min({ends_[from].read.bandwidth, ends_[to].write.bandwidth, widest});
+    const Tree& tree = tree_of(widest);
+    for (Vertex v = to; v != begin; v = tree.before[v]->first)
       route.hops.push_back(tree.before[v]->second);
-    }
+    if (is_leaf) route.hops.push_back(graph_[*first].hop);
     std::ranges::reverse(route.hops);
     for (const Hop& hop : route.hops) route.latency += latency_[static_cast<std::size_t>(hop.link)];
     return route;
+  }
+
+  /// A way over one link or two is found among the links of both ends, where these are few.
+  std::optional<Route> find_near(Vertex from, Vertex to) const {
+    constexpr std::size_t kFew = 64;
+    if (out_degree(from, graph_) * out_degree(to, graph_) > kFew) return std::nullopt;
+    using Key = std::tuple<std::int64_t, Time, LinkId, LinkId>;
+    std::optional<std::pair<Key, std::pair<Hop, Hop>>> direct, over_one;
+    const auto offer = [](auto& best, ByteRate least, Time latency, const Hop& a, const Hop& b) {
+      const Key key{-least.count(), latency, a.link, b.link};
+      if (!best || key < best->first) best = {key, {a, b}};
+    };
+    for (const auto out : boost::make_iterator_range(out_edges(from, graph_))) {
+      const Arc& first = graph_[out];
+      if (target(out, graph_) == to) offer(direct, first.bandwidth, first.latency, first.hop, {});
+      for (const auto back : boost::make_iterator_range(out_edges(to, graph_))) {
+        if (target(back, graph_) != target(out, graph_)) continue;
+        Hop second = graph_[back].hop;
+        second.direction = second.direction == 0 ? 1 : 0;
+        const ByteRate least = std::min(first.bandwidth, bandwidth_of(second));
+        offer(over_one, least, first.latency + graph_[back].latency, first.hop, second);
+      }
+    }
+    if (!direct && !over_one) return std::nullopt;
+    const auto& [a, b] = (direct ? direct : over_one)->second;
+    Route route;
+    route.hops = direct ? std::vector<Hop>{a} : std::vector<Hop>{a, b};
+    route.latency = ends_[from].read.latency + ends_[to].write.latency;
+    route.bandwidth = std::min(ends_[from].read.bandwidth, ends_[to].write.bandwidth);
+    for (const Hop& hop : route.hops) {
+      route.latency += latency_[static_cast<std::size_t>(hop.link)];
+      route.bandwidth = std::min(route.bandwidth, bandwidth_of(hop));
+    }
+    return route;
+  }
+
+  [[nodiscard]] ByteRate bandwidth_of(const Hop& hop) const {
+    return bandwidth_[static_cast<std::size_t>(hop.link)][hop.direction];
   }
 
   const Tree& tree_of(ByteRate least) {
@@ -184,8 +231,9 @@ class Topology::Search {
 
   Graph graph_;
   std::vector<Ends> ends_;
-  std::vector<Time> latency_;
-  Source source_;  ///< the last one asked for
+  std::vector<Time> latency_;                       ///< by link
+  std::vector<std::array<ByteRate, 2>> bandwidth_;  ///< by link and direction
+  Source source_;                                   ///< the last one asked for
   std::unordered_map<std::uint64_t, std::optional<Route>> routes_;
   std::mutex mutex_;
 };
