@@ -7,7 +7,6 @@
 #include "scenario/calibration/calibrated_platform.hpp"
 #include "scenario/document/document_kind.hpp"
 
-#include <algorithm>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -29,27 +28,26 @@ struct CalibrateArguments {
   bool no_color = false;
 };
 
-void check_outputs(const CalibrateArguments& arguments, const Calibration& calibration) {
+template <class Found>
+void check_outputs(const CalibrateArguments& arguments, const Reports<Found>& reports,
+                   const Found& calibration) {
   std::vector<NamedFile> read{{"CALIBRATION", arguments.calibration}};
   for (const std::filesystem::path& path : calibration.read)
     read.push_back({"what CALIBRATION names", path.string()});
-  std::vector<NamedFile> written = arguments.reports.files();
+  std::vector<NamedFile> written = reports.files();
   written.push_back({"--out", arguments.out, NamedFile::Kind::other});
   check_files(written, read);
 }
 
-/// Of powers there is only the report, which ends with what a platform states.
-int run_powers(const CalibrateArguments& arguments, const Node& document) {
-  const auto is_asked_for = [](const NamedFile& file) { return !file.name.empty(); };
-  if (!arguments.out.empty() || std::ranges::any_of(arguments.reports.files(), is_asked_for))
-    throw InputError({{Severity::error, document.where(),
-                       "a calibration of powers is written as text; expected no `--out` and no "
-                       "`--json`",
-                       ""}});
-  const PowerCalibrationSpec spec = read_power_calibration(document);
-  const PowerRows rows =
-      read_power_rows(spec, std::filesystem::path(arguments.calibration).parent_path());
-  print(power_calibration_text(rows, fit_powers(rows), style_of_output(arguments.no_color)));
+template <class Found, auto text_of>
+int write(const CalibrateArguments& arguments, const Reports<Found>& reports,
+          const Found& calibration) {
+  const auto folder = std::filesystem::path(arguments.calibration).parent_path();
+  check_outputs(arguments, reports, calibration);
+  if (!arguments.out.empty())
+    write_whole_file(arguments.out, calibrated_platform(calibration, folder, arguments.out));
+  reports.write(calibration);
+  if (!reports.take_output()) print(text_of(calibration, style_of_output(arguments.no_color)));
   return kExitFine;
 }
 
@@ -57,16 +55,12 @@ int run(const CalibrateArguments& arguments) {
   const std::filesystem::path path = arguments.calibration;
   const Node document = read_document(path);
   expect_kind(document, DocumentKind::calibration);
-  if (is_power_calibration(document)) return run_powers(arguments, document);
-  const Calibration calibration = calibrate(read_calibration(document), path.parent_path());
-  check_outputs(arguments, calibration);
-  if (!arguments.out.empty())
-    write_whole_file(arguments.out,
-                     calibrated_platform(calibration, path.parent_path(), arguments.out));
-  arguments.reports.write(calibration);
-  if (!arguments.reports.take_output())
-    print(calibration_text(calibration, style_of_output(arguments.no_color)));
-  return kExitFine;
+  if (!is_power_calibration(document))
+    return write<Calibration, calibration_text>(
+        arguments, arguments.reports, calibrate(read_calibration(document), path.parent_path()));
+  const auto powers = calibrate_powers(read_power_calibration(document), path.parent_path());
+  return write<PowerCalibration, power_calibration_text>(
+      arguments, arguments.reports.of(&ReportFormat::of_powers), *powers);
 }
 
 }  // namespace
@@ -74,7 +68,7 @@ int run(const CalibrateArguments& arguments) {
 Command calibrate_command(CLI::App& program) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* command = program.add_subcommand(
-      "calibrate", "Fits a platform to measured times, and evaluates it on held-out ones.");
+      "calibrate", "Fits a platform to measured times or powers, and evaluates it on held-out ones.");
   command->footer(kCalibrateExamples);
   command
       ->add_option("CALIBRATION", arguments->calibration,

@@ -5,6 +5,7 @@
 
 #include "output.hpp"
 #include "scenario/calibration/calibration.hpp"
+#include "scenario/calibration/power_calibration.hpp"
 #include "scenario/capacity/capacity.hpp"
 #include "scenario/run/run.hpp"
 #include "scenario/suite/suite_check.hpp"
@@ -46,6 +47,7 @@ struct ReportFormat {
   ReportWriter<std::vector<CheckedSuite>> of_suites = nullptr;
   ReportWriter<CapacityReport> of_capacity = nullptr;
   ReportWriter<Calibration> of_calibration = nullptr;
+  ReportWriter<PowerCalibration> of_powers = nullptr;
 };
 
 [[nodiscard]] std::span<const ReportFormat> report_formats();
@@ -64,6 +66,17 @@ class Reports {
   void add_options(CLI::App& command) {
     for (std::size_t i = 0; i < formats_.size(); ++i)
       add_file(command, formats_[i]->option, files_[i], formats_[i]->about);
+  }
+
+  /// Of what else the command may find, to the same files. Precondition: `writer` has all the forms
+  /// that were asked for.
+  template <class Other>
+  [[nodiscard]] Reports<Other> of(ReportWriter<Other> ReportFormat::*writer) const {
+    Reports<Other> others(writer);
+    for (std::size_t i = 0; i < formats_.size(); ++i)
+      for (std::size_t j = 0; j < others.formats_.size(); ++j)
+        if (others.formats_[j] == formats_[i]) others.files_[j] = files_[i];
+    return others;
   }
 
   [[nodiscard]] std::vector<NamedFile> files() const {
@@ -105,6 +118,9 @@ class Reports {
   }
 
  private:
+  template <class Other>
+  friend class Reports;
+
   ReportWriter<Found> ReportFormat::*writer_;
   std::vector<const ReportFormat*> formats_;
   std::vector<std::string> files_;  ///< by form; empty where it is not asked for

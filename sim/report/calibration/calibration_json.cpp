@@ -14,6 +14,15 @@ double fraction_of(std::int64_t millionths) {
   return static_cast<double>(millionths) / kMillion;
 }
 
+const char* word_of_use(bool is_test) {
+  return is_test ? "test" : "fit";
+}
+
+/// Names of files may hold any bytes.
+std::string whole_text(const Json& object) {
+  return object.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
 Json coefficients_json(const Calibration& it) {
   Json all = Json::array();
   const auto add = [&](const std::string& name, double before, double fitted) {
@@ -43,7 +52,7 @@ Json row_json(const MeasuredRow& row) {
   Json object{{"name", row.name}};
   if (!row.part.empty()) object["part"] = row.part;
   if (!row.layer.empty()) object["layer"] = row.layer;
-  object["use"] = row.is_test ? "test" : "fit";
+  object["use"] = word_of_use(row.is_test);
   object["source"] = row.source;
   object["measured_s"] = in_seconds(row.measured);
   object["before_s"] = in_seconds(row.before);
@@ -65,6 +74,50 @@ Json errors_json(const Calibration& it, bool of_tests) {
   return object;
 }
 
+/// What the platform does not state is null.
+Json powers_json(const PowerCalibration& it) {
+  const Processor& before = it.before();
+  const ProcessorPower& after = it.fitted.power;
+  Json all = Json::array();
+  const auto add = [&](const char* name, const Json& stated, double fitted) {
+    all.push_back({{"name", name}, {"before", stated}, {"fitted", fitted}});
+  };
+  const auto stated = [&](const std::optional<Power>& power) {
+    return power ? Json(in_watts(*power)) : Json(nullptr);
+  };
+  const ProcessorPower none;
+  const ProcessorPower& known = before.power ? *before.power : none;
+  const auto state = [&](Power power) { return before.power ? Json(in_watts(power)) : Json(nullptr); };
+  add("power.idle_w", state(known.idle), in_watts(after.idle));
+  add("power.launch_w", stated(known.launch), in_watts(*after.launch));
+  add("power.memory_w", stated(known.memory), in_watts(*after.memory));
+  add("power.active_w", state(known.active), in_watts(after.active));
+  const auto& floor = before.power_curve.voltage_floor;
+  add("voltage_floor", floor ? Json(as_fraction(*floor)) : Json(nullptr),
+      as_fraction(it.fitted.voltage_floor));
+  return all;
+}
+
+Json power_row_json(const PowerCalibration& it, std::size_t i) {
+  const PowerRow& row = it.rows.rows[i];
+  const PowerMeasurement& measured = *row.measured;
+  Json object{{"name", measured.name}};
+  object["use"] = word_of_use(row.is_test);
+  object["source"] = measured.source;
+  if (measured.cap) object["power_cap_w"] = in_watts(measured.cap->value);
+  object["measured_w"] = in_watts(measured.power);
+  object["fitted_w"] = in_watts(it.paces[i].power);
+  object["error"] = fraction_of(it.errors.power[i]);
+  if (it.errors.growth[i]) object["growth_error"] = fraction_of(*it.errors.growth[i]);
+  return object;
+}
+
+Json power_errors_json(std::int64_t rows, std::int64_t mean) {
+  Json object{{"rows", rows}};
+  if (rows > 0) object["mean"] = fraction_of(mean);
+  return object;
+}
+
 }  // namespace
 
 std::string calibration_json(const Calibration& calibration) {
@@ -78,8 +131,30 @@ std::string calibration_json(const Calibration& calibration) {
   for (const MeasuredRow& row : calibration.rows) rows.push_back(row_json(row));
   object["errors"] = {{"fit", errors_json(calibration, false)},
                       {"test", errors_json(calibration, true)}};
-  // Names of files may hold any bytes.
-  return object.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return whole_text(object);
+}
+
+std::string power_calibration_json(const PowerCalibration& calibration) {
+  const PowerCalibrationSpec& spec = calibration.spec;
+  Json object{{"calibration", spec.name}};
+  if (!spec.about.empty()) object["about"] = spec.about;
+  object["platform"] = spec.platform.value;
+  object["processor"] = calibration.before().name;
+  object["coefficients"] = powers_json(calibration);
+  Json& rows = object["rows"] = Json::array();
+  for (std::size_t i = 0; i < calibration.rows.rows.size(); ++i)
+    rows.push_back(power_row_json(calibration, i));
+  object["errors"] = {
+      {"fit", power_errors_json(calibration.count(false), calibration.errors.mean_fitted)},
+      {"test", power_errors_json(calibration.count(true), calibration.errors.mean_tested)}};
+  Json& caps = object["least_energy_caps"] = Json::array();
+  for (const LeastEnergyCap& it : calibration.caps)
+    caps.push_back({{"name", it.name},
+                    {"use", word_of_use(it.is_test)},
+                    {"measured_w", in_watts(it.measured)},
+                    {"fitted_w", in_watts(it.ours)},
+                    {"excess", fraction_of(it.excess)}});
+  return whole_text(object);
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "scenario/calibration/calibration.hpp"
+#include "scenario/calibration/power_calibration.hpp"
 
 #include <string>
 
@@ -12,5 +13,10 @@ namespace plimsoll {
 /// `error_before`, `error`), `errors` by use (`rows`, `mean_before`, `p95_before`, `mean`, `p95`).
 /// Errors are fractions; the same bytes for the same calibration.
 [[nodiscard]] std::string calibration_json(const Calibration& calibration);
+
+/// Of powers likewise: `coefficients` in W and as a share; `rows` with `power_cap_w`, `measured_w`,
+/// `fitted_w`, `error`, `growth_error` of the step against that under the largest cap; `errors` by
+/// use (`rows`, `mean`); `least_energy_caps` (`name`, `use`, `measured_w`, `fitted_w`, `excess`).
+[[nodiscard]] std::string power_calibration_json(const PowerCalibration& calibration);
 
 }  // namespace plimsoll

@@ -48,22 +48,18 @@ std::string caps_text(const std::vector<LeastEnergyCap>& caps, const Style& styl
 
 }  // namespace
 
-std::string power_calibration_text(const PowerRows& rows, const PowerCoefficients& fitted,
-                                   const Style& style) {
-  std::vector<OperatorPace> paces;
-  for (const PowerRow& row : rows.rows) paces.push_back(step_pace(rows, row, fitted));
-  const PowerErrors errors = errors_of(rows, paces);
-  const ProcessorPower& power = fitted.power;
-  std::string text = power_rows_text(rows, paces, errors, style);
-  text += caps_text(least_energy_caps(rows, paces), style);
+std::string power_calibration_text(const PowerCalibration& it, const Style& style) {
+  const ProcessorPower& power = it.fitted.power;
+  std::string text = power_rows_text(it.rows, it.paces, it.errors, style);
+  text += caps_text(it.caps, style);
   text += fmt::format(
       "\nmean size of the errors of power: {} on the rows fitted, {} on those held "
       "out\n\nprocessors:\n  {}:\n    power: {{idle: {}, launch: {}, memory: {}, "
       "active: {}}}\n    voltage_floor: {}\n",
-      percent(static_cast<double>(errors.mean_fitted) / 1e6),
-      percent(static_cast<double>(errors.mean_tested) / 1e6), rows.platform.processors.front().name,
+      percent(static_cast<double>(it.errors.mean_fitted) / 1e6),
+      percent(static_cast<double>(it.errors.mean_tested) / 1e6), it.before().name,
       to_text(power.idle), to_text(*power.launch), to_text(*power.memory), to_text(power.active),
-      to_text(fitted.voltage_floor));
+      to_text(it.fitted.voltage_floor));
   return text;
 }
 

@@ -9,9 +9,7 @@
 
 namespace plimsoll {
 
-/// O(rows x operators).
-[[nodiscard]] std::string power_calibration_text(const PowerRows& rows,
-                                                 const PowerCoefficients& fitted,
+[[nodiscard]] std::string power_calibration_text(const PowerCalibration& calibration,
                                                  const Style& style);
 
 }  // namespace plimsoll

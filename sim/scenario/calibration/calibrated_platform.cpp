@@ -4,6 +4,8 @@
 #include "scenario/document/quoted_text.hpp"
 #include "scenario/document/search_path.hpp"
 
+#include <functional>
+
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -59,9 +61,8 @@ std::string provenance_text(const Calibration& calibration) {
 }
 
 /// As the new file has to name it: by its name where that leads to the same file from there.
-std::string extended_name(const Calibration& calibration, const fs::path& folder,
+std::string extended_name(const std::string& name, const fs::path& folder,
                           const fs::path& target) {
-  const std::string& name = calibration.spec.platform.value;
   const auto here = SearchPath(folder).find(name, "platforms");
   const auto there = SearchPath(target.parent_path()).find(name, "platforms");
   std::error_code ignored;
@@ -103,25 +104,41 @@ Sources sources_of(const Calibration& calibration) {
   return sources;
 }
 
-/// Checks that the text means what it should.
-void check(const std::string& text, const Calibration& calibration, const fs::path& target) {
+/// The processor as the text states it. `is_meant` tells whether it is what should have been written.
+void check(const std::string& text, const Located<std::string>& base, const std::string& name,
+           const fs::path& target, const std::function<bool(const Processor&)>& is_meant) {
   Diagnostics diagnostics;
   const Platform platform =
       read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
-  const auto processor = platform.find_processor(calibration.after.name);
-  if (!diagnostics.has_errors() && processor &&
-      platform[*processor].efficiency == calibration.after.efficiency &&
-      platform[*processor].kernels == calibration.after.kernels &&
-      platform[*processor].launch_overhead == calibration.after.launch_overhead &&
-      platform[*processor].host_overhead == calibration.after.host_overhead)
-    return;
-  const Located<std::string>& named = calibration.spec.platform;
-  throw InputError({{Severity::error, named.where,
+  const auto processor = platform.find_processor(name);
+  if (!diagnostics.has_errors() && processor && is_meant(platform[*processor])) return;
+  throw InputError({{Severity::error, base.where,
                      fmt::format("processor `{}` does not stand in `{}` itself, whose numbers a "
                                  "file that extends it could replace; expected the platform of a "
                                  "single processor",
-                                 calibration.after.name, named.value),
+                                 name, base.value),
                      ""}});
+}
+
+/// All its decimals: "37.22 W".
+std::string watts_text(Power power) {
+  constexpr std::int64_t kNanowatts = 1'000'000'000;
+  std::string text = fmt::format("{}.{:09}", power.count() / kNanowatts, power.count() % kNanowatts);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text + " W";
+}
+
+std::string power_source_text(const PowerCalibration& calibration) {
+  const auto part = [&](bool of_tests, std::int64_t mean) {
+    const std::int64_t rows = calibration.count(of_tests);
+    return fmt::format("{} {}, mean error {}", rows, rows == 1 ? "row" : "rows", percent_text(mean));
+  };
+  std::string text = fmt::format("plimsoll calibrate, {}: powers of {}", calibration.spec.name,
+                                 part(false, calibration.errors.mean_fitted));
+  return text + (calibration.count(true) == 0
+                     ? "; judged by no others"
+                     : "; judged by " + part(true, calibration.errors.mean_tested));
 }
 
 }  // namespace
@@ -134,7 +151,7 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
   std::string text = fmt::format("platform: {}\n", spec.name);
   if (!spec.about.empty()) text += fmt::format("about: {}\n", quoted(spec.about));
   text += fmt::format("extends: {}\nprocessors:\n  {}:\n",
-                      quoted(extended_name(calibration, folder, target)), processor);
+                      quoted(extended_name(spec.platform.value, folder, target)), processor);
   if (!sources.shares.empty()) text += "    efficiency:\n";
   for (const std::string& share : sources.shares) text += "      " + share + "\n";
   if (spec.kernels)
@@ -158,7 +175,37 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
     for (const char* number : {"tile", "bias", "additions"})
       text += fmt::format("  processors.{}.kernels.{}: {{quality: estimate, source: {}}}\n",
                           processor, number, quoted(spec.kernels->source));
-  check(text, calibration, target);
+  check(text, spec.platform, processor, target, [&](const Processor& it) {
+    return it.efficiency == calibration.after.efficiency && it.kernels == calibration.after.kernels &&
+           it.launch_overhead == calibration.after.launch_overhead &&
+           it.host_overhead == calibration.after.host_overhead;
+  });
+  return text;
+}
+
+std::string calibrated_platform(const PowerCalibration& calibration, const fs::path& folder,
+                                const fs::path& target) {
+  const PowerCalibrationSpec& spec = calibration.spec;
+  const std::string& processor = calibration.before().name;
+  const ProcessorPower& power = calibration.fitted.power;
+  std::string text = fmt::format("platform: {}\n", spec.name);
+  if (!spec.about.empty()) text += fmt::format("about: {}\n", quoted(spec.about));
+  text += fmt::format(
+      "extends: {}\nprocessors:\n  {}:\n    power: {{idle: {}, launch: {}, memory: {}, active: "
+      "{}}}\n    voltage_floor: {}\n",
+      quoted(extended_name(spec.platform.value, folder, target)), processor, watts_text(power.idle),
+      watts_text(*power.launch), watts_text(*power.memory), watts_text(power.active),
+      efficiency_text(calibration.fitted.voltage_floor));
+  const std::string source = quoted(power_source_text(calibration));
+  text += fmt::format(
+      "provenance:\n  processors.{0}.power: &fit {{quality: measured, source: {1}}}\n"
+      "  processors.{0}.voltage_floor: *fit\n",
+      processor, source);
+  check(text, spec.platform, processor, target, [&](const Processor& it) {
+    return it.power && it.power->idle == power.idle && it.power->launch == power.launch &&
+           it.power->memory == power.memory && it.power->active == power.active &&
+           it.power_curve.voltage_floor == calibration.fitted.voltage_floor;
+  });
   return text;
 }
 

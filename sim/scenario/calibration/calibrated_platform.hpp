@@ -2,6 +2,7 @@
 #pragma once
 
 #include "scenario/calibration/calibration.hpp"
+#include "scenario/calibration/power_calibration.hpp"
 
 #include <filesystem>
 #include <string>
@@ -14,6 +15,11 @@ namespace plimsoll {
 /// to name what it extends. Throws InputError where what it says cannot be read again: a processor
 /// that a cluster makes is not one of the file.
 [[nodiscard]] std::string calibrated_platform(const Calibration& calibration,
+                                              const std::filesystem::path& folder,
+                                              const std::filesystem::path& target);
+
+/// The same of powers: `power` and `voltage_floor`.
+[[nodiscard]] std::string calibrated_platform(const PowerCalibration& calibration,
                                               const std::filesystem::path& folder,
                                               const std::filesystem::path& target);
 

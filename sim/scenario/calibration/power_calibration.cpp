@@ -201,6 +201,41 @@ class PowerSearch {
   Signed128 best_ = 0;
 };
 
+/// To the nearest of `unit`.
+template <class T>
+T rounded(T value, std::int64_t unit) {
+  return T{(value.count() + unit / 2) / unit * unit};
+}
+
+/// Rounded alike, so that what is least stays least.
+PowerCoefficients as_stated(PowerCoefficients it) {
+  constexpr std::int64_t kMilliwatt = 1'000'000;
+  const std::int64_t hundredth_of_a_percent = kWhole.count() / 10'000;
+  ProcessorPower& power = it.power;
+  for (Power* one : {&power.idle, &power.active, &*power.launch, &*power.memory})
+    *one = rounded(*one, kMilliwatt);
+  it.voltage_floor = rounded(it.voltage_floor, hundredth_of_a_percent);
+  return it;
+}
+
+/// The files that a calibration names: its platform and the networks of its rows.
+std::vector<std::filesystem::path> files_of(const PowerCalibrationSpec& spec,
+                                            const std::filesystem::path& folder) {
+  const SearchPath search(folder);
+  std::vector<std::filesystem::path> files;
+  const auto add = [&](const std::string& name, const std::string& kind) {
+    if (auto path = search.find(name, kind)) files.push_back(std::move(*path));
+  };
+  add(spec.platform.value, "platforms");
+  for (const auto* list : {&spec.fit, &spec.test})
+    for (const PowerMeasurement& it : *list) {
+      if (it.workload.is_scalar()) add(it.workload.scalar(), "workloads");
+      if (const Node* model = it.workload.find("model")) add(model->scalar(), "workloads");
+      if (const Node* onnx = it.workload.find("onnx")) files.push_back(folder / onnx->scalar());
+    }
+  return files;
+}
+
 }  // namespace
 
 bool is_power_calibration(const Node& document) {
@@ -259,7 +294,7 @@ OperatorPace step_pace(const PowerRows& rows, const PowerRow& row,
 }
 
 PowerCoefficients fit_powers(const PowerRows& rows) {
-  return PowerSearch(rows).run();
+  return as_stated(PowerSearch(rows).run());
 }
 
 PowerErrors errors_of(const PowerRows& rows, const std::vector<OperatorPace>& paces) {
@@ -305,6 +340,20 @@ std::vector<LeastEnergyCap> least_energy_caps(const PowerRows& rows,
          std::ranges::all_of(of_name, [&](std::size_t i) { return rows.rows[i].is_test; })});
   }
   return caps;
+}
+
+std::unique_ptr<PowerCalibration> calibrate_powers(PowerCalibrationSpec spec,
+                                                   const std::filesystem::path& folder) {
+  auto it = std::make_unique<PowerCalibration>();
+  it->spec = std::move(spec);
+  it->rows = read_power_rows(it->spec, folder);
+  it->read = files_of(it->spec, folder);
+  it->fitted = fit_powers(it->rows);
+  for (const PowerRow& row : it->rows.rows)
+    it->paces.push_back(step_pace(it->rows, row, it->fitted));
+  it->errors = errors_of(it->rows, it->paces);
+  it->caps = least_energy_caps(it->rows, it->paces);
+  return it;
 }
 
 }  // namespace plimsoll

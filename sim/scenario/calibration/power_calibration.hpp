@@ -19,14 +19,17 @@
 /// several caps, the cap of least energy is told as measured and as ours.
 ///
 /// The search goes along one coordinate at a time, by steps that are halved once none helps: from an
-/// eighth of the largest measured power to a 256th, of the floor from 16 % to 1 %. Deterministic.
+/// eighth of the largest measured power to a 256th, of the floor from 16 % to 1 %. Coefficients are
+/// whole milliwatts, and hundredths of a percent. Deterministic.
 #pragma once
 
 #include "base/format.hpp"
 #include "platform/core/platform.hpp"
 #include "workload/core/workload.hpp"
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -84,7 +87,7 @@ struct PowerCoefficients {
 [[nodiscard]] OperatorPace step_pace(const PowerRows& rows, const PowerRow& row,
                                      const PowerCoefficients& coefficients);
 
-/// O(evaluations x operators).
+/// Rounded as the platform states them that is made of them. O(evaluations x operators).
 [[nodiscard]] PowerCoefficients fit_powers(const PowerRows& rows);
 
 /// In millionths.
@@ -104,5 +107,30 @@ struct LeastEnergyCap {
 };
 [[nodiscard]] std::vector<LeastEnergyCap> least_energy_caps(const PowerRows& rows,
                                                             const std::vector<OperatorPace>& paces);
+
+/// What is found, with what it was found from. Its rows point into its spec.
+struct PowerCalibration {
+  PowerCalibration() = default;
+  PowerCalibration(const PowerCalibration&) = delete;
+  PowerCalibration& operator=(const PowerCalibration&) = delete;
+  ~PowerCalibration() = default;
+
+  PowerCalibrationSpec spec;
+  PowerRows rows;
+  PowerCoefficients fitted;
+  std::vector<OperatorPace> paces;  ///< by row, fitted
+  PowerErrors errors;
+  std::vector<LeastEnergyCap> caps;
+  std::vector<std::filesystem::path> read;  ///< files that were read beside the calibration's
+
+  [[nodiscard]] const Processor& before() const { return rows.platform.processors.front(); }
+  [[nodiscard]] std::int64_t count(bool of_tests) const {
+    return std::ranges::count(rows.rows, of_tests, &PowerRow::is_test);
+  }
+};
+
+/// Fits and judges. Throws InputError as the functions above do.
+[[nodiscard]] std::unique_ptr<PowerCalibration> calibrate_powers(
+    PowerCalibrationSpec spec, const std::filesystem::path& folder);
 
 }  // namespace plimsoll

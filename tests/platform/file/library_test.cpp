@@ -125,6 +125,19 @@ TEST_CASE("the platforms that the manual promises are there") {
   }
 }
 
+TEST_CASE("an SD card over SPI is no faster than the bus") {
+  for (const auto& [board, most] : {std::pair("mkr1000", 1'500'000), {"nrf52840", 4'000'000}}) {
+    CAPTURE(board);
+    const Platform platform = load(board);
+    const auto spi = std::ranges::find(platform.links, "spi", &Link::name);
+    REQUIRE(spi != platform.links.end());
+    for (const ByteRate rate : spi->bandwidth) CHECK(rate == ByteRate{most});
+    const Memory& sd = platform[memory(platform, "sd")];
+    CHECK(sd.read.bandwidth > spi->bandwidth[0]);
+    CHECK(std::ranges::count(platform.without_provenance, "links.spi.bandwidth") == 0);
+  }
+}
+
 TEST_CASE("the example of the manual overrides what it says and nothing else") {
   const Platform platform = load("v100-sxm2-host");
   const Memory& hbm = platform[memory(platform, "hbm")];

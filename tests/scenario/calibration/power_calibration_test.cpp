@@ -1,10 +1,14 @@
 // Powers fitted to measurements: what is found, what it is worth, and what is refused.
 #include "scenario/calibration/power_calibration.hpp"
 
+#include "report/calibration/calibration_json.hpp"
+#include "scenario/calibration/calibrated_platform.hpp"
 #include "scenario/document/search_path.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace plimsoll {
 namespace {
@@ -80,6 +84,42 @@ TEST_CASE("a fit finds powers with which its rows come out") {
     const double ours = in_watts(step_pace(rows, it, fitted).power);
     CHECK(ours == Approx(in_watts(it.measured->power)).epsilon(0.02));
   }
+}
+
+TEST_CASE("a calibration of powers makes a platform with what it found, and JSON") {
+  const test::TemporaryFolder files;
+  auto spec = spec_of(row(64, 250, "120 W") + row(8192, 250, "210 W") + row(8192, 120, "115 W"));
+  const auto it = calibrate_powers(std::move(spec), kShippedCalibrations);
+  const std::filesystem::path target = files.path() / "c.yaml";
+  files.write("c.yaml", calibrated_platform(*it, kShippedCalibrations, target));
+  Diagnostics diagnostics;
+  const Platform platform =
+      read_platform(read_document(target), diagnostics, resolver_of_extends());
+  diagnostics.throw_if_errors();
+  const Processor& unit = platform.processors.front();
+  CHECK(platform.name == "c");
+  CHECK(unit.power->idle == it->fitted.power.idle);
+  CHECK(unit.power->launch == it->fitted.power.launch);
+  CHECK(unit.power->memory == it->fitted.power.memory);
+  CHECK(unit.power->active == it->fitted.power.active);
+  CHECK(unit.power_curve.voltage_floor == it->fitted.voltage_floor);
+  // What is stated is measured; rates are those of the platform that it extends.
+  const auto stated = std::ranges::find(platform.provenance, "processors.gpu.power", &Provenance::path);
+  REQUIRE(stated != platform.provenance.end());
+  CHECK(stated->quality == Quality::measured);
+  CHECK_THAT(stated->source, Catch::Contains("powers of 3 rows") && Catch::Contains("no others"));
+  CHECK(unit.compute == it->before().compute);
+
+  const auto result = nlohmann::json::parse(power_calibration_json(*it));
+  CHECK(result.at("processor") == "gpu");
+  REQUIRE(result.at("rows").size() == 3);
+  CHECK(result.at("rows").at(0).at("measured_w") == 120.0);
+  CHECK(result.at("rows").at(2).at("power_cap_w") == 120.0);
+  CHECK(result.at("coefficients").size() == 5);
+  CHECK(result.at("coefficients").at(3).at("fitted").get<double>() ==
+        in_watts(it->fitted.power.active));
+  CHECK(result.at("errors").at("fit").at("rows") == 3);
+  CHECK(result.at("errors").at("test") == nlohmann::json{{"rows", 0}});
 }
 
 TEST_CASE("calibrations of powers say what is wrong") {

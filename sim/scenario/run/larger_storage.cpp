@@ -1,0 +1,81 @@
+#include "scenario/run/larger_storage.hpp"
+
+#include "execution/find_metrics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace plimsoll {
+
+namespace {
+
+/// Halves of what a run without limits uses that are tried: planners may want more than they use.
+constexpr std::array<std::int64_t, 4> kTriedHalves{2, 3, 4, 8};
+
+bool is_only_storage(const Platform& platform, MemoryId id) {
+  return !platform[id].is_switch &&
+         std::ranges::none_of(platform.processors,
+                              [&](const Processor& it) { return it.memory == id; });
+}
+
+/// More than a plan of one microbatch can have in a storage at once.
+Bytes bytes_of_all_tensors(const Workload& workload) {
+  Bytes sum;
+  for (const Tensor& tensor : workload.tensors) sum += tensor.bytes;
+  return sum;
+}
+
+/// Those that may be to blame.
+std::vector<MemoryId> storages_to_blame(const RunResult& result, const Platform& platform) {
+  std::vector<MemoryId> small;
+  if (!result.infeasible && !result.oom) return small;
+  // Without a smallest budget the policy has said what the storage lacks.
+  if (result.infeasible && result.infeasible->smallest_budget.is_unlimited()) return small;
+  const Bytes most = bytes_of_all_tensors(result.workload_as_run);
+  for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
+    const MemoryId id{m};
+    if (!is_only_storage(platform, id) || platform[id].usable() >= most) continue;
+    if (result.oom && result.oom->memory != platform[id].name) continue;
+    small.push_back(id);
+  }
+  return small;
+}
+
+bool ended_well(const RunResult& result) {
+  return std::string_view(status_text(result)) == "ok";
+}
+
+}  // namespace
+
+std::vector<std::pair<MemoryId, Bytes>> storage_needed(const RunResult& result,
+                                                       const Scenario& scenario,
+                                                       const RunAgain& again) {
+  const std::vector<MemoryId> small = storages_to_blame(result, scenario.platform);
+  if (small.empty()) return {};
+  Scenario roomy = scenario;
+  const auto capacity = [&](MemoryId id) -> Bytes& {
+    return roomy.platform.memories[index(id)].capacity;
+  };
+  for (const MemoryId id : small) capacity(id) = Bytes::unlimited();
+  const RunResult without_limit = again(roomy);
+  if (!ended_well(without_limit)) return {};
+  for (const std::int64_t halves : kTriedHalves) {
+    std::vector<std::pair<MemoryId, Bytes>> needed;
+    for (const MemoryId id : small) {
+      const Memory& memory = scenario.platform[id];
+      const MemoryMetrics* used = find_memory(without_limit.metrics, memory.name);
+      capacity(id) = memory.capacity;
+      if (used == nullptr || used->peak_allocated <= memory.usable()) continue;
+      const std::int64_t bytes = used->peak_allocated.count();
+      capacity(id) = Bytes{bytes / 2 * halves + bytes % 2 * halves / 2} + memory.reserved;
+      needed.emplace_back(id, capacity(id));
+    }
+    if (needed.empty()) return {};
+    if (ended_well(again(roomy))) return needed;
+  }
+  return {};
+}
+
+}  // namespace plimsoll
