@@ -35,15 +35,15 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
                                   parallel.node->value, data));
 }
 
-using Axis = MeshOptions::Axis;
-constexpr std::pair<const char*, Axis> kLaidAxes[] = {
-    {"tensor", Axis::tensor}, {"data", Axis::data}, {"pipeline", Axis::pipeline}};
+using LaidAxis = MeshOptions::Axis;
+constexpr std::pair<const char*, LaidAxis> kLaidAxes[] = {
+    {"tensor", LaidAxis::tensor}, {"data", LaidAxis::data}, {"pipeline", LaidAxis::pipeline}};
 
 void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
   if (!parallel.order) return;
   for (const auto& [name, axis] : kLaidAxes) {
     std::size_t times = 0;
-    for (const Located<Axis>& it : *parallel.order)
+    for (const Located<LaidAxis>& it : *parallel.order)
       if (it.value == axis && ++times > 1)
         diagnostics.error(it.where, fmt::format("`order` has `{}` twice", name));
     if (times == 0 && parallel.size(axis) > 1)
@@ -57,13 +57,13 @@ void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
 }  // namespace
 
 std::int64_t MeshOptions::size(Axis axis) const {
-  return size(axis == Axis::tensor ? tensor : axis == Axis::data ? data : pipeline);
+  return size(axis == LaidAxis::tensor ? tensor : axis == LaidAxis::data ? data : pipeline);
 }
 
 std::int64_t MeshOptions::stride(Axis axis) const {
   std::int64_t stride = 1;
   if (order) {
-    for (const Located<Axis>& it : *order) {
+    for (const Located<LaidAxis>& it : *order) {
       if (it.value == axis) break;
       stride *= size(it.value);
     }
@@ -102,10 +102,10 @@ Format<MeshOptions> parallel_format() {
                 "otherwise; default false")
       .optional(
           "order", &P::order,
-          list_of(
-              located(one_of<Axis>(
-                  {{"tensor", Axis::tensor}, {"data", Axis::data}, {"pipeline", Axis::pipeline}})),
-              1, 3),
+          list_of(located(one_of<LaidAxis>({{"tensor", LaidAxis::tensor},
+                                            {"data", LaidAxis::data},
+                                            {"pipeline", LaidAxis::pipeline}})),
+                  1, 3),
           "axes from the innermost outwards: neighbours on the first are neighbours among the "
           "devices; default [tensor, data, pipeline]")
       .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
