@@ -2,6 +2,7 @@
 #include "workload/sharding/sharded_step.hpp"
 
 #include "support/played.hpp"
+#include "workload/chain/chain_view.hpp"
 
 #include <map>
 #include <string>
@@ -131,4 +132,29 @@ TEST_CASE("units are gathered before they run, and their gradients scattered aft
         std::vector<std::string>{"pair_3.reduce_scatter", "pair_2.reduce_scatter",
                                  "pair_1.reduce_scatter", "outside.reduce_scatter"});
   CHECK(place_of(apart, "pair_3.reduce_scatter") == place_of(apart, "first.backward") + 1);
+}
+
+// Whatever the partition, a unit is on one device. What a rank holds is the same as with other units.
+TEST_CASE("units of a pipeline are the stages of the chain") {
+  const Workload step = step_of(mixed_precision());
+  const ChainView whole = chain_view(step);
+  for (const std::int64_t stage : {2, 3}) {
+    const Workload sharded =
+        sharded_step(step, {.stage = stage, .ranks = 4, .prefetch = 0, .by_chain_stage = true});
+    CHECK(held_bytes(sharded) == held_bytes(sharded_step(step, {stage, 4})));
+    const ChainView view = chain_view(sharded);
+    REQUIRE(view.stages.size() == whole.stages.size());
+    // Nothing that is whole crosses from one stage to another.
+    for (const ChainStage& it : view.stages)
+      for (std::uint32_t op = it.forward_begin; op < it.forward_end; ++op)
+        for (const TensorId id : sharded.list(sharded.operators[op].reads))
+          if (sharded[id].name.ends_with(".whole")) {
+            bool is_made_here = false;
+            for (std::uint32_t maker = it.forward_begin; maker < op; ++maker) {
+              const auto made = sharded.list(sharded.operators[maker].kept);
+              is_made_here |= std::ranges::find(made, id) != made.end();
+            }
+            CHECK(is_made_here);
+          }
+  }
 }
