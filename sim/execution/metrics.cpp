@@ -120,18 +120,31 @@ std::vector<LinkMetrics> measure_links(const Platform& platform, const Execution
   return all;
 }
 
-Energy state_energy(const std::optional<PowerStates>& power, Time busy, Time makespan) {
-  if (!power) return Energy{};
-  return power->idle * makespan + (power->active - power->idle) * busy;
+/// Of a memory or a link in its states.
+struct StateEnergy {
+  Energy idle, at_work;
+};
+
+StateEnergy state_energy(const std::optional<PowerStates>& power, Time busy, Time makespan) {
+  if (!power) return {};
+  return {power->idle * makespan, (power->active - power->idle) * busy};
 }
 
-Energy energy_of(const Processor& processor, const ProcessorRecord& record, Time makespan) {
+/// While it does nothing, or as if it did nothing.
+Energy idle_energy(const Processor& processor, const ProcessorRecord& record, Time makespan) {
   if (!processor.power) return Energy{};
   const ProcessorPower& power = *processor.power;
-  Energy energy = processor.draws_by_operator() ? power.idle * makespan + record.energy_at_work
-                                                : state_energy(power, record.powered, makespan);
+  Energy energy = power.idle * makespan;
   if (power.sleep) energy -= (power.idle - *power.sleep) * record.slept;
   return energy;
+}
+
+/// Above that.
+Energy energy_at_work(const Processor& processor, const ProcessorRecord& record) {
+  if (!processor.power) return Energy{};
+  return processor.draws_by_operator()
+             ? record.energy_at_work
+             : (processor.power->active - processor.power->idle) * record.powered;
 }
 
 /// Microbatches that were played, or that one replica was played for.
@@ -142,11 +155,13 @@ std::int64_t of_all_replicas(const Plan& plan) {
 class EnergyBill {
  public:
   EnergyBill(const Program& program, const Execution& execution)
-      : platform_(*program.platform),
+      : program_(program),
+        platform_(*program.platform),
         workload_(*program.workload),
         plan_(*program.plan),
         execution_(execution) {}
 
+  /// Every component is charged by phase, and all phases of a component are its energy.
   EnergyMetrics run() {
     charge_processors();
     charge_memories();
@@ -162,6 +177,9 @@ class EnergyBill {
       const Battery& battery = *platform_.battery;
       const auto usable = battery.energy.count() / kWhole.count() * battery.usable.count();
       bill_.steps_per_battery = static_cast<std::int64_t>(usable / batch.count());
+      std::int64_t samples = 0;
+      if (!__builtin_mul_overflow(*bill_.steps_per_battery, workload_.batch, &samples))
+        bill_.samples_per_battery = samples;
     }
     return std::move(bill_);
   }
@@ -178,15 +196,29 @@ class EnergyBill {
     bill_.total += energy;
   }
 
+  Energy& phase(EnergyPhase it) { return bill_.phases[static_cast<std::size_t>(it)]; }
+
   void charge_processors() {
+    std::vector<Energy> at_work(platform_.processors.size());
     for (std::size_t p = 0; p < platform_.processors.size(); ++p) {
       const Processor& processor = platform_.processors[p];
+      const ProcessorRecord& record = execution_.processors[p];
       const Energy actions = execution_.processor_operator_energy[p];
       if (!processor.power && !processor.energy_per_flop && actions == Energy{}) continue;
       if (actions != Energy{}) per_action_ = true;
-      charge(processor.name,
-             actions + energy_of(processor, execution_.processors[p], execution_.makespan));
+      at_work[p] = actions + energy_at_work(processor, record);
+      const Energy idle = idle_energy(processor, record, execution_.makespan);
+      phase(EnergyPhase::idle) += idle;
+      charge(processor.name, at_work[p] + idle);
     }
+    const PhaseEnergies of_work = split_by_phase(program_, execution_, at_work);
+    for (std::size_t i = 0; i < kEnergyPhases; ++i) bill_.phases[i] += of_work[i];
+  }
+
+  [[nodiscard]] bool is_home(std::size_t memory) const {
+    return std::ranges::any_of(platform_.processors, [&](const Processor& processor) {
+      return index(processor.memory) == memory;
+    });
   }
 
   void charge_memories() {
@@ -194,11 +226,15 @@ class EnergyBill {
       const Memory& memory = platform_.memories[m];
       const MemoryRecord& record = execution_.memories[m];
       if (!memory.power && !memory.read.energy && !memory.write.energy) continue;
-      Energy energy = state_energy(memory.power, record.busy, execution_.makespan);
-      if (memory.read.energy) energy += *memory.read.energy * record.bytes_read;
-      if (memory.write.energy) energy += *memory.write.energy * record.bytes_written;
+      const StateEnergy states = state_energy(memory.power, record.busy, execution_.makespan);
+      Energy moved;
+      if (memory.read.energy) moved += *memory.read.energy * record.bytes_read;
+      if (memory.write.energy) moved += *memory.write.energy * record.bytes_written;
       if (memory.read.energy || memory.write.energy) per_action_ = true;
-      charge(memory.name, energy);
+      phase(EnergyPhase::idle) += states.idle;
+      phase(is_home(m) ? EnergyPhase::memory : EnergyPhase::copies) += states.at_work;
+      phase(EnergyPhase::copies) += moved;
+      charge(memory.name, states.idle + states.at_work + moved);
     }
   }
 
@@ -206,11 +242,15 @@ class EnergyBill {
     for (std::size_t l = 0; l < platform_.links.size(); ++l) {
       const Link& link = platform_.links[l];
       if (!link.power && !link.energy) continue;
-      Energy energy = state_energy(link.power, execution_.link_busy[l], execution_.makespan);
-      const Bytes moved = execution_.ports[2 * l].bytes + execution_.ports[2 * l + 1].bytes;
-      if (link.energy) energy += *link.energy * moved;
+      const StateEnergy states =
+          state_energy(link.power, execution_.link_busy[l], execution_.makespan);
+      const Bytes bytes = execution_.ports[2 * l].bytes + execution_.ports[2 * l + 1].bytes;
+      Energy busy = states.at_work;
+      if (link.energy) busy += *link.energy * bytes;
       if (link.energy) per_action_ = true;
-      charge(link.name, energy);
+      phase(EnergyPhase::idle) += states.idle;
+      phase(EnergyPhase::copies) += busy;
+      charge(link.name, states.idle + busy);
     }
   }
 
@@ -220,6 +260,7 @@ class EnergyBill {
     const auto load = bill_.total.count();
     const auto lost = load / platform_.regulator_efficiency.count() *
                       (kWhole - platform_.regulator_efficiency).count();
+    phase(EnergyPhase::regulator) += Energy{lost};
     charge("regulator", Energy{lost});
   }
 
@@ -229,6 +270,7 @@ class EnergyBill {
                                            platform_.regulator_efficiency.count() / 1000)};
   }
 
+  const Program& program_;
   const Platform& platform_;
   const Workload& workload_;
   const Plan& plan_;

@@ -1,6 +1,7 @@
 /// What a run reports: the measurements of execution.hpp, related to the platform and the workload.
 #pragma once
 
+#include "execution/energy_phases.hpp"
 #include "execution/execution.hpp"
 
 #include <array>
@@ -50,7 +51,8 @@ struct EnergyMetrics {
   Power average;
   std::optional<Power> peak;  ///< unknown where work is charged per action
   std::vector<std::pair<std::string, Energy>> components;  ///< they add up to the total
-  std::optional<std::int64_t> steps_per_battery;
+  PhaseEnergies phases{};                                  ///< and so do these
+  std::optional<std::int64_t> steps_per_battery, samples_per_battery;
 };
 
 /// What ranks that train together move between them, by what that is: `gradients`, `parameters`,

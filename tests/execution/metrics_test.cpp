@@ -49,11 +49,24 @@ TEST_CASE("energy: states over time, actions by the byte, the regulator on top")
                                                     {"dram", joules(6)},
                                                     {"bus", joules(2)},
                                                     {"regulator", joules(56)}});
+  // Above 10 W of the gpu and 1 W of hbm: forwards and backwards 20 W x 3 s each, hbm 1 W x 8 s.
+  PhaseEnergies phases{};
+  const auto set = [&](EnergyPhase phase, Energy part) {
+    phases[static_cast<std::size_t>(phase)] = part;
+  };
+  set(EnergyPhase::forward, joules(60));
+  set(EnergyPhase::backward, joules(60));
+  set(EnergyPhase::memory, joules(8));
+  set(EnergyPhase::copies, joules(8));
+  set(EnergyPhase::idle, joules(88));
+  set(EnergyPhase::regulator, joules(56));
+  CHECK(energy.phases == phases);
   CHECK(energy.total == joules(280));
   CHECK(energy.per_sample == joules(280));
   CHECK(energy.average == Power{35'000'000'000});
   CHECK_FALSE(energy.peak);  // work that is charged by the action has no power
   CHECK(energy.steps_per_battery == 16);
+  CHECK(energy.samples_per_battery == 16);
 }
 
 TEST_CASE("peak power is the greatest sum of the components' states, at the source") {

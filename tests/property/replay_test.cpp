@@ -214,6 +214,13 @@ TEST_CASE("energy is the sum of its components, and idle power is charged throug
     Energy sum;
     for (const auto& [name, energy] : metrics.energy->components) sum += energy;
     REQUIRE(sum == metrics.energy->total);
+    Energy by_phase;
+    for (const Energy energy : metrics.energy->phases) by_phase += energy;
+    REQUIRE(by_phase == metrics.energy->total);
+    const auto phase = [&](EnergyPhase it) {
+      return metrics.energy->phases[static_cast<std::size_t>(it)];
+    };
+    REQUIRE(phase(EnergyPhase::idle) == Power{11'000'000'000} * execution.makespan);
 
     // gpu: 10 W throughout and 30 W more while busy; sd: 1 W and 2 W more while a copy runs; bus: 5
     // J/B.

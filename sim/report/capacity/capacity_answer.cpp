@@ -267,6 +267,32 @@ std::vector<std::string> CapacityWords::insights() const {
   return lines;
 }
 
+std::vector<std::string> CapacityWords::sendings() const {
+  std::vector<std::string> lines;
+  for (const Configuration& it : answer_.configurations) {
+    if (!it.sending) continue;
+    std::string text =
+        fmt::format("{}: sending {} to {} takes {}", name_of(it), to_text(workload_.send->bytes),
+                    workload_.send->to.value, to_text(it.sending->time));
+    if (it.sending->energy) text += fmt::format(" and {}", to_text(*it.sending->energy));
+    if (it.sending->epochs_at_par)
+      text +=
+          fmt::format(", the energy of training on it {} times; {}",
+                      decimal(*it.sending->epochs_at_par), cheaper_way(*it.sending->epochs_at_par));
+    lines.push_back(std::move(text));
+  }
+  return lines;
+}
+
+std::string CapacityWords::cheaper_way(double epochs_at_par) const {
+  if (!workload_.run)
+    return epochs_at_par < 1 ? "sending is cheaper, however short the training"
+                             : "up to so many epochs training here is cheaper";
+  const std::int64_t epochs = workload_.run->epochs;
+  return fmt::format("with {} {} is cheaper", counted(static_cast<std::size_t>(epochs), "epoch"),
+                     static_cast<double>(epochs) < epochs_at_par ? "training here" : "sending");
+}
+
 std::string CapacityWords::how_it_was_measured() {
   return fmt::format(
       "each change was run, policy and batch chosen anew; under {:.0f} % is no difference",

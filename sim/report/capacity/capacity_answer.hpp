@@ -39,6 +39,8 @@ class CapacityWords {
   [[nodiscard]] std::vector<std::string> shortfalls() const;
   /// What would move the best configuration of each platform.
   [[nodiscard]] std::vector<std::string> insights() const;
+  /// Where the workload has `send`: what of both is cheaper, and up to how many epochs.
+  [[nodiscard]] std::vector<std::string> sendings() const;
   /// "each change was run, ...": what is said above these.
   [[nodiscard]] static std::string how_it_was_measured();
   /// "held back by memory", "does not fit".
@@ -49,6 +51,7 @@ class CapacityWords {
   [[nodiscard]] static std::string effect_of(const Sensitivity& it, const Configuration& base);
 
  private:
+  [[nodiscard]] std::string cheaper_way(double epochs_at_par) const;
   [[nodiscard]] bool is_any_at_risk() const;
 
   /// A column that only some plans need.

@@ -117,6 +117,9 @@ void add_answer(const CapacityReport& report, const CapacityAnswer& answer, Html
   auto best = words.best();
   if (best.empty()) best.push_back(words.nothing_carries_it());
   page.sections.emplace_back(lines_of(workload.name + ": best at what", std::move(best)));
+  if (auto lines = words.sendings(); !lines.empty())
+    page.sections.emplace_back(
+        lines_of(workload.name + ": train here, or send the samples", std::move(lines)));
   if (!answer.axes.empty()) page.sections.emplace_back(front_of(words, answer, report.plan));
   if (!answer.insights.empty()) page.sections.emplace_back(bars_of(words, answer, workload.name));
   if (auto lines = words.shortfalls(); !lines.empty())

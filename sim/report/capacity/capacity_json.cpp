@@ -125,6 +125,11 @@ class Writer {
     if (it.is_search_cut_short) object["search_cut_short"] = true;
     if (it.figures) add_figures(*it.figures, workload, object["unit"]);
     if (it.deployment) object["deployment"] = deployment_json(*it.deployment, plan_.currency);
+    if (it.sending) {
+      Json& sending = object["sending"] = {{"sample_s", in_seconds(it.sending->time)}};
+      if (it.sending->energy) sending["sample_j"] = in_joules(*it.sending->energy);
+      if (it.sending->epochs_at_par) sending["epochs_at_par"] = *it.sending->epochs_at_par;
+    }
     object["on_front"] = it.is_on_front;
     return object;
   }

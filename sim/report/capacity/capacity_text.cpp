@@ -43,6 +43,8 @@ std::string answer_text(const CapacityReport& report, const CapacityAnswer& answ
   text += "\n";
   text += best.empty() ? style(Paint::bad, "  " + words.nothing_carries_it()) + "\n"
                        : listed(best, "  ");
+  if (const auto lines = words.sendings(); !lines.empty())
+    text += "\n  Train here, or send the samples:\n" + listed(lines, "  - ");
   if (const auto lines = words.shortfalls(); !lines.empty())
     text += "\n  What is in the way:\n" + listed(lines, "  - ");
   if (const auto lines = words.insights(); !lines.empty())

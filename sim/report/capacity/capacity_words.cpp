@@ -218,6 +218,10 @@ std::vector<std::string> assumptions(const CapacityReport& report) {
   });
   if (any_energy) all.push_back(energy_sentence(plan));
   std::ranges::copy(no_power_sentences(plan, any_energy), std::back_inserter(all));
+  if (std::ranges::any_of(plan.workloads, [](const auto& it) { return it.send.has_value(); }))
+    all.emplace_back(
+        "a sample is sent once, alone, with what the link's packets add left out; what is trained "
+        "elsewhere and comes back, and the energy there, count for nothing");
   if (!plan.currency.empty())
     all.emplace_back(
         "prices are those of the plan, as they stand there; rent is by the second, and "

@@ -2,6 +2,7 @@
 
 #include "base/diagnostic.hpp"
 #include "report/html/html_comparison.hpp"
+#include "report/html/html_stages.hpp"
 #include "report/text/style.hpp"
 
 #include <fmt/format.h>
@@ -53,6 +54,9 @@ void add_outcome(const HtmlOutcome& outcome, bool is_one_of_several, HtmlPage& p
                                           "to zoom.",
                                       .scenario = &scenario,
                                       .results = outcome.results});
+  for (const RunResult& result : outcome.results)
+    for (HtmlHeatmap& map : stage_maps(scenario, result))
+      page.sections.emplace_back(std::move(map));
   if (!scenario.warnings.empty()) page.sections.emplace_back(warnings_of(scenario));
   page.sections.emplace_back(provenance_of(scenario));
 }

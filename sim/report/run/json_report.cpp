@@ -76,15 +76,71 @@ Json processors_json(const RunResult& result) {
   return all;
 }
 
-Json energy_json(const EnergyMetrics& energy) {
+Json energy_json(const EnergyMetrics& energy, const EnergyBand& band) {
   Json object{{"total_j", in_joules(energy.total)},
               {"per_sample_j", in_joules(energy.per_sample)},
               {"average_w", in_watts(energy.average)},
               {"peak_w", nullptr}};
   if (energy.peak) object["peak_w"] = in_watts(*energy.peak);
+  const double sample = in_joules(energy.per_sample);
+  object["per_sample_band_j"] = {sample * band.least, sample * band.most};
   Json& components = object["components"] = Json::object();
   for (const auto& [name, part] : energy.components) components[name] = in_joules(part);
+  Json& phases = object["phases"] = Json::object();
+  for (std::size_t i = 0; i < kEnergyPhases; ++i)
+    if (energy.phases[i] != Energy{})
+      phases[to_text(static_cast<EnergyPhase>(i))] = in_joules(energy.phases[i]);
   if (energy.steps_per_battery) object["steps_per_battery"] = *energy.steps_per_battery;
+  if (energy.samples_per_battery) object["samples_per_battery"] = *energy.samples_per_battery;
+  return object;
+}
+
+void add_if(Json& object, const char* key, const std::optional<double>& value) {
+  if (value) object[key] = *value;
+}
+
+Json checkpoints_json(const CheckpointMetrics& it) {
+  Json object{{"to", it.to},
+              {"bytes", it.bytes.count()},
+              {"every_steps", it.every},
+              {"write_s", in_seconds(it.write)},
+              {"read_s", in_seconds(it.read)}};
+  if (it.write_energy) object["write_j"] = in_joules(*it.write_energy);
+  if (it.read_energy) object["read_j"] = in_joules(*it.read_energy);
+  object["time_share"] = it.time_share;
+  add_if(object, "energy_share", it.energy_share);
+  add_if(object, "young_s", it.young_s);
+  add_if(object, "daly_s", it.daly_s);
+  return object;
+}
+
+Json training_json(const WholeTraining& training) {
+  Json object = Json::object();
+  if (training.steps) object["steps"] = *training.steps;
+  object["steps_per_day"] = training.steps_per_day;
+  object["step_s"] = training.step_s;
+  add_if(object, "step_j", training.step_j);
+  if (training.rest) object["rest_w"] = in_watts(*training.rest);
+  add_if(object, "days", training.days);
+  add_if(object, "energy_j", training.energy_j);
+  if (const auto& charge = training.charge) {
+    object["battery"] = {{"days_per_charge", charge->days},
+                         {"steps_per_charge", charge->steps},
+                         {"samples_per_charge", charge->samples}};
+    add_if(object["battery"], "charges", charge->charges);
+  }
+  if (const auto& failures = training.failures) {
+    object["failures"] = {{"per_day", failures->per_day}, {"repeated", failures->repeated}};
+    add_if(object["failures"], "in_all", failures->in_all);
+  }
+  if (training.checkpoints) object["checkpoints"] = checkpoints_json(*training.checkpoints);
+  for (const StorageMetrics& it : training.storages) {
+    Json& storage = object["storage"][it.name];
+    storage["written_bytes_per_step"] = it.written_per_step;
+    add_if(storage, "written_bytes", it.written);
+    add_if(storage, "wear", it.wear);
+    add_if(storage, "lasts_days", it.lasts_days);
+  }
   return object;
 }
 
@@ -213,7 +269,8 @@ void add_measurements(const RunResult& result, Json& object) {
   object["memories"] = memories_json(metrics);
   object["links"] = links_json(metrics);
   object["processors"] = processors_json(result);
-  if (metrics.energy) object["energy"] = energy_json(*metrics.energy);
+  if (metrics.energy) object["energy"] = energy_json(*metrics.energy, result.energy_band);
+  if (result.training) object["training"] = training_json(*result.training);
 }
 
 Json infeasible_json(const Infeasible& no) {

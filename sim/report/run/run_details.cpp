@@ -2,7 +2,10 @@
 
 #include "execution/find_metrics.hpp"
 #include "execution/held_stages.hpp"
+#include "platform/core/break_even.hpp"
 #include "report/run/run_notes.hpp"
+#include "report/run/training_words.hpp"
+#include "scenario/run/plan_choice.hpp"
 
 #include <algorithm>
 
@@ -39,7 +42,10 @@ class Details {
     tell_processors();
     tell_links();
     if (result_.claims.eviction) tell_eviction(*result_.claims.eviction);
+    tell_choice(plan_choice(result_, scenario_.platform));
     if (metrics_.energy) tell_energy(*metrics_.energy);
+    if (result_.training)
+      for (const auto& [label, text] : training_words(*result_.training)) line(label, text);
     tell_stages();
     return std::move(out_);
   }
@@ -173,8 +179,48 @@ class Details {
         parts.push_back(fmt::format("{} {}", name, to_text(part)));
     if (parts.size() > 1) text += fmt::format(": {}", fmt::join(parts, ", "));
     line("energy", text);
+    tell_phases(energy);
     if (energy.steps_per_battery)
       line("battery", fmt::format("{} steps on one charge", thousands(*energy.steps_per_battery)));
+  }
+
+  /// What it went into, and how far all of it may be off.
+  void tell_phases(const EnergyMetrics& energy) {
+    if (energy.total == Energy{}) return;
+    std::vector<std::string> parts;
+    for (std::size_t i = 0; i < kEnergyPhases; ++i)
+      if (energy.phases[i] != Energy{})
+        parts.push_back(
+            fmt::format("{} {}", words_for(static_cast<EnergyPhase>(i)),
+                        percent(in_joules(energy.phases[i]) / in_joules(energy.total))));
+    const EnergyBand& band = result_.energy_band;
+    const double sample = in_joules(energy.per_sample);
+    line("", fmt::format("{}; {} to {} a sample, as powers and rates are `{}`",
+                         fmt::join(parts, ", "), joules_text(sample * band.least),
+                         joules_text(sample * band.most), to_text(band.quality)));
+  }
+
+  static const char* words_for(EnergyPhase phase) {
+    return phase == EnergyPhase::recompute ? "forwards run again" : to_text(phase);
+  }
+
+  /// Beside what decides: where the platform breaks even.
+  void tell_choice(const PlanChoice& choice) {
+    if (!choice.again && !choice.paged) return;
+    std::vector<std::string> parts;
+    if (choice.again)
+      parts.push_back(fmt::format("runs again what takes {} FLOP/B", decimal(*choice.again)));
+    if (choice.paged)
+      parts.push_back(fmt::format("copies out what takes {} FLOP/B", decimal(*choice.paged)));
+    std::string text = fmt::format("{} on average", fmt::join(parts, ", "));
+    const Platform& platform = scenario_.platform;
+    if (platform.processors.size() <= kMostParts)
+      for (const BreakEven& row :
+           break_even(platform, Topology(platform), main_dtype(result_.workload_as_run)))
+        if (row.processor == ProcessorId{0})
+          text += fmt::format("; break-even of {}: {}", platform[row.storage].name,
+                              row.energy ? to_text(*row.energy) + " in energy" : to_text(row.time));
+    line("choice", text);
   }
 
   void tell_stages() {

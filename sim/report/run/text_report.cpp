@@ -8,6 +8,7 @@
 #include "report/run/run_details.hpp"
 #include "report/run/run_failures.hpp"
 #include "report/run/run_notes.hpp"
+#include "report/run/training_words.hpp"
 #include "report/text/text_table.hpp"
 #include "scenario/run/claim_check.hpp"
 
@@ -40,6 +41,7 @@ class Report {
         compare_peaks();
         compare_times();
         compare_energies();
+        compare_trainings();
       }
     }
     if (results_.size() == 1 || options_.verbose)
@@ -253,6 +255,39 @@ class Report {
       table.add(std::move(row));
     }
     out_ += '\n' + table.text(style_);
+  }
+
+  /// Over days, where the scenario has `training`.
+  void compare_trainings() {
+    if (!any([](const RunResult& result) { return result.training.has_value(); })) return;
+    using enum Column::Align;
+    TextTable table({{"over days"},
+                     {"training", right},
+                     {"energy", right},
+                     {"a charge lasts", right},
+                     {"checkpoint every", right},
+                     {"storage lasts", right}});
+    for (const RunResult& result : results_)
+      if (result.training) table.add(training_row(result));
+    out_ += '\n' + table.text(style_);
+  }
+
+  std::vector<Cell> training_row(const RunResult& result) const {
+    const WholeTraining& it = *result.training;
+    std::optional<double> lasts;
+    for (const StorageMetrics& storage : it.storages)
+      if (storage.lasts_days)
+        lasts = std::min(lasts.value_or(*storage.lasts_days), *storage.lasts_days);
+    const auto days = [](const std::optional<double>& value) {
+      return value ? days_text(*value) : std::string(kNothing);
+    };
+    return {{short_label(result)},
+            {days(it.days)},
+            {it.energy_j ? joules_text(*it.energy_j) : kNothing},
+            {days(it.charge ? std::optional(it.charge->days) : std::nullopt)},
+            {it.checkpoints ? counted(static_cast<std::size_t>(it.checkpoints->every), "step")
+                            : kNothing},
+            {days(lasts)}};
   }
 
   static std::string main_consumer(const EnergyMetrics& energy) {

@@ -77,11 +77,7 @@ UnitFigures figures_of(const RunResult& result, const Platform& platform, std::i
   if (!metrics.energy) return figures;
   figures.energy_per_sample = metrics.energy->per_sample;
   figures.average_power = metrics.energy->average;
-  if (metrics.energy->steps_per_battery) {
-    std::int64_t samples = 0;
-    if (!__builtin_mul_overflow(*metrics.energy->steps_per_battery, batch, &samples))
-      figures.samples_per_charge = samples;
-  }
+  figures.samples_per_charge = metrics.energy->samples_per_battery;
   return figures;
 }
 

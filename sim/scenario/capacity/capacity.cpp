@@ -4,6 +4,7 @@
 #include "scenario/capacity/deployment.hpp"
 #include "scenario/capacity/platform_change.hpp"
 #include "scenario/document/memo.hpp"
+#include "scenario/run/checkpoint_copy.hpp"
 #include "scenario/run/parallel.hpp"
 
 #include <algorithm>
@@ -56,6 +57,19 @@ Part part_of(const WhatIf& what_if, const Platform& platform) {
     part = part && *part != its ? Part::several : its;
   }
   return part.value_or(Part::several);
+}
+
+Sending sending_of(const SendOption& send, const UnitFigures& figures, const Platform& platform) {
+  try {
+    const PlayedCopy copy =
+        play_copy_out(send.bytes, platform, ProcessorId{0}, *platform.find_memory(send.to.value));
+    Sending sending{.time = copy.time, .energy = copy.energy, .epochs_at_par = {}};
+    if (copy.energy && figures.energy_per_sample && *figures.energy_per_sample > Energy{})
+      sending.epochs_at_par = in_joules(*copy.energy) / in_joules(*figures.energy_per_sample);
+    return sending;
+  } catch (const std::invalid_argument& problem) {
+    throw InputError({{Severity::error, send.to.where, problem.what(), ""}});
+  }
 }
 
 class Planning {
@@ -151,6 +165,8 @@ class Planning {
     it.figures = best->figures;
     it.deployment = deploy(*it.figures, best->processors, workload, candidate, report_.plan,
                            report_.errors[pairing.candidate]);
+    if (workload.send)
+      it.sending = sending_of(*workload.send, *it.figures, pairing.scenario.platform);
     it.reasons = missed_by_unit(*it.figures, workload.targets);
     if (candidate.count && it.deployment->units > *candidate.count)
       it.reasons.push_back(fmt::format("the targets ask for {} units; there {} {}",

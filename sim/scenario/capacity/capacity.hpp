@@ -57,6 +57,14 @@ struct Deployment {
   std::optional<std::int64_t> cost_with_purchase;
 };
 
+/// A sample on its way to someone who trains elsewhere: the engine plays that copy, alone.
+struct Sending {
+  Time time;
+  std::optional<Energy> energy;  ///< of the platform; absent without any power
+  /// Of training on the sample here that take as much energy; absent where either is not known.
+  std::optional<double> epochs_at_par;
+};
+
 enum class Verdict : std::uint8_t {
   feasible,
   at_risk,         ///< it carries the targets, but not where it is as slow as the error band allows
@@ -77,6 +85,7 @@ struct Configuration {
   std::vector<std::int64_t> holes;   ///< batches tried that do not hold below the largest that does
   std::optional<UnitFigures> figures;  ///< at the fastest batch that meets the most targets
   std::optional<Deployment> deployment;
+  std::optional<Sending> sending;  ///< where the workload has `send`
   bool is_on_front = false;
 };
 

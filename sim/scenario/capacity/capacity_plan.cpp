@@ -96,6 +96,14 @@ void check_targets(CapacityWorkload& it, const Node& node, Diagnostics& diagnost
     diagnostics.error(node.where(), "a deadline of 0 s cannot be met");
 }
 
+Format<SendOption> send_format() {
+  return Record<SendOption>("send", "To send a sample instead of training on it.")
+      .where(&SendOption::where)
+      .required("to", &SendOption::to, located(name()), "a memory at the far end of a link")
+      .required("bytes", &SendOption::bytes, quantity<Bytes>(), "of a sample")
+      .format();
+}
+
 Format<CapacityWorkload> workload_format() {
   using W = CapacityWorkload;
   return Record<W>("workload", "What is to be trained, and what it must reach.")
@@ -107,6 +115,8 @@ Format<CapacityWorkload> workload_format() {
       .optional("tokens_per_sample", &W::tokens_per_sample, integer(1, kMaxSamples),
                 "for rates in tokens")
       .optional("run", &W::run, training_run_format(), "the whole training")
+      .optional("send", &W::send, send_format(),
+                "what sending a sample takes instead: {to: MEMORY, bytes: SIZE}")
       .optional("targets", &W::targets, targets_format(), "default none")
       .optional("platforms", &W::platforms, list_of(located(text()), 1, kMaxEntries),
                 "names of candidates; default all")
@@ -256,6 +266,22 @@ void check_batch(const CapacityWorkload& workload, const Scenario& scenario) {
                      ""}});
 }
 
+/// Whoever sends needs a way to where it sends.
+void check_send(const CapacityWorkload& workload, const CapacityCandidate& candidate,
+                const Platform& platform) {
+  if (!workload.send) return;
+  if (workload.send->bytes == Bytes{})
+    throw InputError(
+        {{Severity::error, workload.send->where, "a sample of 0 B is none to send", ""}});
+  if (platform.find_memory(workload.send->to.value)) return;
+  std::vector<std::string> known;
+  for (const Memory& memory : platform.memories) known.push_back(memory.name);
+  throw InputError({{Severity::error, workload.send->to.where,
+                     fmt::format("candidate `{}` has no memory `{}` to send to", candidate.name,
+                                 workload.send->to.value),
+                     hint_of_names(workload.send->to.value, known)}});
+}
+
 bool is_wanted(const CapacityWorkload& workload, const CapacityCandidate& candidate) {
   return workload.platforms.empty() ||
          std::ranges::any_of(workload.platforms, [&](const Located<std::string>& it) {
@@ -271,6 +297,7 @@ void add_pairings(CapacityPlan& plan, Diagnostics& diagnostics) {
       gather(diagnostics, [&] {
         Scenario scenario = scenario_of(plan, plan.workloads[w], plan.platforms[c], {});
         check_batch(plan.workloads[w], scenario);
+        check_send(plan.workloads[w], plan.platforms[c], scenario.platform);
         plan.pairings.push_back({w, c, std::move(scenario)});
       });
     }

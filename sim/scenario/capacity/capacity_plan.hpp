@@ -51,6 +51,13 @@ struct CapacityTargets {
   std::optional<std::int64_t> samples_per_charge;
 };
 
+/// The other way to learn from a sample: to send it to someone who trains elsewhere.
+struct SendOption {
+  Location where;
+  Located<std::string> to;  ///< a memory at the far end of a link
+  Bytes bytes;              ///< of a sample
+};
+
 struct CapacityWorkload {
   Location where;
   std::string name;
@@ -58,6 +65,7 @@ struct CapacityWorkload {
   std::optional<BatchRange> batch;  ///< without one: as the workload says
   std::optional<std::int64_t> tokens_per_sample;
   std::optional<TrainingRun> run;
+  std::optional<SendOption> send;
   CapacityTargets targets;
   std::vector<Located<std::string>> platforms;  ///< names of candidates; empty: all
   Node policies;                                ///< as in a scenario; nothing: the plan's

@@ -33,7 +33,7 @@ struct ScenarioSpec {
   Location where;
   std::string name;
   Node platform, workload, policy;
-  std::optional<Node> parallel, sharding, state;
+  std::optional<Node> parallel, sharding, state, training;
   std::vector<std::pair<Located<std::string>, Node>> set;
   RunSpec run;
   std::optional<Expectation> expect;
@@ -78,9 +78,12 @@ Format<ScenarioSpec> scenario_format() {
       .optional("sharding", &ScenarioSpec::sharding, raw(),
                 "what ranks of the data axis hold a part of: {stage: 2, ...}")
       .optional("state", &ScenarioSpec::state, raw(), "not supported yet")
-      .optional("set", &ScenarioSpec::set, map_of(raw()),
-                "paths of platform, workload, policy, parallel or sharding, and their values")
+      .optional(
+          "set", &ScenarioSpec::set, map_of(raw()),
+          "paths of platform, workload, policy, parallel, sharding or training, and their values")
       .optional("run", &ScenarioSpec::run, run, "iterations")
+      .optional("training", &ScenarioSpec::training, raw(),
+                "what becomes of the step over days: {steps: 20000, steps_per_day: 960, ...}")
       .optional("expect", &ScenarioSpec::expect, expectation_format(),
                 "what a regression suite holds it to")
       .format();
@@ -139,7 +142,7 @@ Format<WorkloadReference> workload_reference_format() {
       .format();
 }
 
-enum class Target { platform, workload, policy, parallel, sharding, run };
+enum class Target { platform, workload, policy, parallel, sharding, run, training };
 
 constexpr std::array kPlatformKeys{"memories",   "processors", "links",  "switches",
                                    "cluster",    "battery",    "energy", "power_limit",
@@ -184,7 +187,8 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
   constexpr std::array prefixes{
       std::pair{"platform", Target::platform}, std::pair{"workload", Target::workload},
       std::pair{"policy", Target::policy},     std::pair{"parallel", Target::parallel},
-      std::pair{"sharding", Target::sharding}, std::pair{"run", Target::run}};
+      std::pair{"sharding", Target::sharding}, std::pair{"run", Target::run},
+      std::pair{"training", Target::training}};
   for (const auto& [prefix, target] : prefixes)
     if (head == prefix)
       return Assignment{target, dot == std::string::npos ? "" : path.substr(dot + 1), where,
@@ -197,7 +201,8 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
     return Assignment{Target::workload, path, where, std::move(value)};
   if (is_one_of(head, of_policy)) return Assignment{Target::policy, path, where, std::move(value)};
 
-  std::vector<std::string> known{"platform", "workload", "policy", "parallel", "sharding", "run"};
+  std::vector<std::string> known{"platform", "workload", "policy",  "parallel",
+                                 "sharding", "run",      "training"};
   known.insert(known.end(), kPlatformKeys.begin(), kPlatformKeys.end());
   known.insert(known.end(), of_reference.begin(), of_reference.end());
   known.insert(known.end(), kWorkloadKeys.begin(), kWorkloadKeys.end());
@@ -237,6 +242,7 @@ class ScenarioReader {
     if (!spec_.policy.is_null()) gather(diagnostics_, [&] { read_policies(); });
     if (!spec_.platform.is_null()) gather(diagnostics_, [&] { read_platform_part(); });
     if (!spec_.workload.is_null()) gather(diagnostics_, [&] { read_workload_part(); });
+    read_training();
     read_expectation();
     diagnostics_.throw_if_errors();
     if (scenario_.expect && !overrides_.is_held_to_expectation)
@@ -255,6 +261,7 @@ class ScenarioReader {
     if (const Node* policy = document_.find("policy")) spec.policy = *policy;
     if (const Node* parallel = document_.find("parallel")) spec.parallel = *parallel;
     if (const Node* sharding = document_.find("sharding")) spec.sharding = *sharding;
+    if (const Node* training = document_.find("training")) spec.training = *training;
     Diagnostics told_already;
     if (const Node* set = document_.find("set"))
       spec.set = map_of(raw()).read(*set, told_already).value_or(spec.set);
@@ -267,6 +274,14 @@ class ScenarioReader {
     if (!spec_.expect) return;
     if (is_platform_read_) check_names(*spec_.expect, scenario_.platform, diagnostics_);
     scenario_.expect = std::move(spec_.expect);
+  }
+
+  void read_training() {
+    const auto node = part_of(spec_.training, Target::training);
+    if (!node) return;
+    scenario_.training = training_format().read(*node, diagnostics_);
+    if (scenario_.training && is_platform_read_)
+      check_training(*scenario_.training, scenario_.platform, diagnostics_);
   }
 
   void gather_assignments() {

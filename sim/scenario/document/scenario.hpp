@@ -6,6 +6,7 @@
 #include "policy/interface/policy.hpp"
 #include "policy/parallel/mesh_options.hpp"
 #include "scenario/document/expectation.hpp"
+#include "scenario/document/training_options.hpp"
 #include "workload/workload_file.hpp"
 
 #include <filesystem>
@@ -45,6 +46,7 @@ struct Scenario {
   std::int64_t iterations = 1;
   std::optional<MeshOptions> parallel;
   ShardingOptions sharding;
+  std::optional<TrainingOptions> training;
   std::optional<Expectation> expect;
   std::vector<std::string> assigned_platform_paths;  ///< by `set` or --set: "links.pcie.bandwidth"
   std::vector<Diagnostic> warnings;

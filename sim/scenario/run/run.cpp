@@ -132,6 +132,9 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   result.execution_s = watch.seconds();
   result.metrics = measure(program, result.execution, scenario.iterations);
   if (ranks.is_mesh()) measure_ranks(program, result.execution, ranks.count(), result.metrics);
+  if (scenario.training && result.execution.status == RunStatus::ok)
+    result.training = whole_training(*scenario.training, result.metrics, result.workload_as_run,
+                                     result.plan, scenario.platform, result.notes);
   result.oom = result.execution.oom;
   result.cycle = result.execution.cycle;
   result.claims = result.plan.claims;
@@ -166,6 +169,7 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
   result.workload = scenario.workload_name;
   result.policy = std::move(policy);
   result.worst_quality = scenario.platform.worst_quality();
+  result.energy_band = energy_band(scenario.platform);
   result.recorded = recorded_of(scenario.workload);
   for (const Memory& memory : scenario.platform.memories)
     result.memory_names.push_back(memory.name);

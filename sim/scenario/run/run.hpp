@@ -3,7 +3,9 @@
 
 #include "base/work.hpp"
 #include "execution/metrics.hpp"
+#include "platform/core/energy_band.hpp"
 #include "scenario/document/scenario.hpp"
+#include "scenario/run/whole_training.hpp"
 
 #include <chrono>
 #include <optional>
@@ -20,10 +22,13 @@ struct RunResult {
   Metrics metrics;
   std::optional<Infeasible> infeasible;  ///< the planner found no plan: no metrics
   std::optional<double> overhead;        ///< makespan / that of the reference - 1
+  std::optional<WholeTraining>
+      training;  ///< where the scenario has `training`, and the run ended well
   Claims claims;
   Bounds bounds;
   Bytes saved_bytes;
   Quality worst_quality = Quality::estimate;
+  EnergyBand energy_band;
   /// Where and how the times of a profile were recorded, which are the same on every platform.
   std::optional<std::string> recorded;
   double planning_s = 0;   ///< wall time of planning: the only such field

@@ -266,3 +266,33 @@ TEST_CASE("short slices are drawn together, long ones as they are") {
   CHECK(fewer[10].slice.kind == SliceKind::optimizer);
   CHECK(thinned(track, Time{-1}).size() == 101);
 }
+
+TEST_CASE("the page of a hybrid plan has pictures of RAM, storage and computing by stage") {
+  // Four operators of 1 B in 3 B of RAM: d reads what a and c made.
+  const RanScenario ran = run_scenario(
+      "scenario: s\n"
+      "platform: {platform: p, memories: {ram: {capacity: 3 B}, sd: {capacity: 9 B}}, processors: "
+      "{cpu: "
+      "{memory: ram, power: {idle: 0 W, active: 1 W}}}, links: {bus: {between: [ram, sd], "
+      "bandwidth: 100 B/s, "
+      "energy: 1 mJ/B}}}\n"
+      "workload: {workload: w, graph: {operators: [{name: a, inputs: [], time: 1 s, outputs: {p: 1 "
+      "B}}, {name: b, "
+      "inputs: [p], time: 1 s, outputs: {q: 1 B}}, {name: c, inputs: [q], time: 1 s, outputs: {r: "
+      "1 B}}, {name: d, "
+      "inputs: [p, r], time: 1 s, outputs: {s: 1 B}}]}}\n"
+      "policy: {name: hybrid/graph, budget: 3 B, objective: energy}\n");
+  const HtmlOutcome outcome{&ran.scenario, ran.results};
+  std::vector<HtmlHeatmap> maps;
+  for (const HtmlSection& section : html_report(std::span(&outcome, 1), "plimsoll").sections)
+    if (const auto* map = std::get_if<HtmlHeatmap>(&section)) maps.push_back(*map);
+  REQUIRE(maps.size() == 3);
+  const auto row = [](const HtmlHeatmap& map, std::size_t stage) { return map.texts.at(stage); };
+  using Texts = std::vector<std::string>;
+  // When c begins, a and b are in RAM; nothing has left it, and each operator runs once.
+  CHECK(row(maps[0], 2) == Texts{"\u25a0", "\u25a0", "\u00b7", " "});
+  CHECK(row(maps[0], 3) == Texts{"\u25a0", "\u00b7", "\u25a0", "\u00b7"});
+  CHECK(row(maps[1], 3) == Texts{"\u00b7", "\u00b7", "\u00b7", "\u00b7"});
+  CHECK(row(maps[2], 2) == Texts{"\u00b7", "\u00b7", "1", " "});
+  CHECK(maps[2].y.values == std::vector<std::string>{"0 a", "1 b", "2 c", "3 d"});
+}

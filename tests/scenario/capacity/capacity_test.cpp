@@ -614,3 +614,34 @@ TEST_CASE("money is read to the millionth and in no other form") {
                            "[1 EUR/h]", "1 EUR/h x"})
     CHECK(micros(text) == -1);
 }
+
+TEST_CASE("a plan tells up to how many epochs training beats sending the samples") {
+  const auto plan = [](const std::string& send) {
+    return "capacity: c\nworkloads:\n  - name: w\n    workload: {workload: w, input: 1 B, chain: "
+           "[{name: s, "
+           "forward: 1 s, backward: 2 s, saved: 1 B}]}\n    run: {samples: 10, epochs: 3}\n    "
+           "send: " +
+           send +
+           "\nplatforms:\n  - platform:\n      platform: node\n      memories: {ram: {capacity: 1 "
+           "kB}, far: "
+           "{capacity: unlimited}, off: {capacity: unlimited}}\n      processors: {cpu: {memory: "
+           "ram, power: "
+           "{idle: 1 W, active: 3 W}}}\n      links: {radio: {between: [ram, far], bandwidth: 4 "
+           "B/s, energy: 5 "
+           "J/B}}\n";
+  };
+  // Training takes 3 s at 3 W; sending 8 B takes 2 s at 1 W and 40 J: 42 / 9 epochs.
+  const auto report = report_of(plan("{to: far, bytes: 8 B}"));
+  const Json it =
+      Json::parse(capacity_json(report))["workloads"][0]["configurations"][0]["sending"];
+  CHECK(it["sample_s"] == 2);
+  CHECK(it["sample_j"].get<double>() == Approx(42));
+  CHECK(it["epochs_at_par"].get<double>() == Approx(42.0 / 9));
+  CHECK_THAT(words_of(report), Catch::Contains("with 3 epochs training here is cheaper"));
+  CHECK_THROWS_WITH(report_of(plan("{to: fra, bytes: 8 B}")),
+                    Catch::Contains("did you mean `far`?"));
+  CHECK_THROWS_WITH(report_of(plan("{to: off, bytes: 8 B}")),
+                    Catch::Contains("no links lead from `ram` to `off`"));
+  CHECK_THROWS_WITH(report_of(plan("{to: far, bytes: 0 B}")),
+                    Catch::Contains("0 B is none to send"));
+}
