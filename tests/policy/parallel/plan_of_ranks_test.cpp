@@ -2,6 +2,7 @@
 #include "plan/build/spread_plan.hpp"
 #include "plan/core/mirror_problems.hpp"
 #include "policy/parallel/mesh_options.hpp"
+#include "policy/parallel/trainers.hpp"
 #include "support/mirrored.hpp"
 #include "support/policies.hpp"
 #include "workload/cost/cost_model.hpp"
@@ -246,14 +247,6 @@ std::string network_of(int blocks, std::int64_t width) {
       width, blocks);
 }
 
-std::string trainers(std::int64_t n, const std::string& topology, const std::string& link) {
-  return fmt::format(
-      "platform: c\nmemories: {{hbm: {{capacity: unlimited, bandwidth: 1 GB/s}}}}\nprocessors: "
-      "{{gpu: {{memory: hbm, compute: {{fp32: 1 GFLOP/s, bf16: 2 GFLOP/s}}, power: {{idle: 10 W, "
-      "active: 30 W}}}}}}\ncluster: {{count: {}, topology: {}, link: {{name: l, {}}}}}\n",
-      n, topology, link);
-}
-
 struct Sharded {
   std::int64_t stage = 0;
   std::int64_t ranks = 1;
@@ -301,11 +294,6 @@ Time compute_time(const Workload& workload, const Platform& platform) {
   Time sum;
   for (const Time time : durations(workload, platform, ProcessorId{0})) sum += time;
   return sum;
-}
-
-/// n-1 rounds of 1/n of the bytes each, on links of 1 GB/s (1000 ps a byte) and 1 us.
-Time half_ring(std::int64_t n, std::int64_t bytes) {
-  return Time{1'000'000 + bytes / n * 1000} * (n - 1);
 }
 
 }  // namespace

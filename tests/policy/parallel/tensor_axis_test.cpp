@@ -2,6 +2,7 @@
 // for all.
 #include "plan/build/spread_plan.hpp"
 #include "policy/parallel/mesh_options.hpp"
+#include "policy/parallel/trainers.hpp"
 #include "support/mirrored.hpp"
 #include "support/policies.hpp"
 #include "workload/cost/cost_model.hpp"
@@ -109,19 +110,6 @@ std::string llama(int layers, std::int64_t sequence, std::int64_t kv_heads) {
       "- embedding: {{entries: 96, features: 48}}\n  - block: {{repeat: {2}}}\n  - rms_norm\n  - "
       "linear: {{features: 96, bias: false}}\n",
       sequence, kv_heads, layers);
-}
-
-std::string trainers(std::int64_t n, const std::string& topology, const std::string& link) {
-  return fmt::format(
-      "platform: c\nmemories: {{hbm: {{capacity: unlimited, bandwidth: 1 GB/s}}}}\nprocessors: "
-      "{{gpu: {{memory: hbm, compute: {{fp32: 1 GFLOP/s, bf16: 2 GFLOP/s}}, power: {{idle: 10 W, "
-      "active: 30 W}}}}}}\ncluster: {{count: {}, topology: {}, link: {{name: l, {}}}}}\n",
-      n, topology, link);
-}
-
-/// n-1 rounds of 1/n of the bytes each, on links of 1 GB/s (1000 ps a byte) and 1 us.
-Time half_ring(std::int64_t n, std::int64_t bytes) {
-  return Time{1'000'000 + (bytes + n - 1) / n * 1000} * (n - 1);
 }
 
 }  // namespace
