@@ -61,7 +61,7 @@ std::optional<Played> played(const std::string& policy, std::int64_t budget,
 TEST_CASE("the bound on energy is below what every plan in the order of the graph needs") {
   Dice dice(20261301);
   int above = 0, met = 0;
-  for (int round = 0; round < test::rounds(300, 20); ++round) {
+  for (int round = 0; round < test::rounds(300, 30); ++round) {
     const std::string yaml = round % 4 == 0   ? test::random_compute_graph(dice, 10)
                              : round % 4 == 1 ? test::random_recorded_step(dice, 6)
                                               : test::line_of_operators(dice, dice(6, 12));
