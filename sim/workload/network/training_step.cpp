@@ -133,13 +133,7 @@ class StepBuilder {
     for (const std::uint32_t input : op.inputs) add_once(spec.reads, storage_of(input));
     if (op.pool != kNoValue) spec.reads.push_back(layers_[op.pool].extras.front());
     if (op.effect.form == Form::in_place) spec.updates = {storage_of(op.inputs.front())};
-    if (op.effect.form == Form::fresh) {
-      const std::uint32_t storage = network_.values[op.output].storage;
-      storages_[storage] =
-          add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
-                     TensorClass::activation, Lifetime::step);
-      spec.bare = spec.kept = {storages_[storage]};
-    }
+    if (op.effect.form == Form::fresh) make_output(op, spec);
     for (const KeptExtra& extra : op.effect.extras)
       layer.extras.push_back(add_tensor(
           op.name + "." + extra.name, bytes(extra, bytes_per_element(op.type)),
@@ -157,6 +151,15 @@ class StepBuilder {
     if (op.effect.form == Form::fresh) makers_[network_.values[op.output].storage] = layer.forward;
   }
 
+  /// A storage of its own for the output of `op`, made by `spec`.
+  void make_output(const NetworkOperator& op, OperatorSpec& spec) {
+    const std::uint32_t storage = network_.values[op.output].storage;
+    storages_[storage] =
+        add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
+                   TensorClass::activation, Lifetime::step);
+    spec.bare = spec.kept = {storages_[storage]};
+  }
+
   /// What ranks exchange takes no time where it is issued (workload/core/collective.hpp).
   void add_exchange(const NetworkOperator& op, Layer& layer) {
     using Form = OperatorEffect::Form;
@@ -166,13 +169,7 @@ class StepBuilder {
     OperatorSpec spec = exchange_spec(op, Phase::forward, op.effect.exchange->forward);
     spec.reads = {from};
     if (op.effect.form == Form::in_place) spec.updates = {from};
-    if (op.effect.form == Form::fresh) {
-      const std::uint32_t storage = network_.values[op.output].storage;
-      storages_[storage] =
-          add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
-                     TensorClass::activation, Lifetime::step);
-      spec.bare = spec.kept = {storages_[storage]};
-    }
+    if (op.effect.form == Form::fresh) make_output(op, spec);
     layer.forward = builder_.add(std::move(spec));
     makers_[network_.values[op.output].storage] = layer.forward;
   }
