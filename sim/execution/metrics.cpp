@@ -1,6 +1,7 @@
 #include "execution/metrics.hpp"
 
 #include "plan/core/mirror_problems.hpp"
+#include "platform/core/home_memory.hpp"
 
 #include <algorithm>
 
@@ -215,12 +216,6 @@ class EnergyBill {
     for (std::size_t i = 0; i < kEnergyPhases; ++i) bill_.phases[i] += of_work[i];
   }
 
-  [[nodiscard]] bool is_home(std::size_t memory) const {
-    return std::ranges::any_of(platform_.processors, [&](const Processor& processor) {
-      return index(processor.memory) == memory;
-    });
-  }
-
   void charge_memories() {
     for (std::size_t m = 0; m < platform_.memories.size(); ++m) {
       const Memory& memory = platform_.memories[m];
@@ -232,7 +227,8 @@ class EnergyBill {
       if (memory.write.energy) moved += *memory.write.energy * record.bytes_written;
       if (memory.read.energy || memory.write.energy) per_action_ = true;
       phase(EnergyPhase::idle) += states.idle;
-      phase(is_home(m) ? EnergyPhase::memory : EnergyPhase::copies) += states.at_work;
+      const bool computes_there = is_home(platform_, MemoryId{static_cast<std::uint32_t>(m)});
+      phase(computes_there ? EnergyPhase::memory : EnergyPhase::copies) += states.at_work;
       phase(EnergyPhase::copies) += moved;
       charge(memory.name, states.idle + states.at_work + moved);
     }

@@ -1,6 +1,7 @@
 #include "report/html/html_stages.hpp"
 
 #include "execution/recording.hpp"
+#include "platform/core/home_memory.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -90,9 +91,7 @@ class StageMaps {
     if (stay.tensor == kNoTensor || maker_[index_of(stay.tensor)] == kNowhere) return;
     const std::size_t op = maker_[index_of(stay.tensor)], column = place_[op];
     if (column == kNowhere || whole_[op] <= 0) return;
-    const bool is_home = std::ranges::any_of(
-        platform_.processors, [&](const Processor& it) { return it.memory == stay.memory; });
-    Square& square = is_home ? in_ram_ : on_storage_;
+    Square& square = is_home(platform_, stay.memory) ? in_ram_ : on_storage_;
     const double share = static_cast<double>(stay.bytes.count()) / whole_[op];
     for (std::size_t t = stage_at(stay.begin); t < order_.size() && begins_[t] < stay.end; ++t)
       if (t != column) square[t][column] = std::min(square[t][column] + share, 1.0);

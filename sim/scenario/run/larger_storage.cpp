@@ -1,6 +1,7 @@
 #include "scenario/run/larger_storage.hpp"
 
 #include "execution/find_metrics.hpp"
+#include "platform/core/home_memory.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,9 +16,7 @@ namespace {
 constexpr std::array<std::int64_t, 4> kTriedHalves{2, 3, 4, 8};
 
 bool is_only_storage(const Platform& platform, MemoryId id) {
-  return !platform[id].is_switch &&
-         std::ranges::none_of(platform.processors,
-                              [&](const Processor& it) { return it.memory == id; });
+  return !platform[id].is_switch && !is_home(platform, id);
 }
 
 /// More than a plan of one microbatch can have in a storage at once.

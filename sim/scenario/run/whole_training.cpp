@@ -2,6 +2,7 @@
 
 #include "base/quantity_text.hpp"
 #include "execution/find_metrics.hpp"
+#include "platform/core/home_memory.hpp"
 #include "scenario/run/checkpoint_copy.hpp"
 #include "scenario/run/power_failures.hpp"
 
@@ -273,12 +274,10 @@ class Course {
 
   void tell_storages() {
     for (const MemoryMetrics& memory : metrics_.memories) {
-      const bool is_home = std::ranges::any_of(platform_.processors, [&](const Processor& it) {
-        return platform_[it.memory].name == memory.name;
-      });
+      const bool computes_there = is_home(platform_, *platform_.find_memory(memory.name));
       const bool has_checkpoints =
           options_.checkpoints && options_.checkpoints->to.value == memory.name;
-      if (is_home || (memory.bytes_written == Bytes{} && !has_checkpoints)) continue;
+      if (computes_there || (memory.bytes_written == Bytes{} && !has_checkpoints)) continue;
       tell_storage(memory, has_checkpoints ? copies_->write : PlayedCopy{});
     }
   }
