@@ -76,11 +76,9 @@ BranchRanks ranks_of(std::span<const TimedBuffer> buffers, const BufferSections&
     return Signed128{buffers[b].size.count()} * lifetime(b);
   };
   const std::size_t n = buffers.size();
-  return {
-      ranks_by(n, area),
-      ranks_by(n, [&](std::uint32_t b) { return buffers[b].size; }),
-      ranks_by(n, lifetime),
-      ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], area(b)); })};
+  return {ranks_by(n, area), ranks_by(n, [&](std::uint32_t b) { return buffers[b].size; }),
+          ranks_by(n, lifetime),
+          ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], area(b)); })};
 }
 
 class PlacementSearch {

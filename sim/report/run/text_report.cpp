@@ -418,8 +418,8 @@ class Report {
     const Platform& platform = scenario_.platform;
     const Workload* step = results_.empty() ? nullptr : &results_.front().workload_as_run;
     const DType dtype = step != nullptr ? main_dtype(*step) : DType::fp32;
-    const std::vector<BreakEven> rows = break_even_of(platform, Topology(platform), ProcessorId{0},
-                                                      dtype, kMostStorages + 1);
+    const std::vector<BreakEven> rows =
+        break_even_of(platform, Topology(platform), ProcessorId{0}, dtype, kMostStorages + 1);
     for (const BreakEven& row : rows | std::views::take(kMostStorages)) {
       std::string text = fmt::format("recomputing beats a copy to {} and back below {}",
                                      platform[row.storage].name, to_text(row.time));

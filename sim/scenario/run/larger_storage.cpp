@@ -90,7 +90,8 @@ std::vector<std::pair<MemoryId, Bytes>> storage_needed(const RunResult& result,
 
 }  // namespace
 
-void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node& policy, Work work) {
+void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node& policy,
+                         Work work) {
   if (spreads(policy) || Ranks(scenario).is_mesh()) return;
   try {
     for (const auto& [id, bytes] : storage_needed(result, scenario, policy, work)) {
