@@ -70,12 +70,13 @@ std::vector<Processor> processors_of(const Platform& platform, const BoundPolicy
 }
 
 /// "3 microbatches do not divide a batch of 8".
-std::string words_for_division(std::int64_t of_a_rank, std::int64_t data, std::int64_t batch) {
+std::string words_for_division(std::int64_t of_a_rank, const Ranks& ranks, std::int64_t batch) {
   std::string what = fmt::format("{} microbatches", of_a_rank);
-  if (data > 1 && of_a_rank == 1)
-    what = fmt::format("{} ranks of the data axis", data);
-  else if (data > 1)
-    what += fmt::format(" on each of {} ranks of the data axis", data);
+  const std::int64_t samples = ranks.samples();
+  if (samples > 1 && of_a_rank == 1)
+    what = fmt::format("{} ranks of the {}", samples, ranks.axes_of_samples());
+  else if (samples > 1)
+    what += fmt::format(" on each of {} ranks of the {}", samples, ranks.axes_of_samples());
   return fmt::format("{} do not divide a batch of {}", what, batch);
 }
 
@@ -86,13 +87,12 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
                    const Location& where) {
   WorkloadOptions options = scenario.workload_options;
   options.split_backward = split_backward;
-  options.tensor = ranks.tensor_axis();
-  const std::int64_t microbatches = of_a_rank * ranks.data();
+  ranks.tell(options);
+  const std::int64_t microbatches = of_a_rank * ranks.samples();
   if (microbatches > 1 && states_batch(scenario)) {
     const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
     if (batch % microbatches != 0)
-      throw InputError(
-          {{Severity::error, where, words_for_division(of_a_rank, ranks.data(), batch), ""}});
+      throw InputError({{Severity::error, where, words_for_division(of_a_rank, ranks, batch), ""}});
     options.microbatch = batch / microbatches;
   }
   Workload workload = ranks.step_of_one(build(scenario.workload, options));
@@ -394,6 +394,7 @@ bool can_split(const WorkloadSource& workload) {
 Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path, const Ranks& ranks,
                   bool& split_backward) {
   WorkloadOptions options = scenario.workload_options;
+  ranks.tell(options);
   const auto read = [&] {
     Workload workload = ranks.step_of_one(build(scenario.workload, options));
     add_generator_states(workload, scenario.platform.processors);
@@ -540,7 +541,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
-  const std::int64_t of_a_rank = of_mini_batch / (ranks.data() * ranks.tensor());
+  const std::int64_t of_a_rank = of_mini_batch / (ranks.samples() * ranks.tensor());
   result.workload_as_run =
       build_for(scenario, scenario.platform.processors, std::max<std::int64_t>(of_a_rank, 1), ranks,
                 split_backward, place);

@@ -105,12 +105,14 @@ class StepBuilder {
       parameter.dims = dims;
       parameter.is_bias = is_bias(suffix);
       parameter.trained = op.trained[p];
-      parameter.tensor = add_tensor(name, Bytes{parameter_element()} * elements_of(dims).count(),
-                                    TensorClass::parameter, Lifetime::resident);
+      parameter.tensor = builder_.add(Tensor{
+          name, Bytes{parameter_element()} * elements_of(dims).count(), TensorClass::parameter,
+          Lifetime::resident, kNoTensor, false, false, op.divides_experts});
       if (!parameter.trained.empty())
-        parameter.gradient = builder_.add(
-            Tensor{name + ".gradient", gradient * parameter.elements(), TensorClass::gradient,
-                   Lifetime::accumulated, kNoTensor, false, op.makes_partial_gradients});
+        parameter.gradient =
+            builder_.add(Tensor{name + ".gradient", gradient * parameter.elements(),
+                                TensorClass::gradient, Lifetime::accumulated, kNoTensor, false,
+                                op.makes_partial_gradients, op.divides_experts});
       layer.used.push_back(parameters_of_.size());
       layer.own.push_back(parameters_of_.size());
       parameters_ += elements_of(dims);
@@ -178,7 +180,7 @@ class StepBuilder {
                                            CollectiveKind kind) const {
     OperatorSpec spec = layer_spec(op, phase);
     spec.given_time = Time{};
-    spec.collective = {kind, MeshAxis::tensor};
+    spec.collective = {kind, op.effect.exchange->axis};
     if (phase != Phase::forward && options_.split_backward) spec.phase = Phase::backward_input;
     return spec;
   }
