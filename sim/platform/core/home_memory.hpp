@@ -1,4 +1,4 @@
-/// Memories in which processors compute, as opposed to storages.
+/// Memories in which processors compute, as opposed to storages, and those that they reach beside.
 #pragma once
 
 #include "platform/core/platform.hpp"
@@ -18,5 +18,20 @@ namespace plimsoll {
 [[nodiscard]] inline bool is_storage(const Platform& platform, MemoryId memory) {
   return !platform[memory].is_switch && !is_home(platform, memory);
 }
+
+/// Where the operators of a processor may read and write: its own memory, and those that it reaches.
+/// The processor must outlive it.
+class WorkingMemories {
+ public:
+  explicit WorkingMemories(const Processor& processor) : processor_(processor) {}
+
+  [[nodiscard]] bool has(MemoryId memory) const {
+    return memory == processor_.memory ||
+           std::ranges::find(processor_.reaches, memory) != processor_.reaches.end();
+  }
+
+ private:
+  const Processor& processor_;
+};
 
 }  // namespace plimsoll

@@ -66,6 +66,7 @@ struct OperatingPointSpec {
 struct ProcessorSpec {
   Location where;
   Located<std::string> memory;
+  std::vector<Located<std::string>> reaches;
   std::int64_t streams = 1;
   ComputeSpec compute;
   EfficiencySpec efficiency;

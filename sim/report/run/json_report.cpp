@@ -68,6 +68,7 @@ Json processors_json(const RunResult& result) {
     Json& object = added(all, processor.name);
     object["busy_s"] = in_seconds(processor.busy);
     object["span_s"] = in_seconds(processor.span);
+    if (processor.reach) object["reach_s"] = in_seconds(*processor.reach);
     Json& stalls = object["stall_s"] = Json::object();
     for (std::size_t c = 0; c < kStallCauses; ++c)
       stalls[to_text(static_cast<StallCause>(c))] = in_seconds(processor.stall[c]);

@@ -137,6 +137,8 @@ class Details {
       if (processor.stall[c] > Time{})
         text += fmt::format(", waits {} for {}", to_text(processor.stall[c]),
                             to_text(static_cast<StallCause>(c)));
+    if (processor.reach.value_or(Time{}) > Time{})
+      text += fmt::format("; {} of it for what lives in slower memory", to_text(*processor.reach));
     if (processor.recomputed_ops > 0) {
       text += fmt::format("; {} run again",
                           counted(static_cast<std::size_t>(processor.recomputed_ops), "forward"));
