@@ -13,7 +13,7 @@
 #include "scenario/run/claim_check.hpp"
 
 #include <algorithm>
-#include <ranges>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -420,7 +420,14 @@ class Report {
     const DType dtype = step != nullptr ? main_dtype(*step) : DType::fp32;
     const std::vector<BreakEven> rows =
         break_even_of(platform, Topology(platform), ProcessorId{0}, dtype, kMostStorages + 1);
-    for (const BreakEven& row : rows | std::views::take(kMostStorages)) {
+    for (std::size_t r = 0; r < std::min(rows.size(), kMostStorages); ++r) {
+      const BreakEven& row = rows[r];
+      const auto is_like_it = [&](const BreakEven& it) {
+        return std::pair(it.time, it.energy) == std::pair(row.time, row.energy);
+      };
+      if (std::ranges::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(r),
+                              is_like_it))
+        continue;  // machine by machine of a cluster, all the same
       std::string text = fmt::format("recomputing beats a copy to {} and back below {}",
                                      platform[row.storage].name, to_text(row.time));
       if (row.energy) text += fmt::format(" in time, {} in energy", to_text(*row.energy));
