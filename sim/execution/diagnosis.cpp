@@ -260,9 +260,10 @@ Time period_of(const Program& program, const Execution& execution) {
     for (const ProcessorRecord& processor : execution.processors)
       if (processor.first_start) span = std::max(span, processor.last_end - *processor.first_start);
     if (plan.reductions.empty()) return span;
+    const ChannelEnds channel_ends(*program.platform);
     for (std::uint32_t s = 0; s < plan.steps.size(); ++s)
       if (moves_parameters(plan, plan.steps[s], *program.workload))
-        for_ends_of(plan[plan.steps[s].lane], *program.platform, [&](ProcessorId p) {
+        channel_ends.for_each(plan[plan.steps[s].lane], [&](ProcessorId p) {
           const ProcessorRecord& processor = execution.processors[index(p)];
           if (processor.first_start)
             span = std::max(span, execution.end[s] - *processor.first_start);

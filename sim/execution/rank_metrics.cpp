@@ -12,13 +12,19 @@ namespace {
 
 using Interval = std::pair<Time, Time>;
 
-/// Values, and the gradients of values: what is moved but over the data axis.
-std::vector<bool> activations_of(const Workload& workload) {
-  std::vector<bool> found(workload.tensors.size(), false);
+const char* name_of(MeshAxis axis) {
+  return axis == MeshAxis::expert ? "experts" : "activations";
+}
+
+/// Of values, and of the gradients of values: what is moved but over the data axis. By tensor the
+/// collective's name, nullptr for all others.
+std::vector<const char*> moved_values(const Workload& workload) {
+  std::vector<const char*> found(workload.tensors.size(), nullptr);
   for (const Operator& op : workload.operators)
     if (op.collective.kind != CollectiveKind::none && op.collective.axis != MeshAxis::data)
-      for (const TensorList list : {op.reads, op.kept})
-        for (const TensorId tensor : workload.list(list)) found[index(tensor)] = true;
+      for (const TensorId tensor :
+           workload.list(op.collective.kind == CollectiveKind::all_gather ? op.kept : op.reads))
+        found[index(tensor)] = name_of(op.collective.axis);
   return found;
 }
 
@@ -58,7 +64,7 @@ class Collectives {
       : program_(program),
         plan_(*program.plan),
         execution_(execution),
-        is_activation_(activations_of(*program.workload)) {}
+        value_name_(moved_values(*program.workload)) {}
 
   std::vector<CollectiveMetrics> run() {
     gather();
@@ -99,7 +105,7 @@ class Collectives {
 
   const char* name_of(const Step& step) const {
     const TensorId moved = plan_[plan_.list(step.reads).front()].tensor;
-    if (is_activation_[index(moved)]) return "activations";
+    if (const char* name = value_name_[index(moved)]) return name;
     const TensorClass its = (*program_.workload)[moved].tensor_class;
     return its == TensorClass::parameter ? "parameters" : "gradients";
   }
@@ -113,7 +119,7 @@ class Collectives {
   const Program& program_;
   const Plan& plan_;
   const Execution& execution_;
-  const std::vector<bool> is_activation_;  ///< by tensor
+  const std::vector<const char*> value_name_;  ///< by tensor
   std::map<std::string, std::map<MemoryId, Moved>> moves_;
   std::map<MemoryId, std::vector<Interval>> computes_;
 };

@@ -42,28 +42,45 @@ std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
   return tree_sends(members, member);
 }
 
-/// Parts of the nodes' rings hold n / k parts of the whole each. After the first half a member holds
-/// the sum of the one before which it has sent last.
-std::vector<CollectiveSend> hierarchical_sends(std::uint32_t node, std::uint32_t members,
-                                               std::uint32_t member) {
-  assert(members % node == 0);
-  const std::uint32_t nodes = members / node, place = member % node, of_node = member - place;
-  std::vector<CollectiveSend> within = ring_sends(node, place);
-  for (CollectiveSend& send : within) {
-    send.to += of_node;
-    send.from += of_node;
-    send.part = {send.part.first * nodes, nodes, members, send.part.adds};
+/// Parts of a level are as many parts of the whole as the levels behind it have members. After its first
+/// half a member of a ring holds the sum of the part before the one that it has sent last.
+std::vector<CollectiveSend> sends_in_levels(AllReduce algorithm,
+                                            std::span<const std::uint32_t> levels,
+                                            std::uint32_t member) {
+  std::uint32_t members = 1;
+  for (const std::uint32_t level : levels) members *= level;
+  std::vector<CollectiveSend> first_halves, second_halves;
+  std::uint32_t stride = 1, held = 0, parts = members;
+  for (const std::uint32_t level : levels) {
+    const std::uint32_t place = member / stride % level, of_node = member - place * stride;
+    parts /= level;
+    std::vector<CollectiveSend> sends = sends_of(algorithm, level, place);
+    for (CollectiveSend& send : sends) {
+      send.to = of_node + send.to * stride;
+      send.from = of_node + send.from * stride;
+      send.part = {held + send.part.first * parts, send.part.count * parts, members,
+                   send.part.adds};
+    }
+    const auto half = sends.begin() + static_cast<std::ptrdiff_t>(sends.size() / 2);
+    first_halves.insert(first_halves.end(), sends.begin(), half);
+    second_halves.insert(second_halves.begin(), half, sends.end());
+    held += (algorithm == AllReduce::ring ? (place + 1) % level : place) * parts;
+    stride *= level;
   }
-  const std::uint32_t held = (place + 1) % node * nodes;
-  std::vector<CollectiveSend> between = ring_sends(nodes, member / node);
-  for (CollectiveSend& send : between) {
-    send.to = send.to * node + place;
-    send.from = send.from * node + place;
-    send.part = {held + send.part.first, 1, members, send.part.adds};
+  first_halves.insert(first_halves.end(), second_halves.begin(), second_halves.end());
+  return first_halves;
+}
+
+std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm, std::uint32_t members,
+                                             std::uint32_t member) {
+  std::vector<CollectiveSend> sends;
+  for (std::uint32_t round = 1; round < members; ++round) {
+    const bool is_ring = algorithm == AllReduce::ring;
+    const std::uint32_t to = is_ring ? (member + round) % members : member ^ round;
+    const std::uint32_t from = is_ring ? (member + members - round) % members : to;
+    sends.push_back({to, from, {to, 1, members, false}});
   }
-  within.insert(within.begin() + static_cast<std::ptrdiff_t>(within.size() / 2), between.begin(),
-                between.end());
-  return within;
+  return sends;
 }
 
 std::vector<CollectiveSend> sends_of(CollectiveKind kind, std::vector<CollectiveSend> all_reduce) {

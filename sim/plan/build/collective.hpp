@@ -14,10 +14,15 @@
 ///         Operations in MPICH", IJHPCA, section 4.5). On such links: 2 log2(n) a + 2 (n-1)/n B/b.
 ///         n is a power of two.
 ///
-///   hierarchical  Of n members in nodes of k neighbours: the first half of a ring within each node in
-///         k parts, a ring between the members of all nodes that hold the same part then, and the
-///         second half within each node: 2(k-1) + 2(n/k-1) rounds. On links a, b within nodes and
-///         a', b' between nodes, each member with its own: 2(k-1)(a + B/(k b)) + 2(n/k-1)(a' + B/(n b')).
+///   in levels  Of n members in nodes of k neighbours: the first half of a ring (or tree) within each node
+///         in k parts, one between the members of all nodes that hold the same part then, and the second
+///         half within each node: 2(k-1) + 2(n/k-1) rounds of rings. On links a, b within nodes and a',
+///         b' between nodes, each member with its own: 2(k-1)(a + B/(k b)) + 2(n/k-1)(a' + B/(n b')).
+///         So of nodes of nodes.
+///
+/// In an all-to-all each member sends 1/n of its bytes to every other one, in n-1 rounds: in round r to
+/// the r-th after it (of a tree: to i xor r): on such links (n-1)(a + B/(n b)). What arrives goes
+/// through the member's own part to where its output is.
 ///
 /// Member i begins a round when it has sent and received what the round before asks of it, and so
 /// has whom it sends to, as far as received. A member begins when its gradients are made, not when
@@ -46,11 +51,15 @@ struct CollectiveSend {
 [[nodiscard]] std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
                                                    std::uint32_t member);
 
-/// The same of a hierarchical all-reduce over nodes of `node` members. Precondition: `node` divides
-/// `members`.
-[[nodiscard]] std::vector<CollectiveSend> hierarchical_sends(std::uint32_t node,
-                                                             std::uint32_t members,
-                                                             std::uint32_t member);
+/// The same in levels, of which each has so many members or nodes, the innermost first. O(rounds).
+[[nodiscard]] std::vector<CollectiveSend> sends_in_levels(AllReduce algorithm,
+                                                          std::span<const std::uint32_t> levels,
+                                                          std::uint32_t member);
+
+/// Those of an all-to-all. O(members).
+[[nodiscard]] std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm,
+                                                           std::uint32_t members,
+                                                           std::uint32_t member);
 
 /// What of an all-reduce's rounds a collective takes: the first half of an all-reduce leaves every member with the sum of a
 /// part, and is a reduce-scatter; the second half is an all-gather. Each takes half the time.

@@ -11,7 +11,8 @@ namespace {
 
 bool gathers_parameters(const Step& step, const Workload& workload) {
   if (step.kind != StepKind::compute) return false;
-  return workload[step.op].collective == Collective{CollectiveKind::all_gather, MeshAxis::data};
+  const Collective& it = workload[step.op].collective;
+  return it.kind == CollectiveKind::all_gather && it.axis == MeshAxis::data;
 }
 
 /// By step, the place at which it is issued: its own, but of gathers.

@@ -74,14 +74,22 @@ class Buckets {
     }
   }
 
-  /// The buffers that change, by memory and last change.
+  [[nodiscard]] bool is_of_experts(BufferId id) const {
+    return workload_[plan_[id].tensor].is_of_experts;
+  }
+
+  /// What shares no bucket with others.
+  [[nodiscard]] std::pair<MemoryId, bool> kind_of(BufferId id) const {
+    return {plan_[id].memory, is_of_experts(id)};
+  }
+
+  /// The buffers that change, by memory, experts' or not, and last change.
   [[nodiscard]] std::vector<BufferId> in_order(const ByBuffer& all) const {
     std::vector<BufferId> order;
     for (const auto& [id, uses] : all)
       if (uses.last != kNoStep) order.push_back(BufferId{id});
-    std::ranges::stable_sort(order, {}, [&](BufferId id) {
-      return std::pair(plan_[id].memory, all.at(index(id)).last);
-    });
+    std::ranges::stable_sort(
+        order, {}, [&](BufferId id) { return std::pair(kind_of(id), all.at(index(id)).last); });
     return order;
   }
 
@@ -92,10 +100,9 @@ class Buckets {
     for (std::size_t i = 0; i < order.size(); ++i) {
       filled.push_back(order[i]);
       held += workload_[plan_[order[i]].tensor].bytes;
-      const bool is_last =
-          i + 1 == order.size() || plan_[order[i + 1]].memory != plan_[order[i]].memory;
+      const bool is_last = i + 1 == order.size() || kind_of(order[i + 1]) != kind_of(order[i]);
       if (!is_last && !(spreading_.overlap && held >= most)) continue;
-      add_bucket(all, kind, std::exchange(filled, {}));
+      add_bucket(all, {kind, MeshAxis::data, is_of_experts(order[i])}, std::exchange(filled, {}));
       held = Bytes{};
       most = is_last ? first : spreading_.bucket;
     }
@@ -105,13 +112,12 @@ class Buckets {
     std::map<MemoryId, std::vector<BufferId>> by_memory;
     for (const BufferId id : in_order(gradients_))
       if (workload_[plan_[id].tensor].is_partial) by_memory[plan_[id].memory].push_back(id);
-    for (auto& [memory, buffers] : by_memory) {
-      add_bucket(gradients_, CollectiveKind::all_reduce, std::move(buffers));
-      buckets_.back().axis = MeshAxis::tensor;
-    }
+    for (auto& [memory, buffers] : by_memory)
+      add_bucket(gradients_, {CollectiveKind::all_reduce, MeshAxis::tensor}, std::move(buffers));
   }
 
-  void add_bucket(const ByBuffer& all, CollectiveKind kind, std::vector<BufferId> buffers) {
+  void add_bucket(const ByBuffer& all, const Collective& collective,
+                  std::vector<BufferId> buffers) {
     std::vector<StepId> users;
     for (const BufferId id : buffers) {
       const std::vector<StepId>& steps = all.at(index(id)).steps;
@@ -121,7 +127,7 @@ class Buckets {
     users.erase(std::ranges::unique(users).begin(), users.end());
     const auto last = last_in_lanes_.of(users);
     GradientBucket& bucket = buckets_.emplace_back();
-    bucket.kind = kind;
+    bucket.collective = collective;
     bucket.memory = plan_[buffers.front()].memory;
     bucket.buffers = std::move(buffers);
     bucket.users.assign(last.begin(), last.end());

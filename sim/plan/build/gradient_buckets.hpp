@@ -1,7 +1,7 @@
 /// The buckets in which ranks reduce gradients and gather parameters: which, and after which step.
 ///
 /// Gradients are taken in the order in which the last addition to each is made, parameters in that
-/// of their updates. A bucket takes tensors of one memory until it holds as many bytes as it may, the
+/// of their updates. A bucket takes tensors of one memory, of experts or of all else, until it holds as many bytes as it may, the
 /// last one whole: so does PyTorch's DistributedDataParallel, with 1 MiB for the first bucket and
 /// 25 MiB for the others (S. Li et al., "PyTorch Distributed: Experiences on Accelerating Data
 /// Parallel Training", VLDB 2020, section 3.2; torch.nn.parallel.DistributedDataParallel,
@@ -19,8 +19,7 @@
 namespace plimsoll {
 
 struct GradientBucket {
-  CollectiveKind kind = CollectiveKind::all_reduce;
-  MeshAxis axis = MeshAxis::data;
+  Collective collective;
   MemoryId memory{};
   std::vector<BufferId> buffers;
   /// What used them until then: of every stream the last step, and all moves.

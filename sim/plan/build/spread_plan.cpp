@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 
 namespace plimsoll {
 namespace {
@@ -52,7 +53,7 @@ class Spreader {
     std::vector<std::vector<BufferId>> buffers;  ///< of those that are played
     std::vector<std::vector<StepId>> before;     ///< likewise: what they wait for
     MemoryId memory{};                           ///< of the first rank
-    std::uint32_t node = 1;  ///< members of a node, where collectives are hierarchical
+    std::vector<std::uint32_t> levels;           ///< of collectives (sends_in_levels())
   };
 
   [[noreturn]] void refuse(const std::string& what) const {
@@ -106,10 +107,13 @@ class Spreader {
 
   LaneId lane(const Lane& wanted) {
     auto& lanes = result_.plan.lanes;
-    const auto found = std::ranges::find(lanes, wanted);
-    const auto at = static_cast<std::uint32_t>(found - lanes.begin());
-    if (found == lanes.end()) lanes.push_back(wanted);
-    return LaneId{at};
+    const auto next = static_cast<std::uint32_t>(lanes.size());
+    const auto [found, is_new] =
+        lane_of_.try_emplace({wanted.kind, wanted.processor, wanted.stream, wanted.from, wanted.to,
+                              wanted.image.value_or(wanted.from)},
+                             LaneId{next});
+    if (is_new) lanes.push_back(wanted);
+    return found->second;
   }
 
   LaneId lane_of(Lane it, std::uint32_t rank) {
@@ -238,14 +242,17 @@ class Spreader {
     if (step.kind != StepKind::compute) return;
     const Operator& op = workload_[step.op];
     if (op.collective.kind == CollectiveKind::none) return;
-    const TensorList tensors = op.collective.kind == CollectiveKind::all_reduce       ? op.updates
-                               : op.collective.kind == CollectiveKind::reduce_scatter ? op.reads
-                                                                                      : op.kept;
+    const CollectiveKind kind = op.collective.kind;
+    const bool makes_others =
+        kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
+    const TensorList tensors = kind == CollectiveKind::all_reduce ? op.updates
+                               : makes_others                     ? op.reads
+                                                                  : op.kept;
     std::vector<BufferId> moved = that_hold(step, tensors), made;
     const std::vector<StepId> before{id};
     const MemoryId where = platform_[plan_[step.lane].processor].memory;
-    // What a reduce-scatter leaves, or adds to a sum, is there when it has ended.
-    if (op.collective.kind == CollectiveKind::reduce_scatter) {
+    // What it leaves, or adds to a sum, is there when it has ended.
+    if (makes_others) {
       made = that_hold(step, op.kept);
       const auto is_sum = [&](BufferId held) { return is_summed_up(plan_[held].tensor); };
       std::ranges::copy_if(moved, std::back_inserter(made), is_sum);
@@ -255,19 +262,21 @@ class Spreader {
   }
 
   void add_bucket(const GradientBucket& bucket) {
-    add_collective({bucket.kind, bucket.axis}, bucket.memory, bucket.buffers, {}, bucket.users);
+    add_collective(bucket.collective, bucket.memory, bucket.buffers, {}, bucket.users);
   }
 
-  /// Of all groups along the axis, or of that of the first rank.
+  /// Of all groups along its axes, or of that of the first rank.
   void add_collective(const Collective& collective, MemoryId where,
                       const std::vector<BufferId>& moved, const std::vector<BufferId>& made,
                       const std::vector<StepId>& before) {
-    const auto [size, stride, node] = place_of(collective.axis);
-    if (size < 2 || moved.empty()) return;
+    const std::vector<Level> levels = levels_of(collective);
+    if (levels.empty() || moved.empty()) return;
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
-      if (rank / stride % size != 0) continue;
-      Group group{{}, {}, {}, where, node};
-      for (std::uint32_t i = 0; i < size; ++i) group.ranks.push_back(rank + i * stride);
+      const auto is_first = [&](const Level& it) { return rank / it.stride % it.size == 0; };
+      if (!std::ranges::all_of(levels, is_first)) continue;
+      Group group{{rank}, {}, {}, where, {}};
+      for (const Level& it : levels) add_level(it, group);
+      const auto size = static_cast<std::uint32_t>(group.ranks.size());
       for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
         const std::uint32_t member = group.ranks[i];
         group.buffers.push_back(of_rank(moved, member));
@@ -285,24 +294,42 @@ class Spreader {
     }
   }
 
-  struct AxisPlace {
-    std::uint32_t size = 1, stride = 1, node = 1;
+  struct Level {
+    std::uint32_t size = 1, stride = 1;
   };
 
-  AxisPlace place_of(MeshAxis axis) const {
+  static bool takes_part(const Collective& collective, MeshAxis axis) {
+    if (collective.axis != MeshAxis::data) return axis == collective.axis;
+    return axis != MeshAxis::tensor && !(collective.of_experts && axis == MeshAxis::expert);
+  }
+
+  /// Along which digits of a rank's number the members of a group differ: none of one place.
+  std::vector<Level> levels_of(const Collective& collective) const {
+    std::vector<Level> levels;
     std::uint32_t stride = 1;
     for (const Spreading::Axis& it : spreading_.axes) {
-      if (it.axis == axis) return {it.size, stride, it.node};
+      if (takes_part(collective, it.axis)) {
+        if (it.node > 1) levels.push_back({it.node, stride});
+        if (it.size > it.node) levels.push_back({it.size / it.node, stride * it.node});
+      }
       stride *= it.size;
     }
-    return {};
+    return levels;
+  }
+
+  static void add_level(const Level& level, Group& group) {
+    const std::vector<std::uint32_t> inner = group.ranks;
+    for (std::uint32_t i = 1; i < level.size; ++i)
+      for (const std::uint32_t rank : inner) group.ranks.push_back(rank + i * level.stride);
+    group.levels.push_back(level.size);
   }
 
   std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                               std::uint32_t member) const {
     const auto n = static_cast<std::uint32_t>(group.ranks.size());
-    return sends_of(kind, group.node > 1 ? hierarchical_sends(group.node, n, member)
-                                         : sends_of(spreading_.algorithm, n, member));
+    if (kind == CollectiveKind::all_to_all)
+      return all_to_all_sends(spreading_.algorithm, n, member);
+    return sends_of(kind, sends_in_levels(spreading_.algorithm, group.levels, member));
   }
 
   StepId add_round(const Lane& way, std::span<const BufferId> buffers, const Reduction& part,
@@ -390,10 +417,12 @@ class Spreader {
   SpreadPlan result_;
   std::vector<std::vector<MemoryId>> memory_;  ///< by memory and rank
   std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone
-  std::vector<LaneId> lanes_;                  ///< by rank and lane of the plan
-  std::vector<StepId> steps_;                  ///< by step of the plan and rank
-  std::vector<std::vector<StepId>> open_;      ///< by buffer: the ends of its last collective
-  std::vector<std::vector<StepId>> rounds_;    ///< by buffer: moves that use it
+  using LaneKey = std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId, MemoryId>;
+  std::map<LaneKey, LaneId> lane_of_;        ///< an image that is its own memory: none
+  std::vector<LaneId> lanes_;                ///< by rank and lane of the plan
+  std::vector<StepId> steps_;                ///< by step of the plan and rank
+  std::vector<std::vector<StepId>> open_;    ///< by buffer: the ends of its last collective
+  std::vector<std::vector<StepId>> rounds_;  ///< by buffer: moves that use it
 };
 
 }  // namespace

@@ -7,8 +7,9 @@
 ///   of operators  Where a step runs an operator that is a collective (workload/core/collective.hpp),
 ///                 its rounds begin when that step has ended on the member and on whom it sends to;
 ///                 what uses its results later waits for the last round.
-///   of gradients  What the backwards of a rank have accumulated is reduced over the data axis, in
-///                 buckets in the order in which the last addition to each gradient is made. A
+///   of gradients  What the backwards of a rank have accumulated is reduced over the ranks that hold the
+///                 same parameters, first over the context and the expert axis, then over the data
+///                 axis (AllReduce in levels), in buckets in the order in which the last addition to each gradient is made. A
 ///                 bucket begins with the last addition to it, so that it overlaps with the rest of
 ///                 the backward; it is full once it holds `bucket` bytes, the first with
 ///                 `first_bucket`. Without overlap all are one, after the last backward.
@@ -39,7 +40,7 @@ struct Spreading {
   std::vector<std::vector<ProcessorId>> likes;
   AllReduce algorithm = AllReduce::ring;
   CollectiveKind of_gradients = CollectiveKind::all_reduce;
-  bool gathers_parameters = false;  ///< after the updates, over the data axis
+  bool gathers_parameters = false;  ///< after the updates, over the same ranks as gradients
   Bytes first_bucket, bucket;
   bool overlap = true;
 

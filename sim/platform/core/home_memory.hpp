@@ -13,6 +13,12 @@ namespace plimsoll {
                              [&](const Processor& it) { return it.memory == memory; });
 }
 
+/// Whether a memory may serve as storage: it is no crossing of links, and no processor computes in it.
+/// O(processors).
+[[nodiscard]] inline bool is_storage(const Platform& platform, MemoryId memory) {
+  return !platform[memory].is_switch && !is_home(platform, memory);
+}
+
 /// Where the operators of a processor may read and write: its own memory, and those that it reaches.
 /// The processor must outlive it.
 class WorkingMemories {

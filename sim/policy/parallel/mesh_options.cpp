@@ -36,8 +36,10 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
 }
 
 using LaidAxis = MeshOptions::Axis;
-constexpr std::pair<const char*, LaidAxis> kLaidAxes[] = {
-    {"tensor", LaidAxis::tensor}, {"data", LaidAxis::data}, {"pipeline", LaidAxis::pipeline}};
+constexpr std::pair<const char*, LaidAxis> kLaidAxes[] = {{"tensor", LaidAxis::tensor},
+                                                          {"expert", LaidAxis::expert},
+                                                          {"data", LaidAxis::data},
+                                                          {"pipeline", LaidAxis::pipeline}};
 
 void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
   if (!parallel.order) return;
@@ -57,7 +59,17 @@ void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
 }  // namespace
 
 std::int64_t MeshOptions::size(Axis axis) const {
-  return size(axis == LaidAxis::tensor ? tensor : axis == LaidAxis::data ? data : pipeline);
+  switch (axis) {
+    case LaidAxis::tensor:
+      return size(tensor);
+    case LaidAxis::expert:
+      return size(expert);
+    case LaidAxis::data:
+      return size(data);
+    case LaidAxis::pipeline:
+      return size(pipeline);
+  }
+  return 1;
 }
 
 std::int64_t MeshOptions::stride(Axis axis) const {
@@ -88,26 +100,30 @@ Format<MeshOptions> parallel_format() {
   const auto axis = [] { return located(integer(1, kMostRanks)); };
   return Record<P>("parallel", "Training on many processors: sizes of the axes of a mesh.")
       .where(&P::where)
-      .optional("data", &P::data, axis(),
-                "ranks that run other samples of the mini-batch and reduce their gradients; "
-                "default 1")
+      .optional(
+          "data", &P::data, axis(),
+          "ranks that run other samples of the mini-batch and reduce their gradients; of each "
+          "rank of the expert axis so many; default 1")
       .optional("tensor", &P::tensor, axis(),
                 "ranks that divide each layer of a network among them; default 1")
       .optional("pipeline", &P::pipeline, axis(),
                 "stages of the network, in the order of a `pipeline/` policy; default 1")
       .optional("context", &P::context, axis(), "not supported yet; default 1")
-      .optional("expert", &P::expert, axis(), "not supported yet; default 1")
+      .optional("expert", &P::expert, axis(),
+                "ranks that run other samples, too, and divide the experts of each mixture among "
+                "them; default 1")
       .optional("sequence", &P::sequence, located(boolean()),
                 "the ranks of the tensor axis divide the positions of what is whole on each "
                 "otherwise; default false")
       .optional(
           "order", &P::order,
           list_of(located(one_of<LaidAxis>({{"tensor", LaidAxis::tensor},
+                                            {"expert", LaidAxis::expert},
                                             {"data", LaidAxis::data},
                                             {"pipeline", LaidAxis::pipeline}})),
-                  1, 3),
+                  1, std::size(kLaidAxes)),
           "axes from the innermost outwards: neighbours on the first are neighbours among the "
-          "devices; default [tensor, data, pipeline]")
+          "devices; default [tensor, expert, data, pipeline]")
       .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
                 "the processors, in the order of the axes; default: all of the platform")
       .optional(
@@ -131,7 +147,7 @@ Format<MeshOptions> parallel_format() {
              })
       .check({"order"}, [](P& parallel, const Node&,
                            Diagnostics& diagnostics) { check_order(parallel, diagnostics); })
-      .check({"tensor", "sequence", "context", "expert"},
+      .check({"tensor", "sequence", "context"},
              [](P& parallel, const Node&, Diagnostics& diagnostics) {
                if (parallel.sequence && parallel.sequence->value && P::size(parallel.tensor) < 2)
                  diagnostics.error(parallel.sequence->where,
@@ -140,7 +156,6 @@ Format<MeshOptions> parallel_format() {
                                    "`tensor: N` says how many there are");
                refuse_unsupported(parallel.context, "context",
                                   "no sequence is divided over ranks for attention", diagnostics);
-               refuse_unsupported(parallel.expert, "expert", "no layer has experts", diagnostics);
              })
       .format();
 }

@@ -24,7 +24,7 @@ struct MeshOptions {
   std::optional<Located<std::int64_t>> data, tensor, pipeline, context, expert;
   std::optional<Located<bool>> sequence;
   std::optional<std::vector<Located<std::string>>> devices;
-  enum class Axis : std::uint8_t { tensor, data, pipeline };
+  enum class Axis : std::uint8_t { tensor, expert, data, pipeline };
   std::optional<std::vector<Located<Axis>>> order;  ///< default: as they are listed there
   enum class Algorithm : std::uint8_t { ring, tree, hierarchical };
   Algorithm collectives = Algorithm::ring;
@@ -37,6 +37,8 @@ struct MeshOptions {
     return axis ? axis->value : 1;
   }
   [[nodiscard]] std::int64_t product() const;
+  /// Ranks that run other samples.
+  [[nodiscard]] std::int64_t samples() const { return size(expert) * size(data); }
   [[nodiscard]] std::int64_t size(Axis axis) const;
   /// How many devices lie between neighbours on the axis.
   [[nodiscard]] std::int64_t stride(Axis axis) const;

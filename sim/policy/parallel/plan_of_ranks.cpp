@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,6 +42,7 @@ std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions&
 std::string product_text(const MeshOptions& parallel) {
   std::string text;
   for (const auto& [name, axis] : {std::pair{"tensor", &parallel.tensor},
+                                   {"expert", &parallel.expert},
                                    {"data", &parallel.data},
                                    {"pipeline", &parallel.pipeline}})
     if (*axis) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, (*axis)->value);
@@ -152,19 +154,23 @@ Spreading mesh_of(const Platform& platform, const MeshOptions& parallel) {
     return static_cast<std::uint32_t>(MeshOptions::size(axis));
   };
   spreading.axes = {{MeshAxis::tensor, size(parallel.tensor)},
+                    {MeshAxis::expert, size(parallel.expert)},
                     {MeshAxis::data, size(parallel.data)}};
   if (parallel.collectives == Algorithm::hierarchical)
     spreading.axes.back().node = size(parallel.node);
   check_tree(spreading, parallel);
   using Axis = MeshOptions::Axis;
-  const std::int64_t tensor = parallel.size(Axis::tensor), data = parallel.size(Axis::data);
+  std::vector<std::int64_t> places{0};
+  for (const Axis axis : {Axis::tensor, Axis::expert, Axis::data}) {
+    const std::vector<std::int64_t> inner = std::exchange(places, {});
+    for (std::int64_t i = 0; i < parallel.size(axis); ++i)
+      for (const std::int64_t place : inner) places.push_back(place + i * parallel.stride(axis));
+  }
   for (std::int64_t p = 0; p < parallel.size(Axis::pipeline); ++p) {
     auto& likes = spreading.likes.emplace_back();
-    for (std::int64_t d = 0; d < data; ++d)
-      for (std::int64_t t = 0; t < tensor; ++t)
-        likes.push_back(devices[static_cast<std::size_t>(t * parallel.stride(Axis::tensor) +
-                                                         d * parallel.stride(Axis::data) +
-                                                         p * parallel.stride(Axis::pipeline))]);
+    for (const std::int64_t place : places)
+      likes.push_back(
+          devices[static_cast<std::size_t>(place + p * parallel.stride(Axis::pipeline))]);
   }
   return spreading;
 }

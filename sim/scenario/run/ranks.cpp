@@ -43,19 +43,24 @@ Ranks::Ranks(const Scenario& scenario) : scenario_(scenario) {
   if (stage > 1) spreading_->of_gradients = CollectiveKind::none;
   spreading_->gathers_parameters = stage == 1 || stage == 2;
   check_sharding();
+  check_layers(scenario.parallel->tensor, "tensor");
+  check_layers(scenario.parallel->expert, "expert");
   check_tensor();
+}
+
+void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const {
+  if (MeshOptions::size(axis) == 1) return;
+  if (!std::holds_alternative<LayersSpec>(scenario_.workload))
+    refuse(axis->where, fmt::format("`{}` divides the layers of a network, and `{}` is no file of "
+                                    "`layers`",
+                                    name, scenario_.workload_name));
+  if (const auto& lora = scenario_.workload_options.lora)
+    refuse(lora->rank.where, fmt::format("`lora` with the axis `{}` is not supported yet", name));
 }
 
 void Ranks::check_tensor() const {
   if (tensor() == 1) return;
-  const Location& where = scenario_.parallel->tensor->where;
   const WorkloadOptions& options = scenario_.workload_options;
-  if (!std::holds_alternative<LayersSpec>(scenario_.workload))
-    refuse(where, fmt::format("`tensor` divides the layers of a network, and `{}` is no file of "
-                              "`layers`",
-                              scenario_.workload_name));
-  if (options.lora)
-    refuse(options.lora->rank.where, "`lora` with a tensor axis is not supported yet");
   if (options.autocast && tensor_axis()->sequence)
     refuse(*tensor_axis()->sequence,
            "`sequence: true` with `autocast` is not supported yet: what is gathered would be cast "
@@ -90,7 +95,8 @@ Workload Ranks::step_of_one(Workload step) const {
   if (!spreading_ || sharding.stage == 0) return step;
   const bool by_stage = divides_stages();
   return sharded_step(
-      step, {sharding.stage, data(), by_stage ? 0 : sharding.prefetch, sharding.overlap, by_stage});
+      step, {sharding.stage, samples(), by_stage ? 0 : sharding.prefetch, sharding.overlap,
+             by_stage, MeshOptions::size(scenario_.parallel->data)});
 }
 
 std::int64_t Ranks::count() const {
@@ -99,8 +105,15 @@ std::int64_t Ranks::count() const {
                     : 1;
 }
 
-std::int64_t Ranks::data() const {
-  return spreading_ ? MeshOptions::size(scenario_.parallel->data) : 1;
+std::int64_t Ranks::samples() const {
+  return spreading_ ? scenario_.parallel->samples() : 1;
+}
+
+std::string Ranks::axes_of_samples() const {
+  const MeshOptions& parallel = *scenario_.parallel;
+  const bool has_data = MeshOptions::size(parallel.data) > 1;
+  if (MeshOptions::size(parallel.expert) == 1) return "data axis";
+  return has_data ? "expert and data axes" : "expert axis";
 }
 
 std::int64_t Ranks::tensor() const {
@@ -113,6 +126,12 @@ std::optional<TensorAxis> Ranks::tensor_axis() const {
   const auto& sequence = scenario_.parallel->sequence;
   if (sequence && sequence->value) axis.sequence = sequence->where;
   return axis;
+}
+
+void Ranks::tell(WorkloadOptions& options) const {
+  options.tensor = tensor_axis();
+  if (spreading_ && MeshOptions::size(scenario_.parallel->expert) > 1)
+    options.expert = scenario_.parallel->expert;
 }
 
 Node Ranks::policy_of_one(const Node& policy) const {

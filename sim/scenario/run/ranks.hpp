@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace plimsoll {
 
@@ -19,11 +20,13 @@ class Ranks {
   /// Processors of the mesh.
   [[nodiscard]] std::int64_t count() const;
   /// By how many a mini-batch is divided.
-  [[nodiscard]] std::int64_t data() const;
+  [[nodiscard]] std::int64_t samples() const;
+  /// "data axis", "expert and data axes".
+  [[nodiscard]] std::string axes_of_samples() const;
   /// How many work on the same samples, but for those of a pipeline's other stages.
   [[nodiscard]] std::int64_t tensor() const;
-  /// How they divide layers; nothing where there is one.
-  [[nodiscard]] std::optional<TensorAxis> tensor_axis() const;
+  /// Tells how they divide layers, where they do.
+  void tell(WorkloadOptions& options) const;
 
   /// The step as one rank runs it. Throws InputError where it cannot be sharded so.
   [[nodiscard]] Workload step_of_one(Workload step) const;
@@ -38,7 +41,9 @@ class Ranks {
  private:
   /// Whether stages of a pipeline hold gradients in parts.
   [[nodiscard]] bool divides_stages() const;
+  [[nodiscard]] std::optional<TensorAxis> tensor_axis() const;
   void check_sharding() const;
+  void check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const;
   void check_tensor() const;
 
   const Scenario& scenario_;

@@ -70,12 +70,13 @@ std::vector<Processor> processors_of(const Platform& platform, const BoundPolicy
 }
 
 /// "3 microbatches do not divide a batch of 8".
-std::string words_for_division(std::int64_t of_a_rank, std::int64_t data, std::int64_t batch) {
+std::string words_for_division(std::int64_t of_a_rank, const Ranks& ranks, std::int64_t batch) {
   std::string what = fmt::format("{} microbatches", of_a_rank);
-  if (data > 1 && of_a_rank == 1)
-    what = fmt::format("{} ranks of the data axis", data);
-  else if (data > 1)
-    what += fmt::format(" on each of {} ranks of the data axis", data);
+  const std::int64_t samples = ranks.samples();
+  if (samples > 1 && of_a_rank == 1)
+    what = fmt::format("{} ranks of the {}", samples, ranks.axes_of_samples());
+  else if (samples > 1)
+    what += fmt::format(" on each of {} ranks of the {}", samples, ranks.axes_of_samples());
   return fmt::format("{} do not divide a batch of {}", what, batch);
 }
 
@@ -86,13 +87,12 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
                    const Location& where) {
   WorkloadOptions options = scenario.workload_options;
   options.split_backward = split_backward;
-  options.tensor = ranks.tensor_axis();
-  const std::int64_t microbatches = of_a_rank * ranks.data();
+  ranks.tell(options);
+  const std::int64_t microbatches = of_a_rank * ranks.samples();
   if (microbatches > 1 && states_batch(scenario)) {
     const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
     if (batch % microbatches != 0)
-      throw InputError(
-          {{Severity::error, where, words_for_division(of_a_rank, ranks.data(), batch), ""}});
+      throw InputError({{Severity::error, where, words_for_division(of_a_rank, ranks, batch), ""}});
     options.microbatch = batch / microbatches;
   }
   Workload workload = ranks.step_of_one(build(scenario.workload, options));
@@ -380,30 +380,6 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   return result;
 }
 
-/// Adds to what went wrong how much a storage would have to hold, where that is all that is missing.
-/// Pipelines are left out: how much each device stores follows from how they are cut.
-void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node& policy,
-                         const BoundPolicy& bound, const Ranks& ranks, Work work) {
-  if (bound.is_pipeline || ranks.is_mesh()) return;
-  const auto again = [&](const Scenario& other) {
-    return run_bound(other, policy, bound, ranks, {nullptr, work});
-  };
-  try {
-    for (const auto& [id, bytes] : storage_needed(result, scenario, again)) {
-      const Memory& memory = scenario.platform[id];
-      const std::string would_do =
-          fmt::format("`{}` has {}, and `memories.{}.capacity: {}` would do", memory.name,
-                      to_text(memory.capacity), memory.name, smallest_budget_in_words(bytes));
-      if (result.infeasible)
-        result.infeasible->why += "; " + would_do;
-      else
-        result.notes.push_back(would_do);
-    }
-  } catch (const WorkLimitReached&) {
-    // What failed within the limit is told without it.
-  }
-}
-
 bool can_split(const WorkloadSource& workload) {
   if (std::holds_alternative<LayersSpec>(workload)) return true;
   const auto* chain = std::get_if<ChainSpec>(&workload);
@@ -418,6 +394,7 @@ bool can_split(const WorkloadSource& workload) {
 Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path, const Ranks& ranks,
                   bool& split_backward) {
   WorkloadOptions options = scenario.workload_options;
+  ranks.tell(options);
   const auto read = [&] {
     Workload workload = ranks.step_of_one(build(scenario.workload, options));
     add_generator_states(workload, scenario.platform.processors);
@@ -528,11 +505,7 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOpti
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   try {
-    return in_range(scenario, [&] {
-      RunResult result = run_bound(scenario, policy, *bound, ranks, options);
-      tell_storage_needed(result, scenario, policy, *bound, ranks, options.work);
-      return result;
-    });
+    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, ranks, options); });
   } catch (const WorkLimitReached& reached) {
     throw InputError(
         {{Severity::error, policy.where(),
@@ -568,7 +541,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
-  const std::int64_t of_a_rank = of_mini_batch / (ranks.data() * ranks.tensor());
+  const std::int64_t of_a_rank = of_mini_batch / (ranks.samples() * ranks.tensor());
   result.workload_as_run =
       build_for(scenario, scenario.platform.processors, std::max<std::int64_t>(of_a_rank, 1), ranks,
                 split_backward, place);
@@ -590,7 +563,10 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
 
 std::vector<RunResult> run(const Scenario& scenario) {
   std::vector<RunResult> results;
-  for (const Node& policy : scenario.policies) results.push_back(run_policy(scenario, policy));
+  for (const Node& policy : scenario.policies) {
+    results.push_back(run_policy(scenario, policy));
+    tell_storage_needed(results.back(), scenario, policy);
+  }
   return results;
 }
 

@@ -3,26 +3,41 @@
 ///   all_reduce      each ends with the sum of what all held
 ///   reduce_scatter  each ends with its own part of that sum
 ///   all_gather      each begins with its own part, and ends with all parts
+///   all_to_all      each begins with a part for every one, and ends with those that are for it
+///   pass_on         each ends with what the one before it had
+///   pass_back       each ends with what the one after it had
 ///
 /// A collective of a workload is an operator that takes no time where it is issued: it makes its
 /// outputs, and what follows moves over the platform's links (plan/build/spread_plan.hpp). It
-/// reduces what it changes in place (all_reduce) or reads (reduce_scatter), and gathers what it makes
-/// (all_gather).
+/// reduces what it changes in place (all_reduce) or reads (reduce_scatter), gathers what it makes
+/// (all_gather), and hands out what it reads (all_to_all, pass_on,
+/// pass_back).
 #pragma once
 
 #include <cstdint>
 
 namespace plimsoll {
 
-enum class CollectiveKind : std::uint8_t { none, all_reduce, reduce_scatter, all_gather };
+enum class CollectiveKind : std::uint8_t {
+  none,
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  pass_on,
+  pass_back
+};
 
 /// The axes of a mesh of ranks along which groups lie.
 enum class MeshAxis : std::uint8_t { tensor, context, expert, data };
 inline constexpr std::size_t kMeshAxes = 4;
 
+/// Over the data axis take part all that hold the same parameters: the ranks of the context and of the
+/// expert axis, too, but those of the latter not with parameters of experts, of which each has its own.
 struct Collective {
   CollectiveKind kind = CollectiveKind::none;
   MeshAxis axis = MeshAxis::data;
+  bool of_experts = false;
 
   friend bool operator==(const Collective&, const Collective&) = default;
 };

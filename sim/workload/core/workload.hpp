@@ -72,6 +72,8 @@ struct Tensor {
   bool cached = false;
   /// A gradient of which each rank of the tensor axis makes a part; they add them up before updates.
   bool is_partial = false;
+  /// Of parameters of which each rank of the expert axis has its own, of their gradients and state.
+  bool is_of_experts = false;
 };
 
 /// A slice of Workload::tensor_lists.

@@ -125,6 +125,10 @@ struct WorkloadOptions {
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
   /// What the host takes once a step, on every processor that works; chains may say it themselves.
   std::optional<Time> step_overhead;
+  /// Ranks that divide the positions of every sample among them; networks of layers only.
+  std::optional<Located<std::int64_t>> context;
+  /// Ranks that divide the experts of mixtures among them; networks of layers only.
+  std::optional<Located<std::int64_t>> expert;
 };
 
 inline constexpr std::int64_t kMaxBatch = 1'000'000'000;

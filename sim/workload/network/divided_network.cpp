@@ -1,5 +1,6 @@
 #include "workload/network/divided_network.hpp"
 
+#include "workload/network/divided_experts.hpp"
 #include "workload/network/division.hpp"
 #include "workload/operators/exchange_rules.hpp"
 #include "workload/operators/layer_error.hpp"
@@ -12,11 +13,15 @@ namespace {
 class Divider {
  public:
   Divider(const Network& whole, std::span<const NetworkCall> calls, const ValueTypes& types,
-          const TensorAxis& axis)
+          const WorkloadOptions& options)
       : whole_(whole),
         calls_(calls),
-        divided_(divide(whole, calls, axis)),
-        axis_(axis),
+        divided_(options.tensor ? divide(whole, calls, *options.tensor) : undivided(calls)),
+        experts_(options.expert ? divide_experts(calls, whole.values.size(), *options.expert)
+                                : std::vector<ExpertCall>(calls.size())),
+        tensor_(options.tensor ? options.tensor->ranks : 1),
+        divides_positions_(options.tensor && options.tensor->sequence),
+        expert_(options.expert ? options.expert->value : 1),
         builder_(whole.batch, types),
         values_(whole.values.size(), kNoValue),
         copies_(whole.values.size(), kNoValue),
@@ -24,7 +29,7 @@ class Divider {
 
   Network run() {
     add_inputs();
-    for (std::size_t c = 0; c < calls_.size(); ++c) apply(calls_[c], divided_[c]);
+    for (std::size_t c = 0; c < calls_.size(); ++c) apply(calls_[c], divided_[c], experts_[c]);
     Network network = builder_.take();
     Elements parameters, macs;
     for (const NetworkOperator& op : whole_.operators) {
@@ -32,11 +37,18 @@ class Divider {
       for (const auto& [name, dims] : op.effect.parameters) parameters += elements_of(dims);
     }
     network.all_parameters = parameters;
-    network.share_of_macs = Elements{macs.count() / axis_.ranks};
+    network.share_of_macs = Elements{macs.count() / tensor_};
     return network;
   }
 
  private:
+  static std::vector<DividedCall> undivided(std::span<const NetworkCall> calls) {
+    std::vector<DividedCall> whole(calls.size());
+    for (std::size_t c = 0; c < calls.size(); ++c)
+      whole[c].reads_copied.assign(calls[c].inputs.size(), false);
+    return whole;
+  }
+
   void add_inputs() {
     std::vector<bool> is_made(whole_.values.size(), false);
     for (const NetworkCall& call : calls_)
@@ -46,20 +58,23 @@ class Divider {
       const NetworkStorage& storage = whole_.storages[value.storage];
       if (is_made[v] || !storage.is_input) continue;
       Dims dims = value.dims;
-      if (axis_.sequence && !value.indices) dims.front() /= axis_.ranks;
+      if (divides_positions_ && !value.indices) dims.front() /= tensor_;
       values_[v] = builder_.add_input(storage.name, std::move(dims), value.indices);
     }
   }
 
-  void apply(const NetworkCall& call, const DividedCall& divided) {
+  void apply(const NetworkCall& call, const DividedCall& divided, const ExpertCall& experts) {
     RuleArguments arguments = call.arguments;
     for (auto& [name, value] : arguments)
-      if (std::ranges::find(divided.divided, name) != divided.divided.end()) value /= axis_.ranks;
+      if (std::ranges::find(divided.divided, name) != divided.divided.end()) value /= tensor_;
+    if (experts.holds_part) hold_part(arguments);
     std::vector<std::uint32_t> inputs;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
       inputs.push_back(divided.reads_copied[i] ? copied(call.inputs[i], call.name)
                                                : values_[call.inputs[i]]);
     if (divided.sums_rows) inputs.push_back(row_statistics(inputs.front(), call.name));
+    if (experts.takes_back) inputs.front() = swapped(inputs.front(), call.name);
+    builder_.divide_experts(experts.holds_part);
     builder_.train(call.trained);
     builder_.make_partial_gradients(divided.makes_partial_gradients);
     const std::uint32_t link = call.link == kNoValue ? kNoValue : operators_[call.link];
@@ -67,6 +82,7 @@ class Divider {
         builder_.apply(*call.rule, std::move(arguments), std::move(inputs), call.name, link);
     if (call.op != kNoValue) operators_[call.op] = builder_.operators() - 1;
     if (divided.sums_output) output = summed(output, call.name);
+    if (experts.hands_out) output = swapped(output, call.name);
     if (call.output == kNoValue) return;
     values_[call.output] = output;
     if (divided.output == Part::copied) copies_[call.output] = output;
@@ -76,7 +92,7 @@ class Divider {
   std::uint32_t copied(std::uint32_t value, const std::string& reader) {
     std::uint32_t& copy = copies_[value];
     if (copy != kNoValue) return copy;
-    copy = axis_.sequence
+    copy = divides_positions_
                ? builder_.exchange(gather_positions_rule(), ranks(), values_[value], reader,
                                    "all_gather")
                : builder_.exchange(copy_to_ranks_rule(), {}, values_[value], reader, "all_reduce");
@@ -84,9 +100,23 @@ class Divider {
   }
 
   std::uint32_t summed(std::uint32_t value, const std::string& name) {
-    if (axis_.sequence)
+    if (divides_positions_)
       return builder_.exchange(scatter_positions_rule(), ranks(), value, name, "reduce_scatter");
     return builder_.exchange(sum_of_ranks_rule(), {}, value, name, "all_reduce");
+  }
+
+  /// Of so many experts those of the rank.
+  void hold_part(RuleArguments& arguments) const {
+    std::int64_t experts = 0;
+    for (const auto& [name, value] : arguments)
+      if (name == "experts") experts = value;
+    for (auto& [name, value] : arguments)
+      if (name == "held") value = experts / expert_;
+  }
+
+  /// Rows as the ranks of the expert axis hand them out, or back.
+  std::uint32_t swapped(std::uint32_t rows, const std::string& name) {
+    return builder_.exchange(swap_rows_rule(), {}, rows, name, "all_to_all");
   }
 
   /// One after the other, as each needs those before.
@@ -99,12 +129,15 @@ class Divider {
     return value;
   }
 
-  [[nodiscard]] RuleArguments ranks() const { return {{"ranks", axis_.ranks}}; }
+  [[nodiscard]] RuleArguments ranks() const { return {{"ranks", tensor_}}; }
 
   const Network& whole_;
   const std::span<const NetworkCall> calls_;
   const std::vector<DividedCall> divided_;
-  const TensorAxis& axis_;
+  const std::vector<ExpertCall> experts_;
+  const std::int64_t tensor_;
+  const bool divides_positions_;
+  const std::int64_t expert_;
   NetworkBuilder builder_;
   std::vector<std::uint32_t> values_;     ///< by old value
   std::vector<std::uint32_t> copies_;     ///< by old value: to parts of whose gradients readers add
@@ -114,12 +147,13 @@ class Divider {
 }  // namespace
 
 Network divided_network(const Network& whole, std::span<const NetworkCall> calls,
-                        const ValueTypes& types, const TensorAxis& axis) {
+                        const ValueTypes& types, const WorkloadOptions& options) {
   try {
-    return Divider(whole, calls, types, axis).run();
+    return Divider(whole, calls, types, options).run();
   } catch (const LayerError& error) {
+    const Location& where = options.tensor ? options.tensor->where : options.expert->where;
     throw InputError(
-        {{Severity::error, axis.where, std::string("a rank's part of the network: ") + error.what(),
+        {{Severity::error, where, std::string("a rank's part of the network: ") + error.what(),
           error.hint()}});
   }
 }

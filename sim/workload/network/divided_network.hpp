@@ -6,6 +6,8 @@
 /// once for all such readers; what a layer divided by rows makes, they add up in place. With divided
 /// positions they gather the value, and scatter the sum: of what was gathered a rank keeps its own
 /// part, and gathers it again in the backward.
+///
+/// Ranks of an expert axis hold a part of each mixture's experts (divided_experts.hpp).
 #pragma once
 
 #include "workload/network/network_builder.hpp"
@@ -14,8 +16,9 @@
 
 namespace plimsoll {
 
-/// Throws InputError, at the axis, where the layers cannot be divided so.
+/// Along the axes that `options` has. Throws InputError, at the axis, where the layers cannot be divided
+/// so.
 [[nodiscard]] Network divided_network(const Network& whole, std::span<const NetworkCall> calls,
-                                      const ValueTypes& types, const TensorAxis& axis);
+                                      const ValueTypes& types, const WorkloadOptions& options);
 
 }  // namespace plimsoll

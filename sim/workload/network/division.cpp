@@ -83,11 +83,6 @@ bool is_dense(std::string_view kind) {
   return kind == "linear" || kind == "expert_linear";
 }
 
-std::int64_t argument_of(const NetworkCall& call, std::string_view name) {
-  const auto found = std::ranges::find(call.arguments, name, [](const auto& a) { return a.first; });
-  return found == call.arguments.end() ? 0 : found->second;
-}
-
 /// What the call makes of inputs of which a rank has the part `from`; nullopt where it cannot.
 std::optional<Carries> carry(const NetworkCall& call, Part from) {
   const std::string_view kind = call.rule->kind;
@@ -340,14 +335,6 @@ class Division {
     return call.name.substr(call.name.rfind('/') + 1);
   }
 
-  static std::string words_for_divisors(std::int64_t whole) {
-    constexpr std::int64_t kMostRanks = 1024;
-    std::vector<std::int64_t> divisors;
-    for (std::int64_t d = 1; d <= std::min(whole, kMostRanks); ++d)
-      if (whole % d == 0) divisors.push_back(d);
-    return fmt::format("expected one of {}", fmt::join(divisors, ", "));
-  }
-
   static constexpr std::size_t kMostProblems = 8;
 
   const Network& network_;
@@ -366,6 +353,19 @@ class Division {
 };
 
 }  // namespace
+
+std::int64_t argument_of(const NetworkCall& call, std::string_view name) {
+  const auto found = std::ranges::find(call.arguments, name, [](const auto& a) { return a.first; });
+  return found == call.arguments.end() ? 0 : found->second;
+}
+
+std::string words_for_divisors(std::int64_t whole) {
+  constexpr std::int64_t kMostRanks = 1024;
+  std::vector<std::int64_t> divisors;
+  for (std::int64_t d = 1; d <= std::min(whole, kMostRanks); ++d)
+    if (whole % d == 0) divisors.push_back(d);
+  return fmt::format("expected one of {}", fmt::join(divisors, ", "));
+}
 
 std::vector<DividedCall> divide(const Network& network, std::span<const NetworkCall> calls,
                                 const TensorAxis& axis) {

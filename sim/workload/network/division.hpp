@@ -42,6 +42,12 @@ struct DividedCall {
   bool makes_partial_gradients = false;
 };
 
+/// 0 where the call has no such argument.
+[[nodiscard]] std::int64_t argument_of(const NetworkCall& call, std::string_view name);
+
+/// "expected one of 1, 2, 4": the divisors of `whole`, up to 1024.
+[[nodiscard]] std::string words_for_divisors(std::int64_t whole);
+
 /// By call. Throws InputError, with everything that does not divide, at the axis. O(calls + inputs).
 [[nodiscard]] std::vector<DividedCall> divide(const Network& network,
                                               std::span<const NetworkCall> calls,

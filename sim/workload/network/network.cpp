@@ -78,6 +78,7 @@ class Expander {
     const char* other = options_.autocast         ? "autocast"
                         : options_.master_weights ? "master_weights"
                         : options_.tensor         ? "parallel.tensor"
+                        : options_.expert         ? "parallel.expert"
                                                   : nullptr;
     if (other != nullptr)
       fail(where, "`bits` do not go with `" + std::string(other) + "`; expected one of the two");
@@ -289,10 +290,10 @@ class Expander {
 }  // namespace
 
 Network expand(const LayersSpec& layers, const WorkloadOptions& options) {
-  if (!options.tensor) return Expander(layers, options).expand(nullptr);
+  if (!options.tensor && !options.expert) return Expander(layers, options).expand(nullptr);
   std::vector<NetworkCall> calls;
   const Network whole = Expander(layers, options).expand(&calls);
-  return divided_network(whole, calls, value_types(options, DType::fp32), *options.tensor);
+  return divided_network(whole, calls, value_types(options, DType::fp32), options);
 }
 
 }  // namespace plimsoll

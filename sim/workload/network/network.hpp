@@ -66,6 +66,7 @@ struct NetworkOperator {
   bool keeps_weight_copy = false;
   bool is_undone = false;                ///< a pooling whose indices a later operator reads
   bool makes_partial_gradients = false;  ///< of its parameters (Tensor::is_partial)
+  bool divides_experts = false;          ///< its parameters are those of a rank (is_of_experts)
 };
 
 struct Network {

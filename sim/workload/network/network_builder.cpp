@@ -193,6 +193,7 @@ std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arg
   for (const auto& [parameter, dims] : op.effect.parameters)
     op.trained.push_back(trained_part(parameter, dims, trained_));
   op.makes_partial_gradients = partial_;
+  op.divides_experts = divides_experts_;
   find_kept(op);
   if (op.effect.form == OperatorEffect::Form::in_place && !call.can_update)
     throw LayerError("cannot work in place: `" +

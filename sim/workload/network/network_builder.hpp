@@ -49,6 +49,8 @@ class NetworkBuilder {
   void set_bits(const ElementBits& bits) { bits_ = bits; }
   /// Whether a rank makes but a part of the gradients of parameters of the operators to come.
   void make_partial_gradients(bool partial) { partial_ = partial; }
+  /// Whether parameters of the operators to come are of experts that only this rank has.
+  void divide_experts(bool divide) { divides_experts_ = divide; }
   /// Every apply() to come is added to `calls`.
   void record(std::vector<NetworkCall>& calls) { calls_ = &calls; }
   /// `weighted`: the loss is multiplied by a number, which is kept.
@@ -87,7 +89,7 @@ class NetworkBuilder {
   const ValueTypes types_;
   Trained trained_;
   ElementBits bits_;
-  bool partial_ = false;
+  bool partial_ = false, divides_experts_ = false;
   std::vector<NetworkCall>* calls_ = nullptr;
 };
 

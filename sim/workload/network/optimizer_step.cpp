@@ -85,10 +85,11 @@ class OptimizerStep {
   /// What only the optimizer reads.
   void add_state(const UpdatedParameter& parameter, OperatorSpec& spec) {
     const std::string name = builder_[parameter.tensor].name;
+    const bool is_of_experts = builder_[parameter.tensor].is_of_experts;
     const auto add = [&](const std::string& suffix, Bytes bytes) {
       spec.updates.push_back(
           builder_.add(Tensor{name + "." + suffix, bytes, TensorClass::optimizer_state,
-                              Lifetime::resident, kNoTensor}));
+                              Lifetime::resident, kNoTensor, false, false, is_of_experts}));
     };
     if (options_.master_weights) add("master", kMasterElement * elements(parameter));
     for (const auto& [suffix, bytes] : optimizer_state(options_.optimizer, parameter.trained))

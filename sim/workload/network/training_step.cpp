@@ -108,9 +108,9 @@ class StepBuilder {
       parameter.trained = op.trained[p];
       parameter.is_in_int8 =
           op.bits.weights.value_or(32) <= 8 && op.bits.gradients.value_or(32) <= 8;
-      parameter.tensor =
-          add_tensor(name, bytes_of(elements_of(dims), network_.dtype, op.bits.weights),
-                     TensorClass::parameter, Lifetime::resident);
+      parameter.tensor = builder_.add(Tensor{
+          name, bytes_of(elements_of(dims), network_.dtype, op.bits.weights),
+          TensorClass::parameter, Lifetime::resident, kNoTensor, false, false, op.divides_experts});
       if (!parameter.trained.empty()) add_gradient_of(op, name, parameter);
       layer.used.push_back(parameters_of_.size());
       layer.own.push_back(parameters_of_.size());
@@ -127,7 +127,7 @@ class StepBuilder {
     parameter.trained_bytes = bytes_of(trained, network_.dtype, op.bits.weights);
     parameter.gradient =
         builder_.add(Tensor{name + ".gradient", bytes, TensorClass::gradient, Lifetime::accumulated,
-                            kNoTensor, false, op.makes_partial_gradients});
+                            kNoTensor, false, op.makes_partial_gradients, op.divides_experts});
   }
 
   void add_forward(std::size_t i) {
@@ -190,7 +190,7 @@ class StepBuilder {
                                            CollectiveKind kind) const {
     OperatorSpec spec = layer_spec(op, phase);
     spec.given_time = Time{};
-    spec.collective = {kind, MeshAxis::tensor};
+    spec.collective = {kind, op.effect.exchange->axis};
     if (phase != Phase::forward && options_.split_backward) spec.phase = Phase::backward_input;
     return spec;
   }

@@ -40,6 +40,11 @@ OperatorEffect scatter_positions(const RuleCall& call) {
   return effect;
 }
 
+OperatorEffect swap_rows(const RuleCall& call) {
+  return exchange_of(call, OperatorEffect::Form::fresh,
+                     {CollectiveKind::all_to_all, CollectiveKind::all_to_all, MeshAxis::expert});
+}
+
 OperatorEffect row_statistic(const RuleCall& call) {
   constexpr std::int64_t kBytes = 4;
   OperatorEffect effect;
@@ -75,6 +80,12 @@ const OperatorRule& gather_positions_rule() {
 const OperatorRule& scatter_positions_rule() {
   static const OperatorRule kRule{"scatter_positions", OperatorClass::other, Autocast::input,
                                   kExchangeRanks,      scatter_positions,    "a rank's of the sum"};
+  return kRule;
+}
+
+const OperatorRule& swap_rows_rule() {
+  static const OperatorRule kRule{"swap_rows", OperatorClass::other, Autocast::input, {},
+                                  swap_rows,   "of all ranks"};
   return kRule;
 }
 

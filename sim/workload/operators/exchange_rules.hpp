@@ -9,6 +9,12 @@
 ///   sum of ranks      all-reduce of x, in place      nothing
 ///   gather positions  all-gather                     reduce-scatter
 ///   scatter positions reduce-scatter                 all-gather
+///
+/// Ranks that divide the experts of a mixture hand each other the rows for these, and the results back
+/// (D. Lepikhin et al., "GShard: Scaling giant models with conditional computation and automatic
+/// sharding", ICLR 2021, section 3.3):
+///
+///   swap rows         all-to-all                     all-to-all
 #pragma once
 
 #include "workload/operators/operator_rules.hpp"
@@ -20,6 +26,9 @@ namespace plimsoll {
 /// Argument: `ranks`.
 [[nodiscard]] const OperatorRule& gather_positions_rule();
 [[nodiscard]] const OperatorRule& scatter_positions_rule();
+
+/// Of rows in equal parts for the ranks of the expert axis those that are for this one.
+[[nodiscard]] const OperatorRule& swap_rows_rule();
 
 /// What a rank knows of each row of its part of the logits, a number of 4 bytes. Its maximum, the
 /// sum of its exponentials and the logit of its label are each made of those of all ranks.

@@ -117,9 +117,10 @@ struct OperatorEffect {
   KernelScratch forward_scratch, input_scratch, weight_scratch, backward_scratch;
   KernelShape kernel;
   bool is_constant = false;  ///< no gradient goes through it
-  /// What ranks of the tensor axis do with x, and with the gradient of y, in place of computing.
+  /// What ranks of an axis do with x, and with the gradient of y, in place of computing.
   struct Exchange {
     CollectiveKind forward = CollectiveKind::none, backward = CollectiveKind::none;
+    MeshAxis axis = MeshAxis::tensor;
   };
   std::optional<Exchange> exchange;
 };

@@ -54,21 +54,32 @@ class ShardedStep {
   };
   struct Unit {
     std::string name;
+    std::string block;  ///< in which it is used: its name, but for experts
+    bool is_of_experts = false;
+    bool has_weight_halves = false;  ///< halves of backwards make some of its gradients
     std::map<TensorId, Whole> parameters, gradients;  ///< by old tensor
   };
 
   [[nodiscard]] static bool is_parameter(const Tensor& tensor) {
     return tensor.tensor_class == TensorClass::parameter && tensor.lifetime == Lifetime::resident;
   }
+  /// Experts that no other rank has are whole.
+  [[nodiscard]] bool is_divided(const Tensor& tensor) const {
+    return !tensor.is_of_experts || sharding_.ranks_of_experts > 1;
+  }
   [[nodiscard]] bool gathers(TensorId id) const {
-    return sharding_.stage >= 3 && is_parameter(step_[id]);
+    return sharding_.stage >= 3 && is_parameter(step_[id]) && is_divided(step_[id]);
   }
   [[nodiscard]] bool scatters(TensorId id) const {
-    return sharding_.stage >= 2 && step_[id].lifetime == Lifetime::accumulated;
+    return sharding_.stage >= 2 && step_[id].lifetime == Lifetime::accumulated &&
+           is_divided(step_[id]);
   }
 
-  [[nodiscard]] Bytes part(Bytes whole) const {
-    return Bytes{(whole.count() + sharding_.ranks - 1) / sharding_.ranks};
+  /// What one of the ranks has that divide it.
+  template <class Amount>
+  [[nodiscard]] Amount part(Amount whole, bool of_experts) const {
+    const std::int64_t ranks = of_experts ? sharding_.ranks_of_experts : sharding_.ranks;
+    return Amount{(whole.count() + ranks - 1) / ranks};
   }
 
   [[nodiscard]] static std::string block_of(const std::string& part) {
@@ -85,7 +96,12 @@ class ShardedStep {
 
   /// The unit in which an operator uses a parameter or its gradient.
   [[nodiscard]] Unit& unit_of(std::uint32_t op, TensorId tensor) {
-    return units_[stage_of_.empty() ? block_of(step_[tensor].name) : unit_name(op)];
+    const bool is_of_experts = step_[tensor].is_of_experts;
+    const std::string name = stage_of_.empty() ? block_of(step_[tensor].name) : unit_name(op);
+    Unit& unit = units_[is_of_experts ? name + ".experts" : name];
+    unit.is_of_experts = is_of_experts;
+    unit.block = name;
+    return unit;
   }
 
   void find_units() {
@@ -118,7 +134,7 @@ class ShardedStep {
                   *whole);
       const bool is_state = tensor.tensor_class == TensorClass::optimizer_state;
       if (is_state || gathers(TensorId{t}) || scatters(TensorId{t}))
-        tensor.bytes = part(tensor.bytes);
+        tensor.bytes = part(tensor.bytes, tensor.is_of_experts);
       held_.push_back(builder_.add(std::move(tensor)));
     }
   }
@@ -144,7 +160,7 @@ class ShardedStep {
     std::vector<std::pair<std::uint32_t, const Unit*>> order;
     for (const auto& [name, unit] : units_)
       if (const auto read = first.find(&unit); read != first.end()) {
-        const auto begins = first_of_unit.find(name);
+        const auto begins = first_of_unit.find(unit.block);
         const bool is_sooner = begins != first_of_unit.end() && begins->second < read->second;
         order.emplace_back(is_sooner ? begins->second : read->second, &unit);
       }
@@ -155,11 +171,12 @@ class ShardedStep {
   void find_gathers() {
     for (const auto& [begin, end] :
          {std::pair(0U, step_.forwards), std::pair(step_.forwards, step_.optimizer_begin)}) {
-      const auto order = by_first_use(begin, end);
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        const auto ahead = std::min<std::int64_t>(sharding_.prefetch, static_cast<std::int64_t>(i));
-        gathers_before_[order[i - static_cast<std::size_t>(ahead)].first].push_back(
-            order[i].second);
+      std::vector<std::uint32_t> places;
+      for (const auto& [first, unit] : by_first_use(begin, end)) {
+        if (places.empty() || places.back() != first) places.push_back(first);
+        const auto last = static_cast<std::int64_t>(places.size()) - 1;
+        const std::int64_t place = last - std::min(sharding_.prefetch, last);
+        gathers_before_[places[static_cast<std::size_t>(place)]].push_back(unit);
       }
     }
   }
@@ -168,7 +185,11 @@ class ShardedStep {
     std::map<const Unit*, std::uint32_t> last;
     for (std::uint32_t op = step_.forwards; op < step_.optimizer_begin; ++op)
       for (const TensorId id : step_.list(step_.operators[op].kept))
-        if (scatters(id)) last[&unit_of(op, id)] = op;
+        if (scatters(id)) {
+          Unit& unit = unit_of(op, id);
+          last[&unit] = op;
+          unit.has_weight_halves |= step_.operators[op].phase == Phase::backward_weight;
+        }
     std::map<std::uint32_t, std::vector<const Unit*>> after;
     std::uint32_t last_of_all = step_.forwards;
     for (const auto& [name, unit] : units_) {
@@ -204,10 +225,9 @@ class ShardedStep {
   OperatorId add_operator(std::uint32_t old) {
     const Operator& op = step_.operators[old];
     const bool is_part = op.phase == Phase::optimizer && sharding_.stage >= 1;
-    const auto share = [&](auto whole) {
-      return is_part ? decltype(whole){(whole.count() + sharding_.ranks - 1) / sharding_.ranks}
-                     : whole;
-    };
+    const bool of_experts = std::ranges::any_of(
+        step_.list(op.reads), [&](TensorId id) { return step_[id].is_of_experts; });
+    const auto share = [&](auto whole) { return is_part ? part(whole, of_experts) : whole; };
     OperatorSpec spec;
     spec.name = op.name;
     spec.phase = op.phase;
@@ -241,7 +261,7 @@ class ShardedStep {
     spec.phase = op.phase;
     spec.given_time = Time{};
     spec.runs_once = true;
-    spec.collective = {kind, MeshAxis::data};
+    spec.collective = {kind, MeshAxis::data, unit.is_of_experts};
     if (op.forward != kNoOperator) spec.forward = added_[index(op.forward)];
     return spec;
   }
@@ -250,6 +270,8 @@ class ShardedStep {
     const bool is_forward = step_[before].phase == Phase::forward;
     OperatorSpec spec = collective(unit, is_forward ? ".gather" : ".gather_backward",
                                    CollectiveKind::all_gather, before);
+    // The half of a backward that is for inputs comes first, and reads them.
+    if (spec.phase == Phase::backward_weight) spec.phase = Phase::backward_input;
     for (const auto& [id, whole] : unit.parameters) {
       spec.reads.push_back(held_[index(id)]);
       spec.kept.push_back(is_forward ? whole.forward : whole.backward);
@@ -260,6 +282,7 @@ class ShardedStep {
 
   void add_scatter(const Unit& unit, OperatorId after) {
     OperatorSpec spec = collective(unit, ".reduce_scatter", CollectiveKind::reduce_scatter, after);
+    if (unit.has_weight_halves) spec.phase = Phase::backward_weight;
     for (const auto& [id, whole] : unit.gradients) {
       spec.reads.push_back(whole.forward);
       spec.kept.push_back(held_[index(id)]);

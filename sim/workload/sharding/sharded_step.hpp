@@ -13,6 +13,9 @@
 /// bytes, gradients of 4 and 12 bytes of state, of Psi parameters in all that is (6 + 12/n) Psi,
 /// (2 + 16/n) Psi and 18/n Psi bytes, beside the units that are whole.
 ///
+/// Parameters of experts, of which each rank of an expert axis has its own, are divided among the fewer
+/// ranks that hold the same ones, and are in units of their own.
+///
 /// A unit is an outermost block of the network (`block_3`), or all layers outside of blocks. The
 /// reduce-scatter of a unit follows the last backward that adds to one of its gradients, or all of
 /// them follow the last backward. The gather of a unit is issued before the first operator of the
@@ -36,9 +39,10 @@ namespace plimsoll {
 struct StateSharding {
   std::int64_t stage = 0;
   std::int64_t ranks = 1;
-  std::int64_t prefetch = 1;    ///< stage 3
-  bool overlap = true;          ///< stages 2 and 3
-  bool by_chain_stage = false;  ///< then without prefetch, and with overlap
+  std::int64_t prefetch = 1;          ///< stage 3
+  bool overlap = true;                ///< stages 2 and 3
+  bool by_chain_stage = false;        ///< then without prefetch, and with overlap
+  std::int64_t ranks_of_experts = 1;  ///< that hold the same experts
 };
 
 /// Precondition: `step` is that of a network (build_step()), and keeps no gradients between

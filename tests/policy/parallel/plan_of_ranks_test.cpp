@@ -8,6 +8,7 @@
 #include "workload/cost/cost_model.hpp"
 #include "workload/sharding/sharded_step.hpp"
 
+#include <bit>
 #include <memory>
 #include <random>
 #include <vector>
@@ -476,18 +477,29 @@ TEST_CASE("one rank stands for all: random nodes") {
 
 // Where member i begins with 2^i in each of n parts, all end with 2^n - 1 in each; after the first
 // half every part is whole somewhere, each member has one.
-TEST_CASE("hierarchical collectives: sums") {
-  for (const auto& [node, n] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
-           {2, 4}, {3, 6}, {4, 12}, {2, 10}, {5, 5}}) {
+TEST_CASE("collectives in levels: sums") {
+  using Levels = std::vector<std::uint32_t>;
+  const std::vector<std::pair<AllReduce, Levels>> cases = {
+      {AllReduce::ring, {2, 2}},    {AllReduce::ring, {3, 2}}, {AllReduce::ring, {4, 3}},
+      {AllReduce::ring, {2, 5}},    {AllReduce::ring, {5}},    {AllReduce::ring, {2, 3, 2}},
+      {AllReduce::ring, {3, 2, 4}}, {AllReduce::tree, {4, 2}}, {AllReduce::tree, {2, 2, 4}}};
+  for (const auto& [algorithm, levels] : cases) {
+    std::uint32_t n = 1, rounds_of_half = 0;
+    for (const std::uint32_t level : levels) {
+      n *= level;
+      rounds_of_half += algorithm == AllReduce::ring
+                            ? level - 1
+                            : static_cast<std::uint32_t>(std::countr_zero(level));
+    }
     std::vector<std::vector<std::int64_t>> held;
     std::vector<std::vector<CollectiveSend>> sends;
     for (std::uint32_t i = 0; i < n; ++i) {
       held.emplace_back(n, std::int64_t{1} << i);
-      sends.push_back(hierarchical_sends(node, n, i));
+      sends.push_back(sends_in_levels(algorithm, levels, i));
     }
     const std::int64_t all = (std::int64_t{1} << n) - 1;
     const std::size_t rounds = sends.front().size();
-    REQUIRE(rounds == 2 * (node - 1) + 2 * (n / node - 1));
+    REQUIRE(rounds == 2 * rounds_of_half);
     for (std::size_t round = 0; round < rounds; ++round) {
       const auto before = held;
       for (std::uint32_t i = 0; i < n; ++i) {
@@ -504,6 +516,27 @@ TEST_CASE("hierarchical collectives: sums") {
     }
     CHECK(held == std::vector<std::vector<std::int64_t>>(n, std::vector<std::int64_t>(n, all)));
   }
+}
+
+// Member i holds n parts, of which the j-th is for j; each part arrives once, in n-1 rounds.
+TEST_CASE("all-to-all: every part arrives where it belongs") {
+  for (const AllReduce algorithm : {AllReduce::ring, AllReduce::tree})
+    for (const std::uint32_t n : {2U, 4U, 8U}) {
+      std::vector<std::vector<int>> arrived(n, std::vector<int>(n, 0));
+      for (std::uint32_t i = 0; i < n; ++i) {
+        const auto sends = all_to_all_sends(algorithm, n, i);
+        REQUIRE(sends.size() == n - 1);
+        for (std::size_t round = 0; round < sends.size(); ++round) {
+          const CollectiveSend& send = sends[round];
+          CHECK(all_to_all_sends(algorithm, n, send.to)[round].from == i);
+          CHECK(send.part == Reduction{send.to, 1, n, false});
+          ++arrived[send.to][i];
+        }
+      }
+      for (std::uint32_t to = 0; to < n; ++to)
+        for (std::uint32_t from = 0; from < n; ++from)
+          CHECK(arrived[to][from] == (to == from ? 0 : 1));
+    }
 }
 
 TEST_CASE("meshes that cannot be") {
