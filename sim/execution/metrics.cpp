@@ -2,6 +2,7 @@
 
 #include "plan/core/mirror_problems.hpp"
 #include "platform/core/home_memory.hpp"
+#include "platform/core/regulator.hpp"
 
 #include <algorithm>
 
@@ -181,7 +182,7 @@ class EnergyBill {
     const Time makespan = execution_.makespan;
     if (makespan > Time{})
       bill_.average = Power{static_cast<std::int64_t>(bill_.total.count() / makespan.count())};
-    if (!per_action_) bill_.peak = at_source(execution_.peak_power);
+    if (!per_action_) bill_.peak = at_source(platform_, execution_.peak_power);
     if (platform_.battery && batch > Energy{}) {
       const Battery& battery = *platform_.battery;
       const auto usable = battery.energy.count() / kWhole.count() * battery.usable.count();
@@ -268,17 +269,9 @@ class EnergyBill {
   /// What the regulator loses: load / efficiency - load.
   void charge_regulator() {
     if (platform_.regulator_efficiency == kWhole) return;
-    const auto load = bill_.total.count();
-    const auto lost = load / platform_.regulator_efficiency.count() *
-                      (kWhole - platform_.regulator_efficiency).count();
-    phase(EnergyPhase::regulator) += Energy{lost};
-    charge("regulator", Energy{lost});
-  }
-
-  Power at_source(Power load) const {
-    const Energy in_one_second = load * Time{kWhole.count() * 1000};
-    return Power{static_cast<std::int64_t>(in_one_second.count() /
-                                           platform_.regulator_efficiency.count() / 1000)};
+    const Energy lost = at_source(platform_, bill_.total) - bill_.total;
+    phase(EnergyPhase::regulator) += lost;
+    charge("regulator", lost);
   }
 
   const Program& program_;

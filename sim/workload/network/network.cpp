@@ -78,6 +78,7 @@ class Expander {
     const char* other = options_.autocast         ? "autocast"
                         : options_.master_weights ? "master_weights"
                         : options_.tensor         ? "parallel.tensor"
+                        : options_.expert         ? "parallel.expert"
                                                   : nullptr;
     if (other != nullptr)
       fail(where, "`bits` do not go with `" + std::string(other) + "`; expected one of the two");
