@@ -3,6 +3,7 @@
 #include "execution/find_metrics.hpp"
 #include "execution/held_stages.hpp"
 #include "platform/core/break_even.hpp"
+#include "report/run/alike_rows.hpp"
 #include "report/run/run_notes.hpp"
 #include "report/run/training_words.hpp"
 #include "scenario/run/plan_choice.hpp"
@@ -73,17 +74,31 @@ class Details {
     std::ranges::stable_sort(used, std::greater{}, [&](const MemoryMetrics* memory) {
       return fill_of(scenario_, *memory);
     });
-    for (std::size_t m = 0; m < std::min(used.size(), kMostParts); ++m) tell_memory(*used[m]);
-    tell_rest(used.size(), "less full memories");
+    const auto told = alike(used, kMostParts, [&](const MemoryMetrics& it) {
+      return peak_text(it) + counts_of(it.at_peak);
+    });
+    for (std::size_t m = 0; m < std::min(told.size(), kMostParts); ++m)
+      tell_memory(*told[m].first, told[m].subject());
+    tell_rest(rows_beyond(told, kMostParts), "less full memories");
   }
 
-  void tell_memory(const MemoryMetrics& memory) {
-    std::string text = fmt::format("{} peaks at {}", memory.name, to_text(memory.peak_allocated));
+  static std::string counts_of(const std::array<Bytes, kTensorClasses>& bytes) {
+    std::string text;
+    for (const Bytes it : bytes) text += fmt::format(" {}", it.count());
+    return text;
+  }
+
+  std::string peak_text(const MemoryMetrics& memory) const {
+    std::string text = fmt::format("peaks at {}", to_text(memory.peak_allocated));
     if (const auto usable = usable_of(scenario_, memory.name))
       text += fmt::format(" of {} ({})", to_text(*usable), percent(fill_of(scenario_, memory)));
     text += memory.peak_time == Time{} ? " at the start"
                                        : fmt::format(" after {}", to_text(memory.peak_time));
-    line("memory", text + other_meanings(memory));
+    return text + other_meanings(memory);
+  }
+
+  void tell_memory(const MemoryMetrics& memory, const std::string& subject) {
+    line("memory", subject + " " + peak_text(memory));
     Bytes alive;
     for (const Bytes bytes : memory.at_peak) alive += bytes;
     for (std::size_t c = 0; c < kTensorClasses; ++c) {
@@ -126,12 +141,15 @@ class Details {
     std::vector<const ProcessorMetrics*> used;
     for (const ProcessorMetrics& processor : metrics_.processors)
       if (processor.span > Time{}) used.push_back(&processor);
-    for (std::size_t p = 0; p < std::min(used.size(), kMostParts); ++p) tell_processor(*used[p]);
-    tell_rest(used.size(), "processors");
+    const auto told =
+        alike(used, kMostParts, [&](const ProcessorMetrics& it) { return work_text(it); });
+    for (std::size_t p = 0; p < std::min(told.size(), kMostParts); ++p)
+      line("time", told[p].subject() + " " + work_text(*told[p].first));
+    tell_rest(rows_beyond(told, kMostParts), "processors");
   }
 
-  void tell_processor(const ProcessorMetrics& processor) {
-    std::string text = fmt::format("{} works {}", processor.name, to_text(processor.busy));
+  static std::string work_text(const ProcessorMetrics& processor) {
+    std::string text = fmt::format("works {}", to_text(processor.busy));
     if (processor.bubble) text += fmt::format(" ({})", percent(1 - *processor.bubble));
     for (std::size_t c = 0; c < kStallCauses; ++c)
       if (processor.stall[c] > Time{})
@@ -145,20 +163,24 @@ class Details {
       if (processor.recomputed_flops > Flops{})
         text += fmt::format(" ({})", to_text(processor.recomputed_flops));
     }
-    line("time", text);
+    return text;
   }
 
   void tell_links() {
     std::vector<const LinkMetrics*> used;
     for (const LinkMetrics& link : metrics_.links)
       if (link.bytes[0] + link.bytes[1] > Bytes{}) used.push_back(&link);
-    for (std::size_t l = 0; l < std::min(used.size(), kMostParts); ++l) tell_link(*used[l]);
-    tell_rest(used.size(), "links");
+    const auto told = alike(used, kMostParts, [](const LinkMetrics& it) {
+      return fmt::format("{} {} {}", it.bytes[0].count(), it.bytes[1].count(), busy_share(it));
+    });
+    for (std::size_t l = 0; l < std::min(told.size(), kMostParts); ++l)
+      tell_link(*told[l].first, told[l].name());
+    tell_rest(rows_beyond(told, kMostParts), "links");
   }
 
-  void tell_link(const LinkMetrics& link) {
+  void tell_link(const LinkMetrics& link, const std::string& name) {
     const auto found = std::ranges::find(scenario_.platform.links, link.name, &Link::name);
-    std::string text = link.name;
+    std::string text = name;
     for (std::size_t d = 0; d < 2; ++d) {
       if (link.bytes[d] == Bytes{}) continue;
       text += fmt::format("{} {} to {}", d == 0 || link.bytes[0] == Bytes{} ? ":" : ",",
@@ -230,11 +252,12 @@ class Details {
       line("stages",
            fmt::format("{}: {}", to_text(all[s]), holders_of(result_, all[s], kMostParts)));
     }
-    tell_rest(all.size(), "runs of stages");
+    tell_rest(all.size() - std::min(all.size(), kMostParts), "runs of stages");
   }
 
   void tell_rest(std::size_t count, const std::string& what) {
-    if (count > kMostParts) line("", fmt::format("and {} more {}", count - kMostParts, what));
+    if (count > 0)
+      line("", fmt::format("and {} more {}", thousands(static_cast<std::int64_t>(count)), what));
   }
 
   const Scenario& scenario_;
