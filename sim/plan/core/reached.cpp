@@ -3,6 +3,7 @@
 #include "plan/core/changes.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 

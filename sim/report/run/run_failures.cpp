@@ -187,14 +187,25 @@ class Explanation {
       item(fmt::format("a batch below {}", result_.workload_as_run.batch));
   }
 
+  /// Whether operators that compute in `memory` also reach another one.
+  [[nodiscard]] bool reaches_more(const std::string& memory) const {
+    return std::ranges::any_of(scenario_.platform.processors, [&](const Processor& p) {
+      return scenario_.platform[p.memory].name == memory && !p.reaches.empty();
+    });
+  }
+
   void advise_single(const OutOfMemory& oom) {
     const Needs needs = needs_of(result_.workload_as_run);
     if (needs.resident > oom.capacity) {
-      item(fmt::format(
+      const std::string what = fmt::format(
           "parameters, gradients, optimizer state and inputs alone take {}, more than "
-          "the {} of {}: no policy on one processor fits; take a larger memory, several "
-          "processors (`pipeline/...`), or a lighter optimizer",
-          to_text(needs.resident), to_text(oom.capacity), oom.memory));
+          "the {} of {}",
+          to_text(needs.resident), to_text(oom.capacity), oom.memory);
+      item(reaches_more(oom.memory)
+               ? what + ": of all policies only `offload/placement` lets them live elsewhere"
+               : what +
+                     ": no policy on one processor fits; take a larger memory, several "
+                     "processors (`pipeline/...`), or a lighter optimizer");
       return;
     }
     if (needs.resident + needs.largest_operator > oom.capacity) {

@@ -116,7 +116,7 @@ TEST_CASE("hybrid/poet corrected is between the least energy and the published p
 
 TEST_CASE("planners of energy refuse copies of which nobody states what they draw") {
   // The PSRAM is faster than the card, so that it is where values go by default.
-  const auto board = [](const char* psram) {
+  const auto with_psram = [](const char* psram) {
     return test::platform_of(fmt::format(
         "platform: board\nmemories:\n  ram: {{capacity: 8 B}}\n"
         "  card: {{capacity: 1 kB, bandwidth: 1 kB/s, energy: 1 mJ/B}}\n"
@@ -131,7 +131,7 @@ TEST_CASE("planners of energy refuse copies of which nobody states what they dra
        {"hybrid/paging-exact", "hybrid/poet", "hybrid/graph, objective: energy"}) {
     CAPTURE(policy);
     const auto told = [&](const char* psram, const char* more) {
-      return refusal_by("{name: " + policy + more + "}", one, board(psram));
+      return refusal_by("{name: " + policy + more + "}", one, with_psram(psram));
     };
     const std::string refusal = told("", "");
     CHECK_THAT(refusal, Catch::Contains("does not state what a copy between `ram` and `psram` "
@@ -145,8 +145,8 @@ TEST_CASE("planners of energy refuse copies of which nobody states what they dra
     CHECK(told("", ", to: card").empty());
   }
   // Nothing is copied.
-  CHECK(refusal_by("{name: hybrid/poet, paging: false}", one, board("")).empty());
-  CHECK(refusal_by("hybrid/graph", one, board("")).empty());
+  CHECK(refusal_by("{name: hybrid/poet, paging: false}", one, with_psram("")).empty());
+  CHECK(refusal_by("hybrid/graph", one, with_psram("")).empty());
 }
 
 TEST_CASE("hybrid/poet as published on POET's own networks and boards") {

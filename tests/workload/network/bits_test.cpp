@@ -19,7 +19,7 @@ std::string dense(const std::string& more) {
   return network("[4]", layers, "mse");
 }
 
-constexpr std::int64_t kParameters = 4 * 8 + 8 + 8 * 16 + 16 + 16 * 2 + 2;
+constexpr std::int64_t kDenseParameters = 4 * 8 + 8 + 8 * 16 + 16 + 16 * 2 + 2;
 
 WorkloadOptions with_bits(const ElementBits& bits, Optimizer optimizer) {
   return {.batch = 3, .optimizer = optimizer, .bits = Located<ElementBits>{bits, {"s.yaml", 3, 9}}};
@@ -48,10 +48,10 @@ TEST_CASE("in 8 bits everything takes a quarter, but for the optimizer's state")
     // Both ReLUs' outputs, and what the loss keeps: its input and the target.
     CHECK(net.saved_bytes == Bytes{3 * (8 + 16 + 2 + 2)});
     CHECK(bytes_of_tensor(net, "input") == Bytes{3 * 4});
-    CHECK(bytes_that_stay(net, TensorClass::parameter) == kParameters);
-    CHECK(bytes_that_stay(net, TensorClass::gradient) == kParameters);
-    CHECK(bytes_that_stay(net, TensorClass::optimizer_state) == state * kParameters);
-    CHECK(net.parameters == kParameters);
+    CHECK(bytes_that_stay(net, TensorClass::parameter) == kDenseParameters);
+    CHECK(bytes_that_stay(net, TensorClass::gradient) == kDenseParameters);
+    CHECK(bytes_that_stay(net, TensorClass::optimizer_state) == state * kDenseParameters);
+    CHECK(net.parameters == kDenseParameters);
     // State is fp32, and so is the arithmetic of what changes it.
     for (const Operator& op : net.operators) {
       CAPTURE(op.name);

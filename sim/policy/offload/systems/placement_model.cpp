@@ -7,7 +7,9 @@
 #include "plan/core/reached.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 namespace plimsoll {
 

@@ -17,8 +17,8 @@ using test::seconds;
 
 constexpr MemoryId kSram{0}, kPsram{1};
 
-std::string board(const std::string& sram, const std::string& psram,
-                  const std::string& cpu = "reaches: [psram]") {
+std::string two_memories(const std::string& sram, const std::string& psram,
+                         const std::string& cpu = "reaches: [psram]") {
   return fmt::format(
       "platform: board\nmemories:\n  sram: {{{}}}\n  psram: {{{}}}\nprocessors:\n  cpu: {{memory: "
       "sram, {}}}\n",
@@ -44,8 +44,8 @@ Plan with_tensors_in(MemoryId memory, const std::vector<TensorId>& tensors,
 }
 
 /// The least makespan of all placements that run within `budget`, as executed.
-std::optional<Time> least_of_all(const Workload& workload, const Platform& platform,
-                                 std::int64_t budget) {
+std::optional<Time> least_of_placements(const Workload& workload, const Platform& platform,
+                                        std::int64_t budget) {
   const auto tensors = static_cast<std::uint32_t>(workload.tensors.size());
   std::optional<Time> least;
   for (std::uint32_t placement = 0; placement < 1U << tensors; ++placement) {
@@ -61,7 +61,7 @@ std::optional<Time> least_of_all(const Workload& workload, const Platform& platf
   return least;
 }
 
-std::string refused(const std::string& yaml) {
+std::string refusal_of_platform(const std::string& yaml) {
   try {
     (void)test::platform_of(yaml);
   } catch (const InputError& error) {
@@ -76,11 +76,11 @@ TEST_CASE("an operator takes longer by what it reads and writes in memory that i
   // At 1 B/s and 2 B/s: `a` writes 4 B in 2 s, `b` reads them in 4 s, and so does `d`. The latency of
   // 1 s comes on top of each access, and the power of the PSRAM is drawn while these run.
   const Workload workload = test::workload_of(kFour);
-  const Platform platform = test::platform_of(
-      board("capacity: 100 B",
-            "capacity: 4 B, latency: 1 s, read: {bandwidth: 1 B/s}, write: {bandwidth: 2 B/s}, "
-            "power: {idle: 1 W, active: 3 W}",
-            "reaches: [psram], power: {idle: 0 W, active: 10 W}"));
+  const Platform platform = test::platform_of(two_memories(
+      "capacity: 100 B",
+      "capacity: 4 B, latency: 1 s, read: {bandwidth: 1 B/s}, write: {bandwidth: 2 B/s}, "
+      "power: {idle: 1 W, active: 3 W}",
+      "reaches: [psram], power: {idle: 0 W, active: 10 W}"));
   const Named named(workload, platform);
   const Played it = test::play(with_tensors_in(kPsram, {named.tensor("a")}, workload, platform),
                                workload, platform);
@@ -102,10 +102,10 @@ TEST_CASE("an operator takes longer by what it reads and writes in memory that i
 
 TEST_CASE("energy per byte of memory that operators reach, and its wear") {
   const Workload workload = test::workload_of(kFour);
-  const Platform platform = test::platform_of(
-      board("capacity: 100 B",
-            "capacity: 8 B, bandwidth: 4 B/s, read: {energy: 2 J/B}, write: {energy: 3 J/B}, "
-            "endurance: 10"));
+  const Platform platform = test::platform_of(two_memories(
+      "capacity: 100 B",
+      "capacity: 8 B, bandwidth: 4 B/s, read: {energy: 2 J/B}, write: {energy: 3 J/B}, "
+      "endurance: 10"));
   const Named named(workload, platform);
   const Played it = test::play(with_tensors_in(kPsram, {named.tensor("a")}, workload, platform),
                                workload, platform);
@@ -118,7 +118,7 @@ TEST_CASE("energy per byte of memory that operators reach, and its wear") {
 TEST_CASE("memory that operators reach may be full") {
   const Workload workload = test::workload_of(kFour);
   const auto played = [&](const char* sram, const char* psram) {
-    const Platform platform = test::platform_of(board(sram, psram));
+    const Platform platform = test::platform_of(two_memories(sram, psram));
     const Named named(workload, platform);
     return test::play(
         with_tensors_in(kPsram, {named.tensor("b"), named.tensor("c")}, workload, platform),
@@ -149,7 +149,7 @@ TEST_CASE("offload/placement moves what costs least, and says what is least") {
   // 4 s.
   const Workload workload = test::workload_of(kFour);
   const Platform platform =
-      test::platform_of(board("capacity: 100 B", "capacity: 1 kB, bandwidth: 1 B/s"));
+      test::platform_of(two_memories("capacity: 100 B", "capacity: 1 kB, bandwidth: 1 B/s"));
   const auto within = [&](const char* budget) {
     return std::get<Played>(test::played_or_smallest(
         fmt::format("{{name: offload/placement, budget: {}}}", budget), workload, platform));
@@ -174,19 +174,19 @@ TEST_CASE("offload/placement finds the least of all placements, and the least bu
         round % 2 == 0 ? test::random_compute_graph(dice, 4) : test::random_recorded_step(dice, 2);
     const Workload workload = test::workload_of(yaml);
     if (workload.tensors.size() > 8) continue;
-    const Platform platform = test::platform_of(
-        board("capacity: unlimited",
-              fmt::format("capacity: {} B, latency: {} ps, read: {{bandwidth: {} GB/s}}, write: "
-                          "{{bandwidth: {} GB/s}}",
-                          dice(0, 1) == 0 ? 1000 : dice(5, 30), dice(0, 2), dice(200, 2000),
-                          dice(200, 2000))));
+    const Platform platform = test::platform_of(two_memories(
+        "capacity: unlimited",
+        fmt::format("capacity: {} B, latency: {} ps, read: {{bandwidth: {} GB/s}}, write: "
+                    "{{bandwidth: {} GB/s}}",
+                    dice(0, 1) == 0 ? 1000 : dice(5, 30), dice(0, 2), dice(200, 2000),
+                    dice(200, 2000))));
     const Played none = test::play_policy("none", workload, platform);
     const std::int64_t peak = none.peak(kSram);
     std::optional<Time> before;
     std::optional<std::int64_t> enough;
     for (std::int64_t budget = 0; budget <= peak; budget += 1 + peak / 5) {
       CAPTURE(yaml, platform.memories[1].capacity.count(), budget);
-      const auto least = least_of_all(workload, platform, budget);
+      const auto least = least_of_placements(workload, platform, budget);
       const auto found = test::played_or_smallest(
           fmt::format("{{name: offload/placement, budget: {} B}}", budget), workload, platform);
       REQUIRE(std::holds_alternative<Played>(found) == least.has_value());
@@ -205,8 +205,8 @@ TEST_CASE("offload/placement finds the least of all placements, and the least bu
     }
     if (!enough) continue;
     CAPTURE(yaml, *enough);
-    REQUIRE(least_of_all(workload, platform, *enough));
-    REQUIRE_FALSE(least_of_all(workload, platform, *enough - 1));
+    REQUIRE(least_of_placements(workload, platform, *enough));
+    REQUIRE_FALSE(least_of_placements(workload, platform, *enough - 1));
   }
   CHECK(plans > test::rounds(120));
   CHECK(slower > test::rounds(30));
@@ -216,8 +216,8 @@ TEST_CASE("offload/placement on a network: gradients, updates in place, paramete
   const Workload workload =
       build(test::library_network("resnet8"), {.batch = 1, .optimizer = Optimizer::sgd_momentum});
   const Platform platform =
-      test::platform_of(board("capacity: unlimited", "capacity: 8 MiB, bandwidth: 160 MB/s",
-                              "reaches: [psram], compute: {fp32: 50 MFLOP/s}"));
+      test::platform_of(two_memories("capacity: unlimited", "capacity: 8 MiB, bandwidth: 160 MB/s",
+                                     "reaches: [psram], compute: {fp32: 50 MFLOP/s}"));
   const Played none = test::play_policy("none", workload, platform);
   std::optional<Time> before;
   for (const int share : {100, 75, 50, 25}) {
@@ -239,7 +239,7 @@ TEST_CASE("offload/placement on a network: gradients, updates in place, paramete
 TEST_CASE("where operators reach nothing else all lives in their memory") {
   const Workload workload = test::workload_of(kFour);
   const Platform platform =
-      test::platform_of(board("capacity: 12 B", "capacity: 1 kB", "streams: 1"));
+      test::platform_of(two_memories("capacity: 12 B", "capacity: 1 kB", "streams: 1"));
   const Played it =
       std::get<Played>(test::played_or_smallest("offload/placement", workload, platform));
   CHECK(it.execution.makespan == seconds(4));
@@ -257,7 +257,7 @@ TEST_CASE("where operators reach nothing else all lives in their memory") {
 TEST_CASE("what operators do not reach they neither read nor write") {
   const Workload workload = test::workload_of(kFour);
   const Platform platform =
-      test::platform_of(board("capacity: 12 B", "capacity: 1 kB", "streams: 1"));
+      test::platform_of(two_memories("capacity: 12 B", "capacity: 1 kB", "streams: 1"));
   const Named named(workload, platform);
   const Topology topology(platform);
   const auto problems = check_plan(with_tensors_in(kPsram, {named.tensor("b")}, workload, platform),
@@ -266,7 +266,7 @@ TEST_CASE("what operators do not reach they neither read nor write") {
   CHECK_THAT(problems.front(), Catch::Contains("does not write its output `b`"));
 
   const Platform reaching =
-      test::platform_of(board("capacity: 12 B", "capacity: 1 kB, bandwidth: 1 B/s"));
+      test::platform_of(two_memories("capacity: 12 B", "capacity: 1 kB, bandwidth: 1 B/s"));
   Plan plan = with_tensors_in(kPsram, {named.tensor("b")}, workload, reaching);
   plan.ordered_grants.push_back(kPsram);
   const auto ordered = check_plan(plan, workload, reaching, Topology(reaching));
@@ -276,15 +276,15 @@ TEST_CASE("what operators do not reach they neither read nor write") {
 
 TEST_CASE("a platform states which memories its operators reach") {
   const char* const rate = "capacity: 1 kB, bandwidth: 1 MB/s";
-  CHECK(refused(board("capacity: 1 kB", rate)).empty());
+  CHECK(refusal_of_platform(two_memories("capacity: 1 kB", rate)).empty());
   CHECK_THAT(
-      refused(board("capacity: 1 kB", "capacity: 1 kB")),
+      refusal_of_platform(two_memories("capacity: 1 kB", "capacity: 1 kB")),
       Catch::Contains("`psram` states no bandwidth, which operators that reach it wait for"));
-  CHECK_THAT(refused(board("capacity: 1 kB", rate, "reaches: [sram]")),
+  CHECK_THAT(refusal_of_platform(two_memories("capacity: 1 kB", rate, "reaches: [sram]")),
              Catch::Contains("`sram` is the processor's own memory"));
-  CHECK_THAT(refused(board("capacity: 1 kB", rate, "reaches: [psram, psram]")),
+  CHECK_THAT(refusal_of_platform(two_memories("capacity: 1 kB", rate, "reaches: [psram, psram]")),
              Catch::Contains("`psram` is listed twice"));
-  CHECK_THAT(refused(board("capacity: 1 kB", rate, "reaches: [psrma]")),
+  CHECK_THAT(refusal_of_platform(two_memories("capacity: 1 kB", rate, "reaches: [psrma]")),
              Catch::Contains("did you mean `psram`"));
   const Platform copies = test::platform_of(
       "platform: c\nmemories:\n  sram: {capacity: 1 kB}\n  psram: {capacity: 1 kB, bandwidth: 1 "
