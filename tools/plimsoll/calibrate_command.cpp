@@ -2,6 +2,7 @@
 #include "commands.hpp"
 #include "output.hpp"
 #include "report/calibration/calibration_text.hpp"
+#include "report/calibration/cluster_calibration_text.hpp"
 #include "report/calibration/power_calibration_text.hpp"
 #include "report_formats.hpp"
 #include "scenario/calibration/calibrated_platform.hpp"
@@ -25,6 +26,8 @@ constexpr const char* kCalibrateExamples =
 struct CalibrateArguments {
   std::string calibration, out;
   Reports<Calibration> reports{&ReportFormat::of_calibration};
+  std::string judged;
+  std::int64_t every = 1;
   bool no_color = false;
 };
 
@@ -51,10 +54,33 @@ int write(const CalibrateArguments& arguments, const Reports<Found>& reports,
   return kExitFine;
 }
 
+int run_cluster(const CalibrateArguments& arguments, const Node& document) {
+  const auto folder = std::filesystem::path(arguments.calibration).parent_path();
+  if (!arguments.judged.empty() && !arguments.out.empty())
+    throw InputError({{Severity::error, Location{"--out"},
+                       "`--judge` fits nothing that a platform could be written with", ""}});
+  ClusterOptions options;
+  if (!arguments.judged.empty()) options.judged = arguments.judged;
+  options.every = arguments.every;
+  const auto found = calibrate_cluster(read_cluster_calibration(document, folder), folder, options);
+  return write<ClusterCalibration, cluster_calibration_text>(
+      arguments, arguments.reports.of(&ReportFormat::of_clusters), *found);
+}
+
+/// Options that only calibrations of whole runs have.
+void require_no_runs_options(const CalibrateArguments& arguments) {
+  if (!arguments.judged.empty() || arguments.every != 1)
+    throw InputError(
+        {{Severity::error, Location{arguments.calibration},
+          "`--judge` and `--every` are for calibrations with `tables` of whole runs", ""}});
+}
+
 int run(const CalibrateArguments& arguments) {
   const std::filesystem::path path = arguments.calibration;
   const Node document = read_document(path);
   expect_kind(document, DocumentKind::calibration);
+  if (is_cluster_calibration(document)) return run_cluster(arguments, document);
+  require_no_runs_options(arguments);
   if (!is_power_calibration(document))
     return write<Calibration, calibration_text>(
         arguments, arguments.reports, calibrate(read_calibration(document), path.parent_path()));
@@ -68,7 +94,8 @@ int run(const CalibrateArguments& arguments) {
 Command calibrate_command(CLI::App& program) {
   const auto arguments = std::make_shared<CalibrateArguments>();
   CLI::App* command = program.add_subcommand(
-      "calibrate", "Fits a platform to measured times or powers, and evaluates it on held-out ones.");
+      "calibrate",
+      "Fits a platform to measured times, runs or powers, and evaluates it on held-out ones.");
   command->footer(kCalibrateExamples);
   command
       ->add_option("CALIBRATION", arguments->calibration,
@@ -76,6 +103,12 @@ Command calibrate_command(CLI::App& program) {
       ->required();
   add_file(*command, "--out", arguments->out,
            "write a platform that extends it with the fitted numbers");
+  command->add_option("--judge", arguments->judged,
+                      "of whole runs: judge this platform as it is, and fit nothing");
+  command
+      ->add_option("--every", arguments->every,
+                   "of whole runs: of the rows that are not fitted only every n-th")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
   arguments->reports.add_options(*command);
   add_no_color(*command, arguments->no_color);
   return {command, [arguments] { return run(*arguments); }};

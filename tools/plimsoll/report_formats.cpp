@@ -139,7 +139,8 @@ constexpr ReportFormat kFormats[] = {
      .of_runs = text<Outcomes, json_of_runs>,
      .of_capacity = text<CapacityReport, capacity_json>,
      .of_calibration = text<Calibration, calibration_json>,
-     .of_powers = text<PowerCalibration, power_calibration_json>},
+     .of_powers = text<PowerCalibration, power_calibration_json>,
+     .of_clusters = text<ClusterCalibration, cluster_calibration_json>},
     {.option = "--html",
      .about = "write the results as an HTML page with charts that opens offline; `-` is standard "
               "output",

@@ -5,6 +5,7 @@
 
 #include "output.hpp"
 #include "scenario/calibration/calibration.hpp"
+#include "scenario/calibration/cluster_calibration.hpp"
 #include "scenario/calibration/power_calibration.hpp"
 #include "scenario/capacity/capacity.hpp"
 #include "scenario/run/run.hpp"
@@ -48,6 +49,7 @@ struct ReportFormat {
   ReportWriter<CapacityReport> of_capacity = nullptr;
   ReportWriter<Calibration> of_calibration = nullptr;
   ReportWriter<PowerCalibration> of_powers = nullptr;
+  ReportWriter<ClusterCalibration> of_clusters = nullptr;
 };
 
 [[nodiscard]] std::span<const ReportFormat> report_formats();

@@ -3,6 +3,7 @@
 #include "output.hpp"
 #include "platform/file/platform_file.hpp"
 #include "scenario/calibration/calibration_rows.hpp"
+#include "scenario/calibration/cluster_calibration.hpp"
 #include "scenario/calibration/power_calibration.hpp"
 #include "scenario/capacity/capacity_plan.hpp"
 #include "scenario/document/document_kind.hpp"
@@ -74,6 +75,10 @@ Warnings validate_calibration(const std::string& file, const Node& document) {
   if (is_power_calibration(document)) {
     const PowerCalibrationSpec powers = read_power_calibration(document);
     (void)read_power_rows(powers, std::filesystem::path(file).parent_path());
+    return {};
+  }
+  if (is_cluster_calibration(document)) {
+    (void)read_cluster_calibration(document, std::filesystem::path(file).parent_path());
     return {};
   }
   const CalibrationSpec spec = read_calibration(document);

@@ -118,6 +118,32 @@ Json power_errors_json(std::int64_t rows, std::int64_t mean) {
   return object;
 }
 
+Json cluster_errors_json(const ClusterCalibration& it, std::optional<std::size_t> table) {
+  Json object;
+  for (const bool of_tests : {false, true}) {
+    const ClusterErrors errors = errors_of(it, of_tests, table);
+    Json& of_use = object[word_of_use(of_tests)] = {{"rows", errors.rows}};
+    if (errors.rows == 0) continue;
+    of_use["mean"] = errors.mean;
+    of_use["p95"] = errors.p95;
+  }
+  return object;
+}
+
+Json cluster_coefficients_json(const ClusterCalibration& it) {
+  Json all = Json::array();
+  for (std::size_t c = 0; c < it.fitted.size(); ++c) {
+    const ClusterCoefficient& one = it.spec.coefficients[c];
+    all.push_back({{"path", one.path.value},
+                   {"unit", one.unit},
+                   {"start", one.start},
+                   {"from", one.from},
+                   {"to", one.to},
+                   {"fitted", it.fitted[c]}});
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string calibration_json(const Calibration& calibration) {
@@ -154,6 +180,32 @@ std::string power_calibration_json(const PowerCalibration& calibration) {
                     {"measured_w", in_watts(it.measured)},
                     {"fitted_w", in_watts(it.ours)},
                     {"excess", fraction_of(it.excess)}});
+  return whole_text(object);
+}
+
+std::string cluster_calibration_json(const ClusterCalibration& calibration) {
+  const ClusterCalibrationSpec& spec = calibration.spec;
+  Json object{{"calibration", spec.name}};
+  if (!spec.about.empty()) object["about"] = spec.about;
+  object["platform"] = spec.platform.value;
+  if (calibration.judged)
+    object["judged"] = *calibration.judged;
+  else
+    object["coefficients"] = cluster_coefficients_json(calibration);
+  Json& tables = object["tables"] = Json::array();
+  for (std::size_t t = 0; t < spec.tables.size(); ++t)
+    tables.push_back({{"name", spec.tables[t].name},
+                      {"source", spec.tables[t].source},
+                      {"errors", cluster_errors_json(calibration, t)}});
+  Json& rows = object["rows"] = Json::array();
+  for (const JudgedRow& row : calibration.rows)
+    rows.push_back({{"table", spec.tables[row.table].name},
+                    {"name", row.row->name},
+                    {"use", word_of_use(row.row->is_test)},
+                    {"measured_s", in_seconds(row.row->measured)},
+                    {"fitted_s", in_seconds(row.ours)},
+                    {"error", error_of(row)}});
+  object["errors"] = cluster_errors_json(calibration, std::nullopt);
   return whole_text(object);
 }
 

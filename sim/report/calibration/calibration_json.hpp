@@ -2,6 +2,7 @@
 #pragma once
 
 #include "scenario/calibration/calibration.hpp"
+#include "scenario/calibration/cluster_calibration.hpp"
 #include "scenario/calibration/power_calibration.hpp"
 
 #include <string>
@@ -18,5 +19,11 @@ namespace plimsoll {
 /// `fitted_w`, `error`, `growth_error` of the step against that under the largest cap; `errors` by
 /// use (`rows`, `mean`); `least_energy_caps` (`name`, `use`, `measured_w`, `fitted_w`, `excess`).
 [[nodiscard]] std::string power_calibration_json(const PowerCalibration& calibration);
+
+/// Of whole runs: `coefficients` (`path`, `unit`, `start`, `from`, `to`, `fitted`), `tables` (`name`,
+/// `source`, `errors` by use), `rows` (`table`, `name`, `use`, `measured_s`, `fitted_s`, `error`),
+/// `errors` by use (`rows`, `mean`, `p95`). Where a platform was judged, that is `judged`, and
+/// coefficients are left out.
+[[nodiscard]] std::string cluster_calibration_json(const ClusterCalibration& calibration);
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include "platform/file/platform_file.hpp"
 #include "scenario/document/quoted_text.hpp"
 #include "scenario/document/search_path.hpp"
+#include "scenario/run/run.hpp"
 
 #include <functional>
 
@@ -129,6 +130,17 @@ std::string watts_text(Power power) {
   return text + " W";
 }
 
+std::string cluster_source_text(const ClusterCalibration& calibration) {
+  const auto part = [&](bool of_tests) {
+    const ClusterErrors errors = errors_of(calibration, of_tests);
+    return fmt::format("{} {}, mean error {:.1f} %, 95th percentile {:.1f} %", errors.rows,
+                       errors.rows == 1 ? "row" : "rows", 100 * errors.mean, 100 * errors.p95);
+  };
+  const bool is_judged = errors_of(calibration, true).rows > 0;
+  return fmt::format("plimsoll calibrate, {}: whole runs, {}; judged by {}", calibration.spec.name,
+                     part(false), is_judged ? part(true) : "no others");
+}
+
 std::string power_source_text(const PowerCalibration& calibration) {
   const auto part = [&](bool of_tests, std::int64_t mean) {
     const std::int64_t rows = calibration.count(of_tests);
@@ -206,6 +218,35 @@ std::string calibrated_platform(const PowerCalibration& calibration, const fs::p
            it.power->memory == power.memory && it.power->active == power.active &&
            it.power_curve.voltage_floor == calibration.fitted.voltage_floor;
   });
+  return text;
+}
+
+std::string calibrated_platform(const ClusterCalibration& calibration, const fs::path& folder,
+                                const fs::path& target) {
+  const ClusterCalibrationSpec& spec = calibration.spec;
+  Diagnostics diagnostics;
+  Node numbers = parse_value("{}", target.string());
+  std::string provenance;
+  std::string fit = "&fit {quality: measured, source: " + quoted(cluster_source_text(calibration));
+  const ClusterErrors tests = errors_of(calibration, true);
+  if (tests.rows > 0) fit += fmt::format(", error_p95: {:.1f} %", 100 * tests.p95);
+  fit += "}";
+  for (std::size_t c = 0; c < calibration.fitted.size(); ++c) {
+    const std::string& path = spec.coefficients[c].path.value;
+    const std::string value = value_text(calibration.fitted[c], spec.coefficients[c].unit);
+    numbers.set(path, parse_value(value, target.string()), diagnostics);
+    provenance += fmt::format("  {}: {}\n", path, fit);
+    fit = "*fit";
+  }
+  diagnostics.throw_if_errors();
+  std::string text = fmt::format("platform: {}\n", spec.name);
+  if (!spec.about.empty()) text += fmt::format("about: {}\n", quoted(spec.about));
+  text += fmt::format("extends: {}\n", quoted(extended_name(spec.platform.value, folder, target)));
+  for (const Node::Entry& part : numbers.entries())
+    text += fmt::format("{}: {}\n", part.key.scalar(), as_written(part.value));
+  if (!provenance.empty()) text += "provenance:\n" + provenance;
+  (void)read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
+  diagnostics.throw_if_errors();
   return text;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "scenario/calibration/calibration.hpp"
+#include "scenario/calibration/cluster_calibration.hpp"
 #include "scenario/calibration/power_calibration.hpp"
 
 #include <filesystem>
@@ -20,6 +21,11 @@ namespace plimsoll {
 
 /// The same of powers: `power` and `voltage_floor`.
 [[nodiscard]] std::string calibrated_platform(const PowerCalibration& calibration,
+                                              const std::filesystem::path& folder,
+                                              const std::filesystem::path& target);
+
+/// The same of whole runs: every coefficient at its path.
+[[nodiscard]] std::string calibrated_platform(const ClusterCalibration& calibration,
                                               const std::filesystem::path& folder,
                                               const std::filesystem::path& target);
 

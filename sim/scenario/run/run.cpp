@@ -224,7 +224,7 @@ std::string key_of_times(const RunResult& result, const Platform& platform) {
 void compare_with_reference(RunResult& result, const Scenario& scenario, const BoundPolicy& policy,
                             const Ranks& ranks, const std::string& step_key,
                             const RunOptions& options) {
-  if (!result.metrics.makespan) return;
+  if (!result.metrics.makespan || !options.compares) return;
   if (policy.is_pipeline) {
     result.overhead = overhead_of_pipeline(result, scenario, policy, ranks, options.work);
     return;

@@ -74,6 +74,7 @@ struct RunResult {
 struct RunOptions {
   ScenarioMemo* memo = nullptr;  ///< that with which the scenario was read
   Work work = Work();            ///< where planners count their steps
+  bool compares = true;          ///< with the reference: fills RunResult::overhead
 };
 
 /// The run of one policy of the scenario. Throws InputError for parameters that do not fit, and
