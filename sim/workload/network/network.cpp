@@ -262,7 +262,8 @@ class Expander {
 }  // namespace
 
 Network expand(const LayersSpec& layers, const WorkloadOptions& options) {
-  if (!options.tensor && !options.expert) return Expander(layers, options).expand(nullptr);
+  if (!options.tensor && !options.context && !options.expert)
+    return Expander(layers, options).expand(nullptr);
   std::vector<NetworkCall> calls;
   const Network whole = Expander(layers, options).expand(&calls);
   return divided_network(whole, calls, value_types(options, DType::fp32), options);

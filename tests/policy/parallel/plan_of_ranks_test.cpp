@@ -553,7 +553,7 @@ TEST_CASE("meshes that cannot be") {
   CHECK(because("{data: 2, devices: [gpu0, gpu7]}", pair).find("no processor `gpu7`") !=
         std::string::npos);
   CHECK(because("{data: 2, devices: [gpu0, gpu0]}", pair).find("named twice") != std::string::npos);
-  CHECK(because("{context: 2}", pair).find("`context: 2` is not supported yet") !=
+  CHECK(because("{context: 3}", pair).find("the mesh has 3 ranks (context 3 = 3)") !=
         std::string::npos);
   const std::string three = cluster(3, "ring", link_of_2_bytes_a_second());
   CHECK(because("{data: 3, collectives: tree}", three).find("2, 4, 8, .. ranks; found 3") !=
