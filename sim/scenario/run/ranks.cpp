@@ -180,6 +180,9 @@ Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
   if (!spreading_) return of_one;
   if (divides_stages())
     of_one = with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch);
+  else if (scenario_.sharding.stage > 2)
+    of_one = with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch,
+                                MovedGathers::repeated);
   return plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_);
 }
 
