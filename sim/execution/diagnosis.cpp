@@ -15,6 +15,15 @@ namespace {
 
 constexpr std::size_t kMostResidents = 10, kMostSegments = 5, kMostKeepers = 3;
 
+/// Where a step that has not started lacks room: where it waits, else where it allocates.
+std::uint32_t lacking_memory(const StuckState& state, std::uint32_t step) {
+  for (const ReachedUse& use : state.program.reached_by(step)) {
+    const std::vector<std::uint32_t>& waiting = state.memories[index(use.memory)].waiting;
+    if (std::ranges::find(waiting, step) != waiting.end()) return index(use.memory);
+  }
+  return state.program.memory(step);
+}
+
 /// Finds, for any step that has not started, one that it waits for.
 class WaitsFor {
  public:
@@ -69,7 +78,7 @@ class WaitsFor {
     for (const auto& [buffer, waiting] : program_.after_free)
       if (waiting == step && state_.live[buffer])
         return {user_of(buffer), "needs the place held until"};
-    return {.on = holder_in(program_.memory(step)),
+    return {.on = holder_in(lacking_memory(state_, step)),
             .how = "waits for memory held until",
             .is_memory = true};
   }
@@ -188,9 +197,10 @@ std::uint32_t first_memory_waiter(const StuckState& state) {
 
 OutOfMemory diagnose_oom(const StuckState& state, std::uint32_t step) {
   const Program& program = state.program;
-  OutOfMemory oom = describe_memory(state, program.memory(step));
+  const std::uint32_t memory = lacking_memory(state, step);
+  OutOfMemory oom = describe_memory(state, memory);
   oom.step = describe(*program.plan, StepId{step}, *program.workload, *program.platform);
-  oom.asked = program.demand(step);
+  oom.asked = program.demand(step, memory);
   return oom;
 }
 
@@ -250,9 +260,10 @@ Time period_of(const Program& program, const Execution& execution) {
     for (const ProcessorRecord& processor : execution.processors)
       if (processor.first_start) span = std::max(span, processor.last_end - *processor.first_start);
     if (plan.reductions.empty()) return span;
+    const ChannelEnds channel_ends(*program.platform);
     for (std::uint32_t s = 0; s < plan.steps.size(); ++s)
       if (moves_parameters(plan, plan.steps[s], *program.workload))
-        for_ends_of(plan[plan.steps[s].lane], *program.platform, [&](ProcessorId p) {
+        channel_ends.for_each(plan[plan.steps[s].lane], [&](ProcessorId p) {
           const ProcessorRecord& processor = execution.processors[index(p)];
           if (processor.first_start)
             span = std::max(span, execution.end[s] - *processor.first_start);

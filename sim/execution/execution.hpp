@@ -38,7 +38,7 @@ struct MemoryRecord {
   MemoryUse peak;  ///< of plans: without the platform's `reserved`
   Time peak_time;
   std::array<Bytes, kTensorClasses> at_peak{}, at_end{};
-  Bytes bytes_written, bytes_read;  ///< by copies
+  Bytes bytes_written, bytes_read;  ///< by copies, and by operators that reach it
   Time busy;                        ///< with a copy or an operator at work on it
 };
 

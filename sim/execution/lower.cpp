@@ -124,6 +124,7 @@ class Lowering {
 
   void lower_steps() {
     lower_energies();
+    program_.reached = reached_uses(plan_, workload_, platform_);
     std::vector<std::uint32_t> last_in_lane(plan_.lanes.size(), kNone);
     program_.steps.reserve(plan_.steps.size() + 1);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -135,12 +136,24 @@ class Lowering {
         lowered.duration =
             step.duration ? *step.duration : times_on(plan_[step.lane].processor)[index(step.op)];
       program_.steps.push_back(lowered);
+      if (!is_move(step.kind)) reach(s);
 
       std::uint32_t& last = last_in_lane[lowered.lane];
       if (last != kNone) program_.steps[last].next_in_lane = s;
       last = s;
     }
     program_.steps.emplace_back();
+  }
+
+  /// Longer by what it reads and writes in memories beside its processor's own, but for a duration that
+  /// the plan gives.
+  void reach(std::uint32_t s) {
+    ProgramStep& step = program_.steps[s];
+    const std::vector<ReachedUse>& all = program_.reached;
+    for (; next_reached_ < all.size() && index(all[next_reached_].step) == s; ++next_reached_) {
+      step.reaches = true;
+      if (!plan_.steps[s].duration) step.duration += all[next_reached_].time;
+    }
   }
 
   void lower_move(std::uint32_t s, ProgramStep& lowered) const {
@@ -278,6 +291,7 @@ class Lowering {
   LastInLanes last_in_lanes_;
   Program program_;
   std::vector<std::vector<Time>> times_;
+  std::size_t next_reached_ = 0;  ///< in Program::reached
 };
 
 }  // namespace
@@ -304,6 +318,14 @@ std::optional<Power> Program::power_above_idle(std::uint32_t step) const {
   Power power = powers[index(it.op)];
   if (it.kind == StepKind::pair) power = std::max(power, powers[index(it.second)]);
   return power - platform->processors[processor].power->idle;
+}
+
+Energy Program::access_energy(const ReachedUse& use) const {
+  const Memory& memory = (*platform)[use.memory];
+  Energy sum;
+  if (memory.read.energy) sum += *memory.read.energy * use.read;
+  if (memory.write.energy) sum += *memory.write.energy * use.written;
+  return sum;
 }
 
 Energy Program::transfer_energy(std::uint32_t step) const {

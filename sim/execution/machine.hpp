@@ -126,6 +126,8 @@ class Machine {
     streams_.begin(step);
     power_.begin_processor(run_.program.lanes[it.lane].processor, step);
     power_.begin_memory(run_.program.memory(step));
+    for (const ReachedUse& use : run_.program.reached_by(step))
+      power_.begin_memory(index(use.memory));
     run_.events.push(run_.now + it.duration, step);
   }
 
@@ -177,12 +179,24 @@ class Machine {
     streams_.end(step);
     power_.end_processor(processor, step);
     power_.end_memory(run_.program.memory(step));
+    for (const ReachedUse& use : run_.program.reached_by(step)) end_reached(step, use);
     if (!run_.program.operator_energy.empty()) {
       const Energy energy = run_.program.energy(step);
       run_.execution.processor_operator_energy[processor] += energy;
       run_.tell([&](Observer& told) { told.energy_charged(StepId{step}, energy, run_.now); });
     }
     if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
+  }
+
+  /// What an operator has read and written in a memory beside its processor's own.
+  void end_reached(std::uint32_t step, const ReachedUse& use) {
+    MemoryRecord& record = memories_[index(use.memory)].record;
+    record.bytes_read += use.read;
+    record.bytes_written += use.written;
+    power_.end_memory(index(use.memory));
+    run_.tell([&](Observer& told) {
+      told.energy_charged(StepId{step}, run_.program.access_energy(use), run_.now);
+    });
   }
 
   void end_move(std::uint32_t step) {

@@ -56,13 +56,13 @@ class Memories {
   /// The outputs and the workspace of a step, all or none; one that got none waits.
   [[nodiscard]] bool allocate(std::uint32_t step) {
     const std::uint32_t memory = run_.program.memory(step);
-    MemoryState& state = states_[memory];
+    if (!take_reached(step)) return false;
     if (!take(step, memory)) {
-      run_.execution.waited_for_memory = true;
-      state.waiting.push_back(step);
+      give_back_reached(step, run_.program.reached_by(step));
+      wait(step, memory);
       return false;
     }
-    count(step, state);
+    count(step, memory);
     tell_allocated(step, memory);
     return true;
   }
@@ -188,50 +188,88 @@ class Memories {
     return {.requested = run_.program.bytes(id), .offset = run_.plan[id].offset.value_or(kNowhere)};
   }
 
+  void wait(std::uint32_t step, std::uint32_t memory) {
+    run_.execution.waited_for_memory = true;
+    states_[memory].waiting.push_back(step);
+  }
+
+  /// The outputs of a step in other memories than its processor's own.
+  bool take_reached(std::uint32_t step) {
+    const std::span<const ReachedUse> uses = run_.program.reached_by(step);
+    for (std::size_t i = 0; i < uses.size(); ++i) {
+      const std::uint32_t memory = index(uses[i].memory);
+      if (run_.program.demand(step, memory) == Bytes{} || take(step, memory)) continue;
+      give_back_reached(step, uses.first(i));
+      wait(step, memory);
+      return false;
+    }
+    return true;
+  }
+
+  void give_back_reached(std::uint32_t step, std::span<const ReachedUse> uses) {
+    for (const ReachedUse& use : uses) {
+      const std::uint32_t memory = index(use.memory);
+      if (IdealAllocator* counter = states_[memory].allocator.as_ideal()) {
+        counter->give_back(run_.program.demand(step, memory));
+        continue;
+      }
+      for (const BufferId buffer : run_.program.writes(step))
+        if (run_.program.memory(buffer) == memory) give_back(memory, blocks_[index(buffer)]);
+    }
+  }
+
   bool take(std::uint32_t step, std::uint32_t memory) {
     MemoryState& state = states_[memory];
     IdealAllocator* counter = state.allocator.as_ideal();
-    if (counter == nullptr) return take_blocks(step, state);
-    const Bytes demand = run_.program.demand(step);
+    if (counter == nullptr) return take_blocks(step, memory);
+    const Bytes demand = run_.program.demand(step, memory);
     if (!state.releasing.empty()) progressive_.settle(state, run_.now);
     if (counter->take(demand)) return true;
     if (!state.releasing.empty()) progressive_.wake_when_fits(memory, demand);
     return false;
   }
 
-  bool take_blocks(std::uint32_t step, MemoryState& state) {
+  bool take_blocks(std::uint32_t step, std::uint32_t memory) {
     const Program& program = run_.program;
     const ProgramStep& it = program.steps[step];
-    if (!state.is_within_limit(program.demand(step))) return false;
-    const bool works = !is_move(it.kind);
-    const std::span written = program.writes(step);
+    MemoryState& state = states_[memory];
+    if (!state.is_within_limit(program.demand(step, memory))) return false;
+    const bool works = !is_move(it.kind) && memory == program.memory(step);
+    written_.clear();
     asked_.clear();
-    for (const BufferId buffer : written) asked_.push_back(asked_for(buffer));
+    for (const BufferId buffer : program.writes(step)) {
+      if (program.memory(buffer) != memory) continue;
+      written_.push_back(buffer);
+      asked_.push_back(asked_for(buffer));
+    }
     if (works)
       asked_.push_back({.requested = program.workspace(step),
                         .offset = run_.plan.steps[step].workspace_offset.value_or(kNowhere)});
     const bool fits = state.take(asked_, it.lane);
-    tell_segments(program.memory(step));
+    tell_segments(memory);
     if (!fits) return false;
-    for (std::size_t w = 0; w < written.size(); ++w) blocks_[index(written[w])] = asked_[w];
+    for (std::size_t w = 0; w < written_.size(); ++w) blocks_[index(written_[w])] = asked_[w];
     if (works) workspaces_[it.lane] = asked_.back();
     run_.tell([&](Observer&) {
-      for (const BufferId buffer : written)
-        tell_taken(program.memory(step), buffer, StepId{step}, blocks_[index(buffer)]);
-      if (works) tell_taken(program.memory(step), std::nullopt, StepId{step}, workspaces_[it.lane]);
+      for (const BufferId buffer : written_)
+        tell_taken(memory, buffer, StepId{step}, blocks_[index(buffer)]);
+      if (works) tell_taken(memory, std::nullopt, StepId{step}, workspaces_[it.lane]);
     });
     return true;
   }
 
-  void count(std::uint32_t step, MemoryState& state) {
+  void count(std::uint32_t step, std::uint32_t memory) {
     const bool is_copy = run_.program.steps[step].kind == StepKind::copy;
     for (const BufferId buffer : run_.program.writes(step)) {
       const Tensor& tensor = run_.program.tensor(buffer);
+      MemoryState& state = states_[run_.program.memory(buffer)];
       state.live_of(is_copy ? TensorClass::in_flight : tensor.tensor_class) += tensor.bytes;
       live_[index(buffer)] = true;
     }
-    state.live_of(TensorClass::workspace) += run_.program.workspace(step);
-    state.take_peak(run_.now);
+    states_[memory].live_of(TensorClass::workspace) += run_.program.workspace(step);
+    states_[memory].take_peak(run_.now);
+    for (const ReachedUse& use : run_.program.reached_by(step))
+      states_[index(use.memory)].take_peak(run_.now);
   }
 
   void free_whole(std::uint32_t buffer, MemoryState& state) {
@@ -274,6 +312,9 @@ class Memories {
       if (const Bytes workspace = run_.program.workspace(step); workspace > Bytes{})
         it.workspace_allocated(StepId{step}, workspace, run_.now);
       if (run_.program.demand(step) > Bytes{}) tell_used(memory, run_.now, true);
+      for (const ReachedUse& use : run_.program.reached_by(step))
+        if (run_.program.demand(step, index(use.memory)) > Bytes{})
+          tell_used(index(use.memory), run_.now, true);
     });
   }
 
@@ -288,6 +329,7 @@ class Memories {
   std::vector<MemoryBlock> blocks_;      ///< by buffer, where there is an arena
   std::vector<MemoryBlock> workspaces_;  ///< by lane, where there is an arena
   std::vector<MemoryBlock> asked_;       ///< by the step that is being started, in an arena
+  std::vector<BufferId> written_;        ///< likewise: the first of `asked_`
   std::vector<bool> live_;               ///< by buffer
   ProgressiveReleases<kObserved> progressive_;
 };

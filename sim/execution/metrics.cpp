@@ -2,6 +2,7 @@
 
 #include "plan/core/mirror_problems.hpp"
 #include "platform/core/home_memory.hpp"
+#include "platform/core/regulator.hpp"
 
 #include <algorithm>
 
@@ -18,8 +19,8 @@ double ratio(Bytes part, Bytes whole) {
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-/// What wears each memory: whole erase blocks of what each copy writes, and what its controller moves
-/// besides.
+/// What wears each memory: whole erase blocks of what each copy writes, what operators write that reach
+/// it, and what its controller moves besides.
 std::vector<Bytes> worn_bytes(const Program& program, const Execution& execution) {
   const Platform& platform = *program.platform;
   std::vector<Bytes> worn(platform.memories.size());
@@ -30,6 +31,8 @@ std::vector<Bytes> worn_bytes(const Program& program, const Execution& execution
     const Bytes written = program.transferred(s);
     worn[index(to)] += Bytes{block} * ((written.count() + block - 1) / block);
   }
+  for (const ReachedUse& use : program.reached)
+    if (!execution.end[index(use.step)].is_unlimited()) worn[index(use.memory)] += use.written;
   const auto home = [&](ProcessorId processor) { return index(platform[processor].memory); };
   for (const Mirror& mirror : program.plan->mirrors)
     worn[home(mirror.processor)] = worn[home(mirror.like)];
@@ -99,7 +102,13 @@ std::vector<ProcessorMetrics> measure_processors(const Program& program,
     if (execution.status == RunStatus::ok)
       metrics.bubble =
           1.0 - share(record.busy, execution.makespan) / platform.processors[p].streams;
+    if (!platform.processors[p].reaches.empty()) metrics.reach = Time{};
     all.push_back(std::move(metrics));
+  }
+  for (const ReachedUse& use : program.reached) {
+    const std::uint32_t s = index(use.step);
+    const bool counts = !program.plan->steps[s].duration && !execution.end[s].is_unlimited();
+    if (counts) *all[program.lanes[program.steps[s].lane].processor].reach += use.time;
   }
   count_recomputation(program, execution, all);
   return all;
@@ -173,7 +182,7 @@ class EnergyBill {
     const Time makespan = execution_.makespan;
     if (makespan > Time{})
       bill_.average = Power{static_cast<std::int64_t>(bill_.total.count() / makespan.count())};
-    if (!per_action_) bill_.peak = at_source(execution_.peak_power);
+    if (!per_action_) bill_.peak = at_source(platform_, execution_.peak_power);
     if (platform_.battery && batch > Energy{}) {
       const Battery& battery = *platform_.battery;
       const auto usable = battery.energy.count() / kWhole.count() * battery.usable.count();
@@ -227,11 +236,18 @@ class EnergyBill {
       if (memory.write.energy) moved += *memory.write.energy * record.bytes_written;
       if (memory.read.energy || memory.write.energy) per_action_ = true;
       phase(EnergyPhase::idle) += states.idle;
-      const bool computes_there = is_home(platform_, MemoryId{static_cast<std::uint32_t>(m)});
-      phase(computes_there ? EnergyPhase::memory : EnergyPhase::copies) += states.at_work;
-      phase(EnergyPhase::copies) += moved;
+      const MemoryId id{static_cast<std::uint32_t>(m)};
+      const bool works = is_home(platform_, id) || is_reached(id);
+      phase(works ? EnergyPhase::memory : EnergyPhase::copies) += states.at_work;
+      phase(is_reached(id) ? EnergyPhase::memory : EnergyPhase::copies) += moved;
       charge(memory.name, states.idle + states.at_work + moved);
     }
+  }
+
+  /// Whether operators read or write there beside their processor's own memory.
+  bool is_reached(MemoryId memory) const {
+    return std::ranges::find(program_.reached, memory, &ReachedUse::memory) !=
+           program_.reached.end();
   }
 
   void charge_links() {
@@ -253,17 +269,9 @@ class EnergyBill {
   /// What the regulator loses: load / efficiency - load.
   void charge_regulator() {
     if (platform_.regulator_efficiency == kWhole) return;
-    const auto load = bill_.total.count();
-    const auto lost = load / platform_.regulator_efficiency.count() *
-                      (kWhole - platform_.regulator_efficiency).count();
-    phase(EnergyPhase::regulator) += Energy{lost};
-    charge("regulator", Energy{lost});
-  }
-
-  Power at_source(Power load) const {
-    const Energy in_one_second = load * Time{kWhole.count() * 1000};
-    return Power{static_cast<std::int64_t>(in_one_second.count() /
-                                           platform_.regulator_efficiency.count() / 1000)};
+    const Energy lost = at_source(platform_, bill_.total) - bill_.total;
+    phase(EnergyPhase::regulator) += lost;
+    charge("regulator", lost);
   }
 
   const Program& program_;

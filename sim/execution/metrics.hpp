@@ -40,6 +40,8 @@ struct LinkMetrics {
 struct ProcessorMetrics {
   std::string name;
   Time busy, span;
+  /// Of `busy`, for what lives in memories that it reaches beside its own; absent where there are none.
+  std::optional<Time> reach;
   std::array<Time, kStallCauses> stall{};
   std::optional<double> bubble;     ///< 1 - busy / (makespan x streams); absent without a makespan
   std::int64_t recomputed_ops = 0;  ///< forward executions - distinct forwards

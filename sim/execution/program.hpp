@@ -16,8 +16,10 @@
 #pragma once
 
 #include "plan/core/plan.hpp"
+#include "plan/core/reached.hpp"
 #include "platform/core/topology.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -50,6 +52,7 @@ struct ProgramStep {
   std::uint32_t start_edges = 0, end_edges = 0;  ///< first of each in Program::edges
   std::uint32_t source_maker = kNone;            ///< copy: the step that made its source
   StepKind kind = StepKind::compute;
+  bool reaches = false;  ///< it uses memories beside its processor's own: Program::reached
 };
 
 struct ProgramLane {
@@ -86,6 +89,8 @@ struct Program {
   /// release, the progressive one that it opens, or kNone. Empty where there are none.
   std::vector<std::uint32_t> release_progressive;
   std::vector<ProgressiveCopy> progressive;
+  /// What steps use of memories that their processor reaches beside its own, by step.
+  std::vector<ReachedUse> reached;
   /// Steps that wait for the release of a buffer: (buffer, step), sorted by buffer.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after_free;
   /// By processor and operator, for the processors that the plan uses; empty where no operator has
@@ -97,7 +102,7 @@ struct Program {
   [[nodiscard]] std::span<const BufferId> writes(std::uint32_t step) const {
     return plan->list(plan->steps[step].writes);
   }
-  /// Where the step allocates.
+  /// Where the step allocates; an operator also in the memories of reached_by().
   [[nodiscard]] std::uint32_t memory(std::uint32_t step) const {
     return lanes[steps[step].lane].memory;
   }
@@ -110,8 +115,11 @@ struct Program {
   [[nodiscard]] Bytes bytes(BufferId buffer) const { return tensor(buffer).bytes; }
 
   [[nodiscard]] Bytes workspace(std::uint32_t step) const;
-  /// Allocated at the start: outputs and workspace.
-  [[nodiscard]] Bytes demand(std::uint32_t step) const;
+  /// Allocated at the start in memory(step): outputs and workspace.
+  [[nodiscard]] Bytes demand(std::uint32_t step) const { return demand(step, memory(step)); }
+  /// Of that, or of outputs elsewhere, what is allocated in `memory`.
+  [[nodiscard]] Bytes demand(std::uint32_t step, std::uint32_t memory) const;
+  [[nodiscard]] std::span<const ReachedUse> reached_by(std::uint32_t step) const;
   /// Of a copy or reduction: bytes on the link, blocks rounded up.
   [[nodiscard]] Bytes transferred(std::uint32_t step) const;
   /// Precondition: operator_energy is not empty, and the step is on a stream.
@@ -119,6 +127,8 @@ struct Program {
   /// Of a step on a stream: what it adds to its processor's idle power; nothing where that follows from
   /// the states of the processor. Of a pair the greater.
   [[nodiscard]] std::optional<Power> power_above_idle(std::uint32_t step) const;
+  /// Of what an operator reads and writes beside its processor's own memory.
+  [[nodiscard]] Energy access_energy(const ReachedUse& use) const;
   /// Of a copy or reduction: of what it reads, writes and moves over links.
   [[nodiscard]] Energy transfer_energy(std::uint32_t step) const;
 };
@@ -130,10 +140,17 @@ inline Bytes Program::workspace(std::uint32_t step) const {
   return it.kind == StepKind::pair ? first + (*workload)[it.second].workspace : first;
 }
 
-inline Bytes Program::demand(std::uint32_t step) const {
-  Bytes sum = workspace(step);
-  for (const BufferId buffer : writes(step)) sum += bytes(buffer);
+inline Bytes Program::demand(std::uint32_t step, std::uint32_t memory) const {
+  Bytes sum = memory == this->memory(step) ? workspace(step) : Bytes{};
+  for (const BufferId buffer : writes(step))
+    if (!steps[step].reaches || this->memory(buffer) == memory) sum += bytes(buffer);
   return sum;
+}
+
+inline std::span<const ReachedUse> Program::reached_by(std::uint32_t step) const {
+  if (!steps[step].reaches) return {};
+  const auto found = std::ranges::equal_range(reached, StepId{step}, {}, &ReachedUse::step);
+  return {found.begin(), found.end()};
 }
 
 /// Lowers a plan that check_plan() found no fault with. O(steps + reads).

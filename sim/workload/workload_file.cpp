@@ -79,6 +79,8 @@ void check_source_options(const WorkloadSource& source, const WorkloadOptions& o
   const Location& where = place_of(source);
   if (options.lora && !std::holds_alternative<LayersSpec>(source))
     refuse(options.lora->rank.where, "only a network of layers takes `lora`");
+  if (options.bits && !std::holds_alternative<LayersSpec>(source))
+    refuse(options.bits->where, "only a network of layers takes `bits`");
   if (options.framework && !std::holds_alternative<LayersSpec>(source))
     refuse(options.framework->where,
            "only a network of layers has a `framework`: all else says what its operators are");

@@ -5,10 +5,12 @@
 #include "report_formats.hpp"
 #include "scenario/document/search_path.hpp"
 #include "scenario/run/claim_check.hpp"
+#include "scenario/run/larger_storage.hpp"
 #include "scenario/run/run.hpp"
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -90,7 +92,9 @@ void run_one(const Scenario& scenario, const RunArguments& arguments, Complaints
   for (const Node& policy : scenario.policies)
     complaints.gather([&] {
       Planning planning(policy_name(policy), arguments.limit_work);
-      results.push_back(run_policy(scenario, policy, {.work = planning.work()}));
+      RunResult result = run_policy(scenario, policy, {.work = planning.work()});
+      tell_storage_needed(result, scenario, policy, planning.work());
+      results.push_back(std::move(result));
     });
 }
 

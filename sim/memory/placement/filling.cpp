@@ -1,9 +1,12 @@
 #include "memory/placement/filling.hpp"
 
+#include "engine/wide.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <limits>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace plimsoll {
@@ -44,25 +47,27 @@ FillingSearch::FillingSearch(std::span<const TimedBuffer> buffers, const BufferS
     end_.push_back(sections.end[b]);
     sizes_.push_back(buffers[b].size.count());
     alignments_.push_back(buffers[b].alignment.count());
+    lifetimes_.push_back(buffers[b].upper - buffers[b].lower);
+    place_.push_back(b);
     neighbours_.add(sections.neighbours[b], number_of_);
   }
   for (const std::vector<std::uint32_t>& members : sections.members)
     members_.add(members, number_of_);
 }
 
-Fit FillingSearch::run(std::span<const std::int64_t> ranks, std::int64_t limit) {
+Fit FillingSearch::run(FillingOrder order, std::int64_t limit) {
   limit_ = steps_ + limit;
   is_out_ = false;
-  if (!reset(ranks)) return Fit::does_not_fit;
+  order_ = order;
+  if (!reset()) return Fit::does_not_fit;
   if (fill_parts({0, static_cast<std::uint32_t>(sizes_.size())})) return Fit::fits;
   return is_out_ ? Fit::unknown : Fit::does_not_fit;
 }
 
-bool FillingSearch::reset(std::span<const std::int64_t> ranks) {
+bool FillingSearch::reset() {
   const std::size_t count = sizes_.size();
   trail_.clear();
-  ranks_.resize(count);
-  for (std::size_t i = 0; i < count; ++i) ranks_[number_of_[i]] = ranks[i];
+  ranks_.assign(count, 0);
   offsets_.assign(count, 0);
   rest_.assign(count, 0);
   bound_.assign(count, 0);
@@ -96,9 +101,51 @@ bool FillingSearch::fill_parts(Part part) {
     parts.back().second.to = b + 1;
     end = std::max(end, end_[b]);
   }
-  if (parts.size() == 1) return fill(parts.front().second);
   std::ranges::stable_sort(parts, {}, [](const auto& it) { return it.first; });
-  return std::ranges::all_of(parts, [&](const auto& it) { return fill_kept(it.second, it.first); });
+  return std::ranges::all_of(parts,
+                             [&](const auto& it) { return fill_ranked(it.second, it.first); });
+}
+
+/// Where it fails, the ranks are as they were.
+bool FillingSearch::fill_ranked(Part part, std::size_t open) {
+  if (open < kFewestKept) return fill(part);
+  std::vector<std::uint32_t> members, ranks;
+  for (std::uint32_t b = part.from; b < part.to; ++b) {
+    if (rest_[b] == kOutOfReach) continue;
+    members.push_back(b);
+    ranks.push_back(ranks_[b]);
+  }
+  rank(members);
+  if (fill_kept(part, open)) return true;
+  for (std::size_t i = 0; i < members.size(); ++i) ranks_[members[i]] = ranks[i];
+  return false;
+}
+
+/// By order_, each as full as its fullest section.
+void FillingSearch::rank(std::span<const std::uint32_t> open) {
+  const auto area = [&](std::uint32_t b) { return Signed128{sizes_[b]} * lifetimes_[b]; };
+  using Key = std::tuple<Signed128, Signed128, Signed128>;
+  const auto key_of = [&](std::uint32_t b) -> Key {
+    steps_ += end_[b] - first_[b];
+    const Signed128 fullness =
+        *std::max_element(totals_.begin() + first_[b], totals_.begin() + end_[b]);
+    switch (order_) {
+      case FillingOrder::lifetime_area_fullness:
+        return {lifetimes_[b], area(b), fullness};
+      case FillingOrder::fullness_area_lifetime:
+        return {fullness, area(b), lifetimes_[b]};
+      case FillingOrder::fullness_lifetime_area:
+        return {fullness, lifetimes_[b], area(b)};
+    }
+    return {};
+  };
+  std::vector<std::pair<Key, std::uint32_t>> keyed;
+  for (const std::uint32_t b : open) keyed.emplace_back(key_of(b), b);
+  std::ranges::sort(keyed, [&](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first > b.first;
+    return place_[a.second] < place_[b.second];
+  });
+  for (std::uint32_t i = 0; i < keyed.size(); ++i) ranks_[keyed[i].second] = i;
 }
 
 bool FillingSearch::fill_kept(Part part, std::size_t open) {
@@ -145,7 +192,7 @@ std::uint32_t FillingSearch::next_of(Part part) {
   if (lowest >= first_end) return kNobody;
   std::uint32_t next = kNobody;
   for (std::uint32_t b = part.from; b < part.to; ++b) {
-    if (ready_[b] == lowest && (next == kNobody || ranks_[b] > ranks_[next])) next = b;
+    if (ready_[b] == lowest && (next == kNobody || ranks_[b] < ranks_[next])) next = b;
     const bool has_failed = ready_[b] > lowest_end_[b];
     if (has_failed && !can_be_blocked(b)) return kNobody;
   }

@@ -17,7 +17,8 @@
 ///              one; those that failed are kept and compared whole
 ///
 /// A node costs one pass over the buffers of its part, one over those beside the one that it places,
-/// and one over the sections of these; it allocates nothing unless the part falls apart.
+/// and one over the sections of these; it allocates nothing unless the part falls apart: then the
+/// buffers of each part are ranked anew, by how full their sections still are.
 #pragma once
 
 #include "memory/placement/failed_parts.hpp"
@@ -30,15 +31,21 @@
 
 namespace plimsoll {
 
+/// What ranks buffers that rest equally low: the larger first, then by place in the list.
+enum class FillingOrder : std::uint8_t {
+  lifetime_area_fullness,
+  fullness_area_lifetime,
+  fullness_lifetime_area
+};
+
 class FillingSearch {
  public:
   /// Precondition: sizes above 0, no given offsets.
   FillingSearch(std::span<const TimedBuffer> buffers, const BufferSections& sections,
                 Bytes capacity);
 
-  /// From the beginning, for about `limit` steps. Of buffers that rest equally low that of the highest
-  /// rank comes first. What failed as a part stays known.
-  [[nodiscard]] Fit run(std::span<const std::int64_t> ranks, std::int64_t limit);
+  /// From the beginning, for about `limit` steps. What failed as a part stays known.
+  [[nodiscard]] Fit run(FillingOrder order, std::int64_t limit);
   /// After `fits`.
   [[nodiscard]] Offsets offsets() const;
   /// Rounds of inner loops, of all runs.
@@ -64,10 +71,12 @@ class FillingSearch {
     }
   };
 
-  [[nodiscard]] bool reset(std::span<const std::int64_t> ranks);
+  [[nodiscard]] bool reset();
   [[nodiscard]] bool fill(Part part);
   [[nodiscard]] bool fill_parts(Part part);
+  [[nodiscard]] bool fill_ranked(Part part, std::size_t open);
   [[nodiscard]] bool fill_kept(Part part, std::size_t open);
+  void rank(std::span<const std::uint32_t> open);
   /// Who is placed next, kNobody or kAllPlaced.
   [[nodiscard]] std::uint32_t next_of(Part part);
   [[nodiscard]] bool can_be_blocked(std::uint32_t b);
@@ -85,7 +94,10 @@ class FillingSearch {
   std::int64_t capacity_;
   std::vector<std::uint32_t> number_of_;    ///< by place in the caller's list
   std::vector<std::uint32_t> first_, end_;  ///< its sections
-  std::vector<std::int64_t> sizes_, alignments_, ranks_;
+  std::vector<std::int64_t> sizes_, alignments_, lifetimes_;
+  std::vector<std::uint32_t> place_;  ///< in the caller's list
+  FillingOrder order_{};
+  std::vector<std::uint32_t> ranks_;        ///< the lowest comes first
   Flat neighbours_;                         ///< by buffer
   Flat members_;                            ///< by section
   std::vector<std::int64_t> offsets_;       ///< of the placed

@@ -11,7 +11,6 @@
 #include <cassert>
 #include <limits>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 namespace plimsoll {
@@ -63,7 +62,6 @@ std::vector<std::int64_t> ranks_by(std::size_t count, Key key) {
 /// What the orders know of a buffer before the search.
 struct BranchRanks {
   std::vector<std::int64_t> area, size, lifetime, fullness;
-  std::vector<std::int64_t> lifetime_and_area, fullness_and_lifetime;
 };
 
 BranchRanks ranks_of(std::span<const TimedBuffer> buffers, const BufferSections& sections) {
@@ -78,13 +76,9 @@ BranchRanks ranks_of(std::span<const TimedBuffer> buffers, const BufferSections&
     return Signed128{buffers[b].size.count()} * lifetime(b);
   };
   const std::size_t n = buffers.size();
-  return {
-      ranks_by(n, area),
-      ranks_by(n, [&](std::uint32_t b) { return buffers[b].size; }),
-      ranks_by(n, lifetime),
-      ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], area(b)); }),
-      ranks_by(n, [&](std::uint32_t b) { return std::tuple(lifetime(b), area(b), fullest[b]); }),
-      ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], lifetime(b)); })};
+  return {ranks_by(n, area), ranks_by(n, [&](std::uint32_t b) { return buffers[b].size; }),
+          ranks_by(n, lifetime),
+          ranks_by(n, [&](std::uint32_t b) { return std::pair(fullest[b], area(b)); })};
 }
 
 class PlacementSearch {
@@ -132,10 +126,11 @@ class PlacementSearch {
   /// Half of all steps, and with each of three orders in turn.
   Fit fill_in_turn(std::int64_t limit) {
     if (!filling_ || 2 * filling_->steps() > steps()) return Fit::unknown;
-    const std::array orders{&ranks_.lifetime_and_area, &ranks_.fullness,
-                            &ranks_.fullness_and_lifetime};
+    constexpr std::array orders{FillingOrder::lifetime_area_fullness,
+                                FillingOrder::fullness_area_lifetime,
+                                FillingOrder::fullness_lifetime_area};
     const std::int64_t most = std::min(filling_allowed_, limit - steps());
-    const Fit fit = filling_->run(*orders[fillings_ % orders.size()], most);
+    const Fit fit = filling_->run(orders[fillings_ % orders.size()], most);
     if (++fillings_ % orders.size() == 0) filling_allowed_ *= kFillingGrows;
     is_out_of_steps();
     return fit;

@@ -15,6 +15,9 @@ namespace plimsoll {
 
 namespace {
 
+/// Of a tensor that lives where it is used.
+constexpr MemoryId kAnywhere{0xFFFFFFFF};
+
 std::uint64_t version_key(TensorId tensor, std::uint32_t microbatch) {
   return std::uint64_t{index(tensor)} << 32 | microbatch;
 }
@@ -40,7 +43,8 @@ struct PlanBuilder::State {
   /// By memory: (resident tensor, microbatch) -> the version that it reads. Never iterated.
   std::vector<std::unordered_map<std::uint64_t, BufferId>> versions_read;
   KeptGenerators generators;
-  std::uint32_t groups = 0;                       ///< of reductions, so far
+  std::vector<MemoryId> lives_in;  ///< by tensor; empty where all live where they are used
+  std::uint32_t groups = 0;        ///< of reductions, so far
   std::vector<BufferId> reads, writes, changing;  ///< by the step that is being added
 
   std::optional<BufferId> stay(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const {
@@ -66,13 +70,19 @@ struct PlanBuilder::State {
     return runs[entry]++;
   }
 
+  /// Where operators in `memory` make and read the tensor.
+  MemoryId memory_of(TensorId tensor, MemoryId memory) const {
+    if (lives_in.empty() || lives_in[index(tensor)] == kAnywhere) return memory;
+    return lives_in[index(tensor)];
+  }
+
   /// Where the value can be read: first a stay that nothing takes away, the wider tensor before its
   /// part.
   std::optional<BufferId> find(TensorId value, std::uint32_t microbatch, MemoryId memory) const {
     std::optional<BufferId> leaving;
     for (const TensorId tensor : {workload[value].inside, value}) {
       if (tensor == kNoTensor) continue;
-      const auto found = stay(tensor, microbatch, memory);
+      const auto found = stay(tensor, microbatch, memory_of(tensor, memory));
       if (!found) continue;
       if (!is_marked(facts.taken, *found)) return found;
       if (!leaving) leaving = found;
@@ -86,7 +96,7 @@ struct PlanBuilder::State {
     if (lifetime != Lifetime::resident && lifetime != Lifetime::input)
       throw PlanError(fmt::format("{}: `{}` of microbatch {} is not in `{}`", plan.policy,
                                   workload[value].name, microbatch, platform[memory].name));
-    const BufferId placed = add_buffer({value, microbatch, 0, memory});
+    const BufferId placed = add_buffer({value, microbatch, 0, memory_of(value, memory)});
     plan.initial.push_back(placed);
     initial_stays.add();
     return placed;
@@ -112,14 +122,16 @@ struct PlanBuilder::State {
     const std::uint32_t instance = count_run(part.op, part.microbatch);
     for (const TensorId tensor : workload.list(part.form == Form::keep ? op.kept : op.bare)) {
       // A gradient that another consumer or microbatch has begun is added to.
-      const auto begun =
-          op.phase == Phase::forward ? std::nullopt : stay(tensor, part.microbatch, memory);
+      const auto begun = op.phase == Phase::forward
+                             ? std::nullopt
+                             : stay(tensor, part.microbatch, memory_of(tensor, memory));
       if (begun && std::ranges::find(writes, *begun) != writes.end()) continue;
       if (begun && !is_marked(facts.taken, *begun)) {
         read(*begun);
         changing.push_back(*begun);
       } else {
-        writes.push_back(add_buffer({tensor, part.microbatch, instance, memory}));
+        writes.push_back(
+            add_buffer({tensor, part.microbatch, instance, memory_of(tensor, memory)}));
       }
     }
     return instance;
@@ -179,6 +191,12 @@ PlanBuilder::PlanBuilder(const Workload& workload, const Platform& platform, std
 }
 
 PlanBuilder::~PlanBuilder() = default;
+
+void PlanBuilder::keep_in(TensorId tensor, MemoryId memory) {
+  std::vector<MemoryId>& all = state_->lives_in;
+  if (all.empty()) all.assign(state_->workload.tensors.size(), kAnywhere);
+  all[index(tensor)] = memory;
+}
 
 LaneId PlanBuilder::stream(ProcessorId processor, std::uint32_t stream) {
   return state_->lane({Lane::Kind::stream, processor, stream, {}, {}, {}});

@@ -31,6 +31,10 @@ class PlanBuilder {
   /// large plans.
   void reserve(std::size_t steps, std::size_t buffers, std::size_t uses);
 
+  /// `tensor` lives in `memory`, which the processors that use it reach: operators make it and read it
+  /// there. To be said before its first use.
+  void keep_in(TensorId tensor, MemoryId memory);
+
   /// The lane of a stream or channel, made at its first use.
   LaneId stream(ProcessorId processor, std::uint32_t stream = 0);
   LaneId channel(MemoryId from, MemoryId to);

@@ -1,5 +1,7 @@
 #include "plan/check/in_place_order.hpp"
 
+#include "plan/core/changes.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <numeric>
@@ -114,50 +116,6 @@ class Precedence {
   std::vector<StepId> order_;
   std::vector<std::uint32_t> place_;
 };
-
-/// The buffers that each step changes: (buffer, step), sorted.
-using Changes = std::vector<std::pair<BufferId, StepId>>;
-
-Changes changes_of(const Plan& plan, const Workload& workload, const Platform& platform) {
-  Changes changes;
-  WantedValues changed(workload);
-  HeldValues written(workload);
-  const auto add = [&](std::uint32_t s, OperatorId id, std::uint32_t microbatch, Form form) {
-    const Step& step = plan.steps[s];
-    const Operator& op = workload[id];
-    const MemoryId memory = platform[plan[step.lane].processor].memory;
-    changed.clear();
-    bool changes_any = false;
-    const auto change = [&](TensorId value) {
-      changed.add(value);
-      changes_any = true;
-    };
-    for (const TensorId value : workload.list(op.updates)) change(value);
-    if (op.phase != Phase::forward) {
-      // What it does not make it adds to.
-      written.gather(plan, plan.list(step.writes), microbatch, memory);
-      for (const TensorId tensor : workload.list(form == Form::keep ? op.kept : op.bare))
-        if (!written.has(tensor)) change(tensor);
-    }
-    if (!changes_any) return;
-    for (const BufferId b : plan.list(step.reads))
-      if (changed.are_in(plan[b], microbatch, memory)) changes.emplace_back(b, StepId{s});
-  };
-  for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
-    const Step& step = plan.steps[s];
-    if (step.kind == StepKind::reduce) {
-      const auto reads = plan.list(step.reads);
-      for (const BufferId b : reads.subspan(plan[step.lane].image ? 0 : reads.size() / 2))
-        changes.emplace_back(b, StepId{s});
-    }
-    if (is_move(step.kind)) continue;
-    add(s, step.op, step.microbatch, step.form);
-    if (step.kind == StepKind::pair) add(s, step.second, step.second_microbatch, step.second_form);
-  }
-  std::ranges::sort(changes);
-  changes.erase(std::unique(changes.begin(), changes.end()), changes.end());
-  return changes;
-}
 
 /// Whether all steps run one after the other, in one stream.
 bool are_in_one_stream(const Plan& plan, std::span<const StepId> steps) {

@@ -212,8 +212,9 @@ class Checker {
     });
   }
 
-  bool holds(BufferId buffer, TensorId value, std::uint32_t microbatch, MemoryId memory) const {
-    return holds_value(plan_[buffer], value, microbatch, memory, workload_);
+  bool holds(BufferId buffer, TensorId value, std::uint32_t microbatch,
+             const WorkingMemories& memories) const {
+    return holds_value(plan_[buffer], value, microbatch, memories, workload_);
   }
 
   void check_compute(StepId id) {
@@ -224,6 +225,7 @@ class Checker {
       unmatched_.push_back({plan_[writes[w]].tensor, w, false});
     std::ranges::sort(unmatched_, {},
                       [](const Written& it) { return std::pair(it.tensor, it.at); });
+    check_reached(id);
     check_part(id, step.op, step.microbatch, step.form);
     if (step.kind == StepKind::pair) {
       check_part(id, step.second, step.second_microbatch, step.second_form);
@@ -240,23 +242,44 @@ class Checker {
         refuse("{} writes {}, which is none of its outputs", name(id), name(writes[it.at]));
   }
 
+  /// What an operator uses in memories that its processor reaches beside its own.
+  void check_reached(StepId id) {
+    const Step& step = plan_[id];
+    const Processor& processor = platform_[plan_[step.lane].processor];
+    if (processor.reaches.empty()) return;
+    const MemoryId home = processor.memory;
+    const auto check = [&](BufferId buffer, const char* does, bool grants) {
+      const MemoryId memory = plan_[buffer].memory;
+      if (memory == home || is_full()) return;
+      if (!plan_.mirrors.empty())
+        refuse("{} {} {}: in a plan with mirrors expected `{}`", name(id), does, name(buffer),
+               platform_[home].name);
+      if (grants && std::ranges::find(plan_.ordered_grants, memory) != plan_.ordered_grants.end())
+        refuse("{} {} {}, which grants in issue order; expected a memory that does not", name(id),
+               does, name(buffer));
+    };
+    for (const BufferId buffer : plan_.list(step.reads)) check(buffer, "reads", false);
+    for (const BufferId buffer : plan_.list(step.writes)) check(buffer, "writes", true);
+  }
+
   void check_part(StepId id, OperatorId op_id, std::uint32_t microbatch, Form form) {
     const Step& step = plan_[id];
     const Operator& op = workload_[op_id];
-    const MemoryId memory = platform_[plan_[step.lane].processor].memory;
+    const Processor& processor = platform_[plan_[step.lane].processor];
+    const WorkingMemories memories(processor);
     const auto writes = plan_.list(step.writes);
-    read_values_.gather(plan_, plan_.list(step.reads), microbatch, memory);
+    read_values_.gather(plan_, plan_.list(step.reads), microbatch, memories);
     // The other operator of a pair may have begun a gradient that this one adds to.
-    written_values_.gather(plan_, writes, microbatch, memory);
+    written_values_.gather(plan_, writes, microbatch, memories);
     for (const TensorId value : workload_.list(op.reads))
       if (!read_values_.has(value))
         refuse("{} does not read `{}` from `{}`", name(id), workload_[value].name,
-               platform_[memory].name);
-    if (has_generators_) check_generator(id, op_id, microbatch, memory);
+               platform_[processor.memory].name);
+    if (has_generators_) check_generator(id, op_id, microbatch, memories);
     for (const TensorId tensor : workload_.list(form == Form::keep ? op.kept : op.bare)) {
       const auto candidates = std::ranges::equal_range(unmatched_, tensor, {}, &Written::tensor);
       const auto written = std::ranges::find_if(candidates, [&](const Written& it) {
-        return !it.is_matched && holds(writes[it.at], tensor, microbatch, memory);
+        return !it.is_matched && holds(writes[it.at], tensor, microbatch, memories);
       });
       if (written != candidates.end()) {
         const BufferId buffer = writes[written->at];
@@ -271,7 +294,8 @@ class Checker {
   }
 
   /// The first run of a random operator may keep the state of the generator, later ones may need it.
-  void check_generator(StepId id, OperatorId op, std::uint32_t microbatch, MemoryId memory) {
+  void check_generator(StepId id, OperatorId op, std::uint32_t microbatch,
+                       const WorkingMemories& memories) {
     const Step& step = plan_[id];
     const GeneratorNeed need =
         generators_.next(step.lane, op, microbatch, step.kind == StepKind::compute);
@@ -279,11 +303,11 @@ class Checker {
     if (state == kNoTensor) return;
     if (need == GeneratorNeed::kept && !read_values_.has(state))
       refuse("{} draws random numbers again, and does not read `{}` from `{}`", name(id),
-             workload_[state].name, platform_[memory].name);
+             workload_[state].name, platform_[platform_[plan_[step.lane].processor].memory].name);
     if (need != GeneratorNeed::first) return;
     const auto writes = plan_.list(step.writes);
     const auto kept = std::ranges::find_if(unmatched_, [&](const Written& it) {
-      return it.tensor == state && holds(writes[it.at], state, microbatch, memory);
+      return it.tensor == state && holds(writes[it.at], state, microbatch, memories);
     });
     if (kept != unmatched_.end()) kept->is_matched = true;
   }

@@ -2,7 +2,10 @@
 /// they bring, so that a step lasts until they have ended.
 #pragma once
 
+#include "base/dense_id.hpp"
 #include "plan/core/plan.hpp"
+
+#include <vector>
 
 namespace plimsoll {
 
@@ -13,12 +16,22 @@ namespace plimsoll {
   return moved.tensor_class == TensorClass::parameter && moved.lifetime == Lifetime::resident;
 }
 
-/// Calls `visit` with every processor that works on an end of the channel.
-void for_ends_of(const Lane& channel, const Platform& platform, auto visit) {
-  for (std::uint32_t p = 0; p < platform.processors.size(); ++p) {
-    const MemoryId memory = platform.processors[p].memory;
-    if (memory == channel.from || memory == channel.to) visit(ProcessorId{p});
+/// Who works on the memories that channels join.
+class ChannelEnds {
+ public:
+  explicit ChannelEnds(const Platform& platform) : on_(platform.memories.size()) {
+    for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
+      on_[index(platform.processors[p].memory)].push_back(ProcessorId{p});
   }
-}
+
+  /// Calls `visit` with every processor that works on an end of the channel.
+  void for_each(const Lane& channel, auto visit) const {
+    for (const MemoryId end : {channel.from, channel.to})
+      for (const ProcessorId processor : on_[index(end)]) visit(processor);
+  }
+
+ private:
+  std::vector<std::vector<ProcessorId>> on_;  ///< by memory
+};
 
 }  // namespace plimsoll

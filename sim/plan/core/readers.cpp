@@ -36,20 +36,20 @@ Readers::Readers(const Plan& plan)
   }
 }
 
-bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch, MemoryId memory,
-                 const Workload& workload) {
-  return buffer.memory == memory &&
+bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,
+                 const WorkingMemories& memories, const Workload& workload) {
+  return memories.has(buffer.memory) &&
          (is_shared(workload[value]) || buffer.microbatch == microbatch) &&
          (buffer.tensor == value || workload[value].inside == buffer.tensor);
 }
 
 void HeldValues::gather(const Plan& plan, std::span<const BufferId> buffers,
-                        std::uint32_t microbatch, MemoryId memory) {
+                        std::uint32_t microbatch, const WorkingMemories& memories) {
   any_.clear();
   of_microbatch_.clear();
   for (const BufferId id : buffers) {
     const Buffer& buffer = plan[id];
-    if (buffer.memory != memory) continue;
+    if (!memories.has(buffer.memory)) continue;
     any_.insert(buffer.tensor);
     if (buffer.microbatch == microbatch) of_microbatch_.insert(buffer.tensor);
   }
@@ -73,8 +73,9 @@ void WantedValues::add(TensorId value) {
   if (around != kNoTensor) wanted.insert(around);
 }
 
-bool WantedValues::are_in(const Buffer& buffer, std::uint32_t microbatch, MemoryId memory) const {
-  return buffer.memory == memory &&
+bool WantedValues::are_in(const Buffer& buffer, std::uint32_t microbatch,
+                          const WorkingMemories& memories) const {
+  return memories.has(buffer.memory) &&
          (any_.has(buffer.tensor) ||
           (buffer.microbatch == microbatch && of_microbatch_.has(buffer.tensor)));
 }

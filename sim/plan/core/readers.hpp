@@ -3,6 +3,7 @@
 
 #include "base/id_set.hpp"
 #include "plan/core/plan.hpp"
+#include "platform/core/home_memory.hpp"
 
 #include <optional>
 #include <span>
@@ -39,9 +40,9 @@ class Readers {
 };
 
 /// Whether `value` of a microbatch, which matters where not all share it, is in `buffer`, and the
-/// buffer in `memory`.
+/// buffer in one of `memories`.
 [[nodiscard]] bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,
-                               MemoryId memory, const Workload& workload);
+                               const WorkingMemories& memories, const Workload& workload);
 
 /// Which values a list of buffers holds: for the lists of many steps, one after the other.
 class HeldValues {
@@ -49,9 +50,9 @@ class HeldValues {
   explicit HeldValues(const Workload& workload)
       : workload_(workload), any_(workload.tensors.size()), of_microbatch_(any_) {}
 
-  /// Looks at those of `buffers` that are in `memory`. O(buffers).
+  /// Looks at those of `buffers` that are in one of `memories`. O(buffers).
   void gather(const Plan& plan, std::span<const BufferId> buffers, std::uint32_t microbatch,
-              MemoryId memory);
+              const WorkingMemories& memories);
   /// Whether holds_value() is true of one of them. O(1).
   [[nodiscard]] bool has(TensorId value) const;
 
@@ -69,7 +70,8 @@ class WantedValues {
   void clear();
   void add(TensorId value);
   /// Whether holds_value() is true of the buffer and one of the values. O(1).
-  [[nodiscard]] bool are_in(const Buffer& buffer, std::uint32_t microbatch, MemoryId memory) const;
+  [[nodiscard]] bool are_in(const Buffer& buffer, std::uint32_t microbatch,
+                            const WorkingMemories& memories) const;
 
  private:
   const Workload& workload_;

@@ -1,8 +1,9 @@
 #include "platform/core/break_even.hpp"
 
+#include "base/dense_id.hpp"
+
 #include <algorithm>
-#include <limits>
-#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -91,25 +92,31 @@ std::string to_text(FlopsPerByte flops) {
   return fmt::format("{}.{:03} FLOP/B", whole, thousandths);
 }
 
-std::vector<BreakEven> break_even(const Platform& platform, const Topology& topology, DType dtype) {
-  std::set<MemoryId> own;
-  for (const Processor& processor : platform.processors) own.insert(processor.memory);
+std::vector<BreakEven> break_even_of(const Platform& platform, const Topology& topology,
+                                     ProcessorId processor, DType dtype, std::size_t most) {
   std::vector<BreakEven> rows;
-  for (std::size_t p = 0; p < platform.processors.size(); ++p) {
-    const Processor& processor = platform.processors[p];
-    const auto rate = processor.compute[static_cast<std::size_t>(dtype)];
-    if (!rate || rate->is_unlimited()) continue;
-    for (std::size_t m = 0; m < platform.memories.size(); ++m) {
-      const auto storage = static_cast<MemoryId>(m);
-      if (own.contains(storage) || platform[storage].is_switch) continue;
-      const Route* out = topology.route(processor.memory, storage);
-      const Route* in = topology.route(storage, processor.memory);
-      if (out == nullptr || in == nullptr) continue;
-      const BreakEven row{
-          static_cast<ProcessorId>(p), processor.memory, storage, dtype, {}, {}, {}};
-      rows.push_back(compare(platform, row, *rate, *out, *in));
-    }
+  const MemoryId memory = platform[processor].memory;
+  const auto rate = platform[processor].compute[static_cast<std::size_t>(dtype)];
+  if (!rate || rate->is_unlimited()) return rows;
+  std::vector<bool> is_home(platform.memories.size(), false);
+  for (const Processor& it : platform.processors) is_home[index(it.memory)] = true;
+  for (std::uint32_t m = 0; m < platform.memories.size() && rows.size() < most; ++m) {
+    const MemoryId storage{m};
+    if (is_home[m] || platform[storage].is_switch) continue;
+    const Route* out = topology.route(memory, storage);
+    const Route* in = topology.route(storage, memory);
+    if (out == nullptr || in == nullptr) continue;
+    const BreakEven row{processor, memory, storage, dtype, {}, {}, {}};
+    rows.push_back(compare(platform, row, *rate, *out, *in));
   }
+  return rows;
+}
+
+std::vector<BreakEven> break_even(const Platform& platform, const Topology& topology, DType dtype) {
+  std::vector<BreakEven> rows;
+  for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
+    for (BreakEven& row : break_even_of(platform, topology, ProcessorId{p}, dtype))
+      rows.push_back(std::move(row));
   return rows;
 }
 

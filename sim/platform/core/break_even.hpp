@@ -17,6 +17,7 @@
 #include "platform/core/platform.hpp"
 #include "platform/core/topology.hpp"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,12 @@ struct BreakEven {
   Flops per_copy;     ///< of the latencies, out and in
   std::optional<FlopsPerByte> energy;
 };
+
+/// The first `most` rows of one processor, in the order of the platform's memories. O(memories +
+/// processors), and a search for two routes for each row.
+[[nodiscard]] std::vector<BreakEven> break_even_of(
+    const Platform& platform, const Topology& topology, ProcessorId processor,
+    DType dtype = DType::fp32, std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// A row for each processor and each memory that is no processor's own and that copies reach both
 /// ways; processors without a finite rate for `dtype` have none. O(processors x memories) routes.

@@ -113,6 +113,9 @@ enum class ConvolutionLayout : std::uint8_t { plain, blocked };
 struct Processor {
   std::string name;
   MemoryId memory{};
+  /// Memories beside its own whose values its operators read and write where they are
+  /// (plan/core/reached.hpp).
+  std::vector<MemoryId> reaches;
   std::uint32_t streams = 1;
   std::array<std::optional<FlopRate>, kDTypes> compute;  ///< peak by dtype
   std::array<Efficiency, kKernelKinds> efficiency;       ///< by KernelKind; default kWhole
@@ -171,7 +174,7 @@ struct Provenance {
 };
 
 /// A platform. Invariants (the loader checks them): names are unique within their kind, every
-/// processor's memory and every link's ends exist, efficiencies are in (0, 1] (kMostCompute).
+/// processor's memories and every link's ends exist, efficiencies are in (0, 1] (kMostCompute).
 struct Platform {
   std::string name;
   std::string about;

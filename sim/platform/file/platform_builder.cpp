@@ -294,9 +294,32 @@ class Joiner {
                  fmt::format("`{}` is a switch, which holds no data", spec->memory.value));
         }
       }
+      for (const Name& reached : spec->reaches) reach(reached, processor);
       platform_.processors.push_back(std::move(processor));
       places_.processors.push_back(spec->where);
     }
+  }
+
+  /// Adds a memory that the operators of `processor` reach.
+  void reach(const Name& name, Processor& processor) {
+    const auto found = find_memory(name);
+    if (!found) return;
+    const Memory& memory = platform_[*found];
+    const auto has_rate = [](const AccessCost& it) { return !it.bandwidth.is_unlimited(); };
+    if (*found == processor.memory)
+      report(name.where,
+             fmt::format("`{}` is the processor's own memory; expected another", name.value));
+    else if (std::ranges::find(processor.reaches, *found) != processor.reaches.end())
+      report(name.where, fmt::format("`{}` is listed twice", name.value));
+    else if (memory.is_switch)
+      report(name.where, fmt::format("`{}` is a switch, which holds no data", name.value));
+    else if (!has_rate(memory.read) || !has_rate(memory.write))
+      report(name.where,
+             fmt::format("`{}` states no bandwidth, which operators that reach it wait for",
+                         name.value),
+             fmt::format("state `memories.{}.bandwidth`", name.value));
+    else
+      processor.reaches.push_back(*found);
   }
 
   void add_links() {

@@ -136,6 +136,9 @@ void Copier::copy_processors() {
     for (std::int64_t i = 0; i < times(times_made); ++i) {
       auto copy = processor;
       if (copy) copy->memory = of_copy(processor->memory, times_made, i);
+      if (copy)
+        for (Name& memory : copy->reaches)
+          if (made(memory.value) <= times_made) memory = reached(memory, times_made, i);
       result_.processors.emplace_back(of_copy(name, times_made, i), std::move(copy));
     }
   }

@@ -249,6 +249,9 @@ Format<ProcessorSpec> processor_format() {
   return Record<Spec>("processor", "Computes on the tensors of one memory.")
       .where(&Spec::where)
       .required("memory", &Spec::memory, located(name()), "where its operands are")
+      .optional("reaches", &Spec::reaches, list_of(located(name()), 1, 16),
+                "memories whose values its operators read and write where they are, as slowly as "
+                "these state (none)")
       .optional("streams", &Spec::streams, integer(1, 64), "in-order compute streams (1)")
       .optional("compute", &Spec::compute, compute_format(), "peak rates")
       .optional("efficiency", &Spec::efficiency, efficiency_format(), "shares of the peak")

@@ -66,6 +66,7 @@ struct OperatingPointSpec {
 struct ProcessorSpec {
   Location where;
   Located<std::string> memory;
+  std::vector<Located<std::string>> reaches;
   std::int64_t streams = 1;
   ComputeSpec compute;
   EfficiencySpec efficiency;
@@ -165,7 +166,7 @@ struct PlatformSpec {
 
 /// The largest `count` of a cluster, and the most parts of a kind that a platform may have.
 inline constexpr std::int64_t kMaxCopies = 4096;
-inline constexpr std::size_t kMaxParts = 16'384;
+inline constexpr std::size_t kMaxParts = 65'536;
 /// The longest latency: even a route over kMaxParts links stays within the range of Time.
 inline constexpr Time kMaxLatency{100'000'000'000'000};
 

@@ -127,12 +127,13 @@ class Claimant {
 
   void claim_times(Claims& claims) {
     Time makespan, period;
+    const ChannelEnds channel_ends(problem_.platform);
     std::vector<std::optional<Time>> first(problem_.platform.processors.size());
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       makespan = std::max(makespan, timeline_.ends[s].time);
       const Lane& lane = plan_[plan_.steps[s].lane];
       if (moves_parameters(plan_, plan_.steps[s], problem_.workload))
-        for_ends_of(lane, problem_.platform, [&](ProcessorId p) {
+        channel_ends.for_each(lane, [&](ProcessorId p) {
           if (const auto& from = first[index(p)])
             period = std::max(period, timeline_.ends[s].time - *from);
         });

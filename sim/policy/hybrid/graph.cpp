@@ -5,6 +5,7 @@
 #include "policy/hybrid/graph/energy_bound.hpp"
 #include "policy/hybrid/graph/energy_costs.hpp"
 #include "policy/hybrid/graph/graph_search.hpp"
+#include "policy/hybrid/graph/known_energies.hpp"
 #include "policy/hybrid/graph/link_bound.hpp"
 #include "policy/hybrid/graph/runtime_factor.hpp"
 #include "policy/hybrid/other_policy.hpp"
@@ -104,13 +105,13 @@ class BestOfGraph {
         processor_(processor_for(problem, parameters)),
         graph_(operator_graph(problem, processor_)),
         budget_(budget_for(problem, processor_, parameters)) {
-    if (is_for_energy() && !problem.platform.has_energy())
-      refuse_parameter(parameters.objective.where,
-                       "the platform states no power and no energy; expected `time`");
+    if (is_for_energy())
+      require_known_energies(problem, processor_, storage(), parameters.objective.where,
+                             parameters.name);
   }
 
   Planned run() {
-    if (has_storage()) {
+    if (storage()) {
       take(parameters_.name, own_plan(parameters_.objective.value));
       if (is_for_energy() && parameters_.runtime_factor) take_shorter();
       // A shorter step may need less, for all that idles meanwhile.
@@ -126,13 +127,12 @@ class BestOfGraph {
 
  private:
   /// Without one only recomputation is left; where one is asked for, that is an error.
-  [[nodiscard]] bool has_storage() const {
+  [[nodiscard]] std::optional<MemoryId> storage() const {
     try {
-      (void)checked_memories(problem_, parameters_);
-      return true;
+      return checked_memories(problem_, parameters_).storage;
     } catch (const InputError&) {
       if (parameters_.to || parameters_.release) throw;
-      return false;
+      return std::nullopt;
     }
   }
 

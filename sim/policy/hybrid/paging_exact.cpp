@@ -1,6 +1,8 @@
+#include "base/quantity_text.hpp"
 #include "policy/budget/budget.hpp"
 #include "policy/claims/copy_time.hpp"
 #include "policy/hybrid/graph/energy_costs.hpp"
+#include "policy/hybrid/graph/runtime_factor.hpp"
 #include "policy/hybrid/paging/paging_parameters.hpp"
 #include "policy/hybrid/paging/paging_search.hpp"
 #include "policy/interface/registry.hpp"
@@ -16,9 +18,13 @@ namespace {
 
 constexpr const char* kInstead = "`hybrid/graph` with `objective: energy` plans for every graph";
 
+struct PagingExactParameters : PagingParameters {
+  std::optional<Located<Ratio>> runtime_factor;
+};
+
 class PagingExact {
  public:
-  PagingExact(const Problem& problem, const PagingParameters& parameters)
+  PagingExact(const Problem& problem, const PagingExactParameters& parameters)
       : problem_(problem),
         parameters_(parameters),
         processor_(processor_for(problem, parameters)),
@@ -31,9 +37,7 @@ class PagingExact {
   Planned run() const {
     const PagingTask task = task_of_blocking_copies();
     const auto sequence = cheapest_paging(task, problem_.work);
-    if (!sequence)
-      return infeasible(problem_, processor_, budget_,
-                        graph_.resident + least_paging_room(task, problem_.work));
+    if (!sequence) return no_plan(task);
     Plan plan = blocking_plan(place_, sequence->steps, budget_, parameters_.name);
     plan.claims.optimal = true;
     plan.bounds.makespan = graph_.time();
@@ -42,6 +46,16 @@ class PagingExact {
   }
 
  private:
+  [[nodiscard]] Infeasible no_plan(const PagingTask& task) const {
+    Infeasible no = infeasible(problem_, processor_, budget_,
+                               graph_.resident + least_paging_room(task, problem_.work));
+    if (parameters_.runtime_factor)
+      no.why +=
+          fmt::format("; with copies that block it may take {}, {} times the operators",
+                      to_text(task.most_time), as_fraction(parameters_.runtime_factor->value));
+    return no;
+  }
+
   void refuse_others() const {
     const std::string& name = parameters_.name;
     if (!is_plain_compute_graph(graph_, problem_.workload))
@@ -66,22 +80,32 @@ class PagingExact {
   [[nodiscard]] PagingTask task_of_blocking_copies() const {
     PagingTask task{.graph = graph_,
                     .room = budget_.is_unlimited() ? budget_ : budget_ - graph_.resident,
-                    .runs = run_energies(problem_, processor_, graph_),
+                    .runs = {},
+                    .outs = std::vector<PagingCost>(graph_.values.size()),
+                    .backs = std::vector<PagingCost>(graph_.values.size()),
                     .paging = place_.has_storage,
                     .recompute = parameters_.recompute};
-    task.outs.resize(graph_.values.size());
-    task.backs.resize(graph_.values.size());
-    if (!task.paging) return task;
+    const std::vector<Energy> runs = run_energies(problem_, processor_, graph_);
+    for (std::size_t node = 0; node < runs.size(); ++node)
+      task.runs.push_back({runs[node], graph_.nodes[node].time});
+    if (parameters_.runtime_factor)
+      task.most_time = most_time(graph_.time(), parameters_.runtime_factor->value);
+    if (task.paging) price_copies(task);
+    return task;
+  }
+
+  void price_copies(PagingTask& task) const {
     const auto& [processor, home, storage] = place_.memories;
     task.storage = room_of_storage();
     const CopyEnergy copies(problem_, place_.memories);
     const Power idle = idle_power(problem_.platform);
     for (std::size_t v = 0; v < graph_.values.size(); ++v) {
       const Bytes bytes = graph_.values[v].bytes;
-      task.outs[v] = copies.out(bytes) + idle * copy_time(problem_, home, storage, bytes);
-      task.backs[v] = copies.back(bytes) + idle * copy_time(problem_, storage, home, bytes);
+      const Time out = copy_time(problem_, home, storage, bytes);
+      const Time back = copy_time(problem_, storage, home, bytes);
+      task.outs[v] = {copies.out(bytes) + idle * out, out};
+      task.backs[v] = {copies.back(bytes) + idle * back, back};
     }
-    return task;
   }
 
   /// Unlimited where all values fit, which spares the search to give up copies.
@@ -92,28 +116,32 @@ class PagingExact {
     return all <= usable ? Bytes::unlimited() : usable;
   }
 
-  /// Of all plans in this order, also those whose copies overlap with what else happens.
+  /// Of all plans in this order, also those whose copies overlap with what else happens, and then take
+  /// no time of their own.
   [[nodiscard]] Energy least_energy(PagingTask task, Energy blocking) const {
     if (!task.paging) return blocking;
     const CopyEnergy copies(problem_, place_.memories);
-    const auto whole = std::pair(task.outs, task.backs);
+    bool is_less = !task.most_time.is_unlimited();
     for (std::size_t v = 0; v < graph_.values.size(); ++v) {
-      task.outs[v] = copies.least_out(graph_.values[v].bytes);
-      task.backs[v] = copies.least_back(graph_.values[v].bytes);
+      const PagingCost out{copies.least_out(graph_.values[v].bytes), {}};
+      const PagingCost back{copies.least_back(graph_.values[v].bytes), {}};
+      is_less |= out.energy != task.outs[v].energy || back.energy != task.backs[v].energy;
+      task.outs[v] = out;
+      task.backs[v] = back;
     }
-    if (whole == std::pair(task.outs, task.backs)) return blocking;
+    if (!is_less) return blocking;
     return cheapest_paging(task, problem_.work)->cost;
   }
 
   const Problem& problem_;
-  const PagingParameters& parameters_;
+  const PagingExactParameters& parameters_;
   const ProcessorId processor_;
   const OperatorGraph graph_;
   const Bytes budget_;
   const PagingPlace place_;
 };
 
-Planned plan_paging_exact(const Problem& problem, const PagingParameters& parameters) {
+Planned plan_paging_exact(const Problem& problem, const PagingExactParameters& parameters) {
   try {
     return PagingExact(problem, parameters).run();
   } catch (const TooManyPagingStates& states) {
@@ -127,7 +155,12 @@ Planned plan_paging_exact(const Problem& problem, const PagingParameters& parame
 }  // namespace
 
 PolicyInfo hybrid_paging_exact_policy() {
-  return make_policy<PagingParameters>(
+  using Parameters = PagingExactParameters;
+  auto record = paging_record<Parameters>("hybrid/paging-exact");
+  record.optional("runtime_factor", &Parameters::runtime_factor, runtime_factor_format(),
+                  "the most time, copies included, as a multiple of that of all operators, each "
+                  "once; default: no limit");
+  return make_policy<Parameters>(
       {.name = "hybrid/paging-exact",
        .summary =
            "The plan of least energy of a small graph that recomputes and pages, by shortest "
@@ -146,7 +179,7 @@ PolicyInfo hybrid_paging_exact_policy() {
                      "copies. The bound on energy holds for plans whose copies overlap, too",
        .complexity = fmt::format("exponential in the values, at most {} states", kMostPagingStates),
        .is_for_compute_graphs = true},
-      paging_record<PagingParameters>("hybrid/paging-exact"), plan_paging_exact);
+      record, plan_paging_exact);
 }
 
 }  // namespace plimsoll

@@ -30,14 +30,14 @@ class WholeSolver {
     solver_.getModelPtr()->passInEventHandler(&counted_);
   }
 
-  WholeSolution run(int nodes) {
+  WholeSolution run(int nodes, Presolve presolve) {
     CbcModel model(solver_);
     model.setLogLevel(0);
     model.solver()->messageHandler()->setLogLevel(0);
     model.setNumberThreads(0);
     model.setMaximumNodes(nodes);
     CbcStrategyDefault strategy(1, 5, 5);
-    strategy.setupPreProcessing(1);
+    strategy.setupPreProcessing(presolve == Presolve::yes ? 1 : 0);
     model.setStrategy(strategy);
     const StoppedNodes stopped(its_);
     model.passInEventHandler(&stopped);
@@ -105,9 +105,9 @@ class WholeSolver {
 
 }  // namespace
 
-WholeSolution solve(const WholeProgram& program, int nodes, const Work& work) {
+WholeSolution solve(const WholeProgram& program, int nodes, const Work& work, Presolve presolve) {
   const std::scoped_lock lock(one_solver());
-  return WholeSolver(program, work).run(nodes);
+  return WholeSolver(program, work).run(nodes, presolve);
 }
 
 }  // namespace plimsoll

@@ -43,7 +43,12 @@ struct WholeSolution {
   std::optional<std::vector<double>> columns = {};  ///< of the best solution found
 };
 
+/// Whether CBC simplifies the program first. Of programs in which a few columns have both a least and a
+/// most sum, that has been seen to lose that columns are whole.
+enum class Presolve : std::uint8_t { yes, no };
+
 /// For at most `nodes` of the search tree.
-[[nodiscard]] WholeSolution solve(const WholeProgram& program, int nodes, const Work& work);
+[[nodiscard]] WholeSolution solve(const WholeProgram& program, int nodes, const Work& work,
+                                  Presolve presolve = Presolve::yes);
 
 }  // namespace plimsoll

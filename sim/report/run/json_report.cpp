@@ -19,10 +19,15 @@ Json by_class(const std::array<Bytes, kTensorClasses>& bytes) {
   return object;
 }
 
+/// A new object of that name. No other has it: looking for one would take O(n) each time.
+Json& added(Json& all, const std::string& name) {
+  return all.get_ref<Json::object_t&>().emplace_back(name, Json::object()).second;
+}
+
 Json memories_json(const Metrics& metrics) {
   Json all = Json::object();
   for (const MemoryMetrics& memory : metrics.memories) {
-    Json& object = all[memory.name] = Json::object();
+    Json& object = added(all, memory.name);
     if (memory.capacity) object["capacity_bytes"] = memory.capacity->count();
     object["peak_requested_bytes"] = memory.peak_requested.count();
     object["peak_allocated_bytes"] = memory.peak_allocated.count();
@@ -40,7 +45,7 @@ Json memories_json(const Metrics& metrics) {
 Json links_json(const Metrics& metrics) {
   Json all = Json::object();
   for (const LinkMetrics& link : metrics.links) {
-    Json& object = all[link.name] = Json::object();
+    Json& object = added(all, link.name);
     object["forward_bytes"] = link.bytes[0].count();
     object["backward_bytes"] = link.bytes[1].count();
     if (!link.busy) continue;
@@ -60,9 +65,10 @@ bool knows_flops(const Workload& workload) {
 Json processors_json(const RunResult& result) {
   Json all = Json::object();
   for (const ProcessorMetrics& processor : result.metrics.processors) {
-    Json& object = all[processor.name] = Json::object();
+    Json& object = added(all, processor.name);
     object["busy_s"] = in_seconds(processor.busy);
     object["span_s"] = in_seconds(processor.span);
+    if (processor.reach) object["reach_s"] = in_seconds(*processor.reach);
     Json& stalls = object["stall_s"] = Json::object();
     for (std::size_t c = 0; c < kStallCauses; ++c)
       stalls[to_text(static_cast<StallCause>(c))] = in_seconds(processor.stall[c]);

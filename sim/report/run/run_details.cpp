@@ -137,6 +137,8 @@ class Details {
       if (processor.stall[c] > Time{})
         text += fmt::format(", waits {} for {}", to_text(processor.stall[c]),
                             to_text(static_cast<StallCause>(c)));
+    if (processor.reach.value_or(Time{}) > Time{})
+      text += fmt::format("; {} of it for what lives in slower memory", to_text(*processor.reach));
     if (processor.recomputed_ops > 0) {
       text += fmt::format("; {} run again",
                           counted(static_cast<std::size_t>(processor.recomputed_ops), "forward"));
@@ -215,11 +217,10 @@ class Details {
     std::string text = fmt::format("{} on average", fmt::join(parts, ", "));
     const Platform& platform = scenario_.platform;
     if (platform.processors.size() <= kMostParts)
-      for (const BreakEven& row :
-           break_even(platform, Topology(platform), main_dtype(result_.workload_as_run)))
-        if (row.processor == ProcessorId{0})
-          text += fmt::format("; break-even of {}: {}", platform[row.storage].name,
-                              row.energy ? to_text(*row.energy) + " in energy" : to_text(row.time));
+      for (const BreakEven& row : break_even_of(platform, Topology(platform), ProcessorId{0},
+                                                main_dtype(result_.workload_as_run)))
+        text += fmt::format("; break-even of {}: {}", platform[row.storage].name,
+                            row.energy ? to_text(*row.energy) + " in energy" : to_text(row.time));
     line("choice", text);
   }
 

@@ -13,6 +13,7 @@
 #include "scenario/run/claim_check.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::size_t kBarWidth = 6;
 constexpr const char* kNothing = "-";
+constexpr std::size_t kMostStorages = 8;  ///< of which a break-even is told
 
 class Report {
  public:
@@ -416,8 +418,16 @@ class Report {
     const Platform& platform = scenario_.platform;
     const Workload* step = results_.empty() ? nullptr : &results_.front().workload_as_run;
     const DType dtype = step != nullptr ? main_dtype(*step) : DType::fp32;
-    for (const BreakEven& row : break_even(platform, Topology(platform), dtype)) {
-      if (row.processor != ProcessorId{0}) continue;
+    const std::vector<BreakEven> rows =
+        break_even_of(platform, Topology(platform), ProcessorId{0}, dtype, kMostStorages + 1);
+    for (std::size_t r = 0; r < std::min(rows.size(), kMostStorages); ++r) {
+      const BreakEven& row = rows[r];
+      const auto is_like_it = [&](const BreakEven& it) {
+        return std::pair(it.time, it.energy) == std::pair(row.time, row.energy);
+      };
+      if (std::ranges::any_of(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(r),
+                              is_like_it))
+        continue;  // machine by machine of a cluster, all the same
       std::string text = fmt::format("recomputing beats a copy to {} and back below {}",
                                      platform[row.storage].name, to_text(row.time));
       if (row.energy) text += fmt::format(" in time, {} in energy", to_text(*row.energy));
@@ -425,6 +435,8 @@ class Report {
         text += fmt::format(", at the rate of {}, in which most of it computes", to_text(dtype));
       note(Paint::dim, "break-even", text);
     }
+    if (rows.size() > kMostStorages)
+      note(Paint::dim, "break-even", "that of the platform's other storages is left out");
   }
 
   void note(Paint paint, const std::string& label, const std::string& text) {

@@ -1,4 +1,5 @@
 #include "plan/core/mirror_problems.hpp"
+#include "platform/core/regulator.hpp"
 #include "report/series/series.hpp"
 
 #include <algorithm>
@@ -64,16 +65,9 @@ class DrawnCurve {
   }
 
   void keep(Time now) {
-    const Energy in_a_second = with_losses((drawn_ + acting_) * kSecond);
+    const Energy in_a_second = at_source(platform_, (drawn_ + acting_) * kSecond);
     points_.push_back({now, Power{static_cast<std::int64_t>(in_a_second.count() / kSecond.count())},
-                       with_losses(used_)});
-  }
-
-  /// What the source gives for a load, as the metrics charge it.
-  [[nodiscard]] Energy with_losses(Energy load) const {
-    const Ratio efficiency = platform_.regulator_efficiency;
-    if (efficiency == kWhole) return load;
-    return load + Energy{load.count() / efficiency.count() * (kWhole - efficiency).count()};
+                       at_source(platform_, used_)});
   }
 
   const Platform& platform_;

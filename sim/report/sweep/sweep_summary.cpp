@@ -1,5 +1,6 @@
 #include "report/sweep/sweep_summary.hpp"
 
+#include "report/sweep/sweep_maps.hpp"
 #include "report/text/style.hpp"
 
 #include <cmath>
@@ -13,6 +14,8 @@ namespace {
 Time time_of(double seconds) {
   return Time(std::llround(seconds * 1e12));
 }
+
+constexpr std::size_t kMostMemories = 8;  ///< of which each is told
 
 /// A metric of a run that is best where it is least, or most.
 struct Criterion {
@@ -45,8 +48,7 @@ class Summary {
     gather_endings();
     for (const Criterion& criterion : kCriteria) add_best(criterion);
     add_least_energy_in_time();
-    Statement memories(results_, "SELECT DISTINCT memory FROM memories ORDER BY memory");
-    while (memories.step()) add_least_peak(memories.text(0));
+    add_least_peaks();
     gather_found();
     gather_holes();
     return std::move(summary_);
@@ -111,6 +113,23 @@ class Summary {
                     "energy_per_sample_j NOT NULL");
     if (best.step() && least.step() && least.real(0) < best.real(1))
       add("energy in 10 % more time", decimal(best.real(1)) + " J", best.integer(0));
+  }
+
+  /// Of each memory, or of the fullest where there are many.
+  void add_least_peaks() {
+    std::vector<std::string> names;
+    Statement memories(results_, "SELECT DISTINCT memory FROM memories ORDER BY memory");
+    while (memories.step()) names.push_back(memories.text(0));
+    if (names.size() <= kMostMemories) {
+      for (const std::string& name : names) add_least_peak(name);
+      return;
+    }
+    Statement best(results_,
+                   fmt::format("SELECT point, {} AS peak FROM runs WHERE status = 'ok' AND "
+                               "peak NOT NULL ORDER BY peak, point LIMIT 1",
+                               peak_of_fullest_memory_sql()));
+    if (best.step())
+      add("peak of the fullest memory", to_text(Bytes(best.integer(1))), best.integer(0));
   }
 
   /// A memory that nothing uses anywhere has no best point.

@@ -1,5 +1,6 @@
 #include "scenario/capacity/capacity.hpp"
 
+#include "platform/core/home_memory.hpp"
 #include "scenario/capacity/batch_search.hpp"
 #include "scenario/capacity/deployment.hpp"
 #include "scenario/capacity/platform_change.hpp"
@@ -48,9 +49,7 @@ Part part_of(const WhatIf& what_if, const Platform& platform) {
     if (path.value.starts_with("memories.")) {
       const std::string rest = path.value.substr(std::string_view("memories.").size());
       const auto memory = platform.find_memory(rest.substr(0, rest.find('.')));
-      const bool computes = memory && std::ranges::any_of(platform.processors, [&](const auto& it) {
-                              return it.memory == *memory;
-                            });
+      const bool computes = memory && is_home(platform, *memory);
       const Part of_memory = rest.ends_with(".bandwidth") ? Part::memory_bandwidth : Part::memory;
       its = computes ? of_memory : Part::storage;
     }

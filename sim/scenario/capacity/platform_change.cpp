@@ -1,5 +1,7 @@
 #include "scenario/capacity/platform_change.hpp"
 
+#include "platform/core/home_memory.hpp"
+
 #include <algorithm>
 #include <array>
 
@@ -14,12 +16,6 @@ std::string named(const std::vector<std::string>& names, const std::string& kind
   return names.size() == 1 ? names.front() : fmt::format("all {} {}", names.size(), kind);
 }
 
-bool computes_in(const Platform& platform, std::size_t memory) {
-  return std::ranges::any_of(platform.processors, [&](const Processor& processor) {
-    return index(processor.memory) == memory;
-  });
-}
-
 /// Twice a rate that has a limit; whether it had one.
 template <class Rate>
 bool twice(Rate& rate) {
@@ -31,9 +27,9 @@ bool twice(Rate& rate) {
 std::optional<std::string> more_capacity(Platform& platform) {
   std::vector<std::string> names;
   std::vector<Bytes> added;
-  for (std::size_t m = 0; m < platform.memories.size(); ++m) {
+  for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
     Memory& memory = platform.memories[m];
-    if (!computes_in(platform, m) || memory.capacity.is_unlimited()) continue;
+    if (!is_home(platform, MemoryId{m}) || memory.capacity.is_unlimited()) continue;
     added.push_back(Bytes{memory.capacity.count() / 2});
     memory.capacity += added.back();
     names.push_back(memory.name);
@@ -59,9 +55,9 @@ std::optional<std::string> faster_compute(Platform& platform) {
 
 std::optional<std::string> faster_memories(Platform& platform, bool that_compute) {
   std::vector<std::string> names;
-  for (std::size_t m = 0; m < platform.memories.size(); ++m) {
+  for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
     Memory& memory = platform.memories[m];
-    if (memory.is_switch || computes_in(platform, m) != that_compute) continue;
+    if (memory.is_switch || is_home(platform, MemoryId{m}) != that_compute) continue;
     const bool reads = twice(memory.read.bandwidth), writes = twice(memory.write.bandwidth);
     if (reads || writes) names.push_back(memory.name);
   }

@@ -48,6 +48,7 @@ struct WorkloadReference {
   std::optional<Trained> trained;
   std::optional<Located<std::string>> trained_from;
   std::optional<LowRank> lora;
+  std::optional<Located<ElementBits>> bits;
   std::vector<Located<std::string>> buffers;
   std::optional<Located<Framework>> framework;
   std::optional<Located<bool>> master_weights;
@@ -120,6 +121,9 @@ Format<WorkloadReference> workload_reference_format() {
                 "the first layer that is trained; default the first of all")
       .optional("lora", &WorkloadReference::lora, lora_format(),
                 "low-rank adapters beside frozen linear layers")
+      .optional("bits", &WorkloadReference::bits, located(bits_format()),
+                "widths of activations, weights and gradients in layers that do not say it "
+                "themselves; default those of `dtype`")
       .optional("buffers", &WorkloadReference::buffers, list_of(located(text()), 0, kMaxBuffers),
                 "initializers of an ONNX file that are no parameters; `*` for any characters")
       .optional("master_weights", &WorkloadReference::master_weights, located(boolean()),
@@ -564,6 +568,7 @@ class ScenarioReader {
                                   .trained = fields->trained,
                                   .trained_from = fields->trained_from,
                                   .lora = fields->lora,
+                                  .bits = fields->bits,
                                   .buffers = fields->buffers,
                                   .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);

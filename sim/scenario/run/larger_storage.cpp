@@ -2,11 +2,19 @@
 
 #include "execution/find_metrics.hpp"
 #include "platform/core/home_memory.hpp"
+#include "policy/interface/policy.hpp"
+#include "scenario/run/failure_words.hpp"
+#include "scenario/run/ranks.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 namespace plimsoll {
 
@@ -14,10 +22,6 @@ namespace {
 
 /// Halves of what a run without limits uses that are tried: planners may want more than they use.
 constexpr std::array<std::int64_t, 4> kTriedHalves{2, 3, 4, 8};
-
-bool is_only_storage(const Platform& platform, MemoryId id) {
-  return !platform[id].is_switch && !is_home(platform, id);
-}
 
 /// More than a plan of one microbatch can have in a storage at once.
 Bytes bytes_of_all_tensors(const Workload& workload) {
@@ -35,22 +39,28 @@ std::vector<MemoryId> storages_to_blame(const RunResult& result, const Platform&
   const Bytes most = bytes_of_all_tensors(result.workload_as_run);
   for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
     const MemoryId id{m};
-    if (!is_only_storage(platform, id) || platform[id].usable() >= most) continue;
+    if (!is_storage(platform, id) || platform[id].usable() >= most) continue;
     if (result.oom && result.oom->memory != platform[id].name) continue;
     small.push_back(id);
   }
   return small;
 }
 
+/// Whether a policy runs a step on several processors.
+bool spreads(const Node& policy) {
+  Diagnostics diagnostics;
+  return bind_policy(policy, diagnostics)->is_pipeline;
+}
+
 bool ended_well(const RunResult& result) {
   return std::string_view(status_text(result)) == "ok";
 }
 
-}  // namespace
-
+/// Capacities of storages, in the order of the platform, with which `result` ends well; empty where
+/// it does already, or no storage is to blame.
 std::vector<std::pair<MemoryId, Bytes>> storage_needed(const RunResult& result,
-                                                       const Scenario& scenario,
-                                                       const RunAgain& again) {
+                                                       const Scenario& scenario, const Node& policy,
+                                                       Work work) {
   const std::vector<MemoryId> small = storages_to_blame(result, scenario.platform);
   if (small.empty()) return {};
   Scenario roomy = scenario;
@@ -58,7 +68,8 @@ std::vector<std::pair<MemoryId, Bytes>> storage_needed(const RunResult& result,
     return roomy.platform.memories[index(id)].capacity;
   };
   for (const MemoryId id : small) capacity(id) = Bytes::unlimited();
-  const RunResult without_limit = again(roomy);
+  const auto again = [&] { return run_policy(roomy, policy, {.work = work}); };
+  const RunResult without_limit = again();
   if (!ended_well(without_limit)) return {};
   for (const std::int64_t halves : kTriedHalves) {
     std::vector<std::pair<MemoryId, Bytes>> needed;
@@ -72,9 +83,30 @@ std::vector<std::pair<MemoryId, Bytes>> storage_needed(const RunResult& result,
       needed.emplace_back(id, capacity(id));
     }
     if (needed.empty()) return {};
-    if (ended_well(again(roomy))) return needed;
+    if (ended_well(again())) return needed;
   }
   return {};
+}
+
+}  // namespace
+
+void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node& policy,
+                         Work work) {
+  if (spreads(policy) || Ranks(scenario).is_mesh()) return;
+  try {
+    for (const auto& [id, bytes] : storage_needed(result, scenario, policy, work)) {
+      const Memory& memory = scenario.platform[id];
+      const std::string would_do =
+          fmt::format("`{}` has {}, and `memories.{}.capacity: {}` would do", memory.name,
+                      to_text(memory.capacity), memory.name, smallest_budget_in_words(bytes));
+      if (result.infeasible)
+        result.infeasible->why += "; " + would_do;
+      else
+        result.notes.push_back(would_do);
+    }
+  } catch (const InputError&) {
+    // The limit of work, or a range of numbers: what failed is told without it.
+  }
 }
 
 }  // namespace plimsoll

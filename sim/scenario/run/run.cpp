@@ -380,30 +380,6 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   return result;
 }
 
-/// Adds to what went wrong how much a storage would have to hold, where that is all that is missing.
-/// Pipelines are left out: how much each device stores follows from how they are cut.
-void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node& policy,
-                         const BoundPolicy& bound, const Ranks& ranks, Work work) {
-  if (bound.is_pipeline || ranks.is_mesh()) return;
-  const auto again = [&](const Scenario& other) {
-    return run_bound(other, policy, bound, ranks, {nullptr, work});
-  };
-  try {
-    for (const auto& [id, bytes] : storage_needed(result, scenario, again)) {
-      const Memory& memory = scenario.platform[id];
-      const std::string would_do =
-          fmt::format("`{}` has {}, and `memories.{}.capacity: {}` would do", memory.name,
-                      to_text(memory.capacity), memory.name, smallest_budget_in_words(bytes));
-      if (result.infeasible)
-        result.infeasible->why += "; " + would_do;
-      else
-        result.notes.push_back(would_do);
-    }
-  } catch (const WorkLimitReached&) {
-    // What failed within the limit is told without it.
-  }
-}
-
 bool can_split(const WorkloadSource& workload) {
   if (std::holds_alternative<LayersSpec>(workload)) return true;
   const auto* chain = std::get_if<ChainSpec>(&workload);
@@ -529,11 +505,7 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOpti
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   try {
-    return in_range(scenario, [&] {
-      RunResult result = run_bound(scenario, policy, *bound, ranks, options);
-      tell_storage_needed(result, scenario, policy, *bound, ranks, options.work);
-      return result;
-    });
+    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, ranks, options); });
   } catch (const WorkLimitReached& reached) {
     throw InputError(
         {{Severity::error, policy.where(),
@@ -591,7 +563,10 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
 
 std::vector<RunResult> run(const Scenario& scenario) {
   std::vector<RunResult> results;
-  for (const Node& policy : scenario.policies) results.push_back(run_policy(scenario, policy));
+  for (const Node& policy : scenario.policies) {
+    results.push_back(run_policy(scenario, policy));
+    tell_storage_needed(results.back(), scenario, policy);
+  }
   return results;
 }
 

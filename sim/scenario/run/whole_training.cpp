@@ -101,7 +101,8 @@ class Course {
     if (used.size() != 1)
       refuse_training(
           checkpoints.where,
-          fmt::format("checkpoints are written by the one processor that trains; here {} do",
+          fmt::format("checkpoints are written by the one processor that trains; here {} do: "
+                      "expected a policy of one processor, or no `checkpoints`",
                       used.size()));
     const MemoryId storage = *platform_.find_memory(checkpoints.to.value);
     if (storage == platform_[*used.begin()].memory)

@@ -108,6 +108,12 @@ class WorkloadTrial {
   std::optional<InputError> first_;
 };
 
+/// Then sizes that divide nothing are points to be left out, not mistakes.
+bool varies_mesh(const Sweep& sweep) {
+  return std::ranges::any_of(sweep.variables,
+                             [](const std::string& path) { return path.starts_with("parallel."); });
+}
+
 std::string holes_of(const LastFound& found, const SweepSearch& search) {
   std::vector<std::string> holes;
   for (const auto& [first, last] : found.holes)
@@ -132,6 +138,7 @@ SweepRow SweepRuns::run(std::size_t number) const {
     else
       run_at(std::move(point), row);
   } catch (const InputError& error) {
+    if (varies_mesh(sweep_)) row.status = "no-split";
     row.message = sentence_of(error);
   } catch (const std::bad_alloc&) {
     row.message = "this machine has too little memory for the scenario";

@@ -24,7 +24,8 @@ struct SweepFound {
 
 /// What one run leaves behind, whatever became of it.
 struct SweepRow {
-  /// That of the run; "error" where there was none, "unmet" where nothing that is searched holds.
+  /// That of the run; "error" where there was none, "no-split" where the sweep varies a mesh and the
+  /// step cannot be divided so, "unmet" where nothing that is searched holds.
   std::string status;
   std::string message;             ///< why it is not "ok", in one line
   std::vector<std::string> texts;  ///< by variable of the sweep; fewer where not all are known

@@ -102,6 +102,15 @@ Format<LowRank> lora_format() {
       .format();
 }
 
+Format<ElementBits> bits_format() {
+  const auto width = integer(1, 32);
+  return Record<ElementBits>("bits", "Widths of elements in bits; left out, the type's.")
+      .optional("activations", &ElementBits::activations, width, "of values, made and kept")
+      .optional("weights", &ElementBits::weights, width, "of parameters")
+      .optional("gradients", &ElementBits::gradients, width, "of values and of parameters")
+      .format();
+}
+
 Format<NamedIntegers> with_format() {
   return map_of(integer(0, kMaxBatch));
 }

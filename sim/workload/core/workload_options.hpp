@@ -51,6 +51,21 @@ struct Trained {
   Ratio share = kWhole;
 };
 
+/// Widths of a layer's elements in bits, where they are not those of the network's type.
+struct ElementBits {
+  std::optional<std::int64_t>
+      activations;                        ///< of what it makes, and keeps beside inputs and output
+  std::optional<std::int64_t> weights;    ///< of its parameters
+  std::optional<std::int64_t> gradients;  ///< of those of what it makes and of its parameters
+
+  [[nodiscard]] bool are_given() const { return activations || weights || gradients; }
+  /// These, and where they say nothing what `outer` says.
+  [[nodiscard]] ElementBits within(const ElementBits& outer) const {
+    return {activations ? activations : outer.activations, weights ? weights : outer.weights,
+            gradients ? gradients : outer.gradients};
+  }
+};
+
 /// E. Hu et al., "LoRA: low-rank adaptation of large language models", ICLR 2022: beside each linear
 /// layer of these names, whose own parameters are frozen, one to `rank` features and one back, times
 /// a number. Nothing else is trained that does not say so.
@@ -90,6 +105,8 @@ struct WorkloadOptions {
   /// The first layer, or block, that is trained: all before it is frozen. Networks only.
   std::optional<Located<std::string>> trained_from;
   std::optional<LowRank> lora;  ///< networks of layers only
+  /// Of layers that do not say it themselves; networks of layers only.
+  std::optional<Located<ElementBits>> bits;
   /// Networks of layers only (divided_network.hpp).
   std::optional<TensorAxis> tensor;
   /// Initializers of an ONNX file that are no parameters, `*` for any characters.
@@ -131,6 +148,8 @@ inline constexpr const char* kStepOverheadText =
 [[nodiscard]] Format<LowRank> lora_format();
 /// `all`, `bias`, `none`, or a share: 25 %.
 [[nodiscard]] Format<Trained> trained_format();
+/// {activations: 8, weights: 8, gradients: 8}
+[[nodiscard]] Format<ElementBits> bits_format();
 [[nodiscard]] Format<NamedIntegers> with_format();
 
 }  // namespace plimsoll

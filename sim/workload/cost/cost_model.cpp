@@ -145,8 +145,17 @@ class Roofline {
     if (!peak)
       throw std::invalid_argument("processor `" + processor_.name + "` states no peak rate for " +
                                   to_text(work.arithmetic) + ", which operator `" + name +
-                                  "` needs");
+                                  "` needs" + what_is_stated());
     return compute_time(work.flops, *peak * reach.compute);
+  }
+
+  /// Of a processor of 8-bit integers, how operators become such.
+  [[nodiscard]] std::string what_is_stated() const {
+    const auto states = [&](DType type) {
+      return processor_.compute[static_cast<std::size_t>(type)].has_value();
+    };
+    if (!states(DType::int8) || states(DType::fp32)) return "";
+    return "; it states int8, in which operators compute whose `bits` are 8 or fewer";
   }
 
   const Processor& processor_;

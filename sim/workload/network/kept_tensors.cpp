@@ -28,8 +28,9 @@ class Lister {
                     {},      storage.bytes};
     kept.dims.insert(kept.dims.end(), value.dims.begin(), value.dims.end());
     kept.type = value.indices ? ElementType::index : ElementType::value;
-    kept.bytes =
-        Bytes{bytes_of(kept.type, bytes_per_element(value.type))} * elements_of(kept.dims).count();
+    const Elements elements = elements_of(kept.dims);
+    kept.bytes = value.indices ? Bytes{bytes_of(ElementType::index, 0)} * elements.count()
+                               : bytes_of(elements, value.type, value.bits);
     kept.is_input = storage.is_input;
     kept.is_shared = seen_[value.storage];
     seen_[value.storage] = true;
@@ -37,7 +38,7 @@ class Lister {
   }
 
   void add_extra(const NetworkOperator& op, const KeptExtra& extra) {
-    const Bytes size = bytes(extra, bytes_per_element(op.type));
+    const Bytes size = kept_bytes(op, extra);
     kept_.push_back(
         {op.name, op.rule->kind, extra.name, extra.dims, op.type, extra.type, size, size});
   }

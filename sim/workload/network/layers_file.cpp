@@ -72,6 +72,8 @@ class LayerReader {
         read_into(layer_.from, located(name()), entry.value);
       else if (key == "trained")
         read_into(layer_.trained, trained_format(), entry.value);
+      else if (key == "bits")
+        read_into(layer_.bits, located(bits_format()), entry.value);
       else if (rule_ != nullptr && !rule_->traits.link.empty() && key == rule_->traits.link)
         read_into(layer_.link, located(name()), entry.value);
       else if (rule_ != nullptr && !rule_->traits.second_input.empty() &&

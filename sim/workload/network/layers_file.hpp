@@ -22,7 +22,7 @@
 /// block `input` is what the block reads; names are local to a block. A block that reads more
 /// values says under which names (`reads: [previous]`), and its caller which they are (`reads:
 /// {previous: stem}`). `trained` says which of its parameters are trained, for a block those of all
-/// its layers that do not say it themselves. An argument is a whole number or an expression
+/// its layers that do not say it themselves, and so does `bits`. An argument is a whole number or an expression
 /// (workload/network/expression.hpp) of the names of `with`, of the block's own, and of `in`, the
 /// channels that the layer reads, and `pytorch_2`, which is 1 where that is the `framework`, else 0;
 /// the first argument may be given alone. `repeat: 0` leaves a layer out.
@@ -57,6 +57,7 @@ struct LayerSpec {
   std::optional<Argument> repeat;
   std::vector<Argument> arguments;
   std::optional<Trained> trained;
+  std::optional<Located<ElementBits>> bits;
   bool is_read = true;  ///< false: a part could not be read, and may be anything
 };
 

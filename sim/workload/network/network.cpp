@@ -29,12 +29,14 @@ struct Scope {
   std::map<std::string, std::uint32_t> operators;  ///< named operators, for links
   std::map<std::string, std::uint32_t> counts;     ///< layers so far, by kind
   std::optional<Trained> trained;                  ///< said by a block around it
+  ElementBits bits;                                ///< likewise, or by the scenario
 };
 
 class Expander {
  public:
   Expander(const LayersSpec& layers, const WorkloadOptions& options)
       : layers_(layers),
+        options_(options),
         builder_(options.microbatch.value_or(options.batch.value_or(layers.batch.value_or(1))),
                  value_types(options, DType::fp32)),
         trained_(options) {
@@ -51,10 +53,16 @@ class Expander {
     if (calls != nullptr) builder_.record(*calls);
     Scope scope;
     scope.numbers = constants_;
+    if (options_.bits) {
+      check_bits(options_.bits->where);
+      scope.bits = options_.bits->value;
+    }
+    builder_.set_bits(scope.bits);
     current_ = add_input();
     scope.values.emplace(kBlockInput, current_);
     add_layers(layers_.layers, scope);
     const Loss loss = loss_of_all();
+    builder_.set_bits(scope.bits);
     at(layers_.where, "the loss", [&] { builder_.add_loss(loss, current_, scope.prefix); });
     for (const Located<std::string>& name : layers_.auxiliary)
       at(name.where, "the loss of `" + name.value + "`",
@@ -65,6 +73,24 @@ class Expander {
   }
 
  private:
+  /// Types that change within a network have widths of their own.
+  void check_bits(const Location& where) const {
+    const char* other = options_.autocast         ? "autocast"
+                        : options_.master_weights ? "master_weights"
+                        : options_.tensor         ? "parallel.tensor"
+                        : options_.context        ? "parallel.context"
+                        : options_.expert         ? "parallel.expert"
+                                                  : nullptr;
+    if (other != nullptr)
+      fail(where, "`bits` do not go with `" + std::string(other) + "`; expected one of the two");
+  }
+
+  ElementBits bits_of(const LayerSpec& layer, const Scope& scope) const {
+    if (!layer.bits) return scope.bits;
+    check_bits(layer.bits->where);
+    return layer.bits->value.within(scope.bits);
+  }
+
   /// None behind a layer that is one.
   [[nodiscard]] Loss loss_of_all() const {
     if (ends_in_.empty()) return loss_.value_or(Loss::cross_entropy);
@@ -179,6 +205,7 @@ class Expander {
     Scope scope;
     scope.prefix = name + "/";
     scope.trained = layer.trained ? layer.trained : outer.trained;
+    scope.bits = bits_of(layer, outer);
     scope.numbers = constants_;
     outer.numbers[std::string(kChannelsIn)] = channels_of(builder_.dims(current_));
     for (const auto& entry : block.with)
@@ -223,6 +250,7 @@ class Expander {
         adapters_ && rule.kind == LowRankAdapters::kAdapted && adapters_->take(name);
     const Trained trained = trained_.of(name, layer.trained ? layer.trained : scope.trained);
     builder_.train(is_adapted ? Trained{Trained::What::none, kWhole} : trained);
+    builder_.set_bits(bits_of(layer, scope));
     const std::uint32_t input = inputs.front();
     const std::uint32_t before = builder_.operators();
     const std::uint32_t output =
@@ -247,6 +275,7 @@ class Expander {
   }
 
   const LayersSpec& layers_;
+  const WorkloadOptions& options_;
   NetworkBuilder builder_;
   TrainedLayers trained_;
   std::optional<LowRankAdapters> adapters_;

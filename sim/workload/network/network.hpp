@@ -25,6 +25,8 @@ struct NetworkValue {
   bool part = false;      ///< of the bytes; its gradient is a part of that of all of them
   bool is_split = false;  ///< a part of what is split into parts, whose gradients are joined
   bool is_view = false;   ///< autograd knows it as a view of another
+  /// Of an element, and of one of its gradient; nothing where they are the type's.
+  std::optional<std::int64_t> bits, gradient_bits;
 };
 
 struct NetworkStorage {
@@ -54,6 +56,7 @@ struct NetworkOperator {
   std::uint32_t tied = kNoValue;  ///< the operator whose weight this one uses as its own
   std::uint32_t pool = kNoValue;  ///< the pooling whose indices it reads
   DType type = DType::fp32;  ///< what it computes in, and what it keeps beside inputs and output
+  ElementBits bits;          ///< in place of those of the type
   /// Of each parameter the part that is trained: no dimensions where none is.
   std::vector<Dims> trained;
   bool has_backward = false;        ///< something before or in it is trained
@@ -83,6 +86,15 @@ struct Network {
 
 /// Whether the weight of `op`, its own or a tied one, is trained.
 [[nodiscard]] bool trains_weight(const Network& network, const NetworkOperator& op);
+
+/// So many elements of so many bits, in whole bytes; without them of the type.
+[[nodiscard]] Bytes bytes_of(Elements elements, DType type,
+                             const std::optional<std::int64_t>& bits);
+/// Of what an operator keeps beside inputs and output.
+[[nodiscard]] Bytes kept_bytes(const NetworkOperator& op, const KeptExtra& extra);
+/// Whether it multiplies integers of 8 bits: what it reads and makes is no wider, as far as its layer
+/// says.
+[[nodiscard]] bool is_in_int8(const NetworkOperator& op, bool is_backward);
 
 /// Throws InputError at the first layer that does not fit.
 [[nodiscard]] Network expand(const LayersSpec& layers, const WorkloadOptions& options);

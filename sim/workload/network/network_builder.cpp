@@ -46,6 +46,24 @@ bool trains_weight(const Network& network, const NetworkOperator& op) {
   return false;
 }
 
+Bytes bytes_of(Elements elements, DType type, const std::optional<std::int64_t>& bits) {
+  if (!bits) return Bytes{bytes_per_element(type)} * elements.count();
+  return Bytes{(Elements{*bits} * elements.count() + Elements{7}).count() / 8};
+}
+
+Bytes kept_bytes(const NetworkOperator& op, const KeptExtra& extra) {
+  if (extra.type == ElementType::value && op.bits.activations)
+    return bytes_of(elements_of(extra.dims), op.type, op.bits.activations);
+  return bytes(extra, bytes_per_element(op.type));
+}
+
+bool is_in_int8(const NetworkOperator& op, bool is_backward) {
+  const auto is_narrow = [](const std::optional<std::int64_t>& bits) { return bits && *bits <= 8; };
+  const bool has_weights = !op.effect.parameters.empty() || op.tied != kNoValue;
+  return is_narrow(op.bits.activations) && (!has_weights || is_narrow(op.bits.weights)) &&
+         (!is_backward || is_narrow(op.bits.gradients));
+}
+
 NetworkBuilder::NetworkBuilder(std::int64_t batch, const ValueTypes& types) : types_(types) {
   network_.batch = batch;
   network_.dtype = types.full;
@@ -66,13 +84,15 @@ std::uint32_t NetworkBuilder::add_input(std::string name, Dims dims, bool indice
   NetworkStorage storage;
   storage.name = std::move(name);
   storage.is_input = true;
-  const ElementType type = indices ? ElementType::index : ElementType::value;
-  storage.bytes = Bytes{bytes_of(type, bytes_per_element(network_.dtype))} * network_.batch *
-                  elements_of(dims).count();
+  const Elements elements = elements_of(dims) * network_.batch;
+  storage.bytes = indices ? Bytes{bytes_of(ElementType::index, 0)} * elements.count()
+                          : bytes_of(elements, network_.dtype, bits_.activations);
   const auto index = static_cast<std::uint32_t>(network_.storages.size());
   const std::uint32_t gradient = add_gradient(storage.bytes, false);
   network_.storages.push_back(std::move(storage));
-  return add_value({std::move(dims), index, gradient, 0, network_.dtype, indices});
+  NetworkValue value{std::move(dims), index, gradient, 0, network_.dtype, indices};
+  if (!indices) value.bits = bits_.activations;
+  return add_value(std::move(value));
 }
 
 std::uint32_t NetworkBuilder::view(std::uint32_t value, Dims dims) {
@@ -99,6 +119,7 @@ std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments argu
   op.inputs = std::move(inputs);
   (rule.traits.link == kPool ? op.pool : op.tied) = link;
   op.type = type_of(op);
+  op.bits = bits_;
   if (calls_ != nullptr)
     calls_->push_back({&rule, arguments, op.inputs, name, link, trained_, kNoValue, kNoValue});
   cast_inputs(op);
@@ -155,9 +176,10 @@ RuleCall NetworkBuilder::call_of(const NetworkOperator& op, RuleArguments argume
   const NetworkStorage& first = network_.storages[storage_of(op.inputs.front())];
   const bool reads_twice =
       op.inputs.size() > 1 && storage_of(op.inputs.back()) == storage_of(op.inputs.front());
-  call.can_update = !first.is_input && !first.kept && !reads_twice;
+  const bool has_its_width = network_.values[op.inputs.front()].bits == op.bits.activations;
+  call.can_update = !first.is_input && !first.kept && !reads_twice && has_its_width;
   call.batch = network_.batch;
-  call.element = bytes_per_element(op.type);
+  call.element = bytes_of(Elements{1}, op.type, op.bits.activations).count();
   return call;
 }
 
@@ -176,7 +198,9 @@ std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arg
   if (op.effect.form == OperatorEffect::Form::in_place && !call.can_update)
     throw LayerError("cannot work in place: `" +
                      network_.storages[storage_of(op.inputs.front())].name +
-                     "` is needed elsewhere");
+                     (network_.values[op.inputs.front()].bits == op.bits.activations
+                          ? "` is needed elsewhere"
+                          : "` has elements of another width"));
   add_output(op);
   const std::uint32_t output = op.output;
   if (op.effect.form != OperatorEffect::Form::view) network_.operators.push_back(std::move(op));
@@ -273,17 +297,22 @@ void NetworkBuilder::add_output(NetworkOperator& op) {
     keep_inputs(op);
     return;
   }
-  if (op.effect.form == Form::fresh) output.type = op.type;
-  const Bytes bytes = Bytes{bytes_per_element(output.type)} * network_.batch *
-                      elements_of(op.effect.output).count();
-  if (op.effect.form != Form::view) output.gradient = add_gradient(bytes, op.has_backward);
-  if (op.effect.form == Form::fresh) {
+  const bool is_fresh = op.effect.form == Form::fresh;
+  const bool is_view = op.effect.form == Form::view;
+  if (is_fresh) output.type = op.type;
+  output.bits = is_fresh ? op.bits.activations : first.bits;
+  output.gradient_bits = is_view ? first.gradient_bits : op.bits.gradients;
+  const Elements elements = elements_of(op.effect.output) * network_.batch;
+  if (!is_view)
+    output.gradient =
+        add_gradient(bytes_of(elements, output.type, output.gradient_bits), op.has_backward);
+  if (is_fresh) {
     output.part = false;
     output.storage = static_cast<std::uint32_t>(network_.storages.size());
     output.version = 0;
     NetworkStorage storage;
     storage.name = op.part.empty() ? op.name : op.name + "." + op.part;
-    storage.bytes = bytes;
+    storage.bytes = bytes_of(elements, output.type, output.bits);
     if (op.effect.exchange && op.effect.exchange->forward == CollectiveKind::all_gather)
       storage.gathered_from = op.inputs.front();
     network_.storages.push_back(std::move(storage));

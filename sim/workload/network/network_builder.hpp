@@ -45,6 +45,8 @@ class NetworkBuilder {
                          const std::string& name, const std::string& part);
   /// What is trained of the operators to come; all of them before the first call.
   void train(const Trained& trained) { trained_ = trained; }
+  /// Widths of the input, and of the operators to come.
+  void set_bits(const ElementBits& bits) { bits_ = bits; }
   /// Whether a rank makes but a part of the gradients of parameters of the operators to come.
   void make_partial_gradients(bool partial) { partial_ = partial; }
   /// Whether parameters of the operators to come are of experts that only this rank has.
@@ -86,6 +88,7 @@ class NetworkBuilder {
   Network network_;
   const ValueTypes types_;
   Trained trained_;
+  ElementBits bits_;
   bool partial_ = false, divides_experts_ = false;
   std::vector<NetworkCall>* calls_ = nullptr;
 };

@@ -18,8 +18,8 @@ struct GradientPass {
 class OptimizerStep {
  public:
   OptimizerStep(WorkloadBuilder& builder, const std::vector<UpdatedLayer>& layers,
-                const StepOptions& options, Bytes element)
-      : builder_(builder), layers_(layers), options_(options), element_(element) {}
+                const StepOptions& options)
+      : builder_(builder), layers_(layers), options_(options) {}
 
   void run() {
     if (options_.scales_loss) add({".unscale", 1, true, true});
@@ -65,14 +65,17 @@ class OptimizerStep {
       const Elements trained{elements(parameter)};
       spec.reads.push_back(parameter.gradient);
       spec.updates.push_back(parameter.tensor);
-      untouched += builder_[parameter.tensor].bytes - element_ * trained.count();
+      untouched += builder_[parameter.tensor].bytes - parameter.trained_bytes;
       add_state(parameter, spec);
       spec.flops += Flops{update_flops(options_.optimizer)} * trained.count();
-      if (options_.fused_optimizer) continue;
+      if (options_.fused_optimizer || parameter.is_in_int8) continue;
       spec.workspace = std::max(spec.workspace, optimizer_temporaries(options_.optimizer, trained));
       again += repeated_passes(options_.optimizer, trained);
       kernels += update_kernels(options_.optimizer, parameter.trained);
     }
+    const bool has_state = spec.updates.size() > layer.parameters.size();
+    if (!has_state && std::ranges::all_of(layer.parameters, &UpdatedParameter::is_in_int8))
+      spec.dtype = DType::int8;
     spec.launches = std::max(kernels, 1U);
     spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
     spec.traffic = builder_.moved(spec) + again - untouched * 2;
@@ -96,14 +99,13 @@ class OptimizerStep {
   WorkloadBuilder& builder_;
   const std::vector<UpdatedLayer>& layers_;
   const StepOptions& options_;
-  const Bytes element_;
 };
 
 }  // namespace
 
 void add_optimizer_step(WorkloadBuilder& builder, const std::vector<UpdatedLayer>& layers,
-                        const StepOptions& options, Bytes element) {
-  OptimizerStep(builder, layers, options, element).run();
+                        const StepOptions& options) {
+  OptimizerStep(builder, layers, options).run();
 }
 
 }  // namespace plimsoll

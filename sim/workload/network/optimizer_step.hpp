@@ -12,7 +12,9 @@ namespace plimsoll {
 /// A parameter with a gradient.
 struct UpdatedParameter {
   TensorId tensor = kNoTensor, gradient = kNoTensor;
-  Dims trained;  ///< the part that is trained
+  Dims trained;             ///< the part that is trained
+  Bytes trained_bytes;      ///< of that part
+  bool is_in_int8 = false;  ///< it and its gradient have 8 bits or fewer
 };
 
 struct UpdatedLayer {
@@ -21,9 +23,9 @@ struct UpdatedLayer {
 };
 
 /// Adds them, an operator a layer each: where the loss is scaled, the division of gradients; where
-/// gradients are clipped, their norms and then their scaling; the updates. `element`: bytes of one
-/// of a parameter. O(layers + parameters). Throws QuantityOverflow.
+/// gradients are clipped, their norms and then their scaling; the updates. What is in 8 bits is updated
+/// in place, without temporaries. O(layers + parameters). Throws QuantityOverflow.
 void add_optimizer_step(WorkloadBuilder& builder, const std::vector<UpdatedLayer>& layers,
-                        const StepOptions& options, Bytes element);
+                        const StepOptions& options);
 
 }  // namespace plimsoll

@@ -45,8 +45,10 @@ class StepBuilder {
     TensorId tensor = kNoTensor, gradient = kNoTensor;
     TensorId copy = kNoTensor, copy_gradient = kNoTensor;  ///< in the type of the last reader
     OperatorId cast = kNoOperator;                         ///< makes the copy
-    Dims dims, trained;  ///< the part that is trained: no dimensions where none is
+    Dims dims, trained;   ///< the part that is trained: no dimensions where none is
+    Bytes trained_bytes;  ///< of that part
     bool is_bias = false;
+    bool is_in_int8 = false;  ///< it and its gradient: the update is one kernel in place
     bool has_gradient = false;
     /// Other layers use it, too: on other devices, maybe, which then update it alone.
     bool is_shared = false;
@@ -100,7 +102,6 @@ class StepBuilder {
       layer.used.push_back(layers_[op.tied].own.front());
       parameters_of_[layer.used.front()].is_shared = true;
     }
-    const Bytes gradient = options_.master_weights ? kMasterElement : Bytes{parameter_element()};
     for (std::size_t p = 0; p < op.trained.size(); ++p) {
       const auto& [suffix, dims] = op.effect.parameters[p];
       const std::string name = op.name + "." + suffix;
@@ -108,19 +109,28 @@ class StepBuilder {
       parameter.dims = dims;
       parameter.is_bias = is_bias(suffix);
       parameter.trained = op.trained[p];
+      parameter.is_in_int8 =
+          op.bits.weights.value_or(32) <= 8 && op.bits.gradients.value_or(32) <= 8;
       parameter.tensor = builder_.add(Tensor{
-          name, Bytes{parameter_element()} * elements_of(dims).count(), TensorClass::parameter,
-          Lifetime::resident, kNoTensor, false, false, op.divides_experts});
-      if (!parameter.trained.empty())
-        parameter.gradient =
-            builder_.add(Tensor{name + ".gradient", gradient * parameter.elements(),
-                                TensorClass::gradient, Lifetime::accumulated, kNoTensor, false,
-                                op.makes_partial_gradients, op.divides_experts});
+          name, bytes_of(elements_of(dims), network_.dtype, op.bits.weights),
+          TensorClass::parameter, Lifetime::resident, kNoTensor, false, false, op.divides_experts});
+      if (!parameter.trained.empty()) add_gradient_of(op, name, parameter);
       layer.used.push_back(parameters_of_.size());
       layer.own.push_back(parameters_of_.size());
       parameters_ += elements_of(dims);
       parameters_of_.push_back(std::move(parameter));
     }
+  }
+
+  void add_gradient_of(const NetworkOperator& op, const std::string& name, Parameter& parameter) {
+    const Elements trained{parameter.elements()};
+    const Bytes bytes = options_.master_weights
+                            ? kMasterElement * trained.count()
+                            : bytes_of(trained, network_.dtype, op.bits.gradients);
+    parameter.trained_bytes = bytes_of(trained, network_.dtype, op.bits.weights);
+    parameter.gradient =
+        builder_.add(Tensor{name + ".gradient", bytes, TensorClass::gradient, Lifetime::accumulated,
+                            kNoTensor, false, op.makes_partial_gradients, op.divides_experts});
   }
 
   void add_forward(std::size_t i) {
@@ -165,7 +175,7 @@ class StepBuilder {
   void make_extras(const NetworkOperator& op, Layer& layer, OperatorSpec& spec) {
     for (const KeptExtra& extra : op.effect.extras)
       layer.extras.push_back(add_tensor(
-          op.name + "." + extra.name, bytes(extra, bytes_per_element(op.type)),
+          op.name + "." + extra.name, kept_bytes(op, extra),
           op.has_backward ? TensorClass::saved : TensorClass::activation, Lifetime::step));
     spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
   }
@@ -348,6 +358,7 @@ class StepBuilder {
     spec.operator_class = op.rule->operator_class;
     spec.is_random = op.rule->traits.is_random && phase == Phase::forward;
     if (op.type != network_.dtype) spec.dtype = op.type;
+    if (is_in_int8(op, phase != Phase::forward)) spec.dtype = DType::int8;
     return spec;
   }
 
@@ -629,7 +640,10 @@ class StepBuilder {
     const NetworkValue& value = network_.values[op.inputs[i]];
     const std::string& name = network_.storages[value.storage].name;
     Gradient& gradient = gradients_[value.gradient];
-    const auto has_type = [&] { return value.type == network_.values[op.output].type; };
+    const auto has_type = [&] {
+      const NetworkValue& output = network_.values[op.output];
+      return value.type == output.type && value.gradient_bits == output.gradient_bits;
+    };
     if (op.effect.gradient == OperatorEffect::Gradient::pass && gradient.tensors.empty() &&
         has_type()) {
       gradient = incoming;
@@ -641,7 +655,7 @@ class StepBuilder {
     const bool is_there = !made_here && !gradient.tensors.empty();
     if (const Dims* part = part_of(op, i)) {
       const Bytes bytes =
-          Bytes{bytes_per_element(value.type)} * network_.batch * elements_of(*part).count();
+          bytes_of(elements_of(*part) * network_.batch, value.type, value.gradient_bits);
       if (is_there && !gradient.is_in_parts) add_parts(gradient_bytes(op.inputs[i]), spec);
       gradient.tensors.push_back(add_gradient(name, bytes, spec));
       gradient.is_in_parts = true;
@@ -705,8 +719,10 @@ class StepBuilder {
   /// A second gradient of the same parameter, or one in another type, is added to the first.
   void contribute(Parameter& parameter, OperatorSpec& spec) {
     if (parameter.gradient == kNoTensor) return;
-    if (parameter.has_gradient || options_.master_weights)
+    if (options_.master_weights)
       spec.workspace += Bytes{parameter_element()} * parameter.elements();
+    else if (parameter.has_gradient)
+      spec.workspace += builder_[parameter.gradient].bytes;
     // Where microbatches accumulate, each gradient is added to what is there, the first, too.
     if (parameter.has_gradient && !options_.accumulates) {
       const Bytes bytes = builder_[parameter.gradient].bytes;
@@ -724,7 +740,8 @@ class StepBuilder {
       for (const std::size_t p : layers_[i].own) {
         const Parameter& it = parameters_of_[p];
         if (!it.has_gradient) continue;
-        const UpdatedParameter parameter{it.tensor, it.gradient, it.trained};
+        const UpdatedParameter parameter{it.tensor, it.gradient, it.trained, it.trained_bytes,
+                                         it.is_in_int8};
         if (it.is_shared && layers_[i].own.size() > 1)
           updated.push_back({builder_[it.tensor].name, {parameter}});
         else
@@ -732,7 +749,7 @@ class StepBuilder {
       }
       if (!layer.parameters.empty()) updated.push_back(std::move(layer));
     }
-    add_optimizer_step(builder_, updated, options_, Bytes{parameter_element()});
+    add_optimizer_step(builder_, updated, options_);
   }
 
   /// Values that a backward reads are `saved`, the others `activation`.

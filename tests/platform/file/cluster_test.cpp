@@ -110,11 +110,11 @@ TEST_CASE("clusters that cannot be are refused") {
   CHECK(messages("count: 2, shared: [dram], topology: chain, link: {name: nv, joins: dram}") ==
         Messages{
             "p.yaml:5:78: error: `dram` is not a memory that each copy has; there is only `hbm`"});
-  // 200 x 199 / 2 links of the mesh and 200 PCIe links.
+  // 400 x 399 / 2 links of the mesh and 400 PCIe links.
   CHECK(
-      messages("count: 200, shared: [dram], topology: mesh" + kLink) ==
+      messages("count: 400, shared: [dram], topology: mesh" + kLink) ==
       Messages{
-          "p.yaml:5:10: error: this cluster makes 20100 parts of a kind, expected at most 16384"});
+          "p.yaml:5:10: error: this cluster makes 80200 parts of a kind, expected at most 65536"});
 }
 
 TEST_CASE("nodes are copies of a cluster, whose numbers go on") {

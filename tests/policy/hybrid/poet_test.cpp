@@ -34,6 +34,17 @@ std::string published(const json& row) {
          test::paging_row(row) + "}";
 }
 
+/// Nothing where it is not refused.
+std::string refusal_by(const std::string& policy, const Workload& workload,
+                       const Platform& platform) {
+  try {
+    (void)test::answer(policy, workload, platform);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "";
+}
+
 /// Whether first runs come in the order of the graph.
 bool is_in_order(const Plan& plan) {
   std::uint32_t next = 0;
@@ -101,6 +112,41 @@ TEST_CASE("hybrid/poet corrected is between the least energy and the published p
     }
   }
   CHECK(plans > 20);
+}
+
+TEST_CASE("planners of energy refuse copies of which nobody states what they draw") {
+  // The PSRAM is faster than the card, so that it is where values go by default.
+  const auto board = [](const char* psram) {
+    return test::platform_of(fmt::format(
+        "platform: board\nmemories:\n  ram: {{capacity: 8 B}}\n"
+        "  card: {{capacity: 1 kB, bandwidth: 1 kB/s, energy: 1 mJ/B}}\n"
+        "  psram: {{capacity: 1 kB{}}}\n"
+        "processors: {{cpu: {{memory: ram, power: {{idle: 0 W, active: 1 W}}}}}}\n"
+        "links: {{spi: {{between: [ram, card]}}, qspi: {{between: [ram, psram], bandwidth: 1 "
+        "MB/s}}}}\n",
+        psram));
+  };
+  const Workload one = test::workload_of("workload: g\ngraph: [{name: a, time: 1 s}]\n");
+  for (const std::string policy :
+       {"hybrid/paging-exact", "hybrid/poet", "hybrid/graph, objective: energy"}) {
+    CAPTURE(policy);
+    const auto told = [&](const char* psram, const char* more) {
+      return refusal_by("{name: " + policy + more + "}", one, board(psram));
+    };
+    const std::string refusal = told("", "");
+    CHECK_THAT(refusal, Catch::Contains("does not state what a copy between `ram` and `psram` "
+                                        "draws"));
+    CHECK_THAT(refusal, Catch::Contains("state `memories.psram.power` (0 W where the power of the "
+                                        "processor includes it), or its `energy`, or copy "
+                                        "elsewhere: `to: card`"));
+    CHECK_THAT(told(", write: {energy: 1 mJ/B}", ""), Catch::Contains("what a copy between"));
+    CHECK(told(", power: {idle: 0 W, active: 0 W}", "").empty());
+    CHECK(told(", energy: 0 J/B", "").empty());
+    CHECK(told("", ", to: card").empty());
+  }
+  // Nothing is copied.
+  CHECK(refusal_by("{name: hybrid/poet, paging: false}", one, board("")).empty());
+  CHECK(refusal_by("hybrid/graph", one, board("")).empty());
 }
 
 TEST_CASE("hybrid/poet as published on POET's own networks and boards") {
@@ -232,7 +278,7 @@ TEST_CASE("hybrid/poet refuses what it does not plan for") {
                      "workload: g\ngraph: [{name: a, time: 1 s, outputs: {v: 1 B, w: 1 B}}]\n"),
              Catch::Contains("`a` makes several values"));
   CHECK_THROWS_WITH(test::planned("hybrid/poet", test::workload_of(one), test::one_gpu({})),
-                    Catch::Contains("states no power and no energy"));
+                    Catch::Contains("does not state what `gpu` draws at work"));
 }
 
 }  // namespace plimsoll

@@ -163,6 +163,27 @@ TEST_CASE("trainings that cannot be are refused") {
   CHECK_THAT(refusal("{stepz: 3}"), Contains("did you mean `steps`?"));
 }
 
+TEST_CASE("checkpoints of several processors are refused") {
+  const std::string text =
+      "scenario: s\n"
+      "platform:\n"
+      "  platform: p\n"
+      "  memories: {ram0: {capacity: 1 kB}, ram1: {capacity: 1 kB}, flash: {capacity: 1 kB}}\n"
+      "  processors: {cpu0: {memory: ram0}, cpu1: {memory: ram1}}\n"
+      "  links: {bus: {between: [ram0, ram1]}, spi: {between: [ram0, flash]}}\n"
+      "workload:\n"
+      "  workload: w\n"
+      "  chain:\n"
+      "    - {name: a, forward: 1 s, backward: 1 s, saved: 1 B, parameters: 1 B}\n"
+      "    - {name: b, forward: 1 s, backward: 1 s, saved: 1 B, parameters: 1 B}\n"
+      "policy: {name: pipeline/gpipe, microbatches: 1}\n"
+      "training: {checkpoints: {to: flash, every: 2}}\n";
+  const Scenario two = read_scenario(parse_document(text, "s.yaml"), ".");
+  CHECK_THROWS_WITH(run_policy(two, two.policies.front()),
+                    Catch::Matchers::Contains("by the one processor that trains; here 2 do: "
+                                              "expected a policy of one processor"));
+}
+
 TEST_CASE("a storage too small for two checkpoints is refused, with how much would do") {
   Scenario small = board("{checkpoints: {to: flash, every: 2}}");
   for (Memory& memory : small.platform.memories)

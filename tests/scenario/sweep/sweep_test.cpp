@@ -137,9 +137,9 @@ TEST_CASE("sweep: what is wrong is told at its place, with the nearest name") {
 
 TEST_CASE("sweep: all that is wrong with a file is told at once, each once") {
   CHECK(sweep_error("grid: {links.pice.bandwidth: [1 GB/s], batch: {from: 4, to: 2, step: 1}}\n"
-                 "derive: {policy.budget: bacth * 1 MiB}\n"
-                 "where: batch * 2\n"
-                 "largest: {path: chain.0.saved, from: 2, to: 1}\n") ==
+                    "derive: {policy.budget: bacth * 1 MiB}\n"
+                    "where: batch * 2\n"
+                    "largest: {path: chain.0.saved, from: 2, to: 1}\n") ==
         "s.yaml:10:8: error: the platform's `links` have no `pice`; did you mean `pcie`?\n"
         "s.yaml:10:61: error: `to` is less than `from`: the range is empty\n"
         "s.yaml:11:25: error: `bacth` is not varied by this sweep; did you mean `batch`?\n"
@@ -147,10 +147,10 @@ TEST_CASE("sweep: all that is wrong with a file is told at once, each once") {
         "`workload.batch <= 64`\n"
         "s.yaml:13:45: error: `to` is less than `from`: the range is empty");
   // What follows from an error is none: `batch` would be varied, were its key another.
-  CHECK(
-      sweep_error("gird: {batch: [8]}\ngrid: {links.pice.bandwidth: [1 GB/s]}\nwhere: batch > 4\n") ==
-      "s.yaml:10:1: error: unknown key `gird` in the sweep; did you mean `grid`?\n"
-      "s.yaml:11:8: error: the platform's `links` have no `pice`; did you mean `pcie`?");
+  CHECK(sweep_error(
+            "gird: {batch: [8]}\ngrid: {links.pice.bandwidth: [1 GB/s]}\nwhere: batch > 4\n") ==
+        "s.yaml:10:1: error: unknown key `gird` in the sweep; did you mean `grid`?\n"
+        "s.yaml:11:8: error: the platform's `links` have no `pice`; did you mean `pcie`?");
   try {
     (void)read_sweep(parse_document("sweep: s\nbase: nowhere\nwhere: batch > 4\n"
                                     "grid: {batch: {from: 4, to: 2, step: 1}}\n",
@@ -180,9 +180,9 @@ TEST_CASE("sweep: what its policies state is not set besides; what the base stat
       "expected one of the two";
   CHECK(sweep_error(stated + "derive: {policy.budget: 8 MiB * 2}\n") == refusal);
   CHECK(sweep_error(stated + "grid: {policy.budget: [8 MiB]}\n") == refusal);
-  CHECK(
-      sweep_error(stated + "smallest: {path: policy.budget, from: 1 MiB, to: 4 MiB, step: 1 MiB}\n") ==
-      refusal);
+  CHECK(sweep_error(stated +
+                    "smallest: {path: policy.budget, from: 1 MiB, to: 4 MiB, step: 1 MiB}\n") ==
+        refusal);
   CHECK(sweep_error("grid: {policy.segments: [1, 2]}\n") == "none, 6 points");
 }
 
@@ -612,6 +612,23 @@ TEST_CASE("sweep: the smallest budget that meets a limit") {
                                      parse_value(to_text(less), "test"));
   const Scenario scenario = read_scenario(sweep.base, ".", overrides);
   CHECK(run_policy(scenario, scenario.policies.front()).overhead.value_or(1.0) > 0.0);
+}
+
+TEST_CASE("points of a mesh that divides nothing are left out, not failed") {
+  const Sweep sweep =
+      read_sweep(parse_document("sweep: s\nbase: {scenario: b, platform: pcie-4gpu-workstation, "
+                                "workload: {model: mlp, batch: "
+                                "8}, policy: none, parallel: {data: 4}}\ngrid: {parallel.data: [2, "
+                                "4], workload.batch: [6, 8]}\n",
+                                "s.yaml"),
+                 ".");
+  REQUIRE(sweep.points() == 4);
+  std::vector<std::string> statuses;
+  for (std::size_t point = 0; point < 4; ++point)
+    statuses.push_back(SweepRuns(sweep).run(point).status);
+  // Two of four processors, at any batch; then 6 samples for four ranks, and 8.
+  CHECK(statuses == std::vector<std::string>{"no-split", "no-split", "no-split", "ok"});
+  CHECK_THAT(SweepRuns(sweep).run(0).message, Catch::Contains("the mesh has 2 ranks (data 2 = 2)"));
 }
 
 }  // namespace plimsoll

@@ -38,11 +38,6 @@ Power idle_power(const Platform& platform) {
   return sum;
 }
 
-Energy at_source(const Platform& platform, Energy load) {
-  const Ratio efficiency = platform.regulator_efficiency;
-  return load + Energy{load.count() / efficiency.count() * (kWhole - efficiency).count()};
-}
-
 std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
                                  const OperatorGraph& graph) {
   std::vector<Energy> energies = operator_energies(problem.workload, problem.platform, processor);

@@ -5,6 +5,7 @@
 /// way.
 #pragma once
 
+#include "platform/core/regulator.hpp"
 #include "policy/graph/operator_graph.hpp"
 #include "policy/offload/copies/storage.hpp"
 
@@ -19,9 +20,6 @@ namespace plimsoll {
 
 /// Of all components together.
 [[nodiscard]] Power idle_power(const Platform& platform);
-
-/// What the source of a platform's regulator delivers for a load.
-[[nodiscard]] Energy at_source(const Platform& platform, Energy load);
 
 /// By node: what a run adds to a step of which it is a part. O(operators).
 [[nodiscard]] std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,

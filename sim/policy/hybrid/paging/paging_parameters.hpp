@@ -28,7 +28,7 @@ template <class Parameters>
 }
 
 /// The place of a plan. Without `paging`, or where there is no storage and none is asked for, only
-/// recomputation is left. Throws InputError, also where the platform states no energy.
+/// recomputation is left. Throws InputError, also where an energy is not known.
 [[nodiscard]] PagingPlace paging_place(const Problem& problem, const PagingParameters& parameters,
                                        const OperatorGraph& graph);
 

@@ -54,36 +54,33 @@ class PagingPaths {
       if (graph_.values[value].stays) stays_ |= one(value);
     for (std::uint32_t next = 0; next <= graph_.nodes.size(); ++next)
       useful_.push_back(useful_before(next));
-    to_come_.assign(graph_.nodes.size() + 1, 0);
-    if (least == Least::cost)
-      for (std::size_t node = graph_.nodes.size(); node-- > 0;)
-        to_come_[node] = to_come_[node + 1] + task.runs[node].count();
+    to_come_.resize(graph_.nodes.size() + 1);
+    for (std::size_t node = graph_.nodes.size(); node-- > 0;)
+      to_come_[node] = after(to_come_[node + 1], task.runs[node], Bytes{});
   }
 
-  /// The state at the end of the best path.
-  std::optional<std::uint64_t> run() {
-    reach({}, 0, PagingState{}.key(), {});
+  /// The end of the best path.
+  std::optional<std::uint32_t> run() {
+    reach({}, {}, kNoPath, {});
     while (!queue_.empty()) {
-      const auto [bound, key] = queue_.top();
+      const auto [bound, path] = queue_.top();
       queue_.pop();
-      const PagingState at = PagingState::of(key);
-      const Cost cost = known_.at(key).cost;
-      if (cost + to_come_[at.next] != bound) continue;
-      if (is_goal(at)) return key;
+      const PagingState at = PagingState::of(paths_[path].key);
+      if (bound_of(at, paths_[path].spent) != bound) continue;
+      if (is_goal(at)) return path;
       work_.add(static_cast<std::int64_t>(graph_.nodes.size() + graph_.values.size()));
-      run_from(at, cost);
-      if (task_.paging) read_back_from(at, cost);
-      drop_from(at, cost);
+      run_from(at, path);
+      if (task_.paging) read_back_from(at, path);
+      drop_from(at, path);
     }
     return std::nullopt;
   }
 
-  [[nodiscard]] Cost cost_of(std::uint64_t key) const { return known_.at(key).cost; }
-  [[nodiscard]] std::vector<PagingStep> steps_to(std::uint64_t key) const {
-    const std::uint64_t start = PagingState{}.key();
+  [[nodiscard]] Cost cost_of(std::uint32_t path) const { return paths_[path].spent.cost; }
+  [[nodiscard]] std::vector<PagingStep> steps_to(std::uint32_t path) const {
     std::vector<PagingStep> steps;
-    for (; key != start; key = known_.at(key).before) {
-      const PagingStep& step = known_.at(key).step;
+    for (; paths_[path].before != kNoPath; path = paths_[path].before) {
+      const PagingStep& step = paths_[path].step;
       if (step.move == PagingMove::copy_out) steps.push_back({PagingMove::drop, step.id});
       steps.push_back(step);
     }
@@ -92,11 +89,43 @@ class PagingPaths {
   }
 
  private:
-  struct Known {
+  static constexpr std::uint32_t kNoPath = UINT32_MAX;
+
+  /// By the steps of a path. The time is that of all steps where it is limited, else none.
+  struct Spent {
     Cost cost = 0;
-    std::uint64_t before = 0;
-    PagingStep step;  ///< a copy out drops the value, too
+    std::int64_t time = 0;
+
+    [[nodiscard]] bool is_no_worse_than(const Spent& other) const {
+      return cost <= other.cost && time <= other.time;
+    }
   };
+
+  /// A way to a state. Paths that go on from one that a better one replaces are no worse for it.
+  struct Path {
+    std::uint64_t key = 0;
+    Spent spent;
+    std::uint32_t before = kNoPath;
+    std::uint32_t other = kNoPath;  ///< to the same state, which costs more and is shorter, or less
+    PagingStep step;                ///< a copy out drops the value, too
+  };
+
+  [[nodiscard]] bool is_timed() const { return !task_.most_time.is_unlimited(); }
+
+  /// After a step that costs so much and needs so much room.
+  [[nodiscard]] Spent after(Spent spent, const PagingCost& step, Bytes needs) const {
+    if (is_timed()) spent.time += step.time.count();
+    if (least_ == Least::cost)
+      spent.cost += step.energy.count();
+    else
+      spent.cost = std::max<Cost>(spent.cost, needs.count());
+    return spent;
+  }
+
+  /// Of what the whole way costs.
+  [[nodiscard]] Cost bound_of(const PagingState& at, const Spent& spent) const {
+    return least_ == Least::cost ? spent.cost + to_come_[at.next].cost : spent.cost;
+  }
 
   /// Values that may still be read once the nodes before `next` have run, or that stay.
   [[nodiscard]] ValueSet useful_before(std::uint32_t next) const {
@@ -126,57 +155,80 @@ class PagingPaths {
     return sum;
   }
 
-  void reach(PagingState state, Cost cost, std::uint64_t before, const PagingStep& step) {
+  void reach(PagingState state, const Spent& spent, std::uint32_t before, const PagingStep& step) {
+    if (is_timed() && spent.time + to_come_[state.next].time > task_.most_time.count()) return;
     state.there &= useful_[state.next];
     state.saved &= useful_[state.next];
-    const auto [known, is_new] = known_.try_emplace(state.key(), Known{cost, before, step});
-    if (!is_new) {
-      if (known->second.cost <= cost) return;
-      known->second = {cost, before, step};
+    const std::uint64_t key = state.key();
+    std::uint32_t& first = first_.try_emplace(key, kNoPath).first->second;
+    for (std::uint32_t it = first; it != kNoPath; it = paths_[it].other)
+      if (paths_[it].spent.is_no_worse_than(spent)) return;
+    const std::uint32_t path = place_for(first, spent);
+    paths_[path].spent = spent;
+    paths_[path].key = key;
+    paths_[path].before = before;
+    paths_[path].step = step;
+    queue_.emplace(bound_of(state, spent), path);
+  }
+
+  /// The path to the state of `first` that a better one replaces, without others that it replaces, too;
+  /// a new one where there is none.
+  std::uint32_t place_for(std::uint32_t& first, const Spent& better) {
+    std::uint32_t place = kNoPath;
+    for (std::uint32_t* it = &first; *it != kNoPath;) {
+      Path& path = paths_[*it];
+      if (!better.is_no_worse_than(path.spent)) {
+        it = &path.other;
+      } else if (place == kNoPath) {
+        place = *it;
+        it = &path.other;
+      } else {
+        path.spent.cost = -1;  // so that the queue passes it over
+        *it = path.other;
+      }
     }
-    if (known_.size() > kMostPagingStates) throw TooManyPagingStates();
-    queue_.emplace(cost + to_come_[state.next], state.key());
+    if (place != kNoPath) return place;
+    if (paths_.size() >= kMostPagingStates) throw TooManyPagingStates();
+    place = static_cast<std::uint32_t>(paths_.size());
+    paths_.push_back({.other = first});
+    return first = place;
   }
 
-  /// A step that needs so much room and costs so much.
-  void move(const PagingState& from, Cost cost, const PagingState& to, const PagingStep& step,
-            Bytes needs, Energy costs) {
-    if (needs > task_.room) return;
-    const Cost after =
-        least_ == Least::cost ? cost + costs.count() : std::max<Cost>(cost, needs.count());
-    reach(to, after, from.key(), step);
+  void move(std::uint32_t from, const PagingState& to, const PagingStep& step, Bytes needs,
+            const PagingCost& costs) {
+    if (needs <= task_.room) reach(to, after(paths_[from].spent, costs, needs), from, step);
   }
 
-  void run_from(const PagingState& at, Cost cost) {
+  void run_from(const PagingState& at, std::uint32_t path) {
     for (std::uint32_t node = 0; node <= at.next && node < graph_.nodes.size(); ++node) {
       if ((at.there & reads_[node]) != reads_[node]) continue;
       const bool is_first = node == at.next;
       const bool makes_more = (makes_[node] & useful_[at.next] & ~at.there) != 0;
       if (!is_first && (!may_rerun(node) || !makes_more)) continue;
       const ValueSet there = at.there | makes_[node];
-      move(at, cost, {there, at.saved, at.next + (is_first ? 1 : 0)}, {PagingMove::run, node},
+      move(path, {there, at.saved, at.next + (is_first ? 1 : 0)}, {PagingMove::run, node},
            bytes_of(there) + graph_.nodes[node].workspace, task_.runs[node]);
     }
   }
 
-  void read_back_from(const PagingState& at, Cost cost) {
+  void read_back_from(const PagingState& at, std::uint32_t path) {
     for (std::uint32_t value = 0; value < graph_.values.size(); ++value)
       if ((at.saved & ~at.there & one(value)) != 0)
-        move(at, cost, {at.there | one(value), at.saved, at.next}, {PagingMove::read_back, value},
+        move(path, {at.there | one(value), at.saved, at.next}, {PagingMove::read_back, value},
              bytes_of(at.there | one(value)), task_.backs[value]);
   }
 
-  void drop_from(const PagingState& at, Cost cost) {
+  void drop_from(const PagingState& at, std::uint32_t path) {
     for (std::uint32_t value = 0; value < graph_.values.size(); ++value) {
       const ValueSet it = one(value);
       if ((at.saved & it) != 0 && !task_.storage.is_unlimited())
-        reach({at.there, at.saved & ~it, at.next}, cost, at.key(), {PagingMove::drop_saved, value});
+        move(path, {at.there, at.saved & ~it, at.next}, {PagingMove::drop_saved, value}, {}, {});
       if ((at.there & it) == 0) continue;
-      reach({at.there & ~it, at.saved, at.next}, cost, at.key(), {PagingMove::drop, value});
+      move(path, {at.there & ~it, at.saved, at.next}, {PagingMove::drop, value}, {}, {});
       if (!task_.paging || (at.saved & it) != 0) continue;
       if (!task_.storage.is_unlimited() && bytes_of(at.saved | it) > task_.storage) continue;
-      move(at, cost, {at.there & ~it, at.saved | it, at.next}, {PagingMove::copy_out, value},
-           Bytes{}, task_.outs[value]);
+      move(path, {at.there & ~it, at.saved | it, at.next}, {PagingMove::copy_out, value}, {},
+           task_.outs[value]);
     }
   }
 
@@ -186,10 +238,11 @@ class PagingPaths {
   const Work& work_;
   std::vector<ValueSet> reads_, makes_;  ///< by node
   ValueSet stays_ = 0;
-  std::vector<ValueSet> useful_;                    ///< by the node that runs next
-  std::vector<Cost> to_come_;                       ///< of first runs, likewise
-  std::unordered_map<std::uint64_t, Known> known_;  ///< looked up only
-  using Entry = std::pair<Cost, std::uint64_t>;
+  std::vector<ValueSet> useful_;  ///< by the node that runs next
+  std::vector<Spent> to_come_;    ///< by first runs, likewise
+  std::vector<Path> paths_;
+  std::unordered_map<std::uint64_t, std::uint32_t> first_;  ///< to a state; looked up only
+  using Entry = std::pair<Cost, std::uint32_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
 };
 

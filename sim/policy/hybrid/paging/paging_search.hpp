@@ -12,6 +12,9 @@
 /// The cost of a path is the sum of its runs and copies; nothing happens at the same time as
 /// anything else. A value is saved right before it is dropped: sooner is no cheaper. The remaining
 /// first runs bound from below what a state still costs, which directs the search (A*).
+///
+/// Where time is limited, too, it is the sum over the same steps, and a state is reached at several
+/// costs: each is kept than which no other is both cheaper and shorter.
 #pragma once
 
 #include "base/work.hpp"
@@ -29,20 +32,29 @@ namespace plimsoll {
 inline constexpr std::size_t kMostPagingNodes = 16, kMostPagingValues = 24,
                              kMostPagingStates = 6'000'000;
 
-/// The search would need more than kMostPagingStates.
+/// The search would need more than kMostPagingStates, those counted again that are reached at several
+/// costs.
 class TooManyPagingStates : public std::runtime_error {
  public:
   TooManyPagingStates();
 };
 
+/// Of a run or a copy.
+struct PagingCost {
+  Energy energy;
+  Time time;
+  bool operator==(const PagingCost&) const = default;
+};
+
 struct PagingTask {
-  const OperatorGraph& graph;       ///< plain (OperatorGraph::is_plain())
-  Bytes room;                       ///< beside what is resident
-  Bytes storage;                    ///< that copies may take
-  std::vector<Energy> runs;         ///< by node
-  std::vector<Energy> outs, backs;  ///< of copies, by value
+  const OperatorGraph& graph;           ///< plain (OperatorGraph::is_plain())
+  Bytes room;                           ///< beside what is resident
+  Bytes storage;                        ///< that copies may take
+  std::vector<PagingCost> runs;         ///< by node
+  std::vector<PagingCost> outs, backs;  ///< of copies, by value
   bool paging = true;
   bool recompute = true;
+  Time most_time = Time::unlimited();  ///< no less than that of all runs, each once
 };
 
 struct PagingSequence {
@@ -50,13 +62,13 @@ struct PagingSequence {
   Energy cost;
 };
 
-/// The cheapest of all; nothing where none is within room and storage. Throws TooManyPagingStates.
+/// The cheapest of all; nothing where none is within room, storage and time. Throws TooManyPagingStates.
 /// Exponential in the values: O(4^values nodes) states. Preconditions: at most kMostPagingNodes and
 /// kMostPagingValues.
 [[nodiscard]] std::optional<PagingSequence> cheapest_paging(const PagingTask& task,
                                                             const Work& work);
 
-/// The least room in which there is a way, whatever it costs. Preconditions and errors as above.
+/// The least room in which there is a way in time, whatever it costs. Preconditions and errors as above.
 [[nodiscard]] Bytes least_paging_room(const PagingTask& task, const Work& work);
 
 }  // namespace plimsoll

@@ -1,5 +1,6 @@
 #include "policy/offload/copies/storage.hpp"
 
+#include "platform/core/home_memory.hpp"
 #include "policy/interface/memory_named.hpp"
 
 #include <fmt/format.h>
@@ -19,14 +20,6 @@ std::optional<Time> round_trip(const Problem& problem, MemoryId home, MemoryId s
          transfer_time(kProbe, back->bandwidth);
 }
 
-/// Whether a memory may serve as storage: not a crossing of links, and no processor computes in it.
-bool is_storage(const Platform& platform, std::size_t memory) {
-  if (platform.memories[memory].is_switch) return false;
-  for (const Processor& processor : platform.processors)
-    if (static_cast<std::size_t>(processor.memory) == memory) return false;
-  return true;
-}
-
 /// How to copy to a memory in which a processor computes, where one is linked.
 std::string named_by_hand(const Problem& problem, MemoryId home) {
   for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m) {
@@ -42,7 +35,7 @@ MemoryId fastest_storage(const Problem& problem, MemoryId home, const Location& 
   std::optional<MemoryId> best;
   Time best_time;
   for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m) {
-    if (!is_storage(problem.platform, m)) continue;
+    if (!is_storage(problem.platform, MemoryId{m})) continue;
     const auto time = round_trip(problem, home, MemoryId{m});
     if (!time || (best && *time >= best_time)) continue;
     best = MemoryId{m};
