@@ -13,7 +13,9 @@ namespace {
 using Interval = std::pair<Time, Time>;
 
 const char* name_of(MeshAxis axis) {
-  return axis == MeshAxis::expert ? "experts" : "activations";
+  return axis == MeshAxis::expert    ? "experts"
+         : axis == MeshAxis::context ? "blocks"
+                                     : "activations";
 }
 
 /// Of values, and of the gradients of values: what is moved but over the data axis. By tensor the

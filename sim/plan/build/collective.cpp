@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cassert>
+#include <utility>
 
 namespace plimsoll {
 
@@ -81,6 +82,12 @@ std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm, std::uint32_t 
     sends.push_back({to, from, {to, 1, members, false}});
   }
   return sends;
+}
+
+CollectiveSend pass_send(CollectiveKind kind, std::uint32_t members, std::uint32_t member) {
+  CollectiveSend send{(member + 1) % members, (member + members - 1) % members, {0, 1, 1, false}};
+  if (kind == CollectiveKind::pass_back) std::swap(send.to, send.from);
+  return send;
 }
 
 std::vector<CollectiveSend> sends_of(CollectiveKind kind, std::vector<CollectiveSend> all_reduce) {

@@ -22,7 +22,8 @@
 ///
 /// In an all-to-all each member sends 1/n of its bytes to every other one, in n-1 rounds: in round r to
 /// the r-th after it (of a tree: to i xor r): on such links (n-1)(a + B/(n b)). What arrives goes
-/// through the member's own part to where its output is.
+/// through the member's own part to where its output is. Where members pass on what they have, each
+/// sends all of it to the next one (or to the one before), in one round.
 ///
 /// Member i begins a round when it has sent and received what the round before asks of it, and so
 /// has whom it sends to, as far as received. A member begins when its gradients are made, not when
@@ -60,6 +61,10 @@ struct CollectiveSend {
 [[nodiscard]] std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm,
                                                            std::uint32_t members,
                                                            std::uint32_t member);
+
+/// That of members that pass on what they have, or pass it back.
+[[nodiscard]] CollectiveSend pass_send(CollectiveKind kind, std::uint32_t members,
+                                       std::uint32_t member);
 
 /// What of an all-reduce's rounds a collective takes: the first half of an all-reduce leaves every member with the sum of a
 /// part, and is a reduce-scatter; the second half is an all-gather. Each takes half the time.

@@ -3,7 +3,9 @@
 #include "base/dense_id.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
@@ -16,15 +18,16 @@ bool gathers_parameters(const Step& step, const Workload& workload) {
 }
 
 /// By step, the place at which it is issued: its own, but of gathers.
-std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload,
-                                     std::int64_t ahead) {
+std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload, std::int64_t ahead,
+                                     MovedGathers moved) {
+  const bool repeated = moved == MovedGathers::repeated;
   std::vector<std::uint32_t> places(plan.steps.size());
   std::iota(places.begin(), places.end(), 0U);
-  std::vector<std::vector<std::uint32_t>> gathers(plan.lanes.size());
+  std::map<std::pair<LaneId, std::uint32_t>, std::vector<std::uint32_t>> gathers;
   for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    if (!gathers_parameters(step, workload)) continue;
-    auto& before = gathers[index(step.lane)];
+    if (!gathers_parameters(step, workload) || (repeated && step.instance == 0)) continue;
+    auto& before = gathers[{step.lane, repeated ? step.microbatch : 0}];
     const auto count = static_cast<std::int64_t>(before.size());
     if (count > 0)
       places[s] = before[static_cast<std::size_t>(std::max<std::int64_t>(count - ahead, 0))];
@@ -37,9 +40,10 @@ std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload,
 
 }  // namespace
 
-Plan with_gathers_ahead(Plan plan, const Workload& workload, std::int64_t ahead) {
+Plan with_gathers_ahead(Plan plan, const Workload& workload, std::int64_t ahead,
+                        MovedGathers gathers) {
   if (ahead < 1 || std::ranges::any_of(plan.arenas, &PlanArena::has_offsets)) return plan;
-  const std::vector<std::uint32_t> places = places_of(plan, workload, ahead);
+  const std::vector<std::uint32_t> places = places_of(plan, workload, ahead, gathers);
   std::vector<std::uint32_t> order(plan.steps.size());
   std::iota(order.begin(), order.end(), 0U);
   std::ranges::stable_sort(order, {}, [&](std::uint32_t s) { return places[s]; });

@@ -1,5 +1,6 @@
 /// Gathers of parameters ahead of the layers that read them, in a plan that issues each right before
-/// those: the plan of a pipeline, which knows only then in which order a device runs its stages.
+/// those: the plan of a pipeline, which knows only then in which order a device runs its stages, or one
+/// that gathers again what it runs again.
 #pragma once
 
 #include "plan/core/plan.hpp"
@@ -11,6 +12,11 @@ namespace plimsoll {
 /// Every stream issues a gather of parameters where it issued the one `ahead` places before it, or
 /// where its first one was; no earlier than what the gather waits for. A plan that says where in
 /// memory everything lies stays as it is. O(steps log steps).
-[[nodiscard]] Plan with_gathers_ahead(Plan plan, const Workload& workload, std::int64_t ahead);
+enum class MovedGathers : std::uint8_t {
+  all,
+  repeated  ///< those that are run again, each ahead of others of its microbatch alone
+};
+[[nodiscard]] Plan with_gathers_ahead(Plan plan, const Workload& workload, std::int64_t ahead,
+                                      MovedGathers moved = MovedGathers::all);
 
 }  // namespace plimsoll

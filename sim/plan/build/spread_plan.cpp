@@ -51,9 +51,11 @@ class Spreader {
   struct Group {
     std::vector<std::uint32_t> ranks;            ///< of all members
     std::vector<std::vector<BufferId>> buffers;  ///< of those that are played
-    std::vector<std::vector<StepId>> before;     ///< likewise: what they wait for
-    MemoryId memory{};                           ///< of the first rank
-    std::vector<std::uint32_t> levels;           ///< of collectives (sends_in_levels())
+    /// Likewise, where they change others than they send; else none.
+    std::vector<std::vector<BufferId>> into;
+    std::vector<std::vector<StepId>> before;  ///< likewise: what they wait for
+    MemoryId memory{};                        ///< of the first rank
+    std::vector<std::uint32_t> levels;        ///< of collectives (sends_in_levels())
   };
 
   [[noreturn]] void refuse(const std::string& what) const {
@@ -243,8 +245,9 @@ class Spreader {
     const Operator& op = workload_[step.op];
     if (op.collective.kind == CollectiveKind::none) return;
     const CollectiveKind kind = op.collective.kind;
+    const bool passes = kind == CollectiveKind::pass_on || kind == CollectiveKind::pass_back;
     const bool makes_others =
-        kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
+        passes || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
     const TensorList tensors = kind == CollectiveKind::all_reduce ? op.updates
                                : makes_others                     ? op.reads
                                                                   : op.kept;
@@ -274,12 +277,15 @@ class Spreader {
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       const auto is_first = [&](const Level& it) { return rank / it.stride % it.size == 0; };
       if (!std::ranges::all_of(levels, is_first)) continue;
-      Group group{{rank}, {}, {}, where, {}};
+      Group group{{rank}, {}, {}, {}, where, {}};
+      const bool passes = collective.kind == CollectiveKind::pass_on ||
+                          collective.kind == CollectiveKind::pass_back;
       for (const Level& it : levels) add_level(it, group);
       const auto size = static_cast<std::uint32_t>(group.ranks.size());
       for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
         const std::uint32_t member = group.ranks[i];
         group.buffers.push_back(of_rank(moved, member));
+        if (passes) group.into.push_back(of_rank(made, member));
         auto& waits = group.before.emplace_back();
         for (const StepId on : before) waits.push_back(step(on, member));
         for (const auto& held : {group.buffers.back(), of_rank(made, member)})
@@ -290,7 +296,8 @@ class Spreader {
                                    : add_rounds_of_all(group, collective.kind);
       for (std::uint32_t i = 0; i < ends.size(); ++i)
         for (const auto* held : {&moved, &made})
-          for (const BufferId id : of_rank(*held, group.ranks[i])) open_[index(id)] = ends[i];
+          if (!passes || held == &made)  // what is passed on can be read meanwhile
+            for (const BufferId id : of_rank(*held, group.ranks[i])) open_[index(id)] = ends[i];
     }
   }
 
@@ -329,6 +336,8 @@ class Spreader {
     const auto n = static_cast<std::uint32_t>(group.ranks.size());
     if (kind == CollectiveKind::all_to_all)
       return all_to_all_sends(spreading_.algorithm, n, member);
+    if (kind == CollectiveKind::pass_on || kind == CollectiveKind::pass_back)
+      return {pass_send(kind, n, member)};
     return sends_of(kind, sends_in_levels(spreading_.algorithm, group.levels, member));
   }
 
@@ -356,7 +365,11 @@ class Spreader {
                      memory(group.memory, group.ranks[send.to]),
                      memory(group.memory, group.ranks[send.from])};
       note_way(group.memory, group.memory, group.ranks[send.to]);
-      waits = {add_round(way, group.buffers.front(), send.part, waits)};
+      const auto& changed = group.into.empty() ? group.buffers : group.into;
+      waits = {add_round(way, changed.front(), send.part, waits)};
+      if (!group.into.empty())
+        for (const BufferId sent : group.buffers.front())
+          rounds_[index(sent)].push_back(waits.front());
     }
     return {waits};
   }
@@ -383,7 +396,8 @@ class Spreader {
                        memory(group.memory, group.ranks[send.to]),
                        {}};
         std::vector<BufferId> buffers = group.buffers[i];
-        buffers.insert(buffers.end(), group.buffers[send.to].begin(), group.buffers[send.to].end());
+        const auto& changed = (group.into.empty() ? group.buffers : group.into)[send.to];
+        buffers.insert(buffers.end(), changed.begin(), changed.end());
         now[i] = add_round(way, buffers, send.part, waits);
       }
       before = now;

@@ -41,6 +41,10 @@ class Checker {
       if (op.collective.kind != CollectiveKind::none)
         for (const TensorList list : {op.reads, op.kept})
           for (const TensorId tensor : workload.list(list)) of_ranks_.insert(tensor);
+    for (const Operator& op : workload.operators)
+      if (op.collective.kind == CollectiveKind::pass_on ||
+          op.collective.kind == CollectiveKind::pass_back)
+        note_pass(workload.list(op.reads), workload.list(op.kept));
   }
 
   std::vector<std::string> run() {
@@ -172,9 +176,20 @@ class Checker {
       if (!may_be_reduced(buffer.tensor))
         refuse("{}: {} is no parameter, no gradient of one, and of no collective", name(id),
                name(reads[i]));
-      if (i >= sources && buffer.tensor != plan_[reads[i - sources]].tensor)
+      if (i >= sources && !becomes(plan_[reads[i - sources]].tensor, buffer.tensor))
         refuse("{}: it changes {}, which is none of what it reads", name(id), name(reads[i]));
     }
+  }
+
+  void note_pass(std::span<const TensorId> held, std::span<const TensorId> made) {
+    passed_.resize(workload_.tensors.size(), kNoTensor);
+    for (std::size_t i = 0; i < std::min(held.size(), made.size()); ++i)
+      passed_[index(held[i])] = made[i];
+  }
+
+  /// Whether a reduction of the one changes the other: the same, or what ranks pass it on as.
+  bool becomes(TensorId from, TensorId to) const {
+    return from == to || (!passed_.empty() && passed_[index(from)] == to);
   }
 
   bool may_be_reduced(TensorId tensor) const {
@@ -456,7 +471,8 @@ class Checker {
   };
   std::vector<Written> unmatched_;
   IdSet<BufferId> written_;
-  IdSet<TensorId> of_ranks_;  ///< read or made by collectives
+  IdSet<TensorId> of_ranks_;      ///< read or made by collectives
+  std::vector<TensorId> passed_;  ///< by tensor: what ranks pass it on as; none where nothing is
   HeldValues read_values_, written_values_;
   const bool has_generators_;
   GeneratorRuns generators_;

@@ -12,14 +12,6 @@ namespace {
 
 constexpr std::int64_t kMostRanks = 1 << 20;
 
-void refuse_unsupported(const std::optional<Located<std::int64_t>>& axis, const char* name,
-                        const char* what, Diagnostics& diagnostics) {
-  if (MeshOptions::size(axis) > 1)
-    diagnostics.error(axis->where,
-                      fmt::format("`{}: {}` is not supported yet: {}", name, axis->value, what),
-                      fmt::format("leave `{}` out", name));
-}
-
 void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
   const bool is_hierarchical = parallel.collectives == MeshOptions::Algorithm::hierarchical;
   const std::int64_t data = MeshOptions::size(parallel.data);
@@ -37,6 +29,7 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
 
 using LaidAxis = MeshOptions::Axis;
 constexpr std::pair<const char*, LaidAxis> kLaidAxes[] = {{"tensor", LaidAxis::tensor},
+                                                          {"context", LaidAxis::context},
                                                           {"expert", LaidAxis::expert},
                                                           {"data", LaidAxis::data},
                                                           {"pipeline", LaidAxis::pipeline}};
@@ -62,6 +55,8 @@ std::int64_t MeshOptions::size(Axis axis) const {
   switch (axis) {
     case LaidAxis::tensor:
       return size(tensor);
+    case LaidAxis::context:
+      return size(context);
     case LaidAxis::expert:
       return size(expert);
     case LaidAxis::data:
@@ -108,7 +103,9 @@ Format<MeshOptions> parallel_format() {
                 "ranks that divide each layer of a network among them; default 1")
       .optional("pipeline", &P::pipeline, axis(),
                 "stages of the network, in the order of a `pipeline/` policy; default 1")
-      .optional("context", &P::context, axis(), "not supported yet; default 1")
+      .optional("context", &P::context, axis(),
+                "ranks that divide the positions of each sample among them, and pass keys and "
+                "values round for attention; default 1")
       .optional("expert", &P::expert, axis(),
                 "ranks that run other samples, too, and divide the experts of each mixture among "
                 "them; default 1")
@@ -118,12 +115,14 @@ Format<MeshOptions> parallel_format() {
       .optional(
           "order", &P::order,
           list_of(located(one_of<LaidAxis>({{"tensor", LaidAxis::tensor},
+                                            {"context", LaidAxis::context},
                                             {"expert", LaidAxis::expert},
                                             {"data", LaidAxis::data},
                                             {"pipeline", LaidAxis::pipeline}})),
                   1, std::size(kLaidAxes)),
           "axes from the innermost outwards: neighbours on the first are neighbours among the "
-          "devices; default [tensor, expert, data, pipeline]")
+          "devices; default [tensor, context, expert, data, "
+          "pipeline]")
       .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
                 "the processors, in the order of the axes; default: all of the platform")
       .optional(
@@ -147,15 +146,13 @@ Format<MeshOptions> parallel_format() {
              })
       .check({"order"}, [](P& parallel, const Node&,
                            Diagnostics& diagnostics) { check_order(parallel, diagnostics); })
-      .check({"tensor", "sequence", "context"},
+      .check({"tensor", "sequence"},
              [](P& parallel, const Node&, Diagnostics& diagnostics) {
                if (parallel.sequence && parallel.sequence->value && P::size(parallel.tensor) < 2)
                  diagnostics.error(parallel.sequence->where,
                                    "`sequence: true` divides among the ranks of a tensor axis, and "
                                    "there is none",
                                    "`tensor: N` says how many there are");
-               refuse_unsupported(parallel.context, "context",
-                                  "no sequence is divided over ranks for attention", diagnostics);
              })
       .format();
 }

@@ -24,7 +24,7 @@ struct MeshOptions {
   std::optional<Located<std::int64_t>> data, tensor, pipeline, context, expert;
   std::optional<Located<bool>> sequence;
   std::optional<std::vector<Located<std::string>>> devices;
-  enum class Axis : std::uint8_t { tensor, expert, data, pipeline };
+  enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
   std::optional<std::vector<Located<Axis>>> order;  ///< default: as they are listed there
   enum class Algorithm : std::uint8_t { ring, tree, hierarchical };
   Algorithm collectives = Algorithm::ring;

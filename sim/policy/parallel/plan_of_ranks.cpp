@@ -42,6 +42,7 @@ std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions&
 std::string product_text(const MeshOptions& parallel) {
   std::string text;
   for (const auto& [name, axis] : {std::pair{"tensor", &parallel.tensor},
+                                   {"context", &parallel.context},
                                    {"expert", &parallel.expert},
                                    {"data", &parallel.data},
                                    {"pipeline", &parallel.pipeline}})
@@ -154,6 +155,7 @@ Spreading mesh_of(const Platform& platform, const MeshOptions& parallel) {
     return static_cast<std::uint32_t>(MeshOptions::size(axis));
   };
   spreading.axes = {{MeshAxis::tensor, size(parallel.tensor)},
+                    {MeshAxis::context, size(parallel.context)},
                     {MeshAxis::expert, size(parallel.expert)},
                     {MeshAxis::data, size(parallel.data)}};
   if (parallel.collectives == Algorithm::hierarchical)
@@ -161,7 +163,7 @@ Spreading mesh_of(const Platform& platform, const MeshOptions& parallel) {
   check_tree(spreading, parallel);
   using Axis = MeshOptions::Axis;
   std::vector<std::int64_t> places{0};
-  for (const Axis axis : {Axis::tensor, Axis::expert, Axis::data}) {
+  for (const Axis axis : {Axis::tensor, Axis::context, Axis::expert, Axis::data}) {
     const std::vector<std::int64_t> inner = std::exchange(places, {});
     for (std::int64_t i = 0; i < parallel.size(axis); ++i)
       for (const std::int64_t place : inner) places.push_back(place + i * parallel.stride(axis));

@@ -44,6 +44,7 @@ Ranks::Ranks(const Scenario& scenario) : scenario_(scenario) {
   spreading_->gathers_parameters = stage == 1 || stage == 2;
   check_sharding();
   check_layers(scenario.parallel->tensor, "tensor");
+  check_layers(scenario.parallel->context, "context");
   check_layers(scenario.parallel->expert, "expert");
   check_tensor();
 }
@@ -59,7 +60,7 @@ void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const
 }
 
 void Ranks::check_tensor() const {
-  if (tensor() == 1) return;
+  if (size(&MeshOptions::tensor) == 1) return;
   const WorkloadOptions& options = scenario_.workload_options;
   if (options.autocast && tensor_axis()->sequence)
     refuse(*tensor_axis()->sequence,
@@ -94,9 +95,11 @@ Workload Ranks::step_of_one(Workload step) const {
   const ShardingOptions& sharding = scenario_.sharding;
   if (!spreading_ || sharding.stage == 0) return step;
   const bool by_stage = divides_stages();
-  return sharded_step(
-      step, {sharding.stage, samples(), by_stage ? 0 : sharding.prefetch, sharding.overlap,
-             by_stage, MeshOptions::size(scenario_.parallel->data)});
+  const std::int64_t context = size(&MeshOptions::context);
+  StateSharding of_state{sharding.stage, context * samples(), by_stage ? 0 : sharding.prefetch,
+                         sharding.overlap, by_stage};
+  of_state.ranks_of_experts = context * size(&MeshOptions::data);
+  return sharded_step(step, of_state);
 }
 
 std::int64_t Ranks::count() const {
@@ -116,13 +119,18 @@ std::string Ranks::axes_of_samples() const {
   return has_data ? "expert and data axes" : "expert axis";
 }
 
-std::int64_t Ranks::tensor() const {
-  return spreading_ ? MeshOptions::size(scenario_.parallel->tensor) : 1;
+std::int64_t Ranks::size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const {
+  return spreading_ ? MeshOptions::size(*scenario_.parallel.*axis) : 1;
+}
+
+std::int64_t Ranks::of_a_sample() const {
+  return size(&MeshOptions::tensor) * size(&MeshOptions::context);
 }
 
 std::optional<TensorAxis> Ranks::tensor_axis() const {
-  if (tensor() == 1) return std::nullopt;
-  TensorAxis axis{scenario_.parallel->tensor->where, tensor(), std::nullopt};
+  const std::int64_t ranks = size(&MeshOptions::tensor);
+  if (ranks == 1) return std::nullopt;
+  TensorAxis axis{scenario_.parallel->tensor->where, ranks, std::nullopt};
   const auto& sequence = scenario_.parallel->sequence;
   if (sequence && sequence->value) axis.sequence = sequence->where;
   return axis;
@@ -130,8 +138,8 @@ std::optional<TensorAxis> Ranks::tensor_axis() const {
 
 void Ranks::tell(WorkloadOptions& options) const {
   options.tensor = tensor_axis();
-  if (spreading_ && MeshOptions::size(scenario_.parallel->expert) > 1)
-    options.expert = scenario_.parallel->expert;
+  if (size(&MeshOptions::context) > 1) options.context = scenario_.parallel->context;
+  if (size(&MeshOptions::expert) > 1) options.expert = scenario_.parallel->expert;
 }
 
 Node Ranks::policy_of_one(const Node& policy) const {
@@ -172,6 +180,9 @@ Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
   if (!spreading_) return of_one;
   if (divides_stages())
     of_one = with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch);
+  else if (scenario_.sharding.stage > 2)
+    of_one = with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch,
+                                MovedGathers::repeated);
   return plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_);
 }
 

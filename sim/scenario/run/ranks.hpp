@@ -24,7 +24,7 @@ class Ranks {
   /// "data axis", "expert and data axes".
   [[nodiscard]] std::string axes_of_samples() const;
   /// How many work on the same samples, but for those of a pipeline's other stages.
-  [[nodiscard]] std::int64_t tensor() const;
+  [[nodiscard]] std::int64_t of_a_sample() const;
   /// Tells how they divide layers, where they do.
   void tell(WorkloadOptions& options) const;
 
@@ -41,6 +41,7 @@ class Ranks {
  private:
   /// Whether stages of a pipeline hold gradients in parts.
   [[nodiscard]] bool divides_stages() const;
+  [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
   [[nodiscard]] std::optional<TensorAxis> tensor_axis() const;
   void check_sharding() const;
   void check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const;

@@ -541,7 +541,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
-  const std::int64_t of_a_rank = of_mini_batch / (ranks.samples() * ranks.tensor());
+  const std::int64_t of_a_rank = of_mini_batch / (ranks.samples() * ranks.of_a_sample());
   result.workload_as_run =
       build_for(scenario, scenario.platform.processors, std::max<std::int64_t>(of_a_rank, 1), ranks,
                 split_backward, place);

@@ -1,6 +1,7 @@
 #include "workload/network/divided_network.hpp"
 
 #include "workload/network/divided_experts.hpp"
+#include "workload/network/divided_positions.hpp"
 #include "workload/network/division.hpp"
 #include "workload/operators/exchange_rules.hpp"
 #include "workload/operators/layer_error.hpp"
@@ -21,11 +22,15 @@ class Divider {
                                 : std::vector<ExpertCall>(calls.size())),
         tensor_(options.tensor ? options.tensor->ranks : 1),
         divides_positions_(options.tensor && options.tensor->sequence),
+        context_(options.context ? options.context->value : 1),
         expert_(options.expert ? options.expert->value : 1),
         builder_(whole.batch, types),
         values_(whole.values.size(), kNoValue),
         copies_(whole.values.size(), kNoValue),
-        operators_(whole.operators.size(), kNoValue) {}
+        operators_(whole.operators.size(), kNoValue) {
+    if (options.context)
+      check_divided_positions(whole, calls, *options.context, divides_positions_ ? tensor_ : 1);
+  }
 
   Network run() {
     add_inputs();
@@ -37,7 +42,8 @@ class Divider {
       for (const auto& [name, dims] : op.effect.parameters) parameters += elements_of(dims);
     }
     network.all_parameters = parameters;
-    network.share_of_macs = Elements{macs.count() / tensor_};
+    network.share_of_macs = Elements{macs.count() / (tensor_ * context_)};
+    network.ranks_of_positions = context_;
     return network;
   }
 
@@ -58,6 +64,7 @@ class Divider {
       const NetworkStorage& storage = whole_.storages[value.storage];
       if (is_made[v] || !storage.is_input) continue;
       Dims dims = value.dims;
+      dims.front() /= context_;
       if (divides_positions_ && !value.indices) dims.front() /= tensor_;
       values_[v] = builder_.add_input(storage.name, std::move(dims), value.indices);
     }
@@ -68,6 +75,8 @@ class Divider {
     for (auto& [name, value] : arguments)
       if (std::ranges::find(divided.divided, name) != divided.divided.end()) value /= tensor_;
     if (experts.holds_part) hold_part(arguments);
+    const bool is_ring = context_ > 1 && is_ring_attention(call);
+    if (is_ring) arguments.emplace_back("ranks", context_);
     std::vector<std::uint32_t> inputs;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
       inputs.push_back(divided.reads_copied[i] ? copied(call.inputs[i], call.name)
@@ -78,8 +87,8 @@ class Divider {
     builder_.train(call.trained);
     builder_.make_partial_gradients(divided.makes_partial_gradients);
     const std::uint32_t link = call.link == kNoValue ? kNoValue : operators_[call.link];
-    std::uint32_t output =
-        builder_.apply(*call.rule, std::move(arguments), std::move(inputs), call.name, link);
+    std::uint32_t output = builder_.apply(is_ring ? ring_attention_rule() : *call.rule,
+                                          std::move(arguments), std::move(inputs), call.name, link);
     if (call.op != kNoValue) operators_[call.op] = builder_.operators() - 1;
     if (divided.sums_output) output = summed(output, call.name);
     if (experts.hands_out) output = swapped(output, call.name);
@@ -137,7 +146,7 @@ class Divider {
   const std::vector<ExpertCall> experts_;
   const std::int64_t tensor_;
   const bool divides_positions_;
-  const std::int64_t expert_;
+  const std::int64_t context_, expert_;
   NetworkBuilder builder_;
   std::vector<std::uint32_t> values_;     ///< by old value
   std::vector<std::uint32_t> copies_;     ///< by old value: to parts of whose gradients readers add
@@ -151,7 +160,9 @@ Network divided_network(const Network& whole, std::span<const NetworkCall> calls
   try {
     return Divider(whole, calls, types, options).run();
   } catch (const LayerError& error) {
-    const Location& where = options.tensor ? options.tensor->where : options.expert->where;
+    const Location& where = options.tensor    ? options.tensor->where
+                            : options.context ? options.context->where
+                                              : options.expert->where;
     throw InputError(
         {{Severity::error, where, std::string("a rank's part of the network: ") + error.what(),
           error.hint()}});

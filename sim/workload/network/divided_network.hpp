@@ -7,7 +7,8 @@
 /// positions they gather the value, and scatter the sum: of what was gathered a rank keeps its own
 /// part, and gathers it again in the backward.
 ///
-/// Ranks of an expert axis hold a part of each mixture's experts (divided_experts.hpp).
+/// Ranks of an expert axis hold a part of each mixture's experts (divided_experts.hpp), those of a context
+/// axis a part of the positions (divided_positions.hpp).
 #pragma once
 
 #include "workload/network/network_builder.hpp"

@@ -359,6 +359,10 @@ std::int64_t argument_of(const NetworkCall& call, std::string_view name) {
   return found == call.arguments.end() ? 0 : found->second;
 }
 
+bool works_on_positions(std::string_view kind) {
+  return is_among(kind, kOfNumbers) || is_among(kind, kOfRows) || is_among(kind, kOfPositions);
+}
+
 std::string words_for_divisors(std::int64_t whole) {
   constexpr std::int64_t kMostRanks = 1024;
   std::vector<std::int64_t> divisors;

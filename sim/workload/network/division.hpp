@@ -45,6 +45,9 @@ struct DividedCall {
 /// 0 where the call has no such argument.
 [[nodiscard]] std::int64_t argument_of(const NetworkCall& call, std::string_view name);
 
+/// Whether an operator of the kind works on each position alone, or on rows of them.
+[[nodiscard]] bool works_on_positions(std::string_view kind);
+
 /// "expected one of 1, 2, 4": the divisors of `whole`, up to 1024.
 [[nodiscard]] std::string words_for_divisors(std::int64_t whole);
 

@@ -78,6 +78,7 @@ class Expander {
     const char* other = options_.autocast         ? "autocast"
                         : options_.master_weights ? "master_weights"
                         : options_.tensor         ? "parallel.tensor"
+                        : options_.context        ? "parallel.context"
                         : options_.expert         ? "parallel.expert"
                                                   : nullptr;
     if (other != nullptr)
@@ -290,7 +291,8 @@ class Expander {
 }  // namespace
 
 Network expand(const LayersSpec& layers, const WorkloadOptions& options) {
-  if (!options.tensor && !options.expert) return Expander(layers, options).expand(nullptr);
+  if (!options.tensor && !options.context && !options.expert)
+    return Expander(layers, options).expand(nullptr);
   std::vector<NetworkCall> calls;
   const Network whole = Expander(layers, options).expand(&calls);
   return divided_network(whole, calls, value_types(options, DType::fp32), options);

@@ -78,6 +78,7 @@ struct Network {
   DType dtype = DType::fp32;  ///< of parameters
   /// Of a rank's part: the parameters of all ranks, and its share of their multiply-adds.
   std::optional<Elements> all_parameters, share_of_macs;
+  std::int64_t ranks_of_positions = 1;  ///< that divide the positions of a sample
 };
 
 /// Whether a parameter of this name is one: `bias_hh`.

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace plimsoll {
 namespace {
 
@@ -60,9 +62,10 @@ class StepBuilder {
   struct Layer {
     OperatorId forward = kNoOperator;
     std::vector<TensorId> extras;
-    std::vector<std::size_t> used;  ///< parameters that it reads, a tied one first
-    std::vector<std::size_t> own;   ///< parameters that it brought
-    std::vector<std::size_t> cast;  ///< of `used`, those of which it made the copy
+    std::vector<std::size_t> used;    ///< parameters that it reads, a tied one first
+    std::vector<std::size_t> own;     ///< parameters that it brought
+    std::vector<std::size_t> cast;    ///< of `used`, those of which it made the copy
+    TensorId last_block = kNoTensor;  ///< of a ring: the keys and values that came last
   };
 
   [[nodiscard]] TensorId storage_of(std::uint32_t value) const {
@@ -84,7 +87,7 @@ class StepBuilder {
     for (const NetworkValue& value : network_.values)
       if (value.indices && network_.storages[value.storage].is_input)
         tokens = std::max(tokens, elements_of(value.dims).count());
-    return tokens;
+    return tokens * network_.ranks_of_positions;
   }
 
   /// Bytes of an element of a parameter.
@@ -135,6 +138,7 @@ class StepBuilder {
     const NetworkOperator& op = network_.operators[i];
     Layer& layer = layers_[i];
     if (op.effect.exchange) return add_exchange(op, layer);
+    if (op.effect.ring) return add_ring(op, layer);
     add_parameters(op, layer);
     if (op.copies_parameters) copy_parameters(op, layer);
     OperatorSpec spec = layer_spec(op, Phase::forward);
@@ -146,11 +150,7 @@ class StepBuilder {
     if (op.pool != kNoValue) spec.reads.push_back(layers_[op.pool].extras.front());
     if (op.effect.form == Form::in_place) spec.updates = {storage_of(op.inputs.front())};
     if (op.effect.form == Form::fresh) make_output(op, spec);
-    for (const KeptExtra& extra : op.effect.extras)
-      layer.extras.push_back(add_tensor(
-          op.name + "." + extra.name, kept_bytes(op, extra),
-          op.has_backward ? TensorClass::saved : TensorClass::activation, Lifetime::step));
-    spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
+    make_extras(op, layer, spec);
     if (op.is_undone) spec.bare.push_back(layer.extras.front());
     spec.traffic = builder_.moved(spec);
     for (const std::size_t p : layer.used) {
@@ -170,6 +170,160 @@ class StepBuilder {
         add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
                    TensorClass::activation, Lifetime::step);
     spec.bare = spec.kept = {storages_[storage]};
+  }
+
+  void make_extras(const NetworkOperator& op, Layer& layer, OperatorSpec& spec) {
+    for (const KeptExtra& extra : op.effect.extras)
+      layer.extras.push_back(add_tensor(
+          op.name + "." + extra.name, kept_bytes(op, extra),
+          op.has_backward ? TensorClass::saved : TensorClass::activation, Lifetime::step));
+    spec.kept.insert(spec.kept.end(), layer.extras.begin(), layer.extras.end());
+  }
+
+  // ---- attention to blocks that pass round (ring_attention_rule()) ----
+
+  /// With each block while the next one comes; what they give is merged in place. The last block is
+  /// kept for the backward.
+  void add_ring(const NetworkOperator& op, Layer& layer) {
+    const OperatorEffect::Ring& ring = *op.effect.ring;
+    layer.last_block = add_first_block(op);
+    for (std::int64_t r = 0; r < ring.ranks; ++r) {
+      std::vector<TensorId> next{layer.last_block};
+      if (r + 1 < ring.ranks) next = add_pass(op, layer, Phase::forward, r, next);
+      OperatorSpec spec = layer_spec(op, Phase::forward);
+      if (r > 0) spec.name += "_" + std::to_string(r + 1);
+      spec.flops = r == 0 ? ring.own_forward : ring.forward;
+      spec.kernel = op.effect.kernel;
+      spec.reads = {storage_of(op.inputs.front()), layer.last_block};
+      if (r == 0) {
+        make_output(op, spec);
+        make_extras(op, layer, spec);
+        spec.bare = spec.kept;
+      } else {
+        spec.updates = {storage_of(op.output)};
+        spec.updates.insert(spec.updates.end(), layer.extras.begin(), layer.extras.end());
+        spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
+      }
+      spec.traffic = builder_.moved(spec);
+      layer.forward = builder_.add(std::move(spec));
+      layer.last_block = next.front();
+    }
+    macs_ += op.effect.macs;
+    makers_[network_.values[op.output].storage] = layer.forward;
+  }
+
+  /// The rank's keys and values in one storage.
+  TensorId add_first_block(const NetworkOperator& op) {
+    const Bytes bytes = value_bytes(op.inputs[1]) + value_bytes(op.inputs[2]);
+    OperatorSpec spec = layer_spec(op, Phase::forward);
+    spec.name += "_block";
+    spec.operator_class = OperatorClass::elementwise;
+    for (const std::uint32_t input : {op.inputs[1], op.inputs[2]})
+      add_once(spec.reads, storage_of(input));
+    spec.kept = {add_tensor(op.name + ".block", bytes, TensorClass::activation, Lifetime::step)};
+    spec.bare = spec.kept;
+    spec.traffic = bytes * 2;
+    const TensorId block = spec.kept.front();
+    builder_.add(std::move(spec));
+    return block;
+  }
+
+  [[nodiscard]] Bytes value_bytes(std::uint32_t value) const {
+    const NetworkValue& it = network_.values[value];
+    return Bytes{bytes_per_element(it.type)} * network_.batch * elements_of(it.dims).count();
+  }
+
+  /// What ranks have after the turn `r` in which they have `held`.
+  std::vector<TensorId> add_pass(const NetworkOperator& op, const Layer& layer, Phase phase,
+                                 std::int64_t r, const std::vector<TensorId>& held) {
+    const bool is_forward = phase == Phase::forward;
+    OperatorSpec spec = layer_spec(op, phase);
+    const char* what =
+        builder_[held.front()].tensor_class == TensorClass::gradient ? "_gradients" : "";
+    spec.name += fmt::format("_pass{}_{}", what, r + 1);
+    spec.operator_class = OperatorClass::other;
+    spec.given_time = Time{};
+    spec.collective = {is_forward ? CollectiveKind::pass_on : CollectiveKind::pass_back,
+                       MeshAxis::context};
+    if (!is_forward) spec.forward = layer.forward;
+    if (!is_forward && options_.split_backward) spec.phase = Phase::backward_input;
+    spec.reads = held;
+    for (const TensorId id : held) {
+      Tensor next = builder_[id];
+      next.name = fmt::format("{}.{}", spec.name, spec.kept.size() + 1);
+      spec.kept.push_back(builder_.add(std::move(next)));
+    }
+    spec.bare = spec.kept;
+    std::vector<TensorId> kept = spec.kept;
+    builder_.add(std::move(spec));
+    return kept;
+  }
+
+  /// Blocks go back from rank to rank until each has its own; the gradients of a block go with it, and
+  /// every rank adds its part while it computes the next. `spec`: of the whole backward.
+  void add_ring_backward(const NetworkOperator& op, const Layer& layer, const Gradient& incoming,
+                         const OperatorSpec& spec) {
+    const OperatorEffect::Ring& ring = *op.effect.ring;
+    TensorId block = layer.last_block;
+    std::vector<TensorId> of_query, arrived;
+    for (std::int64_t r = 0; r < ring.ranks; ++r) {
+      const bool is_own = r + 1 == ring.ranks;
+      const TensorId next =
+          is_own ? kNoTensor : add_pass(op, layer, Phase::backward, r, {block}).front();
+      OperatorSpec it = spec;
+      if (r > 0) it.name += "_" + std::to_string(r + 1);
+      it.flops = is_own ? ring.own_backward : ring.backward;
+      if (options_.split_backward) it.phase = Phase::backward_input;
+      for (const TensorId id : {storage_of(op.inputs.front()), block, storage_of(op.output)})
+        add_once(it.reads, id);
+      for (const TensorId extra : layer.extras) add_once(it.reads, extra);
+      add_to_query(op, incoming, of_query, it);
+      const std::vector<TensorId> made = make_block_gradients(op, incoming, is_own, it);
+      join(op, incoming, it);
+      add_whole(std::move(it));
+      if (!arrived.empty()) add_arrived(op, layer, r, arrived, made);
+      if (!is_own && !made.empty()) arrived = add_pass(op, layer, Phase::backward, r, made);
+      block = next;
+    }
+  }
+
+  /// The first block's backward makes the gradient of the query, the others add to it.
+  void add_to_query(const NetworkOperator& op, const Gradient& incoming,
+                    std::vector<TensorId>& of_query, OperatorSpec& it) {
+    if (of_query.empty()) {
+      if (has_gradient(op.inputs.front())) contribute(op, 0, incoming, it);
+      of_query = it.kept;
+      return;
+    }
+    it.updates = of_query;
+    for (const TensorId id : of_query) add_once(it.reads, id);
+  }
+
+  /// Of keys and values: those of the rank's own are the operator's.
+  std::vector<TensorId> make_block_gradients(const NetworkOperator& op, const Gradient& incoming,
+                                             bool is_own, OperatorSpec& it) {
+    const auto before = static_cast<std::ptrdiff_t>(it.kept.size());
+    for (const std::size_t i : {std::size_t{1}, std::size_t{2}}) {
+      if (!has_gradient(op.inputs[i])) continue;
+      if (is_own)
+        contribute(op, i, incoming, it);
+      else
+        add_gradient(it.name, value_bytes(op.inputs[i]), it);
+    }
+    return {it.kept.begin() + before, it.kept.end()};
+  }
+
+  void add_arrived(const NetworkOperator& op, const Layer& layer, std::int64_t r,
+                   const std::vector<TensorId>& arrived, const std::vector<TensorId>& made) {
+    OperatorSpec spec = layer_spec(op, Phase::backward);
+    if (options_.split_backward) spec.phase = Phase::backward_input;
+    spec.name += fmt::format("_sum_{}", r + 1);
+    spec.operator_class = OperatorClass::elementwise;
+    spec.forward = layer.forward;
+    spec.reads = arrived;
+    spec.reads.insert(spec.reads.end(), made.begin(), made.end());
+    spec.updates = made;
+    add_whole(std::move(spec));
   }
 
   /// What ranks exchange takes no time where it is issued (workload/core/collective.hpp).
@@ -270,6 +424,7 @@ class StepBuilder {
       if (spec.reads.empty()) incoming = first_gradient(op, spec);
       spec.traffic -= rest_of(incoming, gradient_bytes(op.output));
     }
+    if (op.effect.ring) return add_ring_backward(op, layer, incoming, spec);
     const std::int64_t inputs =
         std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
     if (options_.split_backward && inputs > 0 && multiplies_weight(op, layer))

@@ -125,6 +125,30 @@ FusedShape shape_of_matrices(const RuleCall& call) {
   return shape;
 }
 
+/// Of the two products: of query and key, and of probabilities and value.
+struct FusedWork {
+  Elements macs;
+  Flops forward, backward;
+};
+
+/// With a product for each of the three gradients of the first, and for two of the second.
+FusedWork work_of(const RuleCall& call, const FusedShape& shape, Elements pairs) {
+  const Elements product = pairs * call.batch * shape.key_size;
+  const Elements context = pairs * call.batch * shape.value_size;
+  return {product + context, flops(product + context, 2),
+          flops(product, 2) * 3 + flops(context, 2) * 2};
+}
+
+OperatorEffect fused_effect(const RuleCall& call, const FusedShape& shape) {
+  OperatorEffect effect;
+  effect.output = shape.output;
+  effect.keeps_inputs = effect.keeps_output = true;
+  effect.extras = {{"log_sum", call.over_batch(shape.rows), ElementType::statistic}};
+  effect.backward_is_whole = true;
+  effect.kernel.fuses_attention = true;
+  return effect;
+}
+
 }  // namespace
 
 OperatorEffect attention_scores(const RuleCall& call) {
@@ -161,16 +185,25 @@ OperatorEffect dot_product_attention(const RuleCall& call) {
     throw LayerError("expected query, key and value, found " + std::to_string(call.inputs.size()) +
                      " values");
   const FusedShape shape = call["heads"] != 0 ? shape_of_heads(call) : shape_of_matrices(call);
-  OperatorEffect effect;
-  effect.output = shape.output;
-  effect.keeps_inputs = effect.keeps_output = true;
-  effect.extras = {{"log_sum", call.over_batch(shape.rows), ElementType::statistic}};
-  const Elements product = shape.pairs * call.batch * shape.key_size;
-  const Elements context = shape.pairs * call.batch * shape.value_size;
-  multiply(effect, product + context);
-  effect.backward_flops = flops(product, 2) * 3 + flops(context, 2) * 2;
-  effect.backward_is_whole = true;
-  effect.kernel.fuses_attention = true;
+  OperatorEffect effect = fused_effect(call, shape);
+  const FusedWork work = work_of(call, shape, shape.pairs);
+  multiply(effect, work.macs);
+  effect.backward_flops = work.backward;
+  return effect;
+}
+
+/// Positions are in 2 n chunks of m, of which rank i has the i-th from each end: so where attention is
+/// causal, a rank looks at 2 m^2 pairs of every other block, and at 2 m^2 + m of its own.
+OperatorEffect ring_attention(const RuleCall& call) {
+  const FusedShape shape = shape_of_heads(call);
+  const std::int64_t positions = call.inputs.front()[0], ranks = call["ranks"];
+  const Elements all = elements_of({positions, positions}) * call["heads"];
+  const Elements pairs = call["causal"] != 0 ? Elements{all.count() / 2} : all;
+  const FusedWork own = work_of(call, shape, shape.pairs), other = work_of(call, shape, pairs);
+  OperatorEffect effect = fused_effect(call, shape);
+  multiply(effect, own.macs + other.macs * (ranks - 1));
+  effect.backward_flops = own.backward + other.backward * (ranks - 1);
+  effect.ring = {ranks, own.forward, own.backward, other.forward, other.backward};
   return effect;
 }
 

@@ -89,6 +89,13 @@ const OperatorRule& swap_rows_rule() {
   return kRule;
 }
 
+const OperatorRule& ring_attention_rule() {
+  static const OperatorRule kRule{"ring_attention",       OperatorClass::attention,
+                                  Autocast::low,          kExchangeRanks,
+                                  effect::ring_attention, "of all ranks' keys and values"};
+  return kRule;
+}
+
 const OperatorRule& row_statistic_rule() {
   static const OperatorRule kRule{"row_statistic", OperatorClass::loss, Autocast::input, {},
                                   row_statistic,   "of a rank's logits"};

@@ -30,6 +30,12 @@ namespace plimsoll {
 /// Of rows in equal parts for the ranks of the expert axis those that are for this one.
 [[nodiscard]] const OperatorRule& swap_rows_rule();
 
+/// Attention of query, key and value of which each rank has a part of the positions: blocks of keys and
+/// values pass round all ranks while each computes with the one before (H. Liu, M. Zaharia, P. Abbeel,
+/// "Ring attention with blockwise transformers for near-infinite context", ICLR 2024, section 3). The
+/// arguments of `dot_product_attention`, and `ranks`.
+[[nodiscard]] const OperatorRule& ring_attention_rule();
+
 /// What a rank knows of each row of its part of the logits, a number of 4 bytes. Its maximum, the
 /// sum of its exponentials and the logit of its label are each made of those of all ranks.
 [[nodiscard]] const OperatorRule& row_statistic_rule();

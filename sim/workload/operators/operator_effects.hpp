@@ -71,6 +71,7 @@ OperatorEffect attention_scores(const RuleCall& call);
 OperatorEffect attention_context(const RuleCall& call);
 OperatorEffect attention_core(const RuleCall& call);
 OperatorEffect dot_product_attention(const RuleCall& call);
+OperatorEffect ring_attention(const RuleCall& call);
 OperatorEffect window_bias(const RuleCall& call);
 OperatorEffect split_heads(const RuleCall& call);
 OperatorEffect join_heads(const RuleCall& call);

@@ -123,6 +123,13 @@ struct OperatorEffect {
     MeshAxis axis = MeshAxis::tensor;
   };
   std::optional<Exchange> exchange;
+  /// Attention to blocks of keys and values that ranks of the context axis pass round.
+  struct Ring {
+    std::int64_t ranks = 1;
+    /// Of the rank's own block; of each other one.
+    Flops own_forward, own_backward, forward, backward;
+  };
+  std::optional<Ring> ring;
 };
 
 /// The value of a switch that is not given: in place where nothing else needs the bytes.

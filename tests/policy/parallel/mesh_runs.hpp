@@ -18,22 +18,23 @@
 
 namespace plimsoll::test {
 
-/// A mesh of tensor x expert x data x pipeline, of a network on it.
+/// A mesh of tensor x context x expert x data x pipeline, of a network on it.
 struct Mesh {
-  std::int64_t tensor = 1, expert = 1, data = 1, pipeline = 1;
+  std::int64_t tensor = 1, context = 1, expert = 1, data = 1, pipeline = 1;
   bool sequence = false;
   std::int64_t stage = 0;  ///< of sharding
   const char* play = "once";
   std::string policy = "none";  ///< a name, with parameters before its last brace, or without
 
-  [[nodiscard]] std::int64_t ranks() const { return tensor * expert * data * pipeline; }
+  [[nodiscard]] std::int64_t ranks() const { return tensor * context * expert * data * pipeline; }
 };
 
 inline MeshOptions options_of(const Mesh& mesh) {
   Diagnostics diagnostics;
   const std::string text = fmt::format(
-      "{{tensor: {}, expert: {}, data: {}, pipeline: {}, sequence: {}, play: {}}}", mesh.tensor,
-      mesh.expert, mesh.data, mesh.pipeline, mesh.sequence && mesh.tensor > 1, mesh.play);
+      "{{tensor: {}, context: {}, expert: {}, data: {}, pipeline: {}, sequence: {}, play: {}}}",
+      mesh.tensor, mesh.context, mesh.expert, mesh.data, mesh.pipeline,
+      mesh.sequence && mesh.tensor > 1, mesh.play);
   const auto options = parallel_format().read(parse_document(text, "parallel"), diagnostics);
   diagnostics.throw_if_errors();
   return *options;
@@ -45,6 +46,7 @@ inline WorkloadOptions trained(const Mesh& mesh, std::int64_t batch = 2) {
   options.batch = batch;
   if (mesh.tensor > 1) options.tensor = {{"scenario.yaml", 1, 1}, mesh.tensor, std::nullopt};
   if (mesh.tensor > 1 && mesh.sequence) options.tensor->sequence = Location{"scenario.yaml", 1, 9};
+  if (mesh.context > 1) options.context = {mesh.context, {"scenario.yaml", 1, 1}};
   if (mesh.expert > 1) options.expert = {mesh.expert, {"scenario.yaml", 1, 1}};
   return options;
 }
@@ -64,8 +66,8 @@ inline Spreading spreading_of(const Mesh& mesh, const Platform& platform,
 inline Workload step_of_rank(const Mesh& mesh, const Workload& step) {
   if (mesh.stage == 0) return step;
   const bool by_stage = mesh.pipeline > 1 && mesh.stage > 1;
-  return sharded_step(
-      step, {mesh.stage, mesh.expert * mesh.data, by_stage ? 0 : 1, true, by_stage, mesh.data});
+  return sharded_step(step, {mesh.stage, mesh.context * mesh.expert * mesh.data, by_stage ? 0 : 1,
+                             true, by_stage, mesh.context * mesh.data});
 }
 
 inline Played played(const Mesh& mesh, const Workload& step, const Platform& platform) {

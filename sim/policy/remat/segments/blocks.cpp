@@ -32,8 +32,15 @@ struct Makers {
   std::vector<std::uint32_t> made, changed;  ///< by tensor; kNone: by no forward
 };
 
+/// A forward that gathers parameters which ranks hold in parts (workload/sharding/sharded_step.hpp).
+bool gathers_parameters(const Operator& op) {
+  return op.phase == Phase::forward && op.collective.kind == CollectiveKind::all_gather &&
+         op.collective.axis == MeshAxis::data;
+}
+
 /// What of each block runs again: what its backwards read of the block, and what is read to make
-/// that. A block's input that the block changes in place is there as it was changed.
+/// that. A block's input that the block changes in place is there as it was changed. Parameters are
+/// gathered again for it, wherever that was done first.
 class BlockRuns {
  public:
   BlockRuns(const Workload& workload, std::span<const ForwardRange> blocks)
@@ -48,7 +55,7 @@ class BlockRuns {
       if (const std::uint32_t block = block_of_backward(op); block != kNone)
         need_reads(workload.operators[op], block);
     for (std::uint32_t f = workload.forwards; f-- > 0;)
-      if (block_of_[f] != kNone && makes_needed(f)) {
+      if (block_of_[f] != kNone && !gathers_parameters(workload.operators[f]) && makes_needed(f)) {
         again_[f] = true;
         need_reads(workload.operators[f], block_of_[f]);
       }
@@ -58,6 +65,21 @@ class BlockRuns {
   [[nodiscard]] bool any() const { return std::ranges::find(again_, true) != again_.end(); }
   [[nodiscard]] bool is_in_block(std::uint32_t forward) const {
     return block_of_[forward] != kNone;
+  }
+
+  /// The gathers of what runs again of the block reads, each once, in the order in which they are read.
+  [[nodiscard]] std::vector<std::uint32_t> gathers_for(const ForwardRange& block) const {
+    std::vector<std::uint32_t> gathers;
+    for (std::uint32_t f = block.begin; f < block.end; ++f) {
+      if (!again_[f]) continue;
+      for (const TensorId value : workload_.list(workload_.operators[f].reads)) {
+        const std::uint32_t made = makers_.made[index(value)];
+        if (made != kNone && gathers_parameters(workload_.operators[made]) &&
+            std::ranges::find(gathers, made) == gathers.end())
+          gathers.push_back(made);
+      }
+    }
+    return gathers;
   }
 
   /// The block whose backward the operator belongs to, or kNone.
@@ -157,6 +179,8 @@ class BlocksPlayer {
 
  private:
   void again(const ForwardRange& block) {
+    for (const std::uint32_t gather : runs_.gathers_for(block))
+      builder_.compute(stream_, OperatorId{gather});
     for (std::uint32_t f = block.begin; f < block.end; ++f)
       if (runs_.again(f)) builder_.compute(stream_, OperatorId{f});
   }
@@ -167,6 +191,7 @@ class BlocksPlayer {
     for (std::uint32_t f = block.begin; f < block.end; ++f)
       for (const TensorId value : workload_.list(workload_.operators[f].reads))
         if (workload_[value].lifetime == Lifetime::step && runs_.is_from_before(value, f) &&
+            workload_[value].tensor_class != TensorClass::parameter &&
             builder_.holds(value, 0, memory_))
           builder_.hold_until(value, 0, memory_, until);
   }
