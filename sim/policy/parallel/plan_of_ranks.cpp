@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -134,7 +135,15 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
       refuse_parameter(parallel.play.where, "one rank cannot be played for all: " + why,
                        "`play: all` plays every one");
   }
-  Plan all = spread_over(false).plan;
+  Plan all = [&] {
+    try {
+      return spread_over(false).plan;
+    } catch (const std::invalid_argument& problem) {
+      if (why.empty()) throw;
+      throw std::invalid_argument(
+          fmt::format("{}, and one rank cannot stand for all: {}", problem.what(), why));
+    }
+  }();
   require_routes(all, problem, parallel);
   if (!why.empty())
     all.notes.push_back(fmt::format("all {} ranks are played, as one cannot stand for all: {}",
