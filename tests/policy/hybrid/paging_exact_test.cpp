@@ -222,10 +222,10 @@ TEST_CASE(
 
 TEST_CASE("more time never raises the least energy, and exhaustion finds the same within it") {
   Dice dice(20261130);
-  int judged = 0, dearer = 0;
+  int judged = 0;
   for (int round = 0; round < test::rounds(300); ++round) {
-    const std::string yaml = round % 2 == 0 ? test::random_compute_graph(dice, 4)
-                                            : test::line_of_operators(dice, 2);
+    const std::string yaml =
+        round % 2 == 0 ? test::random_compute_graph(dice, 4) : test::line_of_operators(dice, 2);
     const Board board = random_paging_board(dice);
     const test::GraphHere here(test::workload_of(yaml), test::platform_of(board.yaml()));
     const std::int64_t peak =
@@ -251,13 +251,11 @@ TEST_CASE("more time never raises the least energy, and exhaustion finds the sam
       REQUIRE(energy == Energy{Energy{1'000'000'000}.count() * *least});
       REQUIRE(run->execution.makespan.count() * 10'000 <= most);
       if (before) REQUIRE(energy <= *before);
-      dearer += before && energy < *before ? 1 : 0;
       before = energy;
       ++judged;
     }
   }
   CHECK(judged > test::rounds(500));
-  CHECK(dearer > test::rounds(20));
 }
 
 TEST_CASE("what ends in time at no budget names the least that does") {
@@ -277,6 +275,12 @@ TEST_CASE("what ends in time at no budget names the least that does") {
       "links: {bus: {between: [ram, card], bandwidth: 1 B/s}}\n");
   CHECK(exact_within(", runtime_factor: 1.2", workload, platform)->execution.makespan ==
         test::seconds(6));
+  // 6 J for six runs; five and a copy both ways, which takes longer, are 5 J and 8 mJ.
+  const auto joules = [&](const char* more) {
+    return in_joules(exact_within(more, workload, platform)->metrics.energy->total);
+  };
+  CHECK(joules(", runtime_factor: 1.2") == Approx(6));
+  CHECK(joules("") == Approx(5.008));
   const auto smallest = [&](const char* more) {
     return std::get<Bytes>(test::played_or_smallest(
         test::with_parameters("hybrid/paging-exact", more), workload, platform));
