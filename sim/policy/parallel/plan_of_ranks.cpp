@@ -138,10 +138,10 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
   Plan all = [&] {
     try {
       return spread_over(false).plan;
-    } catch (const std::invalid_argument& problem) {
+    } catch (const std::invalid_argument& refused) {
       if (why.empty()) throw;
       throw std::invalid_argument(
-          fmt::format("{}, and one rank cannot stand for all: {}", problem.what(), why));
+          fmt::format("{}, and one rank cannot stand for all: {}", refused.what(), why));
     }
   }();
   require_routes(all, problem, parallel);
