@@ -21,7 +21,7 @@ std::string attention(std::int64_t sequence, std::int64_t hidden, bool causal) {
       sequence, hidden, causal);
 }
 
-Workload shipped_network(const char* name, std::int64_t ranks) {
+Workload on_context_ranks(const char* name, std::int64_t ranks) {
   WorkloadOptions options;
   options.dtype = DType::bf16;
   options.batch = 1;
@@ -60,9 +60,9 @@ Time in_closed_form(const Workload& step, const std::vector<Time>& durations, Ti
 // many pairs as every other, s (s + 1) / 2 n of each head.
 TEST_CASE("a rank of a context axis keeps and computes its part") {
   for (const char* name : {"llama3-8b", "qwen3-8b", "mixtral-8x7b", "deepseek-v3"}) {
-    const Workload whole = shipped_network(name, 1);
+    const Workload whole = on_context_ranks(name, 1);
     for (const std::int64_t c : {2, 4, 16}) {
-      const Workload part = shipped_network(name, c);
+      const Workload part = on_context_ranks(name, c);
       CAPTURE(name, c);
       CHECK(part.parameters == whole.parameters);
       CHECK(part.parameter_bytes == whole.parameter_bytes);
