@@ -6,8 +6,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 namespace plimsoll {
 
 /// A row that is told, and how many others say the same.
@@ -18,7 +16,7 @@ struct AlikeRows {
 
   /// "hbm0", or "hbm0, like 7 others".
   [[nodiscard]] std::string name() const {
-    return others == 0 ? first->name : fmt::format("{}, like {} others", first->name, others);
+    return others == 0 ? first->name : first->name + ", like " + std::to_string(others) + " others";
   }
   /// That before a verb.
   [[nodiscard]] std::string subject() const { return others == 0 ? name() : name() + ','; }

@@ -83,6 +83,7 @@ class PagingPaths {
       const PagingStep& step = paths_[path].step;
       if (step.move == PagingMove::copy_out) steps.push_back({PagingMove::drop, step.id});
       steps.push_back(step);
+      if (step.move == PagingMove::run) drop_what_is_made_again(path, steps);
     }
     std::ranges::reverse(steps);
     return steps;
@@ -109,6 +110,14 @@ class PagingPaths {
     std::uint32_t other = kNoPath;  ///< to the same state, which costs more and is shorter, or less
     PagingStep step;                ///< a copy out drops the value, too
   };
+
+  /// A rerun makes all its values; those that are there take room twice unless they go before.
+  void drop_what_is_made_again(std::uint32_t run, std::vector<PagingStep>& steps) const {
+    const PagingState before = PagingState::of(paths_[paths_[run].before].key);
+    const ValueSet again = before.there & makes_[paths_[run].step.id];
+    for (std::uint32_t value = 0; value < graph_.values.size(); ++value)
+      if ((again & one(value)) != 0) steps.push_back({PagingMove::drop, value});
+  }
 
   [[nodiscard]] bool is_timed() const { return !task_.most_time.is_unlimited(); }
 

@@ -39,11 +39,20 @@ class TensorPlacement {
 
   Planned run() {
     const auto within = [this](const Problem& of, Bytes budget) { return plan_within(of, budget); };
+    const auto quick = [this](const Problem& of, Bytes budget) { return quick_plan(of, budget); };
     return plan_that_runs(problem_, processor_, budget_for(problem_, processor_, parameters_),
-                          within);
+                          within, quick);
   }
 
  private:
+  /// For the many smaller budgets where space breaks up: without the solver, tensor after tensor leaves.
+  [[nodiscard]] Planned quick_plan(const Problem& of, Bytes budget) const {
+    const SlowSet none(model_.tensors().size(), false);
+    const auto slow = model_.completed(none, budget, room_);
+    if (!slow) return infeasible(problem_, processor_, budget, model_.peak_at_home(none));
+    return plan_of(of, budget, *slow, Time{}, true);
+  }
+
   [[nodiscard]] Planned plan_within(const Problem& of, Bytes budget) const {
     const SlowSet none(model_.tensors().size(), false);
     if (model_.peak_at_home(none) <= budget) return plan_of(of, budget, none, Time{}, true);
