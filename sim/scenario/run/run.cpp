@@ -12,7 +12,6 @@
 #include "policy/claims/claims.hpp"
 #include "policy/claims/work_bound.hpp"
 #include "scenario/document/memo.hpp"
-#include "scenario/run/failure_words.hpp"
 #include "scenario/run/given_budget.hpp"
 #include "scenario/run/larger_storage.hpp"
 #include "scenario/run/planned_order.hpp"

@@ -1,9 +1,9 @@
 #include "workload/network/divided_experts.hpp"
 
+#include "workload/network/axis_problems.hpp"
 #include "workload/network/division.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ class ExpertDivision {
  public:
   ExpertDivision(std::span<const NetworkCall> calls, std::size_t values,
                  const Located<std::int64_t>& axis)
-      : calls_(calls), axis_(axis), is_away_(values, false) {}
+      : calls_(calls), axis_(axis), is_away_(values, false), problems_(axis.where) {}
 
   std::vector<ExpertCall> run() {
     for (const NetworkCall& call : calls_) {
@@ -23,19 +23,14 @@ class ExpertDivision {
       divide(call, it);
       if (call.output != kNoValue) is_away_[call.output] = is_away(call, it);
     }
-    if (problems_.empty() && !has_experts_)
-      problem("`expert` divides the experts of mixtures, and the network has none",
-              "leave `expert` out");
-    if (!problems_.empty()) throw InputError(std::move(problems_));
+    if (problems_.is_empty() && !has_experts_)
+      problems_.add("`expert` divides the experts of mixtures, and the network has none",
+                    "leave `expert` out");
+    problems_.throw_if_any();
     return std::move(divided_);
   }
 
  private:
-  void problem(std::string message, std::string hint) {
-    if (told_.insert(message).second)
-      problems_.push_back({Severity::error, axis_.where, std::move(message), std::move(hint)});
-  }
-
   /// Whether the output is of rows that were handed out.
   [[nodiscard]] bool is_away(const NetworkCall& call, const ExpertCall& it) const {
     if (it.hands_out) return true;
@@ -52,25 +47,27 @@ class ExpertDivision {
     if (!it.holds_part) return;
     has_experts_ = true;
     if (!is_away_[call.inputs.front()])
-      problem(fmt::format("`{}` reads no rows of a `dispatch`, which would hand them to the ranks "
-                          "of the expert axis",
-                          call.name),
-              "leave `expert` out");
+      problems_.add(
+          fmt::format("`{}` reads no rows of a `dispatch`, which would hand them to the ranks "
+                      "of the expert axis",
+                      call.name),
+          "leave `expert` out");
   }
 
   void check_experts(const NetworkCall& call) {
     const std::int64_t experts = argument_of(call, "experts"), held = argument_of(call, "held");
     const std::string_view kind = call.rule->kind;
     if (held != 0)
-      problem(fmt::format("`held: {}` of `{}` and `expert: {}` both say how many experts a rank "
-                          "holds; expected one of them",
-                          held, kind, axis_.value),
-              fmt::format("without `held`, each of {} ranks holds its part of the {} experts",
-                          axis_.value, experts));
+      problems_.add(
+          fmt::format("`held: {}` of `{}` and `expert: {}` both say how many experts a rank "
+                      "holds; expected one of them",
+                      held, kind, axis_.value),
+          fmt::format("without `held`, each of {} ranks holds its part of the {} experts",
+                      axis_.value, experts));
     if (experts % axis_.value != 0)
-      problem(fmt::format("`expert: {}` does not divide the {} experts of `{}`", axis_.value,
-                          experts, kind),
-              words_for_divisors(experts));
+      problems_.add(fmt::format("`expert: {}` does not divide the {} experts of `{}`", axis_.value,
+                                experts, kind),
+                    words_for_divisors(experts));
   }
 
   const std::span<const NetworkCall> calls_;
@@ -78,8 +75,7 @@ class ExpertDivision {
   std::vector<bool> is_away_;  ///< by value: rows at the ranks of their experts
   std::vector<ExpertCall> divided_;
   bool has_experts_ = false;
-  std::set<std::string> told_;
-  std::vector<Diagnostic> problems_;
+  AxisProblems problems_;
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "workload/network/divided_positions.hpp"
 
+#include "workload/network/axis_problems.hpp"
 #include "workload/network/division.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,29 +20,27 @@ class PositionCheck {
  public:
   PositionCheck(const Network& network, std::span<const NetworkCall> calls,
                 const Located<std::int64_t>& axis, std::int64_t part)
-      : network_(network), calls_(calls), axis_(axis), part_(part) {}
+      : network_(network),
+        calls_(calls),
+        axis_(axis),
+        part_(part),
+        problems_(axis.where, AxisProblems::kMost) {}
 
   void run() {
     for (const NetworkCall& call : calls_) check(call);
     for (const NetworkValue& value : network_.values)
       if (network_.storages[value.storage].is_input) check_input(value);
-    if (!problems_.empty()) throw InputError(std::move(problems_));
+    problems_.throw_if_any();
   }
 
  private:
-  void problem(std::string message, std::string hint = {}) {
-    constexpr std::size_t kMostProblems = 8;
-    if (told_.insert(message).second && problems_.size() < kMostProblems)
-      problems_.push_back({Severity::error, axis_.where, std::move(message), std::move(hint)});
-  }
-
   void check(const NetworkCall& call) {
     const std::string_view kind = call.rule->kind;
     if (works_on_positions(kind) || std::ranges::find(kWithRows, kind) != std::end(kWithRows))
       return;
     const std::string layer = call.name.substr(call.name.rfind('/') + 1);
     if (!is_ring_attention(call))
-      return problem(
+      return problems_.add(
           fmt::format("`context` divides positions, and `{}` ({}) works on those of all ranks",
                       kind, layer),
           kind.starts_with("attention") || kind == "product" || kind == "split_heads"
@@ -51,7 +49,7 @@ class PositionCheck {
               : "");
     is_causal_ = is_causal_ || argument_of(call, "causal") != 0;
     if (argument_of(call, "window") != 0)
-      problem(
+      problems_.add(
           fmt::format("`context` with a `window` ({}) is not supported yet: a rank would skip "
                       "blocks that lie before it",
                       layer));
@@ -60,13 +58,13 @@ class PositionCheck {
   void check_input(const NetworkValue& value) {
     const std::int64_t positions = value.dims.front();
     if (value.dims.size() != (value.indices ? 1 : 2))
-      return problem(fmt::format("`context` divides positions, and an input of {} has none",
-                                 to_text(value.dims)));
+      return problems_.add(fmt::format("`context` divides positions, and an input of {} has none",
+                                       to_text(value.dims)));
     const std::int64_t chunks = axis_.value * std::max<std::int64_t>(is_causal_ ? 2 : 1, part_);
     if (positions % chunks == 0 && positions % (axis_.value * part_) == 0 &&
         (!is_causal_ || positions / axis_.value % 2 == 0))
       return;
-    problem(
+    problems_.add(
         fmt::format("`context: {}` does not divide {} positions into equal parts{}", axis_.value,
                     positions, is_causal_ ? " of two chunks each, one from either end" : ""),
         fmt::format("expected a multiple of {} positions", chunks));
@@ -77,8 +75,7 @@ class PositionCheck {
   const Located<std::int64_t>& axis_;
   const std::int64_t part_;
   bool is_causal_ = false;
-  std::set<std::string> told_;
-  std::vector<Diagnostic> problems_;
+  AxisProblems problems_;
 };
 
 }  // namespace

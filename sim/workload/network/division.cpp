@@ -1,5 +1,7 @@
 #include "workload/network/division.hpp"
 
+#include "workload/network/axis_problems.hpp"
+
 #include <algorithm>
 #include <array>
 #include <set>
@@ -114,7 +116,8 @@ class Division {
         readers_(network.values.size()),
         maker_(network.values.size(), kNoValue),
         divisible_(network.values.size(), Part::whole),
-        parts_(network.values.size(), Part::whole) {}
+        parts_(network.values.size(), Part::whole),
+        problems_(axis.where, AxisProblems::kMost) {}
 
   std::vector<DividedCall> run() {
     find_divisible();
@@ -126,21 +129,16 @@ class Division {
       divide(call, it);
       if (call.output != kNoValue) parts_[call.output] = it.output;
     }
-    if (problems_.empty() && !is_divided_)
-      problem(
+    if (problems_.is_empty() && !is_divided_)
+      problems_.add(
           "`tensor` divides dense layers whose outputs meet in another dense layer or in the "
           "loss; the network has none",
           "leave `tensor` out");
-    if (!problems_.empty()) throw InputError(std::move(problems_));
+    problems_.throw_if_any();
     return std::move(divided_);
   }
 
  private:
-  void problem(std::string message, std::string hint = {}) {
-    if (told_.insert(message).second && problems_.size() < kMostProblems)
-      problems_.push_back({Severity::error, axis_.where, std::move(message), std::move(hint)});
-  }
-
   // ---- which values may be in parts ----
 
   /// The part in which each value could be, if all that makes and reads it agrees.
@@ -274,7 +272,7 @@ class Division {
       return calls_[c].rule->kind == "expert_linear" && is_divided(divisible_[calls_[c].output]);
     });
     if (!divides && base_ == Part::positions)
-      problem(
+      problems_.add(
           fmt::format("`sequence: true` needs experts that `tensor` divides; it cannot divide "
                       "those behind `{}`",
                       call.name));
@@ -285,9 +283,10 @@ class Division {
   void carry_on(const NetworkCall& call, DividedCall& it) {
     const auto carried = carry_of(call, parts_);
     if (!carried) {
-      problem(fmt::format("`{}` of `{}` cannot work on what ranks divide{}", call.rule->kind,
-                          call.name, base_ == Part::positions ? ", features or positions" : ""),
-              base_ == Part::positions ? "`sequence: false` leaves positions whole" : "");
+      problems_.add(
+          fmt::format("`{}` of `{}` cannot work on what ranks divide{}", call.rule->kind, call.name,
+                      base_ == Part::positions ? ", features or positions" : ""),
+          base_ == Part::positions ? "`sequence: false` leaves positions whole" : "");
       it.output = base_;
       return;
     }
@@ -306,11 +305,12 @@ class Division {
     if (base_ == Part::whole) return base_;
     const Dims& dims = network_.values[value].dims;
     if (dims.size() != 2) {
-      problem(fmt::format("`sequence: true` divides positions, and `{}` has none: a shape of {}",
-                          name, to_text(dims)),
-              "`sequence: false` leaves values whole");
+      problems_.add(
+          fmt::format("`sequence: true` divides positions, and `{}` has none: a shape of {}", name,
+                      to_text(dims)),
+          "`sequence: false` leaves values whole");
     } else if (dims.front() % axis_.ranks != 0) {
-      problem(
+      problems_.add(
           fmt::format("`tensor: {}` does not divide the {} positions that `sequence: true` shards",
                       axis_.ranks, dims.front()),
           words_for_divisors(dims.front()));
@@ -325,17 +325,16 @@ class Division {
     const std::int64_t next = (whole / axis_.ranks + 1) * axis_.ranks;
     std::string hint = words_for_divisors(whole);
     if (name == "entries") hint += fmt::format("; or a table filled up to {} entries", next);
-    problem(fmt::format("`tensor: {}` does not divide the {} {} of `{}` ({})", axis_.ranks, whole,
-                        name == "times" ? "heads" : name, call.rule->kind, layer_of(call)),
-            std::move(hint));
+    problems_.add(
+        fmt::format("`tensor: {}` does not divide the {} {} of `{}` ({})", axis_.ranks, whole,
+                    name == "times" ? "heads" : name, call.rule->kind, layer_of(call)),
+        std::move(hint));
   }
 
   /// Of layers in blocks that repeat the last part of the name: they are told once.
   [[nodiscard]] static std::string layer_of(const NetworkCall& call) {
     return call.name.substr(call.name.rfind('/') + 1);
   }
-
-  static constexpr std::size_t kMostProblems = 8;
 
   const Network& network_;
   const std::span<const NetworkCall> calls_;
@@ -348,8 +347,7 @@ class Division {
   std::vector<Part> parts_;  ///< by value
   std::vector<DividedCall> divided_;
   bool is_divided_ = false;
-  std::set<std::string> told_;
-  std::vector<Diagnostic> problems_;
+  AxisProblems problems_;
 };
 
 }  // namespace
