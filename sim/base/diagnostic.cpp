@@ -50,6 +50,10 @@ InputError::InputError(std::vector<Diagnostic> diagnostics) : diagnostics_(std::
   }
 }
 
+void refuse(Location where, std::string message, std::string hint) {
+  throw InputError({{Severity::error, std::move(where), std::move(message), std::move(hint)}});
+}
+
 void Diagnostics::error(Location where, std::string message, std::string hint) {
   Diagnostic error{Severity::error, std::move(where), std::move(message), std::move(hint)};
   // What `repeat:` writes once is wrong once.

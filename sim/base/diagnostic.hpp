@@ -46,6 +46,9 @@ class InputError : public std::exception {
   std::string what_;
 };
 
+/// Throws the InputError of one error at `where`.
+[[noreturn]] void refuse(Location where, std::string message, std::string hint = {});
+
 /// Collects the diagnostics of one input.
 class Diagnostics {
  public:

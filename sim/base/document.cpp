@@ -21,10 +21,6 @@ namespace plimsoll {
 
 namespace {
 
-[[noreturn]] void refuse(Location where, std::string message) {
-  throw InputError({{Severity::error, std::move(where), std::move(message), {}}});
-}
-
 /// Hands the text to yaml-cpp block by block, and watches how far yaml-cpp reads ahead of its
 /// events: it keeps every token of a list or mapping in brackets until the last bracket is closed,
 /// some 300 bytes for each, so that a file of 32 MiB would take 8 GiB.

@@ -57,10 +57,8 @@ class Scan {
 
  private:
   [[noreturn]] void refuse(std::string message, std::string hint = {}) const {
-    throw InputError({{Severity::error,
-                       {origin_, line_, static_cast<int>(at_ - line_start_) + 1},
-                       std::move(message),
-                       std::move(hint)}});
+    plimsoll::refuse({origin_, line_, static_cast<int>(at_ - line_start_) + 1}, std::move(message),
+                     std::move(hint));
   }
 
   void begin_line() {

@@ -224,6 +224,9 @@ Energy operator*(EnergyPerFlop cost, Flops flops) {
 double in_seconds(Time time) {
   return static_cast<double>(time.count()) / 1e12;
 }
+Time time_of_seconds(double seconds) {
+  return Time(std::llround(seconds * 1e12));
+}
 double in_joules(Energy energy) {
   // Whole joules apart, so that they come out whole.
   constexpr Energy::Count kJoule = Energy::Count{1'000'000'000'000} * 1'000'000'000;

@@ -137,6 +137,8 @@ inline constexpr Ratio kWhole{1'000'000'000};
 
 /// In SI units, for output only: never computed with further.
 [[nodiscard]] double in_seconds(Time time);
+/// The nearest picosecond; below 106 days.
+[[nodiscard]] Time time_of_seconds(double seconds);
 [[nodiscard]] double in_joules(Energy energy);
 [[nodiscard]] double in_watts(Power power);
 [[nodiscard]] double as_fraction(Ratio ratio);

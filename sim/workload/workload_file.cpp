@@ -16,13 +16,6 @@ WorkloadSource read_as(const Format<T>& format, const Node& node, Diagnostics& d
   return std::move(*spec);
 }
 
-[[noreturn]] void refuse(const Location& where, const std::string& message) {
-  Diagnostics diagnostics;
-  diagnostics.error(where, message);
-  diagnostics.throw_if_errors();
-  throw InputError({});
-}
-
 std::string form_of(const WorkloadSource& source) {
   if (std::holds_alternative<ChainSpec>(source)) return "chain";
   if (std::holds_alternative<ComputeGraphSpec>(source)) return "compute graph";

@@ -57,8 +57,7 @@ int write(const CalibrateArguments& arguments, const Reports<Found>& reports,
 int run_cluster(const CalibrateArguments& arguments, const Node& document) {
   const auto folder = std::filesystem::path(arguments.calibration).parent_path();
   if (!arguments.judged.empty() && !arguments.out.empty())
-    throw InputError({{Severity::error, Location{"--out"},
-                       "`--judge` fits nothing that a platform could be written with", ""}});
+    refuse(Location{"--out"}, "`--judge` fits nothing that a platform could be written with");
   ClusterOptions options;
   if (!arguments.judged.empty()) options.judged = arguments.judged;
   options.every = arguments.every;

@@ -133,10 +133,10 @@ std::vector<std::string> keys_with_schema() {
   std::string hint;
   for (const Node::Entry& entry : document.entries())
     if (hint.empty()) hint = did_you_mean(entry.key.scalar(), keys());
-  throw InputError({{Severity::error, document.where(),
-                     fmt::format("found {}; expected a mapping with one of the keys `{}`",
-                                 document.describe(), fmt::join(keys(), "`, `")),
-                     hint}});
+  refuse(document.where(),
+         fmt::format("found {}; expected a mapping with one of the keys `{}`", document.describe(),
+                     fmt::join(keys(), "`, `")),
+         hint);
 }
 
 /// Says what the file is. Throws InputError.

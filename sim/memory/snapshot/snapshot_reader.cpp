@@ -43,8 +43,7 @@ class SnapshotReader {
  private:
   [[noreturn]] void fail(const PickleValue& at, const std::string& what,
                          std::string hint = {}) const {
-    throw InputError(
-        {{Severity::error, {origin_}, fmt::format("byte {}: {}", at.at, what), std::move(hint)}});
+    refuse({origin_}, fmt::format("byte {}: {}", at.at, what), std::move(hint));
   }
 
   const PickleValue& of_kind(const PickleValue& value, PickleKind kind, const char* what) const {
@@ -121,12 +120,9 @@ class SnapshotReader {
     for (std::size_t s = 1; s < by_address.size(); ++s) {
       const SnapshotSegment &below = by_address[s - 1], &above = by_address[s];
       if (below.address + below.size > above.address)
-        throw InputError({{Severity::error,
-                           {origin_},
-                           fmt::format("found a segment of {} B at {:#x} and another one at {:#x}, "
-                                       "expected that no two overlap",
-                                       below.size, below.address, above.address),
-                           ""}});
+        refuse({origin_}, fmt::format("found a segment of {} B at {:#x} and another one at {:#x}, "
+                                      "expected that no two overlap",
+                                      below.size, below.address, above.address));
     }
   }
 

@@ -52,10 +52,7 @@ const SnapshotRecorder::Base& SnapshotRecorder::base_of(const SegmentEvent& even
   it->second = {next_address_, event.stream};
   const std::int64_t size = event.is_mapping ? space_ : event.size.count();
   if (size >= kEndOfAddresses - next_address_)
-    throw InputError({{Severity::error,
-                       {origin_},
-                       "its segments take addresses beyond 2^53, which snapshots cannot have",
-                       ""}});
+    refuse({origin_}, "its segments take addresses beyond 2^53, which snapshots cannot have");
   next_address_ += size;
   return it->second;
 }

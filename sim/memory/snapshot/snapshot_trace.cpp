@@ -20,7 +20,7 @@ struct LiveBlock {
 using LiveBlocks = std::map<std::int64_t, LiveBlock>;
 
 [[noreturn]] void disagree(const std::string& origin, std::size_t event, const std::string& what) {
-  throw InputError({{Severity::error, {origin}, fmt::format("event {}: {}", event, what), ""}});
+  refuse({origin}, fmt::format("event {}: {}", event, what));
 }
 
 /// From the final segments back to the first event, as the viewer does it.
@@ -177,10 +177,7 @@ class SnapshotTracer {
   std::uint32_t number_of(std::int64_t stream) {
     const auto [it, is_new] = streams_.emplace(stream, static_cast<std::uint32_t>(streams_.size()));
     if (is_new && streams_.size() > kMostTracedStreams)
-      throw InputError({{Severity::error,
-                         {origin_},
-                         fmt::format("found more than {} streams", kMostTracedStreams),
-                         ""}});
+      refuse({origin_}, fmt::format("found more than {} streams", kMostTracedStreams));
     return it->second;
   }
   [[nodiscard]] std::uint32_t streams() const {

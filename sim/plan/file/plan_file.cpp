@@ -26,7 +26,7 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
 [[noreturn]] void refuse(const std::string& origin, std::string message) {
-  throw InputError({{Severity::error, {origin, 0, 0}, std::move(message), {}}});
+  refuse(Location{origin, 0, 0}, std::move(message));
 }
 
 /// The messages and strings of an encoded message, before anything is made of them: two bytes in a

@@ -187,9 +187,6 @@ class JsonScan : public nlohmann::json_sax<nlohmann::json> {
   };
   static constexpr std::size_t kMostDepth = 16;
 
-  [[noreturn]] static void refuse(Location where, std::string message, std::string hint = {}) {
-    throw InputError({{Severity::error, std::move(where), std::move(message), std::move(hint)}});
-  }
   [[noreturn]] void refuse_key(const std::string& name, const Descriptor& message) {
     std::vector<std::string> known;
     for (int i = 0; i < message.field_count(); ++i) known.push_back(message.field(i)->name());

@@ -18,7 +18,7 @@ std::vector<std::string> processor_names(const Platform& platform) {
 }  // namespace
 
 void refuse_parameter(const Location& where, std::string message, std::string hint) {
-  throw InputError({{Severity::error, where, std::move(message), std::move(hint)}});
+  refuse(where, std::move(message), std::move(hint));
 }
 
 ProcessorId processor_named(const Problem& problem, const Located<std::string>& name) {

@@ -9,7 +9,7 @@ namespace plimsoll {
 
 namespace {
 
-using Kind = ScoredPiece::Kind;
+using PieceKind = ScoredPiece::Kind;
 
 /// A sum of h, in which infinite ones are counted.
 struct WindowCost {
@@ -17,7 +17,7 @@ struct WindowCost {
   Unsigned128 finite = 0;  ///< multiples of 2^-32
 
   void add(const ScoredPiece& piece, bool comes) {
-    if (piece.kind == Kind::free) return;
+    if (piece.kind == PieceKind::free) return;
     if (piece.staleness == 0) {
       infinite += comes ? 1 : -1;
       return;
@@ -67,7 +67,7 @@ class WindowSearch {
 
   void take_next() {
     const ScoredPiece& piece = pieces_[now_.end++];
-    if (piece.kind == Kind::fixed) {
+    if (piece.kind == PieceKind::fixed) {
       now_.begin = now_.end;
       bytes_ = 0;
       cost_ = {};
@@ -87,7 +87,7 @@ class WindowSearch {
 };
 
 std::int64_t free_bytes_at(std::span<const ScoredPiece> pieces, std::size_t at) {
-  return at < pieces.size() && pieces[at].kind == Kind::free ? pieces[at].bytes : 0;
+  return at < pieces.size() && pieces[at].kind == PieceKind::free ? pieces[at].bytes : 0;
 }
 
 }  // namespace
@@ -101,7 +101,7 @@ std::optional<std::size_t> least_piece(std::span<const ScoredPiece> pieces, bool
   std::optional<std::size_t> best;
   Score least;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (pieces[i].kind != Kind::evictable) continue;
+    if (pieces[i].kind != PieceKind::evictable) continue;
     std::int64_t bytes = pieces[i].bytes;
     // Before the first piece there is none: the index wraps around beyond the last.
     if (with_free) bytes += free_bytes_at(pieces, i - 1) + free_bytes_at(pieces, i + 1);

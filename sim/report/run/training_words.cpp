@@ -14,10 +14,6 @@ namespace {
 constexpr double kSecondsPerDay = 86'400;
 constexpr double kDaysPerYear = 365.25;
 
-Time time_of(double seconds) {
-  return Time{static_cast<std::int64_t>(seconds * 1e12)};
-}
-
 std::string bytes_text(double bytes) {
   if (bytes < 1e18) return to_text(Bytes{static_cast<std::int64_t>(bytes)});
   return fmt::format("{:.3g} B", bytes);
@@ -80,7 +76,7 @@ std::string storage_words(const StorageMetrics& it) {
 }  // namespace
 
 std::string days_text(double days) {
-  if (days < 2) return to_text(time_of(days * kSecondsPerDay));
+  if (days < 2) return to_text(time_of_seconds(days * kSecondsPerDay));
   if (days < 2 * kDaysPerYear) return fmt::format("{} days", decimal(days));
   return fmt::format("{} years", decimal(days / kDaysPerYear));
 }

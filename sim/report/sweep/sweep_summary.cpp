@@ -11,10 +11,6 @@ namespace plimsoll {
 
 namespace {
 
-Time time_of(double seconds) {
-  return Time(std::llround(seconds * 1e12));
-}
-
 constexpr std::size_t kMostMemories = 8;  ///< of which each is told
 
 /// A metric of a run that is best where it is least, or most.
@@ -26,8 +22,8 @@ struct Criterion {
 };
 
 constexpr Criterion kCriteria[] = {
-    {"makespan", "makespan_s", false, [](double s) { return to_text(time_of(s)); }},
-    {"period", "period_s", false, [](double s) { return to_text(time_of(s)); }},
+    {"makespan", "makespan_s", false, [](double s) { return to_text(time_of_seconds(s)); }},
+    {"period", "period_s", false, [](double s) { return to_text(time_of_seconds(s)); }},
     {"throughput", "throughput_samples_per_s", true,
      [](double rate) { return decimal(rate) + " samples/s"; }},
     {"overhead", "overhead", false, [](double fraction) { return percent(fraction); }},

@@ -62,8 +62,7 @@ std::string provenance_text(const Calibration& calibration) {
 }
 
 /// As the new file has to name it: by its name where that leads to the same file from there.
-std::string extended_name(const std::string& name, const fs::path& folder,
-                          const fs::path& target) {
+std::string extended_name(const std::string& name, const fs::path& folder, const fs::path& target) {
   const auto here = SearchPath(folder).find(name, "platforms");
   const auto there = SearchPath(target.parent_path()).find(name, "platforms");
   std::error_code ignored;
@@ -113,18 +112,19 @@ void check(const std::string& text, const Located<std::string>& base, const std:
       read_platform(parse_document(text, target.string()), diagnostics, resolver_of_extends());
   const auto processor = platform.find_processor(name);
   if (!diagnostics.has_errors() && processor && is_meant(platform[*processor])) return;
-  throw InputError({{Severity::error, base.where,
-                     fmt::format("processor `{}` does not stand in `{}` itself, whose numbers a "
-                                 "file that extends it could replace; expected the platform of a "
-                                 "single processor",
-                                 name, base.value),
-                     ""}});
+  refuse(base.where,
+         fmt::format("processor `{}` does not stand in `{}` itself, whose numbers a "
+                     "file that extends it could replace; expected the platform of a "
+                     "single processor",
+                     name, base.value),
+         "");
 }
 
 /// All its decimals: "37.22 W".
 std::string watts_text(Power power) {
   constexpr std::int64_t kNanowatts = 1'000'000'000;
-  std::string text = fmt::format("{}.{:09}", power.count() / kNanowatts, power.count() % kNanowatts);
+  std::string text =
+      fmt::format("{}.{:09}", power.count() / kNanowatts, power.count() % kNanowatts);
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text + " W";
@@ -144,7 +144,8 @@ std::string cluster_source_text(const ClusterCalibration& calibration) {
 std::string power_source_text(const PowerCalibration& calibration) {
   const auto part = [&](bool of_tests, std::int64_t mean) {
     const std::int64_t rows = calibration.count(of_tests);
-    return fmt::format("{} {}, mean error {}", rows, rows == 1 ? "row" : "rows", percent_text(mean));
+    return fmt::format("{} {}, mean error {}", rows, rows == 1 ? "row" : "rows",
+                       percent_text(mean));
   };
   std::string text = fmt::format("plimsoll calibrate, {}: powers of {}", calibration.spec.name,
                                  part(false, calibration.errors.mean_fitted));
@@ -188,7 +189,8 @@ std::string calibrated_platform(const Calibration& calibration, const fs::path& 
       text += fmt::format("  processors.{}.kernels.{}: {{quality: estimate, source: {}}}\n",
                           processor, number, quoted(spec.kernels->source));
   check(text, spec.platform, processor, target, [&](const Processor& it) {
-    return it.efficiency == calibration.after.efficiency && it.kernels == calibration.after.kernels &&
+    return it.efficiency == calibration.after.efficiency &&
+           it.kernels == calibration.after.kernels &&
            it.launch_overhead == calibration.after.launch_overhead &&
            it.host_overhead == calibration.after.host_overhead;
   });

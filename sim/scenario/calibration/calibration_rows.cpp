@@ -21,11 +21,6 @@ namespace {
 constexpr Signed128 kPicosecondsPerSecond = 1'000'000'000'000;
 constexpr Signed128 kNanosamples = 1'000'000'000;
 
-[[noreturn]] void refuse(const Location& where, const std::string& message,
-                         const std::string& hint = {}) {
-  throw InputError({{Severity::error, where, message, hint}});
-}
-
 /// Of a mini-batch at that rate, rounded down.
 Time step_time(const MeasurementSpec& spec, std::int64_t batch) {
   const Signed128 time =

@@ -48,10 +48,9 @@ class ClusterRuns {
     const bool of_period = spec_.tables[it.table].of_period;
     const auto& time = of_period ? result.metrics.period : result.metrics.makespan;
     if (time && result.metrics.status == RunStatus::ok) return std::max(*time, Time{1});
-    throw InputError({{Severity::error, it.row->where,
-                       fmt::format("this row does not run: {}", status_text(result)),
-                       "what was measured did; `memories.NAME.capacity: unlimited` leaves out "
-                       "whether it fits"}});
+    refuse(it.row->where, fmt::format("this row does not run: {}", status_text(result)),
+           "what was measured did; `memories.NAME.capacity: unlimited` leaves out "
+           "whether it fits");
   }
 
   /// By row.

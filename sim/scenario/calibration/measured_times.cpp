@@ -36,9 +36,9 @@ std::vector<ShapeTimes> durations_on(const MeasurementSet& set, const Measuremen
                        addition_times(shape.workload, platform, set.processor)});
     return times;
   } catch (const std::invalid_argument& problem) {
-    throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
+    refuse(it.spec->where, problem.what());
   } catch (const CostOverflow& problem) {
-    throw InputError({{Severity::error, it.spec->where, problem.what(), ""}});
+    refuse(it.spec->where, problem.what());
   }
 }
 

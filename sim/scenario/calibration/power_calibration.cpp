@@ -246,8 +246,7 @@ PowerCalibrationSpec read_power_calibration(const Node& document) {
   Diagnostics diagnostics;
   auto spec = power_calibration_format().read(document, diagnostics);
   diagnostics.throw_if_errors();
-  if (spec->fit.empty())
-    throw InputError({{Severity::error, document.where(), "no power under `fit`", ""}});
+  if (spec->fit.empty()) refuse(document.where(), "no power under `fit`");
   return std::move(*spec);
 }
 
@@ -263,10 +262,8 @@ PowerRows read_power_rows(const PowerCalibrationSpec& spec, const std::filesyste
                            build(scenario.workload, scenario.workload_options), rows.rows.size()});
     }
   if (rows.platform.processors.size() != 1)
-    throw InputError({{Severity::error, spec.platform.where,
-                       fmt::format("`{}` has {} processors, expected one", spec.platform.value,
-                                   rows.platform.processors.size()),
-                       ""}});
+    refuse(spec.platform.where, fmt::format("`{}` has {} processors, expected one",
+                                            spec.platform.value, rows.platform.processors.size()));
   for (PowerRow& row : rows.rows)
     for (std::size_t i = 0; i < rows.rows.size(); ++i)
       if (rows.rows[i].measured->name == row.measured->name &&

@@ -323,8 +323,7 @@ class SlowdownSearch {
   [[noreturn]] void refuse(const std::string& what) const {
     const auto it = std::ranges::find_if(set_.measurements,
                                          [](const Measurement& m) { return m.spec->other_device; });
-    throw InputError({{Severity::error, it->spec->where,
-                       fmt::format("measurement `{}` {}", it->spec->name, what), ""}});
+    plimsoll::refuse(it->spec->where, fmt::format("measurement `{}` {}", it->spec->name, what));
   }
 
   const MeasurementSet& set_;

@@ -67,7 +67,7 @@ Sending sending_of(const SendOption& send, const UnitFigures& figures, const Pla
       sending.epochs_at_par = in_joules(*copy.energy) / in_joules(*figures.energy_per_sample);
     return sending;
   } catch (const std::invalid_argument& problem) {
-    throw InputError({{Severity::error, send.to.where, problem.what(), ""}});
+    refuse(send.to.where, problem.what());
   }
 }
 

@@ -259,11 +259,11 @@ void check_batch(const CapacityWorkload& workload, const Scenario& scenario) {
   const bool scales = std::holds_alternative<LayersSpec>(scenario.workload) ||
                       std::holds_alternative<OnnxSpec>(scenario.workload);
   if (!workload.batch || scales) return;
-  throw InputError({{Severity::error, workload.where,
-                     fmt::format("the times and sizes of workload `{}` are those of one batch; "
-                                 "expected no `batch` here",
-                                 scenario.workload_name),
-                     ""}});
+  refuse(workload.where,
+         fmt::format("the times and sizes of workload `{}` are those of one batch; "
+                     "expected no `batch` here",
+                     scenario.workload_name),
+         "");
 }
 
 /// Whoever sends needs a way to where it sends.
@@ -276,10 +276,10 @@ void check_send(const CapacityWorkload& workload, const CapacityCandidate& candi
   if (platform.find_memory(workload.send->to.value)) return;
   std::vector<std::string> known;
   for (const Memory& memory : platform.memories) known.push_back(memory.name);
-  throw InputError({{Severity::error, workload.send->to.where,
-                     fmt::format("candidate `{}` has no memory `{}` to send to", candidate.name,
-                                 workload.send->to.value),
-                     hint_of_names(workload.send->to.value, known)}});
+  refuse(workload.send->to.where,
+         fmt::format("candidate `{}` has no memory `{}` to send to", candidate.name,
+                     workload.send->to.value),
+         hint_of_names(workload.send->to.value, known));
 }
 
 bool is_wanted(const CapacityWorkload& workload, const CapacityCandidate& candidate) {

@@ -84,26 +84,23 @@ std::optional<fs::path> SearchPath::find(const std::string& name, const std::str
 
 Node SearchPath::read(const std::string& name, const std::string& kind,
                       const Location& where) const {
-  const auto refuse = [&](std::string message, std::string hint) {
-    throw InputError({{Severity::error, where, std::move(message), std::move(hint)}});
-  };
   const auto path = find(name, kind);
   if (!path) {
     const fs::path here = (folders_.front() / (name + kExtension)).lexically_normal();
     const auto is = kind_of_file(here);
-    refuse(fmt::format("there is no {} `{}`", name_of(kind_in(kind)), name),
+    refuse(where, fmt::format("there is no {} `{}`", name_of(kind_in(kind)), name),
            is ? fmt::format("`{}` is {}", here.string(), with_article(*is))
               : did_you_mean(name, names(kind)));
   }
   std::error_code ignored;
   if (fs::is_directory(*path, ignored))
-    refuse(fmt::format("`{}` is a directory, expected a file", path->string()), "");
-  if (!fs::exists(*path, ignored)) refuse(fmt::format("there is no file `{}`", path->string()), "");
+    refuse(where, fmt::format("`{}` is a directory, expected a file", path->string()));
+  if (!fs::exists(*path, ignored))
+    refuse(where, fmt::format("there is no file `{}`", path->string()));
   Node document = read_document(*path);
   if (const auto is = kind_of(document); is && *is != kind_in(kind))
-    refuse(fmt::format("`{}` is {}; expected {}", path->string(), with_article(*is),
-                       with_article(kind_in(kind))),
-           "");
+    refuse(where, fmt::format("`{}` is {}; expected {}", path->string(), with_article(*is),
+                              with_article(kind_in(kind))));
   return document;
 }
 
@@ -134,8 +131,7 @@ fs::path scenario_file(const SearchPath& search, const std::string& name, const 
   std::vector<std::string> names;
   for (const char* kind : kScenarioKinds)
     std::ranges::copy(search.names(kind), std::back_inserter(names));
-  throw InputError({{Severity::error, where, fmt::format("there is no scenario `{}`", name),
-                     did_you_mean(name, names)}});
+  refuse(where, fmt::format("there is no scenario `{}`", name), did_you_mean(name, names));
 }
 
 fs::path scenario_argument(const std::string& name) {

@@ -15,7 +15,7 @@ namespace {
 
 [[noreturn]] void refuse_replay(const std::string& origin, std::string message,
                                 std::string hint = {}) {
-  throw InputError({{Severity::error, {origin}, std::move(message), std::move(hint)}});
+  refuse(Location{origin}, std::move(message), std::move(hint));
 }
 
 /// By its first byte, or by its name: a pickle of an older protocol begins as any text may.

@@ -17,10 +17,6 @@ bool has_parameter(const PolicyInfo& info, const std::string& key) {
                              [&](const Shape::Field& field) { return field.key == key; });
 }
 
-[[noreturn]] void refuse(const Location& where, std::string message, std::string hint = {}) {
-  throw InputError({{Severity::error, where, std::move(message), std::move(hint)}});
-}
-
 void refuse_given(const Node& policy, std::initializer_list<const char*> keys) {
   for (const char* key : keys)
     if (const Node* given = policy.find(key))

@@ -90,8 +90,7 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
   const std::int64_t microbatches = of_a_rank * ranks.samples();
   if (microbatches > 1 && states_batch(scenario)) {
     const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
-    if (batch % microbatches != 0)
-      throw InputError({{Severity::error, where, words_for_division(of_a_rank, ranks, batch), ""}});
+    if (batch % microbatches != 0) refuse(where, words_for_division(of_a_rank, ranks, batch));
     options.microbatch = batch / microbatches;
   }
   Workload workload = ranks.step_of_one(build(scenario.workload, options));
@@ -247,13 +246,11 @@ RunResult in_range(const Scenario& scenario, auto part) {
   try {
     return part();
   } catch (const CostOverflow& problem) {
-    throw InputError({{Severity::error, where, problem.what(), ""}});
+    refuse(where, problem.what());
   } catch (const QuantityOverflow&) {
-    throw InputError({{Severity::error, where,
-                       fmt::format("the times and sizes of workload `{}` on platform `{}` leave "
-                                   "the range of 106 days or 9.2 EB",
-                                   scenario.workload_name, scenario.platform_name),
-                       ""}});
+    refuse(where, fmt::format("the times and sizes of workload `{}` on platform `{}` leave "
+                              "the range of 106 days or 9.2 EB",
+                              scenario.workload_name, scenario.platform_name));
   }
 }
 
@@ -513,7 +510,7 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOpti
           "raise the limit, or ask for less: fewer `slots`, `nodes`, `orders`, `iterations` or "
           "stages"}});
   } catch (const std::invalid_argument& problem) {
-    throw InputError({{Severity::error, policy.where(), problem.what(), ""}});
+    refuse(policy.where(), problem.what());
   }
 }
 
@@ -532,11 +529,9 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const Location place{path.string(), 0, 0};
   if (scenario.workload_options.accumulate &&
       result.plan.microbatches != *scenario.workload_options.accumulate)
-    throw InputError({{Severity::error, place,
-                       fmt::format("the plan is one of {} microbatches, but the scenario says "
-                                   "`accumulate: {}`",
-                                   result.plan.microbatches, *scenario.workload_options.accumulate),
-                       ""}});
+    refuse(place, fmt::format("the plan is one of {} microbatches, but the scenario says "
+                              "`accumulate: {}`",
+                              result.plan.microbatches, *scenario.workload_options.accumulate));
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);

@@ -21,10 +21,6 @@ constexpr double kDay = 86'400;
 /// Steps of a segment, at most, where the training itself has no end.
 constexpr std::int64_t kLongestInterval = 1'000'000'000'000;
 
-[[noreturn]] void refuse_training(const Location& where, std::string what, std::string hint = "") {
-  throw InputError({{Severity::error, where, std::move(what), std::move(hint)}});
-}
-
 /// At the source, with processors that draw `drawn` and all else idle.
 Power power_with(const Platform& platform, Power (*drawn)(const ProcessorPower&)) {
   Power load;
@@ -99,26 +95,24 @@ class Course {
   void play_checkpoints(const CheckpointOptions& checkpoints) {
     const std::set<ProcessorId> used = processors_in(plan_);
     if (used.size() != 1)
-      refuse_training(
-          checkpoints.where,
-          fmt::format("checkpoints are written by the one processor that trains; here {} do: "
-                      "expected a policy of one processor, or no `checkpoints`",
-                      used.size()));
+      refuse(checkpoints.where,
+             fmt::format("checkpoints are written by the one processor that trains; here {} do: "
+                         "expected a policy of one processor, or no `checkpoints`",
+                         used.size()));
     const MemoryId storage = *platform_.find_memory(checkpoints.to.value);
     if (storage == platform_[*used.begin()].memory)
-      refuse_training(
-          checkpoints.to.where,
-          fmt::format("`{}` is the memory that loses what it holds when the power fails",
-                      checkpoints.to.value));
+      refuse(checkpoints.to.where,
+             fmt::format("`{}` is the memory that loses what it holds when the power fails",
+                         checkpoints.to.value));
     state_ = checkpoint_bytes(workload_);
     if (state_ == Bytes{})
-      refuse_training(checkpoints.where,
-                      "the workload has no parameters, so that a checkpoint would hold nothing");
+      refuse(checkpoints.where,
+             "the workload has no parameters, so that a checkpoint would hold nothing");
     check_room(checkpoints, storage);
     try {
       copies_ = play_checkpoint(state_, platform_, *used.begin(), storage);
     } catch (const std::invalid_argument& problem) {
-      refuse_training(checkpoints.to.where, problem.what());
+      refuse(checkpoints.to.where, problem.what());
     }
   }
 
@@ -133,9 +127,9 @@ class Course {
         fmt::format("two checkpoints of {}, so that one is whole at any time", to_text(state_));
     if (needed > state_ * 2)
       why += fmt::format(", beside {} that the step pages", to_text(needed - state_ * 2));
-    refuse_training(checkpoints.to.where,
-                    fmt::format("`{}` has {} and would need {}: {}", checkpoints.to.value,
-                                to_text(usable), to_text(needed), why));
+    refuse(checkpoints.to.where,
+           fmt::format("`{}` has {} and would need {}: {}", checkpoints.to.value, to_text(usable),
+                       to_text(needed), why));
   }
 
   [[nodiscard]] const MemoryMetrics* find_metrics(const std::string& name) const {
@@ -203,13 +197,12 @@ class Course {
     const std::string what = options_.checkpoints
                                  ? fmt::format("{} steps with their checkpoint take", steps_)
                                  : fmt::format("a training of {} steps takes", steps_);
-    refuse_training(
-        options_.power_failures->where,
-        fmt::format("{} {:.3g} times as long as power holds on average, so that nothing ends", what,
-                    means),
-        options_.checkpoints ? "write checkpoints more often, or state a longer "
-                               "`mean_time_between`"
-                             : "`checkpoints: {to: STORAGE}` keeps what has been done");
+    refuse(options_.power_failures->where,
+           fmt::format("{} {:.3g} times as long as power holds on average, so that nothing ends",
+                       what, means),
+           options_.checkpoints ? "write checkpoints more often, or state a longer "
+                                  "`mean_time_between`"
+                                : "`checkpoints: {to: STORAGE}` keeps what has been done");
   }
 
   void tell_step() {

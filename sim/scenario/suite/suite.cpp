@@ -280,10 +280,10 @@ Suite suite_of_one(const Node& document, const fs::path& path) {
   suite.name = scenario.name;
   suite.warnings = scenario.warnings;
   if (scenario.expect) return suite;
-  throw InputError({{Severity::error, document.where(),
-                     fmt::format("scenario `{}` has no `expect`, so that there is nothing to check",
-                                 scenario.name),
-                     "a suite records what it costs (docs/regression.md)"}});
+  refuse(document.where(),
+         fmt::format("scenario `{}` has no `expect`, so that there is nothing to check",
+                     scenario.name),
+         "a suite records what it costs (docs/regression.md)");
 }
 
 }  // namespace

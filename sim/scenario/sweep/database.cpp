@@ -11,7 +11,7 @@ namespace plimsoll {
 namespace {
 
 [[noreturn]] void refuse_database(const std::filesystem::path& path, const std::string& message) {
-  throw InputError({{Severity::error, Location{path.string(), 0, 0}, message, ""}});
+  refuse(Location{path.string(), 0, 0}, message);
 }
 
 std::string sentence_for(int code, const char* message) {

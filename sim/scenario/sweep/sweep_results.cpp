@@ -18,7 +18,7 @@ namespace {
 
 [[noreturn]] void refuse_results(const fs::path& path, const std::string& message,
                                  const std::string& hint = {}) {
-  throw InputError({{Severity::error, Location{path.string(), 0, 0}, message, hint}});
+  refuse(Location{path.string(), 0, 0}, message, hint);
 }
 
 bool is_there(const fs::path& path) {

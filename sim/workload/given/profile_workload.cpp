@@ -113,7 +113,7 @@ class ProfileBuilder {
 };
 
 [[noreturn]] void refuse(const ProfileSpec& profile, const std::string& message) {
-  throw InputError({{Severity::error, profile.where, message, ""}});
+  refuse(profile.where, message);
 }
 
 void check_options(const ProfileSpec& profile, const WorkloadOptions& options) {

@@ -1,5 +1,6 @@
 #include "workload/network/training_step.hpp"
 
+#include "engine/wide.hpp"
 #include "workload/core/workload_builder.hpp"
 #include "workload/network/optimizer_step.hpp"
 #include "workload/operators/autocast.hpp"
@@ -594,8 +595,8 @@ class StepBuilder {
     if (op.effect.macs == Elements{} || op.effect.backward_is_whole || layer.used.empty()) return;
     const Parameter& weight = parameters_of_[layer.used.front()];
     if (weight.trained.empty()) return;
-    __extension__ using Wide = __int128;
-    const Wide share = Wide{op.effect.macs.count()} * weight.trained.front() / weight.dims.front();
+    const Signed128 share =
+        Signed128{op.effect.macs.count()} * weight.trained.front() / weight.dims.front();
     spec.flops += Flops{2} * static_cast<std::int64_t>(share);
     spec.kernel.of_weight = true;
   }

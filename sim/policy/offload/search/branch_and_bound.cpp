@@ -11,7 +11,7 @@ using Kind = OffloadAction::Kind;
 /// A beginning is copied and played for each action that may follow: by stage, about so many steps.
 constexpr std::size_t kStepsANode = 32;
 
-enum class Place : std::uint8_t { home, out, back };
+enum class Whereabouts : std::uint8_t { home, out, back };
 
 /// What copies out may stand here: none, the one of the forward just issued, or, since that one has
 /// been, those of stages before it; behind a copy back any, where storage is short.
@@ -20,7 +20,7 @@ enum class Batch : std::uint8_t { closed, own, earlier, any };
 struct Beginning {
   OffloadPlay play;
   std::size_t operations = 0;
-  std::vector<Place> places;  ///< by candidate
+  std::vector<Whereabouts> places;  ///< by candidate
   Batch batch = Batch::closed;
 };
 
@@ -52,7 +52,7 @@ class Search {
     for (Timed& it : known)
       if (!best_ || it.makespan < best_->makespan) best_ = std::move(it);
     if (!is_done()) {
-      Beginning root{OffloadPlay(model_), 0, std::vector(model_.candidates, Place::home)};
+      Beginning root{OffloadPlay(model_), 0, std::vector(model_.candidates, Whereabouts::home)};
       extend(root);
     }
     return {std::move(best_), !gave_up_, nodes_};
@@ -96,10 +96,10 @@ class Search {
     const std::size_t from = it.batch == Batch::own ? own : 0;
     const std::size_t to = it.batch == Batch::earlier ? own : own + 1;
     for (std::size_t s = from; s < std::min(to, model_.candidates); ++s) {
-      if (it.places[s] != Place::home || !may_move_[s] || is_read_back(it, s)) continue;
+      if (it.places[s] != Whereabouts::home || !may_move_[s] || is_read_back(it, s)) continue;
       Beginning next = it;
       if (!next.play.out(s)) continue;
-      next.places[s] = Place::out;
+      next.places[s] = Whereabouts::out;
       if (it.batch != Batch::any) next.batch = Batch::earlier;
       descend(next, Kind::out, s);
     }
@@ -125,14 +125,14 @@ class Search {
       if (!is_away(it, s) || it.play.forwards() < s + 2) continue;
       Beginning next = it;
       if (!next.play.in(s)) continue;
-      next.places[s] = Place::back;
+      next.places[s] = Whereabouts::back;
       next.batch = storage_is_short_ ? Batch::any : Batch::closed;
       descend(next, Kind::in, s);
     }
   }
 
   [[nodiscard]] bool is_away(const Beginning& it, std::size_t s) const {
-    return s < model_.candidates && it.places[s] == Place::out;
+    return s < model_.candidates && it.places[s] == Whereabouts::out;
   }
 
   /// Whether the backward behind `s`, which reads it, has been issued.
@@ -142,7 +142,7 @@ class Search {
 
   [[nodiscard]] bool has_left_one_behind(const Beginning& it) const {
     for (std::size_t s = 0; s < model_.candidates; ++s)
-      if (may_move_[s] && it.places[s] == Place::home) return true;
+      if (may_move_[s] && it.places[s] == Whereabouts::home) return true;
     return false;
   }
 
@@ -152,7 +152,7 @@ class Search {
     Time least = it.play.stream_free().time + left_[it.operations];
     Time copies = it.play.in_free().time;
     for (std::size_t s = model_.candidates; s-- > 0;) {
-      if (it.places[s] != Place::out) continue;
+      if (it.places[s] != Whereabouts::out) continue;
       copies += model_.stages[s].in;
       least = std::max(least, copies + left_[2 * stages() - 2 - s]);
     }
@@ -162,7 +162,7 @@ class Search {
   [[nodiscard]] std::uint64_t actions_of(const Beginning& it) const {
     std::uint64_t key = it.operations;
     key = key * 4 + static_cast<std::uint64_t>(it.batch);
-    for (const Place place : it.places) key = key * 3 + static_cast<std::uint64_t>(place);
+    for (const Whereabouts place : it.places) key = key * 3 + static_cast<std::uint64_t>(place);
     return key;
   }
 
@@ -171,8 +171,8 @@ class Search {
     std::vector<Moment> times{play.stream_free(), play.last_grant(), play.out_free(),
                               play.in_free()};
     for (std::size_t s = 0; s < model_.candidates; ++s) {
-      if (it.places[s] == Place::out) times.push_back(play.out_end(s));
-      if (it.places[s] == Place::back) times.push_back(play.back(s));
+      if (it.places[s] == Whereabouts::out) times.push_back(play.out_end(s));
+      if (it.places[s] == Whereabouts::back) times.push_back(play.back(s));
     }
     return times;
   }

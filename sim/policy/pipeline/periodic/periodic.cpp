@@ -19,7 +19,7 @@ struct PeriodicParameters : PipelineParameters {
   std::int64_t nodes = 2000;
 };
 
-constexpr std::int64_t kMostSlots = 24;
+constexpr std::int64_t kMostPeriodicSlots = 24;
 
 Record<PeriodicParameters> periodic_record() {
   auto record = cut_record<PeriodicParameters>("pipeline/periodic", 1);
@@ -28,7 +28,7 @@ Record<PeriodicParameters> periodic_record() {
   add_offload(record);
   record
       .optional("placement", &PeriodicParameters::placement,
-                located(list_of(integer(0, 65'535), 1, kMostSlots)),
+                located(list_of(integer(0, 65'535), 1, kMostPeriodicSlots)),
                 "by slot, along the network: its device, counted from 0 in `devices`; default: one "
                 "slot a device")
       .optional("memory_limit", &PeriodicParameters::memory_limit,
@@ -44,11 +44,11 @@ std::vector<std::uint32_t> checked_placement(const Problem& problem,
                                              const PeriodicParameters& parameters,
                                              const std::vector<ProcessorId>& devices) {
   if (!parameters.placement) {
-    if (std::ssize(devices) > kMostSlots)
+    if (std::ssize(devices) > kMostPeriodicSlots)
       refuse_parameter(parameters.where,
                        fmt::format("{} devices, each with a slot; `{}` searches for at most {} "
                                    "slots",
-                                   devices.size(), parameters.name, kMostSlots));
+                                   devices.size(), parameters.name, kMostPeriodicSlots));
     return loop_placement(static_cast<std::uint32_t>(devices.size()), 1);
   }
   const Location& where = parameters.placement->where;

@@ -10,16 +10,16 @@ namespace plimsoll {
 
 namespace {
 
-using Part = SlotGraph::Part;
+using RunPart = SlotGraph::Part;
 
 /// What the tasks of a slot run for one microbatch, without reruns.
 struct SlotParts {
-  std::vector<Part> forwards, backwards;
-  std::vector<Part> weights;  ///< the halves for weights, where they are tasks of their own
+  std::vector<RunPart> forwards, backwards;
+  std::vector<RunPart> weights;  ///< the halves for weights, where they are tasks of their own
 
   void for_operators(auto visit) const {
     for (const auto* parts : {&forwards, &backwards, &weights})
-      for (const Part& part : *parts)
+      for (const RunPart& part : *parts)
         for (const OperatorId op : {part.first, part.second})
           if (op != kNoOperator) visit(index(op));
   }
@@ -38,12 +38,12 @@ class SlotGraphBuilder {
 
   SlotGraph build() {
     receive(true);
-    for (const Part& part : parts_.forwards) add(part);
+    for (const RunPart& part : parts_.forwards) add(part);
     slot_.pause = add_empty();
     receive(false);
-    for (const Part& part : parts_.backwards) add(part);
+    for (const RunPart& part : parts_.backwards) add(part);
     slot_.weights = static_cast<std::uint32_t>(slot_.graph.nodes.size());
-    for (const Part& part : parts_.weights) add(part);
+    for (const RunPart& part : parts_.weights) add(part);
     for (OperatorGraph::Value& value : slot_.graph.values) finish(value);
     measure();
     return std::move(slot_);
@@ -86,7 +86,7 @@ class SlotGraphBuilder {
                                   .held_until = is_own ? it.held_until : OperatorGraph::kNone});
   }
 
-  void add(const Part& part) {
+  void add(const RunPart& part) {
     const auto node = static_cast<std::uint32_t>(slot_.graph.nodes.size());
     slot_.graph.nodes.emplace_back();
     slot_.parts.push_back(part);
@@ -141,8 +141,8 @@ class SlotGraphBuilder {
   SlotGraph slot_;
 };
 
-std::vector<Part> parts_of(const TaskRuns& runs, Task::Kind kind, std::size_t slot) {
-  std::vector<Part> parts;
+std::vector<RunPart> parts_of(const TaskRuns& runs, Task::Kind kind, std::size_t slot) {
+  std::vector<RunPart> parts;
   for (const TaskRuns::Run& run : runs.of({kind, static_cast<std::uint32_t>(slot), 0}))
     parts.push_back({run.first.op, run.second.op, Form::keep});
   return parts;
@@ -167,7 +167,7 @@ SlotGraph slot_graph(const Workload& workload, const OperatorGraph& whole, const
 SlotRuns runs_of(const SlotGraph& slot, std::span<const std::uint32_t> computations) {
   const std::vector<Form> forms = judge_computations(slot.graph, computations)->forms;
   SlotRuns runs;
-  std::vector<Part>* task = &runs.forward;
+  std::vector<RunPart>* task = &runs.forward;
   for (std::size_t i = 0; i < computations.size(); ++i) {
     const std::uint32_t node = computations[i];
     if (slot.parts[node].first != kNoOperator) {

@@ -12,7 +12,7 @@
 namespace plimsoll {
 namespace {
 
-using Kind = ChainAction::Kind;
+using ActionKind = ChainAction::Kind;
 
 /// Walks a sequence backwards, to find when each stay of a value is read last, then forwards.
 class SequenceWalk {
@@ -48,7 +48,7 @@ class SequenceWalk {
 
  private:
   static bool is_forward(const ChainAction& action) {
-    return action.kind == Kind::keep || action.kind == Kind::bare;
+    return action.kind == ActionKind::keep || action.kind == ActionKind::bare;
   }
 
   /// The first of several keeps the state of the generator, until the last has ended.
@@ -63,14 +63,14 @@ class SequenceWalk {
   /// What the action makes, to be released after its last use.
   [[nodiscard]] Bytes left_by(const ChainAction& action) const {
     switch (action.kind) {
-      case Kind::keep:
+      case ActionKind::keep:
         return costs_.stages[action.stage].saved;
-      case Kind::bare:
+      case ActionKind::bare:
         return costs_.stages[action.stage].output;
-      case Kind::read:
+      case ActionKind::read:
         return action.stage == 0 ? costs_.input : costs_.stages[action.stage - 1].output;
-      case Kind::backward:
-      case Kind::write:
+      case ActionKind::backward:
+      case ActionKind::write:
         break;
     }
     return Bytes{};
@@ -84,14 +84,14 @@ class SequenceWalk {
     for (std::uint32_t p = 0; p < sequence_.size(); ++p) {
       const auto [kind, s] = sequence_[p];
       last_use_[p] = p;
-      if (kind == Kind::read) {
+      if (kind == ActionKind::read) {
         input[s] = p;
         continue;
       }
       if (input[s] != kNone) last_use_[input[s]] = p;
-      if (kind == Kind::backward) last_use_[saved[s]] = p;
-      if (kind == Kind::keep || kind == Kind::bare) input[s + 1] = p;
-      if (kind == Kind::keep) saved[s] = p;
+      if (kind == ActionKind::backward) last_use_[saved[s]] = p;
+      if (kind == ActionKind::keep || kind == ActionKind::bare) input[s + 1] = p;
+      if (kind == ActionKind::keep) saved[s] = p;
     }
   }
 
@@ -99,15 +99,15 @@ class SequenceWalk {
     const StageCosts& stage = costs_.stages[action.stage];
     live_ += left_by(action);
     switch (action.kind) {
-      case Kind::keep:
+      case ActionKind::keep:
         return run_for(stage.forward, stage.keep_workspace);
-      case Kind::bare:
+      case ActionKind::bare:
         return run_for(stage.forward, stage.bare_workspace);
-      case Kind::write:
+      case ActionKind::write:
         return run_for(copies_.write[action.stage], Bytes{});
-      case Kind::read:
+      case ActionKind::read:
         return run_for(copies_.read[action.stage], Bytes{});
-      case Kind::backward:
+      case ActionKind::backward:
         break;
     }
     if (action.stage + 1 == costs_.stages.size()) live_ += stage.gradient;
@@ -171,9 +171,9 @@ class SequencePlanner {
     };
     for (const auto& [kind, stage] : sequence) {
       const ChainStage& it = problem_.chain.stages[stage];
-      if (kind == Kind::keep || kind == Kind::bare)
+      if (kind == ActionKind::keep || kind == ActionKind::bare)
         for (std::uint32_t op = it.forward_begin; op < it.forward_end; ++op) add(OperatorId{op});
-      else if (kind == Kind::backward)
+      else if (kind == ActionKind::backward)
         for (const OperatorId op : problem_.chain.backward(stage)) add(op);
     }
     for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op)
@@ -183,16 +183,16 @@ class SequencePlanner {
 
   void add(const ChainAction& action) {
     switch (action.kind) {
-      case Kind::keep:
-      case Kind::bare:
+      case ActionKind::keep:
+      case ActionKind::bare:
         return forward(action);
-      case Kind::backward:
+      case ActionKind::backward:
         if (!problem_.chain.backward(action.stage).empty())
           computed(steps_.backward(stream_, action.stage));
         return;
-      case Kind::write:
+      case ActionKind::write:
         return copy_input(action.stage, home_, storage_->memory);
-      case Kind::read:
+      case ActionKind::read:
         if (action.stage > 0) replace_saved(action.stage - 1);
         return copy_input(action.stage, storage_->memory, home_);
     }
@@ -205,7 +205,7 @@ class SequencePlanner {
 
  private:
   void forward(const ChainAction& action) {
-    const bool keep = action.kind == Kind::keep;
+    const bool keep = action.kind == ActionKind::keep;
     if (!keep) replace_saved(action.stage);
     keeps_[action.stage] = keep;
     computed(steps_.forward(stream_, action.stage, keep ? Form::keep : Form::bare));

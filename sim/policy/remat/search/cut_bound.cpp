@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kNoCut = std::numeric_limits<std::int64_t>::max() / 4;
 __extension__ using Wide = __int128;
 
-constexpr std::uint32_t bit(std::uint32_t place) {
+constexpr std::uint32_t cut_bit(std::uint32_t place) {
   return std::uint32_t{1} << place;
 }
 
@@ -59,20 +59,21 @@ CutBound::CutBound(const ChainModel& model, std::int64_t budget, std::uint32_t p
 /// last cut where backward t_last is to read it.
 void CutBound::list_choices(std::uint32_t last, Begin begin, bool held_at_last) {
   auto& list = lists_[(last * 3 + begin) * 2 + (held_at_last ? 1 : 0)];
-  const std::uint32_t all = bit(last + 1) - 1;
+  const std::uint32_t all = cut_bit(last + 1) - 1;
   if (begin == saved) {
-    list.push_back({0, all, 0, all & ~bit(0)});
+    list.push_back({0, all, 0, all & ~cut_bit(0)});
     return;
   }
   for (std::uint32_t runs = 1; runs <= all; ++runs) {
     const auto kept = static_cast<std::uint32_t>(std::bit_width(runs)) - 1;
-    const std::uint32_t after = all & ~(bit(kept + 1) - 1);  // intervals that begin with saved_i
+    const std::uint32_t after =
+        all & ~(cut_bit(kept + 1) - 1);  // intervals that begin with saved_i
     for (std::uint32_t readable = runs; readable <= all; readable = (readable + 1) | runs) {
       if ((readable & after) != after) continue;
       const bool at_begin = (readable & 1) != 0 && (runs & 1) == 0;
       if (at_begin && begin == nothing) continue;
-      std::uint32_t outputs = readable & ~runs & ~after & ~bit(0);
-      if (held_at_last && kept == last && last > 0) outputs |= bit(last);
+      std::uint32_t outputs = readable & ~runs & ~after & ~cut_bit(0);
+      if (held_at_last && kept == last && last > 0) outputs |= cut_bit(last);
       // What is at a cut could be read in the interval before it.
       const std::uint32_t before = begin == output ? readable | 1 : readable;
       if ((outputs >> 1 & ~before) != 0) continue;
@@ -82,7 +83,7 @@ void CutBound::list_choices(std::uint32_t last, Begin begin, bool held_at_last) 
 }
 
 void CutBound::set_costs() {
-  std::vector<std::int64_t> price(bit(static_cast<std::uint32_t>(cuts_.size()) + 1), 0);
+  std::vector<std::int64_t> price(cut_bit(static_cast<std::uint32_t>(cuts_.size()) + 1), 0);
   for (std::uint32_t set = 1; set < price.size(); ++set) {
     const auto lowest = static_cast<std::uint32_t>(std::countr_zero(set));
     price[set] = price[set & (set - 1)] + (lowest > 0 ? prices_[lowest - 1] : 0);
@@ -107,7 +108,7 @@ CutBound::Begin CutBound::begin_of(std::uint32_t stage, const ChainStore& store)
 
 std::int64_t CutBound::evaluate(const ChainStore& store, Trace* trace) const {
   const std::uint32_t intervals = static_cast<std::uint32_t>(cuts_.size()) + 1;
-  const std::uint32_t sets = bit(intervals);
+  const std::uint32_t sets = cut_bit(intervals);
   model_.work.add(std::size_t{phase_} * sets);
   std::int64_t least[256], next[256];  // by the set of intervals in which a_i is readable
   std::uint32_t best[256];             // the superset that gives `least`
@@ -122,9 +123,9 @@ std::int64_t CutBound::evaluate(const ChainStore& store, Trace* trace) const {
     }
     for (std::uint32_t j = 0; j < intervals; ++j)
       for (std::uint32_t set = 0; set < sets; ++set)
-        if ((set >> j & 1) == 0 && least[set | bit(j)] < least[set]) {
-          least[set] = least[set | bit(j)];
-          best[set] = best[set | bit(j)];
+        if ((set >> j & 1) == 0 && least[set | cut_bit(j)] < least[set]) {
+          least[set] = least[set | cut_bit(j)];
+          best[set] = best[set | cut_bit(j)];
         }
     std::fill_n(next, sets, kNoCut);
     const Begin begin = begin_of(i, store);

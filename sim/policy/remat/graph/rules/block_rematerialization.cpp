@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostRuns = 64;
 
 /// Consecutive instances, and what running them again would do now.
-struct Block {
+struct RunBlock {
   std::size_t begin = 0, end = 0;  ///< in RunList::done()
   std::int64_t cost = 0;
 };
@@ -132,7 +132,7 @@ class BlockRematerialization {
   }
 
   /// The first of least cost, of the shortest blocks of which some help.
-  [[nodiscard]] std::optional<Block> best_block() const {
+  [[nodiscard]] std::optional<RunBlock> best_block() const {
     std::size_t least = 1, most = 1;
     while (true) {
       if (const auto block = best_block(least, most)) return block;
@@ -142,8 +142,8 @@ class BlockRematerialization {
     }
   }
 
-  [[nodiscard]] std::optional<Block> best_block(std::size_t least, std::size_t most) const {
-    std::optional<Block> best;
+  [[nodiscard]] std::optional<RunBlock> best_block(std::size_t least, std::size_t most) const {
+    std::optional<RunBlock> best;
     const auto done = runs_.done();
     for (std::size_t begin = 0; begin + least <= done.size(); ++begin) {
       GrowingBlock block(graph_, groups_, runs_);
@@ -152,7 +152,7 @@ class BlockRematerialization {
         if (!block.add(done[end])) break;
         if (end + 1 - begin < least) continue;
         const auto cost = block.cost(room_.count());
-        if (cost && (!best || *cost < best->cost)) best = Block{begin, end + 1, *cost};
+        if (cost && (!best || *cost < best->cost)) best = RunBlock{begin, end + 1, *cost};
       }
     }
     return best;
