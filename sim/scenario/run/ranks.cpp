@@ -63,6 +63,7 @@ void Ranks::find_mesh() {
   check_tensor();
 }
 
+/// Where nothing says otherwise, the first that does not only update.
 ProcessorId Ranks::device_of(const Node& policy) const {
   const Platform& platform = scenario_.platform;
   const Node* on = policy.is_mapping() ? policy.find("on") : nullptr;
@@ -70,10 +71,7 @@ ProcessorId Ranks::device_of(const Node& policy) const {
     if (const auto found = platform.find_processor(on->scalar())) return *found;
   for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
     if (std::ranges::count(updaters_, ProcessorId{p}) == 0) return ProcessorId{p};
-  refuse(scenario_.state->optimizer->on->where,
-         fmt::format("`{}` is the platform's only processor, and runs the step",
-                     scenario_.state->optimizer->on->value),
-         "without `on`, it updates, too");
+  return ProcessorId{0};
 }
 
 void Ranks::find_homes(const Node& policy) {
@@ -82,6 +80,8 @@ void Ranks::find_homes(const Node& policy) {
     spreading_->likes = {{device_of(policy)}};
     spreading_->of_gradients = CollectiveKind::none;
   }
+  for (const auto& likes : spreading_->likes)
+    for (const ProcessorId device : likes) std::erase(updaters_, device);
   const Topology topology(scenario_.platform);
   std::optional<AwayState> of_all;
   for (const auto& likes : spreading_->likes) {

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,9 +36,7 @@ class AwayStep : public UnitStep {
     TensorId works_on = kNoTensor;
     TensorId fetched_from = kNoTensor;  ///< or kNoTensor: nothing of it is read
     bool is_made = false;               ///< by the update
-    std::uint32_t first = 0;            ///< operator that uses it
-    std::optional<std::uint32_t> last_change;
-    std::vector<TensorId> stored_to;
+    std::vector<TensorId> stored_to;    ///< where it is changed
   };
 
   [[nodiscard]] bool brings(TensorId id) const override {
@@ -110,7 +107,7 @@ class AwayStep : public UnitStep {
   }
 
   Visitor visitor_for(std::uint32_t op, TensorId id) {
-    Visitor visitor{.first = op};
+    Visitor visitor;
     const bool is_of_parameter = is_parameter(step_[id]) && changes(op, id);
     if (is_of_parameter && has_master(op, id)) {
       visitor.works_on = add_visitor(id, ".updated");
@@ -126,20 +123,17 @@ class AwayStep : public UnitStep {
     } else {
       visitor.works_on = add_visitor(id, ".here_update");
       visitor.fetched_from = held(id);
-      // Nobody reads a gradient again.
-      if (step_[id].tensor_class != TensorClass::gradient) visitor.stored_to = {held(id)};
+      if (changes(op, id)) visitor.stored_to = {held(id)};
     }
     return visitor;
   }
 
+  /// Each operator has visitors of its own, so that they leave with it.
   void find_visitors() {
     for (auto op = step_.optimizer_begin; op < step_.operators.size(); ++op)
-      for (const TensorId id : step_.list(step_.operators[op].reads)) {
-        if (is_there(home_of(id))) continue;
-        auto found = visitors_.find(id);
-        if (found == visitors_.end()) found = visitors_.emplace(id, visitor_for(op, id)).first;
-        if (changes(op, id)) found->second.last_change = op;
-      }
+      for (const TensorId id : step_.list(step_.operators[op].reads))
+        if (!is_there(home_of(id)) && !visitors_[op].contains(id))
+          visitors_[op].emplace(id, visitor_for(op, id));
   }
 
   void add_optimizer() override {
@@ -153,18 +147,25 @@ class AwayStep : public UnitStep {
     }
   }
 
-  /// By operator: those whose fetches are issued before it.
+  /// By operator: those whose fetches are issued before it, behind all stores of what they fetch.
   void find_fetches() {
     std::vector<std::uint32_t> places;
+    std::map<TensorId, std::uint32_t> stored_behind;
     for (auto op = step_.optimizer_begin; op < step_.operators.size(); ++op) {
-      const bool fetches = std::ranges::any_of(visitors_, [&](const auto& it) {
-        return it.second.first == op && it.second.fetched_from != kNoTensor;
-      });
+      bool fetches = false;
+      std::uint32_t behind = 0;
+      for (const auto& [id, it] : visitors_[op]) {
+        fetches = fetches || it.fetched_from != kNoTensor;
+        if (const auto found = stored_behind.find(id); found != stored_behind.end())
+          behind = std::max(behind, found->second);
+        if (!it.stored_to.empty()) stored_behind[id] = op;
+      }
       if (!fetches) continue;
       places.push_back(op);
-      const auto last = static_cast<std::int64_t>(places.size()) - 1;
-      const std::int64_t place = last - std::min(ways_.prefetch, last);
-      fetches_before_[places[static_cast<std::size_t>(place)]].push_back(op);
+      std::size_t place = places.size() - 1;
+      for (std::int64_t left = ways_.prefetch; left > 0 && place > 0; --left)
+        if (places[place - 1] > behind) --place;
+      fetches_before_[places[place]].push_back(op);
     }
   }
 
@@ -180,8 +181,8 @@ class AwayStep : public UnitStep {
 
   void add_fetch(std::uint32_t op) {
     OperatorSpec spec = move(step_.operators[op].name + ".fetch", CollectiveKind::fetch);
-    for (const auto& [id, it] : visitors_)
-      if (it.first == op && it.fetched_from != kNoTensor) {
+    for (const auto& [id, it] : visitors_[op])
+      if (it.fetched_from != kNoTensor) {
         spec.reads.push_back(it.fetched_from);
         spec.kept.push_back(it.works_on);
       }
@@ -191,12 +192,11 @@ class AwayStep : public UnitStep {
 
   void add_stores(std::uint32_t op) {
     OperatorSpec spec = move(step_.operators[op].name + ".store", CollectiveKind::store);
-    for (const auto& [id, it] : visitors_)
-      if (it.last_change == op)
-        for (const TensorId to : it.stored_to) {
-          spec.reads.push_back(it.works_on);
-          spec.updates.push_back(to);
-        }
+    for (const auto& [id, it] : visitors_[op])
+      for (const TensorId to : it.stored_to) {
+        spec.reads.push_back(it.works_on);
+        spec.updates.push_back(to);
+      }
     if (spec.updates.empty()) return;
     spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
     builder_.add(std::move(spec));
@@ -207,8 +207,8 @@ class AwayStep : public UnitStep {
     spec.reads.clear();
     spec.updates.clear();
     for (const TensorId id : step_.list(step_.operators[op].reads)) {
-      const auto found = visitors_.find(id);
-      const bool visits = found != visitors_.end();
+      const auto found = visitors_[op].find(id);
+      const bool visits = found != visitors_[op].end();
       const TensorId used = visits ? found->second.works_on : held(id);
       if (visits && found->second.is_made) {
         spec.kept.push_back(used);
@@ -223,7 +223,8 @@ class AwayStep : public UnitStep {
   }
 
   const AwayState& away_;
-  std::map<TensorId, Visitor> visitors_;  ///< by old tensor
+  /// By operator of the old step, and its tensors.
+  std::map<std::uint32_t, std::map<TensorId, Visitor>> visitors_;
   std::map<std::uint32_t, std::vector<std::uint32_t>> fetches_before_;
 };
 

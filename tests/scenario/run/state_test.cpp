@@ -218,6 +218,14 @@ TEST_CASE("streamed parameters leave the device after their use") {
   CHECK(sent(many, false).count() == 2 * kWeights * 2 * 40);
 }
 
+TEST_CASE("the processor that computes may be named as the one that updates") {
+  const auto makespan = [](const char* state) { return run_of({.state = state}).metrics.makespan; };
+  REQUIRE(makespan("{optimizer: {memory: dram, on: gpu}}"));
+  CHECK(makespan("{optimizer: {memory: dram, on: gpu}}") ==
+        makespan("{optimizer: {memory: dram}}"));
+  CHECK(makespan("{optimizer: {memory: hbm, on: gpu}, parameters: hbm}") == makespan("{}"));
+}
+
 TEST_CASE("state reaches storage behind the host") {
   const RunResult result =
       run_of({.state = "{optimizer: {memory: nvme, on: cpu}, parameters: nvme, gradients: dram}"});
