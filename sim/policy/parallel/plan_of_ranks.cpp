@@ -103,6 +103,9 @@ void require_routes(const Plan& plan, const Problem& problem, const MeshOptions&
 /// Empty, or why one rank cannot stand for all.
 std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
                            const Spreading& spreading) {
+  if (!spreading.homes.empty())
+    return fmt::format("the state of each moves to and from `{}`",
+                       problem.platform[once.common.front()].name);
   if (!once.common.empty())
     return fmt::format("copies of all ranks to and from `{}` would meet",
                        problem.platform[once.common.front()].name);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 

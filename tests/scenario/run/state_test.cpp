@@ -296,6 +296,18 @@ TEST_CASE("ranks keep their parts of state in the host's memory") {
   }
 }
 
+TEST_CASE("each machine keeps the state of its own rank") {
+  const RunResult result =
+      run_of({.state = kZeroOffload,
+              .policy = "none",
+              .rest = "parallel: {data: 2}\nsharding: {stage: 2}\n",
+              .cluster = "  cluster: {count: 2, topology: chain, link: {name: net, joins: hbm, "
+                         "bandwidth: 10 GB/s}}\n"});
+  REQUIRE(result.metrics.makespan);
+  for (const char* memory : {"dram0", "dram1"})
+    CHECK(peak_of(result, memory) == 16 * 4 * kWeights / 2 + 2 * kWeights * 2 / 2);
+}
+
 TEST_CASE("stages of a pipeline keep their state in the host's memory") {
   const RunResult result = run_of(
       {.state = "{parameters: dram, optimizer: {on: cpu}}",
