@@ -74,10 +74,13 @@ class Spreader {
   [[nodiscard]] bool has_homes() const { return !spreading_.homes.empty(); }
 
   void refuse_copies_of_state() const {
-    for (const Step& step : plan_.steps)
-      if (is_move(step.kind) &&
-          workload_[plan_[plan_.list(step.reads).front()].tensor].home != Home::processor)
-        refuse("copies or sums up state that lives in a memory of its own");
+    for (const Step& step : plan_.steps) {
+      if (!is_move(step.kind)) continue;
+      const Tensor& moved = workload_[plan_[plan_.list(step.reads).front()].tensor];
+      if (moved.home != Home::processor)
+        throw std::invalid_argument("a plan of policy `" + plan_.policy + "` copies or sums up `" +
+                                    moved.name + "`, which lives in a memory of its own");
+    }
   }
 
   CollectiveKind collective_kind(const Step& step) const {

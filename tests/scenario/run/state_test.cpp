@@ -309,15 +309,19 @@ TEST_CASE("each machine keeps the state of its own rank") {
 }
 
 TEST_CASE("stages of a pipeline keep their state in the host's memory") {
-  const RunResult result = run_of(
-      {.state = "{parameters: dram, optimizer: {on: cpu}}",
-       .policy = "{name: pipeline/1f1b, microbatches: 4}",
-       .rest = "parallel: {pipeline: 2}\n",
-       .cluster =
-           "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: {name: "
-           "nvlink, bandwidth: 10 GB/s}}\n"});
-  REQUIRE(result.metrics.makespan);
-  CHECK(peak_of(result, "dram") >= 18 * 4 * kWeights);
+  for (const char* policy : {"1f1b", "gpipe", "zb-h1", "interleaved-1f1b"})
+    for (const char* parameters : {"dram", "hbm"}) {
+      const RunResult result = run_of(
+          {.state = fmt::format("{{parameters: {}, optimizer: {{on: cpu}}}}", parameters),
+           .policy = fmt::format("{{name: pipeline/{}, microbatches: 4}}", policy),
+           .rest = "parallel: {pipeline: 2}\n",
+           .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: "
+                      "{name: nvlink, bandwidth: 10 GB/s}}\n"});
+      CAPTURE(policy, parameters);
+      REQUIRE(result.metrics.makespan);
+      CHECK(peak_of(result, "dram") >=
+            (std::string(parameters) == "dram" ? 18 : 16) * 4 * kWeights);
+    }
 }
 
 TEST_CASE("state that cannot live so is refused") {
