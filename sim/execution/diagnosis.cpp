@@ -262,12 +262,10 @@ Time period_of(const Program& program, const Execution& execution) {
     if (plan.reductions.empty()) return span;
     const ChannelEnds channel_ends(*program.platform);
     for (std::uint32_t s = 0; s < plan.steps.size(); ++s)
-      if (moves_parameters(plan, plan.steps[s], *program.workload))
-        channel_ends.for_each(plan[plan.steps[s].lane], [&](ProcessorId p) {
-          const ProcessorRecord& processor = execution.processors[index(p)];
-          if (processor.first_start)
-            span = std::max(span, execution.end[s] - *processor.first_start);
-        });
+      channel_ends.for_each_that_waits(plan, plan.steps[s], *program.workload, [&](ProcessorId p) {
+        const ProcessorRecord& processor = execution.processors[index(p)];
+        if (processor.first_start) span = std::max(span, execution.end[s] - *processor.first_start);
+      });
     return span;
   }
   return steady_interval(plan, execution.end);

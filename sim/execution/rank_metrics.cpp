@@ -106,6 +106,7 @@ class Collectives {
   }
 
   const char* name_of(const Step& step) const {
+    if (moves_state(plan_, step, *program_.workload)) return "state";
     const TensorId moved = plan_[plan_.list(step.reads).front()].tensor;
     if (const char* name = value_name_[index(moved)]) return name;
     const TensorClass its = (*program_.workload)[moved].tensor_class;
@@ -131,8 +132,10 @@ std::optional<double> peak_rate(const Program& program, std::int64_t processors)
   const auto dtype = static_cast<std::size_t>(main_dtype(*program.workload));
   double sum = 0;
   std::int64_t played = 0;
-  for (const Lane& lane : program.plan->lanes) {
-    if (lane.kind != Lane::Kind::stream || lane.stream != 0) continue;
+  const std::vector<bool> only_updates = streams_of_updates(*program.plan, *program.workload);
+  for (std::size_t l = 0; l < only_updates.size(); ++l) {
+    const Lane& lane = program.plan->lanes[l];
+    if (lane.kind != Lane::Kind::stream || lane.stream != 0 || only_updates[l]) continue;
     const auto& rate = (*program.platform)[lane.processor].compute[dtype];
     if (!rate || rate->is_unlimited()) return std::nullopt;
     sum += static_cast<double>(rate->count());

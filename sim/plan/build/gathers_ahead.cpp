@@ -12,9 +12,7 @@ namespace plimsoll {
 namespace {
 
 bool gathers_parameters(const Step& step, const Workload& workload) {
-  if (step.kind != StepKind::compute) return false;
-  const Collective& it = workload[step.op].collective;
-  return it.kind == CollectiveKind::all_gather && it.axis == MeshAxis::data;
+  return step.kind == StepKind::compute && brings_parameters(workload[step.op]);
 }
 
 /// By step, the place at which it is issued: its own, but of gathers.

@@ -56,6 +56,7 @@ class Buckets {
 
   void note(BufferId id, StepId s) {
     const Tensor& tensor = workload_[plan_[id].tensor];
+    if (tensor.home != Home::processor) return;
     const bool is_update = updates(plan_[s]);
     if (is_gradient_of_parameter(tensor)) {
       Uses& uses = gradients_[index(id)];

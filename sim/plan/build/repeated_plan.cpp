@@ -26,6 +26,7 @@ class Repeater {
     if (std::ranges::any_of(plan.arenas, &PlanArena::has_offsets))
       refuse(plan, "says where in memory everything lies");
     find_shared();
+    find_made_by_optimizer();
     find_ends();
     find_left();
   }
@@ -66,6 +67,13 @@ class Repeater {
       is_shared_[static_cast<std::size_t>(id)] = is_of_all(id);
   }
 
+  void find_made_by_optimizer() {
+    is_of_optimizer_.resize(plan_.buffers.size(), false);
+    for (std::size_t s = body_; s < plan_.steps.size(); ++s)
+      for (const BufferId id : plan_.list(plan_.steps[s].writes))
+        is_of_optimizer_[static_cast<std::size_t>(id)] = true;
+  }
+
   /// Copies need not end in the order in which they start.
   void find_ends() {
     std::vector<bool> seen(plan_.lanes.size(), false);
@@ -92,16 +100,18 @@ class Repeater {
       if (step.kind == StepKind::copy && step.source != SourceRelease::keep)
         goes[static_cast<std::size_t>(plan_.list(step.reads).front())] = true;
     for (std::size_t b = 0; b < goes.size(); ++b)
-      if (!goes[b]) left_.push_back(b);
+      if (!goes[b] && !is_of_optimizer_[b]) left_.push_back(b);
   }
 
   void add_buffers() {
     buffer_.resize(plan_.buffers.size());
+    const bool is_last = microbatch_ + 1 == count_;
     for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b) {
       if (is_shared_[b] && microbatch_ > 0) continue;
+      if (is_of_optimizer_[b] && !is_last) continue;
       buffer_[b] = BufferId{static_cast<std::uint32_t>(result_.buffers.size())};
       Buffer buffer = plan_.buffers[b];
-      if (!is_of_all(BufferId{b})) buffer.microbatch = microbatch_;
+      if (!is_of_all(BufferId{b})) buffer.microbatch = is_of_optimizer_[b] ? 0 : microbatch_;
       result_.buffers.push_back(buffer);
     }
     for (const BufferId id : plan_.initial)
@@ -145,7 +155,8 @@ class Repeater {
   void add_releases(std::size_t begin) {
     const bool is_last = microbatch_ + 1 == count_;
     for (const Release& release : plan_.releases) {
-      if (is_shared_[static_cast<std::size_t>(release.buffer)] && !is_last) continue;
+      const auto b = static_cast<std::size_t>(release.buffer);
+      if ((is_shared_[b] || is_of_optimizer_[b]) && !is_last) continue;
       const auto from = static_cast<std::uint32_t>(result_.release_steps.size());
       for (const StepId step : plan_.after(release))
         if (is_last || static_cast<std::size_t>(step) < body_)
@@ -168,12 +179,13 @@ class Repeater {
   const Workload& workload_;
   std::uint32_t count_;
   Plan result_;
-  std::size_t body_ = 0;           ///< steps before the optimizer's
-  std::vector<bool> is_shared_;    ///< by buffer
-  std::vector<bool> is_first_;     ///< by step: of its lane
-  std::vector<std::size_t> ends_;  ///< the last steps of streams, all of channels
-  std::vector<std::size_t> left_;  ///< buffers that stay to the end of a microbatch
-  std::vector<BufferId> buffer_;   ///< by buffer of the plan, in this microbatch
+  std::size_t body_ = 0;               ///< steps before the optimizer's
+  std::vector<bool> is_shared_;        ///< by buffer
+  std::vector<bool> is_of_optimizer_;  ///< by buffer: made by it, once
+  std::vector<bool> is_first_;         ///< by step: of its lane
+  std::vector<std::size_t> ends_;      ///< the last steps of streams, all of channels
+  std::vector<std::size_t> left_;      ///< buffers that stay to the end of a microbatch
+  std::vector<BufferId> buffer_;       ///< by buffer of the plan, in this microbatch
   std::uint32_t microbatch_ = 0;
   std::size_t before_ = 0;  ///< the first step of the microbatch before
 };

@@ -2,6 +2,7 @@
 
 #include "base/dense_id.hpp"
 #include "plan/build/gradient_buckets.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -30,6 +31,7 @@ class Spreader {
     if (plan.steady_from_microbatch) refuse("updates parameters on the way");
     if (plan.steps.size() * played_ > kMostSpreadSteps) refuse_size();
     find_memories();
+    if (has_homes()) refuse_copies_of_state();
   }
 
   SpreadPlan run() {
@@ -37,7 +39,10 @@ class Spreader {
     add_buffers();
     std::size_t next = 0;
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      for (std::uint32_t rank = 0; rank < played_; ++rank) add_step(s, rank);
+      for (std::uint32_t rank = 0; rank < played_; ++rank) {
+        add_step(s, rank);
+        if (moves_state(collective_kind(plan_.steps[s]))) add_moves_of_state(StepId{s}, rank);
+      }
       add_collective_of(StepId{s});
       for (; next < buckets_.size() && index(buckets_[next].after_step) == s; ++next)
         add_bucket(buckets_[next]);
@@ -64,6 +69,23 @@ class Spreader {
   }
   [[noreturn]] void refuse_size() const {
     throw std::invalid_argument("the plan of all ranks would have more than 2e7 steps");
+  }
+
+  [[nodiscard]] bool has_homes() const { return !spreading_.homes.empty(); }
+
+  void refuse_copies_of_state() const {
+    for (const Step& step : plan_.steps) {
+      if (!is_move(step.kind)) continue;
+      const Tensor& moved = workload_[plan_[plan_.list(step.reads).front()].tensor];
+      if (moved.home != Home::processor)
+        throw std::invalid_argument("a plan of policy `" + plan_.policy + "` copies or sums up `" +
+                                    moved.name + "`, which lives in a memory of its own");
+    }
+  }
+
+  CollectiveKind collective_kind(const Step& step) const {
+    return step.kind == StepKind::compute ? workload_[step.op].collective.kind
+                                          : CollectiveKind::none;
   }
 
   void find_memories() {
@@ -153,7 +175,12 @@ class Spreader {
     plan.buffers.reserve(plan_.buffers.size() * played_);
     for (std::uint32_t rank = 0; rank < played_; ++rank)
       for (Buffer it : plan_.buffers) {
-        it.memory = memory(it.memory, rank);
+        if (const Home home = workload_[it.tensor].home; home != Home::processor) {
+          it.memory = homes_of(it.memory, rank).memory[static_cast<std::size_t>(home)];
+          it.offset.reset();
+        } else {
+          it.memory = memory(it.memory, rank);
+        }
         if (workload_[it.tensor].lifetime != Lifetime::resident)
           it.microbatch = it.microbatch * played_ + rank;
         plan.buffers.push_back(it);
@@ -162,6 +189,70 @@ class Spreader {
       for (const BufferId id : plan_.initial) plan.initial.push_back(buffer(id, rank));
     open_.resize(plan.buffers.size());
     rounds_.resize(plan.buffers.size());
+    if (has_homes()) users_.resize(plan.buffers.size());
+    begun_.resize(spreading_.likes.size() * played_);
+  }
+
+  /// Of the rank's processor that works in a memory of the first rank.
+  const RankHomes& homes_of(MemoryId of_first, std::uint32_t rank) const {
+    return spreading_.homes[device_[index(of_first)]][rank];
+  }
+
+  /// Where another processor runs the update that a step of the first rank runs: in its stream.
+  std::optional<ProcessorId> updates_on(const Step& of_one, std::uint32_t rank) const {
+    if (!has_homes() || of_one.kind != StepKind::compute) return std::nullopt;
+    const Operator& op = workload_[of_one.op];
+    if (op.phase != Phase::optimizer || op.reads.begin == op.reads.end) return std::nullopt;
+    return homes_of(platform_[plan_[of_one.lane].processor].memory, rank).updates_on;
+  }
+
+  /// Of updates on a processor that need not be able to run anything else.
+  const std::vector<Time>& update_times(ProcessorId processor) {
+    const auto [found, is_new] = update_times_.try_emplace(processor);
+    if (!is_new) return found->second;
+    Workload updates = workload_;
+    for (std::uint32_t op = 0; op < updates.optimizer_begin; ++op)
+      updates.operators[op].given_time = Time{};
+    return found->second = durations(updates, platform_, processor);
+  }
+
+  /// Those that a step which moves state has where it runs; what it makes elsewhere is there before.
+  void keep_here(const Step& it, std::vector<BufferId>& buffers) {
+    const MemoryId here = platform_[result_.plan[it.lane].processor].memory;
+    std::erase_if(buffers, [&](BufferId id) { return result_.plan[id].memory != here; });
+  }
+
+  bool is_room_for_gradient(BufferId id) const {
+    const Tensor& tensor = workload_[result_.plan[id].tensor];
+    return tensor.home != Home::processor && tensor.lifetime == Lifetime::resident;
+  }
+
+  /// Where a step has left the stream in which the plan has it, what it uses must be there by other
+  /// means. The first of a rank's begins after the backward, with all gradients.
+  void wait_for_users(std::uint32_t s, std::uint32_t rank, std::span<const BufferId> buffers,
+                      std::vector<Dependency>& after) {
+    const auto wait = [&](StepId on) { after.push_back({on, Dependency::Edge::after_end}); };
+    for (const BufferId id : buffers)
+      for (const StepId on : users_[index(id)]) wait(on);
+    const LaneId left = plan_.steps[s].lane;
+    const std::uint32_t device = device_[index(platform_[plan_[left].processor].memory)];
+    Begun& begun = begun_[device * played_ + rank];
+    if (begun.updates) return;
+    begun.updates = true;
+    for (const StepId on : begun.gradients) wait(on);
+    for (std::uint32_t before = s; before-- > 0;)
+      if (plan_.steps[before].lane == left) return wait(step(StepId{before}, rank));
+  }
+
+  /// The last in each stream, and every move.
+  void note_users(StepId id, std::span<const BufferId> buffers) {
+    const LaneId lane = result_.plan[id].lane;
+    const bool is_stream = result_.plan[lane].kind == Lane::Kind::stream;
+    for (const BufferId buffer : buffers) {
+      auto& users = users_[index(buffer)];
+      if (is_stream) std::erase_if(users, [&](StepId it) { return result_.plan[it].lane == lane; });
+      if (users.empty() || users.back() != id) users.push_back(id);
+    }
   }
 
   Slice add_list(std::span<const BufferId> buffers) {
@@ -211,22 +302,79 @@ class Spreader {
   void add_step(std::uint32_t s, std::uint32_t rank) {
     const Step& of_one = plan_.steps[s];
     Step it = of_one;
-    it.lane = lanes_[rank * plan_.lanes.size() + index(it.lane)];
+    const auto elsewhere = updates_on(of_one, rank);
+    it.lane = elsewhere ? lane(Lane{Lane::Kind::stream, *elsewhere, 0, {}, {}, {}})
+                        : lanes_[rank * plan_.lanes.size() + index(it.lane)];
+    if (elsewhere) it.duration = update_times(*elsewhere)[index(it.op)];
     it.microbatch = it.microbatch * played_ + rank;
     it.second_microbatch = it.second_microbatch * played_ + rank;
-    const auto reads = of_rank(plan_.list(of_one.reads), rank);
-    const auto writes = of_rank(plan_.list(of_one.writes), rank);
-    it.reads = add_list(reads);
-    it.writes = add_list(writes);
+    auto reads = of_rank(plan_.list(of_one.reads), rank);
+    auto writes = of_rank(plan_.list(of_one.writes), rank);
     std::vector<Dependency> after;
     for (const Dependency& dependency : plan_.after(of_one))
       after.push_back({step(dependency.on, rank), dependency.edge});
+    if (has_homes()) {
+      std::ranges::copy_if(writes, std::back_inserter(result_.plan.initial),
+                           [&](BufferId id) { return is_room_for_gradient(id); });
+      std::erase_if(writes, [&](BufferId id) { return is_room_for_gradient(id); });
+      if (moves_state(collective_kind(of_one)))
+        for (auto* buffers : {&reads, &writes}) keep_here(it, *buffers);
+      if (elsewhere)
+        for (const auto* buffers : {&reads, &writes}) wait_for_users(s, rank, *buffers, after);
+    }
+    it.reads = add_list(reads);
+    it.writes = add_list(writes);
     wait_for_rounds(of_one, reads, after);
     if (it.kind == StepKind::reduce) {
       it.reduction = static_cast<std::uint32_t>(result_.plan.reductions.size());
       result_.plan.reductions.push_back(plan_.reductions[of_one.reduction]);
     }
     steps_.push_back(push(it, after));
+    if (has_homes())
+      for (const auto* buffers : {&reads, &writes}) note_users(steps_.back(), *buffers);
+  }
+
+  /// The buffer of a step of the plan that holds the tensor.
+  std::optional<BufferId> that_holds(const Step& step, TensorId tensor) const {
+    for (const Slice slice : {step.reads, step.writes})
+      for (const BufferId id : plan_.list(slice))
+        if (plan_[id].tensor == tensor) return id;
+    return std::nullopt;
+  }
+
+  /// One for each pair of memories, of all that it moves between the two.
+  void add_moves_of_state(StepId id, std::uint32_t rank) {
+    const Step& of_one = plan_[id];
+    std::map<std::pair<MemoryId, MemoryId>, std::pair<std::vector<BufferId>, std::vector<BufferId>>>
+        moves;
+    for (const auto& [from, to] : moved_state(workload_, of_one.op)) {
+      const auto source = that_holds(of_one, from), target = that_holds(of_one, to);
+      if (!source || !target) refuse("leaves out state that it moves");
+      const BufferId of_rank[] = {buffer(*source, rank), buffer(*target, rank)};
+      auto& [sources, targets] =
+          moves[{result_.plan[of_rank[0]].memory, result_.plan[of_rank[1]].memory}];
+      sources.push_back(of_rank[0]);
+      targets.push_back(of_rank[1]);
+    }
+    const bool is_gradient = workload_[of_one.op].phase != Phase::optimizer &&
+                             workload_[of_one.op].collective.kind == CollectiveKind::store;
+    for (auto& [way, buffers] : moves) {
+      auto& [sources, targets] = buffers;
+      std::vector<StepId> waits{step(id, rank)};
+      for (const auto* all : {&sources, &targets})
+        for (const BufferId it : *all)
+          waits.insert(waits.end(), users_[index(it)].begin(), users_[index(it)].end());
+      note_way(way.first, way.second, 0);
+      std::vector<BufferId> all = sources;
+      all.insert(all.end(), targets.begin(), targets.end());
+      const StepId round = add_round(Lane{Lane::Kind::channel, {}, 0, way.first, way.second, {}},
+                                     all, {0, 1, 1, is_gradient && of_one.microbatch > 0}, waits);
+      for (const BufferId it : all) open_[index(it)] = {round};
+      note_users(round, all);
+      if (is_gradient)
+        begun_[device_[index(platform_[plan_[of_one.lane].processor].memory)] * played_ + rank]
+            .gradients.push_back(round);
+    }
   }
 
   /// Of those that a step reads or writes, the ones that hold one of the tensors.
@@ -243,7 +391,7 @@ class Spreader {
     const Step& step = plan_[id];
     if (step.kind != StepKind::compute) return;
     const Operator& op = workload_[step.op];
-    if (op.collective.kind == CollectiveKind::none) return;
+    if (op.collective.kind == CollectiveKind::none || moves_state(op.collective.kind)) return;
     const CollectiveKind kind = op.collective.kind;
     const bool passes = kind == CollectiveKind::pass_on || kind == CollectiveKind::pass_back;
     const bool makes_others =
@@ -407,15 +555,27 @@ class Spreader {
     return ends;
   }
 
+  /// Steps that the plan has in one stream may be in two.
+  void add_users_since(std::uint32_t from, BufferId id) {
+    auto& steps = result_.plan.release_steps;
+    const std::vector<StepId>& users = users_[index(id)];
+    steps.insert(steps.end(), users.begin(), users.end());
+    const auto begin = steps.begin() + from;
+    std::sort(begin, steps.end());
+    steps.erase(std::unique(begin, steps.end()), steps.end());
+  }
+
   void add_releases() {
     Plan& plan = result_.plan;
     for (std::uint32_t rank = 0; rank < played_; ++rank)
       for (const Release& release : plan_.releases) {
         const BufferId id = buffer(release.buffer, rank);
+        if (has_homes() && is_room_for_gradient(id)) continue;
         const auto from = static_cast<std::uint32_t>(plan.release_steps.size());
         for (const StepId on : plan_.after(release)) plan.release_steps.push_back(step(on, rank));
         plan.release_steps.insert(plan.release_steps.end(), rounds_[index(id)].begin(),
                                   rounds_[index(id)].end());
+        if (has_homes()) add_users_since(from, id);
         plan.releases.push_back(
             {id, {from, static_cast<std::uint32_t>(plan.release_steps.size())}});
       }
@@ -437,6 +597,15 @@ class Spreader {
   std::vector<StepId> steps_;                ///< by step of the plan and rank
   std::vector<std::vector<StepId>> open_;    ///< by buffer: the ends of its last collective
   std::vector<std::vector<StepId>> rounds_;  ///< by buffer: moves that use it
+  /// By buffer, where state lives elsewhere: the last of its users in each lane.
+  std::vector<std::vector<StepId>> users_;
+  /// Of a rank's processor, where state lives elsewhere.
+  struct Begun {
+    std::vector<StepId> gradients;  ///< moves of them
+    bool updates = false;
+  };
+  std::vector<Begun> begun_;  ///< by processor of the first rank, and rank
+  std::map<ProcessorId, std::vector<Time>> update_times_;  ///< by operator
 };
 
 }  // namespace

@@ -18,15 +18,29 @@
 ///
 /// The collectives between two memories start one after the other, in issue order, as those of one
 /// communicator do.
+///
+/// Where state lives in other memories (workload/sharding/away_step.hpp), what the plan has of it in the
+/// memory of a rank is where it lives instead, and each fetch and store of it is a move between the two
+/// memories, which begins when its step has ended and the buffers have no other user. Updates that
+/// another processor runs are on its stream; they begin when the rank's last step before them has ended and
+/// all gradients are there.
 #pragma once
 
 #include "plan/build/collective.hpp"
 #include "plan/core/plan.hpp"
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace plimsoll {
+
+/// Where a rank's state lives.
+struct RankHomes {
+  std::array<MemoryId, kHomes> memory{};  ///< by Home; of the first none
+  std::optional<ProcessorId> updates_on;  ///< where another processor does
+};
 
 struct Spreading {
   struct Axis {
@@ -38,6 +52,8 @@ struct Spreading {
   std::vector<Axis> axes;
   /// By processor that the plan of one rank uses: it and its likes, by rank. No two share a memory.
   std::vector<std::vector<ProcessorId>> likes;
+  /// Of these; empty where all state lives with them.
+  std::vector<std::vector<RankHomes>> homes;
   AllReduce algorithm = AllReduce::ring;
   CollectiveKind of_gradients = CollectiveKind::all_reduce;
   bool gathers_parameters = false;  ///< after the updates, over the same ranks as gradients

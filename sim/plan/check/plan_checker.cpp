@@ -45,6 +45,10 @@ class Checker {
       if (op.collective.kind == CollectiveKind::pass_on ||
           op.collective.kind == CollectiveKind::pass_back)
         note_pass(workload.list(op.reads), workload.list(op.kept));
+    for (std::uint32_t op = 0; op < workload.operators.size(); ++op)
+      if (moves_state(workload.operators[op].collective.kind))
+        for (const auto& moved : moved_state(workload, OperatorId{op})) moved_.push_back(moved);
+    std::ranges::sort(moved_);
   }
 
   std::vector<std::string> run() {
@@ -189,7 +193,8 @@ class Checker {
 
   /// Whether a reduction of the one changes the other: the same, or what ranks pass it on as.
   bool becomes(TensorId from, TensorId to) const {
-    return from == to || (!passed_.empty() && passed_[index(from)] == to);
+    return from == to || (!passed_.empty() && passed_[index(from)] == to) ||
+           std::ranges::binary_search(moved_, std::pair(from, to));
   }
 
   bool may_be_reduced(TensorId tensor) const {
@@ -268,6 +273,8 @@ class Checker {
     const Processor& processor = platform_[plan_[step.lane].processor];
     const WorkingMemories memories(processor);
     const auto writes = plan_.list(step.writes);
+    if (moves_state(op.collective.kind))
+      return check_move_of_state(id, op_id, microbatch, memories);
     read_values_.gather(plan_, plan_.list(step.reads), microbatch, memories);
     // The other operator of a pair may have begun a gradient that this one adds to.
     written_values_.gather(plan_, writes, microbatch, memories);
@@ -291,6 +298,24 @@ class Checker {
         refuse("{} does not write its output `{}`", name(id), workload_[tensor].name);
       }
     }
+  }
+
+  /// Of a fetch or store, what the processor has of it: one of each pair, or both; the moves between
+  /// them are reductions.
+  void check_move_of_state(StepId id, OperatorId op, std::uint32_t microbatch,
+                           const WorkingMemories& memories) {
+    const Step& step = plan_[id];
+    const auto has = [&](Slice buffers, TensorId tensor) {
+      return std::ranges::any_of(plan_.list(buffers), [&](BufferId buffer) {
+        return holds(buffer, tensor, microbatch, memories);
+      });
+    };
+    for (const auto& [from, to] : moved_state(workload_, op))
+      if (!has(step.reads, from) && !has(step.reads, to) && !has(step.writes, to))
+        refuse("{} has neither `{}` nor `{}`", name(id), workload_[from].name, workload_[to].name);
+    for (Written& it : unmatched_)
+      for (const auto& [from, to] : moved_state(workload_, op))
+        if (it.tensor == to) it.is_matched = true;
   }
 
   /// The first run of a random operator may keep the state of the generator, later ones may need it.
@@ -473,6 +498,7 @@ class Checker {
   IdSet<BufferId> written_;
   IdSet<TensorId> of_ranks_;      ///< read or made by collectives
   std::vector<TensorId> passed_;  ///< by tensor: what ranks pass it on as; none where nothing is
+  std::vector<std::pair<TensorId, TensorId>> moved_;  ///< state and what it becomes, sorted
   HeldValues read_values_, written_values_;
   const bool has_generators_;
   GeneratorRuns generators_;

@@ -27,6 +27,10 @@ std::string describe_reduction(const Plan& plan, const Step& step, const Workloa
   if (gradients == 0) return "a reduction of nothing";
   const std::string what = gradients == 1 ? workload[plan[reads.front()].tensor].name
                                           : fmt::format("{} gradients", gradients);
+  if (moves_state(plan, step, workload))
+    return fmt::format("move of {} from {} to {}",
+                       gradients == 1 ? what : fmt::format("{} tensors of state", gradients),
+                       platform[lane.from].name, platform[lane.to].name);
   const std::string parts = it.count == 1
                                 ? fmt::format("part {}", it.first + 1)
                                 : fmt::format("parts {} to {}", it.first + 1, it.first + it.count);
@@ -35,6 +39,13 @@ std::string describe_reduction(const Plan& plan, const Step& step, const Workloa
 }
 
 }  // namespace
+
+bool moves_state(const Plan& plan, const Step& step, const Workload& workload) {
+  if (step.kind != StepKind::reduce || plan[step.lane].image) return false;
+  const auto reads = plan.list(step.reads);
+  return std::ranges::any_of(
+      reads, [&](BufferId id) { return workload[plan[id].tensor].home != Home::processor; });
+}
 
 Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
   if (step.kind == StepKind::copy)
@@ -45,6 +56,18 @@ Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) 
   for (const BufferId buffer : reads.first(sources)) whole += workload[plan[buffer].tensor].bytes;
   const Reduction& it = plan.reductions[step.reduction];
   return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)} * it.count;
+}
+
+std::vector<bool> streams_of_updates(const Plan& plan, const Workload& workload) {
+  std::vector<bool> updates(plan.lanes.size(), false), others(plan.lanes.size(), false);
+  for (const Step& step : plan.steps) {
+    if (is_move(step.kind)) continue;
+    const bool is_update =
+        step.kind == StepKind::compute && workload[step.op].phase == Phase::optimizer;
+    (is_update ? updates : others)[static_cast<std::size_t>(step.lane)] = true;
+  }
+  for (std::size_t l = 0; l < updates.size(); ++l) updates[l] = updates[l] && !others[l];
+  return updates;
 }
 
 Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {

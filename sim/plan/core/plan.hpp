@@ -275,6 +275,10 @@ struct Plan {
 /// The memory with the allocator that `plan` has there: the platform's, or an arena of its own.
 [[nodiscard]] Memory memory_in(const Plan& plan, const Platform& platform, MemoryId memory);
 
+/// By lane, whether it is a stream that runs updates and nothing else, as a processor beside the one that
+/// computes does.
+[[nodiscard]] std::vector<bool> streams_of_updates(const Plan& plan, const Workload& workload);
+
 /// What a step holds while it runs, beside its outputs.
 [[nodiscard]] inline Bytes workspace_of(const Step& step, const Workload& workload) {
   if (is_move(step.kind)) return Bytes{};
@@ -282,6 +286,9 @@ struct Plan {
   if (step.kind == StepKind::pair) sum += workload[step.second].workspace;
   return sum;
 }
+
+/// Whether a reduction fetches or stores state that lives elsewhere.
+[[nodiscard]] bool moves_state(const Plan& plan, const Step& step, const Workload& workload);
 
 /// What a copy or a reduction moves: of a reduction every part is rounded up to whole bytes of all
 /// its buffers together.

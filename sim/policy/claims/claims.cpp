@@ -132,11 +132,11 @@ class Claimant {
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       makespan = std::max(makespan, timeline_.ends[s].time);
       const Lane& lane = plan_[plan_.steps[s].lane];
-      if (moves_parameters(plan_, plan_.steps[s], problem_.workload))
-        channel_ends.for_each(lane, [&](ProcessorId p) {
-          if (const auto& from = first[index(p)])
-            period = std::max(period, timeline_.ends[s].time - *from);
-        });
+      channel_ends.for_each_that_waits(
+          plan_, plan_.steps[s], problem_.workload, [&](ProcessorId p) {
+            if (const auto& from = first[index(p)])
+              period = std::max(period, timeline_.ends[s].time - *from);
+          });
       if (lane.kind != Lane::Kind::stream) continue;
       auto& from = first[index(lane.processor)];
       if (!from) from = timeline_.starts[s].time;

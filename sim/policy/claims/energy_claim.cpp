@@ -61,17 +61,20 @@ class ProcessorEnergies {
 
   Energy of_operator(const Step& step, std::size_t p) {
     Costs& costs = costs_[p];
-    if (costs.times.empty()) {
-      const ProcessorId id = plan_[step.lane].processor;
-      costs = {durations(problem_.workload, problem_.platform, id),
-               operator_energies(problem_.workload, problem_.platform, id),
-               operator_powers(problem_.workload, problem_.platform, id)};
+    const ProcessorId id = plan_[step.lane].processor;
+    if (costs.energies.empty()) {
+      costs.energies = operator_energies(problem_.workload, problem_.platform, id);
+      costs.powers = operator_powers(problem_.workload, problem_.platform, id);
     }
+    // A processor that only updates need not be able to run anything else.
+    if (!step.duration && costs.times.empty())
+      costs.times = durations(problem_.workload, problem_.platform, id);
     const std::size_t op = index(step.op);
     const auto& power = problem_.platform.processors[p].power;
     if (!power) return costs.energies[op];
     const Power drawn = costs.powers.empty() ? power->active : costs.powers[op];
-    return costs.energies[op] + (drawn - power->idle) * step.duration.value_or(costs.times[op]);
+    return costs.energies[op] +
+           (drawn - power->idle) * (step.duration ? *step.duration : costs.times[op]);
   }
 
   /// Of the gaps between operators, and before and after them, what is beyond `after`.

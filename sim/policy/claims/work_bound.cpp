@@ -27,9 +27,9 @@ Time work_bound(const Plan& plan, const Problem& problem) {
     if (!computes || step.instance > 0) continue;
     const Lane& lane = plan[step.lane];
     ProcessorTime& here = of(lane);
-    if (here.times.empty())
+    if (!step.duration && here.times.empty())
       here.times = durations(problem.workload, problem.platform, lane.processor);
-    here.total += step.duration.value_or(here.times[index(step.op)]);
+    here.total += step.duration ? *step.duration : here.times[index(step.op)];
   }
   Time longest;
   for (const ProcessorTime& it : work)

@@ -4,16 +4,17 @@
 
 #include "base/format.hpp"
 #include "base/quantity.hpp"
+#include "platform/core/platform.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace plimsoll {
 
 struct Plan;
-struct Platform;
 struct Problem;
 struct Spreading;
 
@@ -63,13 +64,19 @@ inline constexpr Bytes kBucket{25LL << 20}, kFirstBucket{1LL << 20};
 [[nodiscard]] Format<ShardingOptions> sharding_format();
 
 /// Where the ranks are: Spreading::axes and likes, whose first index is the stage of the pipeline.
-/// Throws InputError where the sizes are not those of the platform.
-[[nodiscard]] Spreading mesh_of(const Platform& platform, const MeshOptions& parallel);
+/// `others` of the processors are no devices unless they are named. Throws InputError where the sizes
+/// are not those of the platform.
+[[nodiscard]] Spreading mesh_of(const Platform& platform, const MeshOptions& parallel,
+                                std::span<const ProcessorId> others = {});
 
 /// The plan of the first rank for all of them, with what is claimed of it. Where one rank stands for
 /// all, that is exact (policy/pipeline/schedule/replica_symmetry.hpp); else all are played, and the
 /// plan's notes say why. Throws InputError where no links join ranks of a group.
 [[nodiscard]] Plan plan_of_ranks(const Plan& of_one, const Problem& problem,
                                  const MeshOptions& parallel, const Spreading& spreading);
+
+/// The same without a mesh, of one rank whose state lives elsewhere (Spreading::homes).
+[[nodiscard]] Plan plan_of_one_rank(const Plan& plan, const Problem& problem,
+                                    const Spreading& spreading);
 
 }  // namespace plimsoll

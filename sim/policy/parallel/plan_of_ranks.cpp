@@ -16,11 +16,12 @@ namespace plimsoll {
 
 namespace {
 
-std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions& parallel) {
+std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions& parallel,
+                                    std::span<const ProcessorId> others) {
   std::vector<ProcessorId> devices;
   if (!parallel.devices) {
     for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
-      devices.push_back(ProcessorId{p});
+      if (std::ranges::count(others, ProcessorId{p}) == 0) devices.push_back(ProcessorId{p});
     return devices;
   }
   std::vector<std::string> known;
@@ -102,6 +103,9 @@ void require_routes(const Plan& plan, const Problem& problem, const MeshOptions&
 /// Empty, or why one rank cannot stand for all.
 std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
                            const Spreading& spreading) {
+  if (!spreading.homes.empty())
+    return fmt::format("the state of each moves to and from `{}`",
+                       problem.platform[once.common.front()].name);
   if (!once.common.empty())
     return fmt::format("copies of all ranks to and from `{}` would meet",
                        problem.platform[once.common.front()].name);
@@ -153,8 +157,9 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
 
 }  // namespace
 
-Spreading mesh_of(const Platform& platform, const MeshOptions& parallel) {
-  const std::vector<ProcessorId> devices = devices_of(platform, parallel);
+Spreading mesh_of(const Platform& platform, const MeshOptions& parallel,
+                  std::span<const ProcessorId> others) {
+  const std::vector<ProcessorId> devices = devices_of(platform, parallel, others);
   check_count(platform, parallel, devices.size());
   check_memories(platform, parallel, devices);
   Spreading spreading;
@@ -186,9 +191,9 @@ Spreading mesh_of(const Platform& platform, const MeshOptions& parallel) {
   return spreading;
 }
 
-Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
-                   const Spreading& spreading) {
-  Plan plan = of_one_or_all(of_one, problem, parallel, spreading);
+namespace {
+
+Plan with_claims(Plan plan, const Plan& of_one, const Problem& problem) {
   plan.claims = claims_of(plan, problem);
   plan.claims.chosen = of_one.claims.chosen;
   plan.claims.left_out = of_one.claims.left_out;
@@ -196,6 +201,18 @@ Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions
   plan.bounds = of_one.bounds;
   plan.bounds.energy.reset();
   return plan;
+}
+
+}  // namespace
+
+Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
+                   const Spreading& spreading) {
+  return with_claims(of_one_or_all(of_one, problem, parallel, spreading), of_one, problem);
+}
+
+Plan plan_of_one_rank(const Plan& plan, const Problem& problem, const Spreading& spreading) {
+  return with_claims(spread(plan, problem.workload, problem.platform, spreading, false).plan, plan,
+                     problem);
 }
 
 }  // namespace plimsoll

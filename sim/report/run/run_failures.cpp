@@ -4,6 +4,7 @@
 #include "report/text/text_table.hpp"
 #include "scenario/run/failure_words.hpp"
 #include "scenario/run/remedies.hpp"
+#include "workload/sharding/away_step.hpp"
 
 #include <algorithm>
 
@@ -170,9 +171,10 @@ class Explanation {
   /// so advice about one memory is given where one processor runs.
   void tell_what_to_try(const OutOfMemory& oom) {
     const std::size_t used = processors_used();
-    const bool is_home = std::ranges::any_of(
-        scenario_.platform.processors,
-        [&](const Processor& p) { return scenario_.platform[p.memory].name == oom.memory; });
+    const bool is_home =
+        std::ranges::any_of(scenario_.platform.processors, [&](const Processor& p) {
+          return scenario_.platform[p.memory].name == oom.memory && !only_updates(p);
+        });
     out_ += "  What to try:\n";
     if (!is_home) {
       item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less", oom.memory));
@@ -187,6 +189,15 @@ class Explanation {
       item(fmt::format("a batch below {}", result_.workload_as_run.batch));
   }
 
+  /// Whether the plan runs updates there and nothing else.
+  [[nodiscard]] bool only_updates(const Processor& processor) const {
+    const auto only = streams_of_updates(result_.plan, result_.workload_as_run);
+    for (std::size_t l = 0; l < only.size(); ++l)
+      if (only[l] && scenario_.platform[result_.plan.lanes[l].processor].name == processor.name)
+        return true;
+    return false;
+  }
+
   /// Whether operators that compute in `memory` also reach another one.
   [[nodiscard]] bool reaches_more(const std::string& memory) const {
     return std::ranges::any_of(scenario_.platform.processors, [&](const Processor& p) {
@@ -195,7 +206,8 @@ class Explanation {
   }
 
   void advise_single(const OutOfMemory& oom) {
-    const Needs needs = needs_of(result_.workload_as_run);
+    const Needs needs =
+        needs_of(as_seen_here(result_.workload_as_run, scenario_.state.has_value()));
     if (needs.resident > oom.capacity) {
       const std::string what = fmt::format(
           "parameters, gradients, optimizer state and inputs alone take {}, more than "
@@ -253,7 +265,8 @@ class Explanation {
   std::size_t processors_used() const {
     std::vector<ProcessorId> used;
     for (const Lane& lane : result_.plan.lanes)
-      if (lane.kind == Lane::Kind::stream) used.push_back(lane.processor);
+      if (lane.kind == Lane::Kind::stream && !only_updates(scenario_.platform[lane.processor]))
+        used.push_back(lane.processor);
     std::ranges::sort(used);
     used.erase(std::unique(used.begin(), used.end()), used.end());
     return used.size();

@@ -78,10 +78,13 @@ Format<ScenarioSpec> scenario_format() {
                 "sizes of the axes of a mesh of processors: {data: 4, ...}")
       .optional("sharding", &ScenarioSpec::sharding, raw(),
                 "what ranks of the data axis hold a part of: {stage: 2, ...}")
-      .optional("state", &ScenarioSpec::state, raw(), "not supported yet")
+      .optional("state", &ScenarioSpec::state, raw(),
+                "where parameters, gradients and the optimizer's state live: {optimizer: {memory: "
+                "dram, on: cpu}, ...}")
       .optional(
           "set", &ScenarioSpec::set, map_of(raw()),
-          "paths of platform, workload, policy, parallel, sharding or training, and their values")
+          "paths of platform, workload, policy, parallel, sharding, state or training, and their "
+          "values")
       .optional("run", &ScenarioSpec::run, run, "iterations")
       .optional("training", &ScenarioSpec::training, raw(),
                 "what becomes of the step over days: {steps: 20000, steps_per_day: 960, ...}")
@@ -146,7 +149,7 @@ Format<WorkloadReference> workload_reference_format() {
       .format();
 }
 
-enum class Target { platform, workload, policy, parallel, sharding, run, training };
+enum class Target { platform, workload, policy, parallel, sharding, state, run, training };
 
 constexpr std::array kPlatformKeys{"memories",   "processors", "links",  "switches",
                                    "cluster",    "battery",    "energy", "power_limit",
@@ -191,8 +194,8 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
   constexpr std::array prefixes{
       std::pair{"platform", Target::platform}, std::pair{"workload", Target::workload},
       std::pair{"policy", Target::policy},     std::pair{"parallel", Target::parallel},
-      std::pair{"sharding", Target::sharding}, std::pair{"run", Target::run},
-      std::pair{"training", Target::training}};
+      std::pair{"sharding", Target::sharding}, std::pair{"state", Target::state},
+      std::pair{"run", Target::run},           std::pair{"training", Target::training}};
   for (const auto& [prefix, target] : prefixes)
     if (head == prefix)
       return Assignment{target, dot == std::string::npos ? "" : path.substr(dot + 1), where,
@@ -205,8 +208,8 @@ std::optional<Assignment> resolve(const std::string& path, const Location& where
     return Assignment{Target::workload, path, where, std::move(value)};
   if (is_one_of(head, of_policy)) return Assignment{Target::policy, path, where, std::move(value)};
 
-  std::vector<std::string> known{"platform", "workload", "policy",  "parallel",
-                                 "sharding", "run",      "training"};
+  std::vector<std::string> known{"platform", "workload", "policy", "parallel",
+                                 "sharding", "state",    "run",    "training"};
   known.insert(known.end(), kPlatformKeys.begin(), kPlatformKeys.end());
   known.insert(known.end(), of_reference.begin(), of_reference.end());
   known.insert(known.end(), kWorkloadKeys.begin(), kWorkloadKeys.end());
@@ -246,6 +249,7 @@ class ScenarioReader {
     if (!spec_.policy.is_null()) gather(diagnostics_, [&] { read_policies(); });
     if (!spec_.platform.is_null()) gather(diagnostics_, [&] { read_platform_part(); });
     if (!spec_.workload.is_null()) gather(diagnostics_, [&] { read_workload_part(); });
+    read_state();
     read_training();
     read_expectation();
     diagnostics_.throw_if_errors();
@@ -265,6 +269,7 @@ class ScenarioReader {
     if (const Node* policy = document_.find("policy")) spec.policy = *policy;
     if (const Node* parallel = document_.find("parallel")) spec.parallel = *parallel;
     if (const Node* sharding = document_.find("sharding")) spec.sharding = *sharding;
+    if (const Node* state = document_.find("state")) spec.state = *state;
     if (const Node* training = document_.find("training")) spec.training = *training;
     Diagnostics told_already;
     if (const Node* set = document_.find("set"))
@@ -327,10 +332,6 @@ class ScenarioReader {
   }
 
   void read_parallel() {
-    if (spec_.state)
-      diagnostics_.error(spec_.state->where(),
-                         "`state` is not supported yet: parameters, gradients and optimizer state "
-                         "are in the memory of the processor that uses them");
     if (const auto node = part_of(spec_.parallel, Target::parallel)) {
       scenario_.parallel = parallel_format().read(*node, diagnostics_);
       scenario_.parallel_key = key_text(*node);
@@ -347,6 +348,15 @@ class ScenarioReader {
                            "one of them",
                            "`parallel: {data: N}` says how many there are");
     }
+  }
+
+  void read_state() {
+    const auto node = part_of(spec_.state, Target::state);
+    if (!node) return;
+    scenario_.parallel_key += "state " + key_text(*node);
+    scenario_.state = state_format().read(*node, diagnostics_);
+    if (scenario_.state && is_platform_read_)
+      check_state(*scenario_.state, scenario_.platform, diagnostics_);
   }
 
   void read_policies() {

@@ -5,6 +5,7 @@
 #include "platform/core/topology.hpp"
 #include "policy/interface/policy.hpp"
 #include "policy/parallel/mesh_options.hpp"
+#include "policy/parallel/state_options.hpp"
 #include "scenario/document/expectation.hpp"
 #include "scenario/document/training_options.hpp"
 #include "workload/workload_file.hpp"
@@ -46,13 +47,14 @@ struct Scenario {
   std::int64_t iterations = 1;
   std::optional<MeshOptions> parallel;
   ShardingOptions sharding;
+  std::optional<StateOptions> state;
   std::optional<TrainingOptions> training;
   std::optional<Expectation> expect;
   std::vector<std::string> assigned_platform_paths;  ///< by `set` or --set: "links.pcie.bandwidth"
   std::vector<Diagnostic> warnings;
   /// Of scenarios that share a memo: the same text, the same platform; the same workload.
   std::string platform_key, workload_key;
-  std::string parallel_key;  ///< the text of `parallel` and `sharding`
+  std::string parallel_key;  ///< the text of `parallel`, `sharding` and `state`
 };
 
 /// Reads a scenario and everything that it names. Throws InputError with all that is wrong.

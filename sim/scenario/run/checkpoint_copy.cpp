@@ -55,14 +55,24 @@ void check_route(const Platform& platform, MemoryId from, MemoryId to) {
 }  // namespace
 
 Bytes checkpoint_bytes(const Workload& workload) {
-  std::set<TensorId> kept;
+  std::set<TensorId> kept, copies;
   const auto is_state = [&](TensorId id) {
     const TensorClass its = workload[id].tensor_class;
-    return its == TensorClass::parameter || its == TensorClass::optimizer_state;
+    return workload[id].lifetime == Lifetime::resident &&
+           (its == TensorClass::parameter || its == TensorClass::optimizer_state);
   };
-  for (std::size_t o = workload.optimizer_begin; o < workload.operators.size(); ++o)
-    for (const TensorId id : workload.list(workload.operators[o].updates))
+  for (std::size_t o = workload.optimizer_begin; o < workload.operators.size(); ++o) {
+    const Operator& op = workload.operators[o];
+    for (const TensorId id : workload.list(op.updates))
       if (is_state(id)) kept.insert(id);
+    if (op.collective.kind != CollectiveKind::store) continue;
+    // Of a parameter and a copy of it that lives elsewhere, one is written.
+    for (const auto& [from, to] : moved_state(workload, static_cast<OperatorId>(o)))
+      if (workload[to].tensor_class == TensorClass::parameter)
+        for (const auto& [same, other] : moved_state(workload, static_cast<OperatorId>(o)))
+          if (same == from) copies.insert(other == to ? from : other);
+  }
+  for (const TensorId id : copies) kept.erase(id);
   if (kept.empty())
     for (std::uint32_t t = 0; t < workload.tensors.size(); ++t)
       if (is_state(TensorId{t})) kept.insert(TensorId{t});

@@ -7,12 +7,14 @@
 namespace plimsoll {
 
 std::vector<std::pair<MemoryId, Bytes>> given_budgets(const BoundPolicy& policy, const Plan& plan,
+                                                      const Workload& workload,
                                                       const Platform& platform) {
   std::vector<std::pair<MemoryId, Bytes>> budgets;
   if (!policy.budget) return budgets;
-  for (const Lane& lane : plan.lanes)
-    if (lane.kind == Lane::Kind::stream)
-      budgets.emplace_back(platform[lane.processor].memory, *policy.budget);
+  const std::vector<bool> only_update = streams_of_updates(plan, workload);
+  for (std::size_t l = 0; l < plan.lanes.size(); ++l)
+    if (plan.lanes[l].kind == Lane::Kind::stream && !only_update[l])
+      budgets.emplace_back(platform[plan.lanes[l].processor].memory, *policy.budget);
   std::ranges::sort(budgets);
   budgets.erase(std::unique(budgets.begin(), budgets.end()), budgets.end());
   return budgets;

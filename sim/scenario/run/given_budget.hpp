@@ -12,9 +12,10 @@ namespace plimsoll {
 struct BoundPolicy;
 
 /// What the parameters of `policy` say of a budget, for each memory of the processors on which its
-/// plan runs; empty where they say nothing. O(lanes).
+/// plan runs, but for those that only update; empty where they say nothing. O(steps).
 [[nodiscard]] std::vector<std::pair<MemoryId, Bytes>> given_budgets(const BoundPolicy& policy,
                                                                     const Plan& plan,
+                                                                    const Workload& workload,
                                                                     const Platform& platform);
 
 }  // namespace plimsoll

@@ -4,7 +4,6 @@
 #include "platform/core/home_memory.hpp"
 #include "policy/interface/policy.hpp"
 #include "scenario/run/failure_words.hpp"
-#include "scenario/run/ranks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,6 +29,13 @@ Bytes bytes_of_all_tensors(const Workload& workload) {
   return sum;
 }
 
+/// Whether a plan keeps state there that no processor computes with.
+bool has_state_of_others(const RunResult& result, MemoryId memory) {
+  return std::ranges::any_of(result.plan.buffers, [&](const Buffer& buffer) {
+    return buffer.memory == memory && result.workload_as_run[buffer.tensor].home != Home::processor;
+  });
+}
+
 /// Those that may be to blame.
 std::vector<MemoryId> storages_to_blame(const RunResult& result, const Platform& platform) {
   std::vector<MemoryId> small;
@@ -39,7 +45,8 @@ std::vector<MemoryId> storages_to_blame(const RunResult& result, const Platform&
   const Bytes most = bytes_of_all_tensors(result.workload_as_run);
   for (std::uint32_t m = 0; m < platform.memories.size(); ++m) {
     const MemoryId id{m};
-    if (!is_storage(platform, id) || platform[id].usable() >= most) continue;
+    const bool stores = is_storage(platform, id) || has_state_of_others(result, id);
+    if (!stores || platform[id].usable() >= most) continue;
     if (result.oom && result.oom->memory != platform[id].name) continue;
     small.push_back(id);
   }
@@ -92,7 +99,7 @@ std::vector<std::pair<MemoryId, Bytes>> storage_needed(const RunResult& result,
 
 void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node& policy,
                          Work work) {
-  if (spreads(policy) || Ranks(scenario).is_mesh()) return;
+  if (spreads(policy) || scenario.parallel) return;
   try {
     for (const auto& [id, bytes] : storage_needed(result, scenario, policy, work)) {
       const Memory& memory = scenario.platform[id];

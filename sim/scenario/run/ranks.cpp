@@ -1,6 +1,8 @@
 #include "scenario/run/ranks.hpp"
 
+#include "base/dense_id.hpp"
 #include "plan/build/gathers_ahead.hpp"
+#include "policy/parallel/state_options.hpp"
 #include "workload/sharding/sharded_step.hpp"
 
 #include <algorithm>
@@ -17,6 +19,13 @@ bool has_parameter(const PolicyInfo& info, const std::string& key) {
                              [&](const Shape::Field& field) { return field.key == key; });
 }
 
+bool is_of_pipelines(const Node& policy) {
+  const Node* name = policy.is_mapping() ? policy.find("name") : &policy;
+  const PolicyInfo* info =
+      name != nullptr && name->is_scalar() ? find_policy(name->scalar()) : nullptr;
+  return info != nullptr && has_parameter(*info, "devices");
+}
+
 void refuse_given(const Node& policy, std::initializer_list<const char*> keys) {
   for (const char* key : keys)
     if (const Node* given = policy.find(key))
@@ -27,22 +36,126 @@ void refuse_given(const Node& policy, std::initializer_list<const char*> keys) {
 
 }  // namespace
 
-Ranks::Ranks(const Scenario& scenario) : scenario_(scenario) {
-  if (!scenario.parallel) return;
-  spreading_ = mesh_of(scenario.platform, *scenario.parallel);
-  spreading_->overlap = scenario.sharding.overlap;
-  const auto& bucket = scenario.sharding.bucket;
+Ranks::Ranks(const Scenario& scenario, const Node& policy) : scenario_(scenario) {
+  if (scenario.state) updaters_ = updaters_of(*scenario.state, scenario.platform);
+  if (is_mesh()) find_mesh();
+  if (scenario.state) find_homes(policy);
+}
+
+void Ranks::find_mesh() {
+  spreading_ = mesh_of(scenario_.platform, *scenario_.parallel, updaters_);
+  spreading_->overlap = scenario_.sharding.overlap;
+  const auto& bucket = scenario_.sharding.bucket;
   spreading_->bucket = bucket ? bucket->value : kBucket;
   spreading_->first_bucket = bucket ? bucket->value : kFirstBucket;
-  const std::int64_t stage = scenario.sharding.stage;
+  const std::int64_t stage = scenario_.sharding.stage;
   if (stage == 1) spreading_->of_gradients = CollectiveKind::reduce_scatter;
   if (stage > 1) spreading_->of_gradients = CollectiveKind::none;
   spreading_->gathers_parameters = stage == 1 || stage == 2;
   check_sharding();
-  check_layers(scenario.parallel->tensor, "tensor");
-  check_layers(scenario.parallel->context, "context");
-  check_layers(scenario.parallel->expert, "expert");
+  check_layers(scenario_.parallel->tensor, "tensor");
+  check_layers(scenario_.parallel->context, "context");
+  check_layers(scenario_.parallel->expert, "expert");
   check_tensor();
+}
+
+/// Where nothing says otherwise, the first that does not only update.
+ProcessorId Ranks::device_of(const Node& policy) const {
+  const Platform& platform = scenario_.platform;
+  const Node* on = policy.is_mapping() ? policy.find("on") : nullptr;
+  if (on != nullptr && on->is_scalar())
+    if (const auto found = platform.find_processor(on->scalar())) return *found;
+  for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
+    if (std::ranges::count(updaters_, ProcessorId{p}) == 0) return ProcessorId{p};
+  return ProcessorId{0};
+}
+
+void Ranks::find_homes(const Node& policy) {
+  if (!is_mesh()) {
+    spreading_.emplace();
+    spreading_->likes = {{device_of(policy)}};
+    spreading_->of_gradients = CollectiveKind::none;
+  }
+  for (const auto& likes : spreading_->likes)
+    for (const ProcessorId device : likes) std::erase(updaters_, device);
+  const Topology topology(scenario_.platform);
+  std::optional<AwayState> of_all;
+  for (const auto& likes : spreading_->likes) {
+    auto& homes = spreading_->homes.emplace_back();
+    for (const ProcessorId device : likes) {
+      homes.push_back(homes_of(*scenario_.state, scenario_.platform, topology, device));
+      const AwayState its = away_of(homes.back(), scenario_.platform, device);
+      if (of_all && its != *of_all)
+        refuse(scenario_.state->where,
+               fmt::format("state of `{}` would live otherwise than that of `{}`",
+                           scenario_.platform[device].name,
+                           scenario_.platform[spreading_->likes.front().front()].name));
+      of_all = its;
+    }
+  }
+  if (!of_all->parameters && !of_all->gradients && !of_all->optimizer && !of_all->updates) {
+    spreading_->homes.clear();
+    if (!is_mesh()) spreading_.reset();
+    return;
+  }
+  away_ = of_all;
+  const std::int64_t stage = scenario_.sharding.stage;
+  if (is_by_stage()) away_->by_chain_stage = true;
+  away_->prefetch = is_by_stage() ? 0 : scenario_.sharding.prefetch;
+  if (stage == 1 || stage == 2) {
+    away_->parts = size(&MeshOptions::context) * samples();
+    away_->parts_of_experts = size(&MeshOptions::context) * size(&MeshOptions::data);
+  }
+  check_state();
+}
+
+void Ranks::check_network(const Location& where, const char* key, const char* what) const {
+  if (!std::holds_alternative<LayersSpec>(scenario_.workload) &&
+      !std::holds_alternative<OnnxSpec>(scenario_.workload))
+    refuse(where, fmt::format("`{}` {} the parameters of layers, and `{}` is no network of layers",
+                              key, what, scenario_.workload_name));
+}
+
+void Ranks::check_state() const {
+  const StateOptions& state = *scenario_.state;
+  check_network(state.where, "state", "places");
+  const std::int64_t stage = scenario_.sharding.stage;
+  const std::int64_t alike = size(&MeshOptions::context) * samples();
+  if (state.optimizer &&
+      scenario_.workload_options.optimizer.value_or(Optimizer::none) == Optimizer::none)
+    refuse(state.optimizer->where, "there is no state of an optimizer: the workload names none",
+           "expected `optimizer: adam` or another in `workload`");
+  if (alike > 1 && stage < 2 && (away_->gradients || away_->updates))
+    refuse(state.where,
+           fmt::format("{} ranks reduce their gradients before these leave, which takes "
+                       "`sharding: {{stage: 2}}` or 3",
+                       alike));
+  if (alike > 1 && stage < 3 && away_->parameters)
+    refuse(state.parameters->where,
+           fmt::format("`parameters` of {} ranks in `{}` take `sharding: {{stage: 3}}`: else each "
+                       "rank would have all of them there",
+                       alike, state.parameters->value));
+  if (is_by_stage() && away_->optimizer && !away_->updates)
+    refuse(state.optimizer->where,
+           "a pipeline whose devices update state of another memory is not supported yet",
+           "`on` may name a processor of that memory");
+}
+
+bool Ranks::divides_stages() const {
+  return scenario_.sharding.stage > 1 && is_by_stage();
+}
+
+void Ranks::check_sharding() const {
+  const ShardingOptions& sharding = scenario_.sharding;
+  if (sharding.stage == 0) return;
+  check_network(sharding.where, "sharding", "divides");
+  if (divides_stages() && !sharding.overlap)
+    refuse(
+        sharding.where,
+        fmt::format("`overlap: false` with `stage: {}` of a pipeline: a stage cannot wait with its "
+                    "gradients for those of other stages",
+                    sharding.stage),
+        "`overlap: true`, or sharding in stage 0 or 1");
 }
 
 void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const {
@@ -65,47 +178,42 @@ void Ranks::check_tensor() const {
            "`dtype: bf16` with `master_weights: true` is mixed precision, too");
 }
 
-bool Ranks::divides_stages() const {
-  return scenario_.sharding.stage > 1 && spreading_->likes.size() > 1;
-}
-
-void Ranks::check_sharding() const {
-  const ShardingOptions& sharding = scenario_.sharding;
-  if (sharding.stage == 0) return;
-  if (!std::holds_alternative<LayersSpec>(scenario_.workload) &&
-      !std::holds_alternative<OnnxSpec>(scenario_.workload))
-    refuse(sharding.where,
-           fmt::format("`sharding` divides the parameters of layers, and `{}` is no network of "
-                       "layers",
-                       scenario_.workload_name));
-  if (divides_stages() && !sharding.overlap)
-    refuse(
-        sharding.where,
-        fmt::format("`overlap: false` with `stage: {}` of a pipeline: a stage cannot wait with its "
-                    "gradients for those of other stages",
-                    sharding.stage),
-        "`overlap: true`, or sharding in stage 0 or 1");
-}
-
 Workload Ranks::step_of_one(Workload step) const {
   const ShardingOptions& sharding = scenario_.sharding;
-  if (!spreading_ || sharding.stage == 0) return step;
-  const bool by_stage = divides_stages();
-  const std::int64_t context = size(&MeshOptions::context);
-  StateSharding of_state{sharding.stage, context * samples(), by_stage ? 0 : sharding.prefetch,
-                         sharding.overlap, by_stage};
-  of_state.ranks_of_experts = context * size(&MeshOptions::data);
-  return sharded_step(step, of_state);
+  if (is_mesh() && sharding.stage > 0) {
+    const bool by_stage = divides_stages();
+    const std::int64_t context = size(&MeshOptions::context);
+    StateSharding of_state{sharding.stage, context * samples(), by_stage ? 0 : sharding.prefetch,
+                           sharding.overlap, by_stage};
+    of_state.ranks_of_experts = context * size(&MeshOptions::data);
+    step = sharded_step(step, of_state);
+  }
+  return away_ ? with_state_elsewhere(step) : step;
+}
+
+Workload Ranks::with_state_elsewhere(const Workload& step) const {
+  if (away_->gradients || away_->updates)
+    for (const Tensor& tensor : step.tensors)
+      if (tensor.is_partial)
+        refuse(scenario_.state->where,
+               fmt::format("`{}` is a part of a sum over the tensor axis, and cannot leave before "
+                           "the ranks have added it up",
+                           tensor.name));
+  return away_step(step, *away_);
+}
+
+Workload Ranks::as_played(Workload step) const {
+  return away_ ? with_room_for_gradients(std::move(step)) : step;
 }
 
 std::int64_t Ranks::count() const {
-  return spreading_ ? std::int64_t{spreading_->ranks()} *
-                          static_cast<std::int64_t>(spreading_->likes.size())
-                    : 1;
+  return is_mesh() ? std::int64_t{spreading_->ranks()} *
+                         static_cast<std::int64_t>(spreading_->likes.size())
+                   : 1;
 }
 
 std::int64_t Ranks::samples() const {
-  return spreading_ ? scenario_.parallel->samples() : 1;
+  return is_mesh() ? scenario_.parallel->samples() : 1;
 }
 
 std::string Ranks::axes_of_samples() const {
@@ -116,7 +224,7 @@ std::string Ranks::axes_of_samples() const {
 }
 
 std::int64_t Ranks::size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const {
-  return spreading_ ? MeshOptions::size(*scenario_.parallel.*axis) : 1;
+  return is_mesh() ? MeshOptions::size(*scenario_.parallel.*axis) : 1;
 }
 
 std::int64_t Ranks::of_a_sample() const {
@@ -139,7 +247,9 @@ void Ranks::tell(WorkloadOptions& options) const {
 }
 
 Node Ranks::policy_of_one(const Node& policy) const {
-  if (!spreading_) return policy;
+  if (!is_mesh() && away_ && is_of_pipelines(policy))
+    refuse(policy.where(), "`state` of a pipeline takes `parallel: {pipeline: N}`");
+  if (!is_mesh()) return policy;
   Diagnostics diagnostics;
   Node told = policy;
   if (policy.is_scalar()) {
@@ -172,14 +282,41 @@ Node Ranks::policy_of_one(const Node& policy) const {
   return told;
 }
 
+Planned Ranks::planned(const std::function<Planned(const Problem&)>& plan,
+                       const Problem& problem) const {
+  if (!away_) return plan(problem);
+  const Workload seen = as_seen_here(problem.workload, away_->updates);
+  const ChainView chain = chain_view(seen);
+  Platform here = problem.platform;
+  std::vector<ProcessorId> kept;
+  for (std::uint32_t p = 0; p < here.processors.size(); ++p)
+    if (std::ranges::count(updaters_, ProcessorId{p}) == 0) kept.push_back(ProcessorId{p});
+  std::erase_if(here.processors, [&](const Processor& it) {
+    return std::ranges::count(updaters_, *problem.platform.find_processor(it.name)) > 0;
+  });
+  const Topology topology(here);
+  Planned planned = plan({seen, chain, here, topology, problem.judge, problem.work});
+  if (Plan* own = std::get_if<Plan>(&planned)) {
+    for (Lane& lane : own->lanes)
+      if (lane.kind == Lane::Kind::stream) lane.processor = kept[index(lane.processor)];
+    for (Mirror& mirror : own->mirrors)
+      mirror = {kept[index(mirror.processor)], kept[index(mirror.like)]};
+  }
+  return planned;
+}
+
+Plan Ranks::with_fetches_ahead(Plan of_one, const Problem& problem) const {
+  const bool brings = scenario_.sharding.stage > 2 || (away_ && away_->parameters);
+  if (!brings) return of_one;
+  return with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch,
+                            is_by_stage() ? MovedGathers::all : MovedGathers::repeated);
+}
+
 Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
   if (!spreading_) return of_one;
-  if (divides_stages())
-    of_one = with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch);
-  else if (scenario_.sharding.stage > 2)
-    of_one = with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch,
-                                MovedGathers::repeated);
-  return plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_);
+  of_one = with_fetches_ahead(std::move(of_one), problem);
+  return is_mesh() ? plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_)
+                   : plan_of_one_rank(of_one, problem, *spreading_);
 }
 
 }  // namespace plimsoll

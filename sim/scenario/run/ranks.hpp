@@ -1,22 +1,28 @@
-/// A run on the ranks of a mesh: what each policy is told, and what its plan becomes.
+/// A run on the ranks of a mesh, or of one rank whose state lives elsewhere: what each policy is told,
+/// and what its plan becomes.
 #pragma once
 
 #include "plan/build/spread_plan.hpp"
 #include "scenario/document/scenario.hpp"
+#include "workload/sharding/away_step.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace plimsoll {
 
 class Ranks {
  public:
-  /// Of a scenario without `parallel` one rank, of which nothing is said. Throws InputError where the
-  /// platform has not the ranks.
-  explicit Ranks(const Scenario& scenario);
+  /// Of a scenario without `parallel` one rank, of which nothing is said; with `state`, the one that
+  /// `policy` runs on. Throws InputError where the platform has not the ranks, or state cannot be where
+  /// it is to be.
+  explicit Ranks(const Scenario& scenario, const Node& policy = {});
 
-  [[nodiscard]] bool is_mesh() const { return spreading_.has_value(); }
+  [[nodiscard]] bool is_mesh() const { return scenario_.parallel.has_value(); }
+  [[nodiscard]] bool has_state_elsewhere() const { return away_.has_value(); }
   /// Processors of the mesh.
   [[nodiscard]] std::int64_t count() const;
   /// By how many a mini-batch is divided.
@@ -28,12 +34,20 @@ class Ranks {
   /// Tells how they divide layers, where they do.
   void tell(WorkloadOptions& options) const;
 
-  /// The step as one rank runs it. Throws InputError where it cannot be sharded so.
+  /// The step as one rank runs it. Throws InputError where it cannot be sharded so, or its state cannot
+  /// live so.
   [[nodiscard]] Workload step_of_one(Workload step) const;
+  /// The step of one rank as it is played.
+  [[nodiscard]] Workload as_played(Workload step) const;
 
   /// The policy with the processors of the first rank: `on`, or a pipeline's `devices`. Throws
   /// InputError where it names others, or where the axes are not its own.
   [[nodiscard]] Node policy_of_one(const Node& policy) const;
+
+  /// What `plan` plans for the first rank: of a problem as its processor sees it, without what lives or
+  /// runs elsewhere.
+  [[nodiscard]] Planned planned(const std::function<Planned(const Problem&)>& plan,
+                                const Problem& problem) const;
 
   /// The plan of the first rank for all of them.
   [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem) const;
@@ -41,14 +55,25 @@ class Ranks {
  private:
   /// Whether stages of a pipeline hold gradients in parts.
   [[nodiscard]] bool divides_stages() const;
+  /// Whether units are stages of the chain.
+  [[nodiscard]] bool is_by_stage() const { return spreading_->likes.size() > 1; }
   [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
   [[nodiscard]] std::optional<TensorAxis> tensor_axis() const;
+  void find_mesh();
+  void find_homes(const Node& policy);
+  [[nodiscard]] ProcessorId device_of(const Node& policy) const;
+  void check_network(const Location& where, const char* key, const char* what) const;
   void check_sharding() const;
+  void check_state() const;
   void check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const;
   void check_tensor() const;
+  [[nodiscard]] Workload with_state_elsewhere(const Workload& step) const;
+  [[nodiscard]] Plan with_fetches_ahead(Plan of_one, const Problem& problem) const;
 
   const Scenario& scenario_;
   std::optional<Spreading> spreading_;
+  std::vector<ProcessorId> updaters_;  ///< processors that only update
+  std::optional<AwayState> away_;      ///< where state lives elsewhere
 };
 
 }  // namespace plimsoll

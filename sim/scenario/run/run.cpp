@@ -129,7 +129,8 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   result.execution = execute(program);
   result.execution_s = watch.seconds();
   result.metrics = measure(program, result.execution, scenario.iterations);
-  if (ranks.is_mesh()) measure_ranks(program, result.execution, ranks.count(), result.metrics);
+  if (ranks.is_mesh() || ranks.has_state_elsewhere())
+    measure_ranks(program, result.execution, ranks.count(), result.metrics);
   if (scenario.training && result.execution.status == RunStatus::ok)
     result.training = whole_training(*scenario.training, result.metrics, result.workload_as_run,
                                      result.plan, scenario.platform, result.notes);
@@ -180,7 +181,7 @@ Time reference_makespan(const Workload& step, const Scenario& scenario, const Bo
   const Topology topology(scenario.platform);
   const ChainView chain;  // `none` looks at operators only
   const Problem problem{step, chain, scenario.platform, topology};
-  Planned none = policy_on_processor_of(policy, "none").plan(problem);
+  Planned none = ranks.planned(policy_on_processor_of(policy, "none").plan, problem);
   const Plan reference =
       ranks.of_all(accumulated(std::move(std::get<Plan>(none)), scenario, problem), problem);
   return makespan_without_limits(reference, step, scenario.platform);
@@ -200,7 +201,7 @@ std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenar
   const Topology topology(roomy);
   const ChainView chain = chain_view(result.workload_as_run);
   const Problem problem{result.workload_as_run, chain, roomy, topology, judge_by_execution, work};
-  Planned reference = policy.schedule_alone(problem);
+  Planned reference = ranks.planned(policy.schedule_alone, problem);
   Plan* of_one = std::get_if<Plan>(&reference);
   if (of_one == nullptr) return std::nullopt;
   const Plan plan = ranks.of_all(std::move(*of_one), problem);
@@ -322,7 +323,7 @@ void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const P
   std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);
-  result.budgets = given_budgets(bound, result.plan, scenario.platform);
+  result.budgets = given_budgets(bound, result.plan, result.workload_as_run, scenario.platform);
   check_policy(result, scenario, problem.topology);
   execute_plan(result, scenario, problem.topology, ranks);
 }
@@ -355,8 +356,9 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   const Stopwatch watch;
   const Problem problem{result.workload_as_run, chain,       scenario.platform, topology,
                         judge_by_execution,     options.work};
-  const auto ordering = policy_that_orders(bound, scenario.platform);
-  Planned planned = bound.plan(problem);
+  const auto ordering =
+      ranks.has_state_elsewhere() ? std::nullopt : policy_that_orders(bound, scenario.platform);
+  Planned planned = ranks.planned(bound.plan, problem);
   Planned ordered = ordering ? ordering->plan(problem) : Planned();
   result.planning_s = watch.seconds();
   if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
@@ -364,6 +366,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
     return result;
   }
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
+  result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
   Plan& plan = std::get<Plan>(planned);
   if (const std::string note = note_on_kept_order(bound, plan, scenario.platform); !note.empty())
     result.notes.push_back(note);
@@ -392,7 +395,7 @@ Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path, c
   WorkloadOptions options = scenario.workload_options;
   ranks.tell(options);
   const auto read = [&] {
-    Workload workload = ranks.step_of_one(build(scenario.workload, options));
+    Workload workload = ranks.as_played(ranks.step_of_one(build(scenario.workload, options)));
     add_generator_states(workload, scenario.platform.processors);
     return read_plan(path, workload, scenario.platform);
   };
@@ -497,7 +500,7 @@ std::string label_of(const RunResult& result) {
 
 RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOptions& options) {
   Diagnostics diagnostics;
-  const Ranks ranks(scenario);
+  const Ranks ranks(scenario, policy);
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   try {
@@ -540,6 +543,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
       build_for(scenario, scenario.platform.processors, std::max<std::int64_t>(of_a_rank, 1), ranks,
                 split_backward, place);
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
+  result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
   const auto problems =
       check_plan(result.plan, result.workload_as_run, scenario.platform, topology);
   if (!problems.empty()) {

@@ -7,6 +7,11 @@
 ///   pass_on         each ends with what the one before it had
 ///   pass_back       each ends with what the one after it had
 ///
+/// Or what one rank does for itself with state that lives in another memory (Home):
+///
+///   fetch           makes here what it reads there
+///   store           changes there what it reads here
+///
 /// A collective of a workload is an operator that takes no time where it is issued: it makes its
 /// outputs, and what follows moves over the platform's links (plan/build/spread_plan.hpp). It
 /// reduces what it changes in place (all_reduce) or reads (reduce_scatter), gathers what it makes
@@ -25,8 +30,15 @@ enum class CollectiveKind : std::uint8_t {
   all_gather,
   all_to_all,
   pass_on,
-  pass_back
+  pass_back,
+  fetch,
+  store
 };
+
+/// Whether it moves state between two memories of one rank.
+[[nodiscard]] constexpr bool moves_state(CollectiveKind kind) {
+  return kind == CollectiveKind::fetch || kind == CollectiveKind::store;
+}
 
 /// The axes of a mesh of ranks along which groups lie.
 enum class MeshAxis : std::uint8_t { tensor, context, expert, data };

@@ -24,6 +24,14 @@ const char* to_text(TensorClass tensor_class) {
   return "";
 }
 
+std::vector<std::pair<TensorId, TensorId>> moved_state(const Workload& workload, OperatorId op) {
+  const auto reads = workload.list(workload[op].reads), kept = workload.list(workload[op].kept);
+  const auto targets = kept.empty() ? reads.last(reads.size() / 2) : kept;
+  std::vector<std::pair<TensorId, TensorId>> moved;
+  for (std::size_t i = 0; i < targets.size(); ++i) moved.emplace_back(reads[i], targets[i]);
+  return moved;
+}
+
 DType main_dtype(const Workload& workload) {
   std::array<Flops, kDTypes> flops{};
   for (const Operator& op : workload.operators)

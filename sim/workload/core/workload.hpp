@@ -25,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
@@ -60,6 +61,11 @@ enum class Lifetime : std::uint8_t {
                ///< released unless an optimizer operator reads it (gradients of parameters)
 };
 
+/// Where a tensor lives: with the processor that computes, or where a scenario keeps state of a kind, or
+/// with the processor that updates it.
+enum class Home : std::uint8_t { processor, parameters, gradients, optimizer, updates };
+inline constexpr std::size_t kHomes = 5;
+
 struct Tensor {
   std::string name;
   Bytes bytes;
@@ -74,6 +80,7 @@ struct Tensor {
   bool is_partial = false;
   /// Of parameters of which each rank of the expert axis has its own, of their gradients and state.
   bool is_of_experts = false;
+  Home home = Home::processor;
 };
 
 /// A slice of Workload::tensor_lists.
@@ -159,6 +166,19 @@ struct Workload {
     return std::span(tensor_lists).subspan(slice.begin, slice.end - slice.begin);
   }
 };
+
+/// Whether a forward or backward gathers parameters of other ranks, or fetches some, for those that
+/// follow it.
+[[nodiscard]] inline bool brings_parameters(const Operator& op) {
+  const Collective& it = op.collective;
+  const bool gathers = it.kind == CollectiveKind::all_gather && it.axis == MeshAxis::data;
+  return op.phase != Phase::optimizer && (gathers || it.kind == CollectiveKind::fetch);
+}
+
+/// Of a fetch or store: each tensor that it moves, and what that becomes: what it makes, or else the
+/// second half of what it reads.
+[[nodiscard]] std::vector<std::pair<TensorId, TensorId>> moved_state(const Workload& workload,
+                                                                     OperatorId op);
 
 /// What most of the FLOPs are computed in: of a network under `autocast`, the type of its products.
 /// The workload's own where no FLOPs are known.

@@ -16,18 +16,14 @@
 /// Parameters of experts, of which each rank of an expert axis has its own, are divided among the fewer
 /// ranks that hold the same ones, and are in units of their own.
 ///
-/// A unit is an outermost block of the network (`block_3`), or all layers outside of blocks. The
-/// reduce-scatter of a unit follows the last backward that adds to one of its gradients, or all of
-/// them follow the last backward. The gather of a unit is issued before the first operator of the
-/// unit `prefetch` places before it in the order in which units are first used.
+/// Units, and when they are gathered and scattered: unit_step.hpp.
 ///
 /// For a pipeline, a unit is a stage of the chain view (workload/chain/chain_view.hpp): the pipeline is
 /// cut between those, and so each unit is on one device. A parameter that several stages use, such as
 /// a tied embedding, is gathered for each, and each adds to the part of its gradient. Nothing is
 /// gathered ahead: the plan moves gathers (plan/build/gathers_ahead.hpp).
 ///
-/// The whole tensors of a gather are its own, so that every policy of single operators can plan the
-/// step. Of stages 1 and 2 the plan gathers the updated parameters (plan/build/spread_plan.hpp).
+/// Of stages 1 and 2 the plan gathers the updated parameters (plan/build/spread_plan.hpp).
 #pragma once
 
 #include "workload/core/workload.hpp"

@@ -1,6 +1,7 @@
 #include "policy/pipeline/schedule/weight_versions.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace plimsoll {
 
@@ -24,6 +25,10 @@ void WeightVersions::gather(std::uint32_t device) {
   const Workload& workload = problem_.workload;
   Device& it = devices_[device];
   const auto add_weights = [&](OperatorId op) {
+    if (brings_parameters(workload[op]))
+      throw std::invalid_argument(
+          "a schedule that updates parameters on the way keeps versions of them, and `" +
+          workload[op].name + "` brings them from elsewhere for each microbatch");
     for (const TensorId read : workload.list(workload[op].reads))
       if (workload[read].tensor_class == TensorClass::parameter &&
           std::ranges::find(it.weights, read) == it.weights.end())

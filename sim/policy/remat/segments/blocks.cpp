@@ -32,10 +32,9 @@ struct Makers {
   std::vector<std::uint32_t> made, changed;  ///< by tensor; kNone: by no forward
 };
 
-/// A forward that gathers parameters which ranks hold in parts (workload/sharding/sharded_step.hpp).
+/// A forward that brings parameters which are held elsewhere (workload/sharding/unit_step.hpp).
 bool gathers_parameters(const Operator& op) {
-  return op.phase == Phase::forward && op.collective.kind == CollectiveKind::all_gather &&
-         op.collective.axis == MeshAxis::data;
+  return op.phase == Phase::forward && brings_parameters(op);
 }
 
 /// What of each block runs again: what its backwards read of the block, and what is read to make

@@ -1,0 +1,367 @@
+// State in other memories than that of the processor that computes: bytes by memory, makespans in closed
+// form, what policies make of it, and what is refused.
+#include "base/dense_id.hpp"
+#include "execution/find_metrics.hpp"
+#include "scenario/run/claim_check.hpp"
+#include "scenario/run/run.hpp"
+#include "support/temporary_folder.hpp"
+#include "workload/cost/cost_model.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+using Catch::Matchers::Contains;
+
+/// Of each of the blocks: one linear layer of 64 x 64 without bias.
+constexpr std::int64_t kWeights = 64 * 64;
+
+/// The link takes 1 us for each move, and 1000 ps for a byte.
+struct Offloaded {
+  std::string state;
+  std::string policy = "{name: none, on: gpu}";
+  int blocks = 4;
+  std::int64_t batch = 8;
+  std::string options = "dtype: bf16, master_weights: true, optimizer: adam, fused_optimizer: true";
+  std::string rest = "";
+  std::string cpu = "compute: {fp32: 1 GFLOP/s}";
+  std::string hbm = "unlimited", dram = "unlimited";
+  std::string cluster = "";
+  std::string network = "";  ///< in place of the blocks
+};
+
+std::string blocks_of(int blocks) {
+  return fmt::format(
+      "workload: net\ninput: {{shape: [64]}}\nloss: sum\nblocks:\n  one:\n    layers:\n      - "
+      "linear: "
+      "{{features: 64, bias: false}}\nlayers:\n  - one: {{repeat: {}}}\n",
+      blocks);
+}
+
+Scenario scenario_of(const Offloaded& it) {
+  const test::TemporaryFolder folder;
+  const auto network =
+      folder.write("net.yaml", it.network.empty() ? blocks_of(it.blocks) : it.network);
+  const std::string text = fmt::format(
+      "scenario: s\n"
+      "platform:\n"
+      "  platform: p\n"
+      "  memories: {{hbm: {{capacity: {}, bandwidth: 1 GB/s}}, dram: {{capacity: {}, bandwidth: 1 "
+      "GB/s}}, "
+      "nvme: {{capacity: 1 GB}}, apart: {{capacity: 1 GB}}}}\n"
+      "  processors: {{gpu: {{memory: hbm, compute: {{bf16: 1 GFLOP/s, fp32: 1 GFLOP/s}}}}, cpu: "
+      "{{memory: dram, {}}}}}\n"
+      "  links: {{pcie: {{between: [hbm, dram], bandwidth: 1 GB/s, latency: 1 us}}, lane: "
+      "{{between: "
+      "[dram, nvme], bandwidth: 500 MB/s, latency: 2 us}}}}\n{}"
+      "workload: {{model: {}, batch: {}, {}}}\n"
+      "policy: {}\nstate: {}\n{}",
+      it.hbm, it.dram, it.cpu, it.cluster, network.string(), it.batch, it.options, it.policy,
+      it.state, it.rest);
+  return read_scenario(parse_document(text, "s.yaml"), ".");
+}
+
+RunResult run_of(const Offloaded& it) {
+  const Scenario scenario = scenario_of(it);
+  RunResult result = run_policy(scenario, scenario.policies.front());
+  CAPTURE(it.state, it.policy);
+  if (result.metrics.makespan) CHECK(check_claims(result).differing.empty());
+  return result;
+}
+
+std::int64_t peak_of(const RunResult& result, const std::string& memory) {
+  return find_memory(result.metrics, memory)->peak_requested.count();
+}
+
+/// What is there throughout, by where it lives.
+std::map<Home, std::int64_t> resident_of(const Workload& workload) {
+  std::map<Home, std::int64_t> bytes;
+  for (const Tensor& tensor : workload.tensors)
+    if (tensor.lifetime == Lifetime::resident) bytes[tensor.home] += tensor.bytes.count();
+  return bytes;
+}
+
+Bytes sent(const RunResult& result, bool to_host) {
+  for (const LinkMetrics& link : result.metrics.links)
+    if (link.name == "pcie") return link.bytes[to_host ? 0 : 1];
+  return {};
+}
+
+/// The CPU need not be able to run anything else.
+std::vector<Time> updates_on(Workload step, const Platform& platform) {
+  for (std::uint32_t op = 0; op < step.optimizer_begin; ++op)
+    step.operators[op].given_time = Time{};
+  return durations(step, platform, *platform.find_processor("cpu"));
+}
+
+/// A stream in order, and a link that carries one move each way: a fetch is issued where it stands, and
+/// its readers wait for it; the optimizer begins behind the backward, with all gradients.
+Time in_closed_form(const RunResult& result, const Platform& platform, bool updates_on_cpu) {
+  const Workload& step = result.workload_as_run;
+  const ProcessorId gpu = *platform.find_processor("gpu");
+  const std::vector<Time> here = durations(step, platform, gpu);
+  const std::vector<Time> there = updates_on_cpu ? updates_on(step, platform) : here;
+  Time now, in_free, out_free;
+  std::vector<Time> is_there(step.tensors.size());
+  for (std::uint32_t i = 0; i < step.operators.size(); ++i) {
+    const Operator& op = step.operators[i];
+    if (i == step.optimizer_begin && updates_on_cpu) now = std::max(now, out_free);
+    if (!moves_state(op.collective.kind)) {
+      for (const TensorId id : step.list(op.reads)) now = std::max(now, is_there[index(id)]);
+      now += (i < step.optimizer_begin ? here : there)[i];
+      for (const TensorId id : step.list(op.kept)) is_there[index(id)] = now;
+      continue;
+    }
+    Bytes bytes;
+    for (const auto& [from, to] : moved_state(step, OperatorId{i})) bytes += step[from].bytes;
+    const bool comes = op.collective.kind == CollectiveKind::fetch ||
+                       (updates_on_cpu && i >= step.optimizer_begin);
+    Time& free = comes ? in_free : out_free;
+    for (const auto& [from, to] : moved_state(step, OperatorId{i}))
+      free = std::max({free, now, is_there[index(from)]});
+    free += Time{1'000'000 + bytes.count() * 1000};
+    for (const auto& [from, to] : moved_state(step, OperatorId{i})) is_there[index(to)] = free;
+  }
+  return std::max({now, in_free, out_free});
+}
+
+const char* const kZeroOffload = "{optimizer: {memory: dram, on: cpu}}";
+
+}  // namespace
+
+// 2 bytes of a parameter are on the device; 4 of its gradient and 12 of masters and moments on the host,
+// with the new parameters of an update and of the one before, which is on its way.
+TEST_CASE("ZeRO-Offload holds 2 bytes of a parameter on the device and 16 on the host") {
+  for (const int blocks : {2, 4, 7}) {
+    const RunResult result = run_of({.state = kZeroOffload, .blocks = blocks});
+    const std::int64_t parameters = blocks * kWeights;
+    CAPTURE(blocks);
+    CHECK(resident_of(result.workload_as_run) ==
+          std::map<Home, std::int64_t>{{Home::processor, 2 * parameters},
+                                       {Home::gradients, 4 * parameters},
+                                       {Home::optimizer, 12 * parameters}});
+    CHECK(peak_of(result, "dram") == 16 * parameters + 2 * 2 * kWeights);
+    CHECK(sent(result, true).count() == 4 * parameters);
+    CHECK(sent(result, false).count() == 2 * parameters);
+  }
+}
+
+// Without masters the host keeps the parameters that it updates.
+TEST_CASE("parameters without masters have a copy with the optimizer's state") {
+  const RunResult result =
+      run_of({.state = kZeroOffload, .options = "dtype: fp32, optimizer: adam"});
+  const std::int64_t parameters = 4 * kWeights;
+  CHECK(resident_of(result.workload_as_run) ==
+        std::map<Home, std::int64_t>{{Home::processor, 4 * parameters},
+                                     {Home::gradients, 4 * parameters},
+                                     {Home::optimizer, 12 * parameters}});
+}
+
+// max(backward, link) + updates on the CPU: the last return alone is not hidden.
+TEST_CASE("a step of ZeRO-Offload takes its closed form") {
+  for (const std::int64_t batch : {1, 8, 64}) {
+    const Offloaded it{.state = kZeroOffload, .batch = batch};
+    const Scenario scenario = scenario_of(it);
+    const RunResult result = run_of(it);
+    CAPTURE(batch);
+    REQUIRE(result.metrics.makespan);
+    CHECK(*result.metrics.makespan == in_closed_form(result, scenario.platform, true));
+    CHECK(result.metrics.period == result.metrics.makespan);
+    Time gpu, backward, updates;
+    const Workload& step = result.workload_as_run;
+    const auto here = durations(step, scenario.platform, ProcessorId{0});
+    const auto there = updates_on(step, scenario.platform);
+    for (std::uint32_t op = 0; op < step.operators.size(); ++op)
+      (op < step.forwards          ? gpu
+       : op < step.optimizer_begin ? backward
+                                   : updates) += op < step.optimizer_begin ? here[op] : there[op];
+    const Time store{1'000'000 + 4 * kWeights * 1000}, back{1'000'000 + 2 * kWeights * 1000};
+    // Of a long backward the last store shows, of a short one all of them behind the first gradient.
+    const Time shortest = gpu + std::max(backward, store * 4) + updates + back;
+    CHECK(*result.metrics.makespan >= shortest);
+    CHECK(*result.metrics.makespan <= shortest + std::max(store, backward));
+  }
+}
+
+TEST_CASE("weight streaming and state that visits the device take their closed forms") {
+  for (const char* state :
+       {"{parameters: dram}", "{parameters: dram, gradients: dram}", "{optimizer: {memory: dram}}"})
+    for (const int prefetch : {0, 1, 3})
+      for (const std::int64_t batch : {1, 16}) {
+        const Offloaded it{.state = state,
+                           .batch = batch,
+                           .rest = fmt::format("sharding: {{prefetch: {}}}\n", prefetch)};
+        const Scenario scenario = scenario_of(it);
+        const RunResult result = run_of(it);
+        CAPTURE(state, prefetch, batch);
+        REQUIRE(result.metrics.makespan);
+        CHECK(*result.metrics.makespan == in_closed_form(result, scenario.platform, false));
+      }
+}
+
+// Three blocks' parameters at most: of the one that runs, of the one that comes, and of the one before.
+TEST_CASE("streamed parameters leave the device after their use") {
+  const RunResult few = run_of({.state = "{parameters: dram, optimizer: {on: cpu}}", .blocks = 4});
+  const RunResult many =
+      run_of({.state = "{parameters: dram, optimizer: {on: cpu}}", .blocks = 40});
+  const std::int64_t outputs = 8 * 64 * 2;
+  CHECK(peak_of(many, "hbm") - peak_of(few, "hbm") == 36 * outputs);
+  CHECK(resident_of(many.workload_as_run)[Home::parameters] == 2 * 40 * kWeights);
+  // Once for the forward, and again for the backward.
+  CHECK(sent(many, false).count() == 2 * kWeights * 2 * 40);
+}
+
+TEST_CASE("the processor that computes may be named as the one that updates") {
+  const auto makespan = [](const char* state) { return run_of({.state = state}).metrics.makespan; };
+  REQUIRE(makespan("{optimizer: {memory: dram, on: gpu}}"));
+  CHECK(makespan("{optimizer: {memory: dram, on: gpu}}") ==
+        makespan("{optimizer: {memory: dram}}"));
+  CHECK(makespan("{optimizer: {memory: hbm, on: gpu}, parameters: hbm}") == makespan("{}"));
+}
+
+TEST_CASE("state reaches storage behind the host") {
+  const RunResult result =
+      run_of({.state = "{optimizer: {memory: nvme, on: cpu}, parameters: nvme, gradients: dram}"});
+  REQUIRE(result.metrics.makespan);
+  CHECK(peak_of(result, "nvme") == (2 + 12) * 4 * kWeights);
+}
+
+TEST_CASE("microbatches add to gradients on the host, and update once") {
+  const RunResult once = run_of({.state = kZeroOffload, .batch = 8});
+  const RunResult four = run_of({.state = kZeroOffload,
+                                 .batch = 32,
+                                 .options = "dtype: bf16, master_weights: true, optimizer: adam, "
+                                            "fused_optimizer: true, accumulate: 4"});
+  REQUIRE(four.metrics.makespan);
+  CHECK(sent(four, true) == sent(once, true) * 4);
+  CHECK(sent(four, false) == sent(once, false));
+  CHECK(peak_of(four, "dram") == peak_of(once, "dram"));
+}
+
+TEST_CASE("policies plan in the room that state elsewhere leaves") {
+  const std::string network =
+      "workload: net\ninput: {shape: [64]}\nblocks:\n  pair:\n    layers:\n      - linear: "
+      "{features: "
+      "256}\n      - gelu\n      - linear: {features: 64}\nlayers:\n  - pair: {repeat: 6}\n";
+  for (const char* state : {kZeroOffload, "{parameters: dram, optimizer: {memory: dram, on: cpu}}",
+                            "{optimizer: {memory: dram}}"}) {
+    const auto run = [&](const std::string& policy) {
+      return run_of({.state = state, .policy = policy, .batch = 512, .network = network});
+    };
+    const RunResult none = run("{name: none, on: gpu}");
+    REQUIRE(none.metrics.makespan);
+    for (const char* policy :
+         {"remat/sqrt", "remat/blocks", "offload/all", "offload/eager", "online/dtr"}) {
+      CAPTURE(state, policy);
+      CHECK(run(fmt::format("{{name: {}, on: gpu}}", policy)).metrics.makespan >=
+            none.metrics.makespan);
+    }
+    const std::int64_t budget = peak_of(none, "hbm") * 9 / 10;
+    for (const char* policy : {"remat/rotor", "offload/greedy", "hybrid/graph", "remat/search"}) {
+      const RunResult result =
+          run(fmt::format("{{name: {}, on: gpu, budget: {} B{}}}", policy, budget,
+                          std::string(policy) == "hybrid/graph" ? ", iterations: 50" : ""));
+      CAPTURE(state, policy, budget);
+      CHECK(status_text(result) != std::string("oom"));
+      CHECK(status_text(result) != std::string("deadlock"));
+      if (result.metrics.makespan) CHECK(peak_of(result, "hbm") <= budget);
+    }
+  }
+}
+
+TEST_CASE("ranks keep their parts of state in the host's memory") {
+  const std::string devices =
+      "cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: {name: "
+      "nvlink, bandwidth: 10 GB/s}}\n";
+  const std::int64_t parameters = 4 * kWeights;
+  for (const int stage : {2, 3}) {
+    const RunResult result =
+        run_of({.state = stage == 2 ? kZeroOffload : "{parameters: dram, optimizer: {on: cpu}}",
+                .policy = "none",
+                .rest = fmt::format("parallel: {{data: 2}}\nsharding: {{stage: {}}}\n", stage),
+                .cluster = "  " + devices});
+    CAPTURE(stage);
+    REQUIRE(result.metrics.makespan);
+    // All parts together are what one rank has there, and in stage 3 its parameters.
+    const std::int64_t there = (stage == 2 ? 16 : 18) * parameters;
+    CHECK(peak_of(result, "dram") >= there);
+    CHECK(peak_of(result, "dram") <= there + 2 * 2 * 2 * kWeights);
+  }
+}
+
+TEST_CASE("each machine keeps the state of its own rank") {
+  const RunResult result =
+      run_of({.state = kZeroOffload,
+              .policy = "none",
+              .rest = "parallel: {data: 2}\nsharding: {stage: 2}\n",
+              .cluster = "  cluster: {count: 2, topology: chain, link: {name: net, joins: hbm, "
+                         "bandwidth: 10 GB/s}}\n"});
+  REQUIRE(result.metrics.makespan);
+  for (const char* memory : {"dram0", "dram1"})
+    CHECK(peak_of(result, memory) == 16 * 4 * kWeights / 2 + 2 * kWeights * 2 / 2);
+}
+
+TEST_CASE("stages of a pipeline keep their state in the host's memory") {
+  for (const char* policy : {"1f1b", "gpipe", "zb-h1", "interleaved-1f1b"})
+    for (const char* parameters : {"dram", "hbm"}) {
+      const RunResult result = run_of(
+          {.state = fmt::format("{{parameters: {}, optimizer: {{on: cpu}}}}", parameters),
+           .policy = fmt::format("{{name: pipeline/{}, microbatches: 4}}", policy),
+           .rest = "parallel: {pipeline: 2}\n",
+           .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: "
+                      "{name: nvlink, bandwidth: 10 GB/s}}\n"});
+      CAPTURE(policy, parameters);
+      REQUIRE(result.metrics.makespan);
+      CHECK(peak_of(result, "dram") >=
+            (std::string(parameters) == "dram" ? 18 : 16) * 4 * kWeights);
+    }
+}
+
+TEST_CASE("state that cannot live so is refused") {
+  const auto refused = [](const Offloaded& it, const std::string& why) {
+    CAPTURE(it.state);
+    CHECK_THROWS_WITH(run_of(it), Contains(why));
+  };
+  refused({.state = "{optimizer: {memory: drm, on: cpu}}"},
+          "platform `p` has no memory `drm`; did you mean `dram`?");
+  refused({.state = "{optimizer: {memory: dram, on: cpx}}"},
+          "platform `p` has no processor `cpx`; did you mean `cpu`?");
+  refused({.state = "{parameters: apart}"},
+          "`gpu` cannot reach parameters in `apart`: no links lead from `hbm` to `apart`");
+  refused({.state = "{optimizer: {memory: apart, on: cpu}}"},
+          "processor `cpu` cannot reach state in `apart`: no links lead from `apart` to `dram`");
+  refused({.state = kZeroOffload, .cpu = "compute: {int8: 1 GFLOP/s}"},
+          "processor `cpu` states no peak rate for fp32, in which it would update parameters");
+  refused({.state = kZeroOffload, .options = "dtype: bf16"}, "there is no state of an optimizer");
+  refused({.state = "{optimiser: {memory: dram}}"}, "did you mean `optimizer`?");
+  refused({.state = kZeroOffload, .policy = "{name: pipeline/1f1b, devices: [gpu]}"},
+          "`state` of a pipeline takes `parallel: {pipeline: N}`");
+  refused(
+      {.state = kZeroOffload,
+       .policy = "none",
+       .rest = "parallel: {data: 2}\n",
+       .cluster =
+           "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: {name: l, "
+           "bandwidth: 10 GB/s}}\n"},
+      "2 ranks reduce their gradients before these leave");
+}
+
+TEST_CASE("a host's memory that is too small is told with what would do") {
+  const Offloaded it{.state = kZeroOffload, .dram = "100 kB"};
+  const Scenario scenario = scenario_of(it);
+  const std::vector<RunResult> results = run(scenario);
+  REQUIRE(results.size() == 1);
+  CHECK(status_text(results.front()) == std::string("oom"));
+  CHECK_THAT(results.front().notes,
+             Catch::Matchers::VectorContains(std::string(
+                 "`dram` has 97.66 KiB, and `memories.dram.capacity: 272 KiB` would do")));
+}
+
+}  // namespace plimsoll
