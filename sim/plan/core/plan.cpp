@@ -36,15 +36,19 @@ std::string describe_reduction(const Plan& plan, const Step& step, const Workloa
 
 }  // namespace
 
-Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
-  if (step.kind == StepKind::copy)
-    return workload[plan[plan.list(step.writes).front()].tensor].bytes;
+Bytes part_bytes(const Plan& plan, const Step& step, const Workload& workload) {
   const auto reads = plan.list(step.reads);
   const std::size_t sources = plan[step.lane].image ? reads.size() : reads.size() / 2;
   Bytes whole;
   for (const BufferId buffer : reads.first(sources)) whole += workload[plan[buffer].tensor].bytes;
   const Reduction& it = plan.reductions[step.reduction];
-  return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)} * it.count;
+  return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)};
+}
+
+Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
+  if (step.kind == StepKind::copy)
+    return workload[plan[plan.list(step.writes).front()].tensor].bytes;
+  return part_bytes(plan, step, workload) * plan.reductions[step.reduction].count;
 }
 
 Bytes usable(const Plan& plan, const Platform& platform, MemoryId memory) {
