@@ -141,6 +141,8 @@ class PlatformSheet {
     if (processor.host_overhead > Time{}) add("host_overhead", to_text(processor.host_overhead));
     if (processor.host.per_operator > Time{})
       add("host.per_operator", to_text(processor.host.per_operator));
+    if (processor.host.per_backward)
+      add("host.per_backward", to_text(*processor.host.per_backward));
     if (processor.host.waits_for_messages) add("host.waits_for_messages", "true");
     if (processor.collectives.start > Time{})
       add("collectives.start", to_text(processor.collectives.start));

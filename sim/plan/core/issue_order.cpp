@@ -52,23 +52,26 @@ class Issuing {
       hosts_[sender].makers.push_back(maker);
   }
 
-  std::int64_t operators_in(const Step& step) const {
-    const auto is_issued = [&](OperatorId id) {
-      const Operator& op = workload_[id];
-      const bool is_given = op.given_time && op.collective.kind == CollectiveKind::none;
-      return !is_given && !is_second_half(workload_, id);
-    };
-    std::int64_t count = is_issued(step.op) ? 1 : 0;
-    if (step.kind == StepKind::pair && is_issued(step.second)) ++count;
-    return count;
+  Time issue_time(const IssuingHost& host, OperatorId id) const {
+    const Operator& op = workload_[id];
+    const bool is_given = op.given_time && op.collective.kind == CollectiveKind::none;
+    if (is_given || is_second_half(workload_, id)) return {};
+    const bool is_backward = op.phase != Phase::forward && op.phase != Phase::optimizer;
+    return is_backward ? host.per_backward.value_or(host.per_operator) : host.per_operator;
+  }
+
+  Time issue_time(const IssuingHost& host, const Step& step) const {
+    Time time = issue_time(host, step.op);
+    if (step.kind == StepKind::pair) time += issue_time(host, step.second);
+    return time;
   }
 
   void issue(StepId id) {
     const Step& step = plan_[id];
     const std::uint32_t p = index(plan_[step.lane].processor);
     const IssuingHost& cost = platform_.processors[p].host;
-    const std::int64_t operators = cost.per_operator > Time{} ? operators_in(step) : 0;
-    if (operators == 0) return;
+    const Time time = issue_time(cost, step);
+    if (time == Time{}) return;
     Host& host = hosts_[p];
     const auto begin = static_cast<std::uint32_t>(order_.awaited.size());
     order_.awaited.insert(order_.awaited.end(), host.makers.begin(), host.makers.end());
@@ -76,10 +79,8 @@ class Issuing {
     if (cost.waits_for_messages) await_messages(step);
     if (host.last != kNone) order_.steps[host.last].next = id;
     host.last = static_cast<std::uint32_t>(order_.steps.size());
-    order_.steps.push_back({id,
-                            kNoStep,
-                            cost.per_operator * operators,
-                            {begin, static_cast<std::uint32_t>(order_.awaited.size())}});
+    order_.steps.push_back(
+        {id, kNoStep, time, {begin, static_cast<std::uint32_t>(order_.awaited.size())}});
   }
 
   void await_messages(const Step& step) {

@@ -1,10 +1,10 @@
 /// When the host of a processor issues its steps (Processor::host).
 ///
 /// The host issues the steps of all streams of its processor one after the other, in the order of the
-/// plan, and runs ahead of them. A step of k operators takes it k times `per_operator`, and does not
-/// start before it is issued:
+/// plan, and runs ahead of them. Each operator takes it `per_operator`, or of a backward `per_backward`,
+/// both together in a pair, and a step does not start before it is issued:
 ///
-///   issued(i) = max(issued(i-1), ends that it waits for) + k per_operator
+///   issued(i) = max(issued(i-1), ends that it waits for) + per_operator
 ///
 /// Collectives and copies do not hold it up, but where it `waits_for_messages`: it issues a step that
 /// reads what came from another processor's memory once that is there, and what follows a copy to

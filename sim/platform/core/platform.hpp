@@ -119,7 +119,8 @@ struct CollectiveCost {
 
 /// A host that issues the operators of its processor while these run (plan/core/issue_order.hpp).
 struct IssuingHost {
-  Time per_operator;  ///< 0: there is none
+  Time per_operator;                 ///< 0: there is none
+  std::optional<Time> per_backward;  ///< of those of backwards; default: as of others
   bool waits_for_messages = false;
   bool operator==(const IssuingHost&) const = default;
 };

@@ -261,6 +261,8 @@ Format<IssuingHost> host_format() {
   return Record<Host>("host", "Issues its operators while they run.")
       .required("per_operator", &Host::per_operator, positive<Time>(),
                 "for each operator and collective")
+      .optional("per_backward", &Host::per_backward, positive<Time>(),
+                "for each of a backward, which an engine issues instead of a script (per_operator)")
       .optional(
           "waits_for_messages", &Host::waits_for_messages, boolean(),
           "it issues nothing after what makes a message, or before what reads one, until that "

@@ -73,6 +73,23 @@ TEST_CASE("a host that issues operators: one device") {
   }
 }
 
+// Where operators take no time, a step takes what its host does: of n_f operators that are no backwards
+// and n_b that are, n_f h + n_b h'.
+TEST_CASE("a host that issues backwards faster") {
+  const Workload step = workload_of(megatron(3, 16, 24, 4, true), trained({}));
+  const auto is_backward = [](const Operator& it) {
+    return it.phase != Phase::forward && it.phase != Phase::optimizer;
+  };
+  const auto backwards = std::ranges::count_if(step.operators, is_backward);
+  const auto others = static_cast<std::int64_t>(step.operators.size()) - backwards;
+  for (const std::int64_t faster : {1, 3}) {
+    const Platform platform = platform_of(with_hosts(
+        1, fmt::format("host: {{per_operator: 7 s, per_backward: {} s}}, ", faster), "unlimited"));
+    const auto it = played_or_smallest("{name: none, on: gpu0}", step, platform);
+    CHECK(std::get<Played>(it).execution.makespan == seconds(7 * others + faster * backwards));
+  }
+}
+
 // Where operators take no time, the tasks of a pipeline of p stages take their operators times h, one
 // after the other, and each that reads a message begins to be issued when that is there.
 TEST_CASE("a host that waits for messages: closed form") {
