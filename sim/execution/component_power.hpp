@@ -30,7 +30,7 @@ class ComponentPower {
     const auto above = meter_ ? run_.program.power_above_idle(step) : std::nullopt;
     if (above)
       run_.execution.processors[processor].energy_at_work +=
-          *above * run_.program.steps[step].duration;
+          *above * (run_.now - run_.execution.start[step]);
     end(processor, drawn_by(processor, step));
   }
   void begin_memory(std::uint32_t memory) { begin(memory_component(memory)); }

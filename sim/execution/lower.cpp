@@ -1,5 +1,6 @@
 #include "execution/program.hpp"
 #include "plan/build/earlier_stays.hpp"
+#include "plan/core/collective_opening.hpp"
 #include "plan/core/readers.hpp"
 #include "workload/cost/cost_model.hpp"
 
@@ -26,7 +27,8 @@ class Lowering {
         platform_(platform),
         topology_(topology),
         readers_(plan),
-        last_in_lanes_(plan) {
+        last_in_lanes_(plan),
+        openings_(platform) {
     program_.plan = &plan;
     program_.workload = &workload;
     program_.platform = &platform;
@@ -36,6 +38,7 @@ class Lowering {
     lower_lanes();
     lower_steps();
     lower_releases();
+    program_.issued = issue_order(plan_, workload_, platform_, readers_);
     gather_earlier_stays();
     place_edges();
     return std::move(program_);
@@ -44,7 +47,7 @@ class Lowering {
  private:
   struct Edge {
     std::uint32_t from = 0;
-    std::uint32_t to = 0;  ///< a step, or a release with kReleaseBit
+    std::uint32_t to = 0;  ///< a step, a release with kReleaseBit, or a step's host with kHostBit
     bool after_start = false;
   };
 
@@ -163,7 +166,7 @@ class Lowering {
     if (step.kind == StepKind::copy)
       lowered.source_maker = index(readers_.producer(plan_.list(step.reads).front()));
     if (lane.from == lane.to) return;  // a hand-over costs nothing
-    lowered.duration = route.latency;
+    lowered.duration = route.latency + openings_.of(plan_, step, workload_);
     const Bytes bytes = moved_bytes(plan_, step, workload_);
     if (const Bytes erase = platform_[lane.to].erase_block; erase > Bytes{})
       lowered.duration += platform_[lane.to].erase_time * blocks(bytes, erase);
@@ -226,6 +229,9 @@ class Lowering {
   /// Visits all edges, always in the same order.
   void for_edges(auto visit) {
     for_release_edges(visit);
+    for (const IssuedStep& it : program_.issued.steps)
+      for (const StepId on : program_.issued.after(it))
+        visit(Edge{index(on), index(it.step) | kHostBit});
     std::vector<std::uint32_t> last_grant(platform_.memories.size(), kNone);
     std::vector<bool> ordered(platform_.memories.size(), false);
     for (const MemoryId memory : plan_.ordered_grants) ordered[index(memory)] = true;
@@ -289,6 +295,7 @@ class Lowering {
   const Topology& topology_;
   const Readers readers_;
   LastInLanes last_in_lanes_;
+  const CollectiveOpenings openings_;
   Program program_;
   std::vector<std::vector<Time>> times_;
   std::size_t next_reached_ = 0;  ///< in Program::reached

@@ -4,9 +4,11 @@
 
 #include "execution/component_power.hpp"
 #include "execution/diagnosis.hpp"
+#include "execution/hosts.hpp"
 #include "execution/links.hpp"
 #include "execution/memories.hpp"
 #include "execution/run_state.hpp"
+#include "execution/slowed_operators.hpp"
 #include "execution/streams.hpp"
 
 #include <algorithm>
@@ -29,6 +31,8 @@ class Machine {
         memories_(run_),
         links_(run_, power_),
         streams_(run_),
+        hosts_(run_),
+        slowed_(run_),
         waits_(program.plan->steps.size(), 0),
         release_waits_(program.release_buffer.size(), 0),
         unfinished_(program.plan->steps.size()) {
@@ -50,6 +54,7 @@ class Machine {
     }
     for (std::uint32_t s = 0; s < waits_.size(); ++s)
       if (waits_[s] == 0) run_.ready.add(s);
+    hosts_.begin();
     for (;;) {
       while (!run_.ready.empty()) try_start(run_.ready.take());
       const Time next = next_time();
@@ -65,7 +70,11 @@ class Machine {
   void count_waits() {
     const Program& program = run_.program;
     for (const std::uint32_t edge : program.edges)
-      ++((edge & kReleaseBit) != 0 ? release_waits_[edge & ~kReleaseBit] : waits_[edge]);
+      if ((edge & kReleaseBit) != 0)
+        ++release_waits_[edge & ~kReleaseBit];
+      else if ((edge & kHostBit) == 0)
+        ++waits_[edge];
+    for (const IssuedStep& it : program.issued.steps) ++waits_[index(it.step)];
     for (const auto& [buffer, step] : program.after_free) ++waits_[step];
     for (const ProgramStep& step : program.steps)
       if (step.next_in_lane != kNone) ++waits_[step.next_in_lane];
@@ -80,8 +89,13 @@ class Machine {
   /// Of the next event, or of the next end of a copy that shares its links; unlimited if nothing
   /// runs.
   [[nodiscard]] Time next_time() {
+    while (!run_.events.empty() && is_void(run_.events.top())) run_.events.pop();
     const Time event = run_.events.empty() ? Time::unlimited() : run_.events.next_time();
     return std::min(event, links_.next_end());
+  }
+
+  [[nodiscard]] bool is_void(const PendingEvent& event) const {
+    return (event.payload & kIssueBits) == 0 && slowed_.is_void(event.payload, event.time);
   }
 
   /// Shared links last: all copies that begin at one instant share them from then on.
@@ -92,12 +106,19 @@ class Machine {
   }
 
   void handle(std::uint32_t payload) {
-    if ((payload & kJoinBit) != 0)
+    if ((payload & kIssueBits) == kIssueBits)
+      end_issue(payload & ~kIssueBits);
+    else if ((payload & kJoinBit) != 0)
       join(payload & ~kJoinBit);
     else if ((payload & kWakeBit) != 0)
       memories_.wake_at_instant(payload & ~kWakeBit);
-    else
+    else if (!slowed_.is_void(payload, run_.now))
       complete(payload);
+  }
+
+  void end_issue(std::uint32_t step) {
+    hosts_.end(step);
+    clear(step, step);
   }
 
   // --- starts
@@ -128,7 +149,7 @@ class Machine {
     power_.begin_memory(run_.program.memory(step));
     for (const ReachedUse& use : run_.program.reached_by(step))
       power_.begin_memory(index(use.memory));
-    run_.events.push(run_.now + it.duration, step);
+    if (!slowed_.begin(step)) run_.events.push(run_.now + it.duration, step);
   }
 
   void begin_move(std::uint32_t step) {
@@ -137,6 +158,7 @@ class Machine {
     power_.begin_memory(index(lane.from));
     power_.begin_memory(index(lane.written));
     links_.take(step);
+    slowed_.begin_move(step);
     memories_.begin_release(step);
     const bool flows = !lane.route.shared.empty();
     if (flows && it.duration == Time{})
@@ -176,6 +198,7 @@ class Machine {
     const ProgramStep& it = run_.program.steps[step];
     const std::uint32_t processor = run_.program.lanes[it.lane].processor;
     memories_.free_workspace(step);
+    slowed_.end(step);
     streams_.end(step);
     power_.end_processor(processor, step);
     power_.end_memory(run_.program.memory(step));
@@ -204,6 +227,7 @@ class Machine {
     const ProgramLane& lane = run_.program.lanes[it.lane];
     const Bytes moved = run_.program.transferred(step);
     links_.give_back(step, moved);
+    slowed_.end_move(step);
     memories_[index(lane.from)].record.bytes_read += moved;
     memories_[index(lane.written)].record.bytes_written += moved;
     power_.end_memory(index(lane.from));
@@ -216,6 +240,7 @@ class Machine {
 
   /// One of the conditions of a step, or of a release, holds now.
   void follow(std::uint32_t edge, std::uint32_t cause) {
+    if ((edge & kHostBit) != 0) return hosts_.clear(edge & ~kHostBit);
     if ((edge & kReleaseBit) == 0) return clear(edge, cause);
     const std::uint32_t release = edge & ~kReleaseBit;
     if (--release_waits_[release] > 0) return;
@@ -291,6 +316,8 @@ class Machine {
   Memories<kObserved> memories_;
   Links<kObserved> links_;
   Streams<kObserved> streams_;
+  Hosts<kObserved> hosts_;
+  SlowedOperators<kObserved> slowed_;
   std::vector<std::uint32_t> waits_, release_waits_;  ///< edges into a step or release, not passed
   std::size_t unfinished_ = 0;
 };

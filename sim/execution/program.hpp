@@ -6,6 +6,7 @@
 ///   lane order           the predecessor's end (streams) or start (channels)
 ///   data                 the producer's end
 ///   explicit             the other step's end or start
+///   a host               the ends that it waits for (plan/core/issue_order.hpp)
 ///   ordered grants       the previous allocating step's start
 ///   its copy out         the release of the stay that the copy out of the same tensor took away
 ///
@@ -15,6 +16,7 @@
 /// few look-ups is a function here. Large runs are bound by memory, not by arithmetic.
 #pragma once
 
+#include "plan/core/issue_order.hpp"
 #include "plan/core/plan.hpp"
 #include "plan/core/reached.hpp"
 #include "platform/core/topology.hpp"
@@ -66,8 +68,10 @@ struct ProgramLane {
   Bytes block{1};      ///< of a channel: what it moves is a multiple
 };
 
-/// Edges point to steps, or, with this bit set, to releases.
+/// Edges point to steps, or, with one of these bits set, to releases, or to the host that is to issue a
+/// step. Steps and releases are fewer than 2^30.
 inline constexpr std::uint32_t kReleaseBit = 0x80000000;
+inline constexpr std::uint32_t kHostBit = 0x40000000;
 
 /// A copy that releases its source progressively.
 struct ProgressiveCopy {
@@ -89,6 +93,7 @@ struct Program {
   /// release, the progressive one that it opens, or kNone. Empty where there are none.
   std::vector<std::uint32_t> release_progressive;
   std::vector<ProgressiveCopy> progressive;
+  IssueOrder issued;  ///< by hosts of processors that have one
   /// What steps use of memories that their processor reaches beside its own, by step.
   std::vector<ReachedUse> reached;
   /// Steps that wait for the release of a buffer: (buffer, step), sorted by buffer.

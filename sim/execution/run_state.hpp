@@ -15,6 +15,8 @@ namespace plimsoll {
 inline constexpr std::uint32_t kJoinBit = 0x80000000;
 /// With kWakeBit and without kJoinBit: a memory in which a waiting allocation fits now.
 inline constexpr std::uint32_t kWakeBit = 0x40000000;
+/// With both: a host has issued a step.
+inline constexpr std::uint32_t kIssueBits = kJoinBit | kWakeBit;
 
 /// Whether there is an observer is known at compile time, so that a run without one pays nothing.
 template <bool kObserved>

@@ -43,7 +43,7 @@ class Streams {
   void end(std::uint32_t step) {
     const ProgramStep& it = run_.program.steps[step];
     ProcessorRecord& record = record_of(it.lane);
-    record.busy += it.duration;
+    record.busy += run_.now - run_.execution.start[step];
     record.last_end = run_.now;
     record.operators += it.kind == StepKind::pair ? 2 : 1;
     lanes_[it.lane].idle_since = run_.now;

@@ -139,6 +139,17 @@ class PlatformSheet {
     if (processor.launch_overhead > Time{})
       add("launch_overhead", to_text(processor.launch_overhead));
     if (processor.host_overhead > Time{}) add("host_overhead", to_text(processor.host_overhead));
+    if (processor.host.per_operator > Time{})
+      add("host.per_operator", to_text(processor.host.per_operator));
+    if (processor.host.per_backward)
+      add("host.per_backward", to_text(*processor.host.per_backward));
+    if (processor.host.waits_for_messages) add("host.waits_for_messages", "true");
+    if (processor.collectives.start > Time{})
+      add("collectives.start", to_text(processor.collectives.start));
+    if (!processor.collectives.memory.is_unlimited())
+      add("collectives.memory", to_text(processor.collectives.memory));
+    if (processor.collectives.slows > Ratio{0})
+      add("collectives.slows", to_text(processor.collectives.slows));
     if (processor.convolution_workspace > Bytes{})
       add("convolution_workspace", to_text(processor.convolution_workspace));
     if (processor.convolution_layout == ConvolutionLayout::blocked)

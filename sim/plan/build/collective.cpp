@@ -97,6 +97,22 @@ std::vector<CollectiveSend> sends_of(CollectiveKind kind, std::vector<Collective
   return all_reduce;
 }
 
+std::uint32_t parts_opened(CollectiveKind kind, std::uint32_t members) {
+  switch (kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_to_all:
+      return 2 * members;
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_gather:
+      return members + 1;
+    case CollectiveKind::none:
+    case CollectiveKind::pass_on:
+    case CollectiveKind::pass_back:
+      return 0;
+  }
+  return 0;
+}
+
 AllReduceEnds add_all_reduce(PlanBuilder& builder, AllReduce algorithm,
                              std::span<const MemoryId> members,
                              std::span<const TensorId> gradients) {
@@ -105,6 +121,8 @@ AllReduceEnds add_all_reduce(PlanBuilder& builder, AllReduce algorithm,
   const std::uint32_t group = builder.new_group();
   std::vector<std::vector<CollectiveSend>> sends;
   for (std::uint32_t i = 0; i < n; ++i) sends.push_back(sends_of(algorithm, n, i));
+  for (auto& of_member : sends)
+    of_member.front().part.opens = parts_opened(CollectiveKind::all_reduce, n);
   std::vector<StepId> before, now(n), after;
   for (std::size_t round = 0; round < sends.front().size(); ++round) {
     for (std::uint32_t i = 0; i < n; ++i) {
@@ -129,9 +147,11 @@ AllReduceEnds add_folded_all_reduce(PlanBuilder& builder, AllReduce algorithm,
                                     std::span<const TensorId> gradients) {
   if (members.size() < 2 || gradients.empty()) return {};
   const std::uint32_t group = builder.new_group();
+  const auto n = static_cast<std::uint32_t>(members.size());
+  std::vector<CollectiveSend> sends = sends_of(algorithm, n, 0);
+  sends.front().part.opens = parts_opened(CollectiveKind::all_reduce, n);
   std::vector<StepId> after;
-  for (const CollectiveSend& send :
-       sends_of(algorithm, static_cast<std::uint32_t>(members.size()), 0))
+  for (const CollectiveSend& send : sends)
     after = {builder.reduce(builder.channel(members[0], members[send.to], members[send.from]),
                             gradients, send.part, group, after)};
   return {after};

@@ -71,6 +71,10 @@ struct CollectiveSend {
 [[nodiscard]] std::vector<CollectiveSend> sends_of(CollectiveKind kind,
                                                    std::vector<CollectiveSend> all_reduce);
 
+/// How many of its n parts a collective of n members reads and writes in the memory of each
+/// (Reduction::opens). What is passed on is a message, and opens nothing.
+[[nodiscard]] std::uint32_t parts_opened(CollectiveKind kind, std::uint32_t members);
+
 /// By member: the steps that end an all-reduce there. After them it holds the sums and sends no
 /// more of them.
 using AllReduceEnds = std::vector<std::vector<StepId>>;

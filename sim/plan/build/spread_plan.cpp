@@ -1,6 +1,7 @@
 #include "plan/build/spread_plan.hpp"
 
 #include "base/dense_id.hpp"
+#include "plan/build/collective_choice.hpp"
 #include "plan/build/gradient_buckets.hpp"
 #include "workload/cost/cost_model.hpp"
 
@@ -15,6 +16,11 @@ namespace {
 
 constexpr std::size_t kMostSpreadSteps = 20'000'000;
 
+bool takes_part(const Collective& collective, MeshAxis axis) {
+  if (collective.axis != MeshAxis::data) return axis == collective.axis;
+  return axis != MeshAxis::tensor && !(collective.of_experts && axis == MeshAxis::expert);
+}
+
 class Spreader {
  public:
   Spreader(const Plan& plan, const Workload& workload, const Platform& platform,
@@ -26,7 +32,9 @@ class Spreader {
         plays_one_(plays_one),
         ranks_(spreading.ranks()),
         played_(plays_one ? 1 : ranks_),
-        buckets_(buckets_of(plan, workload, spreading)) {
+        buckets_(buckets_of(plan, workload, spreading)),
+        choice_(spreading, platform) {
+    result_.forms.push_back({spreading.algorithm, 0, 1});
     if (!plan.mirrors.empty()) refuse("stands for replicas already");
     if (plan.steady_from_microbatch) refuse("updates parameters on the way");
     if (plan.steps.size() * played_ > kMostSpreadSteps) refuse_size();
@@ -61,6 +69,7 @@ class Spreader {
     std::vector<std::vector<StepId>> before;  ///< likewise: what they wait for
     MemoryId memory{};                        ///< of the first rank
     std::vector<std::uint32_t> levels;        ///< of collectives (sends_in_levels())
+    std::uint32_t form = 0;                   ///< in SpreadPlan::forms
   };
 
   [[noreturn]] void refuse(const std::string& what) const {
@@ -146,20 +155,20 @@ class Spreader {
       it.processor = spreading_.likes[d][rank];
       return lane(it);
     }
-    if (rank == 0) note_way(it.from, it.to, 0);
+    if (rank == 0) note_way(it.from, it.to, 0, 0);
     it.from = memory(it.from, rank);
     it.to = memory(it.to, rank);
     return lane(it);
   }
 
   /// Between memories of the first rank, or to the one that stands for `to` in another.
-  void note_way(MemoryId from, MemoryId to, std::uint32_t to_rank) {
+  void note_way(MemoryId from, MemoryId to, std::uint32_t to_rank, std::uint32_t form) {
     for (const MemoryId m : {from, to})
       if (device_[index(m)] == kNone && std::ranges::count(result_.common, m) == 0)
         result_.common.push_back(m);
     if (from == to && to_rank == 0) return;
     if (device_[index(from)] == kNone || device_[index(to)] == kNone) return;
-    const RankWay way{device_[index(from)], device_[index(to)], to_rank};
+    const RankWay way{device_[index(from)], device_[index(to)], to_rank, form};
     if (std::ranges::find(result_.ways, way) == result_.ways.end()) result_.ways.push_back(way);
   }
 
@@ -420,15 +429,18 @@ class Spreader {
   void add_collective(const Collective& collective, MemoryId where,
                       const std::vector<BufferId>& moved, const std::vector<BufferId>& made,
                       const std::vector<StepId>& before) {
-    const std::vector<Level> levels = levels_of(collective);
-    if (levels.empty() || moved.empty()) return;
+    if (moved.empty()) return;
+    const std::uint32_t form = form_of(collective, where, moved);
+    const std::vector<RankLevel> levels =
+        plimsoll::levels_of(spreading_, collective, result_.forms[form]);
+    if (levels.empty()) return;
+    const bool passes =
+        collective.kind == CollectiveKind::pass_on || collective.kind == CollectiveKind::pass_back;
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
-      const auto is_first = [&](const Level& it) { return rank / it.stride % it.size == 0; };
+      const auto is_first = [&](const RankLevel& it) { return rank / it.stride % it.size == 0; };
       if (!std::ranges::all_of(levels, is_first)) continue;
-      Group group{{rank}, {}, {}, {}, where, {}};
-      const bool passes = collective.kind == CollectiveKind::pass_on ||
-                          collective.kind == CollectiveKind::pass_back;
-      for (const Level& it : levels) add_level(it, group);
+      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form};
+      for (const RankLevel& it : levels) group.levels.push_back(it.size);
       const auto size = static_cast<std::uint32_t>(group.ranks.size());
       for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
         const std::uint32_t member = group.ranks[i];
@@ -449,44 +461,32 @@ class Spreader {
     }
   }
 
-  struct Level {
-    std::uint32_t size = 1, stride = 1;
-  };
-
-  static bool takes_part(const Collective& collective, MeshAxis axis) {
-    if (collective.axis != MeshAxis::data) return axis == collective.axis;
-    return axis != MeshAxis::tensor && !(collective.of_experts && axis == MeshAxis::expert);
-  }
-
-  /// Along which digits of a rank's number the members of a group differ: none of one place.
-  std::vector<Level> levels_of(const Collective& collective) const {
-    std::vector<Level> levels;
-    std::uint32_t stride = 1;
-    for (const Spreading::Axis& it : spreading_.axes) {
-      if (takes_part(collective, it.axis)) {
-        if (it.node > 1) levels.push_back({it.node, stride});
-        if (it.size > it.node) levels.push_back({it.size / it.node, stride * it.node});
-      }
-      stride *= it.size;
-    }
-    return levels;
-  }
-
-  static void add_level(const Level& level, Group& group) {
-    const std::vector<std::uint32_t> inner = group.ranks;
-    for (std::uint32_t i = 1; i < level.size; ++i)
-      for (const std::uint32_t rank : inner) group.ranks.push_back(rank + i * level.stride);
-    group.levels.push_back(level.size);
+  /// In SpreadPlan::forms.
+  std::uint32_t form_of(const Collective& collective, MemoryId where,
+                        std::span<const BufferId> moved) {
+    if (spreading_.chosen_on == nullptr) return 0;
+    Bytes bytes;
+    for (const BufferId id : moved) bytes += workload_[plan_[id].tensor].bytes;
+    const CollectiveForm form = choice_.of(collective, memory_[index(where)], bytes);
+    auto& forms = result_.forms;
+    const auto known = std::ranges::find(forms, form);
+    const auto place = static_cast<std::uint32_t>(known - forms.begin());
+    if (known == forms.end()) forms.push_back(form);
+    return place;
   }
 
   std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                               std::uint32_t member) const {
     const auto n = static_cast<std::uint32_t>(group.ranks.size());
-    if (kind == CollectiveKind::all_to_all)
-      return all_to_all_sends(spreading_.algorithm, n, member);
     if (kind == CollectiveKind::pass_on || kind == CollectiveKind::pass_back)
       return {pass_send(kind, n, member)};
-    return sends_of(kind, sends_in_levels(spreading_.algorithm, group.levels, member));
+    const AllReduce algorithm = result_.forms[group.form].algorithm;
+    std::vector<CollectiveSend> sends =
+        kind == CollectiveKind::all_to_all
+            ? all_to_all_sends(algorithm, n, member)
+            : sends_of(kind, sends_in_levels(algorithm, group.levels, member));
+    sends.front().part.opens = parts_opened(kind, n);
+    return sends;
   }
 
   StepId add_round(const Lane& way, std::span<const BufferId> buffers, const Reduction& part,
@@ -512,7 +512,7 @@ class Spreader {
                      group.memory,
                      memory(group.memory, group.ranks[send.to]),
                      memory(group.memory, group.ranks[send.from])};
-      note_way(group.memory, group.memory, group.ranks[send.to]);
+      note_way(group.memory, group.memory, group.ranks[send.to], group.form);
       const auto& changed = group.into.empty() ? group.buffers : group.into;
       waits = {add_round(way, changed.front(), send.part, waits)};
       if (!group.into.empty())
@@ -588,6 +588,7 @@ class Spreader {
   const bool plays_one_;
   const std::uint32_t ranks_, played_;
   const std::vector<GradientBucket> buckets_;
+  CollectiveChoice choice_;
   SpreadPlan result_;
   std::vector<std::vector<MemoryId>> memory_;  ///< by memory and rank
   std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone
@@ -613,6 +614,32 @@ class Spreader {
 std::uint32_t Spreading::ranks() const {
   std::uint32_t ranks = 1;
   for (const Axis& axis : axes) ranks *= axis.size;
+  return ranks;
+}
+
+std::vector<RankLevel> levels_of(const Spreading& spreading, const Collective& collective,
+                                 const CollectiveForm& form) {
+  std::vector<RankLevel> levels;
+  std::uint32_t stride = 1;
+  for (std::uint32_t a = 0; a < spreading.axes.size(); ++a) {
+    const Spreading::Axis& it = spreading.axes[a];
+    if (takes_part(collective, it.axis)) {
+      const std::uint32_t node = std::max(it.node, a == form.axis ? form.node : 1);
+      if (node > 1) levels.push_back({node, stride});
+      if (it.size > node) levels.push_back({it.size / node, stride * node});
+    }
+    stride *= it.size;
+  }
+  return levels;
+}
+
+std::vector<std::uint32_t> members_of(std::uint32_t first, std::span<const RankLevel> levels) {
+  std::vector<std::uint32_t> ranks{first};
+  for (const RankLevel& level : levels) {
+    const std::vector<std::uint32_t> inner = ranks;
+    for (std::uint32_t i = 1; i < level.size; ++i)
+      for (const std::uint32_t rank : inner) ranks.push_back(rank + i * level.stride);
+  }
   return ranks;
 }
 

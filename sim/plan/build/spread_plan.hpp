@@ -28,10 +28,12 @@
 
 #include "plan/build/collective.hpp"
 #include "plan/core/plan.hpp"
+#include "platform/core/topology.hpp"
 
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace plimsoll {
@@ -55,6 +57,9 @@ struct Spreading {
   /// Of these; empty where all state lives with them.
   std::vector<std::vector<RankHomes>> homes;
   AllReduce algorithm = AllReduce::ring;
+  /// Where it is set, `algorithm` and nodes are those that take each collective the least time on these
+  /// ways (plan/build/collective_choice.hpp).
+  const Topology* chosen_on = nullptr;
   CollectiveKind of_gradients = CollectiveKind::all_reduce;
   bool gathers_parameters = false;  ///< after the updates, over the same ranks as gradients
   Bytes first_bucket, bucket;
@@ -63,17 +68,44 @@ struct Spreading {
   [[nodiscard]] std::uint32_t ranks() const;
 };
 
+/// How a collective is done: its algorithm, and of how many neighbours on one of the axes it makes a
+/// level of its own.
+struct CollectiveForm {
+  AllReduce algorithm = AllReduce::ring;
+  std::uint32_t axis = 0;  ///< in Spreading::axes
+  std::uint32_t node = 1;
+  friend bool operator==(const CollectiveForm&, const CollectiveForm&) = default;
+};
+
+/// Digits of a member's or a rank's number, the first varies fastest.
+struct RankLevel {
+  std::uint32_t size = 1, stride = 1;
+};
+
+/// Along which digits of a rank's number the members of a collective's group differ: none of one
+/// place.
+[[nodiscard]] std::vector<RankLevel> levels_of(const Spreading& spreading,
+                                               const Collective& collective,
+                                               const CollectiveForm& form);
+
+/// The members of the group of `first`, whose digits there are 0: the innermost level varies fastest.
+[[nodiscard]] std::vector<std::uint32_t> members_of(std::uint32_t first,
+                                                    std::span<const RankLevel> levels);
+
 /// A way between ranks that steps of the plan take: from a processor of the first rank, as a place in
 /// Spreading::likes, to one of another rank, or of its own.
 struct RankWay {
   std::uint32_t from = 0, to = 0;
   std::uint32_t to_rank = 0;
+  std::uint32_t form = 0;  ///< in SpreadPlan::forms: of what takes it
   friend bool operator==(const RankWay&, const RankWay&) = default;
 };
 
 struct SpreadPlan {
   Plan plan;
   std::vector<RankWay> ways;  ///< of the first rank
+  std::vector<CollectiveForm>
+      forms;  ///< of its collectives, the first of all that is no collective
   /// Memories beside those of ranks, which all of them would use.
   std::vector<MemoryId> common;
 };

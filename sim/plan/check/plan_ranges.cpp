@@ -46,7 +46,8 @@ bool step_holds(const Step& step, const Plan& plan, const Workload& workload) {
 constexpr std::uint32_t kMostParts = 65'536;
 
 bool reduction_holds(const Reduction& it) {
-  return it.of <= kMostParts && it.count >= 1 && it.count <= it.of && it.first <= it.of - it.count;
+  return it.of <= kMostParts && it.count >= 1 && it.count <= it.of &&
+         it.first <= it.of - it.count && it.opens <= 2 * it.of;
 }
 
 bool mirror_holds(const Mirror& mirror, const Platform& platform) {

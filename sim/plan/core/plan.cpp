@@ -47,15 +47,19 @@ bool moves_state(const Plan& plan, const Step& step, const Workload& workload) {
       reads, [&](BufferId id) { return workload[plan[id].tensor].home != Home::processor; });
 }
 
-Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
-  if (step.kind == StepKind::copy)
-    return workload[plan[plan.list(step.writes).front()].tensor].bytes;
+Bytes part_bytes(const Plan& plan, const Step& step, const Workload& workload) {
   const auto reads = plan.list(step.reads);
   const std::size_t sources = plan[step.lane].image ? reads.size() : reads.size() / 2;
   Bytes whole;
   for (const BufferId buffer : reads.first(sources)) whole += workload[plan[buffer].tensor].bytes;
   const Reduction& it = plan.reductions[step.reduction];
-  return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)} * it.count;
+  return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)};
+}
+
+Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
+  if (step.kind == StepKind::copy)
+    return workload[plan[plan.list(step.writes).front()].tensor].bytes;
+  return part_bytes(plan, step, workload) * plan.reductions[step.reduction].count;
 }
 
 std::vector<bool> streams_of_updates(const Plan& plan, const Workload& workload) {

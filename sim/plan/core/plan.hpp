@@ -78,6 +78,9 @@ enum class SourceRelease : std::uint8_t {
 struct Reduction {
   std::uint32_t first = 0, count = 1, of = 1;
   bool adds = false;  ///< to what is there; else takes its place
+  /// Of a member's first in a collective: how many parts that reads there and writes there, all in
+  /// all (plan/core/collective_opening.hpp); else 0.
+  std::uint32_t opens = 0;
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
@@ -290,8 +293,10 @@ struct Plan {
 /// Whether a reduction fetches or stores state that lives elsewhere.
 [[nodiscard]] bool moves_state(const Plan& plan, const Step& step, const Workload& workload);
 
-/// What a copy or a reduction moves: of a reduction every part is rounded up to whole bytes of all
-/// its buffers together.
+/// A part of what a reduction moves, rounded up to whole bytes of all its buffers together.
+[[nodiscard]] Bytes part_bytes(const Plan& plan, const Step& reduction, const Workload& workload);
+
+/// What a copy or a reduction moves: of a reduction so many parts.
 [[nodiscard]] Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload);
 
 /// The steady interval of a plan that has one: the time between the ends of the first and the last

@@ -311,9 +311,15 @@ class Decoder {
       error(place.of("reduce"),
             fmt::format("there are no {} parts from part {} on among {}, counted from 0",
                         it.parts(), it.first_part(), it.of_parts()));
+    if (it.opens_parts() > 2 * std::uint64_t{it.of_parts()})
+      error(
+          place.of("reduce"),
+          fmt::format("a collective of {} parts reads and writes at most {} in a memory; found {}",
+                      it.of_parts(), 2 * std::uint64_t{it.of_parts()}, it.opens_parts()));
     if (in.instance() != 0) error(place, "a reduction has no instance");
     out.reduction = static_cast<std::uint32_t>(plan_.reductions.size());
-    plan_.reductions.push_back({it.first_part(), it.parts(), it.of_parts(), it.adds()});
+    plan_.reductions.push_back(
+        {it.first_part(), it.parts(), it.of_parts(), it.adds(), it.opens_parts()});
   }
 
   template <class Ids>

@@ -122,6 +122,7 @@ class Encoder {
     out.set_parts(reduction.count);
     out.set_of_parts(reduction.of);
     out.set_adds(reduction.adds);
+    out.set_opens_parts(reduction.opens);
   }
 
   static v1::SourceRelease release_of(SourceRelease release) {

@@ -107,6 +107,24 @@ struct DecisionOverhead {
   bool operator==(const DecisionOverhead&) const = default;
 };
 
+/// What collectives take of a processor, beside links.
+struct CollectiveCost {
+  Time start;  ///< of each
+  /// At which its rank hands over what it puts in, and takes what it gets out.
+  ByteRate memory = ByteRate::unlimited();
+  /// The share of the processor's rate that its operators go without while one is under way.
+  Ratio slows{0};
+  bool operator==(const CollectiveCost&) const = default;
+};
+
+/// A host that issues the operators of its processor while these run (plan/core/issue_order.hpp).
+struct IssuingHost {
+  Time per_operator;                 ///< 0: there is none
+  std::optional<Time> per_backward;  ///< of those of backwards; default: as of others
+  bool waits_for_messages = false;
+  bool operator==(const IssuingHost&) const = default;
+};
+
 /// In which layout the library of convolutions computes: the caller's, or a blocked one of its own.
 enum class ConvolutionLayout : std::uint8_t { plain, blocked };
 
@@ -122,6 +140,8 @@ struct Processor {
   Kernels kernels;
   Time launch_overhead;  ///< per kernel
   Time host_overhead;    ///< per operator, of the host, which runs ahead of the processor
+  IssuingHost host;
+  CollectiveCost collectives;
   DecisionOverhead decision_overhead;
   Bytes convolution_workspace;  ///< the most that its library takes for one convolution
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;

@@ -69,6 +69,8 @@ Processor make_processor(const ProcessorSpec& spec) {
                        spec.kernels.additions};
   processor.launch_overhead = spec.launch_overhead;
   processor.host_overhead = spec.host_overhead;
+  processor.host = spec.host;
+  processor.collectives = spec.collectives;
   processor.decision_overhead = spec.decision_overhead;
   processor.convolution_workspace = spec.convolution_workspace;
   processor.convolution_layout = spec.convolution_layout;

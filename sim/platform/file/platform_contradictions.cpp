@@ -57,6 +57,7 @@ class Warner {
       check_states("processors", platform_.processors[i], places_.processors[i]);
       check_details(platform_.processors[i], places_.processors[i]);
       check_formats(platform_.processors[i], places_.processors[i]);
+      check_collectives(platform_.processors[i], places_.processors[i]);
     }
     for (std::size_t i = 0; i < platform_.links.size(); ++i) {
       check_states("links", platform_.links[i], places_.links[i]);
@@ -117,6 +118,17 @@ class Warner {
     diagnostics_.warning(
         where, fmt::format("processors.{} is faster in fp64 ({}) than in fp32 ({})", processor.name,
                            to_text(*wide), to_text(*narrow)));
+  }
+
+  /// They read and write the processor's memory.
+  void check_collectives(const Processor& processor, const Location& where) {
+    const Memory& memory = platform_[processor.memory];
+    const ByteRate most = std::max(memory.read.bandwidth, memory.write.bandwidth);
+    const ByteRate rate = processor.collectives.memory;
+    if (rate.is_unlimited() || rate <= most || !is_first("collectives", where)) return;
+    diagnostics_.warning(
+        where, fmt::format("processors.{}.collectives.memory of {} is never reached: `{}` takes {}",
+                           processor.name, to_text(rate), memory.name, to_text(most)));
   }
 
   void check_link(const Link& link, const Location& where) {

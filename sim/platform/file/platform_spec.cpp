@@ -237,6 +237,46 @@ Format<DecisionOverhead> decision_overhead_format() {
       .format();
 }
 
+Format<CollectiveCost> collectives_format() {
+  using Cost = CollectiveCost;
+  return Record<Cost>("collectives", "What collectives take of it, beside links.")
+      .optional("start", &Cost::start, latency(), "of each (0 s)")
+      .optional("memory", &Cost::memory, positive<ByteRate>(Unlimited::allowed),
+                "at which it reads what a rank puts in, and writes what that gets out (unlimited)")
+      .optional("slows", &Cost::slows, fraction(),
+                "the share of their rate that its operators go without while one is under way (0)")
+      .check({"slows"},
+             [](Cost& cost, const Node& node, Diagnostics& diagnostics) {
+               if (cost.slows >= kWhole)
+                 diagnostics.error(
+                     node.find("slows")->where(),
+                     "operators would stand still, which no collective makes them do; "
+                     "expected less than 100 %");
+             })
+      .format();
+}
+
+Format<IssuingHost> host_format() {
+  using Host = IssuingHost;
+  return Record<Host>("host", "Issues its operators while they run.")
+      .required("per_operator", &Host::per_operator, positive<Time>(),
+                "for each operator and collective")
+      .optional("per_backward", &Host::per_backward, positive<Time>(),
+                "for each of a backward, which an engine issues instead of a script (per_operator)")
+      .optional(
+          "waits_for_messages", &Host::waits_for_messages, boolean(),
+          "it issues nothing after what makes a message, or before what reads one, until that "
+          "is there (false)")
+      .format();
+}
+
+void check_hosts(const ProcessorSpec& it, const Node& node, Diagnostics& diagnostics) {
+  if (it.host.per_operator > Time{} && it.host_overhead > Time{})
+    diagnostics.error(node.find("host_overhead")->where(),
+                      "a second host: `host` issues operators while they run, `host_overhead` is "
+                      "part of their times; expected one of the two");
+}
+
 void check_convolutions(const ProcessorSpec& it, const Node& node, Diagnostics& diagnostics) {
   if (it.convolution_layout == ConvolutionLayout::blocked && it.convolution_workspace > Bytes{})
     diagnostics.error(node.find("convolution_workspace")->where(),
@@ -259,6 +299,10 @@ Format<ProcessorSpec> processor_format() {
       .optional("launch_overhead", &Spec::launch_overhead, latency(), "per kernel (0 s)")
       .optional("host_overhead", &Spec::host_overhead, latency(),
                 "per operator, of the host, which runs ahead of the processor (0 s)")
+      .optional("host", &Spec::host, host_format(),
+                "of a host that issues operators while they run (none)")
+      .optional("collectives", &Spec::collectives, collectives_format(),
+                "of collectives, beside links (nothing)")
       .optional("decision_overhead", &Spec::decision_overhead, decision_overhead_format(),
                 "of policies that decide while they run (0 s)")
       .optional("convolution_workspace", &Spec::convolution_workspace, quantity<Bytes>(),
@@ -285,6 +329,7 @@ Format<ProcessorSpec> processor_format() {
       .optional("energy_per_flop", &Spec::energy_per_flop, located(quantity<EnergyPerFlop>()),
                 "instead of an active power")
       .check({"convolution_workspace", "convolution_layout"}, check_convolutions)
+      .check({"host", "host_overhead"}, check_hosts)
       .format();
 }
 

@@ -72,6 +72,8 @@ struct ProcessorSpec {
   EfficiencySpec efficiency;
   KernelsSpec kernels;
   Time launch_overhead, host_overhead;
+  IssuingHost host;
+  CollectiveCost collectives;
   DecisionOverhead decision_overhead;
   Bytes convolution_workspace;
   ConvolutionLayout convolution_layout = ConvolutionLayout::plain;

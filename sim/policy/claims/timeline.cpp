@@ -1,6 +1,8 @@
 #include "policy/claims/timeline.hpp"
 
 #include "plan/build/earlier_stays.hpp"
+#include "plan/core/collective_opening.hpp"
+#include "plan/core/issue_order.hpp"
 #include "policy/claims/copy_time.hpp"
 #include "workload/cost/cost_model.hpp"
 
@@ -29,7 +31,11 @@ class Recurrence {
         in_use_(problem.platform.memories.size(), false),
         ports_(2 * problem.platform.links.size()),
         lane_ports_(plan.lanes.size()),
-        copy_times_(plan.lanes.size()) {
+        copy_times_(plan.lanes.size()),
+        openings_(problem.platform),
+        issued_(issue_order(plan, problem.workload, problem.platform, readers)),
+        host_free_(problem.platform.processors.size()) {
+    if (!plan.reductions.empty() && any_slows(problem.platform)) certain_ = false;
     for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m)
       ledgers_.emplace_back(usable(plan, problem.platform, MemoryId{m}));
     for (const MemoryId memory : plan.ordered_grants) ordered_[index(memory)] = true;
@@ -122,6 +128,11 @@ class Recurrence {
     for (const EarlierStay& it : found) earlier_stay_[index(it.copy)] = index(it.stay);
   }
 
+  static bool any_slows(const Platform& platform) {
+    return std::ranges::any_of(platform.processors,
+                               [](const Processor& it) { return it.collectives.slows > Ratio{0}; });
+  }
+
   Time duration(std::uint32_t s) {
     const Step& step = plan_.steps[s];
     const Lane& lane = plan_[step.lane];
@@ -130,7 +141,7 @@ class Recurrence {
     const Bytes copied = moved_bytes(plan_, step, problem_.workload);
     CopyTime& last = copy_times_[index(step.lane)];
     if (last.bytes != copied) last = {copied, copy_time(problem_, lane.from, lane.to, copied)};
-    return last.time;
+    return last.time + openings_.of(plan_, step, problem_.workload);
   }
 
   const std::vector<Time>& times_on(ProcessorId processor) {
@@ -160,6 +171,16 @@ class Recurrence {
         certain_ = false;
       else
         wait(freed_[earlier_stay_[s]]);
+    }
+    if (next_issued_ < issued_.steps.size() && index(issued_.steps[next_issued_].step) == s) {
+      const IssuedStep& it = issued_.steps[next_issued_++];
+      Moment& host = host_free_[index(plan_[step.lane].processor)];
+      for (const StepId on : issued_.after(it)) {
+        if (!evaluated_[index(on)]) certain_ = false;
+        host = std::max(host, ends_[index(on)]);
+      }
+      host = after(host, it.time);
+      wait(host);
     }
     if (!certain_) return;
 
@@ -284,7 +305,11 @@ class Recurrence {
   std::vector<bool> ordered_, in_use_;         ///< by memory
   std::vector<Port> ports_;
   std::vector<std::vector<LanePort>> lane_ports_;
-  std::vector<CopyTime> copy_times_;                          ///< by lane
+  std::vector<CopyTime> copy_times_;  ///< by lane
+  const CollectiveOpenings openings_;
+  const IssueOrder issued_;
+  std::size_t next_issued_ = 0;                               ///< in IssueOrder::steps
+  std::vector<Moment> host_free_;                             ///< by processor
   std::vector<std::uint32_t> release_begin_, release_edges_;  ///< by step: buffers
   std::vector<std::uint32_t> earlier_stay_;  ///< by step: a buffer, or kNone; empty without any
   std::vector<std::vector<Time>> times_;

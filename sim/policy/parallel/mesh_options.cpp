@@ -16,7 +16,11 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
   const bool is_hierarchical = parallel.collectives == MeshOptions::Algorithm::hierarchical;
   const std::int64_t data = MeshOptions::size(parallel.data);
   if (parallel.node && !is_hierarchical)
-    diagnostics.error(parallel.node->where, "`node` belongs to `collectives: hierarchical`");
+    diagnostics.error(parallel.node->where,
+                      parallel.collectives == MeshOptions::Algorithm::automatic
+                          ? "`node` belongs to `collectives: hierarchical`; `auto` finds the nodes "
+                            "that take least"
+                          : "`node` belongs to `collectives: hierarchical`");
   else if (is_hierarchical && !parallel.node)
     diagnostics.error(parallel.where,
                       "`collectives: hierarchical` needs `node`: how many neighbours on the data "
@@ -129,9 +133,11 @@ Format<MeshOptions> parallel_format() {
           "collectives", &P::collectives,
           one_of<P::Algorithm>({{"ring", P::Algorithm::ring},
                                 {"tree", P::Algorithm::tree},
-                                {"hierarchical", P::Algorithm::hierarchical}}),
-          "`ring`; `tree`: recursive halving and doubling, of 2, 4, 8, .. ranks; or "
-          "`hierarchical`: rings within nodes of `node` ranks, and between them; default ring")
+                                {"hierarchical", P::Algorithm::hierarchical},
+                                {"auto", P::Algorithm::automatic}}),
+          "`ring`; `tree`: recursive halving and doubling, of 2, 4, 8, .. ranks; "
+          "`hierarchical`: rings within nodes of `node` ranks, and between them; or `auto`: for "
+          "each size the one of these that takes least, in nodes of any size; default ring")
       .optional("node", &P::node, axis(),
                 "neighbours on the data axis that make a node of `hierarchical` collectives")
       .optional(

@@ -27,7 +27,7 @@ struct MeshOptions {
   std::optional<std::vector<Located<std::string>>> devices;
   enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
   std::optional<std::vector<Located<Axis>>> order;  ///< default: as they are listed there
-  enum class Algorithm : std::uint8_t { ring, tree, hierarchical };
+  enum class Algorithm : std::uint8_t { ring, tree, hierarchical, automatic };
   Algorithm collectives = Algorithm::ring;
   std::optional<Located<std::int64_t>> node;  ///< ranks of the data axis in one machine
   /// Whether ranks that do the same are played once: where that is exact, or always, or never.

@@ -100,6 +100,19 @@ void require_routes(const Plan& plan, const Problem& problem, const MeshOptions&
                       problem.platform[lane.from].name, problem.platform[lane.to].name));
 }
 
+/// How ranks are renamed by a form of collectives.
+ReplicaShifts shifts_of(const Spreading& spreading, const CollectiveForm& form) {
+  ReplicaShifts shifts;
+  for (std::uint32_t a = 0; a < spreading.axes.size(); ++a) {
+    const Spreading::Axis& axis = spreading.axes[a];
+    const std::uint32_t node = std::max(axis.node, a == form.axis ? form.node : 1);
+    const bool exchanges = form.algorithm == AllReduce::tree && std::has_single_bit(axis.size);
+    if (node > 1) shifts.axes.push_back({node, exchanges});
+    shifts.axes.push_back({axis.size / node, exchanges});
+  }
+  return shifts;
+}
+
 /// Empty, or why one rank cannot stand for all.
 std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
                            const Spreading& spreading) {
@@ -113,19 +126,17 @@ std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
   std::vector<ReplicaWay> ways;
-  for (const RankWay& way : once.ways) ways.push_back({way.from, way.to, way.to_rank});
-  ReplicaShifts shifts;
-  for (const Spreading::Axis& axis : spreading.axes) {
-    const bool exchanges = spreading.algorithm == AllReduce::tree;
-    if (axis.node > 1) shifts.axes.push_back({axis.node, exchanges});
-    shifts.axes.push_back({axis.size / axis.node, exchanges});
-  }
+  for (const RankWay& way : once.ways) ways.push_back({way.from, way.to, way.to_rank, way.form});
+  std::vector<ReplicaShifts> shifts;
+  for (const CollectiveForm& form : once.forms) shifts.push_back(shifts_of(spreading, form));
   return told_apart(problem, spreading.likes, ways, shifts);
 }
 
 Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
-                   const Spreading& spreading) {
+                   Spreading spreading) {
   using Play = MeshOptions::Play;
+  if (parallel.collectives == MeshOptions::Algorithm::automatic)
+    spreading.chosen_on = &problem.topology;
   const auto spread_over = [&](bool plays_one) {
     return spread(of_one, problem.workload, problem.platform, spreading, plays_one);
   };

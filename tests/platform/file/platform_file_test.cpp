@@ -56,6 +56,7 @@ processors:
     efficiency: {matmul: 82 %}
     launch_overhead: 2 us
     host_overhead: 9 us
+    collectives: {start: 36 us, memory: 100 MB/s, slows: 10 %}
     decision_overhead: {per_operator: 5 us, per_candidate: 100 ns}
     power: {idle: 4 mW, active: 25.2 mW}
 links:
@@ -93,6 +94,9 @@ power_limit: 500 mW
   CHECK(cpu.efficiency[static_cast<std::size_t>(OperatorClass::other)] == kWhole);
   CHECK(cpu.launch_overhead == Time{2'000'000});
   CHECK(cpu.host_overhead == Time{9'000'000});
+  CHECK(cpu.collectives ==
+        CollectiveCost{Time{36'000'000}, ByteRate{100'000'000}, Ratio{100'000'000}});
+  CHECK(cpu.host == IssuingHost{});
   CHECK(cpu.decision_overhead.per_operator == Time{5'000'000});
   CHECK(cpu.decision_overhead.per_candidate == Time{100'000});
   CHECK(cpu.power->active == Power{25'200'000});

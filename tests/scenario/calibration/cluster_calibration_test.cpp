@@ -168,8 +168,8 @@ TEST_CASE("all-reduces of NCCL are as far from what the fitted platform takes as
       read_cluster_calibration(read_document(folder / "a100-node-all-reduce.yaml"), folder), folder,
       {.judged = "a100-node-all-reduce"});
   CHECK(errors_of(*found, true).rows == 45);
-  CHECK(errors_of(*found, true).mean == Approx(0.125).margin(0.001));
-  CHECK(errors_of(*found, true).p95 == Approx(0.228).margin(0.001));
+  CHECK(errors_of(*found, true).mean == Approx(0.045).margin(0.001));
+  CHECK(errors_of(*found, true).p95 == Approx(0.126).margin(0.001));
 }
 
 }  // namespace plimsoll

@@ -58,7 +58,8 @@ std::string cannot_be_folded(const Problem& problem,
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
   const auto replicas = static_cast<std::uint32_t>(groups.front().size());
-  return told_apart(problem, groups, ways, {{{replicas, algorithm == AllReduce::tree}}});
+  const ReplicaShifts shifts{{{replicas, algorithm == AllReduce::tree}}};
+  return told_apart(problem, groups, ways, {&shifts, 1});
 }
 
 /// For a reason; none where it is "".

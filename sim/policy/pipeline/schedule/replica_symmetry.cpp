@@ -23,7 +23,7 @@ struct Use {
 class Symmetry {
  public:
   Symmetry(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
-           const std::vector<ReplicaWay>& ways, const ReplicaShifts& shifts)
+           const std::vector<ReplicaWay>& ways, std::span<const ReplicaShifts> shifts)
       : problem_(problem),
         platform_(problem.platform),
         groups_(groups),
@@ -43,12 +43,8 @@ class Symmetry {
   const std::string& name(ProcessorId processor) const { return platform_[processor].name; }
 
   /// Where a way of replica 0 leads to in replica `k`.
-  std::uint32_t image(std::uint32_t to_replica, std::uint32_t k) const {
-    return shifts_.shifted(to_replica, k);
-  }
-  /// What replica `k` is when `origin` is renamed to 0.
-  std::uint32_t renamed(std::uint32_t k, std::uint32_t origin) const {
-    return shifts_.shifted(k, shifts_.inverse(origin));
+  std::uint32_t image(const ReplicaWay& way, std::uint32_t k) const {
+    return shifts_[way.shifts].shifted(way.to_replica, k);
   }
 
   /// By source, so that the routes from one are searched for together.
@@ -57,7 +53,7 @@ class Symmetry {
       for (std::uint32_t w = 0; w < ways_.size(); ++w) {
         const ReplicaWay& way = ways_[w];
         const ProcessorId from = groups_[way.from_stage][k];
-        const ProcessorId to = groups_[way.to_stage][image(way.to_replica, k)];
+        const ProcessorId to = groups_[way.to_stage][image(way, k)];
         const Route* route = problem_.topology.route(platform_[from].memory, platform_[to].memory);
         if (route == nullptr)
           return fmt::format("no link leads from `{}` to `{}`", name(from), name(to));
@@ -89,17 +85,17 @@ class Symmetry {
     return 2 * index(hop.link) + (half ? 0u : hop.direction);
   }
 
-  /// Who uses a port, with the replica of the first use renamed to 0.
-  std::vector<Use> pattern(const std::vector<Use>& uses) const {
-    std::vector<Use> renamed_uses;
-    for (const Use& use : uses)
-      renamed_uses.push_back({use.way, use.hop, renamed(use.replica, uses.front().replica)});
-    std::ranges::sort(renamed_uses);
-    return renamed_uses;
+  /// Who uses a port, whatever the replica: all of them take a way at the same times.
+  static std::vector<std::pair<std::uint32_t, std::uint32_t>> pattern(
+      const std::vector<Use>& uses) {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> of_all;
+    for (const Use& use : uses) of_all.emplace_back(use.way, use.hop);
+    return of_all;
   }
 
   std::string look_at_ports() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Use>> pattern_of;
+    using Hops = std::pair<std::uint32_t, std::uint32_t>;
+    std::map<Hops, std::vector<Hops>> pattern_of;
     for (auto& [id, uses] : uses_) {
       std::ranges::sort(uses);
       const Link& link = platform_.links[id / 2];
@@ -137,7 +133,7 @@ class Symmetry {
     for (const Hop& hop : hops_[w]) ports.push_back(port(hop));
     const ReplicaWay& way = ways_[w];
     if (way.to_replica == 0) return ports;
-    const std::uint32_t from = shifts_.inverse(way.to_replica);
+    const std::uint32_t from = shifts_[way.shifts].inverse(way.to_replica);
     const Route* in = problem_.topology.route(platform_[groups_[way.from_stage][from]].memory,
                                               platform_[groups_[way.to_stage][0]].memory);
     for (const Hop& hop : in->hops) ports.push_back(port(hop));
@@ -163,7 +159,7 @@ class Symmetry {
   const Platform& platform_;
   const std::vector<std::vector<ProcessorId>>& groups_;
   const std::vector<ReplicaWay>& ways_;
-  const ReplicaShifts& shifts_;
+  const std::span<const ReplicaShifts> shifts_;
   const std::uint32_t replicas_;
   std::vector<std::vector<Hop>> hops_;       ///< by way, of replica 0
   std::map<PortId, std::vector<Use>> uses_;  ///< of the ways of all replicas
@@ -210,7 +206,7 @@ std::uint32_t ReplicaShifts::inverse(std::uint32_t t) const {
 }
 
 std::string told_apart(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
-                       const std::vector<ReplicaWay>& ways, const ReplicaShifts& shifts) {
+                       const std::vector<ReplicaWay>& ways, std::span<const ReplicaShifts> shifts) {
   return Symmetry(problem, groups, ways, shifts).run();
 }
 

@@ -21,6 +21,7 @@
 #include "policy/pipeline/schedule/slots.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,7 @@ struct ReplicaWay {
   std::uint32_t from_stage = 0, to_stage = 0;
   /// The replica that it leads to, of the one that is played; 0: it stays within.
   std::uint32_t to_replica = 0;
+  std::uint32_t shifts = 0;  ///< how it is renamed, of several ways to do so
   friend bool operator==(const ReplicaWay&, const ReplicaWay&) = default;
 };
 
@@ -51,11 +53,13 @@ struct ReplicaShifts {
 };
 
 /// Empty, or why the replicas are told apart. `groups` are the replicas by stage, each of N: of as
-/// many as the axes have places. O(N x ways x hops) and a search for routes from every device.
+/// many as the axes have places. Ways may be renamed differently, where collectives differ in form: what
+/// counts is that all replicas take a way at the same times. O(N x ways x hops) and a search for routes
+/// from every device.
 [[nodiscard]] std::string told_apart(const Problem& problem,
                                      const std::vector<std::vector<ProcessorId>>& groups,
                                      const std::vector<ReplicaWay>& ways,
-                                     const ReplicaShifts& shifts);
+                                     std::span<const ReplicaShifts> shifts);
 
 /// The first of these conditions by itself.
 [[nodiscard]] std::string unlike_devices(const Platform& platform,

@@ -1,6 +1,7 @@
 #include "policy/pipeline/search/update_times.hpp"
 
 #include "plan/build/collective.hpp"
+#include "plan/core/collective_opening.hpp"
 #include "policy/pipeline/schedule/tied_gradients.hpp"
 #include "workload/cost/cost_model.hpp"
 
@@ -19,6 +20,7 @@ class UpdateTimes {
       : problem_(problem),
         workload_(problem.workload),
         all_reduce_(parameters.all_reduce),
+        openings_(problem.platform),
         slots_(slots),
         tied_(tied_gradients({&slots})),
         groups_(replica_groups(problem, parameters)),
@@ -144,6 +146,8 @@ class UpdateTimes {
     Bytes whole;
     for (const TensorId gradient : gradients) whole += workload_[gradient].bytes;
     const auto n = static_cast<std::uint32_t>(members.size());
+    sum += openings_.of(members.front(), Bytes{(whole.count() + n - 1) / n},
+                        parts_opened(CollectiveKind::all_reduce, n));
     for (const CollectiveSend& send : sends_of(all_reduce_, n, 0)) {
       const Route& route = *problem_.topology.route(members.front(), members[send.to]);
       const std::int64_t of = send.part.of;
@@ -156,6 +160,7 @@ class UpdateTimes {
   const Problem& problem_;
   const Workload& workload_;
   const AllReduce all_reduce_;
+  const CollectiveOpenings openings_;
   const Slots& slots_;
   const std::vector<TiedGradients> tied_;               ///< reduced by themselves
   const std::vector<std::vector<ProcessorId>> groups_;  ///< by device: its replicas
