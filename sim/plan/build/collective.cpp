@@ -108,6 +108,8 @@ std::uint32_t parts_opened(CollectiveKind kind, std::uint32_t members) {
     case CollectiveKind::none:
     case CollectiveKind::pass_on:
     case CollectiveKind::pass_back:
+    case CollectiveKind::fetch:
+    case CollectiveKind::store:
       return 0;
   }
   return 0;

@@ -373,7 +373,7 @@ class Spreader {
       for (const auto* all : {&sources, &targets})
         for (const BufferId it : *all)
           waits.insert(waits.end(), users_[index(it)].begin(), users_[index(it)].end());
-      note_way(way.first, way.second, 0);
+      note_way(way.first, way.second, 0, 0);
       std::vector<BufferId> all = sources;
       all.insert(all.end(), targets.begin(), targets.end());
       const StepId round = add_round(Lane{Lane::Kind::channel, {}, 0, way.first, way.second, {}},
