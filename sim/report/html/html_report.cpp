@@ -3,6 +3,7 @@
 #include "base/diagnostic.hpp"
 #include "report/html/html_comparison.hpp"
 #include "report/html/html_stages.hpp"
+#include "report/run/run_subject.hpp"
 #include "report/text/style.hpp"
 
 #include <fmt/format.h>
@@ -10,14 +11,6 @@
 namespace plimsoll {
 
 namespace {
-
-std::string subtitle_of(const HtmlOutcome& outcome) {
-  std::string text =
-      fmt::format("{} on {}", outcome.scenario->workload_name, outcome.scenario->platform_name);
-  if (!outcome.results.empty() && outcome.results.front().workload_as_run.batch > 1)
-    text += fmt::format(", batch {}", thousands(outcome.results.front().workload_as_run.batch));
-  return text;
-}
 
 HtmlTable provenance_of(const Scenario& scenario) {
   const Platform& platform = scenario.platform;
@@ -45,7 +38,7 @@ void add_outcome(const HtmlOutcome& outcome, bool is_one_of_several, HtmlPage& p
   const std::string of = is_one_of_several ? scenario.name + ": " : "";
   HtmlTable comparison = html_comparison(scenario, outcome.results);
   comparison.heading = of + (outcome.results.size() > 1 ? "Policies compared" : "The run");
-  if (is_one_of_several) comparison.note = subtitle_of(outcome);
+  if (is_one_of_several) comparison.note = run_subject(*outcome.scenario, outcome.results);
   page.sections.emplace_back(std::move(comparison));
   page.sections.emplace_back(HtmlRuns{.heading = of + "Over time",
                                       .note =
@@ -69,7 +62,8 @@ HtmlPage html_report(std::span<const HtmlOutcome> outcomes, std::string program)
   page.program = std::move(program);
   page.title =
       are_several ? fmt::format("{} scenarios", outcomes.size()) : outcomes.front().scenario->name;
-  if (!are_several) page.subtitle = subtitle_of(outcomes.front());
+  if (!are_several)
+    page.subtitle = run_subject(*outcomes.front().scenario, outcomes.front().results);
   for (const HtmlOutcome& outcome : outcomes) add_outcome(outcome, are_several, page);
   return page;
 }

@@ -8,6 +8,7 @@
 #include "report/run/run_details.hpp"
 #include "report/run/run_failures.hpp"
 #include "report/run/run_notes.hpp"
+#include "report/run/run_subject.hpp"
 #include "report/run/training_words.hpp"
 #include "report/text/text_table.hpp"
 #include "scenario/run/claim_check.hpp"
@@ -56,10 +57,7 @@ class Report {
  private:
   void heading() {
     out_ += style_(Paint::bold, scenario_.name);
-    out_ += fmt::format("   {} on {}", scenario_.workload_name, scenario_.platform_name);
-    if (!results_.empty() && results_.front().workload_as_run.batch > 1)
-      out_ += fmt::format(", batch {}", thousands(results_.front().workload_as_run.batch));
-    out_ += '\n';
+    out_ += fmt::format("   {}\n", run_subject(scenario_, results_));
   }
 
   Cell status_cell(const RunResult& result) const {
