@@ -59,22 +59,21 @@ class PagingExact {
   void refuse_others() const {
     const std::string& name = parameters_.name;
     if (!is_plain_compute_graph(graph_, problem_.workload))
-      refuse_parameter(
-          parameters_.where,
-          fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "
-                      "backwards, or changes values in place",
-                      name, problem_.workload.name),
-          kInstead);
+      refuse(parameters_.where,
+             fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "
+                         "backwards, or changes values in place",
+                         name, problem_.workload.name),
+             kInstead);
     if (graph_.nodes.size() > kMostPagingNodes)
-      refuse_parameter(parameters_.where,
-                       fmt::format("the graph has {} operators; {} takes at most {}",
-                                   graph_.nodes.size(), name, kMostPagingNodes),
-                       kInstead);
+      refuse(parameters_.where,
+             fmt::format("the graph has {} operators; {} takes at most {}", graph_.nodes.size(),
+                         name, kMostPagingNodes),
+             kInstead);
     if (graph_.values.size() > kMostPagingValues)
-      refuse_parameter(parameters_.where,
-                       fmt::format("the operators make {} values; {} takes at most {}",
-                                   graph_.values.size(), name, kMostPagingValues),
-                       kInstead);
+      refuse(parameters_.where,
+             fmt::format("the operators make {} values; {} takes at most {}", graph_.values.size(),
+                         name, kMostPagingValues),
+             kInstead);
   }
 
   [[nodiscard]] PagingTask task_of_blocking_copies() const {
@@ -145,10 +144,10 @@ Planned plan_paging_exact(const Problem& problem, const PagingExactParameters& p
   try {
     return PagingExact(problem, parameters).run();
   } catch (const TooManyPagingStates& states) {
-    refuse_parameter(parameters.where,
-                     fmt::format("the search of {} for `{}` would pass {}", parameters.name,
-                                 problem.workload.name, states.what()),
-                     kInstead);
+    refuse(parameters.where,
+           fmt::format("the search of {} for `{}` would pass {}", parameters.name,
+                       problem.workload.name, states.what()),
+           kInstead);
   }
 }
 

@@ -215,9 +215,8 @@ class PofoPlanner {
     if (budget_ >= all.needs && runs(all.plan)) return finished(std::move(all.plan), {});
     const std::int64_t stages = std::ssize(problem_.chain.stages);
     if (stages > kMostStages)
-      refuse_parameter(parameters_.where,
-                       fmt::format("the chain has {} stages; {} plans for at most {}", stages,
-                                   parameters_.name, kMostStages));
+      refuse(parameters_.where, fmt::format("the chain has {} stages; {} plans for at most {}",
+                                            stages, parameters_.name, kMostStages));
     const bool in_time = search && ask_search(*search, all.needs);
     // Without copies its program has the choices of remat/rotor.
     if (is_asked_for_faster()) {

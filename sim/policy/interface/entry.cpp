@@ -17,27 +17,22 @@ std::vector<std::string> processor_names(const Platform& platform) {
 
 }  // namespace
 
-void refuse_parameter(const Location& where, std::string message, std::string hint) {
-  refuse(where, std::move(message), std::move(hint));
-}
-
 ProcessorId processor_named(const Problem& problem, const Located<std::string>& name) {
   if (const auto found = problem.platform.find_processor(name.value)) return *found;
   const auto names = processor_names(problem.platform);
-  refuse_parameter(
-      name.where,
-      fmt::format("platform `{}` has no processor `{}`", problem.platform.name, name.value),
-      hint_of_names(name.value, names));
+  refuse(name.where,
+         fmt::format("platform `{}` has no processor `{}`", problem.platform.name, name.value),
+         hint_of_names(name.value, names));
 }
 
 ProcessorId processor_for(const Problem& problem, const SingleProcessorParameters& parameters) {
   if (parameters.on) return processor_named(problem, *parameters.on);
   const auto names = processor_names(problem.platform);
   if (names.size() == 1) return ProcessorId{0};
-  refuse_parameter(parameters.where,
-                   fmt::format("policy `{}` runs on one processor, platform `{}` has {}",
-                               parameters.name, problem.platform.name, names.size()),
-                   names.empty() ? "" : fmt::format("say which: `on: {}`", names.front()));
+  refuse(parameters.where,
+         fmt::format("policy `{}` runs on one processor, platform `{}` has {}", parameters.name,
+                     problem.platform.name, names.size()),
+         names.empty() ? "" : fmt::format("say which: `on: {}`", names.front()));
 }
 
 }  // namespace plimsoll

@@ -118,8 +118,4 @@ template <class Parameters>
 /// The processor of that name. Throws InputError with the nearest one.
 [[nodiscard]] ProcessorId processor_named(const Problem& problem, const Located<std::string>& name);
 
-/// Throws an InputError of one message.
-[[noreturn]] void refuse_parameter(const Location& where, std::string message,
-                                   std::string hint = {});
-
 }  // namespace plimsoll

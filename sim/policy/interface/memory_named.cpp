@@ -11,10 +11,9 @@ MemoryId memory_named(const Problem& problem, const Located<std::string>& named)
   if (const auto found = problem.platform.find_memory(named.value)) return *found;
   std::vector<std::string> names;
   for (const Memory& memory : problem.platform.memories) names.push_back(memory.name);
-  refuse_parameter(
-      named.where,
-      fmt::format("platform `{}` has no memory `{}`", problem.platform.name, named.value),
-      hint_of_names(named.value, names));
+  refuse(named.where,
+         fmt::format("platform `{}` has no memory `{}`", problem.platform.name, named.value),
+         hint_of_names(named.value, names));
 }
 
 }  // namespace plimsoll

@@ -40,15 +40,15 @@ class CoopPolicy final : public PoolPolicy {
 PoolLayout layout_of(const CoopParameters& parameters) {
   const std::int64_t groups = parameters.groups.value;
   if (groups > 1 && groups % 2 == 1)
-    refuse_parameter(parameters.groups.where,
-                     fmt::format("found {} groups, expected 1 or an even number: two share a range "
-                                 "of the pool",
-                                 groups));
+    refuse(parameters.groups.where,
+           fmt::format("found {} groups, expected 1 or an even number: two share a range "
+                       "of the pool",
+                       groups));
   if (groups > 1 && group_order(groups).empty())
-    refuse_parameter(parameters.groups.where,
-                     fmt::format("found {} groups, expected 1, 2, 4 or 6: for more no order in "
-                                 "which they are tried has been published",
-                                 groups));
+    refuse(parameters.groups.where,
+           fmt::format("found {} groups, expected 1, 2, 4 or 6: for more no order in "
+                       "which they are tried has been published",
+                       groups));
   return {.groups = groups, .has_strip = parameters.small_strip};
 }
 

@@ -115,7 +115,7 @@ class LeastPeak {
   }
 
   [[noreturn]] void refuse(std::string why) const {
-    refuse_parameter(parameters_.method->where, std::move(why), "take `method: beam`");
+    plimsoll::refuse(parameters_.method->where, std::move(why), "take `method: beam`");
   }
 
   [[nodiscard]] std::string note(const std::string& memory) const {

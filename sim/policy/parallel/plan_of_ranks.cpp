@@ -29,12 +29,11 @@ std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions&
   for (const Located<std::string>& named : *parallel.devices) {
     const auto found = platform.find_processor(named.value);
     if (!found)
-      refuse_parameter(
-          named.where,
-          fmt::format("platform `{}` has no processor `{}`", platform.name, named.value),
-          hint_of_names(named.value, known));
+      refuse(named.where,
+             fmt::format("platform `{}` has no processor `{}`", platform.name, named.value),
+             hint_of_names(named.value, known));
     if (std::ranges::count(devices, *found) > 0)
-      refuse_parameter(named.where, fmt::format("`{}` is named twice", named.value));
+      refuse(named.where, fmt::format("`{}` is named twice", named.value));
     devices.push_back(*found);
   }
   return devices;
@@ -59,12 +58,11 @@ void check_count(const Platform& platform, const MeshOptions& parallel, std::siz
   const std::string found = parallel.devices
                                 ? fmt::format("`devices` names {}", devices)
                                 : fmt::format("platform `{}` has {}", platform.name, devices);
-  refuse_parameter(parallel.where,
-                   fmt::format("the mesh has {} ranks ({}), and {} processor{}", ranks,
-                               product_text(parallel), found, devices == 1 ? "" : "s"),
-                   ranks < there && !parallel.devices
-                       ? "`devices` may name those that are used"
-                       : "expected sizes whose product is that number");
+  refuse(parallel.where,
+         fmt::format("the mesh has {} ranks ({}), and {} processor{}", ranks,
+                     product_text(parallel), found, devices == 1 ? "" : "s"),
+         ranks < there && !parallel.devices ? "`devices` may name those that are used"
+                                            : "expected sizes whose product is that number");
 }
 
 void check_memories(const Platform& platform, const MeshOptions& parallel,
@@ -73,9 +71,9 @@ void check_memories(const Platform& platform, const MeshOptions& parallel,
   for (const ProcessorId device : devices) {
     ProcessorId& of = owner[index(platform[device].memory)];
     if (of != ProcessorId{kNone})
-      refuse_parameter(parallel.where,
-                       fmt::format("`{}` and `{}` share a memory; each rank needs one of its own",
-                                   platform[of].name, platform[device].name));
+      refuse(parallel.where,
+             fmt::format("`{}` and `{}` share a memory; each rank needs one of its own",
+                         platform[of].name, platform[device].name));
     of = device;
   }
 }
@@ -83,21 +81,20 @@ void check_memories(const Platform& platform, const MeshOptions& parallel,
 void check_tree(const Spreading& spreading, const MeshOptions& parallel) {
   for (const Spreading::Axis& axis : spreading.axes)
     if (spreading.algorithm == AllReduce::tree && !std::has_single_bit(axis.size))
-      refuse_parameter(parallel.where,
-                       fmt::format("a tree halves what it reduces until one part is left, so an "
-                                   "axis takes 2, 4, 8, .. ranks; found {}",
-                                   axis.size));
+      refuse(parallel.where,
+             fmt::format("a tree halves what it reduces until one part is left, so an "
+                         "axis takes 2, 4, 8, .. ranks; found {}",
+                         axis.size));
 }
 
 /// Every channel of the plan has a way.
 void require_routes(const Plan& plan, const Problem& problem, const MeshOptions& parallel) {
   for (const Lane& lane : plan.lanes)
     if (lane.kind == Lane::Kind::channel && problem.topology.route(lane.from, lane.to) == nullptr)
-      refuse_parameter(
-          parallel.where,
-          fmt::format("the mesh has neighbours that no link joins: none leads from "
-                      "`{}` to `{}`",
-                      problem.platform[lane.from].name, problem.platform[lane.to].name));
+      refuse(parallel.where,
+             fmt::format("the mesh has neighbours that no link joins: none leads from "
+                         "`{}` to `{}`",
+                         problem.platform[lane.from].name, problem.platform[lane.to].name));
 }
 
 /// How ranks are renamed by a form of collectives.
@@ -147,8 +144,8 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
     why = cannot_be_once(once, problem, spreading);
     if (why.empty()) return std::move(once.plan);
     if (parallel.play.value == Play::once)
-      refuse_parameter(parallel.play.where, "one rank cannot be played for all: " + why,
-                       "`play: all` plays every one");
+      refuse(parallel.play.where, "one rank cannot be played for all: " + why,
+             "`play: all` plays every one");
   }
   Plan all = [&] {
     try {

@@ -103,12 +103,11 @@ class HomesOfRank {
     home(homes, Home::updates) = platform_[on].memory;
     const auto fp32 = platform_[on].compute[static_cast<std::size_t>(DType::fp32)];
     if (!fp32)
-      refuse_parameter(
-          state_.optimizer->on->where,
-          fmt::format("processor `{}` states no peak rate for fp32, in which it would "
-                      "update parameters",
-                      platform_[on].name),
-          fmt::format("expected `processors.{}.compute: {{fp32: ...}}`", platform_[on].name));
+      refuse(state_.optimizer->on->where,
+             fmt::format("processor `{}` states no peak rate for fp32, in which it would "
+                         "update parameters",
+                         platform_[on].name),
+             fmt::format("expected `processors.{}.compute: {{fp32: ...}}`", platform_[on].name));
   }
 
   /// Its state must come to the processor that updates.
@@ -128,8 +127,8 @@ class HomesOfRank {
   void check_way(MemoryId a, MemoryId b, const Location& where, const std::string& what) const {
     for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)})
       if (topology_.route(from, to) == nullptr)
-        refuse_parameter(where, fmt::format("{}: no links lead from `{}` to `{}`", what,
-                                            platform_[from].name, platform_[to].name));
+        refuse(where, fmt::format("{}: no links lead from `{}` to `{}`", what, platform_[from].name,
+                                  platform_[to].name));
   }
 
   /// Parameters and gradients come and go between where they live, where they are used, and where they

@@ -56,15 +56,14 @@ void require_known_energies(const Problem& problem, ProcessorId processor,
   const Platform& platform = problem.platform;
   const Processor& unit = platform[processor];
   if (!has_known_operators(problem, unit))
-    refuse_parameter(
-        where,
-        fmt::format("platform `{}` does not state what `{}` draws at work, and {} looks for the "
-                    "least energy",
-                    platform.name, unit.name, policy),
-        fmt::format("state `processors.{}.power`, or its `energy_per_flop`", unit.name));
+    refuse(where,
+           fmt::format("platform `{}` does not state what `{}` draws at work, and {} looks for the "
+                       "least energy",
+                       platform.name, unit.name, policy),
+           fmt::format("state `processors.{}.power`, or its `energy_per_flop`", unit.name));
   if (!storage || has_known_copies(problem, unit.memory, *storage)) return;
   const std::string& name = platform[*storage].name;
-  refuse_parameter(
+  refuse(
       where,
       fmt::format("platform `{}` does not state what a copy between `{}` and `{}` draws, and {} "
                   "looks for the least energy",

@@ -103,11 +103,10 @@ class CorrectedPoet {
 
   void refuse_others() const {
     if (parameters_.counted_twice)
-      refuse_parameter(parameters_.counted_twice->where,
-                       "`counted_twice` is of the published program",
-                       "expected `published: true` beside it");
+      refuse(parameters_.counted_twice->where, "`counted_twice` is of the published program",
+             "expected `published: true` beside it");
     if (const auto why = program_refusal(graph_, groups_, "the workload", parameters_.name))
-      refuse_parameter(parameters_.where, *why, kSearch);
+      refuse(parameters_.where, *why, kSearch);
   }
 
   /// What a schedule costs beyond all nodes, each once, in pJ; nothing where it breaks a limit.

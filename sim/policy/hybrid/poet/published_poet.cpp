@@ -56,7 +56,7 @@ class PublishedPoet {
 
  private:
   void refuse(const std::string& why) const {
-    refuse_parameter(parameters_.where,
+    plimsoll::refuse(parameters_.where,
                      fmt::format("the published program of {} has no place for `{}`: {}",
                                  parameters_.name, problem_.workload.name, why),
                      kCorrected);
@@ -115,7 +115,7 @@ class PublishedPoet {
       names.push_back(problem_.workload[graph_.values[v].tensor].name);
       if (names.back() == parameters_.counted_twice->value) return v;
     }
-    refuse_parameter(parameters_.counted_twice->where,
+    plimsoll::refuse(parameters_.counted_twice->where,
                      fmt::format("`{}` makes no value `{}`", problem_.workload.name,
                                  parameters_.counted_twice->value),
                      hint_of_names(parameters_.counted_twice->value, names));

@@ -42,22 +42,20 @@ MemoryId fastest_storage(const Problem& problem, MemoryId home, const Location& 
     best_time = *time;
   }
   if (best) return *best;
-  refuse_parameter(
-      where,
-      fmt::format("platform `{}` links no storage to `{}`, so nothing can be offloaded",
-                  problem.platform.name, problem.platform[home].name),
-      named_by_hand(problem, home));
+  refuse(where,
+         fmt::format("platform `{}` links no storage to `{}`, so nothing can be offloaded",
+                     problem.platform.name, problem.platform[home].name),
+         named_by_hand(problem, home));
 }
 
 MemoryId named_storage(const Problem& problem, MemoryId home, const Located<std::string>& to) {
   const MemoryId found = memory_named(problem, to);
   if (found == home)
-    refuse_parameter(
-        to.where,
-        fmt::format("`{}` is the memory that is to be relieved; expected another", to.value));
+    refuse(to.where,
+           fmt::format("`{}` is the memory that is to be relieved; expected another", to.value));
   if (!round_trip(problem, home, found))
-    refuse_parameter(to.where, fmt::format("no link leads from `{}` to `{}` and back",
-                                           problem.platform[home].name, to.value));
+    refuse(to.where, fmt::format("no link leads from `{}` to `{}` and back",
+                                 problem.platform[home].name, to.value));
   return found;
 }
 

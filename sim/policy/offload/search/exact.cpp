@@ -33,14 +33,14 @@ std::size_t stage_named(const Problem& problem, const Located<std::string>& name
   if (std::from_chars(name.value.data(), end, stage).ptr != end)
     stage = static_cast<std::size_t>(std::ranges::find(names, name.value) - names.begin()) + 1;
   if (stage == 0 || stage > names.size())
-    refuse_parameter(name.where,
-                     fmt::format("`{}` is not a stage of the chain; expected a name or 1 to {}",
-                                 name.value, names.size()),
-                     hint_of_names(name.value, names));
+    refuse(name.where,
+           fmt::format("`{}` is not a stage of the chain; expected a name or 1 to {}", name.value,
+                       names.size()),
+           hint_of_names(name.value, names));
   if (stage > candidates)
-    refuse_parameter(name.where, fmt::format("stage {} is one of the last two, which are needed "
-                                             "back at once and stay",
-                                             stage));
+    refuse(name.where, fmt::format("stage {} is one of the last two, which are needed "
+                                   "back at once and stay",
+                                   stage));
   return stage - 1;
 }
 
@@ -52,8 +52,8 @@ std::optional<OffloadSet> set_of(const Problem& problem, const ExactParameters& 
   for (const auto& name : *parameters.set) {
     const std::size_t stage = stage_named(problem, name, model.candidates);
     if (named[stage])
-      refuse_parameter(name.where, fmt::format("stage {} is in the set twice", stage + 1),
-                       "name each stage once");
+      refuse(name.where, fmt::format("stage {} is in the set twice", stage + 1),
+             "name each stage once");
     named[stage] = true;
     set[stage] = true;
   }

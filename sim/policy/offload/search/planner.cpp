@@ -32,14 +32,14 @@ void refuse_progressive(const Problem& problem, const OffloadMemories& memories,
                         const Location& where) {
   const Memory& home = problem.platform[memories.home];
   if (home.allocator != AllocatorKind::ideal)
-    refuse_parameter(where,
-                     fmt::format("progressive release needs the `ideal` allocator in `{}`, where "
-                                 "half a tensor can be free",
-                                 home.name),
-                     "leave `release` out, or say `release: whole`");
+    refuse(where,
+           fmt::format("progressive release needs the `ideal` allocator in `{}`, where "
+                       "half a tensor can be free",
+                       home.name),
+           "leave `release` out, or say `release: whole`");
   if (!has_only_fifo_links(problem, memories.home, memories.storage))
-    refuse_parameter(where, "progressive release needs `fifo` links on the way to storage",
-                     "leave `release` out, or say `release: whole`");
+    refuse(where, "progressive release needs `fifo` links on the way to storage",
+           "leave `release` out, or say `release: whole`");
 }
 
 OffloadSequence leanest(const OffloadModel& model) {

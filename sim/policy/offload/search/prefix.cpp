@@ -101,10 +101,9 @@ std::size_t stages_asked_for(const Located<std::int64_t>& stages, const Problem&
                              std::size_t most) {
   const auto count = static_cast<std::size_t>(stages.value);
   if (count > most)
-    refuse_parameter(stages.where,
-                     fmt::format("stages is {}, but of {} stages only the first {} are worth "
-                                 "moving; expected 0 to {}",
-                                 count, problem.chain.stages.size(), most, most));
+    refuse(stages.where, fmt::format("stages is {}, but of {} stages only the first {} are worth "
+                                     "moving; expected 0 to {}",
+                                     count, problem.chain.stages.size(), most, most));
   return count;
 }
 

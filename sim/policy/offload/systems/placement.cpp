@@ -72,17 +72,16 @@ class TensorPlacement {
   [[nodiscard]] std::optional<MemoryId> slow_memory() const {
     const Processor& unit = problem_.platform[processor_];
     if (problem_.workload.operators.size() > kMostPlacedOperators)
-      refuse_parameter(
+      refuse(
           parameters_.where,
           fmt::format("`{}` has {} operators; {} takes at most {}", problem_.workload.name,
                       problem_.workload.operators.size(), parameters_.name, kMostPlacedOperators));
     if (!parameters_.to) return fastest(unit.reaches);
     const MemoryId named = memory_named(problem_, *parameters_.to);
     if (std::ranges::find(unit.reaches, named) == unit.reaches.end())
-      refuse_parameter(
-          parameters_.to->where,
-          fmt::format("operators of `{}` do not reach `{}`", unit.name, parameters_.to->value),
-          fmt::format("`processors.{}.reaches` lists what they do", unit.name));
+      refuse(parameters_.to->where,
+             fmt::format("operators of `{}` do not reach `{}`", unit.name, parameters_.to->value),
+             fmt::format("`processors.{}.reaches` lists what they do", unit.name));
     return named;
   }
 

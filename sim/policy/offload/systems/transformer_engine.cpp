@@ -101,10 +101,10 @@ Planned plan_transformer_engine(const Problem& problem,
   if (parameters.layers) {
     offloaded = static_cast<std::size_t>(parameters.layers->value);
     if (offloaded >= stages)
-      refuse_parameter(parameters.layers->where,
-                       fmt::format("layers is {}, the workload has {} stages, and the last one "
-                                   "cannot leave; expected 0 to {}",
-                                   offloaded, stages, stages - 1));
+      refuse(parameters.layers->where,
+             fmt::format("layers is {}, the workload has {} stages, and the last one "
+                         "cannot leave; expected 0 to {}",
+                         offloaded, stages, stages - 1));
   }
   return TransformerEnginePlanner(problem, memories, offloaded, parameters.name).run();
 }

@@ -46,8 +46,8 @@ Planned plan_chimera(const Problem& problem, const PipelineParameters& parameter
   require_one_virtual_stage(parameters);
   const std::size_t devices = pipeline_devices(problem, parameters).size();
   if (devices % 2 != 0)
-    refuse_parameter(parameters.where, fmt::format("`{}` takes an even number of devices; found {}",
-                                                   parameters.name, devices));
+    refuse(parameters.where,
+           fmt::format("`{}` takes an even number of devices; found {}", parameters.name, devices));
   return plan_pipeline(problem, parameters, chimera);
 }
 

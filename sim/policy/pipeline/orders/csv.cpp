@@ -40,10 +40,9 @@ Planned plan_csv(const Problem& problem, const CsvParameters& parameters) {
   const std::size_t rows = csv.schedule.orders.size();
   const std::size_t devices = pipeline_devices(problem, parameters).size();
   if (rows != devices)
-    refuse_parameter(
-        parameters.file.where,
-        fmt::format("the schedule has {} rows for {} devices{}; expected one a device", rows,
-                    devices, parameters.equal_replicas() == 1 ? "" : " of a replica"));
+    refuse(parameters.file.where,
+           fmt::format("the schedule has {} rows for {} devices{}; expected one a device", rows,
+                       devices, parameters.equal_replicas() == 1 ? "" : " of a replica"));
   PipelineParameters pipeline = parameters;
   pipeline.microbatches = csv.microbatches;
   pipeline.virtual_stages = static_cast<std::int64_t>(csv.schedule.placement.size() / rows);

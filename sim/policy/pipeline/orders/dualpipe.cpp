@@ -28,10 +28,10 @@ Planned plan_dualpipe(const Problem& problem, const PipelineParameters& paramete
   require_one_virtual_stage(parameters);
   const auto devices = static_cast<std::int64_t>(pipeline_devices(problem, parameters).size());
   if (devices % 2 != 0)
-    refuse_parameter(parameters.where, fmt::format("`{}` takes an even number of devices; found {}",
-                                                   parameters.name, devices));
+    refuse(parameters.where,
+           fmt::format("`{}` takes an even number of devices; found {}", parameters.name, devices));
   if (parameters.microbatches % 2 != 0 || parameters.microbatches < 2 * devices)
-    refuse_parameter(
+    refuse(
         parameters.where,
         fmt::format("`{}` on {} devices takes an even number of at least {} microbatches; found {}",
                     parameters.name, devices, 2 * devices, parameters.microbatches));

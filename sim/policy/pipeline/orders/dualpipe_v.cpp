@@ -20,9 +20,9 @@ Planned plan_dualpipe_v(const Problem& problem, const PipelineParameters& parame
   require_two_virtual_stages(parameters);
   const auto devices = static_cast<std::int64_t>(pipeline_devices(problem, parameters).size());
   if (parameters.microbatches < 2 * devices)
-    refuse_parameter(parameters.where,
-                     fmt::format("`{}` on {} devices takes at least {} microbatches; found {}",
-                                 parameters.name, devices, 2 * devices, parameters.microbatches));
+    refuse(parameters.where,
+           fmt::format("`{}` on {} devices takes at least {} microbatches; found {}",
+                       parameters.name, devices, 2 * devices, parameters.microbatches));
   return plan_pipeline(problem, parameters, dualpipe_v, wave_placement);
 }
 

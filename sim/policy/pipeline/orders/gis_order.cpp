@@ -106,10 +106,10 @@ std::uint32_t group_of(const GroupParameters& parameters, std::size_t devices,
   if (!parameters.group) return static_cast<std::uint32_t>(otherwise);
   const std::int64_t group = parameters.group->value;
   if (group > static_cast<std::int64_t>(devices))
-    refuse_parameter(parameters.group->where,
-                     fmt::format("a group of {} is more than one microbatch for each of {} "
-                                 "devices",
-                                 group, devices));
+    refuse(parameters.group->where,
+           fmt::format("a group of {} is more than one microbatch for each of {} "
+                       "devices",
+                       group, devices));
   return static_cast<std::uint32_t>(group);
 }
 

@@ -119,10 +119,9 @@ Schedule hanayo(const SlotCosts& costs, std::uint32_t microbatches) {
 
 Planned plan_hanayo(const Problem& problem, const PipelineParameters& parameters) {
   if (parameters.virtual_stages % 2 != 0)
-    refuse_parameter(
-        parameters.where,
-        fmt::format("`{}` takes an even number of virtual stages, two a wave; found {}",
-                    parameters.name, parameters.virtual_stages));
+    refuse(parameters.where,
+           fmt::format("`{}` takes an even number of virtual stages, two a wave; found {}",
+                       parameters.name, parameters.virtual_stages));
   return plan_timed_pipeline(problem, parameters, wave_placement, hanayo);
 }
 

@@ -46,7 +46,7 @@ Planned plan_interleaved_1f1b(const Problem& problem, const PipelineParameters& 
   const auto m = static_cast<std::uint32_t>(parameters.microbatches);
   const std::uint32_t rounds = rounds_of(devices, m);
   if (m % rounds != 0)
-    refuse_parameter(
+    refuse(
         parameters.where,
         fmt::format("{} microbatches on {} devices make {} rounds, which do not divide them; use "
                     "a multiple of {}",

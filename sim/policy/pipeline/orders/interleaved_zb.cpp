@@ -51,10 +51,10 @@ Planned plan_interleaved_zb(const Problem& problem, const PipelineParameters& pa
   const auto rule = [&](std::uint32_t devices, std::uint32_t microbatches, std::uint32_t chunks) {
     const std::uint32_t count = std::max(1U, microbatches / devices);
     if (microbatches % count != 0)
-      refuse_parameter(parameters.where,
-                       fmt::format("{} microbatches do not make {} equal rounds of {} or more",
-                                   microbatches, count, devices),
-                       fmt::format("try {}", microbatches / count * count));
+      refuse(parameters.where,
+             fmt::format("{} microbatches do not make {} equal rounds of {} or more", microbatches,
+                         count, devices),
+             fmt::format("try {}", microbatches / count * count));
     const Rounds rounds{devices, microbatches, chunks, microbatches / count};
     Schedule schedule{loop_placement(devices, chunks), {}};
     for (std::uint32_t i = 0; i < devices; ++i) schedule.orders.push_back(order_of(i, rounds));

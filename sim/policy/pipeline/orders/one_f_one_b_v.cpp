@@ -168,10 +168,10 @@ Planned plan_1f1b_v(const Problem& problem, const PipelineParameters& parameters
   const auto rule = [&](std::uint32_t devices, std::uint32_t microbatches, std::uint32_t) {
     const std::uint64_t slots = std::uint64_t{kBlockLength} * devices * (devices + microbatches);
     if (slots > kMostSlots)
-      refuse_parameter(parameters.where,
-                       fmt::format("{} microbatches on {} devices are too many for `{}`: about {} "
-                                   "slots; at most {}",
-                                   microbatches, devices, parameters.name, slots, kMostSlots));
+      refuse(parameters.where,
+             fmt::format("{} microbatches on {} devices are too many for `{}`: about {} "
+                         "slots; at most {}",
+                         microbatches, devices, parameters.name, slots, kMostSlots));
     Slotted table(devices, microbatches);
     table.compact();
     Schedule schedule{v_placement(devices), {}};

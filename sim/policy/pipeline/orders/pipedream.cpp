@@ -57,11 +57,11 @@ Planned plan_steady(const Problem& problem, const PipelineParameters& parameters
   require_equal_replicas(parameters);
   const auto devices = std::ssize(pipeline_devices(problem, parameters));
   if (parameters.microbatches <= devices)
-    refuse_parameter(parameters.where,
-                     fmt::format("`{}` on {} devices is steady only with more microbatches than "
-                                 "devices; microbatches is {}{}",
-                                 parameters.name, devices, parameters.microbatches,
-                                 parameters.equal_replicas() == 1 ? "" : " a replica"));
+    refuse(parameters.where,
+           fmt::format("`{}` on {} devices is steady only with more microbatches than "
+                       "devices; microbatches is {}{}",
+                       parameters.name, devices, parameters.microbatches,
+                       parameters.equal_replicas() == 1 ? "" : " a replica"));
   return plan_pipeline(problem, parameters, rule);
 }
 
@@ -75,15 +75,15 @@ Planned plan_2bw(const Problem& problem, const AccumulatingParameters& parameter
   const auto devices = std::ssize(pipeline_devices(problem, parameters));
   const std::int64_t every = parameters.accumulate ? parameters.accumulate->value : devices;
   if (every < devices)
-    refuse_parameter(parameters.accumulate->where,
-                     fmt::format("two versions are enough only where an update takes as many "
-                                 "microbatches as there are devices, {}; accumulate is {}",
-                                 devices, every));
+    refuse(parameters.accumulate->where,
+           fmt::format("two versions are enough only where an update takes as many "
+                       "microbatches as there are devices, {}; accumulate is {}",
+                       devices, every));
   if (parameters.equal_replicas() != 1 && parameters.microbatches < devices + every)
-    refuse_parameter(where_replicated(parameters),
-                     fmt::format("{} microbatches of each replica hold no whole update in a steady "
-                                 "state; expected at least {}",
-                                 parameters.microbatches, devices + every));
+    refuse(where_replicated(parameters),
+           fmt::format("{} microbatches of each replica hold no whole update in a steady "
+                       "state; expected at least {}",
+                       parameters.microbatches, devices + every));
   return plan_steady(problem, parameters, [every](std::uint32_t p, std::uint32_t m, std::uint32_t) {
     return with_two_versions(p, m, static_cast<std::uint32_t>(every));
   });

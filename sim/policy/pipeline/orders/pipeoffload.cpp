@@ -43,9 +43,9 @@ Record<OffloadPassParameters> pipeoffload_record() {
 
 std::uint32_t chunks_away(const OffloadPassParameters& parameters) {
   if (parameters.offload && !parameters.offload->value.slots.empty())
-    refuse_parameter(parameters.offload->where,
-                     "`pipeline/pipeoffload` takes chunks from the first of each device on; "
-                     "expected `all`, `none` or a share of them");
+    refuse(parameters.offload->where,
+           "`pipeline/pipeoffload` takes chunks from the first of each device on; "
+           "expected `all`, `none` or a share of them");
   return static_cast<std::uint32_t>(
       (parameters.virtual_stages * parameters.share().count() + kWhole.count() - 1) /
       kWhole.count());
@@ -69,7 +69,7 @@ Time longest_copy(const Problem& problem, const Slots& slots, const std::vector<
 Planned plan_pipeoffload(const Problem& problem, const OffloadPassParameters& parameters) {
   const std::vector<ProcessorId> devices = pipeline_devices(problem, parameters);
   if (devices.size() < 2)
-    refuse_parameter(parameters.where, "`pipeline/pipeoffload` is for two devices or more");
+    refuse(parameters.where, "`pipeline/pipeoffload` is for two devices or more");
   const std::uint32_t group = group_of(parameters, devices.size(), 1);
   const std::uint32_t chunks = chunks_away(parameters);
   PipelineParameters pipeline = parameters;

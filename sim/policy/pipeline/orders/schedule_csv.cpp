@@ -466,15 +466,15 @@ CsvSchedule parse_schedule_csv(const std::string& text, const std::string& origi
 CsvSchedule read_schedule_csv(const std::filesystem::path& path) {
   const Location where{path.string(), 0, 0};
   std::error_code error;
-  if (!std::filesystem::exists(path, error)) refuse_parameter(where, "there is no such file");
+  if (!std::filesystem::exists(path, error)) refuse(where, "there is no such file");
   if (!std::filesystem::is_regular_file(path, error))
-    refuse_parameter(where, "is a folder or a device; expected a file");
+    refuse(where, "is a folder or a device; expected a file");
   const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (error || size > kMostBytes) refuse_parameter(where, "is not a file of at most 32 MiB");
+  if (error || size > kMostBytes) refuse(where, "is not a file of at most 32 MiB");
   std::ifstream file(path, std::ios::binary);
   std::string text(static_cast<std::size_t>(size), '\0');
   file.read(text.data(), static_cast<std::streamsize>(size));
-  if (!file) refuse_parameter(where, "cannot be read to its end");
+  if (!file) refuse(where, "cannot be read to its end");
   return parse_schedule_csv(text, where.origin);
 }
 

@@ -13,10 +13,10 @@ Planned plan_block(const Problem& problem, const PipelineParameters& parameters,
   const auto rule = [&](std::uint32_t devices, std::uint32_t microbatches, std::uint32_t) {
     const std::uint64_t p = devices;
     if (p * p * (microbatches + p) > kMostBlockWork)
-      refuse_parameter(parameters.where,
-                       fmt::format("{} microbatches on {} devices are too many for `{}`: devices^2 "
-                                   "x (microbatches + devices) is at most {}",
-                                   microbatches, devices, parameters.name, kMostBlockWork));
+      refuse(parameters.where,
+             fmt::format("{} microbatches on {} devices are too many for `{}`: devices^2 "
+                         "x (microbatches + devices) is at most {}",
+                         microbatches, devices, parameters.name, kMostBlockWork));
     return block_schedule(devices, microbatches, block);
   };
   return plan_pipeline(problem, parameters, rule, wave_placement);

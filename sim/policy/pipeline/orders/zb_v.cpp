@@ -98,8 +98,8 @@ Planned plan_zb_v(const Problem& problem, const ZbVParameters& parameters) {
   require_two_virtual_stages(parameters);
   if (parameters.order == OrderBy::hand) {
     if (parameters.memory_limit)
-      refuse_parameter(parameters.memory_limit->where,
-                       "the order by hand looks at no limit; expected `order: search`");
+      refuse(parameters.memory_limit->where,
+             "the order by hand looks at no limit; expected `order: search`");
     return plan_pipeline(problem, parameters, by_hand, wave_placement);
   }
   const std::int64_t most = 2 * std::ssize(pipeline_devices(problem, parameters));

@@ -16,10 +16,10 @@ std::vector<Bytes> device_limits(const Problem& problem, const std::vector<Proce
   for (std::size_t d = 0; d < devices.size(); ++d) {
     for (std::size_t other = 0; other < d; ++other)
       if (memory(other) == memory(d))
-        refuse_parameter(limit->where,
-                         fmt::format("`memory_limit` is for devices with memories of their own; "
-                                     "two share `{}`",
-                                     problem.platform[memory(d)].name));
+        refuse(limit->where,
+               fmt::format("`memory_limit` is for devices with memories of their own; "
+                           "two share `{}`",
+                           problem.platform[memory(d)].name));
     limits[d] = std::min(limit->value, problem.platform[memory(d)].usable());
   }
   return limits;

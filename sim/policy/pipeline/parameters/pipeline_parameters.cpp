@@ -119,22 +119,20 @@ void check_belonging(const Node& node, std::initializer_list<const char*> keys, 
 
 void require_equal_replicas(const PipelineParameters& parameters) {
   if (!parameters.equal_replicas())
-    refuse_parameter(where_replicated(parameters),
-                     fmt::format("`{}` takes as many replicas of every stage", parameters.name));
+    refuse(where_replicated(parameters),
+           fmt::format("`{}` takes as many replicas of every stage", parameters.name));
 }
 
 void require_one_virtual_stage(const PipelineParameters& parameters) {
   if (parameters.virtual_stages != 1)
-    refuse_parameter(parameters.where,
-                     fmt::format("`{}` holds one stage a device; virtual_stages is {}",
-                                 parameters.name, parameters.virtual_stages));
+    refuse(parameters.where, fmt::format("`{}` holds one stage a device; virtual_stages is {}",
+                                         parameters.name, parameters.virtual_stages));
 }
 
 void require_two_virtual_stages(const PipelineParameters& parameters) {
   if (parameters.virtual_stages != 2)
-    refuse_parameter(parameters.where,
-                     fmt::format("`{}` holds two stages a device; virtual_stages is {}",
-                                 parameters.name, parameters.virtual_stages));
+    refuse(parameters.where, fmt::format("`{}` holds two stages a device; virtual_stages is {}",
+                                         parameters.name, parameters.virtual_stages));
 }
 
 std::vector<ProcessorId> all_devices(const Problem& problem, const PipelineParameters& parameters) {
@@ -147,7 +145,7 @@ std::vector<ProcessorId> all_devices(const Problem& problem, const PipelineParam
   for (const Located<std::string>& device : *parameters.devices) {
     const ProcessorId processor = processor_named(problem, device);
     if (std::ranges::find(devices, processor) != devices.end())
-      refuse_parameter(device.where, fmt::format("device `{}` is named twice", device.value));
+      refuse(device.where, fmt::format("device `{}` is named twice", device.value));
     devices.push_back(processor);
   }
   return devices;
@@ -160,7 +158,7 @@ std::vector<std::size_t> replica_counts(const PipelineParameters& parameters, st
   if (const auto equal = parameters.equal_replicas()) {
     const auto each = static_cast<std::size_t>(*equal);
     if (devices % each == 0) return std::vector(devices / each, each);
-    refuse_parameter(
+    refuse(
         where_replicated(parameters),
         fmt::format("{} devices are not {} replicas of the same number of stages", devices, each));
   }
@@ -171,10 +169,9 @@ std::vector<std::size_t> replica_counts(const PipelineParameters& parameters, st
     sum += counts.back();
   }
   if (sum != devices)
-    refuse_parameter(
-        parameters.replicas->where,
-        fmt::format("the stages have {} replicas for {} devices; expected one a device", sum,
-                    devices));
+    refuse(parameters.replicas->where,
+           fmt::format("the stages have {} replicas for {} devices; expected one a device", sum,
+                       devices));
   return counts;
 }
 
@@ -211,16 +208,15 @@ void refuse_too_many_steps(const Problem& problem, const PipelineParameters& par
   const std::int64_t played =
       parameters.replicas ? parameters.of_mini_batch() : parameters.microbatches;
   if (operators <= kMostSteps / static_cast<std::size_t>(played)) return;
-  refuse_parameter(parameters.where,
-                   fmt::format("{} microbatches of {} operators are more than {} steps", played,
-                               operators, kMostSteps));
+  refuse(parameters.where, fmt::format("{} microbatches of {} operators are more than {} steps",
+                                       played, operators, kMostSteps));
 }
 
 void require_link(const Problem& problem, MemoryId a, MemoryId b, const char* what,
                   const Location& where) {
   if (problem.topology.route(a, b) && problem.topology.route(b, a)) return;
-  refuse_parameter(where, fmt::format("no link joins `{}` and `{}`, which hold {}",
-                                      problem.platform[a].name, problem.platform[b].name, what));
+  refuse(where, fmt::format("no link joins `{}` and `{}`, which hold {}", problem.platform[a].name,
+                            problem.platform[b].name, what));
 }
 
 }  // namespace plimsoll

@@ -29,7 +29,7 @@ class LayoutReader {
   [[noreturn]] void refuse(const std::string& what) const {
     const std::string found =
         at_ < text_.size() ? fmt::format("`{}`", text_[at_]) : std::string("the end");
-    refuse_parameter(where_,
+    plimsoll::refuse(where_,
                      fmt::format("{} at character {} of the layout {}", found, at_ + 1, what));
   }
 
@@ -99,14 +99,14 @@ std::vector<std::size_t> begins_of(const Problem& problem, const std::string& sy
   if (problem.workload.is_chain) {
     const bool loss_is_left_over = symbols.back() == 'L' && symbols.size() == stages + 1;
     if (symbols.size() != stages && !loss_is_left_over)
-      refuse_parameter(where, fmt::format("the layout has {} symbols; `{}` has {} stages",
+      plimsoll::refuse(where, fmt::format("the layout has {} symbols; `{}` has {} stages",
                                           symbols.size(), problem.workload.name, stages));
     for (std::size_t s = 0; s < symbols.size(); ++s) begins.push_back(s);
     return begins;
   }
   const LayoutUnits units = layout_units(problem.workload, problem.chain);
   if (layers != units.layers.size())
-    refuse_parameter(where, fmt::format("the layout has {} layers (t and m); `{}` has {} blocks",
+    plimsoll::refuse(where, fmt::format("the layout has {} layers (t and m); `{}` has {} blocks",
                                         layers, problem.workload.name, units.layers.size()));
   std::size_t next = 0;
   for (const char symbol : symbols)
@@ -119,7 +119,7 @@ std::vector<std::size_t> begins_of(const Problem& problem, const std::string& sy
 void require_ends(const std::string& symbols, const std::string& network, const Location& where) {
   const auto require = [&](char symbol, const char* what, const char* end) {
     if (symbols.find(symbol) == std::string::npos)
-      refuse_parameter(where,
+      plimsoll::refuse(where,
                        fmt::format("the layout has no `{}`, the {} of `{}`; expected it once "
                                    "at its {}, as Megatron-LM does",
                                    symbol, what, network, end));
@@ -129,14 +129,14 @@ void require_ends(const std::string& symbols, const std::string& network, const 
 }
 
 void require_order(const std::string& symbols, const Location& where) {
-  if (symbols.empty()) refuse_parameter(where, "the layout names no layer; expected E, t, m or L");
+  if (symbols.empty()) plimsoll::refuse(where, "the layout names no layer; expected E, t, m or L");
   if (const std::size_t m = symbols.find('m');
       m != std::string::npos && symbols.find('t', m) < symbols.size())
-    refuse_parameter(where, "the layout has a `t` behind an `m`; expected all `t` before them");
+    plimsoll::refuse(where, "the layout has a `t` behind an `m`; expected all `t` before them");
   const auto once_at = [&](char symbol, std::size_t place, const char* end) {
     const auto count = std::ranges::count(symbols, symbol);
     if (count > 1 || (count == 1 && symbols[place] != symbol))
-      refuse_parameter(
+      plimsoll::refuse(
           where, fmt::format("the layout has `{}` elsewhere than once at its {}", symbol, end));
   };
   once_at('E', 0, "beginning");
@@ -178,11 +178,11 @@ Partition layout_partition(const Problem& problem, const Located<std::string>& l
   require_order(symbols, layout.where);
   if (!problem.workload.is_chain) require_ends(symbols, problem.workload.name, layout.where);
   if (stages.size() != slots)
-    refuse_parameter(layout.where,
+    plimsoll::refuse(layout.where,
                      fmt::format("the layout has {} stages; expected {} (devices x virtual_stages)",
                                  stages.size(), slots));
   if (stages.front().empty() || stages.back().empty())
-    refuse_parameter(layout.where,
+    plimsoll::refuse(layout.where,
                      fmt::format("the {} stage of the layout is empty; expected E or a layer, and "
                                  "empty stages only between others",
                                  stages.front().empty() ? "first" : "last"));
@@ -195,7 +195,7 @@ Partition layout_partition(const Problem& problem, const Located<std::string>& l
                             : next < begins.size() ? begins[next]
                                                    : 0;
     if (end <= partition.cuts.back() && !stages[slot].empty())
-      refuse_parameter(layout.where,
+      plimsoll::refuse(layout.where,
                        fmt::format("stage {} of the layout, `{}`, holds nothing of `{}`; every "
                                    "stage needs something to run",
                                    slot, stages[slot], problem.workload.name));

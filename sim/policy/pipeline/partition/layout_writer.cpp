@@ -44,10 +44,9 @@ std::vector<std::string> stages_of(const Symbols& symbols, const std::vector<std
   for (std::size_t slot = 0; slot < cuts.size(); ++slot) {
     const auto found = std::ranges::lower_bound(symbols.begins, cuts[slot]);
     if (found == symbols.begins.end() || *found != cuts[slot])
-      refuse_parameter(where,
-                       fmt::format("stage {} of the pipeline begins inside a layer, and Megatron's "
-                                   "layouts cut between layers",
-                                   slot));
+      refuse(where, fmt::format("stage {} of the pipeline begins inside a layer, and Megatron's "
+                                "layouts cut between layers",
+                                slot));
     const auto end = slot + 1 < cuts.size()
                          ? std::ranges::lower_bound(symbols.begins, cuts[slot + 1])
                          : symbols.begins.end();

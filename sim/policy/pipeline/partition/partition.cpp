@@ -215,23 +215,23 @@ constexpr std::size_t kMostCuts = 100'000'000;
 
 void refuse_too_many_cuts(const CutTask& task, const std::string& name, const Location& where) {
   if (task.slots() <= kMostCuts / task.stages()) return;
-  refuse_parameter(where, fmt::format("`{}` looks at every cut of {} stages for {} slots; it does "
-                                      "so for at most {} pairs",
-                                      name, task.stages(), task.slots(), kMostCuts));
+  refuse(where, fmt::format("`{}` looks at every cut of {} stages for {} slots; it does "
+                            "so for at most {} pairs",
+                            name, task.stages(), task.slots(), kMostCuts));
 }
 
 Partition named_partition(const CutTask& task, const std::string& name, const Location& where) {
   const PipelineParameters& parameters = task.parameters;
   if (name == "1f1b-star")
-    refuse_parameter(where, fmt::format("`1f1b-star` finds the cuts for `pipeline/1f1b-star`; "
-                                        "`{}` has another schedule",
-                                        parameters.name));
+    refuse(where, fmt::format("`1f1b-star` finds the cuts for `pipeline/1f1b-star`; "
+                              "`{}` has another schedule",
+                              parameters.name));
   if (name == "madpipe")
-    refuse_parameter(where, fmt::format("`madpipe` finds cuts and placement for "
-                                        "`pipeline/periodic`; `{}` has another schedule",
-                                        parameters.name));
+    refuse(where, fmt::format("`madpipe` finds cuts and placement for "
+                              "`pipeline/periodic`; `{}` has another schedule",
+                              parameters.name));
   if (name == "balanced-memory" && !parameters.equal_replicas())
-    refuse_parameter(where, "`balanced-memory` cuts for stages with as many replicas each");
+    refuse(where, "`balanced-memory` cuts for stages with as many replicas each");
   refuse_too_many_cuts(task, name, where);
   return name == "pipedream" ? pipedream(task) : balanced_memory(task);
 }
@@ -250,17 +250,15 @@ std::vector<Partition> balanced(const CutTask& task, const Location& where) {
 Partition explicit_partition(const std::vector<std::int64_t>& cuts, std::size_t stages,
                              std::size_t slots, const Location& where) {
   if (cuts.size() + 1 != slots)
-    refuse_parameter(where,
-                     fmt::format("{} cuts make {} slots; expected {} (devices x virtual_stages)",
-                                 cuts.size(), cuts.size() + 1, slots));
+    refuse(where, fmt::format("{} cuts make {} slots; expected {} (devices x virtual_stages)",
+                              cuts.size(), cuts.size() + 1, slots));
   Partition partition{{0}};
   for (const std::int64_t cut : cuts) {
     if (static_cast<std::size_t>(cut) <= partition.cuts.back() ||
         static_cast<std::size_t>(cut) >= stages)
-      refuse_parameter(
-          where, fmt::format("cut {} is not between {} and {}; cuts increase and leave no slot "
-                             "empty",
-                             cut, partition.cuts.back(), stages));
+      refuse(where, fmt::format("cut {} is not between {} and {}; cuts increase and leave no slot "
+                                "empty",
+                                cut, partition.cuts.back(), stages));
     partition.cuts.push_back(static_cast<std::size_t>(cut));
   }
   partition.cuts.push_back(stages);
@@ -290,16 +288,15 @@ std::vector<Partition> partitions_for(const Problem& problem, const PipelinePara
   const Location where = parameters.partition ? parameters.partition->where : parameters.where;
   if (parameters.layout) {
     if (parameters.partition)
-      refuse_parameter(parameters.layout->where,
-                       "`layout` and `partition` both say where to cut; give one of the two");
+      refuse(parameters.layout->where,
+             "`layout` and `partition` both say where to cut; give one of the two");
     return {layout_partition(problem, *parameters.layout, slots)};
   }
   if (slots > stages)
-    refuse_parameter(
-        where, fmt::format("{} devices x {} virtual stages make {} slots, but `{}` can be cut "
-                           "into {} stages at most",
-                           devices.size(), parameters.virtual_stages, slots, problem.workload.name,
-                           stages));
+    refuse(where, fmt::format("{} devices x {} virtual stages make {} slots, but `{}` can be cut "
+                              "into {} stages at most",
+                              devices.size(), parameters.virtual_stages, slots,
+                              problem.workload.name, stages));
   if (stages == slots && !parameters.partition) {
     Partition one_each{std::vector<std::size_t>(slots + 1), std::nullopt};
     std::iota(one_each.cuts.begin(), one_each.cuts.end(), std::size_t{0});

@@ -30,9 +30,8 @@ class Ways {
         const MemoryId source = problem.platform[from].memory, target = problem.platform[to].memory;
         const Route* route = problem.topology.route(source, target);
         if (route == nullptr)
-          refuse_parameter(
-              where, fmt::format("no link leads from `{}` to `{}`", problem.platform[source].name,
-                                 problem.platform[target].name));
+          refuse(where, fmt::format("no link leads from `{}` to `{}`",
+                                    problem.platform[source].name, problem.platform[target].name));
         bandwidths_.push_back(route->bandwidth);
       }
   }
@@ -86,23 +85,23 @@ void refuse_too_many(std::size_t stages, const std::vector<PipedreamLevel>& leve
     splits += states * states * (outermost ? 1.0 / 2 : states / 6) * machines * machines / 2;
   }
   if (splits > kMostSplits)
-    refuse_parameter(where, fmt::format("PipeDream's program looks at some {:.1e} ways to split {} "
-                                        "stages over these devices; it does so for at most {:.0e}",
-                                        splits, stages, kMostSplits));
+    refuse(where, fmt::format("PipeDream's program looks at some {:.1e} ways to split {} "
+                              "stages over these devices; it does so for at most {:.0e}",
+                              splits, stages, kMostSplits));
 }
 
 void refuse_unlike(const Problem& problem, const std::vector<ProcessorId>& devices,
                    const Location& where) {
   for (const ProcessorId device : devices)
     if (!are_alike(problem.platform, devices.front(), device))
-      refuse_parameter(where, fmt::format("PipeDream's program takes equal machines; `{}` is not "
-                                          "like `{}`",
-                                          problem.platform[device].name,
-                                          problem.platform[devices.front()].name));
+      refuse(where,
+             fmt::format("PipeDream's program takes equal machines; `{}` is not "
+                         "like `{}`",
+                         problem.platform[device].name, problem.platform[devices.front()].name));
   if (devices.size() > kMostMachines)
-    refuse_parameter(where, fmt::format("PipeDream's program looks at the ways between any two of "
-                                        "{} devices; it does so for at most {}",
-                                        devices.size(), kMostMachines));
+    refuse(where, fmt::format("PipeDream's program looks at the ways between any two of "
+                              "{} devices; it does so for at most {}",
+                              devices.size(), kMostMachines));
 }
 
 /// Follows a partition from its outermost level in, to the devices of each stage.

@@ -38,20 +38,20 @@ void require_inputs_apart(const Problem& problem, const Located<std::string>& lo
     if (slots.inputs(slot).empty()) continue;
     for (const std::uint32_t turn : link_turns(problem, data, memory(slot)))
       if (loads.emplace(turn, memory(slot)).first->second != memory(slot))
-        refuse_parameter(load_from.where,
-                         fmt::format("link `{}` carries the inputs of two devices; a periodic "
-                                     "pattern gives each its own",
-                                     problem.platform[LinkId{turn / 2}].name));
+        refuse(load_from.where,
+               fmt::format("link `{}` carries the inputs of two devices; a periodic "
+                           "pattern gives each its own",
+                           problem.platform[LinkId{turn / 2}].name));
   }
   for (std::size_t slot = 1; slot < slots.count(); ++slot)
     for (const bool forward : {true, false})
       for (const std::uint32_t turn : link_turns(problem, memory(forward ? slot - 1 : slot),
                                                  memory(forward ? slot : slot - 1)))
         if (loads.contains(turn))
-          refuse_parameter(load_from.where,
-                           fmt::format("link `{}` carries inputs and messages of the pipeline in "
-                                       "one direction; a periodic pattern gives each its own",
-                                       problem.platform[LinkId{turn / 2}].name));
+          refuse(load_from.where,
+                 fmt::format("link `{}` carries inputs and messages of the pipeline in "
+                             "one direction; a periodic pattern gives each its own",
+                             problem.platform[LinkId{turn / 2}].name));
 }
 
 }  // namespace plimsoll

@@ -27,9 +27,9 @@ class AllocationSearch {
     require_alike(where);
     const std::size_t stages = costs_.stages();
     if (costs_.slots() > kMostRuns / stages / stages)
-      refuse_parameter(where, fmt::format("`madpipe` looks at every run of {} stages on {} devices "
-                                          "for every state; it does so for at most {}",
-                                          stages, costs_.slots(), kMostRuns));
+      refuse(where, fmt::format("`madpipe` looks at every run of {} stages on {} devices "
+                                "for every state; it does so for at most {}",
+                                stages, costs_.slots(), kMostRuns));
   }
 
   std::variant<ScheduledAllocation, Bytes> run() {
@@ -58,11 +58,11 @@ class AllocationSearch {
         if (costs_.forward(d, s, s + 1) != costs_.forward(0, s, s + 1) ||
             costs_.backward(d, s, s + 1) != costs_.backward(0, s, s + 1) ||
             costs_.load(d, s, s + 1) != costs_.load(0, s, s + 1))
-          refuse_parameter(
-              where, fmt::format("`madpipe` takes devices that are alike; stage {} takes another "
-                                 "time on `{}` than on `{}`",
-                                 s, setting_.problem.platform[setting_.devices[d]].name,
-                                 setting_.problem.platform[setting_.devices[0]].name));
+          refuse(where,
+                 fmt::format("`madpipe` takes devices that are alike; stage {} takes another "
+                             "time on `{}` than on `{}`",
+                             s, setting_.problem.platform[setting_.devices[d]].name,
+                             setting_.problem.platform[setting_.devices[0]].name));
   }
 
   /// So long that a period holds a whole microbatch, and that loads do not tell states apart.

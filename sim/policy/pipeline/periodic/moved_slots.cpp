@@ -27,9 +27,9 @@ MovedSlots::MovedSlots(const Problem& problem, const std::vector<ProcessorId>& d
   require_slots(parameters.offload->value, parameters.offload->where, devices.size());
   const SlotChoice& choice = parameters.offload->value;
   if (choice.share != kWhole)
-    refuse_parameter(parameters.offload->where,
-                     "a pattern that repeats moves every microbatch of a slot, or none; expected "
-                     "`all`, `none` or a list of slots");
+    refuse(parameters.offload->where,
+           "a pattern that repeats moves every microbatch of a slot, or none; expected "
+           "`all`, `none` or a list of slots");
   for (std::uint32_t slot = 0; slot < devices.size(); ++slot) {
     auto& way = ways_.emplace_back();
     if (!choice.takes(slot, 0) || slot + std::size_t{1} == devices.size()) continue;

@@ -63,10 +63,10 @@ std::vector<std::size_t> given_cuts(const StarParameters& parameters, const Star
   constexpr std::size_t kMostStarRuns = 4'000'000;
   const std::size_t stages = problem.chain.stages.size();
   if (devices.size() > kMostStarRuns / stages / stages)
-    refuse_parameter(parameters.partition->where,
-                     fmt::format("`1f1b-star` looks at every run of {} stages on {} devices; it "
-                                 "does so for at most {}",
-                                 stages, devices.size(), kMostStarRuns));
+    refuse(parameters.partition->where,
+           fmt::format("`1f1b-star` looks at every run of {} stages on {} devices; it "
+                       "does so for at most {}",
+                       stages, devices.size(), kMostStarRuns));
   played.partition.reset();
   (void)partition_for(problem, played, devices);
   return {};
@@ -78,10 +78,10 @@ std::optional<Time> given_period(const StarParameters& parameters, const StarDev
   const Time period = parameters.period->value;
   const std::vector<Bytes> none(star.costs.slots(), Bytes::unlimited());
   if (const Time least = *NextFit(star.costs, none, cuts).least_period(); period < least)
-    refuse_parameter(parameters.period->where,
-                     fmt::format("a period of {} is shorter than what a device or link does in "
-                                 "it; expected at least {}",
-                                 to_text(period), to_text(least)));
+    refuse(parameters.period->where,
+           fmt::format("a period of {} is shorter than what a device or link does in "
+                       "it; expected at least {}",
+                       to_text(period), to_text(least)));
   return std::min(period, star.costs.whole());  // beyond, one in flight is all that there is
 }
 

@@ -45,10 +45,10 @@ std::vector<std::uint32_t> checked_placement(const Problem& problem,
                                              const std::vector<ProcessorId>& devices) {
   if (!parameters.placement) {
     if (std::ssize(devices) > kMostPeriodicSlots)
-      refuse_parameter(parameters.where,
-                       fmt::format("{} devices, each with a slot; `{}` searches for at most {} "
-                                   "slots",
-                                   devices.size(), parameters.name, kMostPeriodicSlots));
+      refuse(parameters.where,
+             fmt::format("{} devices, each with a slot; `{}` searches for at most {} "
+                         "slots",
+                         devices.size(), parameters.name, kMostPeriodicSlots));
     return loop_placement(static_cast<std::uint32_t>(devices.size()), 1);
   }
   const Location& where = parameters.placement->where;
@@ -56,21 +56,20 @@ std::vector<std::uint32_t> checked_placement(const Problem& problem,
   std::vector<bool> used(devices.size(), false);
   for (const std::int64_t device : parameters.placement->value) {
     if (device >= std::ssize(devices))
-      refuse_parameter(where, fmt::format("slot {} is on device {}; the pipeline has {}, counted "
-                                          "from 0",
-                                          placement.size(), device, devices.size()));
+      refuse(where, fmt::format("slot {} is on device {}; the pipeline has {}, counted "
+                                "from 0",
+                                placement.size(), device, devices.size()));
     if (!placement.empty() && placement.back() == device)
-      refuse_parameter(where, fmt::format("slots {} and {} follow each other on device {}; make "
-                                          "them one slot",
-                                          placement.size() - 1, placement.size(), device));
+      refuse(where, fmt::format("slots {} and {} follow each other on device {}; make "
+                                "them one slot",
+                                placement.size() - 1, placement.size(), device));
     placement.push_back(static_cast<std::uint32_t>(device));
     used[static_cast<std::size_t>(device)] = true;
   }
   const auto idle = std::ranges::find(used, false) - used.begin();
   if (idle < std::ssize(devices))
-    refuse_parameter(where,
-                     fmt::format("device {}, `{}`, has no slot; leave it out of `devices`", idle,
-                                 problem.platform[devices[static_cast<std::size_t>(idle)]].name));
+    refuse(where, fmt::format("device {}, `{}`, has no slot; leave it out of `devices`", idle,
+                              problem.platform[devices[static_cast<std::size_t>(idle)]].name));
   return placement;
 }
 
@@ -79,15 +78,14 @@ Partition checked_partition(const Problem& problem, const PeriodicParameters& pa
                             const std::vector<ProcessorId>& of_slots) {
   const std::size_t stages = problem.chain.stages.size(), slots = of_slots.size();
   if (parameters.placement && slots > stages)
-    refuse_parameter(parameters.placement->where,
-                     fmt::format("{} slots, but `{}` can be cut into {} stages at most", slots,
-                                 problem.workload.name, stages));
+    refuse(parameters.placement->where,
+           fmt::format("{} slots, but `{}` can be cut into {} stages at most", slots,
+                       problem.workload.name, stages));
   if (parameters.placement && parameters.partition)
     if (const auto* cuts = std::get_if<std::vector<std::int64_t>>(&parameters.partition->value);
         cuts != nullptr && cuts->size() + 1 != slots)
-      refuse_parameter(parameters.partition->where,
-                       fmt::format("{} cuts make {} slots; `placement` has {}", cuts->size(),
-                                   cuts->size() + 1, slots));
+      refuse(parameters.partition->where, fmt::format("{} cuts make {} slots; `placement` has {}",
+                                                      cuts->size(), cuts->size() + 1, slots));
   return partition_for(problem, parameters, of_slots);
 }
 
@@ -126,14 +124,14 @@ class PeriodicSearch {
   Planned madpipe() {
     const Location& where = parameters_.partition->where;
     if (parameters_.placement)
-      refuse_parameter(parameters_.placement->where,
-                       "`placement` is what `partition: madpipe` looks for; give one of the two");
+      refuse(parameters_.placement->where,
+             "`placement` is what `partition: madpipe` looks for; give one of the two");
     if (parameters_.recompute && !parameters_.recompute->value.slots.slots.empty())
-      refuse_parameter(parameters_.recompute->where,
-                       "`partition: madpipe` looks for the slots; expected `full` or `none`");
+      refuse(parameters_.recompute->where,
+             "`partition: madpipe` looks for the slots; expected `full` or `none`");
     if (parameters_.offload && !parameters_.offload->value.slots.empty())
-      refuse_parameter(parameters_.offload->where,
-                       "`partition: madpipe` looks for the slots; expected `all` or `none`");
+      refuse(parameters_.offload->where,
+             "`partition: madpipe` looks for the slots; expected `all` or `none`");
     (void)checked_placement(setting_.problem, parameters_, setting_.devices);
     PipelineParameters contiguous = parameters_;
     contiguous.partition.reset();
@@ -211,10 +209,10 @@ class PeriodicSearch {
 
 Planned plan_periodic(const Problem& problem, const PeriodicParameters& parameters) {
   if (parameters.virtual_stages != 1)
-    refuse_parameter(parameters.where,
-                     fmt::format("`placement` says how many slots a device has; virtual_stages is "
-                                 "{}",
-                                 parameters.virtual_stages));
+    refuse(parameters.where,
+           fmt::format("`placement` says how many slots a device has; virtual_stages is "
+                       "{}",
+                       parameters.virtual_stages));
   return with_or_without_offload(
       parameters, [&](const PeriodicParameters& it) { return PeriodicSearch(problem, it).run(); });
 }

@@ -52,9 +52,9 @@ void PeriodicCosts::add_generators() {
 
 void PeriodicCosts::add_loads() {
   if (parameters_.load_ahead == 0)
-    refuse_parameter(parameters_.load_from->where,
-                     "with `load_ahead: 0` a device waits for its inputs, which a pattern without "
-                     "a pause has no time for; expected at least 1");
+    refuse(parameters_.load_from->where,
+           "with `load_ahead: 0` a device waits for its inputs, which a pattern without "
+           "a pause has no time for; expected at least 1");
   const MemoryId from = memory_named(problem_, *parameters_.load_from);
   for (std::size_t s = 0; s < stages(); ++s)
     if (!bytes_[s].inputs.empty()) loading_.push_back(s);
@@ -115,10 +115,9 @@ std::optional<LinkId> PeriodicCosts::shared_link() const {
 
 void PeriodicCosts::require_links_apart(const Location& where) const {
   if (const auto link = shared_link())
-    refuse_parameter(where,
-                     fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
-                                 "one direction; a periodic pattern gives each cut its own",
-                                 problem_.platform[*link].name));
+    refuse(where, fmt::format("link `{}` carries the messages of two cuts of the pipeline in "
+                              "one direction; a periodic pattern gives each cut its own",
+                              problem_.platform[*link].name));
 }
 
 PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const {

@@ -16,9 +16,9 @@ void require_time(const PeriodicCosts& costs, const std::vector<std::size_t>& cu
       const std::size_t begin = cuts[slot], end = cuts[slot + 1];
       if ((forward ? costs.forward(slot, begin, end) : costs.backward(slot, begin, end)) > Time{})
         continue;
-      refuse_parameter(where, fmt::format("the {} of slot {} takes no time; what is alive when it "
-                                          "runs would not be certain",
-                                          forward ? "forward" : "backward", slot));
+      refuse(where, fmt::format("the {} of slot {} takes no time; what is alive when it "
+                                "runs would not be certain",
+                                forward ? "forward" : "backward", slot));
     }
 }
 

@@ -21,12 +21,11 @@ Planned plan_cut(const Problem& problem, const PipelineParameters& parameters,
                            static_cast<std::uint32_t>(parameters.virtual_stages));
   require_equal_replicas(parameters);
   if (parameters.is_folded() && !schedule.turned.empty())
-    refuse_parameter(
-        parameters.data_parallel->where,
-        fmt::format("`{}` holds two copies of the parameters; one replica cannot be "
-                    "played for all",
-                    parameters.name),
-        fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
+    refuse(parameters.data_parallel->where,
+           fmt::format("`{}` holds two copies of the parameters; one replica cannot be "
+                       "played for all",
+                       parameters.name),
+           fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
   save_memory(schedule, problem, parameters, devices);
   if (!parameters.replicas)
     return plan_with_reruns(problem, parameters, schedule, partition, devices);

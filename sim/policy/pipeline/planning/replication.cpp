@@ -59,10 +59,10 @@ Schedule dealt_in_turn(const Replicas& replicas, const PipelineParameters& param
   for (std::uint32_t stage = 0; stage < replicas.stages() && turns <= kMostTurns; ++stage)
     turns = std::lcm(turns, std::int64_t{replicas.count(stage)});
   if (turns > kMostTurns)
-    refuse_parameter(where_replicated(parameters),
-                     fmt::format("with these replicas a microbatch takes the way of the first one "
-                                 "again only after more than {}",
-                                 kMostTurns));
+    refuse(where_replicated(parameters),
+           fmt::format("with these replicas a microbatch takes the way of the first one "
+                       "again only after more than {}",
+                       kMostTurns));
   const auto m = static_cast<std::uint32_t>(parameters.microbatches);
   Schedule schedule;
   for (std::uint32_t turn = 0; turn < turns; ++turn) {
@@ -76,7 +76,7 @@ Schedule dealt_in_turn(const Replicas& replicas, const PipelineParameters& param
       std::vector<std::uint32_t> own;
       for (std::uint32_t k = replica; k < m; k += replicas.count(stage)) own.push_back(k);
       if (own.empty())
-        refuse_parameter(
+        refuse(
             where_replicated(parameters),
             fmt::format("with {} of them, `microbatches` leaves replica {} of stage {} without one",
                         m, replica + 1, stage + 1));

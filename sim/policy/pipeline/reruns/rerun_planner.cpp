@@ -82,14 +82,14 @@ class RerunPlanner {
   void refuse_moves() const {
     const Location& where = parameters_.recompute->where;
     if (parameters_.offloads())
-      refuse_parameter(parameters_.offload->where,
-                       "`offload` moves what whole slots keep, and `recompute` chooses single "
-                       "operators of them; expected one of the two",
-                       "`recompute: full` goes with `offload`");
+      refuse(parameters_.offload->where,
+             "`offload` moves what whole slots keep, and `recompute` chooses single "
+             "operators of them; expected one of the two",
+             "`recompute: full` goes with `offload`");
     if (!schedule_.partners.empty())
-      refuse_parameter(where, fmt::format("`{}` moves what whole slots keep to the memories of "
-                                          "partners; expected `full`, or a list of slots",
-                                          parameters_.name));
+      refuse(where, fmt::format("`{}` moves what whole slots keep to the memories of "
+                                "partners; expected `full`, or a list of slots",
+                                parameters_.name));
   }
 
   // --- slots
@@ -117,8 +117,7 @@ class RerunPlanner {
 
   void refuse_for_program(std::uint32_t slot) const {
     const auto why = slots_[slot]->program_refusal(fmt::format("slot {}", slot));
-    if (why)
-      refuse_parameter(parameters_.recompute->where, *why, "`remat/search` plans for every slot");
+    if (why) refuse(parameters_.recompute->where, *why, "`remat/search` plans for every slot");
   }
 
   [[nodiscard]] const SlotGraph& graph(std::uint32_t slot) const { return slots_[slot]->slot(); }
@@ -131,12 +130,11 @@ class RerunPlanner {
         is_any = true;
       }
     if (!is_any)
-      refuse_parameter(
-          parameters_.recompute->where,
-          fmt::format("`selective` runs the cores of attention again, and `{}` has none in "
-                      "operators of their own",
-                      problem_.workload.name),
-          "`full`, a list of slots or a `policy` runs other operators again");
+      refuse(parameters_.recompute->where,
+             fmt::format("`selective` runs the cores of attention again, and `{}` has none in "
+                         "operators of their own",
+                         problem_.workload.name),
+             "`full`, a list of slots or a `policy` runs other operators again");
     return planned();
   }
 
@@ -192,9 +190,9 @@ class RerunPlanner {
       return peaks;
     }
     if (problem_.judge == nullptr)
-      refuse_parameter(parameters_.recompute->where,
-                       "what this pipeline needs cannot be told without running it, as its copies "
-                       "contend for links or share them, and no engine is lent to run it");
+      refuse(parameters_.recompute->where,
+             "what this pipeline needs cannot be told without running it, as its copies "
+             "contend for links or share them, and no engine is lent to run it");
     const Judgement seen = problem_.judge(plan, roomy_);
     for (const ProcessorId device : devices_)
       peaks.push_back(seen.peak[index(problem_.platform[device].memory)]);

@@ -16,7 +16,7 @@ constexpr std::size_t kMostReductions = 1'000'000;
 
 void refuse_tree_of(std::size_t replicas, const PipelineParameters& parameters) {
   if (parameters.all_reduce == AllReduce::ring || std::has_single_bit(replicas)) return;
-  refuse_parameter(where_replicated(parameters),
+  plimsoll::refuse(where_replicated(parameters),
                    fmt::format("a tree halves what it reduces until one part is left, so it takes "
                                "2, 4, 8, .. replicas; found {}",
                                replicas));
@@ -65,7 +65,7 @@ std::string cannot_be_folded(const Problem& problem,
 /// For a reason; none where it is "".
 void refuse_to_fold(const PipelineParameters& parameters, const std::string& why) {
   if (why.empty()) return;
-  refuse_parameter(where_replicated(parameters), "one replica cannot be played for all: " + why,
+  plimsoll::refuse(where_replicated(parameters), "one replica cannot be played for all: " + why,
                    fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
 }
 
@@ -73,7 +73,7 @@ void refuse_to_fold(const PipelineParameters& parameters, const std::string& why
 void refuse_host_copies(const PipelineParameters& parameters) {
   const auto refuse = [&](const auto& given, const char* way) {
     if (given)
-      refuse_parameter(
+      plimsoll::refuse(
           given->where,
           fmt::format("with `data_parallel` one replica is played for all, whose "
                       "copies {} the host would meet",
@@ -205,7 +205,7 @@ void GradientReductions::check(const std::vector<MemoryId>& members, bool is_fol
   refuse_tree_of(members.size(), parameters_);
   const std::size_t count = members.size(), played = is_folded ? 1 : count;
   if (count == 1 || count <= kMostReductions / (2 * played * times)) return;
-  refuse_parameter(
+  plimsoll::refuse(
       where_replicated(parameters_),
       fmt::format("{} replicas reduce their gradients in more than {} steps", count,
                   kMostReductions),

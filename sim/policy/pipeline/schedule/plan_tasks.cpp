@@ -65,7 +65,7 @@ class PlanReader {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    refuse_parameter(where_,
+    plimsoll::refuse(where_,
                      "a schedule of PyTorch's form cannot say what this plan does: it " + what);
   }
 

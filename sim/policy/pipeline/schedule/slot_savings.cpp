@@ -133,8 +133,7 @@ class Offloader {
 void require_slots(const SlotChoice& choice, const Location& where, std::size_t slots) {
   for (const std::int64_t slot : choice.slots)
     if (slot >= static_cast<std::int64_t>(slots))
-      refuse_parameter(
-          where, fmt::format("there is no slot {}; the pipeline has {}, from 0", slot, slots));
+      refuse(where, fmt::format("there is no slot {}; the pipeline has {}, from 0", slot, slots));
 }
 
 std::vector<bool> recomputed_slots(const PipelineParameters& parameters, std::size_t slots) {
@@ -153,12 +152,11 @@ std::vector<MemoryId> stores_of(const Problem& problem, const PipelineParameters
     const MemoryId home = problem.platform[devices[d]].memory;
     for (std::size_t other = 0; other < d; ++other)
       if (problem.platform[devices[other]].memory == home)
-        refuse_parameter(
-            parameters.where,
-            fmt::format("`{}` and `{}` share the memory `{}`; offloading is for "
-                        "devices that have one each",
-                        problem.platform[devices[other]].name, problem.platform[devices[d]].name,
-                        problem.platform[home].name));
+        refuse(parameters.where,
+               fmt::format("`{}` and `{}` share the memory `{}`; offloading is for "
+                           "devices that have one each",
+                           problem.platform[devices[other]].name, problem.platform[devices[d]].name,
+                           problem.platform[home].name));
     stores.push_back(storage_for(problem, home, parameters.to, parameters.where));
   }
   return stores;
@@ -170,9 +168,9 @@ void save_memory(Schedule& schedule, const Problem& problem, const PipelineParam
   if (!parameters.offloads()) return;
   const Located<SlotChoice>& choice = *parameters.offload;
   if (!schedule.partners.empty())
-    refuse_parameter(choice.where,
-                     fmt::format("`{}` moves what slots keep to the memories of partners already",
-                                 parameters.name));
+    refuse(choice.where,
+           fmt::format("`{}` moves what slots keep to the memories of partners already",
+                       parameters.name));
   require_slots(choice.value, choice.where, schedule.placement.size());
   schedule.stores = stores_of(problem, parameters, devices);
   Offloader offloader(schedule, choice.value, static_cast<std::uint32_t>(parameters.microbatches),

@@ -61,9 +61,9 @@ class LimitedPlanner {
   void refuse_planned_reruns() const {
     const OperatorReruns* reruns = parameters_.operator_reruns();
     if (reruns == nullptr || !reruns->has_budget() || !parameters_.memory_limit) return;
-    refuse_parameter(parameters_.memory_limit->where,
-                     "`memory_limit` bounds what the schedule keeps, and the `policy` of "
-                     "`recompute` plans for its `budget`; expected one of the two");
+    refuse(parameters_.memory_limit->where,
+           "`memory_limit` bounds what the schedule keeps, and the `policy` of "
+           "`recompute` plans for its `budget`; expected one of the two");
   }
 
   Planned plan_within(Bytes limit, std::int64_t kept_chunks) const {
@@ -110,10 +110,10 @@ class LimitedPlanner {
 
   Bytes largest_peak(const Plan& plan) const {
     if (plan.claims.peak.empty())
-      refuse_parameter(parameters_.memory_limit->where,
-                       "what this pipeline needs cannot be told without running it, as its copies "
-                       "contend for links or share them",
-                       "leave `memory_limit` out, and see the peaks of the run");
+      refuse(parameters_.memory_limit->where,
+             "what this pipeline needs cannot be told without running it, as its copies "
+             "contend for links or share them",
+             "leave `memory_limit` out, and see the peaks of the run");
     Bytes largest;
     for (std::size_t d = 0; d < devices_.size(); ++d) largest = std::max(largest, peak(plan, d));
     return largest;

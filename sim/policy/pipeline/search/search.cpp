@@ -125,7 +125,7 @@ class PipelineSearch {
     }
     if (best_) return finished(std::move(*best_));
     if (smallest_.is_unlimited())
-      refuse_parameter(parameters_.where,
+      plimsoll::refuse(parameters_.where,
                        "what this pipeline needs cannot be told without running it, as its copies "
                        "contend for links or share them" +
                            left_out_text(left_out_));
@@ -152,7 +152,7 @@ class PipelineSearch {
         std::min(devices_.size() * static_cast<std::size_t>(it.virtual_stages),
                  problem_.chain.stages.size()));
     if (slots * it.microbatches > kMostTasks / 3)
-      refuse_parameter(
+      plimsoll::refuse(
           parameters_.where,
           fmt::format("{} microbatches on {} stages are too many for `{}`: more than {} "
                       "forwards and halves of backwards",
@@ -163,7 +163,7 @@ class PipelineSearch {
   void refuse_slot_numbers() const {
     const auto refuse = [](const SlotChoice& choice, const Location& where) {
       if (!choice.slots.empty())
-        refuse_parameter(
+        plimsoll::refuse(
             where, "how many slots there are depends on `virtual_stages`, which is not given");
     };
     if (const auto& it = parameters_.recompute) refuse(it->value.slots, it->where);

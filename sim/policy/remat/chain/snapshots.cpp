@@ -31,11 +31,11 @@ std::string stages_with(std::int64_t stages, std::int64_t snapshots) {
 
 void refuse_length(const Location& where, const std::string& asked, const std::string& actions,
                    std::string hint) {
-  refuse_parameter(where,
-                   fmt::format("{} run {} times forward or backward in all; a plan holds at most "
-                               "{} of them",
-                               asked, actions, kMostActions),
-                   std::move(hint));
+  refuse(where,
+         fmt::format("{} run {} times forward or backward in all; a plan holds at most "
+                     "{} of them",
+                     asked, actions, kMostActions),
+         std::move(hint));
 }
 
 }  // namespace plimsoll

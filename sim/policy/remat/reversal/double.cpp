@@ -57,7 +57,7 @@ Planned plan_double(const Problem& problem, const DoubleParameters& parameters) 
   const std::int64_t inner =
       parameters.inner ? parameters.inner->value : root(static_cast<std::size_t>(outer));
   if (inner > outer)
-    refuse_parameter(
+    refuse(
         parameters.inner->where,
         fmt::format("inner is {}, a chunk has {} stages; expected 1 to {}", inner, outer, outer));
   const ChainSequence sequence =

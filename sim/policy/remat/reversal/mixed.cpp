@@ -14,10 +14,9 @@ Planned plan_mixed(const Problem& problem, const SnapshotParameters& parameters)
   const Location& where = parameters.snapshots ? parameters.snapshots->where : parameters.where;
   const std::int64_t work = MixedTable::work(stages, snapshots);
   if (work > MixedTable::kMostWork || (work > 0 && stages > MixedTable::kMostSteps))
-    refuse_parameter(where,
-                     fmt::format("the table of {} stages squared x {} snapshots is too "
-                                 "large; expected at most {}, and {} stages",
-                                 stages, snapshots, MixedTable::kMostWork, MixedTable::kMostSteps));
+    refuse(where, fmt::format("the table of {} stages squared x {} snapshots is too "
+                              "large; expected at most {}, and {} stages",
+                              stages, snapshots, MixedTable::kMostWork, MixedTable::kMostSteps));
   problem.work.add(work);
   const MixedTable table(stages, snapshots);
   if (const std::int64_t actions = table.forwards() + stages;

@@ -45,16 +45,15 @@ TwoLevelProblem equal_steps(const Problem& problem, const TwoLevelParameters& pa
 
 void check(const TwoLevelProblem& steps, const Location& where) {
   if (steps.ram_slots == 0 && steps.storage_slots == 0)
-    refuse_parameter(where, "ram_slots and storage_slots are 0; expected at least one slot");
+    refuse(where, "ram_slots and storage_slots are 0; expected at least one slot");
   if (TwoLevelTable::work(steps) > TwoLevelTable::kMostWork)
-    refuse_parameter(where,
-                     fmt::format("the table of {} stages squared x {} storage_slots is too "
-                                 "large; expected at most {}",
-                                 steps.steps, steps.storage_slots, TwoLevelTable::kMostWork));
+    refuse(where, fmt::format("the table of {} stages squared x {} storage_slots is too "
+                              "large; expected at most {}",
+                              steps.steps, steps.storage_slots, TwoLevelTable::kMostWork));
   if (!TwoLevelTable::in_range(steps))
-    refuse_parameter(where,
-                     "the chain's times are too long to be added up as often as stages "
-                     "would run again");
+    refuse(where,
+           "the chain's times are too long to be added up as often as stages "
+           "would run again");
 }
 
 Planned plan_two_level(const Problem& problem, const TwoLevelParameters& parameters) {

@@ -64,10 +64,9 @@ class RotorPlanner {
     KeepAll all = keep_all(problem_, processor_, parameters_.name);
     if (budget_ >= all.needs) return std::move(all.plan);
     if (problem_.chain.stages.size() > kMostRotorStages)
-      refuse_parameter(
-          parameters_.where,
-          fmt::format("the chain has {} stages; {} plans for at most {}",
-                      problem_.chain.stages.size(), parameters_.name, kMostRotorStages));
+      refuse(parameters_.where,
+             fmt::format("the chain has {} stages; {} plans for at most {}",
+                         problem_.chain.stages.size(), parameters_.name, kMostRotorStages));
     if (!problem_.workload.is_chain) return plan_on_network(all.needs);
     if (const ChainSequence sequence = best_sequence(budget_); !sequence.empty())
       return plan_of(problem_, processor_, sequence, parameters_.name);
@@ -138,9 +137,9 @@ class RotorPlanner {
                                      const char* instead) const {
     const std::string expected =
         table.about > 0 ? fmt::format(", about {}", table.about) : std::string{};
-    refuse_parameter(parameters_.slots ? parameters_.slots->where : parameters_.where,
-                     fmt::format("the table of {} stages has more than {} {}{}; {}",
-                                 costs_.stages.size(), table.most, what, expected, instead));
+    refuse(parameters_.slots ? parameters_.slots->where : parameters_.where,
+           fmt::format("the table of {} stages has more than {} {}{}; {}", costs_.stages.size(),
+                       table.most, what, expected, instead));
   }
 
   const Problem& problem_;

@@ -53,7 +53,7 @@ ChainSequence relay_sequence(const ModelTask& task, std::int64_t budget, std::in
     auto found = relay_schedule(task.model, task.costs, budget, slots, static_cast<int>(retries));
     return found ? std::move(found->sequence) : ChainSequence{};
   } catch (const std::length_error&) {
-    refuse_parameter(
+    refuse(
         task.where,
         fmt::format("the table of {} stages and {} slots passes 1 GiB", task.model.stages, slots),
         hint);
@@ -85,15 +85,15 @@ Planned plan_in_bytes(const Problem& problem, const BudgetParameters& parameters
     return std::move(all.plan);
   }
   if (!has_normal_form(costs))
-    refuse_parameter(parameters.where,
-                     fmt::format("{} assumes that to forget a stage's tensors takes no more memory "
-                                 "than to keep them; a stage of this chain takes more",
-                                 parameters.name));
+    refuse(parameters.where,
+           fmt::format("{} assumes that to forget a stage's tensors takes no more memory "
+                       "than to keep them; a stage of this chain takes more",
+                       parameters.name));
   if (costs.stages.size() > kMostModelStages)
-    refuse_parameter(parameters.where,
-                     fmt::format("the chain has {} stages; expected at most {} for {}",
-                                 costs.stages.size(), kMostModelStages, parameters.name),
-                     "remat/rotor plans longer ones");
+    refuse(parameters.where,
+           fmt::format("the chain has {} stages; expected at most {} for {}", costs.stages.size(),
+                       kMostModelStages, parameters.name),
+           "remat/rotor plans longer ones");
   const ModelTask task{costs, chain_model(costs), problem.workload.is_chain, parameters.where};
   if (!task.is_chain)
     return plan_on_network(

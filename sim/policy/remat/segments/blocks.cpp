@@ -217,17 +217,16 @@ Planned plan_blocks(const Problem& problem, const BlocksParameters& parameters) 
   const BlockRuns runs(workload, blocks);
   for (const ForwardRange& it : blocks)
     if (const auto reader = runs.spoiled(it))
-      refuse_parameter(
-          it.where,
-          fmt::format(
-              "block `{}` cannot run again: `{}` reads what is from before the block and is "
-              "changed in place afterwards",
-              it.name, workload.operators[*reader].name),
-          "let the block begin earlier, or end later");
+      refuse(it.where,
+             fmt::format(
+                 "block `{}` cannot run again: `{}` reads what is from before the block and is "
+                 "changed in place afterwards",
+                 it.name, workload.operators[*reader].name),
+             "let the block begin earlier, or end later");
   if (!parameters.blocks.empty() && !runs.any())
-    refuse_parameter(parameters.blocks.front().from.where,
-                     "nothing of these blocks would run again: no backward in them reads what they "
-                     "make; expected blocks of several layers, which are trained");
+    refuse(parameters.blocks.front().from.where,
+           "nothing of these blocks would run again: no backward in them reads what they "
+           "make; expected blocks of several layers, which are trained");
   return BlocksPlayer(problem, processor_for(problem, parameters), blocks, runs, parameters.name)
       .run();
 }

@@ -131,20 +131,20 @@ const NamedForward* first_from(const std::vector<NamedForward>& named, std::uint
       if (known.empty() || known.back() != part) known.emplace_back(part);
       return false;
     });
-  refuse_parameter(name.where,
-                   fmt::format("workload `{}` has no block or layer `{}`", workload.name,
-                               visible_utf8(name.value, kLongestName)),
-                   hint_of_names(name.value, known));
+  refuse(name.where,
+         fmt::format("workload `{}` has no block or layer `{}`", workload.name,
+                     visible_utf8(name.value, kLongestName)),
+         hint_of_names(name.value, known));
 }
 
 [[noreturn]] void refuse_range(const Workload& workload, const BlockNames& names,
                                PathParts& parts) {
   if (parts.named(names.from.value).empty()) refuse_name(workload, names.from);
   if (parts.named(names.to->value).empty()) refuse_name(workload, *names.to);
-  refuse_parameter(names.to->where,
-                   fmt::format("no `{}` comes after `{}` in workload `{}`; expected the last of a "
-                               "run of layers, in the order in which they run",
-                               names.to->value, names.from.value, workload.name));
+  refuse(names.to->where,
+         fmt::format("no `{}` comes after `{}` in workload `{}`; expected the last of a "
+                     "run of layers, in the order in which they run",
+                     names.to->value, names.from.value, workload.name));
 }
 
 void add(std::vector<ForwardRange>& ranges, const Workload& workload, const BlockNames& names,
@@ -190,11 +190,10 @@ std::vector<ForwardRange> named_blocks(const Workload& workload, std::span<const
   std::ranges::stable_sort(ranges, {}, &ForwardRange::begin);
   for (std::size_t i = 1; i < ranges.size(); ++i)
     if (ranges[i].begin < ranges[i - 1].end)
-      refuse_parameter(
-          ranges[i].where,
-          fmt::format("layer `{}` is in two of the blocks, `{}` and `{}`; expected "
-                      "blocks that have nothing in common",
-                      layer(workload, ranges[i].begin), ranges[i - 1].name, ranges[i].name));
+      refuse(ranges[i].where,
+             fmt::format("layer `{}` is in two of the blocks, `{}` and `{}`; expected "
+                         "blocks that have nothing in common",
+                         layer(workload, ranges[i].begin), ranges[i - 1].name, ranges[i].name));
   return ranges;
 }
 

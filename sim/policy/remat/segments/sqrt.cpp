@@ -18,9 +18,9 @@ Planned plan_sqrt(const Problem& problem, const SqrtParameters& parameters) {
   if (parameters.segments) {
     segments = static_cast<std::size_t>(parameters.segments->value);
     if (segments > stages)
-      refuse_parameter(parameters.segments->where,
-                       fmt::format("segments is {}, the chain has {} stages; expected 1 to {}",
-                                   segments, stages, stages));
+      refuse(parameters.segments->where,
+             fmt::format("segments is {}, the chain has {} stages; expected 1 to {}", segments,
+                         stages, stages));
   }
   return equal_segments(problem, processor_for(problem, parameters), segments, parameters.name);
 }

@@ -18,11 +18,10 @@ Planned plan_select_dp(const Problem& problem, const SelectParameters& parameter
   const std::size_t stages = problem.chain.stages.size();
   const std::size_t most = is_static ? kMostStagesStatic : kMostSelectStages;
   if (stages > most)
-    refuse_parameter(
-        parameters.where,
-        fmt::format("the chain has {} stages; expected at most {} for this objective", stages,
-                    most),
-        is_static ? "the other objectives allow more" : "remat/select-linear has no such limit");
+    refuse(parameters.where,
+           fmt::format("the chain has {} stages; expected at most {} for this objective", stages,
+                       most),
+           is_static ? "the other objectives allow more" : "remat/select-linear has no such limit");
   problem.work.add(is_static ? stages * stages * stages : stages * stages);
   const ChainCosts costs = chain_costs(problem, processor);
   const Selection selection =

@@ -9,10 +9,10 @@ namespace {
 Planned plan_select_linear(const Problem& problem, const SelectParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   if (parameters.objective.value == SelectObjective::fixed)
-    refuse_parameter(parameters.objective.where,
-                     "objective `static` has no linear algorithm; expected `engine`, `replay` or "
-                     "`traced`",
-                     "remat/select-dp minimises it");
+    refuse(parameters.objective.where,
+           "objective `static` has no linear algorithm; expected `engine`, `replay` or "
+           "`traced`",
+           "remat/select-dp minimises it");
   const Selection selection = select_near_linear(
       selection_chain(parameters.objective.value, chain_costs(problem, processor)));
   return plan_of_selection(problem, processor, selection, parameters);

@@ -18,8 +18,7 @@ std::optional<std::string> program_refusal(const OperatorGraph& graph, const Rer
 
 void refuse_for_checkmate(const GraphTask& task, const BudgetParameters& parameters) {
   if (const auto why = program_refusal(task.graph, task.groups, "the workload", parameters.name))
-    refuse_parameter(parameters.where, *why,
-                     "`remat/search` plans for every graph and every network");
+    refuse(parameters.where, *why, "`remat/search` plans for every graph and every network");
 }
 
 }  // namespace plimsoll

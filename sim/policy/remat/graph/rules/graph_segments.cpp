@@ -132,11 +132,11 @@ std::vector<std::uint32_t> GraphSegments::sequence(
 
 void refuse_without_backwards(const Problem& problem, const SingleProcessorParameters& parameters) {
   if (problem.workload.forwards != problem.workload.operators.size()) return;
-  refuse_parameter(parameters.where,
-                   fmt::format("`{}` needs to know forwards from backwards; nothing says which "
-                               "operators of `{}` are backwards",
-                               parameters.name, problem.workload.name),
-                   "`remat/search`, `remat/xla` and `remat/treewidth` plan for compute graphs");
+  refuse(parameters.where,
+         fmt::format("`{}` needs to know forwards from backwards; nothing says which "
+                     "operators of `{}` are backwards",
+                     parameters.name, problem.workload.name),
+         "`remat/search`, `remat/xla` and `remat/treewidth` plan for compute graphs");
 }
 
 }  // namespace plimsoll

@@ -111,9 +111,9 @@ class MinCutPlanner {
 
 Planned plan_min_cut(const Problem& problem, const MinCutParameters& parameters) {
   if (parameters.activation_budget && parameters.activation_budget->value > kWhole)
-    refuse_parameter(parameters.activation_budget->where,
-                     fmt::format("activation_budget is {}; expected a share of at most 1",
-                                 to_text(parameters.activation_budget->value)));
+    refuse(parameters.activation_budget->where,
+           fmt::format("activation_budget is {}; expected a share of at most 1",
+                       to_text(parameters.activation_budget->value)));
   refuse_without_backwards(problem, parameters);
   return MinCutPlanner(problem, parameters).plan();
 }

@@ -21,33 +21,31 @@ constexpr const char* kInstead =
 
 void refuse_too_large(const OperatorGraph& graph, const GraphExactParameters& parameters) {
   if (graph.nodes.size() > kMostExactNodes)
-    refuse_parameter(parameters.where,
-                     fmt::format("the graph has {} operators; {} takes at most {}",
-                                 graph.nodes.size(), parameters.name, kMostExactNodes),
-                     kInstead);
+    refuse(parameters.where,
+           fmt::format("the graph has {} operators; {} takes at most {}", graph.nodes.size(),
+                       parameters.name, kMostExactNodes),
+           kInstead);
   const auto generators =
       static_cast<std::size_t>(std::ranges::count_if(graph.nodes, keeps_generator));
   if (graph.values.size() + generators > kMostExactValues)
-    refuse_parameter(
-        parameters.where,
-        fmt::format("the operators make {} values{}; {} takes at most {}", graph.values.size(),
-                    generators == 0
-                        ? ""
-                        : fmt::format(", and {} keep the state of a generator", generators),
-                    parameters.name, kMostExactValues),
-        kInstead);
+    refuse(parameters.where,
+           fmt::format("the operators make {} values{}; {} takes at most {}", graph.values.size(),
+                       generators == 0
+                           ? ""
+                           : fmt::format(", and {} keep the state of a generator", generators),
+                       parameters.name, kMostExactValues),
+           kInstead);
 }
 
 Planned plan_graph_exact(const Problem& problem, const GraphExactParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const OperatorGraph graph = operator_graph(problem, processor);
   if (!is_plain_compute_graph(graph, problem.workload))
-    refuse_parameter(
-        parameters.where,
-        fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "
-                    "backwards, or changes values in place",
-                    parameters.name, problem.workload.name),
-        "`remat/search` plans for every network, `remat/exact` for small chains");
+    refuse(parameters.where,
+           fmt::format("`{}` is for compute graphs, whose operators have a `time`; `{}` has "
+                       "backwards, or changes values in place",
+                       parameters.name, problem.workload.name),
+           "`remat/search` plans for every network, `remat/exact` for small chains");
   refuse_too_large(graph, parameters);
   const Bytes budget = budget_for(problem, processor, parameters);
   const Bytes room = budget.is_unlimited() ? budget : budget - graph.resident;

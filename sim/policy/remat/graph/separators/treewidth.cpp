@@ -45,7 +45,7 @@ Planned plan_treewidth(const Problem& problem, const SingleProcessorParameters& 
   const SeparatorTree separators = separator_tree(tree);
   const auto runs = separator_recursion(units, separators, kMostComputations, problem.work);
   if (!runs)
-    refuse_parameter(
+    refuse(
         parameters.where,
         fmt::format("the recursion runs the {} operators of `{}` more than {} times in all (width "
                     "{}, depth {})",
