@@ -96,9 +96,8 @@ void parse_json(std::string_view text, const std::string& origin, plan::v1::Plan
   if (status.ok()) return;
   const std::string_view words(status.message().data(), status.message().size());
   const std::string part = part_in(words);
-  throw InputError(
-      {{Severity::error, places_in_plan_json(text, origin, {part}).at(part),
-        fmt::format("is not a plan in the JSON form of plan.proto: {}", excerpt(words)), ""}});
+  refuse(places_in_plan_json(text, origin, {part}).at(part),
+         fmt::format("is not a plan in the JSON form of plan.proto: {}", excerpt(words)));
 }
 
 /// Most plans have nothing wrong: what is asked for a place is looked up in the text once all is

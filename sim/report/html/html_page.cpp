@@ -151,13 +151,13 @@ std::string read_html_template() {
     if (is_template(text.str())) return std::move(text).str();
     is_old = true;
   }
-  throw InputError(
-      {{Severity::error, Location{"--html", 0, 0},
-        is_old ? "the page of the reports, report.html, is of another version of the program"
-               : "the page of the reports, report.html, is not built; it needs npm, which the rest "
-                 "of the program does not",
-        "build it with `./tools/setup report && cmake --preset release && cmake --build "
-        "build/release --target report`, or put one into a folder of PLIMSOLL_PATH"}});
+  refuse(Location{"--html", 0, 0},
+         is_old
+             ? "the page of the reports, report.html, is of another version of the program"
+             : "the page of the reports, report.html, is not built; it needs npm, which the rest "
+               "of the program does not",
+         "build it with `./tools/setup report && cmake --preset release && cmake --build "
+         "build/release --target report`, or put one into a folder of PLIMSOLL_PATH");
 }
 
 std::string html_of(const HtmlPage& page, const std::string& html_template) {

@@ -100,14 +100,11 @@ void require_addresses(const Plan& plan, const Platform& platform) {
     const Memory memory = memory_in(plan, platform, MemoryId{m});
     if (memory.allocator != AllocatorKind::ideal && !memory.is_switch) return;
   }
-  throw InputError(
-      {{Severity::error,
-        {"--snapshot"},
-        fmt::format(
-            "every memory of {} has the allocator `ideal`, which has no addresses; expected "
-            "another, as with --set memories.{}.allocator=caching",
-            platform.name, platform.memories.front().name),
-        ""}});
+  refuse(
+      {"--snapshot"},
+      fmt::format("every memory of {} has the allocator `ideal`, which has no addresses; expected "
+                  "another, as with --set memories.{}.allocator=caching",
+                  platform.name, platform.memories.front().name));
 }
 
 }  // namespace

@@ -141,8 +141,7 @@ Calibration calibrate(const CalibrationSpec& spec, const std::filesystem::path& 
   try {
     return fitted(spec, set);
   } catch (const QuantityOverflow&) {
-    throw InputError(
-        {{Severity::error, spec.where, "the times of operators add up to more than 106 days", ""}});
+    refuse(spec.where, "the times of operators add up to more than 106 days");
   }
 }
 

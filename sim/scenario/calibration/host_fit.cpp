@@ -11,9 +11,8 @@ namespace plimsoll {
 namespace {
 
 [[noreturn]] void refuse(const Measurement& it, const std::string& message) {
-  throw InputError(
-      {{Severity::error, it.spec->where,
-        fmt::format("measurement `{}` is `host_bound`, but {}", it.spec->name, message), ""}});
+  plimsoll::refuse(it.spec->where,
+                   fmt::format("measurement `{}` is `host_bound`, but {}", it.spec->name, message));
 }
 
 Time step_on(const MeasurementSet& set, const Measurement& it, const Processor& processor) {

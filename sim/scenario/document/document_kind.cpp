@@ -65,10 +65,8 @@ void expect_kind(const Node& document, DocumentKind expected) {
   if (!kind || *kind == expected || document.find(key_of(expected)) != nullptr) return;
   const Node* key = document.find(key_of(*kind));
   const Location& where = key != nullptr ? key->where() : document.where();
-  throw InputError(
-      {{Severity::error, where,
-        fmt::format("this is {}; expected {}", with_article(*kind), with_article(expected)),
-        hint_for(*kind, where.origin)}});
+  refuse(where, fmt::format("this is {}; expected {}", with_article(*kind), with_article(expected)),
+         hint_for(*kind, where.origin));
 }
 
 }  // namespace plimsoll

@@ -142,11 +142,9 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
 
 void check_accumulation(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
   if (!scenario.workload_options.accumulate || !bound.is_pipeline) return;
-  throw InputError(
-      {{Severity::error, policy.where(),
-        "`accumulate` is for policies of one processor; a pipeline accumulates over its "
-        "`microbatches`",
-        ""}});
+  refuse(policy.where(),
+         "`accumulate` is for policies of one processor; a pipeline accumulates over its "
+         "`microbatches`");
 }
 
 /// The plan of one microbatch as one of all that are accumulated, with what is claimed of that.
@@ -506,12 +504,11 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOpti
   try {
     return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, ranks, options); });
   } catch (const WorkLimitReached& reached) {
-    throw InputError(
-        {{Severity::error, policy.where(),
-          fmt::format("planning with `{}` takes {} steps of work or more; the limit is {}",
-                      bound->name, reached.needs, reached.limit),
-          "raise the limit, or ask for less: fewer `slots`, `nodes`, `orders`, `iterations` or "
-          "stages"}});
+    refuse(policy.where(),
+           fmt::format("planning with `{}` takes {} steps of work or more; the limit is {}",
+                       bound->name, reached.needs, reached.limit),
+           "raise the limit, or ask for less: fewer `slots`, `nodes`, `orders`, `iterations` or "
+           "stages");
   } catch (const std::invalid_argument& problem) {
     refuse(policy.where(), problem.what());
   }

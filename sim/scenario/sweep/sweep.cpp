@@ -37,9 +37,8 @@ void Sweep::derive(SweepPoint& point) const {
       point.texts.push_back(to_text(value));
       point.values.push_back(std::move(value));
     } catch (const ExpressionError& problem) {
-      throw InputError(
-          {{Severity::error, formula.where,
-            fmt::format("`{}` cannot be derived: {}", formula.path, problem.what()), ""}});
+      refuse(formula.where,
+             fmt::format("`{}` cannot be derived: {}", formula.path, problem.what()));
     }
     point.assignments.emplace_back(Located<std::string>{formula.path, formula.where},
                                    node_at(point.texts.back(), formula.where));
