@@ -84,17 +84,35 @@ std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm, std::uint32_t 
   return sends;
 }
 
+namespace {
+
 CollectiveSend pass_send(CollectiveKind kind, std::uint32_t members, std::uint32_t member) {
   CollectiveSend send{(member + 1) % members, (member + members - 1) % members, {0, 1, 1, false}};
   if (kind == CollectiveKind::pass_back) std::swap(send.to, send.from);
   return send;
 }
 
-std::vector<CollectiveSend> sends_of(CollectiveKind kind, std::vector<CollectiveSend> all_reduce) {
+/// The rounds of an all-reduce that a collective consists of.
+std::vector<CollectiveSend> rounds_of(CollectiveKind kind, std::vector<CollectiveSend> all_reduce) {
   const auto half = all_reduce.begin() + static_cast<std::ptrdiff_t>(all_reduce.size() / 2);
   if (kind == CollectiveKind::reduce_scatter) all_reduce.erase(half, all_reduce.end());
   if (kind == CollectiveKind::all_gather) all_reduce.erase(all_reduce.begin(), half);
   return all_reduce;
+}
+
+}  // namespace
+
+std::vector<CollectiveSend> sends_of(CollectiveKind kind, AllReduce algorithm,
+                                     std::span<const std::uint32_t> levels, std::uint32_t member) {
+  std::uint32_t n = 1;
+  for (const std::uint32_t size : levels) n *= size;
+  if (is_pass(kind)) return {pass_send(kind, n, member)};
+  std::vector<CollectiveSend> sends =
+      kind == CollectiveKind::all_to_all
+          ? all_to_all_sends(algorithm, n, member)
+          : rounds_of(kind, sends_in_levels(algorithm, levels, member));
+  sends.front().part.opens = parts_opened(kind, n);
+  return sends;
 }
 
 std::uint32_t parts_opened(CollectiveKind kind, std::uint32_t members) {

@@ -62,14 +62,12 @@ struct CollectiveSend {
                                                            std::uint32_t members,
                                                            std::uint32_t member);
 
-/// That of members that pass on what they have, or pass it back.
-[[nodiscard]] CollectiveSend pass_send(CollectiveKind kind, std::uint32_t members,
-                                       std::uint32_t member);
-
-/// What of an all-reduce's rounds a collective takes: the first half of an all-reduce leaves every member with the sum of a
-/// part, and is a reduce-scatter; the second half is an all-gather. Each takes half the time.
-[[nodiscard]] std::vector<CollectiveSend> sends_of(CollectiveKind kind,
-                                                   std::vector<CollectiveSend> all_reduce);
+/// Those of a collective of any kind in levels, of which the first opens it. The first half of an
+/// all-reduce leaves every member with the sum of a part, and is a reduce-scatter; the second half is
+/// an all-gather. Each takes half the time. O(rounds).
+[[nodiscard]] std::vector<CollectiveSend> sends_of(CollectiveKind kind, AllReduce algorithm,
+                                                   std::span<const std::uint32_t> levels,
+                                                   std::uint32_t member);
 
 /// How many of its n parts a collective of n members reads and writes in the memory of each
 /// (Reduction::opens). What is passed on is a message, and opens nothing.

@@ -75,9 +75,7 @@ CollectiveForm CollectiveChoice::of(const Collective& collective,
 std::vector<CollectiveForm> CollectiveChoice::forms_of(const Collective& collective) const {
   std::vector<CollectiveForm> forms{{}};
   const std::vector<RankLevel> levels = levels_of(spreading_, collective, forms.front());
-  const bool passes =
-      collective.kind == CollectiveKind::pass_on || collective.kind == CollectiveKind::pass_back;
-  if (levels.empty() || passes) return forms;
+  if (levels.empty() || is_pass(collective.kind)) return forms;
   if (std::ranges::all_of(levels, [](const RankLevel& it) { return std::has_single_bit(it.size); }))
     forms.push_back({AllReduce::tree, 0, 1});
   if (collective.kind == CollectiveKind::all_to_all) return forms;
@@ -101,12 +99,9 @@ std::optional<Time> CollectiveChoice::time_of(const CollectiveForm& form,
   const std::uint32_t n = product(levels);
   std::vector<std::uint32_t> sizes;
   for (const RankLevel& level : levels) sizes.push_back(level.size);
-  const bool is_to_all = collective.kind == CollectiveKind::all_to_all;
-  const std::vector<CollectiveSend> sends =
-      is_to_all ? all_to_all_sends(form.algorithm, n, 0)
-                : sends_of(collective.kind, sends_in_levels(form.algorithm, sizes, 0));
+  const std::vector<CollectiveSend> sends = sends_of(collective.kind, form.algorithm, sizes, 0);
   const Bytes part{(bytes.count() + n - 1) / n};
-  Time sum = openings_.of(memories.front(), part, parts_opened(collective.kind, n));
+  Time sum = openings_.of(memories.front(), part, sends.front().part.opens);
   std::optional<Time> round;
   for (std::size_t s = 0; s < sends.size(); ++s) {
     const CollectiveSend& send = sends[s];

@@ -402,7 +402,7 @@ class Spreader {
     const Operator& op = workload_[step.op];
     if (op.collective.kind == CollectiveKind::none || moves_state(op.collective.kind)) return;
     const CollectiveKind kind = op.collective.kind;
-    const bool passes = kind == CollectiveKind::pass_on || kind == CollectiveKind::pass_back;
+    const bool passes = is_pass(kind);
     const bool makes_others =
         passes || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
     const TensorList tensors = kind == CollectiveKind::all_reduce ? op.updates
@@ -434,8 +434,7 @@ class Spreader {
     const std::vector<RankLevel> levels =
         plimsoll::levels_of(spreading_, collective, result_.forms[form]);
     if (levels.empty()) return;
-    const bool passes =
-        collective.kind == CollectiveKind::pass_on || collective.kind == CollectiveKind::pass_back;
+    const bool passes = is_pass(collective.kind);
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       const auto is_first = [&](const RankLevel& it) { return rank / it.stride % it.size == 0; };
       if (!std::ranges::all_of(levels, is_first)) continue;
@@ -477,16 +476,7 @@ class Spreader {
 
   std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                               std::uint32_t member) const {
-    const auto n = static_cast<std::uint32_t>(group.ranks.size());
-    if (kind == CollectiveKind::pass_on || kind == CollectiveKind::pass_back)
-      return {pass_send(kind, n, member)};
-    const AllReduce algorithm = result_.forms[group.form].algorithm;
-    std::vector<CollectiveSend> sends =
-        kind == CollectiveKind::all_to_all
-            ? all_to_all_sends(algorithm, n, member)
-            : sends_of(kind, sends_in_levels(algorithm, group.levels, member));
-    sends.front().part.opens = parts_opened(kind, n);
-    return sends;
+    return sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
   }
 
   StepId add_round(const Lane& way, std::span<const BufferId> buffers, const Reduction& part,

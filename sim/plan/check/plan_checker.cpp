@@ -42,9 +42,7 @@ class Checker {
         for (const TensorList list : {op.reads, op.kept})
           for (const TensorId tensor : workload.list(list)) of_ranks_.insert(tensor);
     for (const Operator& op : workload.operators)
-      if (op.collective.kind == CollectiveKind::pass_on ||
-          op.collective.kind == CollectiveKind::pass_back)
-        note_pass(workload.list(op.reads), workload.list(op.kept));
+      if (is_pass(op.collective.kind)) note_pass(workload.list(op.reads), workload.list(op.kept));
     for (std::uint32_t op = 0; op < workload.operators.size(); ++op)
       if (moves_state(workload.operators[op].collective.kind))
         for (const auto& moved : moved_state(workload, OperatorId{op})) moved_.push_back(moved);

@@ -288,12 +288,13 @@ Planned Ranks::planned(const std::function<Planned(const Problem&)>& plan,
   const Workload seen = as_seen_here(problem.workload, away_->updates);
   const ChainView chain = chain_view(seen);
   Platform here = problem.platform;
+  here.processors.clear();
   std::vector<ProcessorId> kept;
-  for (std::uint32_t p = 0; p < here.processors.size(); ++p)
-    if (std::ranges::count(updaters_, ProcessorId{p}) == 0) kept.push_back(ProcessorId{p});
-  std::erase_if(here.processors, [&](const Processor& it) {
-    return std::ranges::count(updaters_, *problem.platform.find_processor(it.name)) > 0;
-  });
+  for (std::uint32_t p = 0; p < problem.platform.processors.size(); ++p) {
+    if (std::ranges::count(updaters_, ProcessorId{p}) > 0) continue;
+    kept.push_back(ProcessorId{p});
+    here.processors.push_back(problem.platform.processors[p]);
+  }
   const Topology topology(here);
   Planned planned = plan({seen, chain, here, topology, problem.judge, problem.work});
   if (Plan* own = std::get_if<Plan>(&planned)) {

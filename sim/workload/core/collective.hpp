@@ -35,6 +35,11 @@ enum class CollectiveKind : std::uint8_t {
   store
 };
 
+/// Whether members hand all that they have to the next one, or to the one before.
+[[nodiscard]] constexpr bool is_pass(CollectiveKind kind) {
+  return kind == CollectiveKind::pass_on || kind == CollectiveKind::pass_back;
+}
+
 /// Whether it moves state between two memories of one rank.
 [[nodiscard]] constexpr bool moves_state(CollectiveKind kind) {
   return kind == CollectiveKind::fetch || kind == CollectiveKind::store;

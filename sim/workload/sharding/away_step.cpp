@@ -58,9 +58,6 @@ class AwayStep : public UnitStep {
     tensor.home = home_of(id);
     return tensor;
   }
-  [[nodiscard]] Collective collective_of(CollectiveKind kind, bool of_experts) const override {
-    return {kind, MeshAxis::data, of_experts};
-  }
 
   [[nodiscard]] bool is_there(Home home) const {
     return away_.is_at_updates[static_cast<std::size_t>(home)];

@@ -39,9 +39,6 @@ class ShardedStep : public UnitStep {
     return sharding_.stage >= 2 && step_[id].lifetime == Lifetime::accumulated &&
            is_divided(step_[id]);
   }
-  [[nodiscard]] Collective collective_of(CollectiveKind kind, bool of_experts) const override {
-    return {kind, MeshAxis::data, of_experts};
-  }
 
   /// What one of the ranks has that divide it.
   template <class Amount>

@@ -215,7 +215,7 @@ OperatorSpec UnitStep::spec_near(const Unit& unit, const std::string& suffix, Co
   spec.phase = op.phase;
   spec.given_time = Time{};
   spec.runs_once = true;
-  spec.collective = collective_of(kind, unit.is_of_experts);
+  spec.collective = {kind, MeshAxis::data, unit.is_of_experts};
   if (op.forward != kNoOperator) spec.forward = added_[index(op.forward)];
   return spec;
 }

@@ -76,7 +76,6 @@ class UnitStep {
   [[nodiscard]] virtual bool takes(TensorId id) const = 0;
   /// What stays of it elsewhere.
   [[nodiscard]] virtual Tensor kept_of(TensorId id) const = 0;
-  [[nodiscard]] virtual Collective collective_of(CollectiveKind kind, bool of_experts) const = 0;
   virtual void add_optimizer() = 0;
 
   [[nodiscard]] std::string block_of(const std::string& part) const;
