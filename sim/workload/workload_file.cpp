@@ -39,8 +39,8 @@ void check_training(const Location& where, const std::string& form, const Worklo
                     const WorkloadOptions& options) {
   if (!states_of(optimizer_of(source, options)))
     refuse(where,
-           "the state of `adam-8bit`, `adamw-8bit` and `adafactor` follows from the shapes of "
-           "parameters, which a " +
+           "the state of `adam-8bit`, `adamw-8bit`, `adafactor` and `muon` follows from the shapes "
+           "of parameters, which a " +
                form + " does not give; expected another optimizer");
   if (options.trained || options.trained_from)
     refuse(where, "a " + form + " takes no `trained` or `trained_from`: it has no layers");
@@ -78,7 +78,11 @@ void check_source_options(const WorkloadSource& source, const WorkloadOptions& o
     refuse(options.framework->where,
            "only a network of layers has a `framework`: all else says what its operators are");
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source)) {
-    if (optimizer_of(source, options) == Optimizer::none) check_without_optimizer(options);
+    const Optimizer optimizer = optimizer_of(source, options);
+    if (optimizer == Optimizer::none) check_without_optimizer(options);
+    if (optimizer == Optimizer::muon && options.fuses_optimizer)
+      refuse(*options.fuses_optimizer,
+             "`optimizer: muon` multiplies matrices; no `fused_optimizer` makes it one kernel");
     return;
   }
   const std::string form = form_of(source);

@@ -57,6 +57,7 @@ void Ranks::find_mesh() {
   check_layers(scenario_.parallel->context, "context");
   check_layers(scenario_.parallel->expert, "expert");
   check_tensor();
+  check_muon();
 }
 
 /// Where nothing says otherwise, the first that does not only update.
@@ -119,6 +120,9 @@ void Ranks::check_network(const Location& where, const char* key, const char* wh
 void Ranks::check_state() const {
   const StateOptions& state = *scenario_.state;
   check_network(state.where, "state", "places");
+  if (scenario_.workload_options.optimizer == Optimizer::muon)
+    refuse(state.where, "`state` with `optimizer: muon` is not supported yet",
+           "expected `optimizer: adamw` or another in `workload`");
   const std::int64_t stage = scenario_.sharding.stage;
   const std::int64_t alike = size(&MeshOptions::context) * samples();
   if (state.optimizer &&
@@ -176,6 +180,19 @@ void Ranks::check_tensor() const {
            "`sequence: true` with `autocast` is not supported yet: what is gathered would be cast "
            "afterwards",
            "`dtype: bf16` with `master_weights: true` is mixed precision, too");
+}
+
+void Ranks::check_muon() const {
+  if (scenario_.workload_options.optimizer != Optimizer::muon) return;
+  const char* instead =
+      "`data`, `context`, `expert` and `pipeline` leave them whole, and so does "
+      "`optimizer: adamw` with any";
+  if (size(&MeshOptions::tensor) > 1)
+    refuse(scenario_.parallel->tensor->where,
+           "`optimizer: muon` makes whole matrices orthogonal, which `tensor` divides", instead);
+  if (scenario_.sharding.stage > 0)
+    refuse(scenario_.sharding.where,
+           "`optimizer: muon` makes whole matrices orthogonal, which `sharding` divides", instead);
 }
 
 Workload Ranks::step_of_one(Workload step) const {

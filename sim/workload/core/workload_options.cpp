@@ -21,6 +21,7 @@ std::optional<std::int64_t> states_of(Optimizer optimizer) {
     case Optimizer::adam_8bit:
     case Optimizer::adamw_8bit:
     case Optimizer::adafactor:
+    case Optimizer::muon:
       break;
   }
   return std::nullopt;
@@ -42,7 +43,8 @@ Format<Optimizer> optimizer_format() {
                             {"adam-8bit", Optimizer::adam_8bit},
                             {"adamw-8bit", Optimizer::adamw_8bit},
                             {"adafactor", Optimizer::adafactor},
-                            {"lion", Optimizer::lion}});
+                            {"lion", Optimizer::lion},
+                            {"muon", Optimizer::muon}});
 }
 
 Format<Loss> loss_format() {

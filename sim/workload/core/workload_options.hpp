@@ -24,7 +24,8 @@ enum class Optimizer : std::uint8_t {
   adam_8bit,
   adamw_8bit,
   adafactor,
-  lion
+  lion,
+  muon
 };
 enum class Loss : std::uint8_t {
   cross_entropy,

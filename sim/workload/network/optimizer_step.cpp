@@ -1,5 +1,6 @@
 #include "workload/network/optimizer_step.hpp"
 
+#include "workload/operators/muon.hpp"
 #include "workload/operators/optimizer_rules.hpp"
 
 #include <algorithm>
@@ -27,7 +28,10 @@ class OptimizerStep {
       add({".norm", 2, false, options_.fused_optimizer});
       add({".clip", 1, true, options_.fused_optimizer});
     }
-    for (const UpdatedLayer& layer : layers_) add_update(layer);
+    for (const UpdatedLayer& layer : layers_) {
+      add_orthogonalization(layer);
+      add_update(layer);
+    }
   }
 
  private:
@@ -57,21 +61,52 @@ class OptimizerStep {
     }
   }
 
+  [[nodiscard]] bool is_of_muon(const UpdatedParameter& parameter) const {
+    return options_.optimizer == Optimizer::muon && parameter.is_hidden && !parameter.is_in_int8;
+  }
+
+  [[nodiscard]] Optimizer optimizer_of(const UpdatedParameter& parameter) const {
+    const bool is_of_adamw = options_.optimizer == Optimizer::muon && !is_of_muon(parameter);
+    return is_of_adamw ? Optimizer::adamw : options_.optimizer;
+  }
+
+  /// In place of the gradients of what Muon takes, which only the update reads then.
+  void add_orthogonalization(const UpdatedLayer& layer) {
+    OperatorSpec spec = spec_of(layer, ".orthogonalize");
+    spec.operator_class = OperatorClass::matmul;
+    spec.dtype = DType::bf16;
+    spec.launches = 0;
+    for (const UpdatedParameter& parameter : layer.parameters) {
+      if (!is_of_muon(parameter)) continue;
+      const auto of = orthogonalization_of(layer.operator_class, parameter.trained);
+      spec.updates.push_back(parameter.gradient);
+      add_moments(parameter, spec);
+      spec.flops += of.flops;
+      spec.traffic += of.traffic;
+      spec.workspace = std::max(spec.workspace, of.workspace);
+      spec.launches += of.kernels;
+    }
+    spec.reads = spec.updates;
+    if (!spec.reads.empty()) builder_.add(std::move(spec));
+  }
+
   void add_update(const UpdatedLayer& layer) {
     OperatorSpec spec = spec_of(layer, ".update");
     Bytes again, untouched;
     std::uint32_t kernels = 0;
     for (const UpdatedParameter& parameter : layer.parameters) {
+      const Optimizer optimizer = optimizer_of(parameter);
       const Elements trained{elements(parameter)};
       spec.reads.push_back(parameter.gradient);
       spec.updates.push_back(parameter.tensor);
       untouched += builder_[parameter.tensor].bytes - parameter.trained_bytes;
-      add_state(parameter, spec);
-      spec.flops += Flops{update_flops(options_.optimizer)} * trained.count();
+      if (options_.master_weights) add_master(parameter, spec);
+      if (optimizer != Optimizer::muon) add_moments(parameter, spec);
+      spec.flops += Flops{update_flops(optimizer)} * trained.count();
       if (options_.fused_optimizer || parameter.is_in_int8) continue;
-      spec.workspace = std::max(spec.workspace, optimizer_temporaries(options_.optimizer, trained));
-      again += repeated_passes(options_.optimizer, trained);
-      kernels += update_kernels(options_.optimizer, parameter.trained);
+      spec.workspace = std::max(spec.workspace, optimizer_temporaries(optimizer, trained));
+      again += repeated_passes(optimizer, trained);
+      kernels += update_kernels(optimizer, parameter.trained);
     }
     const bool has_state = spec.updates.size() > layer.parameters.size();
     if (!has_state && std::ranges::all_of(layer.parameters, &UpdatedParameter::is_in_int8))
@@ -83,17 +118,21 @@ class OptimizerStep {
   }
 
   /// What only the optimizer reads.
-  void add_state(const UpdatedParameter& parameter, OperatorSpec& spec) {
-    const std::string name = builder_[parameter.tensor].name;
-    const bool is_of_experts = builder_[parameter.tensor].is_of_experts;
-    const auto add = [&](const std::string& suffix, Bytes bytes) {
-      spec.updates.push_back(
-          builder_.add(Tensor{name + "." + suffix, bytes, TensorClass::optimizer_state,
-                              Lifetime::resident, kNoTensor, false, false, is_of_experts}));
-    };
-    if (options_.master_weights) add("master", kMasterElement * elements(parameter));
-    for (const auto& [suffix, bytes] : optimizer_state(options_.optimizer, parameter.trained))
-      add(suffix, bytes);
+  void add_state(const UpdatedParameter& parameter, const std::string& suffix, Bytes bytes,
+                 OperatorSpec& spec) {
+    const Tensor& of = builder_[parameter.tensor];
+    spec.updates.push_back(
+        builder_.add(Tensor{of.name + "." + suffix, bytes, TensorClass::optimizer_state,
+                            Lifetime::resident, kNoTensor, false, false, of.is_of_experts}));
+  }
+
+  void add_master(const UpdatedParameter& parameter, OperatorSpec& spec) {
+    add_state(parameter, "master", kMasterElement * elements(parameter), spec);
+  }
+
+  void add_moments(const UpdatedParameter& parameter, OperatorSpec& spec) {
+    for (const auto& [suffix, bytes] : optimizer_state(optimizer_of(parameter), parameter.trained))
+      add_state(parameter, suffix, bytes, spec);
   }
 
   WorkloadBuilder& builder_;

@@ -15,16 +15,19 @@ struct UpdatedParameter {
   Dims trained;             ///< the part that is trained
   Bytes trained_bytes;      ///< of that part
   bool is_in_int8 = false;  ///< it and its gradient have 8 bits or fewer
+  bool is_hidden = false;   ///< a matrix between the embeddings and the last layer
 };
 
 struct UpdatedLayer {
   std::string name;
+  OperatorClass operator_class = OperatorClass::other;
   std::vector<UpdatedParameter> parameters;  ///< at least one
 };
 
 /// Adds them, an operator a layer each: where the loss is scaled, the division of gradients; where
-/// gradients are clipped, their norms and then their scaling; the updates. What is in 8 bits is updated
-/// in place, without temporaries. O(layers + parameters). Throws QuantityOverflow.
+/// gradients are clipped, their norms and then their scaling; the updates, in Muon each after the
+/// orthogonalization of its hidden matrices. What is in 8 bits is updated in place, without
+/// temporaries. O(layers + parameters). Throws QuantityOverflow.
 void add_optimizer_step(WorkloadBuilder& builder, const std::vector<UpdatedLayer>& layers,
                         const StepOptions& options);
 

@@ -4,6 +4,7 @@
 #include "workload/core/workload_builder.hpp"
 #include "workload/network/optimizer_step.hpp"
 #include "workload/operators/autocast.hpp"
+#include "workload/operators/muon.hpp"
 
 #include <algorithm>
 
@@ -734,17 +735,29 @@ class StepBuilder {
     spec.kept.push_back(parameter.gradient);
   }
 
+  /// The last layer that multiplies by a weight: what it makes is no hidden value.
+  [[nodiscard]] std::size_t last_product() const {
+    std::size_t i = layers_.size();
+    while (i > 0 &&
+           (layers_[i - 1].used.empty() || network_.operators[i - 1].effect.macs == Elements{}))
+      --i;
+    return i == 0 ? 0 : i - 1;
+  }
+
   void add_optimizer() {
     std::vector<UpdatedLayer> updated;
+    const std::size_t last = last_product();
     for (std::size_t i = 0; i < layers_.size(); ++i) {
-      UpdatedLayer layer{network_.operators[i].name, {}};
+      const OperatorClass of_class = network_.operators[i].rule->operator_class;
+      UpdatedLayer layer{network_.operators[i].name, of_class, {}};
       for (const std::size_t p : layers_[i].own) {
         const Parameter& it = parameters_of_[p];
         if (!it.has_gradient) continue;
-        const UpdatedParameter parameter{it.tensor, it.gradient, it.trained, it.trained_bytes,
-                                         it.is_in_int8};
+        const bool is_hidden = i != last && !it.is_bias && is_orthogonalized(of_class, it.dims);
+        const UpdatedParameter parameter{it.tensor,        it.gradient,   it.trained,
+                                         it.trained_bytes, it.is_in_int8, is_hidden};
         if (it.is_shared && layers_[i].own.size() > 1)
-          updated.push_back({builder_[it.tensor].name, {parameter}});
+          updated.push_back({builder_[it.tensor].name, of_class, {parameter}});
         else
           layer.parameters.push_back(parameter);
       }

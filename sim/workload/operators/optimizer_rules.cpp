@@ -8,6 +8,7 @@ namespace {
 using State = std::vector<std::pair<std::string, Bytes>>;
 
 constexpr Bytes kFloat{4};
+constexpr Bytes kOrthogonal{2};  ///< an element of what Muon has made orthogonal, in bf16
 
 /// An update that is not fused.
 struct Rule {
@@ -45,9 +46,11 @@ constexpr std::array kOptimizerRules{
     Rule{2, 21, 24, 12},
     // lion: p.mul_(), u = m * b + g * (1 - b), p.add_(u.sign_()), m.mul_().add_(g)
     Rule{3, 19, 8, 10},
+    // muon, of what it has made orthogonal: p.mul_(), p.add_(g)
+    Rule{0, 5, 2, 3},
 };
 
-static_assert(kOptimizerRules.size() == static_cast<std::size_t>(Optimizer::lion) + 1);
+static_assert(kOptimizerRules.size() == static_cast<std::size_t>(Optimizer::muon) + 1);
 
 const Rule& rule_of(Optimizer optimizer) {
   return kOptimizerRules[static_cast<std::size_t>(optimizer)];
@@ -85,11 +88,13 @@ State factored_moment(const Dims& dims) {
 
 State optimizer_state(Optimizer optimizer, const Dims& parameter) {
   if (const auto states = states_of(optimizer)) return moments(elements_of(parameter), *states);
+  if (optimizer == Optimizer::muon) return moments(elements_of(parameter), 1);
   return optimizer == Optimizer::adafactor ? factored_moment(parameter)
                                            : quantized_moments(elements_of(parameter));
 }
 
 Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter) {
+  if (optimizer == Optimizer::muon) return kOrthogonal * parameter.count();
   return kFloat * rule_of(optimizer).held * parameter.count();
 }
 
@@ -98,7 +103,9 @@ Bytes repeated_passes(Optimizer optimizer, Elements parameter) {
   if (rule.kernels <= 1) return {};
   // Once are read: gradient, parameter, moments; and written: all but the gradient.
   const std::int64_t once = 3 + 2 * states_of(optimizer).value_or(0);
-  return kFloat * (rule.passes - once) * parameter.count();
+  // The gradient's place stands for what is orthogonal.
+  const Bytes shorter = optimizer == Optimizer::muon ? kFloat - kOrthogonal : Bytes{};
+  return (kFloat * (rule.passes - once) - shorter) * parameter.count();
 }
 
 std::uint32_t update_kernels(Optimizer optimizer, const Dims& parameter) {

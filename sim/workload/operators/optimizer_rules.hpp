@@ -33,6 +33,8 @@
 ///   lion               X. Chen and others, "Symbolic discovery of optimization algorithms", NeurIPS
 ///                      2023, as the authors' PyTorch code has it: one moment; 19 passes by 8
 ///                      kernels; both terms of the update and their sum are held
+///   muon               one moment of the matrices that it makes orthogonal (muon.hpp); then 5 passes
+///                      by 2 kernels. All other parameters have adamw
 #pragma once
 
 #include "workload/core/workload_options.hpp"

@@ -1,6 +1,9 @@
 #include "workload/operators/optimizer_rules.hpp"
 
+#include "workload/operators/muon.hpp"
 #include "workload/workload_text.hpp"
+
+#include <algorithm>
 
 #include <catch2/catch.hpp>
 
@@ -189,4 +192,58 @@ TEST_CASE("what has no shapes takes no optimizer whose state follows from them")
              Contains("s.yaml:3:1") && Contains("takes no `fused_optimizer`"));
   CHECK_THAT(error_of(chain, {.clips_gradients = Location{"s.yaml", 3, 1}}),
              Contains("takes no `clip_gradients`"));
+}
+
+TEST_CASE("Muon makes hidden matrices orthogonal, and AdamW has everything else") {
+  const std::string text = network("[6]",
+                                   "  - linear: {features: 8, name: in}\n"
+                                   "  - linear: {features: 3, bias: false, name: out}\n",
+                                   "mse");
+  const Workload step = build_text(text, {.optimizer = Optimizer::muon});
+  // One moment of 48 weights; two of 8 biases and of the last layer's 24 weights.
+  CHECK(resident(step, TensorClass::optimizer_state) == 4 * (48 + 2 * (8 + 24)));
+  const Operator& orthogonal = find_operator(step, "in.orthogonalize");
+  CHECK(orthogonal.operator_class == OperatorClass::matmul);
+  CHECK(orthogonal.dtype == DType::bf16);
+  // Five times: X X' and B X, 2 * 6 * 6 * 8 each, and A A, 2 * 6 * 6 * 6.
+  CHECK(orthogonal.flops == Flops{5 * (2 * 2 * 6 * 6 * 8 + 2 * 6 * 6 * 6)});
+  CHECK(orthogonal.launches == 7 + 5 * 8);
+  // fp32: m.lerp_(g), g.lerp_(m), g is cast. bf16: what is cast, its norm, a quotient and a scale
+  // of 48 elements; each step of 8 passes over 48 elements and 12 over 36.
+  CHECK(orthogonal.traffic == Bytes{48 * (4 * 7 + 2 * 6) + 5 * 2 * (8 * 48 + 12 * 36)});
+  // X and five squares of 36 elements, or four times 48 elements and two squares.
+  CHECK(orthogonal.workspace == Bytes{2 * std::max(48 + 5 * 36, 4 * 48 + 2 * 36)});
+  // p.mul_() and p.add_() of a bf16 update; AdamW's 22 passes over the 8 biases.
+  const Operator& update = find_operator(step, "in.update");
+  CHECK(update.traffic == Bytes{48 * (8 + 4 + 2 + 4) + 4 * 22 * 8});
+  CHECK(update.launches == 2 + 9);
+  CHECK(find_operator(step, "out.update").traffic == Bytes{4 * 22 * 24});
+}
+
+TEST_CASE(
+    "Muon leaves tied embeddings alone, flattens convolutions, and takes experts one by one") {
+  const auto state = [](const char* name) {
+    return resident(
+        build(read_workload(read_document(shipped(name))), {.optimizer = Optimizer::muon}),
+        TensorClass::optimizer_state);
+  };
+  constexpr std::int64_t h = 768, blocks = 12, in_blocks = 12 * h * h;
+  constexpr std::int64_t gpt2 = 124'439'808;
+  CHECK(state("gpt2-small") == 4 * (2 * gpt2 - blocks * in_blocks));
+  const auto convolution = orthogonalization_of(OperatorClass::convolution, {64, 16, 3, 3});
+  const auto matrix = orthogonalization_of(OperatorClass::matmul, {64, 144});
+  CHECK(convolution.flops == matrix.flops);
+  const auto experts = orthogonalization_of(OperatorClass::matmul, {5, 64, 144});
+  CHECK(experts.flops == matrix.flops * 5);
+  CHECK(experts.traffic == matrix.traffic * 5);
+  CHECK(experts.kernels == matrix.kernels);
+  // Of a square matrix of m rows 30 m^3 FLOPs beside the 6 m^2 of each of B tokens: 5 m / B.
+  CHECK(orthogonalization_of(OperatorClass::matmul, {h, h}).flops == Flops{30 * h * h * h});
+}
+
+TEST_CASE("Muon is refused where matrices are not known, or not whole kernels") {
+  CHECK_THROWS_WITH(
+      build(read_workload(read_document(shipped("vgg16"))),
+            {.optimizer = Optimizer::muon, .fuses_optimizer = Location{"s.yaml", 3, 1}}),
+      Contains("s.yaml:3:1") && Contains("no `fused_optimizer` makes it one kernel"));
 }
