@@ -22,6 +22,7 @@
 #include "base/document.hpp"
 #include "base/quantity_text.hpp"
 #include "base/record_reader.hpp"
+#include "base/shape.hpp"
 
 #include <functional>
 #include <map>
@@ -35,49 +36,12 @@
 
 namespace plimsoll {
 
-/// What a format looks like from outside: the part of JSON Schema that we need.
-struct Shape {
-  enum class Kind { any, null, boolean, integer, number, string, list, record, map, either };
-  struct Field;
-  Kind kind = Kind::any;
-  std::string title;                ///< "link", "a size"
-  std::string text;                 ///< documentation
-  std::string pattern;              ///< regular expression of a string
-  std::vector<std::string> values;  ///< the only values of a string
-  std::optional<std::int64_t> minimum, maximum;
-  std::vector<Field> fields;  ///< of a record
-  std::vector<Shape> parts;   ///< items of a list, values of a map, choices of an either
-
-  // Out of line: every description copies shapes, in some hundred files.
-  Shape();
-  Shape(const Shape&);
-  Shape(Shape&&) noexcept;
-  Shape& operator=(const Shape&);
-  Shape& operator=(Shape&&) noexcept;
-  ~Shape();
-};
-struct Shape::Field {
-  std::string key;
-  bool required = false;
-  std::string text;
-  Shape shape;
-};
-
 /// How a T is written. `read` returns nothing after reporting why.
 template <class T>
 struct Format {
   std::function<std::optional<T>(const Node&, Diagnostics&)> read;
   Shape shape;
 };
-
-/// JSON Schema (2020-12) of a shape, pretty-printed; same bytes every time.
-[[nodiscard]] std::string json_schema(const Shape& shape, const std::string& title);
-
-/// What a node of this shape is, for messages: "a mapping with `between` and `bandwidth`".
-[[nodiscard]] std::string expected(const Shape& shape);
-
-/// Whether a node is of the kind (scalar, list, mapping) that the shape asks for.
-[[nodiscard]] bool is_of_kind(const Node& node, const Shape& shape);
 
 enum class Unlimited { refused, allowed };
 
@@ -160,13 +124,7 @@ class Record {
   [[nodiscard]] Format<T> format() const;
 
  private:
-  template <class Member, class M>
-  Record& add(std::string_view key, bool required, Member T::*member, Format<M> format,
-              std::string_view text);
-
   detail::RecordReader reader_;
-  Location T::*place_ = nullptr;
-  Shape shape_;
 };
 
 }  // namespace plimsoll

@@ -4,6 +4,8 @@
 #include "base/format.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 
 namespace plimsoll {
 
@@ -22,12 +24,31 @@ void report_missing_key(const Node& node, const std::string& key, const Shape& r
 /// Checks a list's length; false after reporting.
 [[nodiscard]] bool has_length(const Node& list, std::size_t least, std::size_t most,
                               Diagnostics& diagnostics);
-/// Adds a field to the shape of a record.
-void add_shape(Shape& record, std::string_view key, bool required, std::string_view text,
-               const Shape& shape);
-[[nodiscard]] Shape record_shape(std::string_view title, std::string_view text);
 [[nodiscard]] std::optional<Located<std::string>> read_name(const Node& key,
                                                             Diagnostics& diagnostics);
+
+/// Where a member lies in its record, in bytes: what a pointer to it holds in the ABI of GCC and Clang.
+/// Fields of one type then share one reader, whatever record they are of.
+template <class T, class Member>
+[[nodiscard]] std::ptrdiff_t offset_of(Member T::*member) {
+  static_assert(sizeof(member) == sizeof(std::ptrdiff_t));
+  return std::bit_cast<std::ptrdiff_t>(member);
+}
+
+/// What is stored `offset` bytes from the begin of a record is an M or a std::optional<M>.
+template <class Stored, class M>
+void add_field(RecordReader& reader, std::string_view key, bool required, std::ptrdiff_t offset,
+               Format<M>& format, std::string_view text) {
+  reader.add_field(key, required, text, format.shape,
+                   [offset, read = std::move(format.read)](const Node& node, void* record,
+                                                           Diagnostics& diagnostics) {
+                     std::optional<M> value = read(node, diagnostics);
+                     if (!value) return false;
+                     *reinterpret_cast<Stored*>(static_cast<std::byte*>(record) + offset) =
+                         std::move(*value);
+                     return true;
+                   });
+}
 
 }  // namespace detail
 
@@ -166,64 +187,45 @@ Format<T> either(Format<T> first, Format<T> second) {
 }
 
 template <class T>
-Record<T>::Record(std::string_view title, std::string_view text)
-    : shape_(detail::record_shape(title, text)) {}
-
-/// A member is an M or a std::optional<M>.
-template <class T>
-template <class Member, class M>
-Record<T>& Record<T>::add(std::string_view key, bool required, Member T::*member, Format<M> format,
-                          std::string_view text) {
-  detail::add_shape(shape_, key, required, text, format.shape);
-  reader_.add_field(key, required,
-                    [member, read = std::move(format.read)](const Node& node, void* record,
-                                                            Diagnostics& diagnostics) {
-                      std::optional<M> value = read(node, diagnostics);
-                      if (value) static_cast<T*>(record)->*member = std::move(*value);
-                      return value.has_value();
-                    });
-  return *this;
-}
+Record<T>::Record(std::string_view title, std::string_view text) : reader_(title, text) {}
 
 template <class T>
 template <class M>
 Record<T>& Record<T>::required(std::string_view key, M T::*member, Format<M> format,
                                std::string_view text) {
-  return add(key, true, member, std::move(format), text);
+  detail::add_field<M>(reader_, key, true, detail::offset_of(member), format, text);
+  return *this;
 }
 
 template <class T>
 template <class M>
 Record<T>& Record<T>::optional(std::string_view key, M T::*member, Format<M> format,
                                std::string_view text) {
-  return add(key, false, member, std::move(format), text);
+  detail::add_field<M>(reader_, key, false, detail::offset_of(member), format, text);
+  return *this;
 }
 
 template <class T>
 template <class M>
 Record<T>& Record<T>::optional(std::string_view key, std::optional<M> T::*member, Format<M> format,
                                std::string_view text) {
-  return add(key, false, member, std::move(format), text);
+  detail::add_field<std::optional<M>>(reader_, key, false, detail::offset_of(member), format, text);
+  return *this;
 }
 
 template <class T>
 template <class M>
 Record<T>& Record<T>::element(std::string_view key, std::size_t index, Format<M> format,
                               std::string_view text) {
-  detail::add_shape(shape_, key, false, text, format.shape);
-  reader_.add_field(key, false,
-                    [index, read = std::move(format.read)](const Node& node, void* record,
-                                                           Diagnostics& diagnostics) {
-                      auto& element = (*static_cast<T*>(record))[index];
-                      element = read(node, diagnostics);
-                      return element.has_value();
-                    });
+  const std::size_t offset = index * sizeof(std::optional<M>);
+  detail::add_field<std::optional<M>>(reader_, key, false, static_cast<std::ptrdiff_t>(offset),
+                                      format, text);
   return *this;
 }
 
 template <class T>
 Record<T>& Record<T>::where(Location T::*member) {
-  place_ = member;
+  reader_.keep_place(detail::offset_of(member));
   return *this;
 }
 
@@ -239,18 +241,13 @@ Record<T>& Record<T>::check(std::vector<std::string> keys,
 
 template <class T>
 Format<T> Record<T>::format() const {
-  auto read = [shape = shape_, reader = reader_, place = place_](
+  auto read = [reader = std::make_shared<const detail::RecordReader>(reader_)](
                   const Node& node, Diagnostics& diagnostics) -> std::optional<T> {
-    if (!node.is_mapping()) {
-      detail::report_kind(node, shape, diagnostics);
-      return std::nullopt;
-    }
     std::optional<T> record(std::in_place);
-    if (place != nullptr) (*record).*place = node.where();
-    if (!reader.read(node, shape, &*record, diagnostics)) record.reset();
+    if (!reader->read(node, &*record, diagnostics)) record.reset();
     return record;
   };
-  return {std::move(read), shape_};
+  return {std::move(read), reader_.shape()};
 }
 
 template <class T>

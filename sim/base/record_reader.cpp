@@ -38,7 +38,15 @@ class RecordReader::Outcome {
   bool all_known_ = true;      ///< no key that is none of the record's
 };
 
-void RecordReader::add_field(std::string_view key, bool required, ReadField read) {
+RecordReader::RecordReader(std::string_view title, std::string_view text) {
+  shape_.kind = Shape::Kind::record;
+  shape_.title = title;
+  shape_.text = text;
+}
+
+void RecordReader::add_field(std::string_view key, bool required, std::string_view text,
+                             const Shape& shape, ReadField read) {
+  shape_.fields.push_back({std::string(key), required, std::string(text), shape});
   fields_.push_back({std::string(key), required, std::move(read)});
 }
 
@@ -46,13 +54,18 @@ void RecordReader::add_check(std::vector<std::string> keys, RunCheck run) {
   checks_.push_back({std::move(keys), std::move(run)});
 }
 
-bool RecordReader::read(const Node& node, const Shape& shape, void* record,
-                        Diagnostics& diagnostics) const {
+bool RecordReader::read(const Node& node, void* record, Diagnostics& diagnostics) const {
+  if (!node.is_mapping()) {
+    report_kind(node, shape_, diagnostics);
+    return false;
+  }
+  if (place_)
+    *reinterpret_cast<Location*>(static_cast<std::byte*>(record) + *place_) = node.where();
   Outcome outcome(fields_);
   for (const Node::Entry& entry : node.entries()) {
     const auto field = std::ranges::find(fields_, entry.key.scalar(), &Field::key);
     if (field == fields_.end()) {
-      report_unknown_key(entry.key, shape, diagnostics);
+      report_unknown_key(entry.key, shape_, diagnostics);
       outcome.add_unknown();
     } else {
       outcome.add(static_cast<std::size_t>(field - fields_.begin()),
@@ -61,7 +74,7 @@ bool RecordReader::read(const Node& node, const Shape& shape, void* record,
   }
   for (std::size_t f = 0; f < fields_.size(); ++f) {
     if (!fields_[f].required || outcome.is_there(f)) continue;
-    report_missing_key(node, fields_[f].key, shape, diagnostics);
+    report_missing_key(node, fields_[f].key, shape_, diagnostics);
     outcome.add(f, false);
   }
   for (const Check& check : checks_)

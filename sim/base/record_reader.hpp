@@ -3,32 +3,39 @@
 #pragma once
 
 #include "base/document.hpp"
+#include "base/shape.hpp"
 
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace plimsoll {
 
-struct Shape;
-
 namespace detail {
 
 class RecordReader {
  public:
+  RecordReader(std::string_view title, std::string_view text);
+
   /// Reads one field into the record; false after reporting.
   using ReadField = std::function<bool(const Node&, void* record, Diagnostics&)>;
   using RunCheck = std::function<void(void* record, const Node&, Diagnostics&)>;
 
-  void add_field(std::string_view key, bool required, ReadField read);
+  void add_field(std::string_view key, bool required, std::string_view text, const Shape& shape,
+                 ReadField read);
+  /// The record has a Location so many bytes from its begin, which gets its place.
+  void keep_place(std::ptrdiff_t offset) { place_ = offset; }
   void add_check(std::vector<std::string> keys, RunCheck run);
 
-  /// Reads the fields that the mapping `node` has. Every field is read, whatever becomes of the
+  [[nodiscard]] const Shape& shape() const { return shape_; }
+
+  /// Reads the fields that the node has. Every field is read, whatever becomes of the
   /// others; a check runs if all fields that it needs were read, or were left out rather than
   /// misspelt. False after reporting. O(entries of the node x fields).
-  [[nodiscard]] bool read(const Node& node, const Shape& shape, void* record,
-                          Diagnostics& diagnostics) const;
+  [[nodiscard]] bool read(const Node& node, void* record, Diagnostics& diagnostics) const;
 
  private:
   struct Field {
@@ -42,6 +49,8 @@ class RecordReader {
   };
   class Outcome;
 
+  Shape shape_;
+  std::optional<std::ptrdiff_t> place_;
   std::vector<Field> fields_;
   std::vector<Check> checks_;
 };
