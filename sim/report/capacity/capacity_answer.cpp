@@ -112,6 +112,12 @@ std::vector<CapacityWords::Extra> CapacityWords::extras() const {
   };
   const auto priced = [this](std::int64_t micros) { return money_text(micros, plan_.currency); };
   add(
+      "divided by", [](const auto& it) { return it.axes; },
+      [](const Split::Axes& axes) { return to_text(axes); });
+  add(
+      "MFU", [](const auto& it) { return it.figures->mfu; },
+      [](double mfu) { return percent(mfu); });
+  add(
       "time", [](const auto& it) { return it.deployment->seconds; }, long_time);
   add(
       "a sample", [](const auto& it) { return it.figures->energy_per_sample; },
@@ -178,6 +184,11 @@ std::vector<std::string> CapacityWords::legend() const {
   if (is_any_at_risk())
     lines.emplace_back(
         "risk: there are enough units, but not where each is as slow as the error band allows");
+  const auto divided = std::ranges::find_if(
+      answer_.configurations, [](const Configuration& it) { return it.axes.has_value(); });
+  if (divided != answer_.configurations.end())
+    lines.push_back(fmt::format("divided by: the fastest of the {} that fit the processors",
+                                counted(divided->splits.size(), "division")));
   for (const Configuration& it : answer_.configurations)
     if (policy_of(it) != it.policy)
       lines.push_back(fmt::format("{}: {}", name_of(it), it.parameters));

@@ -31,6 +31,7 @@ void add_figures(const UnitFigures& it, const CapacityWorkload& workload, Json& 
   if (it.average_power) object["average_w"] = in_watts(*it.average_power);
   if (it.power_limit) object["power_limit_w"] = in_watts(*it.power_limit);
   if (it.samples_per_charge) object["samples_per_charge"] = *it.samples_per_charge;
+  if (it.mfu) object["mfu"] = *it.mfu;
 }
 
 Json deployment_json(const Deployment& it, const std::string& currency) {
@@ -115,6 +116,7 @@ class Writer {
                                         const CapacityWorkload& workload) const {
     Json object{{"platform", plan_.platforms[it.candidate].name}, {"policy", it.policy}};
     if (!it.parameters.empty()) object["policy_parameters"] = it.parameters;
+    if (it.axes) object["parallel"] = axes_json(*it.axes);
     object["verdict"] = as_key(to_text(it.verdict));
     if (!it.reasons.empty()) object["reasons"] = it.reasons;
     if (it.largest_batch) {
@@ -131,7 +133,25 @@ class Writer {
       if (it.sending->epochs_at_par) sending["epochs_at_par"] = *it.sending->epochs_at_par;
     }
     object["on_front"] = it.is_on_front;
+    if (it.axes) object["divisions"] = divisions_json(it, workload);
     return object;
+  }
+
+  static Json axes_json(const Split::Axes& axes) {
+    Json object = Json::object();
+    for (const auto& [axis, size] : axes) object[axis] = size;
+    return object;
+  }
+
+  static Json divisions_json(const Configuration& it, const CapacityWorkload& workload) {
+    Json all = Json::array();
+    for (const TriedSplit& split : it.splits) {
+      Json object{{"parallel", axes_json(split.axes)}, {"verdict", as_key(to_text(split.verdict))}};
+      if (!split.why.empty()) object["reason"] = split.why;
+      if (split.figures) add_figures(*split.figures, workload, object["unit"]);
+      all.push_back(std::move(object));
+    }
+    return all;
   }
 
   [[nodiscard]] Json insight_json(const Insight& insight, const CapacityAnswer& answer,

@@ -73,7 +73,8 @@ UnitFigures figures_of(const RunResult& result, const Platform& platform, std::i
   UnitFigures figures{.batch = batch,
                       .throughput = rate_of(metrics.throughput.value_or(0)),
                       .headroom = headroom_of(metrics, platform, asked),
-                      .power_limit = platform.power_limit};
+                      .power_limit = platform.power_limit,
+                      .mfu = metrics.mfu};
   if (!metrics.energy) return figures;
   figures.energy_per_sample = metrics.energy->per_sample;
   figures.average_power = metrics.energy->average;
@@ -102,7 +103,7 @@ class Search {
     if (first > last) {
       found_.tried.push_back({.batch = range.at_least,
                               .why = fmt::format("no batch up to {} is a multiple of {}, its "
-                                                 "number of microbatches",
+                                                 "microbatches in all",
                                                  range.at_most, step),
                               .is_refused = true});
       return std::move(found_);
@@ -134,7 +135,8 @@ class Search {
     Diagnostics diagnostics;
     const auto bound = bind_policy(policy_, diagnostics);
     diagnostics.throw_if_errors();
-    return std::lcm(range.multiple_of, bound->microbatches);
+    const std::int64_t replicas = scenario_.parallel ? scenario_.parallel->samples() : 1;
+    return std::lcm(range.multiple_of, bound->microbatches * replicas);
   }
 
   void attempt(std::int64_t batch) {
@@ -158,8 +160,11 @@ class Search {
     tried.why = failure_in_words(result);
     if (!tried.why.empty()) return;
     tried.figures = figures_of(result, scenario_.platform, tried.batch, workload_.targets.headroom);
-    tried.processors = std::ranges::count_if(
-        result.metrics.processors, [](const ProcessorMetrics& it) { return it.busy > Time{}; });
+    tried.processors =
+        scenario_.parallel
+            ? scenario_.parallel->product()
+            : std::ranges::count_if(result.metrics.processors,
+                                    [](const ProcessorMetrics& it) { return it.busy > Time{}; });
   }
 
   /// Steps of the whole run, which throughput is that of.

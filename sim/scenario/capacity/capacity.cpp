@@ -139,16 +139,45 @@ class Planning {
         trials.push_back({p, policy, shared});
     }
     const std::vector<BatchSearch> found = search_all(CapacityStage::configurations, trials);
-    for (std::size_t i = 0; i < trials.size(); ++i) {
-      const CapacityPairing& pairing = pairing_of(trials[i]);
-      report_.answers[pairing.workload].configurations.push_back(
-          configuration_of(pairing, trials[i].policy, found[i]));
-      origin_[pairing.workload].push_back(trials[i]);
+    for (std::size_t i = 0; i < trials.size(); ++i) take(trials[i], found[i]);
+  }
+
+  /// Of the ways to divide a training the best is a configuration.
+  void take(const Trial& trial, const BatchSearch& found) {
+    const CapacityPairing& pairing = pairing_of(trial);
+    std::vector<Configuration>& all = report_.answers[pairing.workload].configurations;
+    std::vector<Trial>& origin = origin_[pairing.workload];
+    Configuration it = configuration_of(pairing, trial.policy, found);
+    const auto [place, is_new] =
+        places_.try_emplace({pairing.workload, pairing.candidate, trial.policy}, all.size());
+    if (is_new) {
+      all.push_back(std::move(it));
+      origin.push_back(trial);
+      return;
     }
+    Configuration& best = all[place->second];
+    std::vector<TriedSplit> splits = std::move(best.splits);
+    splits.insert(splits.end(), it.splits.begin(), it.splits.end());
+    if (is_worth_more(it, best)) {
+      best = std::move(it);
+      origin[place->second] = trial;
+    }
+    best.splits = std::move(splits);
   }
 
   [[nodiscard]] Configuration configuration_of(const CapacityPairing& pairing, std::size_t policy,
                                                const BatchSearch& found) const {
+    Configuration it = undivided(pairing, policy, found);
+    if (pairing.split.parallel.is_null()) return it;
+    it.axes = pairing.split.axes;
+    it.splits = {{pairing.split.axes, it.verdict,
+                  it.figures || it.reasons.empty() ? "" : it.reasons.front(), it.figures}};
+    return it;
+  }
+
+  /// Without what it says of the division.
+  [[nodiscard]] Configuration undivided(const CapacityPairing& pairing, std::size_t policy,
+                                        const BatchSearch& found) const {
     const CapacityWorkload& workload = report_.plan.workloads[pairing.workload];
     const CapacityCandidate& candidate = report_.plan.platforms[pairing.candidate];
     Configuration it{.candidate = pairing.candidate};
@@ -369,6 +398,8 @@ class Planning {
   const std::unique_ptr<ScenarioMemo> memo_ = std::make_unique<ScenarioMemo>();
   CapacityReport report_;
   std::map<std::size_t, std::vector<Trial>> origin_;  ///< by answer, as its configurations
+  /// Of a configuration among those of its answer, by workload, candidate and policy.
+  std::map<std::array<std::size_t, 3>, std::size_t> places_;
   std::vector<Probe> probes_;
 };
 

@@ -37,6 +37,7 @@ struct UnitFigures {
   std::optional<Power> average_power;
   std::optional<Power> power_limit;                ///< of the platform
   std::optional<std::int64_t> samples_per_charge;  ///< absent without a battery
+  std::optional<double> mfu;                       ///< of networks divided among processors
 };
 
 /// The units that the targets ask for, or one where none does.
@@ -74,9 +75,20 @@ enum class Verdict : std::uint8_t {
 };
 [[nodiscard]] const char* to_text(Verdict);
 
+/// A division of the training that was tried, at its own best batch.
+struct TriedSplit {
+  Split::Axes axes;
+  Verdict verdict = Verdict::feasible;
+  std::string why;                     ///< it does not run
+  std::optional<UnitFigures> figures;  ///< where it does
+};
+
 struct Configuration {
   std::size_t candidate = 0;  ///< of the plan
   std::string policy, parameters;
+  /// Where the workload has `parallel`: the best division, of all that were tried.
+  std::optional<Split::Axes> axes;
+  std::vector<TriedSplit> splits;
   Verdict verdict = Verdict::feasible;
   std::vector<std::string> reasons;  ///< one for each target missed; or why it does not run
   std::optional<std::int64_t> largest_batch;

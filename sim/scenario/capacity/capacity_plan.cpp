@@ -110,6 +110,11 @@ Format<CapacityWorkload> workload_format() {
       .where(&W::where)
       .required("name", &W::name, text(), "for the report")
       .required("workload", &W::workload, raw(), "as in a scenario")
+      .optional(
+          "parallel", &W::parallel, raw(),
+          "as in a scenario; an axis may have a list of sizes, of which the best is chosen, and "
+          "`data` has what the others leave")
+      .optional("sharding", &W::sharding, raw(), "as in a scenario")
       .optional("batch", &W::batch, batch_range_format(),
                 "a number, or {at_least, at_most, multiple_of}; default: as the workload says")
       .optional("tokens_per_sample", &W::tokens_per_sample, integer(1, kMaxSamples),
@@ -239,8 +244,14 @@ void check_workload_names(const CapacityPlan& plan, Diagnostics& diagnostics) {
       diagnostics.error(it->where, fmt::format("there is a workload `{}` already", it->name));
 }
 
+/// Whether there is something to shard; in one replica there is not.
+bool has_replicas(const Split& split) {
+  return std::ranges::any_of(split.axes, [](const auto& axis) { return axis.first == "data"; });
+}
+
 Scenario scenario_of(const CapacityPlan& plan, const CapacityWorkload& workload,
-                     const CapacityCandidate& candidate, const Overrides& overrides) {
+                     const CapacityCandidate& candidate, const Split& split,
+                     const Overrides& overrides) {
   Diagnostics diagnostics;
   Node document = parse_value("{scenario: capacity}", candidate.where.origin);
   document.set("platform", candidate.platform, diagnostics);
@@ -250,6 +261,10 @@ Scenario scenario_of(const CapacityPlan& plan, const CapacityWorkload& workload,
   if (policies->is_null()) policies = &plan.policies;
   document.set("policy", *policies, diagnostics);
   if (!candidate.set.is_null()) document.set("set", candidate.set, diagnostics);
+  if (!split.parallel.is_null()) document.set("parallel", split.parallel, diagnostics);
+  const bool shards = workload.parallel.is_null() || has_replicas(split);
+  if (shards && !workload.sharding.is_null())
+    document.set("sharding", workload.sharding, diagnostics);
   diagnostics.throw_if_errors();
   return read_scenario(document, plan.folder, overrides);
 }
@@ -289,17 +304,34 @@ bool is_wanted(const CapacityWorkload& workload, const CapacityCandidate& candid
          });
 }
 
+/// The platform of a candidate is known once a scenario with it is read.
+void add_pairings_of(CapacityPlan& plan, std::size_t w, std::size_t c) {
+  const CapacityWorkload& workload = plan.workloads[w];
+  const CapacityCandidate& candidate = plan.platforms[c];
+  Scenario whole = scenario_of(plan, workload, candidate, {}, {});
+  check_batch(workload, whole);
+  check_send(workload, candidate, whole.platform);
+  if (workload.parallel.is_null()) {
+    plan.pairings.push_back({w, c, {}, std::move(whole)});
+    return;
+  }
+  std::vector<Split> splits = splits_of(workload.parallel, whole.platform);
+  if (!workload.sharding.is_null() && std::ranges::none_of(splits, has_replicas))
+    refuse(workload.sharding.where(),
+           "`sharding` divides what the ranks of the data axis hold, and "
+           "`parallel` gives that axis no rank beside the first");
+  for (Split& split : splits) {
+    Scenario scenario = scenario_of(plan, workload, candidate, split, {});
+    plan.pairings.push_back({w, c, std::move(split), std::move(scenario)});
+  }
+}
+
 void add_pairings(CapacityPlan& plan, Diagnostics& diagnostics) {
   for (std::size_t w = 0; w < plan.workloads.size(); ++w)
     for (std::size_t c = 0; c < plan.platforms.size(); ++c) {
       if (!is_wanted(plan.workloads[w], plan.platforms[c])) continue;
       if (plan.workloads[w].workload.is_null() || plan.platforms[c].platform.is_null()) continue;
-      gather(diagnostics, [&] {
-        Scenario scenario = scenario_of(plan, plan.workloads[w], plan.platforms[c], {});
-        check_batch(plan.workloads[w], scenario);
-        check_send(plan.workloads[w], plan.platforms[c], scenario.platform);
-        plan.pairings.push_back({w, c, std::move(scenario)});
-      });
+      gather(diagnostics, [&] { add_pairings_of(plan, w, c); });
     }
 }
 
@@ -413,7 +445,7 @@ Scenario changed_scenario(const CapacityPlan& plan, const CapacityPairing& pairi
   Overrides overrides;
   for (const auto& [path, value] : what_if.set) overrides.set.emplace_back(path.value, value);
   return scenario_of(plan, plan.workloads[pairing.workload], plan.platforms[pairing.candidate],
-                     overrides);
+                     pairing.split, overrides);
 }
 
 }  // namespace plimsoll

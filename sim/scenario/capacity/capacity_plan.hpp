@@ -16,6 +16,7 @@
 #pragma once
 
 #include "scenario/capacity/money.hpp"
+#include "scenario/capacity/splits.hpp"
 #include "scenario/document/scenario.hpp"
 
 #include <cstdint>
@@ -62,6 +63,8 @@ struct CapacityWorkload {
   Location where;
   std::string name;
   Node workload;                    ///< as in a scenario
+  Node parallel;                    ///< as in a scenario, with lists of sizes; or nothing
+  Node sharding;                    ///< as in a scenario, or nothing
   std::optional<BatchRange> batch;  ///< without one: as the workload says
   std::optional<std::int64_t> tokens_per_sample;
   std::optional<TrainingRun> run;
@@ -107,9 +110,10 @@ struct ErrorBand {
   std::string source;
 };
 
-/// A workload on a candidate, with all its policies.
+/// A workload on a candidate, divided in one way, with all its policies.
 struct CapacityPairing {
   std::size_t workload = 0, candidate = 0;  ///< of the plan
+  Split split;                              ///< nothing where the workload has no `parallel`
   Scenario scenario;
 };
 
@@ -122,8 +126,9 @@ struct CapacityPlan {
   std::vector<WhatIf> what_if;
   Scaling scaling;
   std::optional<ErrorBand> error;
-  std::string currency;                   ///< of all prices; empty without any
-  std::vector<CapacityPairing> pairings;  ///< every workload on every candidate that it may have
+  std::string currency;  ///< of all prices; empty without any
+  /// Every workload on every candidate that it may have; those of one candidate follow each other.
+  std::vector<CapacityPairing> pairings;
 };
 
 /// Reads a plan and all that it names. Throws InputError with all that is wrong.

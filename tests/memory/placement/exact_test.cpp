@@ -76,7 +76,8 @@ std::vector<TimedBuffer> tiny_and_aligned(std::mt19937_64& random) {
   std::vector<TimedBuffer> buffers = tiny(random);
   const bool is_even = random() % 2 == 0;
   for (TimedBuffer& it : buffers) {
-    it.alignment = Bytes{static_cast<std::int64_t>(is_even ? 2 << random() % 2 : 1 + random() % 4)};
+    it.alignment =
+        Bytes{static_cast<std::int64_t>(is_even ? 2U << random() % 2 : 1 + random() % 4)};
     if (it.offset) it.offset = Bytes{aligned_up(it.offset->count(), it.alignment.count())};
   }
   return buffers;

@@ -15,9 +15,6 @@ constexpr std::pair<const char*, DtrScore> kScoresOfOracle[] = {
     {"h_DTR", DtrScore::dtr},   {"h_DTR_eq", DtrScore::dtr_eq}, {"h_local", DtrScore::local},
     {"h_MSPS", DtrScore::msps}, {"h_LRU", DtrScore::lru},       {"h_estar", DtrScore::e_star}};
 
-constexpr const char* kScoreNames[] = {"dtr",    "dtr-eq", "local", "msps",
-                                       "e-star", "lru",    "size",  "random"};
-
 /// Forwards f0, f1, ... and then backwards: b0 reads nothing, each other the forward two before the
 /// one that it belongs to and the backward before it. All take 1 ps and make 1 B.
 std::string unit_chain(std::int64_t n) {

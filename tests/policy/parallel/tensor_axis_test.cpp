@@ -64,14 +64,14 @@ std::int64_t kept_after_forwards(const Played& it, const Workload& workload) {
 // number by which scores are scaled, 8, where these are kept.
 TEST_CASE("six ways to keep a transformer's layer, in plans") {
   constexpr std::int64_t s = 16, b = 2, h = 48, a = 8;
-  const char* const kNone = "none";
+  const char* const kKeepAll = "none";
   const char* const kSelective =
       "{name: remat/blocks, blocks: [{from: \"*/attention_scores_1\", to: "
       "\"*/attention_context_1\"}]}";
   const char* const kFull = "{name: remat/blocks, blocks: [\"block_*\"]}";
   for (const std::int64_t t : {1, 2, 4, 8})
     for (const bool sequence : {false, true})
-      for (const char* policy : {kNone, kSelective, kFull}) {
+      for (const char* policy : {kKeepAll, kSelective, kFull}) {
         const Mesh mesh{.tensor = t, .sequence = sequence, .policy = policy};
         const Platform platform = platform_of(trainers(t,
                                                        t == 1   ? "switch"
@@ -85,7 +85,7 @@ TEST_CASE("six ways to keep a transformer's layer, in plans") {
         const std::int64_t whole = sequence ? 10 * s * b * h / t : 10 * s * b * h;
         const std::int64_t statistics = sequence ? 16 * s * b / t : 16 * s * b;
         std::int64_t expected = whole + 24 * s * b * h / t + statistics;
-        if (policy == kNone) expected += 5 * a * s * s * b / t + 8;
+        if (policy == kKeepAll) expected += 5 * a * s * s * b / t + 8;
         if (policy == kFull) expected = 2 * s * b * h / (sequence ? t : 1);
         CAPTURE(t, sequence, policy);
         CHECK(kept(3) - kept(2) == expected);

@@ -645,3 +645,81 @@ TEST_CASE("a plan tells up to how many epochs training beats sending the samples
   CHECK_THROWS_WITH(report_of(plan("{to: far, bytes: 0 B}")),
                     Catch::Contains("0 B is none to send"));
 }
+
+namespace {
+
+/// A network on four devices of a ring; `parallel` of the workload.
+std::string divided(const std::string& parallel, const std::string& rest = "") {
+  return "capacity: test\n"
+         "workloads:\n"
+         "  - name: perceptron\n"
+         "    workload: {workload: p, input: [16, 64], layers: [{linear: 256}, relu, {linear: "
+         "64}], "
+         "loss: mse, optimizer: adam}\n"
+         "    batch: {at_least: 1, at_most: 16}\n"
+         "    parallel: " +
+         parallel + "\n" + rest +
+         "platforms:\n"
+         "  - platform:\n"
+         "      platform: ring\n"
+         "      memories: {hbm: {capacity: 4 MiB, bandwidth: 1 GB/s}}\n"
+         "      processors: {gpu: {memory: hbm, compute: {fp32: 10 GFLOP/s}}}\n"
+         "      cluster: {count: 4, topology: switch, link: {name: nv, bandwidth: 2 GB/s}}\n"
+         "policies: [none, {name: pipeline/gpipe, microbatches: 2}]\n";
+}
+
+}  // namespace
+
+TEST_CASE("of all divisions that fit the processors, the fastest is the configuration") {
+  const Json found = json_of(divided("{tensor: [1, 2, 4], pipeline: [1, 2]}"));
+  const Json& configurations = found["workloads"][0]["configurations"];
+  REQUIRE(configurations.size() == 2);
+  for (const Json& it : configurations) {
+    CAPTURE(it.dump());
+    // Tensor 4 and pipeline 2 are eight.
+    REQUIRE(it["divisions"].size() == 5);
+    double most = 0;
+    for (const Json& division : it["divisions"]) {
+      if (!division.contains("unit")) continue;
+      most = std::max(most, division["unit"]["throughput_samples_per_s"].get<double>());
+      std::string axes;
+      std::int64_t ranks = 1;
+      for (const auto& [axis, size] : division["parallel"].items()) {
+        axes += axis + ": " + std::to_string(size.get<std::int64_t>()) + ", ";
+        ranks *= size.get<std::int64_t>();
+      }
+      CHECK(ranks == 4);
+      // Alone, it is what it is among the others.
+      const Json alone = json_of(divided("{" + axes + "}"));
+      for (const Json& one : alone["workloads"][0]["configurations"])
+        if (one["policy"] == it["policy"]) CHECK(one["unit"] == division["unit"]);
+    }
+    CHECK(it["unit"]["throughput_samples_per_s"] == most);
+    CHECK(it["unit"]["mfu"].get<double>() > 0);
+    CHECK(it["deployment"]["processors"] == 4);
+  }
+}
+
+TEST_CASE("batches of a divided training come out whole for each replica and microbatch") {
+  const Json found = json_of(divided("{pipeline: 2}"));
+  const Json& it = found["workloads"][0]["configurations"][1];
+  CHECK(it["parallel"] == Json({{"pipeline", 2}, {"data", 2}}));
+  CHECK(it["unit"]["batch"].get<std::int64_t>() % 4 == 0);
+  CHECK_FALSE(it.contains("batches_that_do_not_hold"));
+}
+
+TEST_CASE("divisions that are none are refused where they stand") {
+  const auto refused = [](const std::string& parallel, const std::string& why,
+                          const std::string& rest = "") {
+    CAPTURE(parallel);
+    CHECK_THROWS_WITH(report_of(divided(parallel, rest)), Catch::Contains(why));
+  };
+  refused("{tensor: [3, 5]}", "no choice of these sizes divides the 4 processors of `ring`");
+  refused("{tensor: 2, data: [1, 3]}", "without `data` it has what the others leave");
+  refused("{tensor: []}", "`tensor` has an empty list; expected sizes to try");
+  refused("{tensor: [1, two]}", "plan.yaml:6:28: error: found `two`");
+  refused("{tensr: [1, 2]}", "did you mean `tensor`?");
+  refused("4", "found `4`");
+  refused("{data: [1], tensor: [4]}", "gives that axis no rank beside the first",
+          "    sharding: {stage: 1}\n");
+}

@@ -1,5 +1,6 @@
 // Plans whose first runs come in another order than that of the graph.
 #include "policy/graph/computations.hpp"
+#include "policy/graph/staged_schedule.hpp"
 #include "policy/remat/graph/graph_here.hpp"
 #include "policy/remat/graph/random_graphs.hpp"
 #include "policy/remat/graph/search/run_order.hpp"
