@@ -40,6 +40,7 @@ struct BreakEven {
   DType dtype = DType::fp32;
   FlopsPerByte time;  ///< rounded to the nearest; unlimited where it leaves the range
   Flops per_copy;     ///< of the latencies, out and in
+  /// Nothing where no energy of copies or of arithmetic is stated; 0 where copies take none.
   std::optional<FlopsPerByte> energy;
 };
 

@@ -228,6 +228,12 @@ class Details {
     return phase == EnergyPhase::recompute ? "forwards run again" : to_text(phase);
   }
 
+  static std::string words_for(const BreakEven& row) {
+    if (!row.energy) return to_text(row.time);
+    if (row.energy == FlopsPerByte{}) return to_text(row.time) + " in time (copies take no energy)";
+    return to_text(*row.energy) + " in energy";
+  }
+
   /// Beside what decides: where the platform breaks even.
   void tell_choice(const PlanChoice& choice) {
     if (!choice.again && !choice.paged) return;
@@ -241,8 +247,7 @@ class Details {
     if (platform.processors.size() <= kMostParts)
       for (const BreakEven& row : break_even_of(platform, Topology(platform), ProcessorId{0},
                                                 main_dtype(result_.workload_as_run)))
-        text += fmt::format("; break-even of {}: {}", platform[row.storage].name,
-                            row.energy ? to_text(*row.energy) + " in energy" : to_text(row.time));
+        text += fmt::format("; break-even of {}: {}", platform[row.storage].name, words_for(row));
     line("choice", text);
   }
 

@@ -428,7 +428,10 @@ class Report {
         continue;  // machine by machine of a cluster, all the same
       std::string text = fmt::format("recomputing beats a copy to {} and back below {}",
                                      platform[row.storage].name, to_text(row.time));
-      if (row.energy) text += fmt::format(" in time, {} in energy", to_text(*row.energy));
+      if (row.energy == FlopsPerByte{})
+        text += " in time; by what is stated, such copies take no energy of their own";
+      else if (row.energy)
+        text += fmt::format(" in time, {} in energy", to_text(*row.energy));
       if (step != nullptr && dtype != step->dtype)
         text += fmt::format(", at the rate of {}, in which most of it computes", to_text(dtype));
       note(Paint::dim, "break-even", text);

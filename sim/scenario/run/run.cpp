@@ -16,6 +16,7 @@
 #include "scenario/run/larger_storage.hpp"
 #include "scenario/run/planned_order.hpp"
 #include "scenario/run/ranks.hpp"
+#include "scenario/run/unknown_energy.hpp"
 #include "workload/cost/cost_model.hpp"
 #include "workload/cost/generator_states.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
@@ -134,6 +135,10 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   if (scenario.training && result.execution.status == RunStatus::ok)
     result.training = whole_training(*scenario.training, result.metrics, result.workload_as_run,
                                      result.plan, scenario.platform, result.notes);
+  if (result.metrics.energy)
+    if (std::string note = note_on_unknown_energy(result.plan, scenario.platform, topology);
+        !note.empty())
+      result.notes.push_back(std::move(note));
   result.oom = result.execution.oom;
   result.cycle = result.execution.cycle;
   result.claims = result.plan.claims;

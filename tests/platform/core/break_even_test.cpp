@@ -60,6 +60,14 @@ links: {spi: {between: [ram, sd], energy: 5 nJ/B}}
   CHECK(rows[0].energy == FlopsPerByte{50'000});
 }
 
+TEST_CASE(
+    "copies that take nothing by what is stated are told from those of which nothing is known") {
+  const auto rows = rows_of("nrf52840-storages");  // sd, flash, psram
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[1].energy == FlopsPerByte{});
+  CHECK_FALSE(rows[2].energy.has_value());
+}
+
 TEST_CASE("no row without a rate, without a way, or for another processor's memory") {
   CHECK(rows_of("efr32mg24").empty());  // states int8 alone, and no storage
   CHECK(rows_of("stm32u575").size() == 1);

@@ -1,5 +1,6 @@
 #include "policy/hybrid/graph/known_energies.hpp"
 
+#include "platform/core/copy_energy.hpp"
 #include "policy/interface/entry.hpp"
 
 #include <algorithm>
@@ -18,31 +19,13 @@ bool has_known_operators(const Problem& problem, const Processor& processor) {
                              [](const Operator& op) { return op.given_energy.has_value(); });
 }
 
-/// Whether a copy from `from` to `to` has an energy: its storage's, `access`, or that of a link.
-bool has_known_copy(const Problem& problem, MemoryId from, MemoryId to, MemoryId storage,
-                    AccessCost Memory::*access) {
-  const Platform& platform = problem.platform;
-  const Memory& memory = platform[storage];
-  if (memory.power || (memory.*access).energy) return true;
-  const Route* route = problem.topology.route(from, to);
-  return route != nullptr && std::ranges::any_of(route->hops, [&](const Hop& hop) {
-           return platform[hop.link].power || platform[hop.link].energy;
-         });
-}
-
-bool has_known_copies(const Problem& problem, MemoryId home, MemoryId storage) {
-  return has_known_copy(problem, home, storage, storage, &Memory::write) &&
-         has_known_copy(problem, storage, home, storage, &Memory::read);
-}
-
 /// The other memories, to which the energies of copies are known.
 std::string instead_of(const Problem& problem, MemoryId home, MemoryId storage) {
   std::vector<std::string> names;
   for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m) {
     const MemoryId other{m};
     if (other == home || other == storage || problem.platform[other].is_switch) continue;
-    if (problem.topology.route(home, other) != nullptr &&
-        problem.topology.route(other, home) != nullptr && has_known_copies(problem, home, other))
+    if (states_copy_energy(problem.platform, problem.topology, home, other))
       names.push_back(fmt::format("`to: {}`", problem.platform[other].name));
   }
   return names.empty() ? "" : fmt::format(", or copy elsewhere: {}", fmt::join(names, ", "));
@@ -61,7 +44,7 @@ void require_known_energies(const Problem& problem, ProcessorId processor,
                        "least energy",
                        platform.name, unit.name, policy),
            fmt::format("state `processors.{}.power`, or its `energy_per_flop`", unit.name));
-  if (!storage || has_known_copies(problem, unit.memory, *storage)) return;
+  if (!storage || states_copy_energy(platform, problem.topology, unit.memory, *storage)) return;
   const std::string& name = platform[*storage].name;
   refuse(
       where,

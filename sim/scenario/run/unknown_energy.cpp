@@ -1,0 +1,83 @@
+#include "scenario/run/unknown_energy.hpp"
+
+#include "base/dense_id.hpp"
+#include "platform/core/copy_energy.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kMostUnknownNamed = 4;
+
+class UnknownEnergy {
+ public:
+  UnknownEnergy(const Plan& plan, const Platform& platform, const Topology& topology)
+      : plan_(plan),
+        platform_(platform),
+        topology_(topology),
+        kinds_(platform.memories.size(), Kind::storage) {
+    for (const Processor& it : platform.processors)
+      for (const MemoryId memory : it.reaches) kinds_[index(memory)] = Kind::reached;
+    for (const Processor& it : platform.processors) kinds_[index(it.memory)] = Kind::home;
+  }
+
+  std::vector<MemoryId> memories() {
+    for (const Step& step : plan_.steps)
+      if (step.kind == StepKind::copy) judge_copy(plan_[step.lane]);
+    for (const Buffer& buffer : plan_.buffers)
+      if (kinds_[index(buffer.memory)] == Kind::reached) judge_reached(buffer.memory);
+    return unknown_;
+  }
+
+ private:
+  /// `known` and `told` are those about which all is clear.
+  enum class Kind : std::uint8_t { home, storage, reached, known, told };
+
+  void judge_copy(const Lane& lane) {
+    const bool leaves = kinds_[index(lane.from)] == Kind::home;
+    const MemoryId home = leaves ? lane.from : lane.to;
+    const MemoryId storage = leaves ? lane.to : lane.from;
+    if (kinds_[index(home)] != Kind::home || kinds_[index(storage)] != Kind::storage) return;
+    settle(storage, states_copy_energy(platform_, topology_, home, storage));
+  }
+
+  void judge_reached(MemoryId memory) {
+    const Memory& its = platform_[memory];
+    settle(memory, its.power || (its.read.energy && its.write.energy));
+  }
+
+  void settle(MemoryId memory, bool known) {
+    kinds_[index(memory)] = known ? Kind::known : Kind::told;
+    if (!known) unknown_.push_back(memory);
+  }
+
+  const Plan& plan_;
+  const Platform& platform_;
+  const Topology& topology_;
+  std::vector<Kind> kinds_;  ///< by memory
+  std::vector<MemoryId> unknown_;
+};
+
+}  // namespace
+
+std::string note_on_unknown_energy(const Plan& plan, const Platform& platform,
+                                   const Topology& topology) {
+  const std::vector<MemoryId> unknown = UnknownEnergy(plan, platform, topology).memories();
+  if (unknown.empty()) return "";
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < std::min(unknown.size(), kMostUnknownNamed); ++i)
+    names.push_back(fmt::format("`{}`", platform[unknown[i]].name));
+  if (unknown.size() > kMostUnknownNamed) names.emplace_back("others");
+  return fmt::format(
+      "the energy leaves out what using {} takes, which the platform does not state "
+      "(`memories.{}.power`, or an `energy` per byte)",
+      fmt::join(names, ", "), platform[unknown.front()].name);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+/// What counts as nothing in a measured energy, because nobody states what it takes.
+#pragma once
+
+#include "plan/core/plan.hpp"
+#include "platform/core/platform.hpp"
+#include "platform/core/topology.hpp"
+
+#include <string>
+
+namespace plimsoll {
+
+/// "the energy leaves out what `psram` takes, ...": names the memories beside those of processors
+/// that the plan copies to or from, or in which operators reach values, without a power or an energy
+/// that is stated. Empty where there is none. O(steps + buffers), and two routes for each memory.
+[[nodiscard]] std::string note_on_unknown_energy(const Plan& plan, const Platform& platform,
+                                                 const Topology& topology);
+
+}  // namespace plimsoll
