@@ -101,7 +101,8 @@ class PickleReader {
   /// `size` bytes that follow, of `what`.
   std::size_t take(std::uint64_t size, const char* what) {
     if (size > pickle_.bytes_.size() - at_)
-      fail(at_, fmt::format("found the end of the file, expected {} bytes of {}", size, what));
+      fail(at_, fmt::format("found the end of the file, expected {} byte{} of {}", size,
+                            size == 1 ? "" : "s", what));
     const std::size_t begin = at_;
     at_ += static_cast<std::size_t>(size);
     return begin;

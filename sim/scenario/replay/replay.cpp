@@ -43,8 +43,7 @@ const SnapshotDevice& device_of(const Snapshot& snapshot, const ReplayRequest& r
 Bytes capacity_for(const ReplayRequest& request, const Trace& trace) {
   if (!request.capacity) return trace.capacity.value_or(Bytes::unlimited());
   const Parsed<Bytes> parsed = parse_quantity<Bytes>(*request.capacity, true);
-  if (!parsed.value)
-    refuse_replay("--capacity", fmt::format("found {}", parsed.problem), parsed.hint);
+  if (!parsed.value) refuse_replay("--capacity", parsed.problem, parsed.hint);
   return *parsed.value;
 }
 

@@ -155,6 +155,8 @@ TEST_CASE("what is no plain data is refused with its byte") {
         "p: error: byte 4: found a byte that is not UTF-8 in a text");
   CHECK(problem_of_pickle("\x80\x02X\xff\xff\xff\xff"s + "abc."s) ==
         "p: error: byte 7: found the end of the file, expected 4294967295 bytes of a text");
+  CHECK(problem_of_pickle("\x80\x02N"s) ==
+        "p: error: byte 3: found the end of the file, expected 1 byte of an opcode");
 }
 
 TEST_CASE("a pickle that breaks off anywhere is refused") {
