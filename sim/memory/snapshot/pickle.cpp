@@ -87,11 +87,11 @@ class PickleReader {
 
   void read_protocol() {
     if (pickle_.bytes_.empty() || byte(0) != kProto)
-      fail(0, "found another beginning than that of a pickle of protocol 2, 3 or 4, the byte 0x80");
+      fail(0, "found another beginning than that of a pickle of protocol 2 to 5, the byte 0x80");
     at_ = 1;
     const std::uint64_t protocol = number(1, "the protocol");
-    if (protocol < 2 || protocol > 4)
-      fail(1, fmt::format("found protocol {}, expected 2, 3 or 4", protocol));
+    if (protocol < 2 || protocol > 5)
+      fail(1, fmt::format("found protocol {}, expected one from 2 to 5", protocol));
   }
 
   [[nodiscard]] std::uint8_t byte(std::size_t at) const {

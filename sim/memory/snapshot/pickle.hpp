@@ -1,6 +1,6 @@
 /// The part of Python's pickle format that is data: numbers, texts, lists, tuples, dictionaries.
 ///
-/// Read are protocols 2 to 4 with the opcodes that such data takes; every other opcode is refused,
+/// Read are protocols 2 to 5 with the opcodes that such data takes; every other opcode is refused,
 /// so that nothing is ever called or imported. Written is protocol 2.
 ///
 /// A read file is a tree as a flat array of values. Values that a pickle shares are shared here, too;
