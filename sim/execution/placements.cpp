@@ -20,7 +20,7 @@ void refuse_more_than_can_be_placed(const Memory& memory, const std::vector<Time
   const auto refuse = [&](const std::string& what) {
     throw InputError(
         {{Severity::error,
-          {fmt::format("memories.{}.allocator", memory.name)},
+          {fmt::format("memories.{}.allocator", memory.key())},
           fmt::format("the run puts {} into `{}`, more than `static` places", what, memory.name),
           ""}});
   };

@@ -124,7 +124,9 @@ bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b) {
   const Processor& other = platform[b];
   Memory memory = platform[one.memory];
   memory.name = platform[other.memory].name;
+  memory.copy_of = platform[other.memory].copy_of;
   one.name = other.name;
+  one.copy_of = other.copy_of;
   one.memory = other.memory;
   return one == other && memory == platform[other.memory];
 }

@@ -78,6 +78,7 @@ struct AccessCost {
 
 struct Memory {
   std::string name;
+  std::string copy_of;  ///< of `hbm0` in a cluster `hbm`, as its file calls it; else empty
   Bytes capacity = Bytes::unlimited();
   Bytes reserved;  ///< context and libraries: lessens what plans may use
   AllocatorKind allocator = AllocatorKind::ideal;
@@ -94,6 +95,9 @@ struct Memory {
   std::optional<PowerStates> power;
   bool is_switch = false;  ///< only a crossing of links: holds no data, capacity 0 B
   bool operator==(const Memory&) const = default;
+
+  /// By which its file is told of it.
+  [[nodiscard]] const std::string& key() const { return copy_of.empty() ? name : copy_of; }
 
   [[nodiscard]] Bytes usable() const {
     return capacity.is_unlimited() ? capacity : capacity - reserved;
@@ -130,6 +134,7 @@ enum class ConvolutionLayout : std::uint8_t { plain, blocked };
 
 struct Processor {
   std::string name;
+  std::string copy_of;  ///< as a memory's
   MemoryId memory{};
   /// Memories beside its own whose values its operators read and write where they are
   /// (plan/core/reached.hpp).
@@ -154,6 +159,9 @@ struct Processor {
   std::optional<Power> power_cap;                ///< of a processor with one stream
   std::optional<EnergyPerFlop> energy_per_flop;  ///< excludes an active power
   bool operator==(const Processor&) const = default;
+
+  /// As a memory's.
+  [[nodiscard]] const std::string& key() const { return copy_of.empty() ? name : copy_of; }
 
   /// Whether its operators differ in what they draw. Where they do, those of streams that work at the
   /// same time each draw theirs; else a processor at work draws its active power once.

@@ -33,6 +33,7 @@ std::optional<T> without_place(const std::optional<Located<T>>& located) {
 
 Memory make_memory(const MemorySpec& spec) {
   Memory memory;
+  memory.copy_of = spec.copy_of;
   memory.capacity = spec.capacity;
   memory.reserved = spec.reserved ? spec.reserved->value : Bytes{};
   memory.allocator = spec.allocator.kind;
@@ -289,6 +290,7 @@ class Joiner {
                fmt::format("at its operating point, `{}` has a number out of range", name.value));
       }
       processor.name = name.value;
+      processor.copy_of = spec->copy_of;
       if (const auto memory = find_memory(spec->memory)) {
         processor.memory = *memory;
         if (platform_[*memory].is_switch) {
@@ -319,7 +321,7 @@ class Joiner {
       report(name.where,
              fmt::format("`{}` states no bandwidth, which operators that reach it wait for",
                          name.value),
-             fmt::format("state `memories.{}.bandwidth`", name.value));
+             fmt::format("state `memories.{}.bandwidth`", memory.key()));
     else
       processor.reaches.push_back(*found);
   }

@@ -123,8 +123,11 @@ bool Copier::has_bounded_size() {
 
 void Copier::copy_memories() {
   for (const auto& [name, memory] : spec_.memories)
-    for (std::int64_t i = 0; i < times(made(name.value)); ++i)
-      result_.memories.emplace_back(of_copy(name, made(name.value), i), memory);
+    for (std::int64_t i = 0; i < times(made(name.value)); ++i) {
+      auto copy = memory;
+      if (copy && made(name.value) != Made::once) copy->copy_of = name.value;
+      result_.memories.emplace_back(of_copy(name, made(name.value), i), std::move(copy));
+    }
   for (const Name& name : spec_.switches)
     for (std::int64_t i = 0; i < times(made(name.value)); ++i)
       result_.switches.push_back(of_copy(name, made(name.value), i));
@@ -136,6 +139,7 @@ void Copier::copy_processors() {
     for (std::int64_t i = 0; i < times(times_made); ++i) {
       auto copy = processor;
       if (copy) copy->memory = of_copy(processor->memory, times_made, i);
+      if (copy && times_made != Made::once) copy->copy_of = name.value;
       if (copy)
         for (Name& memory : copy->reaches)
           if (made(memory.value) <= times_made) memory = reached(memory, times_made, i);

@@ -104,7 +104,7 @@ class Warner {
         diagnostics_.warning(where,
                              fmt::format("processors.{}.power.{} ({}) is more than its {} "
                                          "power ({})",
-                                         it.name, state, to_text(*less), than, to_text(more)));
+                                         it.key(), state, to_text(*less), than, to_text(more)));
     };
     check(it.power->memory, "memory", it.power->active, "active");
     check(it.power->launch, "launch", it.power->active, "active");
@@ -115,9 +115,9 @@ class Warner {
     const auto& wide = processor.compute[static_cast<std::size_t>(DType::fp64)];
     const auto& narrow = processor.compute[static_cast<std::size_t>(DType::fp32)];
     if (!wide || !narrow || *wide <= *narrow || !is_first("formats", where)) return;
-    diagnostics_.warning(
-        where, fmt::format("processors.{} is faster in fp64 ({}) than in fp32 ({})", processor.name,
-                           to_text(*wide), to_text(*narrow)));
+    diagnostics_.warning(where,
+                         fmt::format("processors.{} is faster in fp64 ({}) than in fp32 ({})",
+                                     processor.key(), to_text(*wide), to_text(*narrow)));
   }
 
   /// They read and write the processor's memory.
@@ -128,7 +128,7 @@ class Warner {
     if (rate.is_unlimited() || rate <= most || !is_first("collectives", where)) return;
     diagnostics_.warning(
         where, fmt::format("processors.{}.collectives.memory of {} is never reached: `{}` takes {}",
-                           processor.name, to_text(rate), memory.name, to_text(most)));
+                           processor.key(), to_text(rate), memory.name, to_text(most)));
   }
 
   void check_link(const Link& link, const Location& where) {

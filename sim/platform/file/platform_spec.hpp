@@ -27,6 +27,7 @@ struct EraseSpec {
 /// `bandwidth`, `latency` and `energy` hold for both directions; `read` and `write` override them.
 struct MemorySpec {
   Location where;
+  std::string copy_of;  ///< as Memory::copy_of
   Bytes capacity;
   std::optional<Located<Bytes>> reserved;
   AllocatorSettings allocator;
@@ -65,6 +66,7 @@ struct OperatingPointSpec {
 
 struct ProcessorSpec {
   Location where;
+  std::string copy_of;  ///< as Processor::copy_of
   Located<std::string> memory;
   std::vector<Located<std::string>> reaches;
   std::int64_t streams = 1;

@@ -107,7 +107,7 @@ class HomesOfRank {
              fmt::format("processor `{}` states no peak rate for fp32, in which it would "
                          "update parameters",
                          platform_[on].name),
-             fmt::format("expected `processors.{}.compute: {{fp32: ...}}`", platform_[on].name));
+             fmt::format("expected `processors.{}.compute: {{fp32: ...}}`", platform_[on].key()));
   }
 
   /// Its state must come to the processor that updates.

@@ -139,7 +139,7 @@ std::string no_power_sentence(const CapacityCandidate& candidate, const Platform
                               bool is_power_asked_for) {
   std::string text =
       fmt::format("{} states no power (set `processors.{}.power`): its energy is not known",
-                  candidate.name, platform.processors.front().name);
+                  candidate.name, platform.processors.front().key());
   if (candidate.price.kwh) text += "; electricity is not counted";
   if (is_power_asked_for && platform.power_limit)
     text += fmt::format("; its power limit of {} stands for its average power",

@@ -177,7 +177,8 @@ class Explanation {
         });
     out_ += "  What to try:\n";
     if (!is_home) {
-      item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less", oom.memory));
+      item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less",
+                       key_of(oom.memory)));
     } else if (used > 1) {
       item("more microbatches, so that each is smaller, or other cuts (`partition`)");
       tell_allocators(remedies_of(scenario_, result_, all_).allocators);
@@ -187,6 +188,11 @@ class Explanation {
     // The sizes of abstract workloads are given, whatever the batch.
     if (result_.workload_as_run.macs > 0 && result_.workload_as_run.batch > 1)
       item(fmt::format("a batch below {}", result_.workload_as_run.batch));
+  }
+
+  /// By which the platform's file is told of a memory.
+  [[nodiscard]] const std::string& key_of(const std::string& memory) const {
+    return scenario_.platform[*scenario_.platform.find_memory(memory)].key();
   }
 
   /// Whether the plan runs updates there and nothing else.
@@ -213,11 +219,16 @@ class Explanation {
           "parameters, gradients, optimizer state and inputs alone take {}, more than "
           "the {} of {}",
           to_text(needs.resident), to_text(oom.capacity), oom.memory);
-      item(reaches_more(oom.memory)
-               ? what + ": of all policies only `offload/placement` lets them live elsewhere"
-               : what +
-                     ": no policy on one processor fits; take a larger memory, several "
-                     "processors (`pipeline/...`), or a lighter optimizer");
+      const Remedies remedies = state_remedies_of(scenario_, result_);
+      if (!remedies.states.empty())
+        item(what);
+      else if (reaches_more(oom.memory))
+        item(what + ": of all policies only `offload/placement` lets them live elsewhere");
+      else
+        item(what +
+             ": no policy on one processor fits; take a larger memory, several processors "
+             "(`pipeline/...`), or a lighter optimizer");
+      tell_states(remedies);
       return;
     }
     if (needs.resident + needs.largest_operator > oom.capacity) {
@@ -225,6 +236,7 @@ class Explanation {
           "{} needs {} at once, beside {} of parameters, gradients, optimizer state and "
           "inputs: neither offloading nor recomputation helps",
           needs.largest_name, to_text(needs.largest_operator), to_text(needs.resident)));
+      tell_states(state_remedies_of(scenario_, result_));
       return;
     }
     item(
@@ -233,6 +245,7 @@ class Explanation {
                     to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator)));
     const Remedies remedies = remedies_of(scenario_, result_, all_);
     tell_allocators(remedies.allocators);
+    tell_states(remedies);
     tell_policies(remedies);
   }
 
@@ -243,6 +256,15 @@ class Explanation {
                            allocators.tried)
              : fmt::format("this plan runs with another allocator, tried: {}",
                            fmt::join(allocators.run, "; ")));
+  }
+
+  void tell_states(const Remedies& remedies) {
+    for (const Remedies::State& it : remedies.states)
+      item(fmt::format("`state: {}` runs in the same memory, tried: {} a step", it.written,
+                       to_text(it.makespan)));
+    if (!remedies.failed_states.empty())
+      item(fmt::format("tried in the same memory, and did not run: state: {}",
+                       fmt::join(remedies.failed_states, "; ")));
   }
 
   void tell_policies(const Remedies& remedies) {
@@ -288,7 +310,7 @@ class Explanation {
     item(
         fmt::format("a larger `memories.{}.capacity`, or a plan that asks for memory in another "
                     "order",
-                    oom.memory));
+                    key_of(oom.memory)));
   }
 
   const Scenario& scenario_;

@@ -104,7 +104,7 @@ void require_addresses(const Plan& plan, const Platform& platform) {
       {"--snapshot"},
       fmt::format("every memory of {} has the allocator `ideal`, which has no addresses; expected "
                   "another, as with --set memories.{}.allocator=caching",
-                  platform.name, platform.memories.front().name));
+                  platform.name, platform.memories.front().key()));
 }
 
 }  // namespace

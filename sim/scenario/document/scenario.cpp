@@ -332,8 +332,11 @@ class ScenarioReader {
   }
 
   void read_parallel() {
+    // A size that is misspelt or wrong is one error, not another one for what is read in its place.
+    bool is_mesh_known = true;
     if (const auto node = part_of(spec_.parallel, Target::parallel)) {
       scenario_.parallel = parallel_format().read(*node, diagnostics_);
+      is_mesh_known = scenario_.parallel.has_value();
       scenario_.parallel_key = key_text(*node);
     }
     const auto node = part_of(spec_.sharding, Target::sharding);
@@ -342,7 +345,7 @@ class ScenarioReader {
     if (const auto sharding = sharding_format().read(*node, diagnostics_)) {
       scenario_.sharding = *sharding;
       const bool has_data = scenario_.parallel && MeshOptions::size(scenario_.parallel->data) > 1;
-      if (sharding->stage > 0 && !has_data)
+      if (sharding->stage > 0 && !has_data && is_mesh_known)
         diagnostics_.error(sharding->where,
                            "`sharding` divides what the ranks of the data axis hold, and there is "
                            "one of them",

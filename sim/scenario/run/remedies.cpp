@@ -3,10 +3,13 @@
 #include "base/document.hpp"
 #include "execution/execution.hpp"
 #include "plan/check/plan_checker.hpp"
+#include "policy/parallel/state_options.hpp"
+#include "scenario/document/memo.hpp"
 #include "scenario/replay/replay.hpp"
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -18,6 +21,7 @@ namespace {
 constexpr std::int64_t kWorkOfTrial = 200'000'000;
 constexpr std::size_t kMostStepsTried = 200'000;
 constexpr std::size_t kMostBuffersPlaced = 4'096;  ///< by rules that take their square
+constexpr std::size_t kMostHomesTried = 2;         ///< memories for state
 constexpr std::array kTriedPolicies{"remat/search", "offload/dynamic", "online/dtr", "online/coop"};
 
 AllocatorSettings settings_in(const Memory& memory) {
@@ -44,8 +48,16 @@ class RemedySearch {
     if (result_.plan.steps.size() > kMostStepsTried) return {};
     const bool has_addresses = scenario_.platform[memory_].allocator != AllocatorKind::ideal;
     if (has_addresses && arena_in(result_.plan, memory_) == nullptr) try_allocators();
-    if (is_of_one_processor() && !scenario_.workload_options.accumulate)
+    try_states();
+    if (has_one_processor() && result_.plan.microbatches == 1 &&
+        !scenario_.workload_options.accumulate)
       for (const char* policy : kTriedPolicies) try_policy(policy);
+    return std::move(found_);
+  }
+
+  /// State alone: where it is too large for the memory, nothing else helps.
+  Remedies run_states() {
+    if (result_.plan.steps.size() <= kMostStepsTried) try_states();
     return std::move(found_);
   }
 
@@ -79,6 +91,70 @@ class RemedySearch {
     }
   }
 
+  /// The largest other memories, by their keys: copies of one stand for the nearest.
+  [[nodiscard]] std::vector<std::string> other_memories() const {
+    std::vector<const Memory*> others;
+    const std::string& full = scenario_.platform[memory_].key();
+    for (const Memory& memory : scenario_.platform.memories)
+      if (!memory.is_switch && memory.key() != full) others.push_back(&memory);
+    std::ranges::stable_sort(others, std::greater(), [](const Memory* it) { return it->usable(); });
+    std::vector<std::string> keys;
+    for (const Memory* memory : others) {
+      if (keys.size() == kMostHomesTried) break;
+      if (std::ranges::count(keys, memory->key()) == 0) keys.push_back(memory->key());
+    }
+    return keys;
+  }
+
+  /// A processor that can update parameters there.
+  [[nodiscard]] const Processor* updater_in(const std::string& memory) const {
+    const auto found =
+        std::ranges::find_if(scenario_.platform.processors, [&](const Processor& it) {
+          return scenario_.platform[it.memory].key() == memory &&
+                 it.compute[static_cast<std::size_t>(DType::fp32)];
+        });
+    return found == scenario_.platform.processors.end() ? nullptr : &*found;
+  }
+
+  void try_states() {
+    if (!has_one_processor() || scenario_.state || scenario_.parallel) return;
+    for (const std::string& memory : other_memories()) {
+      const Processor* updater = updater_in(memory);
+      std::vector<std::string> optimizers{fmt::format("optimizer: {{memory: {}}}", memory)};
+      if (updater != nullptr)
+        optimizers.push_back(
+            fmt::format("optimizer: {{memory: {}, on: {}}}", memory, updater->key()));
+      for (const std::string& optimizer : optimizers) try_state("{" + optimizer + "}");
+      // Gradients follow updates; where these are on the GPU, they are told to go.
+      for (const std::string& optimizer : optimizers)
+        try_state(fmt::format("{{{}, parameters: {}{}}}", optimizer, memory,
+                              optimizer == optimizers.front() ? ", gradients: " + memory : ""));
+    }
+  }
+
+  void try_state(const std::string& written) {
+    Scenario elsewhere = scenario_;
+    const Node node = parse_value(written, "state");
+    Diagnostics diagnostics;
+    elsewhere.state = state_format().read(node, diagnostics);
+    elsewhere.parallel_key += "state " + key_text(node);
+    const std::string& parameters = result_.policy_parameters;
+    const std::string policy = parameters.empty()
+                                   ? result_.policy
+                                   : fmt::format("{{name: {}, {}}}", result_.policy, parameters);
+    WorkMeter meter(kWorkOfTrial);
+    try {
+      const RunResult tried = run_policy(elsewhere, parse_value(policy, "--policy"),
+                                         {.work = Work(&meter), .compares = false});
+      if (std::string_view(status_text(tried)) == "ok")
+        found_.states.push_back({written, *tried.metrics.makespan});
+      else
+        found_.failed_states.push_back(written);
+    } catch (const InputError&) {
+      // No links lead there, or the workload has no state that could live there.
+    }
+  }
+
   void try_policy(const std::string& name) {
     if (std::ranges::count(all_, name, &RunResult::policy) > 0) return;
     const Bytes capacity = result_.oom->capacity;
@@ -99,12 +175,11 @@ class RemedySearch {
     }
   }
 
-  [[nodiscard]] bool is_of_one_processor() const {
+  [[nodiscard]] bool has_one_processor() const {
     const auto runs = [](const Lane& lane) { return lane.kind == Lane::Kind::stream; };
     const auto& lanes = result_.plan.lanes;
     const auto first = std::ranges::find_if(lanes, runs);
-    return result_.plan.microbatches == 1 && first != lanes.end() &&
-           std::ranges::all_of(lanes, [&](const Lane& lane) {
+    return first != lanes.end() && std::ranges::all_of(lanes, [&](const Lane& lane) {
              return !runs(lane) || lane.processor == first->processor;
            });
   }
@@ -121,6 +196,10 @@ class RemedySearch {
 Remedies remedies_of(const Scenario& scenario, const RunResult& result,
                      std::span<const RunResult> all) {
   return RemedySearch(scenario, result, all).run();
+}
+
+Remedies state_remedies_of(const Scenario& scenario, const RunResult& result) {
+  return RemedySearch(scenario, result, {}).run_states();
 }
 
 }  // namespace plimsoll

@@ -1,5 +1,5 @@
-/// What runs where a run was out of memory: other allocators for its plan, other policies. Nothing is
-/// guessed, all is tried, in the same memory.
+/// What runs where a run was out of memory: other allocators for its plan, its policy with state in
+/// another memory, other policies. Nothing is guessed, all is tried, in the same memory.
 #pragma once
 
 #include "scenario/run/run.hpp"
@@ -19,19 +19,28 @@ struct Remedies {
     std::string written;  ///< "online/dtr", or with the budget that the run had
     Time makespan;
   };
+  struct State {
+    std::string written;  ///< "{optimizer: {memory: dram, on: cpu}}"
+    Time makespan;
+  };
 
   /// Those of usual_choices() and `static`, where the memory has addresses that the plan has not
   /// chosen itself.
   Allocators allocators;
+  std::vector<State> states;               ///< of the same policy
+  std::vector<std::string> failed_states;  ///< tried as well
   std::vector<Policy> policies;
   std::vector<std::string> failed;     ///< policies: tried as well
   std::vector<std::string> undecided;  ///< policies: planning takes more than the work for this
 };
 
 /// Precondition: `result` is out of memory in a memory that processors work in; `all` has it, and runs
-/// of the same scenario that are not tried again. Policies are tried where one processor runs a whole
-/// mini-batch at once. O(a run of each).
+/// of the same scenario that are not tried again. State elsewhere is tried where one processor runs and
+/// nothing is said of it, policies where that one runs a whole mini-batch at once. O(a run of each).
 [[nodiscard]] Remedies remedies_of(const Scenario& scenario, const RunResult& result,
                                    std::span<const RunResult> all);
+
+/// Likewise, but only Remedies::states and failed_states.
+[[nodiscard]] Remedies state_remedies_of(const Scenario& scenario, const RunResult& result);
 
 }  // namespace plimsoll

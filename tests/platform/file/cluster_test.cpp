@@ -42,6 +42,10 @@ TEST_CASE("copies are numbered from 0; what is shared stays, with its processor"
   CHECK(names(platform.memories) == Names{"hbm0", "hbm1", "dram"});
   CHECK(names(platform.processors) == Names{"gpu0", "gpu1", "cpu"});
   CHECK(names(platform.links) == Names{"pcie0", "pcie1"});
+  // By its key in the file, each is told of.
+  CHECK(platform.memories[1].key() == "hbm");
+  CHECK(platform.memories[2].key() == "dram");
+  CHECK(platform.processors[1].key() == "gpu");
   CHECK(ends(platform) == Names{"hbm0-dram", "hbm1-dram"});
   CHECK(platform[platform.processors[1].memory].name == "hbm1");
   CHECK(platform.links[1].bandwidth[0] == ByteRate{2'000'000'000});  // to dram

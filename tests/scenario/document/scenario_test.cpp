@@ -69,6 +69,11 @@ TEST_CASE("an error across fields points at the value that was set") {
   CHECK(error_of({{"chain.0.forward", "1 s"}, {"chain.0.output", "2 B"}}) == "--set #2" + problem);
 }
 
+TEST_CASE("a misspelt axis is one error, not another for what sharding reads in its place") {
+  CHECK(error_of({{"parallel.dat", "2"}, {"sharding.stage", "1"}}) ==
+        "--set #1: error: unknown key `dat` in the parallel; did you mean `data`?");
+}
+
 class SearchedFolder {
  public:
   SearchedFolder() {

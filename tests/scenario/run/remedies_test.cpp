@@ -44,6 +44,22 @@ Remedies remedies_in(const Scenario& scenario) {
   return remedies_of(scenario, all.front(), all);
 }
 
+/// LeNet has some 61,000 parameters, and with Adam 16 bytes of each: 12 where they are updated on the CPU.
+Scenario lenet(const std::string& rest) {
+  const std::string text =
+      "scenario: s\n"
+      "platform:\n"
+      "  platform: p\n"
+      "  memories: {hbm: {capacity: 900 kB, bandwidth: 1 GB/s}, dram: {capacity: 1 GB, bandwidth: "
+      "1 GB/s}}\n"
+      "  processors: {gpu: {memory: hbm, compute: {fp32: 1 GFLOP/s}}, cpu: {memory: dram, compute: "
+      "{fp32: 1 GFLOP/s}}}\n"
+      "  links: {pcie: {between: [hbm, dram], bandwidth: 1 GB/s, latency: 1 us}}\n"
+      "workload: {model: lenet, batch: 1, optimizer: adam, fused_optimizer: true}\n"
+      "policy: {name: none, on: gpu}\n";
+  return read_scenario(parse_document(text + rest, "s.yaml"), ".");
+}
+
 std::string status_with(const std::string& allocator) {
   return status_text(run(cut_hole("10 KiB", allocator, "none")).front());
 }
@@ -83,6 +99,23 @@ TEST_CASE("policies that run in the memory of a run without memory are named, an
   }
   for (const std::string& policy : found.failed)
     CHECK(std::string(status_text(run_of(policy))) != "ok");
+}
+
+TEST_CASE("state that runs in another memory is named, and no other") {
+  const Remedies found = remedies_in(lenet(""));
+  const auto names = [&](const char* written) {
+    return std::ranges::count(found.states, written, &Remedies::State::written) == 1;
+  };
+  CHECK(names("{optimizer: {memory: dram, on: cpu}}"));
+  CHECK(found.states.size() + found.failed_states.size() == 4);
+  for (const Remedies::State& it : found.states) {
+    CAPTURE(it.written);
+    const RunResult played = run(lenet("state: " + it.written + "\n")).front();
+    CHECK(std::string(status_text(played)) == "ok");
+    CHECK(played.metrics.makespan == it.makespan);
+  }
+  for (const std::string& state : found.failed_states)
+    CHECK(std::string(status_text(run(lenet("state: " + state + "\n")).front())) != "ok");
 }
 
 // e reads 6 KiB, so nothing runs in 5; of what could be tried only online/dtr was not run already.

@@ -43,7 +43,7 @@ void require_known_energies(const Problem& problem, ProcessorId processor,
            fmt::format("platform `{}` does not state what `{}` draws at work, and {} looks for the "
                        "least energy",
                        platform.name, unit.name, policy),
-           fmt::format("state `processors.{}.power`, or its `energy_per_flop`", unit.name));
+           fmt::format("state `processors.{}.power`, or its `energy_per_flop`", unit.key()));
   if (!storage || states_copy_energy(platform, problem.topology, unit.memory, *storage)) return;
   const std::string& name = platform[*storage].name;
   refuse(
@@ -53,7 +53,7 @@ void require_known_energies(const Problem& problem, ProcessorId processor,
                   platform.name, platform[unit.memory].name, name, policy),
       fmt::format("state `memories.{}.power` (0 W where the power of the processor includes it), "
                   "or its `energy`{}",
-                  name, instead_of(problem, unit.memory, *storage)));
+                  platform[*storage].key(), instead_of(problem, unit.memory, *storage)));
 }
 
 }  // namespace plimsoll

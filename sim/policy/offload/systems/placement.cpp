@@ -81,7 +81,7 @@ class TensorPlacement {
     if (std::ranges::find(unit.reaches, named) == unit.reaches.end())
       refuse(parameters_.to->where,
              fmt::format("operators of `{}` do not reach `{}`", unit.name, parameters_.to->value),
-             fmt::format("`processors.{}.reaches` lists what they do", unit.name));
+             fmt::format("`processors.{}.reaches` lists what they do", unit.key()));
     return named;
   }
 
