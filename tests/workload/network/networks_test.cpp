@@ -80,6 +80,7 @@ TEST_CASE("the shipped networks have their published sizes") {
       {"resnext50-32x4d", 25'028'904, 4'230'479'872},
       {"squeezenet", 1'235'496, 349'151'936},
       {"mobilenet-v2", 3'504'872, 300'774'272},
+      {"mobilenet-v2-035", 1'677'128, 20'220'672},
       {"inception-v3", 27'161'264, 5'718'899'296},
       {"nasnet-a-mobile", 5'289'978 + head,
        563'638'816 + 25 * 528 * 128 + 25 * 128 * 768 + 768 * 1000},
