@@ -246,7 +246,7 @@ void check_workload_names(const CapacityPlan& plan, Diagnostics& diagnostics) {
 
 /// Whether there is something to shard; in one replica there is not.
 bool has_replicas(const Split& split) {
-  return std::ranges::any_of(split.axes, [](const auto& axis) { return axis.first == "data"; });
+  return split.has("data");
 }
 
 Scenario scenario_of(const CapacityPlan& plan, const CapacityWorkload& workload,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -61,15 +62,16 @@ class Splits {
       Split next = so_far;
       set(next, choices_[c].axis, node);
       const auto size = size_in(node);
-      // The reader of the mesh says what is wrong with it.
-      if (size && *size > processors_) continue;
+      // What is no size counts as one: the reader of the mesh says what is wrong with it.
+      const std::int64_t with_it = ranks * size.value_or(1);
+      if (with_it > processors_) continue;
       if (size && *size > 1) next.axes.emplace_back(choices_[c].axis, *size);
-      choose(c + 1, next, ranks * size.value_or(1));
+      choose(c + 1, next, with_it);
     }
   }
 
   void add(Split split, std::int64_t ranks) {
-    if (ranks > processors_ || processors_ % ranks != 0) return;
+    if (processors_ % ranks != 0) return;
     const std::int64_t rest = processors_ / ranks;
     if (parallel_.find(kRest) != nullptr) {
       if (rest > 1) return;
@@ -86,9 +88,7 @@ class Splits {
   void without_idle_switch(Split& split) const {
     const Node* sizes = parallel_.find("tensor");
     const bool varies = sizes != nullptr && sizes->is_sequence();
-    const bool has_axis =
-        std::ranges::any_of(split.axes, [](const auto& it) { return it.first == "tensor"; });
-    if (varies && !has_axis && parallel_.find("sequence") != nullptr)
+    if (varies && !split.has("tensor") && parallel_.find("sequence") != nullptr)
       set(split, "sequence", parse_value("false", parallel_.where().origin));
   }
 
@@ -105,6 +105,10 @@ class Splits {
 };
 
 }  // namespace
+
+bool Split::has(std::string_view axis) const {
+  return std::ranges::count(axes, axis, &Axes::value_type::first) > 0;
+}
 
 std::string to_text(const Split::Axes& axes) {
   if (axes.empty()) return "none";

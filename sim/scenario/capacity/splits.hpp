@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct Split {
   using Axes = std::vector<std::pair<std::string, std::int64_t>>;
   Node parallel;  ///< as a scenario has it
   Axes axes;      ///< those above 1
+
+  /// Whether the axis has more than one rank.
+  [[nodiscard]] bool has(std::string_view axis) const;
 };
 
 /// "tensor 8, data 2"; "none" without any.

@@ -77,7 +77,7 @@ std::string note_on_unknown_energy(const Plan& plan, const Platform& platform,
   return fmt::format(
       "the energy leaves out what using {} takes, which the platform does not state "
       "(`memories.{}.power`, or an `energy` per byte)",
-      fmt::join(names, ", "), platform[unknown.front()].name);
+      fmt::join(names, ", "), platform[unknown.front()].key());
 }
 
 }  // namespace plimsoll

@@ -29,7 +29,7 @@ class OptimizerStep {
       add({".clip", 1, true, options_.fused_optimizer});
     }
     for (const UpdatedLayer& layer : layers_) {
-      add_orthogonalization(layer);
+      if (options_.optimizer == Optimizer::muon) add_orthogonalization(layer);
       add_update(layer);
     }
   }
@@ -100,7 +100,8 @@ class OptimizerStep {
       spec.reads.push_back(parameter.gradient);
       spec.updates.push_back(parameter.tensor);
       untouched += builder_[parameter.tensor].bytes - parameter.trained_bytes;
-      if (options_.master_weights) add_master(parameter, spec);
+      if (options_.master_weights)
+        add_state(parameter, "master", kMasterElement * elements(parameter), spec);
       if (optimizer != Optimizer::muon) add_moments(parameter, spec);
       spec.flops += Flops{update_flops(optimizer)} * trained.count();
       if (options_.fused_optimizer || parameter.is_in_int8) continue;
@@ -124,10 +125,6 @@ class OptimizerStep {
     spec.updates.push_back(
         builder_.add(Tensor{of.name + "." + suffix, bytes, TensorClass::optimizer_state,
                             Lifetime::resident, kNoTensor, false, false, of.is_of_experts}));
-  }
-
-  void add_master(const UpdatedParameter& parameter, OperatorSpec& spec) {
-    add_state(parameter, "master", kMasterElement * elements(parameter), spec);
   }
 
   void add_moments(const UpdatedParameter& parameter, OperatorSpec& spec) {
