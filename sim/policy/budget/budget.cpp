@@ -24,4 +24,10 @@ Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budge
           memory, smallest};
 }
 
+Infeasible not_found(const Problem& problem, ProcessorId processor, Bytes budget, Bytes found) {
+  Infeasible no = infeasible(problem, processor, budget, found);
+  no.is_found = true;
+  return no;
+}
+
 }  // namespace plimsoll

@@ -50,4 +50,8 @@ template <class Parameters>
 [[nodiscard]] Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budget,
                                     Bytes smallest);
 
+/// The answer of a search that finds no schedule within `budget`, but one within `found`.
+[[nodiscard]] Infeasible not_found(const Problem& problem, ProcessorId processor, Bytes budget,
+                                   Bytes found);
+
 }  // namespace plimsoll

@@ -140,7 +140,7 @@ class BestOfAll {
     }
     if (!best_) best_ = std::move(unjudged_);
     if (best_) return finished();
-    Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
+    Infeasible no = not_found(problem_, processor_, budget_, smallest_);
     no.why += left_out_text(left_out_);
     return no;
   }

@@ -82,7 +82,7 @@ class OwnSearch {
  private:
   Infeasible no_plan() {
     const std::int64_t least = least_room(task_, std::max(room_, largest_step(graph_) - 1));
-    return infeasible(problem_, memories_.processor, budget_, graph_.resident + Bytes{least});
+    return not_found(problem_, memories_.processor, budget_, graph_.resident + Bytes{least});
   }
 
   const Problem& problem_;
@@ -120,7 +120,7 @@ class BestOfGraph {
     if (!is_optimal() || may_reorder_runs()) ask_others();
     if (best_) return finished();
     if (shortest_) return too_long();
-    Infeasible no = infeasible(problem_, processor_, budget_, smallest_);
+    Infeasible no = not_found(problem_, processor_, budget_, smallest_);
     no.why += left_out_text(left_out_);
     return no;
   }

@@ -229,7 +229,7 @@ class PofoPlanner {
     }
     if (!best_) best_ = std::move(unclaimed_);
     if (best_) return finished(std::move(*best_), search ? search->model_makespan() : std::nullopt);
-    return infeasible(problem_, memories_.processor, budget_, smallest_budget(all.needs));
+    return not_found(problem_, memories_.processor, budget_, smallest_budget(all.needs));
   }
 
  private:

@@ -46,6 +46,7 @@ struct Infeasible {
   std::string why;
   MemoryId memory{};
   Bytes smallest_budget;
+  bool is_found = false;  ///< by a search: a smaller budget may do
 };
 
 using Planned = std::variant<Plan, Infeasible>;

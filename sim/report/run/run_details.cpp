@@ -211,17 +211,24 @@ class Details {
   /// What it went into, and how far all of it may be off.
   void tell_phases(const EnergyMetrics& energy) {
     if (energy.total == Energy{}) return;
+    const EnergyBand& band = result_.energy_band;
+    const double sample = in_joules(energy.per_sample);
+    line("", fmt::format("{}; {} to {} a sample, as powers and rates are `{}`",
+                         shares_in_words(energy), joules_text(sample * band.least),
+                         joules_text(sample * band.most), to_text(band.quality)));
+  }
+
+  /// A phase is what work draws above idle power: where idle draws more, there are no shares.
+  static std::string shares_in_words(const EnergyMetrics& energy) {
+    if (std::ranges::min(energy.phases) < Energy{})
+      return "no shares of phases, as waiting draws more than work";
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < kEnergyPhases; ++i)
       if (energy.phases[i] != Energy{})
         parts.push_back(
             fmt::format("{} {}", words_for(static_cast<EnergyPhase>(i)),
                         percent(in_joules(energy.phases[i]) / in_joules(energy.total))));
-    const EnergyBand& band = result_.energy_band;
-    const double sample = in_joules(energy.per_sample);
-    line("", fmt::format("{}; {} to {} a sample, as powers and rates are `{}`",
-                         fmt::join(parts, ", "), joules_text(sample * band.least),
-                         joules_text(sample * band.most), to_text(band.quality)));
+    return fmt::format("{}", fmt::join(parts, ", "));
   }
 
   static const char* words_for(EnergyPhase phase) {

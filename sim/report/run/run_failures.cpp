@@ -83,9 +83,7 @@ class Explanation {
   void tell_infeasible(const Infeasible& infeasible) {
     headline(fmt::format("no plan: {}", infeasible.why));
     if (infeasible.smallest_budget.is_unlimited()) return;
-    item(fmt::format("the smallest budget that it could meet in {} is {}",
-                     scenario_.platform[infeasible.memory].name,
-                     smallest_budget_in_words(infeasible.smallest_budget)));
+    item(smallest_budget_in_words(infeasible, scenario_.platform[infeasible.memory].name));
   }
 
   static std::string request(const OutOfMemory& oom) {

@@ -34,17 +34,25 @@ std::string request_in_words(const OutOfMemory& oom) {
   return text;
 }
 
-std::string smallest_budget_in_words(Bytes budget) {
+std::string budget_in_words(Bytes budget) {
   if (!is_rounded_in_text(budget)) return to_text(budget);
   return fmt::format("{} ({} B)", to_text(budget), budget.count());
 }
 
+std::string smallest_budget_in_words(const Infeasible& infeasible, std::string_view memory) {
+  const std::string budget = budget_in_words(infeasible.smallest_budget);
+  if (infeasible.is_found)
+    return fmt::format("its search finds a plan within {}{}{}; less may do", budget,
+                       memory.empty() ? "" : " of ", memory);
+  return fmt::format("the smallest budget that it could meet{}{} is {}",
+                     memory.empty() ? "" : " in ", memory, budget);
+}
+
 std::string why_it_failed(const RunResult& result) {
   if (result.infeasible) {
-    const auto& [why, memory, smallest_budget] = *result.infeasible;
-    if (smallest_budget.is_unlimited()) return why;
-    return fmt::format("{}; the smallest budget that it could meet is {}", why,
-                       smallest_budget_in_words(smallest_budget));
+    const Infeasible& no = *result.infeasible;
+    if (no.smallest_budget.is_unlimited()) return no.why;
+    return fmt::format("{}; {}", no.why, smallest_budget_in_words(no, ""));
   }
   // A cycle may wait for memory, too: then both are known.
   if (!result.cycle.empty()) return waits_in_words(result.cycle);

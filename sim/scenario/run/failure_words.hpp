@@ -4,6 +4,7 @@
 #include "scenario/run/run.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace plimsoll {
 
@@ -11,9 +12,14 @@ namespace plimsoll {
 /// the blocks where they are smaller. "s1.forward asks for 8 MiB of sram, which has only 6 MiB".
 [[nodiscard]] std::string request_in_words(const OutOfMemory& oom);
 
-/// A smallest budget: "4.31 GiB (4627795968 B)"; the bytes where the words before them are rounded,
-/// so that less or more would be asked for with them.
-[[nodiscard]] std::string smallest_budget_in_words(Bytes budget);
+/// "4.31 GiB (4627795968 B)": the bytes where the words before them are rounded, so that less or
+/// more would be asked for with them.
+[[nodiscard]] std::string budget_in_words(Bytes budget);
+
+/// "the smallest budget that it could meet in sram is 8 MiB", or what its search found. Precondition:
+/// there is one. `memory` may be empty.
+[[nodiscard]] std::string smallest_budget_in_words(const Infeasible& infeasible,
+                                                   std::string_view memory);
 
 /// One line, to stand beside the status; empty for a run that ended well. Of a cycle of waits the
 /// first ones.

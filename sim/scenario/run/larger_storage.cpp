@@ -105,7 +105,7 @@ void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node
       const Memory& memory = scenario.platform[id];
       const std::string would_do =
           fmt::format("`{}` has {}, and `memories.{}.capacity: {}` would do", memory.name,
-                      to_text(memory.capacity), memory.key(), smallest_budget_in_words(bytes));
+                      to_text(memory.capacity), memory.key(), budget_in_words(bytes));
       if (result.infeasible)
         result.infeasible->why += "; " + would_do;
       else

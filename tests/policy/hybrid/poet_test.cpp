@@ -255,6 +255,23 @@ TEST_CASE("a limit on time counts waits, and more of it lets a plan need less") 
   CHECK_THAT(std::get<Infeasible>(none).why, Catch::Contains("ends within"));
 }
 
+TEST_CASE("hybrid/poet plans within the budget that it names, whatever was asked and in time") {
+  const Workload workload = build(test::library_network("poet-linear"), {});
+  const Platform board = test::library_platform("poet-raspberry-pi-4b");
+  for (const char* limits :
+       {"", ", runtime_factor: 1", ", runtime_factor: 1.3", ", recompute: false"})
+    for (const std::int64_t budget : {0, 2900, 3300}) {
+      CAPTURE(limits, budget);
+      const std::string policy = fmt::format("{{name: hybrid/poet, nodes: 20{}", limits);
+      const auto no = test::played_or_smallest(fmt::format("{}, budget: {} B}}", policy, budget),
+                                               workload, board);
+      if (!std::holds_alternative<Bytes>(no)) continue;
+      const Bytes named = std::get<Bytes>(no);
+      CHECK(named > Bytes{budget});
+      CHECK(found_by(fmt::format("{}, budget: {} B}}", policy, named.count()), workload, board));
+    }
+}
+
 TEST_CASE("hybrid/poet refuses what it does not plan for") {
   const Platform board = test::library_platform("poet-nrf52840");
   const auto refused = [&](const std::string& policy, const std::string& yaml) {

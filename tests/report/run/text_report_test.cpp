@@ -4,6 +4,7 @@
 #include "report/run_scenario.hpp"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 using namespace plimsoll;
 
@@ -45,6 +46,20 @@ TEST_CASE("one run is told in full") {
         "  bound     no schedule of its kind takes less time\n"
         "\n"
         "  rests on: `estimate`, the worst quality among the platform's numbers\n");
+}
+
+TEST_CASE("phases have no shares of the energy where waiting draws more than work") {
+  const auto report_with_idle = [](const char* idle) {
+    return text_report_of(run_scenario(fmt::format(
+        "scenario: one\nplatform:\n  platform: bench\n  memories: {{ram: {{capacity: 1 MiB}}}}\n"
+        "  processors: {{cpu: {{memory: ram, power: {{idle: {}, active: 2 W}}}}}}\n"
+        "workload: {{workload: w, chain: [{{name: s, forward: 1 ms, backward: 1 ms, saved: 1 "
+        "KiB}}]}}\n"
+        "policy: none\n",
+        idle)));
+  };
+  CHECK(contains(report_with_idle("1 W"), "forward 25 %, backward 25 %, idle 50 %"));
+  CHECK(contains(report_with_idle("3 W"), "no shares of phases, as waiting draws more than work"));
 }
 
 TEST_CASE("a link of one wire is as busy as both its directions") {

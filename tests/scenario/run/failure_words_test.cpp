@@ -39,6 +39,9 @@ TEST_CASE("a planner that finds nothing says what it could meet, where it could 
   result.infeasible = Infeasible{"no schedule fits", MemoryId{0}, Bytes{8 << 20}};
   CHECK(failure_in_words(result) ==
         "no plan: no schedule fits; the smallest budget that it could meet is 8 MiB");
+  result.infeasible->is_found = true;
+  CHECK(why_it_failed(result) ==
+        "no schedule fits; its search finds a plan within 8 MiB; less may do");
   result.infeasible->smallest_budget = Bytes::unlimited();
   CHECK(why_it_failed(result) == "no schedule fits");
 }

@@ -21,6 +21,8 @@ namespace {
 constexpr const char* kSearch = "`hybrid/graph` with `objective: energy` plans for every workload";
 /// Tries with less room, where the solver's rounding let a plan pass that needs more.
 constexpr int kMostPoetTries = 3;
+/// How finely a budget that would do is told.
+constexpr std::int64_t kRoomParts = 256;
 
 class CorrectedPoet {
  public:
@@ -41,7 +43,7 @@ class CorrectedPoet {
     StagedSchedule once(graph_, groups_, room_);
     if (once.excess() == 0) return plan_of(once, 0);
     if (room_ < largest_step(graph_)) return no_plan(true);
-    search();
+    if (auto schedule = searched(room_)) take(std::move(*schedule));
     const bool is_searched = best_.has_value();
     solve();
     if (!best_) return no_plan(is_impossible_);
@@ -136,16 +138,15 @@ class CorrectedPoet {
   }
 
   /// A plan to begin with: whoever returns pays both copies there.
-  void search() {
+  [[nodiscard]] std::optional<StagedSchedule> searched(std::int64_t room) const {
     RerunGroups both = groups_;
     for (RerunGroups::Group& group : both.groups)
       if (group.returns != OperatorGraph::kNone) group.time += copies_.outs[group.returns];
-    const auto found =
-        RerunSearch(graph_, both, {.iterations = 0}, problem_.work).run(room_, 0, {});
-    if (!found) return;
-    StagedSchedule schedule(graph_, groups_, room_);
+    const auto found = RerunSearch(graph_, both, {.iterations = 0}, problem_.work).run(room, 0, {});
+    if (!found) return std::nullopt;
+    StagedSchedule schedule(graph_, groups_, room);
     schedule.add(found->all());
-    take(std::move(schedule));
+    return schedule;
   }
 
   void solve() {
@@ -217,12 +218,29 @@ class CorrectedPoet {
     return plan;
   }
 
-  [[nodiscard]] Infeasible no_plan(bool is_proven) const {
-    RerunSearch search(graph_, groups_, {.iterations = 0}, problem_.work);
-    const std::int64_t least = search.least_room(std::max(room_, largest_step(graph_) - 1));
-    Infeasible no = infeasible(problem_, processor_, budget_, graph_.resident + Bytes{least});
+  [[nodiscard]] Infeasible no_plan(bool is_proven) {
+    Infeasible no =
+        not_found(problem_, processor_, budget_, graph_.resident + Bytes{room_with_plan()});
+    if (parameters_.runtime_factor)
+      no.why += fmt::format(" and ends within {} times the operators",
+                            as_fraction(parameters_.runtime_factor->value));
     if (!is_proven) no.why += ", as far as the search sees; that is no proof";
     return no;
+  }
+
+  /// A room beyond the budget's in which the search finds a plan that keeps all limits, by bisection.
+  std::int64_t room_with_plan() {
+    std::int64_t too_little = std::max(room_, largest_step(graph_) - 1),
+                 enough = StagedSchedule(graph_, groups_, room_).peak();
+    while (enough - too_little > std::max<std::int64_t>(1, enough / kRoomParts)) {
+      const std::int64_t room = too_little + (enough - too_little) / 2;
+      const auto schedule = searched(room);
+      if (schedule && cost_of(*schedule))
+        enough = std::min(room, std::max(schedule->peak(), too_little + 1));
+      else
+        too_little = room;
+    }
+    return enough;
   }
 
   const Problem& problem_;

@@ -164,13 +164,10 @@ class PublishedPoet {
       }
       most = std::max(most, level);
     }
-    Infeasible no = infeasible(problem_, processor_, budget_, graph_.resident + Bytes{most});
-    no.why += is_proven
-                  ? "; what computes everything once needs the budget named here, and less may do"
-                  : fmt::format(
-                        ", as far as {} nodes of the branch and bound show; that is "
-                        "no proof",
-                        parameters_.nodes);
+    Infeasible no = not_found(problem_, processor_, budget_, graph_.resident + Bytes{most});
+    if (!is_proven)
+      no.why += fmt::format(", as far as {} nodes of the branch and bound show; that is no proof",
+                            parameters_.nodes);
     return no;
   }
 

@@ -68,8 +68,8 @@ class CheckmateRounding {
       least = room;
       break;
     }
-    Infeasible no = infeasible(task_.problem, task_.processor, task_.budget,
-                               task_.graph.resident + Bytes{least});
+    Infeasible no = not_found(task_.problem, task_.processor, task_.budget,
+                              task_.graph.resident + Bytes{least});
     if (!is_proven) no.why += ", as far as the rounding sees; that is no proof";
     return no;
   }
