@@ -11,6 +11,7 @@
 /// nothing is claimed:
 ///   - two channels contend for a link and a later-issued copy is ready before an earlier one,
 ///   - copies share a fair link,
+///   - a step that asks for nothing is issued after one that waits for memory, and frees some before,
 ///   - a memory without ordered grants would overflow (someone would wait, or the run end),
 ///   - an arena or a cache, which rounds up and breaks up its space, has no block at the time of a
 ///     start. Peaks are of what is requested, whatever the allocator.

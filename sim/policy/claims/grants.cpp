@@ -21,12 +21,14 @@ std::optional<Moment> GrantLedger::grant(Bytes demand, Moment ready) {
     settle(start);
   }
   used_ += demand;
+  if (start > std::max(ready, last_grant_)) last_wait_ = start;
   last_grant_ = start;
   return start;
 }
 
 void GrantLedger::free_at(Moment when, Bytes bytes) {
   if (bytes == Bytes{}) return;
+  was_told_late_ = was_told_late_ || when < last_wait_;
   frees_.emplace_back(when, bytes);
   std::ranges::push_heap(frees_, std::greater<>{});
 }
@@ -40,6 +42,7 @@ std::uint32_t GrantLedger::release_progressively(Time begin, Moment end, Bytes b
 
 void GrantLedger::open_release(std::uint32_t release, Moment when) {
   const auto it = std::ranges::find(pending_, release, &PendingRelease::id);
+  was_told_late_ = was_told_late_ || std::max(Moment{it->release.begin, 0}, when) < last_wait_;
   it->open_from = when;
   it->has_opened = true;
 }

@@ -57,6 +57,10 @@ class GrantLedger {
   /// Of the last grant of some bytes.
   [[nodiscard]] Moment last_grant() const { return last_grant_; }
 
+  /// Whether a release was told after a request that waited beyond it, which may have had its bytes
+  /// sooner: a step without a demand overtakes one that waits.
+  [[nodiscard]] bool was_told_late() const { return was_told_late_; }
+
  private:
   struct PendingRelease {
     std::uint32_t id;
@@ -77,6 +81,8 @@ class GrantLedger {
 
   Bytes usable_, used_;
   Moment last_grant_;
+  Moment last_wait_;  ///< the end of the last wait for bytes
+  bool was_told_late_ = false;
   std::vector<Free> frees_;  ///< a heap, the earliest on top
   std::vector<PendingRelease> pending_;
   std::uint32_t releases_ = 0;

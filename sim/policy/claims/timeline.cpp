@@ -57,7 +57,8 @@ class Recurrence {
       in_use_[index(plan_[buffer].memory)] = true;
     }
     for (std::uint32_t s = 0; s < plan_.steps.size() && certain_; ++s) evaluate(s);
-    if (!certain_) return std::nullopt;
+    if (!certain_ || std::ranges::any_of(ledgers_, &GrantLedger::was_told_late))
+      return std::nullopt;
     return Timeline{std::move(starts_),        std::move(ends_),        std::move(freed_),
                     std::move(release_waits_), std::move(freed_order_), std::move(progressive_),
                     std::move(in_use_)};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace plimsoll {
 
@@ -413,6 +414,7 @@ RerunEffect StagedSchedule::effect_of(std::span<const Rerun> removed,
 void StagedSchedule::apply_stays() {
   for (const Stay& it : stays_) {
     const std::uint32_t begin = first_from(it.first), end = first_from(it.last + 1);
+    changed_from_ = std::min(changed_from_, begin);
     for (std::uint32_t i = begin; i < end; ++i) over_[i] += it.bytes;
     for (std::uint32_t i = begin - (it.is_carried_in ? 1 : 0); i + 1 < end; ++i)
       carried_[i] += it.bytes;
@@ -442,6 +444,7 @@ void StagedSchedule::insert_steps(std::span<const Rerun> added) {
     move_up(over_);
     move_up(carried_);
     end = before[k];
+    changed_from_ = std::min(changed_from_, before[k]);
     const std::int64_t through = end == 0 ? 0 : carried_[end - 1];
     nodes_[end + k] = node_of(keys[k]);
     over_[end + k] = through + graph_->nodes[node_of(keys[k])].workspace.count() - room_;
@@ -457,6 +460,7 @@ void StagedSchedule::insert_steps(std::span<const Rerun> added) {
 void StagedSchedule::erase_steps(const Rerun& removed) {
   for (const std::uint32_t node : groups_->groups[removed.group].nodes) {
     const auto position = static_cast<std::ptrdiff_t>(first_from(key(removed.stage, node)));
+    changed_from_ = std::min(changed_from_, static_cast<std::uint32_t>(position));
     nodes_.erase(nodes_.begin() + position);
     over_.erase(over_.begin() + position);
     carried_.erase(carried_.begin() + position);
@@ -465,18 +469,27 @@ void StagedSchedule::erase_steps(const Rerun& removed) {
   }
 }
 
+/// Of the blocks that changed, and of all.
 void StagedSchedule::summarize() {
-  block_most_.assign((over_.size() + kBlock - 1) / kBlock,
-                     std::numeric_limits<std::int64_t>::min());
-  excess_ = 0;
-  for (std::size_t i = 0; i < over_.size(); ++i) {
-    block_most_[i / kBlock] = std::max(block_most_[i / kBlock], over_[i]);
-    excess_ += std::max<std::int64_t>(over_[i], 0);
+  const std::size_t blocks = (over_.size() + kBlock - 1) / kBlock;
+  block_most_.resize(blocks);
+  block_excess_.resize(blocks);
+  for (std::size_t block = changed_from_ / kBlock; block < blocks; ++block) {
+    std::int64_t most = std::numeric_limits<std::int64_t>::min(), excess = 0;
+    const std::size_t end = std::min(over_.size(), (block + 1) * kBlock);
+    for (std::size_t i = block * kBlock; i < end; ++i) {
+      most = std::max(most, over_[i]);
+      excess += std::max<std::int64_t>(over_[i], 0);
+    }
+    block_most_[block] = most;
+    block_excess_[block] = excess;
   }
+  excess_ = std::accumulate(block_excess_.begin(), block_excess_.end(), std::int64_t{0});
+  changed_from_ = std::numeric_limits<std::uint32_t>::max();
 }
 
-void StagedSchedule::change(std::span<const Rerun> removed, std::span<const Rerun> added) {
-  difference(removed, added);
+/// Of the plan, by the stays that are gathered; the runs are changed already.
+void StagedSchedule::make_change(std::span<const Rerun> removed, std::span<const Rerun> added) {
   insert_steps(added);
   apply_stays();
   for (const Rerun& it : added) time_ += groups_->groups[it.group].time;
@@ -485,6 +498,17 @@ void StagedSchedule::change(std::span<const Rerun> removed, std::span<const Reru
     time_ -= groups_->groups[it.group].time;
   }
   summarize();
+}
+
+void StagedSchedule::change(std::span<const Rerun> removed, std::span<const Rerun> added) {
+  difference(removed, added);
+  make_change(removed, added);
+}
+
+void StagedSchedule::take(std::span<const Rerun> removed, std::span<const Rerun> added) {
+  erase_runs(removed);
+  insert_runs(added);
+  make_change(removed, added);
 }
 
 }  // namespace plimsoll

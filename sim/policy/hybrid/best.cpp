@@ -11,6 +11,7 @@
 #include "policy/interface/registry.hpp"
 #include "policy/offload/model/fluid_bound.hpp"
 #include "policy/remat/chain/chain_sequence.hpp"
+#include "policy/remat/graph/search/search.hpp"
 #include "policy/remat/search/any_schedule.hpp"
 #include "policy/remat/search/cut_bound.hpp"
 
@@ -150,10 +151,12 @@ class BestOfAll {
 
   [[nodiscard]] OtherAnswer answer_of_candidate(const Candidate& it) const {
     const Time known = known_time();
-    if (it.name != "hybrid/pofo" || problem_.workload.is_chain || known.is_unlimited())
+    const bool is_pofo = it.name == "hybrid/pofo" && !problem_.workload.is_chain;
+    if (known.is_unlimited() || (!is_pofo && it.name != "remat/search"))
       return ask(problem_, it.name, parameters_, asked(it));
     const auto plan = [&](const Problem& metered) {
-      return pofo_faster_than(metered, parameters_, known);
+      return is_pofo ? pofo_faster_than(metered, parameters_, known)
+                     : searched_faster_than(metered, parameters_, known);
     };
     return answer_of(problem_, it.name, plan, parameters_.work);
   }

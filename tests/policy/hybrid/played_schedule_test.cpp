@@ -69,7 +69,10 @@ StagedSchedule changed_at_random(const MovingGraph& it, test::Dice& dice, int ch
       const Rerun added = random_rerun(it, dice);
       if (!plan.may_run(added) || plan.has(added)) continue;
       effect = plan.effect_of_adding({&added, 1});
-      plan.add({&added, 1});
+      if (dice(0, 1) == 0)
+        plan.take({}, {&added, 1});
+      else
+        plan.add({&added, 1});
     }
     REQUIRE(plan.excess() == excess + effect.excess);
     REQUIRE(plan.time() == time + effect.time);

@@ -19,7 +19,7 @@ Stages parsed(const std::string& text) {
   return parse_layout({text, {"scenario.yaml", 3, 7}});
 }
 
-std::string error_of(const std::string& text) {
+std::string error_of_layout(const std::string& text) {
   try {
     (void)parsed(text);
   } catch (const InputError& error) {
@@ -51,7 +51,7 @@ std::string written(const std::string& policy, const Workload& workload, const P
   return layout_text(workload, chain, cuts_of(plan, workload, chain, where), where);
 }
 
-std::string refusal(const std::string& layout, const std::string& more = "") {
+std::string refused_layout(const std::string& layout, const std::string& more = "") {
   try {
     (void)forwards("{name: pipeline/1f1b, layout: \"" + layout + "\"" + more + "}",
                    test::workload_of(chain_of(6)), test::platform_of(test::row_yaml(3, "0 s")));
@@ -76,19 +76,25 @@ TEST_CASE("a layout's repeats are written out, commas left out") {
 }
 
 TEST_CASE("a layout that cannot be read says where") {
-  CHECK_THAT(error_of("Et|x"),
+  CHECK_THAT(error_of_layout("Et|x"),
              Catch::Contains("scenario.yaml:3:7") &&
                  Catch::Contains("`x` at character 4 of the layout is no symbol"));
-  CHECK_THAT(error_of("(tt"), Catch::Contains("the end at character 4 of the layout comes before"));
-  CHECK_THAT(error_of("tt)"), Catch::Contains("`)` at character 3 of the layout closes no `(`"));
-  CHECK_THAT(error_of("t*"), Catch::Contains("follows a `*`; expected a number from 1"));
-  CHECK_THAT(error_of("t*0|t"), Catch::Contains("`0` at character 3 of the layout follows a `*`; "
-                                                "expected a number from 1"));
-  CHECK_THAT(error_of("t*2*2"), Catch::Contains("`*` at character 4 of the layout has nothing "
-                                                "before it to repeat"));
-  CHECK_THAT(error_of("t*99999999999999999999"), Catch::Contains("longer than 1000000 symbols"));
-  CHECK_THAT(error_of("(((tt)*1000)*1000)*1000"), Catch::Contains("longer than 1000000 symbols"));
-  CHECK_THAT(error_of(std::string(40, '(')), Catch::Contains("is nested deeper than 16"));
+  CHECK_THAT(error_of_layout("(tt"),
+             Catch::Contains("the end at character 4 of the layout comes before"));
+  CHECK_THAT(error_of_layout("tt)"),
+             Catch::Contains("`)` at character 3 of the layout closes no `(`"));
+  CHECK_THAT(error_of_layout("t*"), Catch::Contains("follows a `*`; expected a number from 1"));
+  CHECK_THAT(error_of_layout("t*0|t"),
+             Catch::Contains("`0` at character 3 of the layout follows a `*`; "
+                             "expected a number from 1"));
+  CHECK_THAT(error_of_layout("t*2*2"),
+             Catch::Contains("`*` at character 4 of the layout has nothing "
+                             "before it to repeat"));
+  CHECK_THAT(error_of_layout("t*99999999999999999999"),
+             Catch::Contains("longer than 1000000 symbols"));
+  CHECK_THAT(error_of_layout("(((tt)*1000)*1000)*1000"),
+             Catch::Contains("longer than 1000000 symbols"));
+  CHECK_THAT(error_of_layout(std::string(40, '(')), Catch::Contains("is nested deeper than 16"));
 }
 
 TEST_CASE("a layout cuts a chain, with or without a stage for the loss") {
@@ -113,15 +119,19 @@ TEST_CASE("a layout cuts a network at its blocks") {
 }
 
 TEST_CASE("a layout that does not suit the pipeline says so") {
-  CHECK_THAT(refusal("Et|ttttL"), Catch::Contains("the layout has 2 stages; expected 3"));
-  CHECK_THAT(refusal("Et|t|tL"), Catch::Contains("the layout has 5 symbols; `equal` has 6 stages"));
+  CHECK_THAT(refused_layout("Et|ttttL"), Catch::Contains("the layout has 2 stages; expected 3"));
+  CHECK_THAT(refused_layout("Et|t|tL"),
+             Catch::Contains("the layout has 5 symbols; `equal` has 6 stages"));
   // The loss of a chain is nothing to run.
-  CHECK_THAT(refusal("Ettt|tt|L"), Catch::Contains("stage 2 of the layout, `L`, holds nothing"));
-  CHECK_THAT(refusal("tE|tt|tL"), Catch::Contains("`E` elsewhere than once at its beginning"));
-  CHECK_THAT(refusal("Et|tL|tL"), Catch::Contains("`L` elsewhere than once at its end"));
-  CHECK_THAT(refusal("||"), Catch::Contains("names no layer"));
-  CHECK_THAT(refusal("Em|tt|tL"), Catch::Contains("a `t` behind an `m`; expected all `t` before"));
-  CHECK_THAT(refusal("Et|tt|tL", ", partition: balanced"),
+  CHECK_THAT(refused_layout("Ettt|tt|L"),
+             Catch::Contains("stage 2 of the layout, `L`, holds nothing"));
+  CHECK_THAT(refused_layout("tE|tt|tL"),
+             Catch::Contains("`E` elsewhere than once at its beginning"));
+  CHECK_THAT(refused_layout("Et|tL|tL"), Catch::Contains("`L` elsewhere than once at its end"));
+  CHECK_THAT(refused_layout("||"), Catch::Contains("names no layer"));
+  CHECK_THAT(refused_layout("Em|tt|tL"),
+             Catch::Contains("a `t` behind an `m`; expected all `t` before"));
+  CHECK_THAT(refused_layout("Et|tt|tL", ", partition: balanced"),
              Catch::Contains("`layout` and `partition` both say where to cut"));
 }
 
@@ -169,8 +179,9 @@ TEST_CASE("an empty stage takes no time, and hands on what it receives") {
 }
 
 TEST_CASE("only stages between others are empty") {
-  CHECK_THAT(refusal("|Ettt|ttL"), Catch::Contains("the first stage of the layout is empty"));
-  CHECK_THAT(refusal("Ettttt|L|"), Catch::Contains("the last stage of the layout is empty"));
+  CHECK_THAT(refused_layout("|Ettt|ttL"),
+             Catch::Contains("the first stage of the layout is empty"));
+  CHECK_THAT(refused_layout("Ettttt|L|"), Catch::Contains("the last stage of the layout is empty"));
 }
 
 // What is written is read from the plan, where nobody runs on the device in between.

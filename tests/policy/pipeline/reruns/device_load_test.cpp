@@ -10,8 +10,6 @@
 namespace plimsoll {
 namespace {
 
-using Kind = Task::Kind;
-
 std::uint32_t most_kept(const std::vector<DeviceLoad>& loads) {
   std::uint32_t most = 0;
   for (const DeviceLoad& load : loads)
@@ -33,9 +31,10 @@ TEST_CASE("1f1b: device i runs a task beside at most min(m, p - i) - 1 others") 
 TEST_CASE("a half for weights holds on to what its microbatch kept") {
   // Two microbatches; the halves for weights come last. When the second half for inputs runs, the
   // first microbatch waits for its weights; when that runs, both have been through.
-  const std::vector<Task> order{{Kind::forward, 0, 0},         {Kind::forward, 0, 1},
-                                {Kind::backward_input, 0, 0},  {Kind::backward_input, 0, 1},
-                                {Kind::backward_weight, 0, 0}, {Kind::backward_weight, 0, 1}};
+  const std::vector<Task> order{
+      {Task::Kind::forward, 0, 0},         {Task::Kind::forward, 0, 1},
+      {Task::Kind::backward_input, 0, 0},  {Task::Kind::backward_input, 0, 1},
+      {Task::Kind::backward_weight, 0, 0}, {Task::Kind::backward_weight, 0, 1}};
   // Before each task but for its own microbatch: nothing; one kept; one kept; one held; one held;
   // nothing.
   const std::vector<DeviceLoad> expected{{0, {}}, {0, {{0, 0, 1}}}, {0, {{0, 1, 0}}}};
@@ -45,9 +44,9 @@ TEST_CASE("a half for weights holds on to what its microbatch kept") {
 TEST_CASE("devices that run the same slot are a family") {
   // Devices 0 and 2 run slots 0 and 2 in two directions, device 1 slot 1 in both.
   Schedule schedule{.placement = {0, 1, 2}};
-  schedule.orders = {{{Kind::forward, 0, 0}, {Kind::forward, 2, 1}},
-                     {{Kind::forward, 1, 0}, {Kind::forward, 1, 1}},
-                     {{Kind::forward, 2, 0}, {Kind::forward, 0, 1}}};
+  schedule.orders = {{{Task::Kind::forward, 0, 0}, {Task::Kind::forward, 2, 1}},
+                     {{Task::Kind::forward, 1, 0}, {Task::Kind::forward, 1, 1}},
+                     {{Task::Kind::forward, 2, 0}, {Task::Kind::forward, 0, 1}}};
   const std::vector<DeviceFamily> families = device_families(schedule);
   REQUIRE(families.size() == 2);
   CHECK(families[0].devices == std::vector<std::uint32_t>{0, 2});

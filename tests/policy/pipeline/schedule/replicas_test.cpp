@@ -19,7 +19,7 @@ struct Stage {
   std::int64_t step = 0;                            ///< s, of its optimizer
 };
 
-std::string chain_of(const std::vector<Stage>& stages) {
+std::string yaml_of_chain(const std::vector<Stage>& stages) {
   std::string text = "workload: chain\ninput: 4 B\noptimizer: sgd\nchain:\n";
   for (std::size_t s = 0; s < stages.size(); ++s)
     text += fmt::format(
@@ -101,7 +101,7 @@ TEST_CASE("replicas of one stage are data parallelism") {
     for (const char* how : {"data_parallel", "replicas"}) {
       const Played it =
           played_replicas(fmt::format("{{name: pipeline/gpipe, microbatches: 12, {}: {}}}", how, n),
-                          chain_of({{}}), platform);
+                          yaml_of_chain({{}}), platform);
       CHECK(it.execution.makespan == seconds(12 / n * 5 + 2 * (n - 1) * (1 + 12 / n / 2)));
       for (std::size_t d = 0; d < static_cast<std::size_t>(n); ++d)
         CHECK(it.execution.processors[d].busy == seconds(12 / n * 5));
@@ -132,7 +132,7 @@ TEST_CASE("one replica stands for all: every schedule that flushes") {
                              {"pipeline/hanayo", "", 8},
                              {"pipeline/bpipe"}})
     for (const char* topology : {"switch", "mesh"})
-      require_fold(it.name, 16, 2, it.more, chain_of(std::vector<Stage>(it.slots)),
+      require_fold(it.name, 16, 2, it.more, yaml_of_chain(std::vector<Stage>(it.slots)),
                    cluster(8, topology, "bandwidth: 4 B/s, latency: 1 s"));
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("one replica stands for all: pipelines that update on the way") {
     for (const char* topology : {"switch", "mesh"})
       for (const char* more : {"", ", all_reduce: tree", ", recompute: full"})
         for (const std::int64_t step : {0, 2})
-          require_fold(name, 30 * 4, 4, more, chain_of(std::vector<Stage>(4, {.step = step})),
+          require_fold(name, 30 * 4, 4, more, yaml_of_chain(std::vector<Stage>(4, {.step = step})),
                        cluster(16, topology, "bandwidth: 4 B/s, latency: 1 s"));
 }
 
@@ -155,7 +155,7 @@ TEST_CASE("replicas reduce before each update") {
     const auto run = [&](const char* policy, const Stage& stage) {
       return played_replicas(
           fmt::format("{{name: pipeline/{}, microbatches: 12, {}: 2}}", policy, how),
-          chain_of({stage}), platform);
+          yaml_of_chain({stage}), platform);
     };
     const Played it = run("pipedream", {});
     CHECK(it.execution.makespan == seconds(6 * (5 + 8)));
@@ -177,7 +177,7 @@ TEST_CASE("replicas reduce before each update") {
 // microbatches an update 2, and one gradient. On the first are the inputs, 4 B for each of ten
 // microbatches, and of nine their gradients, when the last but one has its backward.
 TEST_CASE("in the steady state replicas idle while they reduce") {
-  const std::string chain = chain_of({{1, 1, 1, 0, 12}, {1, 1, 1, 0, 12}});
+  const std::string chain = yaml_of_chain({{1, 1, 1, 0, 12}, {1, 1, 1, 0, 12}});
   const std::string platform = cluster(6, "mesh", "bandwidth: 4 B/s");
   for (const char* how : {"data_parallel", "replicas"}) {
     const auto run = [&](const char* name) {
@@ -202,7 +202,7 @@ TEST_CASE("nothing of a replica runs while it reduces") {
     for (const char* how : {"data_parallel", "replicas"}) {
       const Played it =
           played_replicas(fmt::format("{{name: pipeline/{}, microbatches: 20, {}: 2}}", name, how),
-                          chain_of({{}, {3, 1, 1, 4, 20}, {}}),
+                          yaml_of_chain({{}, {3, 1, 1, 4, 20}, {}}),
                           cluster(6, "mesh", "bandwidth: 3 B/s, latency: 1 s"));
       for (std::size_t r = 0; r < it.plan.steps.size(); ++r) {
         const Step& reduction = it.plan.steps[r];
@@ -223,7 +223,7 @@ TEST_CASE("nothing of a replica runs while it reduces") {
 // Of a file every replica runs all: those of 1F1B on two devices with two microbatches.
 TEST_CASE("one replica stands for all: a schedule from a file") {
   const TemporaryFolder folder;
-  const std::string chain = chain_of({{}, {3, 1, 1, 4, 20}});
+  const std::string chain = yaml_of_chain({{}, {3, 1, 1, 4, 20}});
   const std::string platform = cluster(6, "mesh", "bandwidth: 3 B/s, latency: 1 s");
   const auto policy = [&](const char* rows) {
     return fmt::format("{{name: pipeline/csv, file: {}}}",
@@ -251,14 +251,14 @@ TEST_CASE("one replica stands for all: a schedule from a file") {
 TEST_CASE("one replica stands for all: what a search finds") {
   for (const char* more : {"", ", recompute: full", ", all_reduce: tree", ", memory_limit: 130 B"})
     require_fold("pipeline/search", 16, 2, std::string(", orders: 100") + more,
-                 chain_of({{}, {3, 1, 1, 4, 20}, {}, {1, 2, 3, 4, 8}}),
+                 yaml_of_chain({{}, {3, 1, 1, 4, 20}, {}, {1, 2, 3, 4, 8}}),
                  cluster(8, "mesh", "bandwidth: 4 B/s, latency: 1 s"));
 }
 
 TEST_CASE("replicas recompute inside their stages") {
   for (const char* name : {"pipeline/gpipe", "pipeline/1f1b", "pipeline/zb-h1"})
     for (const char* recompute : {", recompute: full", ", recompute: [1, 2]"})
-      require_fold(name, 16, 2, recompute, chain_of(std::vector<Stage>(4)),
+      require_fold(name, 16, 2, recompute, yaml_of_chain(std::vector<Stage>(4)),
                    cluster(8, "mesh", "bandwidth: 4 B/s, latency: 1 s"));
 }
 
@@ -276,7 +276,7 @@ TEST_CASE("replicas offload where all of them are played") {
     return "platform: p\nmemories: {host: {capacity: unlimited}" + memories + "}\nprocessors: {" +
            processors + "}\nlinks: {" + links + "}\n";
   };
-  const std::string chain = chain_of({{.parameters = 0}});
+  const std::string chain = yaml_of_chain({{.parameters = 0}});
   const auto run = [&](std::int64_t n) {
     return played_replicas(
         fmt::format("{{name: pipeline/gpipe, microbatches: {}, replicas: {}, offload: "
@@ -331,7 +331,7 @@ TEST_CASE("one replica stands for all: random pipelines") {
     const std::string link =
         fmt::format("bandwidth: {} B/s, latency: {} s", draw(1, 9), draw(0, 3));
     require_fold(fmt::format("pipeline/{}", names[draw(0, 3)]), n * (2 * p + draw(1, 8)), n,
-                 tree ? ", all_reduce: tree" : "", chain_of(stages),
+                 tree ? ", all_reduce: tree" : "", yaml_of_chain(stages),
                  cluster(p * n, draw(0, 1) == 0 ? "switch" : "mesh", link));
   }
 }
@@ -350,7 +350,7 @@ TEST_CASE("one replica stands for all: nodes of two devices behind one link") {
   };
   for (const char* algorithm : {", all_reduce: ring", ", all_reduce: tree"})
     for (const int n : {2, 4, 8})
-      require_fold("pipeline/1f1b", 4 * n, n, algorithm, chain_of({{}, {3, 1, 1, 4, 20}}),
+      require_fold("pipeline/1f1b", 4 * n, n, algorithm, yaml_of_chain({{}, {3, 1, 1, 4, 20}}),
                    nodes(n));
 }
 
@@ -361,7 +361,7 @@ TEST_CASE("a thousand replicas make a plan as small as one of eight") {
         played_replicas(fmt::format("{{name: pipeline/1f1b, microbatches: {}, data_parallel: "
                                     "{}}}",
                                     8 * n, n),
-                        chain_of({{}, {}}), cluster(2 * n, "switch", "bandwidth: 4 B/s"))
+                        yaml_of_chain({{}, {}}), cluster(2 * n, "switch", "bandwidth: 4 B/s"))
             .plan.steps);
   };
   CHECK(steps(512) - steps(4) == 2 * 2 * (512 - 4));
@@ -374,7 +374,7 @@ TEST_CASE("a thousand replicas make a plan as small as one of eight") {
 //   first, 2   F(1) 0-2   F(3) 2-4   B(1) 8-12   B(3) 14-18
 //   second     F(0) 2-3  B(0) 3-5  F(1) 5-6  B(1) 6-8  F(2) 8-9  B(2) 9-11  F(3) 11-12  B(3) 12-14
 TEST_CASE("microbatches go to the replicas of a stage in turn") {
-  const std::string chain = chain_of({{2, 3, 1, 0, 0}, {1, 1, 1, 0, 0}});
+  const std::string chain = yaml_of_chain({{2, 3, 1, 0, 0}, {1, 1, 1, 0, 0}});
   const Played it = played_replicas("{name: pipeline/1f1b, microbatches: 4, replicas: [2, 1]}",
                                     chain, cluster(3, "mesh", "bandwidth: unlimited"));
   CHECK(it.execution.makespan == seconds(18));
@@ -392,7 +392,7 @@ TEST_CASE("microbatches go to the replicas of a stage in turn") {
 //
 // Then the two replicas reduce 12 B over a link of 3 B/s: each half once there and once back.
 TEST_CASE("the replicas of a stage reduce their gradients when the last of them is made") {
-  const std::string chain = chain_of({{2, 3, 1, 0, 12}, {1, 1, 1, 0, 12}});
+  const std::string chain = yaml_of_chain({{2, 3, 1, 0, 12}, {1, 1, 1, 0, 12}});
   const Played it = played_replicas("{name: pipeline/gpipe, microbatches: 4, replicas: [2, 1]}",
                                     chain, cluster(3, "mesh", "bandwidth: 3 B/s"));
   CHECK(it.execution.processors[2].last_end == seconds(14));
@@ -403,7 +403,7 @@ TEST_CASE("the replicas of a stage reduce their gradients when the last of them 
 // first backward is of the second stage, whose 12 B of gradients the two copies then exchange, 6 B
 // twice at 3 B/s, from 7 s to 11 s, and then those of the first stage.
 TEST_CASE("the two copies of a schedule in two directions reduce their gradients") {
-  const std::string chain = chain_of({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}});
+  const std::string chain = yaml_of_chain({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}});
   const Played it = played_replicas("{name: pipeline/chimera, microbatches: 2}", chain,
                                     cluster(2, "mesh", "bandwidth: 3 B/s"));
   CHECK(it.execution.processors[0].busy == seconds(10));
@@ -413,14 +413,14 @@ TEST_CASE("the two copies of a schedule in two directions reduce their gradients
                                      cluster(2, "mesh", "bandwidth: 3 B/s"));
   CHECK(one.execution.makespan == seconds(10));
   CHECK(refusal("{name: pipeline/chimera, microbatches: 4}",
-                chain_of({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}, {}, {}}),
+                yaml_of_chain({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}, {}, {}}),
                 cluster(4, "mesh", "bandwidth: 3 B/s")) == "(accepted)");
 }
 
 // Two such replicas, on four devices: a ring of 12 B in four parts of 1 s, six rounds, from 7 s to
 // 13 s, and then those of the first stage.
 TEST_CASE("replicas of a schedule in two directions reduce both copies of each") {
-  const std::string chain = chain_of({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}});
+  const std::string chain = yaml_of_chain({{2, 2, 1, 0, 12}, {2, 2, 1, 0, 12}});
   const Played it = played_replicas("{name: pipeline/chimera, microbatches: 4, replicas: 2}", chain,
                                     cluster(4, "mesh", "bandwidth: 3 B/s"));
   for (std::size_t d = 0; d < 4; ++d) CHECK(it.execution.processors[d].busy == seconds(10));
@@ -431,7 +431,7 @@ TEST_CASE("replicas of a schedule in two directions reduce both copies of each")
     const auto run = [&](int microbatches, const char* more, int devices) {
       return played_replicas(
           fmt::format("{{name: pipeline/{}, microbatches: {}{}}}", name, microbatches, more),
-          chain_of(four), cluster(devices, "mesh", "bandwidth: unlimited, latency: 1 s"));
+          yaml_of_chain(four), cluster(devices, "mesh", "bandwidth: unlimited, latency: 1 s"));
     };
     const Played alone = run(8, "", 4), both = run(16, ", replicas: 2", 8);
     CHECK(both.execution.makespan == alone.execution.makespan);
@@ -447,7 +447,7 @@ TEST_CASE("replicas of a schedule in two directions reduce both copies of each")
 // 4 x 2 x 30 / (1 x 3)) / 3 s, as the second has parameters of 30 B to reduce. Two on the first:
 // max(6 / 2, 3) s, and nothing to reduce. So it is two and one, and runs as in the example above.
 TEST_CASE("PipeDream's partition gives stages their replicas") {
-  const std::string chain = chain_of({{2, 3, 1, 0, 0}, {1, 1, 1, 0, 30}});
+  const std::string chain = yaml_of_chain({{2, 3, 1, 0, 0}, {1, 1, 1, 0, 30}});
   const std::string platform = cluster(3, "mesh", "bandwidth: 1 B/s");
   const Played it = played_replicas(
       "{name: pipeline/1f1b, microbatches: 4, partition: pipedream-replicated}", chain, platform);
@@ -458,7 +458,7 @@ TEST_CASE("PipeDream's partition gives stages their replicas") {
   // 0) / 2 s, beside the first, which takes 6 s.
   const Played other =
       played_replicas("{name: pipeline/gpipe, microbatches: 4, partition: pipedream-replicated}",
-                      chain_of({{2, 3, 1, 0, 300}, {1, 1, 1, 0, 0}}), platform);
+                      yaml_of_chain({{2, 3, 1, 0, 300}, {1, 1, 1, 0, 0}}), platform);
   CHECK(other.execution.processors[0].busy == seconds(24));
   CHECK(other.execution.processors[1].busy == seconds(6));
   CHECK(other.execution.processors[2].busy == seconds(6));
@@ -468,7 +468,7 @@ TEST_CASE("PipeDream's partition gives stages their replicas") {
 }
 
 TEST_CASE("replicas that cannot be are refused") {
-  const std::string two = chain_of({{}, {}});
+  const std::string two = yaml_of_chain({{}, {}});
   const auto say = [&](const std::string& more, const std::string& platform) {
     return refusal("{name: pipeline/1f1b, microbatches: 12" + more + "}", two, platform);
   };
@@ -503,8 +503,9 @@ TEST_CASE("replicas that cannot be are refused") {
   const std::string apart =
       "platform: p\nmemories: {a: {capacity: unlimited}, b: {capacity: unlimited}}\nprocessors: "
       "{x: {memory: a}, y: {memory: b}}\n";
-  CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, replicas: 2}", chain_of({{}}), apart),
-            "no link joins `a` and `b`, which hold replicas of a stage"));
+  CHECK(has(
+      refusal("{name: pipeline/gpipe, microbatches: 4, replicas: 2}", yaml_of_chain({{}}), apart),
+      "no link joins `a` and `b`, which hold replicas of a stage"));
   const std::string beside_host =
       "platform: p\nmemories: {host: {capacity: unlimited}, a: {capacity: unlimited}, b: "
       "{capacity: "
@@ -512,12 +513,12 @@ TEST_CASE("replicas that cannot be are refused") {
       "bandwidth: 1 B/s}, g: {between: [a, host], bandwidth: 1 B/s}, h: {between: [b, host], "
       "bandwidth: 1 B/s}}\n";
   CHECK(has(refusal("{name: pipeline/gpipe, microbatches: 4, data_parallel: 2, offload: all}",
-                    chain_of({{}}), beside_host),
+                    yaml_of_chain({{}}), beside_host),
             "one replica is played for all, whose copies to the host would meet"));
 }
 
 TEST_CASE("replicas that something tells apart are not folded") {
-  const std::string two = chain_of({{}, {}});
+  const std::string two = yaml_of_chain({{}, {}});
   const auto why = [&](const std::string& platform,
                        const std::string& more = ", data_parallel: 2") {
     return refusal("{name: pipeline/1f1b, microbatches: 4" + more + "}", two, platform);

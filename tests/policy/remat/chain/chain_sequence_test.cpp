@@ -16,7 +16,7 @@ namespace {
 
 using Kind = ChainAction::Kind;
 
-struct Setting {
+struct SequenceSetting {
   Workload workload;
   Platform platform = test::one_gpu({});
   Topology topology{platform};
@@ -48,7 +48,7 @@ ChainSequence random_sequence(std::size_t stages, std::mt19937_64& random) {
 }  // namespace
 
 TEST_CASE("the chain whose best schedule drops and recomputes costs 7 within 5 bytes") {
-  Setting it{test::chain_workload({{1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1}, {}, {}})};
+  SequenceSetting it{test::chain_workload({{1, 1, 1}, {1, 1, 1}, {1, 1, 1, 1}, {1, 1, 1}, {}, {}})};
   // F1 keep, F2 keep, drop saved_1, F3 keep, B3, F1 keep, B2, B1. The most is there during B3:
   // a_0, saved_2, saved_3, delta_3, delta_2.
   const ChainSequence sequence = {{Kind::keep, 0},     {Kind::keep, 1}, {Kind::keep, 2},
@@ -63,7 +63,7 @@ TEST_CASE("what a random sequence costs is what execution measures") {
   std::mt19937_64 random(20261121);
   test::Dice dice(20261121);
   for (int round = 0; round < 3000; ++round) {
-    Setting it{test::chain_workload(test::random_chain(dice, 8))};
+    SequenceSetting it{test::chain_workload(test::random_chain(dice, 8))};
     const ChainSequence sequence = random_sequence(it.view.stages.size(), random);
     const SequenceCost cost = cost_of(sequence, chain_costs(it.problem, ProcessorId{0}));
     const test::Played played = test::play(plan_of(it.problem, ProcessorId{0}, sequence, "random"),
@@ -83,7 +83,7 @@ TEST_CASE("the costs of a stage of several operators see what its backward frees
   //   b  saved 4, dv 4, du 2, workspace 60                        70 B
   // Gradients alone are at most 66 B (in b), 48 beyond dy and du; so 94 B add up, and 24 of them
   // (saved_j, saved_c) are gone. With x and saved_a that makes 73 B.
-  Setting it{test::workload_of(R"(
+  SequenceSetting it{test::workload_of(R"(
 workload: w
 inputs: {x: 1 B}
 graph:
@@ -110,7 +110,7 @@ graph:
 
 TEST_CASE("an output that no backward reads is gone before the backward of the next stage") {
   // Neither the linear layer nor dropout reads y, of 4 floats, backward.
-  Setting it{
+  SequenceSetting it{
       test::workload_of(
           "workload: w\ninput: {shape: [4]}\nlayers: [{linear: 4}, dropout, {linear: 2}]\n"),
       test::platform_of("platform: p\nmemories:\n  hbm: {capacity: unlimited, bandwidth: 1 TB/s}\n"
@@ -128,7 +128,7 @@ TEST_CASE("what a random sequence of a graph costs bounds what execution measure
   int less = 0;
   for (int round = 0; round < 2000; ++round) {
     const std::string graph = test::random_graph(dice, 12);
-    Setting it{test::workload_of(graph)};
+    SequenceSetting it{test::workload_of(graph)};
     const ChainSequence sequence = random_sequence(it.view.stages.size(), random);
     const SequenceCost cost = cost_of(sequence, chain_costs(it.problem, ProcessorId{0}));
     const test::Played played = test::play(plan_of(it.problem, ProcessorId{0}, sequence, "random"),
@@ -147,7 +147,7 @@ TEST_CASE("what a random sequence with a storage costs is what execution measure
   std::mt19937_64 random(20261122);
   test::Dice dice(20261122);
   for (int round = 0; round < 3000; ++round) {
-    Setting it{
+    SequenceSetting it{
         test::chain_workload(test::random_chain(dice, 8)),
         test::one_gpu({std::nullopt, 2, 3, "ideal", round % 3 == 0 ? ", latency: 1 s" : ""})};
     const MemoryId dram = *it.platform.find_memory("dram");

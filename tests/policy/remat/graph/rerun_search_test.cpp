@@ -77,7 +77,10 @@ void change_at_random(const GraphHere& it, test::Dice& dice, int changes) {
     if (kind != 0 || removed.empty()) added = some_reruns(it, plan, dice);
     const RerunEffect effect = plan.effect_of(removed, added);
     require_judged_alike(it, plan);
-    plan.change(removed, added);
+    if (dice(0, 1) == 0)
+      plan.take(removed, added);
+    else
+      plan.change(removed, added);
     REQUIRE(plan.excess() == excess + effect.excess);
     REQUIRE(plan.time() == time + effect.time);
     require_judged_alike(it, plan);

@@ -17,17 +17,21 @@ class GraphSearch {
   GraphSearch(const Problem& problem, const GraphSearchParameters& parameters)
       : task_(problem, parameters),
         options_(options(parameters)),
+        useful_(parameters.useful),
         is_free_(parameters.order == FirstRuns::free &&
                  may_reorder(task_.graph, problem.workload)) {}
 
   Planned run() const {
     const auto bound = task_.bound();
     if (is_free_) return in_any_order(bound);
-    RerunSearch search(task_.graph, task_.groups, options_, task_.problem.work);
-    const auto least = [&] { return search.least_room(task_.too_little()); };
-    if (!bound) return task_.no_plan(least(), true);
-    const auto found = search.run(task_.room, *bound, task_.starts());
-    if (!found) return task_.no_plan(least(), false);
+    if (bound && task_.graph.time() + Time{*bound} >= useful_) return none_of_use();
+    RerunSearchOptions options = options_;
+    if (!useful_.is_unlimited()) options.useful = (useful_ - task_.graph.time()).count();
+    RerunSearch search(task_.graph, task_.groups, options, task_.problem.work);
+    std::optional<StagedSchedule> found;
+    if (bound) found = search.run(task_.room, *bound, task_.starts());
+    if (!found && !useful_.is_unlimited()) return none_of_use();
+    if (!found) return task_.no_plan(search.least_room(task_.too_little()), !bound);
     Plan plan = task_.plan_of(found->computations(), *bound);
     if (found->time() == *bound) plan.claims.optimal = true;
     return plan;
@@ -48,6 +52,11 @@ class GraphSearch {
     return plan;
   }
 
+  /// Who asks has a plan, so that no budget is looked for.
+  [[nodiscard]] Infeasible none_of_use() const {
+    return {"no faster plan", task_.problem.platform[task_.processor].memory, Bytes::unlimited()};
+  }
+
   static RerunSearchOptions options(const GraphSearchParameters& parameters) {
     RerunSearchOptions options{.iterations = parameters.iterations,
                                .seed = static_cast<std::uint64_t>(parameters.seed)};
@@ -58,6 +67,7 @@ class GraphSearch {
 
   const GraphTask task_;
   const RerunSearchOptions options_;
+  const Time useful_;
   const bool is_free_;
 };
 

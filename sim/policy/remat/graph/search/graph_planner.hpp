@@ -13,7 +13,8 @@ struct GraphSearchParameters : BudgetParameters {
   std::optional<std::int64_t> computations;  ///< most runs of an operator
   std::optional<std::int64_t> iterations;
   std::int64_t seed = 1;
-  std::optional<FirstRuns> order;  ///< of first runs: else in order. `free` is for compute graphs
+  std::optional<FirstRuns> order;   ///< of first runs: else in order. `free` is for compute graphs
+  Time useful = Time::unlimited();  ///< of who asks: plans that take as long are of no use
 };
 
 /// Adds budget, iterations and seed to a record of them.

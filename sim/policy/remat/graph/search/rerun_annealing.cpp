@@ -176,7 +176,7 @@ bool RerunAnnealing::is_taken(const RerunEffect& effect) {
 }
 
 void RerunAnnealing::apply(const Change& change) {
-  plan_->change(change.removed, change.added);
+  plan_->take(change.removed, change.added);
   for (const Rerun& it : change.removed) {
     *std::ranges::find(present_, it) = present_.back();
     present_.pop_back();

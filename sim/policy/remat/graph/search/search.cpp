@@ -1,9 +1,13 @@
+#include "policy/remat/graph/search/search.hpp"
+
 #include "policy/interface/registry.hpp"
 #include "policy/remat/graph/search/graph_planner.hpp"
 
 namespace plimsoll {
 
 namespace {
+
+constexpr const char* kName = "remat/search";
 
 Planned plan_search(const Problem& problem, const GraphSearchParameters& parameters) {
   GraphSearchParameters any = parameters;
@@ -13,8 +17,16 @@ Planned plan_search(const Problem& problem, const GraphSearchParameters& paramet
 
 }  // namespace
 
+Planned searched_faster_than(const Problem& problem, const BudgetParameters& parameters,
+                             Time useful) {
+  GraphSearchParameters asked{parameters};
+  asked.name = kName;
+  asked.useful = useful;
+  return plan_search(problem, asked);
+}
+
 PolicyInfo remat_search_policy() {
-  auto record = single_processor_record<GraphSearchParameters>("remat/search");
+  auto record = single_processor_record<GraphSearchParameters>(kName);
   add_search_parameters(record);
   record
       .optional("computations", &GraphSearchParameters::computations, integer(1, 1'000'000),
@@ -24,7 +36,7 @@ PolicyInfo remat_search_policy() {
                 "of the first runs of a compute graph: `free`, or `file`, as its operators are "
                 "listed; default free. Those of a network are in its order");
   return make_policy<GraphSearchParameters>(
-      {.name = "remat/search",
+      {.name = kName,
        .summary = "Runs single operators again, those that a search within the budget finds "
                   "cheapest.",
        .paper = "none: a local search over the staged plans of Jain et al. 2020, \"Checkmate: "

@@ -1,0 +1,13 @@
+/// remat/search, as hybrid/best asks it.
+#pragma once
+
+#include "policy/budget/budget.hpp"
+
+namespace plimsoll {
+
+/// What remat/search answers where only plans faster than `useful` are of use; sooner, as a search
+/// that is unlikely to find one ends. Infeasible where it has none.
+[[nodiscard]] Planned searched_faster_than(const Problem& problem,
+                                           const BudgetParameters& parameters, Time useful);
+
+}  // namespace plimsoll
