@@ -32,15 +32,16 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
 }
 
 using LaidAxis = MeshOptions::Axis;
-constexpr std::pair<const char*, LaidAxis> kLaidAxes[] = {{"tensor", LaidAxis::tensor},
-                                                          {"context", LaidAxis::context},
-                                                          {"expert", LaidAxis::expert},
-                                                          {"data", LaidAxis::data},
-                                                          {"pipeline", LaidAxis::pipeline}};
+
+Format<LaidAxis> axis_name() {
+  std::vector<std::pair<std::string, LaidAxis>> words;
+  for (const NamedAxis& it : kNamedAxes) words.emplace_back(it.name, it.axis);
+  return one_of(std::move(words));
+}
 
 void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
   if (!parallel.order) return;
-  for (const auto& [name, axis] : kLaidAxes) {
+  for (const auto& [name, axis, size] : kNamedAxes) {
     std::size_t times = 0;
     for (const Located<LaidAxis>& it : *parallel.order)
       if (it.value == axis && ++times > 1)
@@ -56,19 +57,7 @@ void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
 }  // namespace
 
 std::int64_t MeshOptions::size(Axis axis) const {
-  switch (axis) {
-    case LaidAxis::tensor:
-      return size(tensor);
-    case LaidAxis::context:
-      return size(context);
-    case LaidAxis::expert:
-      return size(expert);
-    case LaidAxis::data:
-      return size(data);
-    case LaidAxis::pipeline:
-      return size(pipeline);
-  }
-  return 1;
+  return size(this->*std::ranges::find(kNamedAxes, axis, &NamedAxis::axis)->size);
 }
 
 std::int64_t MeshOptions::stride(Axis axis) const {
@@ -80,17 +69,17 @@ std::int64_t MeshOptions::stride(Axis axis) const {
     }
     return stride;
   }
-  for (const auto& [name, it] : kLaidAxes) {
-    if (it == axis) break;
-    stride *= size(it);
+  for (const NamedAxis& it : kNamedAxes) {
+    if (it.axis == axis) break;
+    stride *= size(this->*it.size);
   }
   return stride;
 }
 
 std::int64_t MeshOptions::product() const {
   std::int64_t product = 1;
-  for (const auto* axis : {&data, &tensor, &pipeline, &context, &expert})
-    product = std::min(product * size(*axis), kMostRanks * kMostRanks);
+  for (const NamedAxis& it : kNamedAxes)
+    product = std::min(product * size(this->*it.size), kMostRanks * kMostRanks);
   return product;
 }
 
@@ -117,13 +106,7 @@ Format<MeshOptions> parallel_format() {
                 "the ranks of the tensor axis divide the positions of what is whole on each "
                 "otherwise; default false")
       .optional(
-          "order", &P::order,
-          list_of(located(one_of<LaidAxis>({{"tensor", LaidAxis::tensor},
-                                            {"context", LaidAxis::context},
-                                            {"expert", LaidAxis::expert},
-                                            {"data", LaidAxis::data},
-                                            {"pipeline", LaidAxis::pipeline}})),
-                  1, std::size(kLaidAxes)),
+          "order", &P::order, list_of(located(axis_name()), 1, std::size(kNamedAxes)),
           "axes from the innermost outwards: neighbours on the first are neighbours among the "
           "devices; default [tensor, context, expert, data, "
           "pipeline]")

@@ -45,6 +45,19 @@ struct MeshOptions {
   [[nodiscard]] std::int64_t stride(Axis axis) const;
 };
 
+/// The axes by their keys, in the order in which they are laid on the devices.
+struct NamedAxis {
+  const char* name;
+  MeshOptions::Axis axis;
+  std::optional<Located<std::int64_t>> MeshOptions::*size;
+};
+inline constexpr NamedAxis kNamedAxes[] = {
+    {"tensor", MeshOptions::Axis::tensor, &MeshOptions::tensor},
+    {"context", MeshOptions::Axis::context, &MeshOptions::context},
+    {"expert", MeshOptions::Axis::expert, &MeshOptions::expert},
+    {"data", MeshOptions::Axis::data, &MeshOptions::data},
+    {"pipeline", MeshOptions::Axis::pipeline, &MeshOptions::pipeline}};
+
 /// ZeRO's stages (S. Rajbhandari et al., "ZeRO: Memory optimizations toward training trillion
 /// parameter models", SC 2020, section 5): 0 nothing, 1 optimizer state, 2 gradients, too, 3
 /// parameters, too.

@@ -42,12 +42,9 @@ std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions&
 /// "data 4 x tensor 2 = 8".
 std::string product_text(const MeshOptions& parallel) {
   std::string text;
-  for (const auto& [name, axis] : {std::pair{"tensor", &parallel.tensor},
-                                   {"context", &parallel.context},
-                                   {"expert", &parallel.expert},
-                                   {"data", &parallel.data},
-                                   {"pipeline", &parallel.pipeline}})
-    if (*axis) text += fmt::format("{}{} {}", text.empty() ? "" : " x ", name, (*axis)->value);
+  for (const NamedAxis& it : kNamedAxes)
+    if (const auto& size = parallel.*it.size)
+      text += fmt::format("{}{} {}", text.empty() ? "" : " x ", it.name, size->value);
   return fmt::format("{} = {}", text, parallel.product());
 }
 

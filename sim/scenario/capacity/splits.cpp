@@ -1,9 +1,9 @@
 #include "scenario/capacity/splits.hpp"
 
 #include "base/format.hpp"
+#include "policy/parallel/mesh_options.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include <fmt/format.h>
@@ -12,7 +12,6 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::array kAxes{"tensor", "context", "expert", "data", "pipeline"};
 constexpr const char* kRest = "data";
 constexpr std::size_t kMostChoices = 1'000;
 constexpr std::int64_t kMostRanks = 1'000'000'000;
@@ -31,7 +30,8 @@ struct Choice {
 std::vector<Choice> choices_in(const Node& parallel) {
   std::vector<Choice> choices;
   std::size_t count = 1;
-  for (const char* axis : kAxes) {
+  for (const NamedAxis& it : kNamedAxes) {
+    const char* axis = it.name;
     const Node* sizes = parallel.find(axis);
     if (sizes == nullptr) continue;
     choices.push_back({axis, sizes->is_sequence() ? sizes->items() : std::vector<Node>{*sizes}});
