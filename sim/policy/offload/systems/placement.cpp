@@ -56,6 +56,7 @@ class TensorPlacement {
   [[nodiscard]] Planned plan_within(const Problem& of, Bytes budget) const {
     const SlowSet none(model_.tensors().size(), false);
     if (model_.peak_at_home(none) <= budget) return plan_of(of, budget, none, Time{}, true);
+    if (!slow_) return no_plan(budget, true);
     std::optional<SlowSet> best = model_.completed(none, budget, room_);
     const WholeSolution found = solve(model_.least_cost(budget, room_),
                                       static_cast<int>(parameters_.nodes), of.work, Presolve::no);

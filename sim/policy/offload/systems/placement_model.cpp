@@ -22,6 +22,10 @@ std::int64_t unit_of(Bytes most) {
   return std::max<std::int64_t>(1, most.count() / 1000);
 }
 
+Bytes most_of(const std::vector<Bytes>& needs) {
+  return needs.empty() ? Bytes{} : std::ranges::max(needs);
+}
+
 Plan plan_of_none(const Problem& problem, ProcessorId processor) {
   PlanBuilder builder(problem.workload, problem.platform, "none");
   const LaneId stream = builder.stream(processor);
@@ -88,15 +92,23 @@ std::uint32_t PlacementModel::tensor_of(TensorId tensor, Bytes bytes) {
   return at;
 }
 
-Bytes PlacementModel::peak_at_home(const SlowSet& slow) const {
-  Bytes peak;
-  for (std::size_t s = 0; s < alive_.size(); ++s) {
-    Bytes sum = workspaces_[s];
+std::vector<Bytes> PlacementModel::needs_at_home(const SlowSet& slow) const {
+  std::vector<Bytes> needs = workspaces_;
+  for (std::size_t s = 0; s < alive_.size(); ++s)
     for (const std::uint32_t t : alive_[s])
-      if (!slow[t]) sum += tensors_[t].bytes;
-    peak = std::max(peak, sum);
-  }
-  return peak;
+      if (!slow[t]) needs[s] += tensors_[t].bytes;
+  return needs;
+}
+
+std::vector<std::vector<std::uint32_t>> PlacementModel::steps_by_tensor() const {
+  std::vector<std::vector<std::uint32_t>> steps(tensors_.size());
+  for (std::uint32_t s = 0; s < alive_.size(); ++s)
+    for (const std::uint32_t t : alive_[s]) steps[t].push_back(s);
+  return steps;
+}
+
+Bytes PlacementModel::peak_at_home(const SlowSet& slow) const {
+  return most_of(needs_at_home(slow));
 }
 
 Bytes PlacementModel::peak_of_slow(const SlowSet& slow) const {
@@ -131,23 +143,27 @@ std::optional<SlowSet> PlacementModel::completed(SlowSet slow, Bytes budget, Byt
     return Signed128{tensors_[a].cost.count()} * tensors_[b].bytes.count() <
            Signed128{tensors_[b].cost.count()} * tensors_[a].bytes.count();
   });
-  const auto is_in_excess = [&](std::size_t s) {
-    Bytes sum = workspaces_[s];
-    for (const std::uint32_t t : alive_[s])
-      if (!slow[t]) sum += tensors_[t].bytes;
-    return sum > budget;
-  };
-  for (std::size_t s = 0; s < alive_.size(); ++s)
-    for (std::size_t i = 0; i < order.size() && is_in_excess(s); ++i)
-      if (std::ranges::find(alive_[s], order[i]) != alive_[s].end()) slow[order[i]] = true;
+  std::vector<Bytes> needs = needs_at_home(slow);
+  const std::vector<std::vector<std::uint32_t>> lives = steps_by_tensor();
+  for (std::uint32_t s = 0; s < alive_.size(); ++s)
+    for (std::size_t i = 0; i < order.size() && needs[s] > budget; ++i) {
+      const std::uint32_t t = order[i];
+      if (slow[t] || !std::ranges::binary_search(lives[t], s)) continue;
+      slow[t] = true;
+      for (const std::uint32_t step : lives[t]) needs[step] -= tensors_[t].bytes;
+    }
+  if (most_of(needs) > budget) return std::nullopt;
   std::ranges::stable_sort(order, std::greater<>(),
                            [&](std::uint32_t t) { return tensors_[t].cost; });
   for (const std::uint32_t t : order) {
-    if (!slow[t]) continue;
+    const Bytes bytes = tensors_[t].bytes;
+    if (!slow[t] || std::ranges::any_of(
+                        lives[t], [&](std::uint32_t step) { return needs[step] + bytes > budget; }))
+      continue;
     slow[t] = false;
-    if (peak_at_home(slow) > budget) slow[t] = true;
+    for (const std::uint32_t step : lives[t]) needs[step] += bytes;
   }
-  if (peak_at_home(slow) > budget || peak_of_slow(slow) > room) return std::nullopt;
+  if (peak_of_slow(slow) > room) return std::nullopt;
   return slow;
 }
 

@@ -51,6 +51,10 @@ class PlacementModel {
   [[nodiscard]] WholeProgram least_budget(Bytes room) const;
 
  private:
+  /// By operator.
+  [[nodiscard]] std::vector<Bytes> needs_at_home(const SlowSet& slow) const;
+  /// The operators at which it is alive, ascending.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> steps_by_tensor() const;
   void gather_lives(const Plan& none, const Problem& problem, MemoryId slow);
   [[nodiscard]] std::uint32_t tensor_of(TensorId tensor, Bytes bytes);
   void add_rows_of_room(WholeProgram& program, Bytes room) const;
