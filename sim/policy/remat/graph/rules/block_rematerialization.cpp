@@ -11,6 +11,8 @@ namespace {
 
 /// Of the operators: a sequence grows no longer than so many times their number.
 constexpr std::size_t kMostRuns = 64;
+/// Of Work, for each run of a sequence that is judged or looked at.
+constexpr std::size_t kWorkOfLook = 64;
 
 /// Consecutive instances, and what running them again would do now.
 struct RunBlock {
@@ -101,14 +103,14 @@ class BlockRematerialization {
   /// Whether everything is there that is read.
   bool judge() {
     const auto cost = judge_computations(graph_, runs_.sequence().nodes);
-    work_.add(4 * runs_.size());
+    work_.add(kWorkOfLook * runs_.size());
     if (!cost) return false;
     bytes_ = cost->bytes;
     return true;
   }
 
   void look_from(std::uint32_t place) {
-    work_.add(4 * runs_.size());
+    work_.add(kWorkOfLook * runs_.size());
     runs_.look_from(place);
   }
 
