@@ -136,9 +136,10 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
     result.training = whole_training(*scenario.training, result.metrics, result.workload_as_run,
                                      result.plan, scenario.platform, result.notes);
   if (result.metrics.energy)
-    if (std::string note = note_on_unknown_energy(result.plan, scenario.platform, topology);
-        !note.empty())
-      result.notes.push_back(std::move(note));
+    for (const std::string& note :
+         {note_on_unknown_operators(result.plan, result.workload_as_run, scenario.platform),
+          note_on_unknown_energy(result.plan, scenario.platform, topology)})
+      if (!note.empty()) result.notes.push_back(note);
   result.oom = result.execution.oom;
   result.cycle = result.execution.cycle;
   result.claims = result.plan.claims;

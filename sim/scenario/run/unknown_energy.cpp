@@ -2,6 +2,7 @@
 
 #include "base/dense_id.hpp"
 #include "platform/core/copy_energy.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -78,6 +79,28 @@ std::string note_on_unknown_energy(const Plan& plan, const Platform& platform,
       "the energy leaves out what using {} takes, which the platform does not state "
       "(`memories.{}.power`, or an `energy` per byte)",
       fmt::join(names, ", "), platform[unknown.front()].key());
+}
+
+std::string note_on_unknown_operators(const Plan& plan, const Workload& workload,
+                                      const Platform& platform) {
+  std::vector<bool> is_unknown(workload.operators.size(), false);
+  const Processor* unit = nullptr;
+  for (const Step& step : plan.steps) {
+    if (step.kind != StepKind::compute) continue;
+    const Processor& its = platform[plan[step.lane].processor];
+    if (!its.energy_per_flop || states_energy(workload[step.op], its)) continue;
+    is_unknown[index(step.op)] = true;
+    if (unit == nullptr) unit = &its;
+  }
+  const auto first = std::ranges::find(is_unknown, true);
+  if (first == is_unknown.end()) return "";
+  const auto others = std::count(first + 1, is_unknown.end(), true);
+  const auto& name = workload.operators[static_cast<std::size_t>(first - is_unknown.begin())].name;
+  return fmt::format(
+      "the energy leaves out what `{}`{} on `{}`: a time is stated and no `flops`, and "
+      "`processors.{}` states an energy per FLOP",
+      name, others == 0 ? " takes" : fmt::format(" and {} other operators take", others),
+      unit->name, unit->key());
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include "plan/core/plan.hpp"
 #include "platform/core/platform.hpp"
 #include "platform/core/topology.hpp"
+#include "workload/core/workload.hpp"
 
 #include <string>
 
@@ -14,5 +15,10 @@ namespace plimsoll {
 /// that is stated. Empty where there is none. O(steps + buffers), and two routes for each memory.
 [[nodiscard]] std::string note_on_unknown_energy(const Plan& plan, const Platform& platform,
                                                  const Topology& topology);
+
+/// "the energy leaves out what `a` and 3 other operators take, ...": those that state a time and no
+/// FLOPs, on a processor that states an energy per FLOP. Empty where there is none. O(steps).
+[[nodiscard]] std::string note_on_unknown_operators(const Plan& plan, const Workload& workload,
+                                                    const Platform& platform);
 
 }  // namespace plimsoll

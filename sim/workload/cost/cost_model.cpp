@@ -385,4 +385,10 @@ std::vector<Energy> operator_energies(const Workload& workload, const Platform& 
   return energies;
 }
 
+bool states_energy(const Operator& op, const Processor& processor) {
+  if (op.given_energy || processor.power) return true;
+  const bool has_time_alone = op.given_time && *op.given_time > Time{} && op.flops == Flops{};
+  return processor.energy_per_flop && !has_time_alone;
+}
+
 }  // namespace plimsoll

@@ -120,4 +120,8 @@ struct OperatorWork {
                                                     const Platform& platform,
                                                     ProcessorId processor);
 
+/// Whether somebody states what the operator draws: itself, the processor's power, or its energy per
+/// FLOP, which says nothing of an operator that states a time and no FLOPs.
+[[nodiscard]] bool states_energy(const Operator& op, const Processor& processor);
+
 }  // namespace plimsoll

@@ -149,6 +149,28 @@ TEST_CASE("planners of energy refuse copies of which nobody states what they dra
   CHECK(refusal_by("hybrid/graph", one, with_psram("")).empty());
 }
 
+TEST_CASE("planners of energy refuse operators of which nobody states what they draw") {
+  const Platform board = test::platform_of(
+      "platform: board\nmemories: {ram: {capacity: 8 B}}\n"
+      "processors: {cpu: {memory: ram, compute: {fp32: 1 GFLOP/s}, energy_per_flop: 1 pJ/FLOP}}\n");
+  const auto told = [&](const std::string& policy, const std::string& op) {
+    return refusal_by("{name: " + policy + "}",
+                      test::workload_of("workload: g\ngraph: [{name: a" + op + "}]\n"), board);
+  };
+  for (const std::string policy :
+       {"hybrid/poet, paging: false", "hybrid/graph, objective: energy"}) {
+    CAPTURE(policy);
+    const std::string refusal = told(policy, ", time: 1 s");
+    CHECK_THAT(refusal, Catch::Contains("`a` states a time and no FLOPs, so that "
+                                        "`energy_per_flop` of `cpu` says nothing of it"));
+    CHECK_THAT(refusal,
+               Catch::Contains("state its `energy` beside the time, or `flops` in its place"));
+    CHECK(told(policy, ", flops: 1 FLOP").empty());
+    CHECK(told(policy, ", time: 1 s, energy: 0 J").empty());
+    CHECK(told(policy, ", time: 0 s").empty());
+  }
+}
+
 TEST_CASE("hybrid/poet as published on POET's own networks and boards") {
   const json all = test::oracle("poet.json");
   int rows = 0;
@@ -282,7 +304,7 @@ TEST_CASE("hybrid/poet refuses what it does not plan for") {
     }
     return std::string();
   };
-  const std::string one = "workload: g\ngraph: [{name: a, time: 1 s, outputs: {v: 1 B}}]\n";
+  const std::string one = "workload: g\ngraph: [{name: a, flops: 1 FLOP, outputs: {v: 1 B}}]\n";
   CHECK_THAT(refused("{name: hybrid/poet, counted_twice: v}", one),
              Catch::Contains("expected `published: true` beside it"));
   CHECK_THAT(refused("{name: hybrid/poet, published: true, counted_twice: w}", one),
@@ -290,12 +312,13 @@ TEST_CASE("hybrid/poet refuses what it does not plan for") {
   CHECK_THAT(refused("{name: hybrid/poet, runtime_factor: 0.5}", one),
              Catch::Contains("expected a factor of at least 1"));
   CHECK_THAT(refused("{name: hybrid/poet, published: true}",
-                     "workload: g\ngraph: [{name: a, time: 1 s, workspace: 1 B}]\n"),
+                     "workload: g\ngraph: [{name: a, flops: 1 FLOP, workspace: 1 B}]\n"),
              Catch::Contains("`a` has a workspace"));
   CHECK_THAT(refused("{name: hybrid/poet, published: true}",
-                     "workload: g\ngraph: [{name: a, time: 1 s, outputs: {v: 1 B, w: 1 B}}]\n"),
+                     "workload: g\ngraph: [{name: a, flops: 1 FLOP, outputs: {v: 1 B, w: 1 B}}]\n"),
              Catch::Contains("`a` makes several values"));
-  CHECK_THROWS_WITH(test::planned("hybrid/poet", test::workload_of(one), test::one_gpu({})),
+  const std::string timed = "workload: g\ngraph: [{name: a, time: 1 s}]\n";
+  CHECK_THROWS_WITH(test::planned("hybrid/poet", test::workload_of(timed), test::one_gpu({})),
                     Catch::Contains("does not state what `gpu` draws at work"));
 }
 

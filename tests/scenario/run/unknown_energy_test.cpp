@@ -37,6 +37,17 @@ TEST_CASE("an energy tells which storage's copies it leaves out") {
   CHECK(run_with_power("", "").notes.empty());  // no energy at all
 }
 
+TEST_CASE("an energy tells which operators it leaves out") {
+  const std::string per_flop = ", energy_per_flop: 1 pJ/FLOP";
+  const std::string no_power = ", power: {idle: 0 W, active: 0 W}";
+  // Four stages, forward and backward, of which nobody states FLOPs.
+  CHECK(
+      run_with_power(per_flop, no_power).notes ==
+      std::vector<std::string>{
+          "the energy leaves out what `s1.forward` and 7 other operators take on `cpu`: a time is "
+          "stated and no `flops`, and `processors.cpu` states an energy per FLOP"});
+}
+
 TEST_CASE("an energy tells which reached memory it leaves out") {
   const auto run = [](const std::string& of_memory) {
     return run_scenario(

@@ -2,6 +2,7 @@
 
 #include "platform/core/copy_energy.hpp"
 #include "policy/interface/entry.hpp"
+#include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -13,10 +14,23 @@ namespace plimsoll {
 
 namespace {
 
-bool has_known_operators(const Problem& problem, const Processor& processor) {
-  if (processor.power || processor.energy_per_flop) return true;
-  return std::ranges::all_of(problem.workload.operators,
-                             [](const Operator& op) { return op.given_energy.has_value(); });
+void require_known_operators(const Problem& problem, const Processor& unit, const Location& where,
+                             const std::string& policy) {
+  const auto& operators = problem.workload.operators;
+  const auto unknown =
+      std::ranges::find_if(operators, [&](const Operator& op) { return !states_energy(op, unit); });
+  if (unknown == operators.end()) return;
+  if (unit.energy_per_flop)
+    refuse(where,
+           fmt::format("`{}` states a time and no FLOPs, so that `energy_per_flop` of `{}` says "
+                       "nothing of it, and {} looks for the least energy",
+                       unknown->name, unit.name, policy),
+           "state its `energy` beside the time, or `flops` in its place");
+  refuse(where,
+         fmt::format("platform `{}` does not state what `{}` draws at work, and {} looks for the "
+                     "least energy",
+                     problem.platform.name, unit.name, policy),
+         fmt::format("state `processors.{}.power`, or its `energy_per_flop`", unit.key()));
 }
 
 /// The other memories, to which the energies of copies are known.
@@ -38,12 +52,7 @@ void require_known_energies(const Problem& problem, ProcessorId processor,
                             const std::string& policy) {
   const Platform& platform = problem.platform;
   const Processor& unit = platform[processor];
-  if (!has_known_operators(problem, unit))
-    refuse(where,
-           fmt::format("platform `{}` does not state what `{}` draws at work, and {} looks for the "
-                       "least energy",
-                       platform.name, unit.name, policy),
-           fmt::format("state `processors.{}.power`, or its `energy_per_flop`", unit.key()));
+  require_known_operators(problem, unit, where, policy);
   if (!storage || states_copy_energy(platform, problem.topology, unit.memory, *storage)) return;
   const std::string& name = platform[*storage].name;
   refuse(
