@@ -227,14 +227,17 @@ class Explanation {
              ": no policy on one processor fits; take a larger memory, several processors "
              "(`pipeline/...`), or a lighter optimizer");
       tell_states(remedies);
+      tell_failed(remedies);
       return;
     }
     if (needs.resident + needs.largest_operator > oom.capacity) {
       item(fmt::format(
           "{} needs {} at once, beside {} of parameters, gradients, optimizer state and "
-          "inputs: neither offloading nor recomputation helps",
+          "inputs: neither offloading activations nor recomputation helps",
           needs.largest_name, to_text(needs.largest_operator), to_text(needs.resident)));
-      tell_states(state_remedies_of(scenario_, result_));
+      const Remedies remedies = state_remedies_of(scenario_, result_);
+      tell_states(remedies);
+      tell_failed(remedies);
       return;
     }
     item(
@@ -243,8 +246,9 @@ class Explanation {
                     to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator)));
     const Remedies remedies = remedies_of(scenario_, result_, all_);
     tell_allocators(remedies.allocators);
-    tell_states(remedies);
     tell_policies(remedies);
+    tell_states(remedies);
+    tell_failed(remedies);
   }
 
   void tell_allocators(const Remedies::Allocators& allocators) {
@@ -260,21 +264,23 @@ class Explanation {
     for (const Remedies::State& it : remedies.states)
       item(fmt::format("`state: {}` runs in the same memory, tried: {} a step", it.written,
                        to_text(it.makespan)));
-    if (!remedies.failed_states.empty())
-      item(fmt::format("tried in the same memory, and did not run: state: {}",
-                       fmt::join(remedies.failed_states, "; ")));
   }
 
   void tell_policies(const Remedies& remedies) {
     for (const Remedies::Policy& it : remedies.policies)
       item(fmt::format("`--policy {}` runs in the same memory, tried: {} a step",
                        quoted(it.written), to_text(it.makespan)));
-    if (!remedies.failed.empty())
-      item(fmt::format("tried in the same memory, and did not run: {}",
-                       fmt::join(remedies.failed, "; ")));
     if (!remedies.undecided.empty())
       item(fmt::format("not tried here, as planning takes long: {}",
                        fmt::join(remedies.undecided, "; ")));
+  }
+
+  void tell_failed(const Remedies& remedies) {
+    std::vector<std::string> failed = remedies.failed;
+    for (const std::string& state : remedies.failed_states)
+      failed.push_back(fmt::format("`state: {}`", state));
+    if (!failed.empty())
+      item(fmt::format("tried in the same memory, and did not run: {}", fmt::join(failed, "; ")));
   }
 
   /// As a shell takes it.
