@@ -24,11 +24,15 @@ std::string waits_in_words(std::span<const std::string> cycle) {
 }  // namespace
 
 std::string request_in_words(const OutOfMemory& oom) {
-  std::string text = fmt::format("{} asks for {} of {}", oom.step, to_text(oom.asked), oom.memory);
+  const bool round_alike = oom.asked != oom.free && to_text(oom.asked) == to_text(oom.free);
+  const auto words = [&](Bytes bytes) {
+    return round_alike ? fmt::format("{} B", bytes.count()) : to_text(bytes);
+  };
+  std::string text = fmt::format("{} asks for {} of {}", oom.step, words(oom.asked), oom.memory);
   if (oom.free == oom.capacity)
-    text += fmt::format(", which has only {}", to_text(oom.capacity));
+    text += fmt::format(", which has only {}", words(oom.capacity));
   else
-    text += fmt::format(", where {} of {} is free", to_text(oom.free), to_text(oom.capacity));
+    text += fmt::format(", where {} of {} is free", words(oom.free), to_text(oom.capacity));
   if (oom.largest_free_block != oom.free)
     text += fmt::format(", in blocks of at most {}", to_text(oom.largest_free_block));
   return text;

@@ -30,6 +30,10 @@ TEST_CASE("a request that was refused says what was free, and the block where th
   CHECK(failure_in_words(result) ==
         "out of memory: s2.forward asks for 3 MiB of sram, where 1 MiB of 6 MiB is free, in blocks "
         "of at most 512 KiB");
+  result.oom->free = Bytes{(3 << 20) - 1};
+  CHECK_THAT(why_it_failed(result),
+             Catch::StartsWith("s2.forward asks for 3145728 B of sram, where "
+                               "3145727 B of 6 MiB is free"));
   result.oom->free = result.oom->largest_free_block = result.oom->capacity = Bytes{2 << 20};
   CHECK(why_it_failed(result) == "s2.forward asks for 3 MiB of sram, which has only 2 MiB");
 }
