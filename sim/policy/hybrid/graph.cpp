@@ -120,9 +120,7 @@ class BestOfGraph {
     if (!is_optimal() || may_reorder_runs()) ask_others();
     if (best_) return finished();
     if (shortest_) return too_long();
-    Infeasible no = not_found(problem_, processor_, budget_, smallest_);
-    no.why += left_out_text(left_out_);
-    return no;
+    return no_plan();
   }
 
  private:
@@ -166,6 +164,19 @@ class BestOfGraph {
   /// Precondition: there is one.
   [[nodiscard]] Time time_limit() const {
     return most_time(graph_.time(), parameters_.runtime_factor->value);
+  }
+
+  /// A room in which the search finds a plan may not be enough to end in time.
+  [[nodiscard]] Infeasible no_plan() const {
+    Infeasible no = not_found(problem_, processor_, budget_,
+                              parameters_.runtime_factor ? Bytes::unlimited() : smallest_);
+    if (parameters_.runtime_factor)
+      no.why += fmt::format(" and ends within {} times the operators",
+                            as_fraction(parameters_.runtime_factor->value));
+    if (room_within(budget_, graph_) >= largest_step(graph_))
+      no.why += ", as far as the search sees; that is no proof";
+    no.why += left_out_text(left_out_);
+    return no;
   }
 
   [[nodiscard]] Infeasible too_long() const {

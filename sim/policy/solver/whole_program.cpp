@@ -16,6 +16,8 @@ namespace {
 constexpr double kSumOfCosts = 1e5;
 /// The solver's bounds are trusted to this share of them.
 constexpr double kTrusted = 1 - 1e-6;
+/// How far from a whole number what counts as one may be.
+constexpr double kWholeTolerance = 1e-4;
 
 class WholeSolver {
  public:
@@ -103,11 +105,24 @@ class WholeSolver {
   OsiClpSolverInterface solver_;
 };
 
+/// CBC 2.10 takes some whole columns for implied ones before it solves, and hands back halves.
+bool has_whole_columns(const WholeProgram& program, const std::vector<double>& columns) {
+  for (std::size_t i = 0; i < columns.size(); ++i)
+    if (program.columns[i].is_whole &&
+        std::abs(columns[i] - std::round(columns[i])) > kWholeTolerance)
+      return false;
+  return true;
+}
+
 }  // namespace
 
 WholeSolution solve(const WholeProgram& program, int nodes, const Work& work, Presolve presolve) {
   const std::scoped_lock lock(one_solver());
-  return WholeSolver(program, work).run(nodes, presolve);
+  WholeSolution found = WholeSolver(program, work).run(nodes, presolve);
+  if (!found.columns || has_whole_columns(program, *found.columns)) return found;
+  if (presolve == Presolve::yes) found = WholeSolver(program, work).run(nodes, Presolve::no);
+  if (found.columns && !has_whole_columns(program, *found.columns)) found = {.bound = found.bound};
+  return found;
 }
 
 }  // namespace plimsoll

@@ -285,7 +285,8 @@ std::vector<std::string> CapacityWords::sendings() const {
     std::string text =
         fmt::format("{}: sending {} to {} takes {}", name_of(it), to_text(workload_.send->bytes),
                     workload_.send->to.value, to_text(it.sending->time));
-    if (it.sending->energy) text += fmt::format(" and {}", to_text(*it.sending->energy));
+    text += it.sending->energy ? fmt::format(" and {}", to_text(*it.sending->energy))
+                               : "; what that draws is not stated";
     if (it.sending->epochs_at_par)
       text +=
           fmt::format(", the energy of training on it {} times; {}",

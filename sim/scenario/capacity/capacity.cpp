@@ -1,5 +1,6 @@
 #include "scenario/capacity/capacity.hpp"
 
+#include "platform/core/copy_energy.hpp"
 #include "platform/core/home_memory.hpp"
 #include "scenario/capacity/batch_search.hpp"
 #include "scenario/capacity/deployment.hpp"
@@ -59,12 +60,18 @@ Part part_of(const WhatIf& what_if, const Platform& platform) {
 }
 
 Sending sending_of(const SendOption& send, const UnitFigures& figures, const Platform& platform) {
+  const MemoryId to = *platform.find_memory(send.to.value);
+  if (is_home(platform, to))
+    refuse(send.to.where, fmt::format("`{}` is the memory of a processor", send.to.value),
+           "expected a memory at the far end of a link");
   try {
-    const PlayedCopy copy =
-        play_copy_out(send.bytes, platform, ProcessorId{0}, *platform.find_memory(send.to.value));
-    Sending sending{.time = copy.time, .energy = copy.energy, .epochs_at_par = {}};
-    if (copy.energy && figures.energy_per_sample && *figures.energy_per_sample > Energy{})
-      sending.epochs_at_par = in_joules(*copy.energy) / in_joules(*figures.energy_per_sample);
+    const PlayedCopy copy = play_copy_out(send.bytes, platform, ProcessorId{0}, to);
+    Sending sending{.time = copy.time, .energy = {}, .epochs_at_par = {}};
+    // What nobody states must not make sending free.
+    const MemoryId from = platform[ProcessorId{0}].memory;
+    if (states_copy_energy(platform, Topology(platform), from, to)) sending.energy = copy.energy;
+    if (sending.energy && figures.energy_per_sample && *figures.energy_per_sample > Energy{})
+      sending.epochs_at_par = in_joules(*sending.energy) / in_joules(*figures.energy_per_sample);
     return sending;
   } catch (const std::invalid_argument& problem) {
     refuse(send.to.where, problem.what());

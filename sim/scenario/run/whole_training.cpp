@@ -2,6 +2,7 @@
 
 #include "base/quantity_text.hpp"
 #include "execution/find_metrics.hpp"
+#include "platform/core/copy_energy.hpp"
 #include "platform/core/home_memory.hpp"
 #include "scenario/run/checkpoint_copy.hpp"
 #include "scenario/run/power_failures.hpp"
@@ -65,7 +66,7 @@ class Course {
 
   WholeTraining run(std::vector<std::string>& notes) {
     set_pace(notes);
-    if (options_.checkpoints) play_checkpoints(*options_.checkpoints);
+    if (options_.checkpoints) play_checkpoints(*options_.checkpoints, notes);
     if (options_.power_failures) set_failures(*options_.power_failures);
     steps_ = interval();
     if (!can_end(segment(steps_).seconds, rate_)) refuse_failures();
@@ -92,7 +93,7 @@ class Course {
     pace_ = busy_;
   }
 
-  void play_checkpoints(const CheckpointOptions& checkpoints) {
+  void play_checkpoints(const CheckpointOptions& checkpoints, std::vector<std::string>& notes) {
     const std::set<ProcessorId> used = processors_in(plan_);
     if (used.size() != 1)
       refuse(checkpoints.where,
@@ -114,6 +115,12 @@ class Course {
     } catch (const std::invalid_argument& problem) {
       refuse(checkpoints.to.where, problem.what());
     }
+    const MemoryId ram = platform_[*used.begin()].memory;
+    if (metrics_.energy && !states_copy_energy(platform_, Topology(platform_), ram, storage))
+      notes.push_back(fmt::format(
+          "the energy of checkpoints leaves out what using `{}` takes, which the platform does not "
+          "state (`memories.{}.power`, or an `energy` per byte)",
+          platform_[storage].name, platform_[storage].key()));
   }
 
   /// A new checkpoint is whole before the old one goes; the step may page to the same storage.
@@ -193,16 +200,23 @@ class Course {
   }
 
   [[noreturn]] void refuse_failures() const {
-    const double means = segment(steps_).seconds / rate_.mean_seconds;
-    const std::string what = options_.checkpoints
-                                 ? fmt::format("{} steps with their checkpoint take", steps_)
-                                 : fmt::format("a training of {} steps takes", steps_);
+    const double seconds = segment(steps_).seconds;
+    const bool restart_is_longer = rate_.restart.seconds > seconds;
+    const std::string steps = fmt::format("{} step{}", steps_, steps_ == 1 ? "" : "s");
+    std::string what = "a restart takes";
+    const char* hint = "state a shorter `restart`, or a longer `mean_time_between`";
+    if (!restart_is_longer && options_.checkpoints) {
+      what = steps + " with their checkpoint take";
+      hint = "write checkpoints more often, or state a longer `mean_time_between`";
+    } else if (!restart_is_longer) {
+      what = fmt::format("a training of {} takes", steps);
+      hint = "`checkpoints: {to: STORAGE}` keeps what has been done";
+    }
+    const double longest = std::max(seconds, rate_.restart.seconds);
     refuse(options_.power_failures->where,
            fmt::format("{} {:.3g} times as long as power holds on average, so that nothing ends",
-                       what, means),
-           options_.checkpoints ? "write checkpoints more often, or state a longer "
-                                  "`mean_time_between`"
-                                : "`checkpoints: {to: STORAGE}` keeps what has been done");
+                       what, longest / rate_.mean_seconds),
+           hint);
   }
 
   void tell_step() {

@@ -294,6 +294,31 @@ TEST_CASE("hybrid/poet plans within the budget that it names, whatever was asked
     }
 }
 
+TEST_CASE("hybrid/poet as published plans where the solver first hands back halves of columns") {
+  const Workload workload = test::workload_of(
+      "workload: w\ninputs: {x: 2 kB}\ngraph:\n  operators:\n"
+      "    - {name: o0, inputs: [x], time: 7 ms, outputs: {v0: 2 kB}}\n"
+      "    - {name: o1, inputs: [v0], time: 3 ms, outputs: {v1: 12 kB}}\n"
+      "    - {name: o2, inputs: [v1], time: 8 ms, outputs: {v2: 1 kB}}\n"
+      "    - {name: o3, inputs: [v0], time: 5 ms, outputs: {v3: 16 kB}}\n"
+      "    - {name: o4, inputs: [v3], time: 7 ms, outputs: {v4: 3 kB}}\n"
+      "    - {name: o5, inputs: [v1], time: 9 ms, outputs: {v5: 6 kB}}\n");
+  const Platform board = test::platform_of(
+      "platform: pp\nmemories:\n  ram: {capacity: unlimited}\n"
+      "  sd: {capacity: unlimited, write: {energy: 1 nJ/B}, read: {energy: 1 nJ/B}}\n"
+      "processors: {cpu: {memory: ram, power: {idle: 0 W, active: 1 mW}}}\n"
+      "links: {bus: {between: [ram, sd], bandwidth: 1 MB/s, duplex: half}}\n");
+  // 39 ms of work, and 12 kB leave and return: 39 uJ + 24 uJ.
+  for (const char* more : {"", ", recompute: false"}) {
+    const auto run =
+        found_by(fmt::format("{{name: hybrid/poet, published: true, budget: 27 kB{}}}", more),
+                 workload, board);
+    REQUIRE(run);
+    CHECK(run->peak(MemoryId{0}) <= 27'000);
+    CHECK(test::in_uj(run->metrics.energy->total) == Approx(63));
+  }
+}
+
 TEST_CASE("hybrid/poet refuses what it does not plan for") {
   const Platform board = test::library_platform("poet-nrf52840");
   const auto refused = [&](const std::string& policy, const std::string& yaml) {

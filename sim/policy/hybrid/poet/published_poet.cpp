@@ -128,7 +128,7 @@ class PublishedPoet {
     const MemoryId home = place_.memories.home;
     const auto peak = std::ranges::find(plan.claims.peak, home, &std::pair<MemoryId, Bytes>::first);
     Bytes limit = budget_;
-    if (peak != plan.claims.peak.end() && peak->second > budget_) {
+    if (parameters_.counted_twice && peak != plan.claims.peak.end() && peak->second > budget_) {
       limit = peak->second;
       plan.notes.push_back(
           fmt::format("the published program frees `{}` twice: its plan needs {} "
