@@ -67,6 +67,13 @@ class UnknownEnergy {
 
 }  // namespace
 
+std::string unknown_use_in_words(const std::string& names, const Memory& first) {
+  return fmt::format(
+      "what using {} takes, which the platform does not state (`memories.{}.power`, or an `energy` "
+      "per byte)",
+      names, first.key());
+}
+
 std::string note_on_unknown_energy(const Plan& plan, const Platform& platform,
                                    const Topology& topology) {
   const std::vector<MemoryId> unknown = UnknownEnergy(plan, platform, topology).memories();
@@ -75,10 +82,8 @@ std::string note_on_unknown_energy(const Plan& plan, const Platform& platform,
   for (std::size_t i = 0; i < std::min(unknown.size(), kMostUnknownNamed); ++i)
     names.push_back(fmt::format("`{}`", platform[unknown[i]].name));
   if (unknown.size() > kMostUnknownNamed) names.emplace_back("others");
-  return fmt::format(
-      "the energy leaves out what using {} takes, which the platform does not state "
-      "(`memories.{}.power`, or an `energy` per byte)",
-      fmt::join(names, ", "), platform[unknown.front()].key());
+  return "the energy leaves out " +
+         unknown_use_in_words(fmt::format("{}", fmt::join(names, ", ")), platform[unknown.front()]);
 }
 
 std::string note_on_unknown_operators(const Plan& plan, const Workload& workload,

@@ -10,6 +10,10 @@
 
 namespace plimsoll {
 
+/// "what using `psram` takes, which the platform does not state (...)": `names` as they are told, and
+/// the first of the memories.
+[[nodiscard]] std::string unknown_use_in_words(const std::string& names, const Memory& first);
+
 /// "the energy leaves out what `psram` takes, ...": names the memories beside those of processors
 /// that the plan copies to or from, or in which operators reach values, without a power or an energy
 /// that is stated. Empty where there is none. O(steps + buffers), and two routes for each memory.

@@ -6,6 +6,7 @@
 #include "platform/core/home_memory.hpp"
 #include "scenario/run/checkpoint_copy.hpp"
 #include "scenario/run/power_failures.hpp"
+#include "scenario/run/unknown_energy.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -117,10 +118,9 @@ class Course {
     }
     const MemoryId ram = platform_[*used.begin()].memory;
     if (metrics_.energy && !states_copy_energy(platform_, Topology(platform_), ram, storage))
-      notes.push_back(fmt::format(
-          "the energy of checkpoints leaves out what using `{}` takes, which the platform does not "
-          "state (`memories.{}.power`, or an `energy` per byte)",
-          platform_[storage].name, platform_[storage].key()));
+      notes.push_back(
+          "the energy of checkpoints leaves out " +
+          unknown_use_in_words(fmt::format("`{}`", platform_[storage].name), platform_[storage]));
   }
 
   /// A new checkpoint is whole before the old one goes; the step may page to the same storage.
