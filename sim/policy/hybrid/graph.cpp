@@ -170,9 +170,7 @@ class BestOfGraph {
   [[nodiscard]] Infeasible no_plan() const {
     Infeasible no = not_found(problem_, processor_, budget_,
                               parameters_.runtime_factor ? Bytes::unlimited() : smallest_);
-    if (parameters_.runtime_factor)
-      no.why += fmt::format(" and ends within {} times the operators",
-                            as_fraction(parameters_.runtime_factor->value));
+    no.why += in_time_in_words(parameters_.runtime_factor);
     if (room_within(budget_, graph_) >= largest_step(graph_))
       no.why += ", as far as the search sees; that is no proof";
     no.why += left_out_text(left_out_);

@@ -3,6 +3,8 @@
 #include "base/quantity_text.hpp"
 #include "engine/wide.hpp"
 
+#include <fmt/format.h>
+
 namespace plimsoll {
 
 Format<Located<Ratio>> runtime_factor_format() {
@@ -25,6 +27,11 @@ Time most_time(Time once, Ratio factor) {
   const Signed128 most = Signed128{once.count()} * factor.count() / kWhole.count();
   if (most >= Time::unlimited().count()) return Time::unlimited();
   return Time{static_cast<std::int64_t>(most)};
+}
+
+std::string in_time_in_words(const std::optional<Located<Ratio>>& factor) {
+  if (!factor) return "";
+  return fmt::format(" and ends within {} times the operators", as_fraction(factor->value));
 }
 
 }  // namespace plimsoll

@@ -221,9 +221,7 @@ class CorrectedPoet {
   [[nodiscard]] Infeasible no_plan(bool is_proven) {
     Infeasible no =
         not_found(problem_, processor_, budget_, graph_.resident + Bytes{room_with_plan()});
-    if (parameters_.runtime_factor)
-      no.why += fmt::format(" and ends within {} times the operators",
-                            as_fraction(parameters_.runtime_factor->value));
+    no.why += in_time_in_words(parameters_.runtime_factor);
     if (!is_proven) no.why += ", as far as the search sees; that is no proof";
     return no;
   }
