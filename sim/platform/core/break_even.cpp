@@ -30,14 +30,22 @@ Wide flops_while_moving(FlopRate rate, ByteRate bandwidth) {
 }
 
 /// nW / (1/s) = 1e9 aJ.
-std::optional<Wide> attojoules_per(const std::optional<PowerStates>& power, std::int64_t rate) {
-  if (!power) return std::nullopt;
-  return rounded_quotient(Wide{power->active.count()} * 1'000'000'000, rate);
+Wide attojoules_per(Power power, std::int64_t rate) {
+  return rounded_quotient(Wide{power.count()} * 1'000'000'000, rate);
 }
 
-std::optional<Wide> energy_per_flop(const Processor& processor, FlopRate rate) {
-  if (processor.energy_per_flop) return processor.energy_per_flop->count();
-  return attojoules_per(processor.power, rate.count());
+Power above_idle(const std::optional<PowerStates>& power) {
+  return power ? power->active - power->idle : Power{};
+}
+
+/// Of a step that gets longer by the time of a FLOP: everything idles for longer.
+std::optional<Wide> energy_per_flop(const Platform& platform, const Processor& processor,
+                                    FlopRate rate) {
+  if (!processor.power && !processor.energy_per_flop) return std::nullopt;
+  const Power power = platform.idle_power() + above_idle(processor.power) +
+                      above_idle(platform[processor.memory].power);
+  const Wide own = processor.energy_per_flop ? processor.energy_per_flop->count() : 0;
+  return own + attojoules_per(power, rate.count());
 }
 
 /// Of the storage's `access` and the links of the way there or back; nothing where none is known.
@@ -47,14 +55,14 @@ std::optional<Wide> energy_per_byte(const Platform& platform, const Memory& stor
   bool known = false;
   const auto add = [&](const std::optional<EnergyPerByte>& energy,
                        const std::optional<PowerStates>& power) {
-    std::optional<Wide> cost;
     if (energy) {
-      cost = energy->count();
-    } else if (!route.bandwidth.is_unlimited()) {
-      cost = attojoules_per(power, route.bandwidth.count());
+      sum += energy->count();
+    } else if (power && !route.bandwidth.is_unlimited()) {
+      sum += attojoules_per(above_idle(power), route.bandwidth.count());
+    } else {
+      return;
     }
-    known = known || cost.has_value();
-    sum += cost.value_or(0);
+    known = true;
   };
   add(access.energy, storage.power);
   for (const Hop& hop : route.hops) add(platform[hop.link].energy, platform[hop.link].power);
@@ -64,7 +72,7 @@ std::optional<Wide> energy_per_byte(const Platform& platform, const Memory& stor
 std::optional<FlopsPerByte> energy_break_even(const Platform& platform, const BreakEven& row,
                                               FlopRate rate, const Route& out, const Route& in) {
   const Memory& storage = platform[row.storage];
-  const auto flop = energy_per_flop(platform[row.processor], rate);
+  const auto flop = energy_per_flop(platform, platform[row.processor], rate);
   const auto write = energy_per_byte(platform, storage, storage.write, out);
   const auto read = energy_per_byte(platform, storage, storage.read, in);
   if (!flop || *flop == 0 || !write || !read) return std::nullopt;

@@ -7,9 +7,11 @@
 ///            FLOP/s x (latency out + latency in) on top, per copy      [FLOP]
 ///   energy:  (energy per byte out + energy per byte in) / energy per FLOP
 ///
-/// An energy per byte is that of the storage and of the links on the way: as given, or active power
-/// / bandwidth of the route. An energy per FLOP is as given, or active power / (FLOP/s). What other
-/// parts draw meanwhile is left out, and the peak rate is used: a first orientation, not a plan.
+/// An energy per byte is that of the storage and of the links on the way: as given, or what they draw
+/// above idle / bandwidth of the route. An energy per FLOP is as given, and besides what the processor
+/// and its memory draw above idle and the idle power of everything, / (FLOP/s): a copy goes on beside
+/// the operators, a second run makes the step longer. Planners of energy count the same
+/// (policy/hybrid/graph/energy_costs.hpp). The peak rate is used: a first orientation, not a plan.
 ///
 /// Example: 10 MFLOP/s, 4 MB/s out, 5 MB/s in: 10e6 / 4e6 + 10e6 / 5e6 = 4.5 FLOP per byte.
 #pragma once

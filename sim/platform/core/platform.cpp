@@ -77,6 +77,18 @@ bool Platform::has_energy() const {
   return any(memories) || any(processors) || any(links);
 }
 
+Power Platform::idle_power() const {
+  Power sum;
+  const auto add = [&](const auto& components) {
+    for (const auto& it : components)
+      if (it.power) sum += it.power->idle;
+  };
+  add(processors);
+  add(memories);
+  add(links);
+  return sum;
+}
+
 Quality Platform::worst_quality() const {
   if (provenance.empty() || !without_provenance.empty()) return Quality::estimate;
   return std::ranges::max(provenance, {}, &Provenance::quality).quality;

@@ -223,6 +223,8 @@ struct Platform {
   [[nodiscard]] std::optional<ProcessorId> find_processor(const std::string& processor) const;
   /// Any component has a power or an energy: without one there is no energy in the result.
   [[nodiscard]] bool has_energy() const;
+  /// Of all components together. O(components).
+  [[nodiscard]] Power idle_power() const;
   /// The worst quality of any number given, `estimate` where a number has no provenance at all.
   [[nodiscard]] Quality worst_quality() const;
 };

@@ -61,10 +61,22 @@ std::optional<PowerStates> power_at(const OperatingPointSpec& point, const Proce
   return PowerStates{base->idle, base->idle + dynamic * squared(*point.voltage, *first.voltage)};
 }
 
-std::vector<const OperatingPointSpec*> by_clock(const ProcessorSpec& spec) {
-  std::vector<const OperatingPointSpec*> points;
-  for (const OperatingPointSpec& point : spec.operating_points) points.push_back(&point);
-  std::ranges::stable_sort(points, {}, [](const auto* point) { return point->clock.value; });
+struct ClockAndPower {
+  const OperatingPointSpec* point;
+  Frequency clock;
+  PowerStates power;
+};
+
+/// Those of which the power is known; of several at one clock, that which draws least.
+std::vector<ClockAndPower> cheapest_by_clock(const ProcessorSpec& spec) {
+  std::vector<ClockAndPower> points;
+  for (const OperatingPointSpec& point : spec.operating_points)
+    if (const auto power = power_at(point, spec))
+      points.push_back({&point, point.clock.value, *power});
+  std::ranges::stable_sort(
+      points, {}, [](const ClockAndPower& it) { return std::pair(it.clock, it.power.active); });
+  const auto [first, last] = std::ranges::unique(points, {}, &ClockAndPower::clock);
+  points.erase(first, last);
   return points;
 }
 
@@ -102,18 +114,17 @@ void check_power(const OperatingPointSpec& point, const ProcessorSpec& spec,
 
 /// A slower point that draws more is of no use, and would leave a cap without a clock.
 void check_order(const ProcessorSpec& spec, Diagnostics& diagnostics) {
-  const OperatingPointSpec* before = nullptr;
-  for (const OperatingPointSpec* point : by_clock(spec)) {
-    const auto power = power_at(*point, spec);
-    if (!power) continue;
-    if (before != nullptr && power_at(*before, spec)->active > power->active)
+  const ClockAndPower* slower = nullptr;
+  const std::vector<ClockAndPower> points = cheapest_by_clock(spec);
+  for (const ClockAndPower& it : points) {
+    if (slower != nullptr && slower->power.active > it.power.active)
       diagnostics.error(
-          point->name.where,
+          it.point->name.where,
           fmt::format("operating point `{}` draws {} when active, less than the slower "
                       "`{}`, {}",
-                      point->name.value, to_text(power->active), before->name.value,
-                      to_text(power_at(*before, spec)->active)));
-    before = point;
+                      it.point->name.value, to_text(it.power.active), slower->point->name.value,
+                      to_text(slower->power.active)));
+    slower = &it;
   }
 }
 
@@ -199,10 +210,10 @@ void run_at_its_point(const ProcessorSpec& spec, Processor& processor) {
   processor.power->active = power->active;
   // Below the slowest point the voltage stays, so that dynamic power goes with the clock.
   processor.power_curve.slower.push_back({Ratio{}, power->idle});
-  for (const OperatingPointSpec* it : by_clock(spec))
-    if (const auto slower = power_at(*it, spec); slower && it->clock.value < point->clock.value)
+  for (const ClockAndPower& it : cheapest_by_clock(spec))
+    if (it.clock < point->clock.value)
       processor.power_curve.slower.push_back(
-          {scaled(kWhole, it->clock.value.count(), clock), std::max(slower->active, power->idle)});
+          {scaled(kWhole, it.clock.count(), clock), std::max(it.power.active, power->idle)});
 }
 
 }  // namespace plimsoll

@@ -52,6 +52,13 @@ Memory make_memory(const MemorySpec& spec) {
   return memory;
 }
 
+/// For a memory that could not be read, which has its error already: what names it finds no other.
+Memory stand_in() {
+  Memory memory;
+  memory.read.bandwidth = memory.write.bandwidth = ByteRate{1};
+  return memory;
+}
+
 /// That of the kind that stands for it, which is known already.
 Efficiency default_efficiency(std::size_t kind, const Processor& processor) {
   const auto it = static_cast<KernelKind>(kind);
@@ -257,7 +264,7 @@ class Joiner {
 
   void add_memories() {
     for (const auto& [name, spec] : spec_.memories) {
-      add_memory(name, spec ? make_memory(*spec) : Memory{}, spec ? spec->where : name.where);
+      add_memory(name, spec ? make_memory(*spec) : stand_in(), spec ? spec->where : name.where);
     }
     for (const Name& name : spec_.switches) {
       Memory crossing;

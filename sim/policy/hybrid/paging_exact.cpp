@@ -97,7 +97,7 @@ class PagingExact {
     const auto& [processor, home, storage] = place_.memories;
     task.storage = room_of_storage();
     const CopyEnergy copies(problem_, place_.memories);
-    const Power idle = idle_power(problem_.platform);
+    const Power idle = problem_.platform.idle_power();
     for (std::size_t v = 0; v < graph_.values.size(); ++v) {
       const Bytes bytes = graph_.values[v].bytes;
       const Time out = copy_time(problem_, home, storage, bytes);

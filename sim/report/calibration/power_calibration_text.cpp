@@ -46,20 +46,48 @@ std::string caps_text(const std::vector<LeastEnergyCap>& caps, const Style& styl
   return table.is_empty() ? "" : "\n" + table.text(style);
 }
 
+std::string means_text(const PowerCalibration& it) {
+  const auto mean = [](std::int64_t millionths) {
+    return percent(static_cast<double>(millionths) / 1e6);
+  };
+  const std::string fitted = fmt::format(
+      "\nmean size of the errors of power: {} on the rows fitted", mean(it.errors.mean_fitted));
+  if (it.count(true) == 0) return fitted + "; none is held out\n";
+  return fitted + fmt::format(", {} on those held out\n", mean(it.errors.mean_tested));
+}
+
+/// A step that obeys its cap never draws more.
+std::string above_caps_text(const PowerRows& rows) {
+  std::size_t count = 0;
+  const PowerMeasurement* worst = nullptr;
+  const auto share = [](const PowerMeasurement& of) {
+    return static_cast<double>(of.power.count()) / static_cast<double>(of.cap->value.count());
+  };
+  for (const PowerRow& row : rows.rows) {
+    const PowerMeasurement& it = *row.measured;
+    if (!it.cap || it.power <= it.cap->value) continue;
+    ++count;
+    if (worst == nullptr || share(it) > share(*worst)) worst = &it;
+  }
+  if (worst == nullptr) return "";
+  return fmt::format(
+      "measured above the cap: {} of {} rows, most of all \"{}\", {} under {}; a run keeps to its "
+      "cap\n",
+      count, rows.rows.size(), worst->name, to_text(worst->power), to_text(worst->cap->value));
+}
+
 }  // namespace
 
 std::string power_calibration_text(const PowerCalibration& it, const Style& style) {
   const ProcessorPower& power = it.fitted.power;
   std::string text = power_rows_text(it.rows, it.paces, it.errors, style);
   text += caps_text(it.caps, style);
+  text += means_text(it) + above_caps_text(it.rows);
   text += fmt::format(
-      "\nmean size of the errors of power: {} on the rows fitted, {} on those held "
-      "out\n\nprocessors:\n  {}:\n    power: {{idle: {}, launch: {}, memory: {}, "
-      "active: {}}}\n    voltage_floor: {}\n",
-      percent(static_cast<double>(it.errors.mean_fitted) / 1e6),
-      percent(static_cast<double>(it.errors.mean_tested) / 1e6), it.before().name,
-      to_text(power.idle), to_text(*power.launch), to_text(*power.memory), to_text(power.active),
-      to_text(it.fitted.voltage_floor));
+      "\nprocessors:\n  {}:\n    power: {{idle: {}, launch: {}, memory: {}, active: {}}}\n"
+      "    voltage_floor: {}\n",
+      it.before().name, to_text(power.idle), to_text(*power.launch), to_text(*power.memory),
+      to_text(power.active), to_text(it.fitted.voltage_floor));
   return text;
 }
 

@@ -60,6 +60,22 @@ links: {spi: {between: [ram, sd], energy: 5 nJ/B}}
   CHECK(rows[0].energy == FlopsPerByte{50'000});
 }
 
+TEST_CASE("what idles anyway is not a copy's, and a longer step lets everything idle for longer") {
+  const auto [platform, messages] = test::read_text(R"(platform: p
+memories:
+  ram: {capacity: 1 MB, power: {idle: 10 mW, active: 20 mW}}
+  sd: {capacity: 1 GB, read: {bandwidth: 5 MB/s}, write: {bandwidth: 4 MB/s}, power: {idle: 30 mW, active: 200 mW}}
+processors: {cpu: {memory: ram, compute: {fp32: 10 MFLOP/s}, power: {idle: 5 mW, active: 40 mW}}}
+links: {spi: {between: [ram, sd], power: {idle: 5 mW, active: 25 mW}}}
+)");
+  CHECK(messages == test::Messages{});
+  const auto rows = break_even(platform, Topology(platform));
+  REQUIRE(rows.size() == 1);
+  // Copies: (170 + 20) mW x (1/4 + 1/5) us/B = 85.5 nJ/B. A FLOP: idle 50 mW, the processor 35 mW and
+  // its memory 10 mW above that, / 10 MFLOP/s = 9.5 nJ.
+  CHECK(rows[0].energy == FlopsPerByte{9'000});
+}
+
 TEST_CASE(
     "copies that take nothing by what is stated are told from those of which nothing is known") {
   const auto rows = rows_of("nrf52840-storages");  // sd, flash, psram

@@ -96,6 +96,18 @@ TEST_CASE("points that contradict each other are refused") {
   CHECK(messages_of_gpu(", power: {idle: 1 W, active: 2 W, sleep_after: 1 s}").size() == 1);
 }
 
+TEST_CASE("of points at one clock, that which draws least is the slower one of others") {
+  const std::string points =
+      ", operating_points: [{name: ldo, clock: 1 GHz, power: {idle: 1 W, active: 5 W}}, "
+      "{name: dcdc, clock: 1 GHz, power: {idle: 1 W, active: 3 W}}, "
+      "{name: fast, clock: 2 GHz, power: {idle: 1 W, active: 4 W}}]";
+  const auto read = read_text(with_gpu(points + ", operating_point: fast"));
+  REQUIRE(read.messages.empty());
+  const auto watts = [](std::int64_t count) { return Power{count * 1'000'000'000}; };
+  CHECK(read.platform.processors[0].power_curve.slower ==
+        std::vector<ClockedPower>{{Ratio{}, watts(1)}, {kPercent * 50, watts(3)}});
+}
+
 TEST_CASE("a cap that no clock keeps is refused, and one of which it is not known how") {
   const std::string power = ", power: {idle: 50 W, active: 250 W}";
   CHECK(messages_of_gpu(power + ", voltage_floor: 0.8, power_cap: 150 W").empty());

@@ -2,6 +2,7 @@
 #include "scenario/calibration/power_calibration.hpp"
 
 #include "report/calibration/calibration_json.hpp"
+#include "report/calibration/power_calibration_text.hpp"
 #include "scenario/calibration/calibrated_platform.hpp"
 #include "scenario/document/search_path.hpp"
 #include "support/temporary_folder.hpp"
@@ -62,6 +63,18 @@ TEST_CASE("shipped powers are within 7 % of the held-out ones on average, for ea
   }
 }
 
+TEST_CASE("the report says that nothing is held out, and which rows drew more than their cap") {
+  const auto text = [](const std::string& rows) {
+    return power_calibration_text(*calibrate_powers(spec_of(rows), kShippedCalibrations), Style{});
+  };
+  const std::string above = text(row(64, 250, "90 W") + row(2048, 100, "103 W"));
+  CHECK_THAT(above,
+             Catch::Contains("on the rows fitted; none is held out\n"
+                             "measured above the cap: 1 of 2 rows, most of all \"lenet 2048\", "
+                             "103 W under 100 W; a run keeps to its cap\n"));
+  CHECK_THAT(text(row(64, 250, "90 W")), !Catch::Contains("above the cap"));
+}
+
 TEST_CASE("a fit finds powers with which its rows come out") {
   // Powers as some coefficients make them: the fit needs not find these, but the same powers to 2 %.
   const PowerCalibrationSpec asked = spec_of(row(64, 250, "1 W") + row(2048, 250, "1 W") +
@@ -104,7 +117,8 @@ TEST_CASE("a calibration of powers makes a platform with what it found, and JSON
   CHECK(unit.power->active == it->fitted.power.active);
   CHECK(unit.power_curve.voltage_floor == it->fitted.voltage_floor);
   // What is stated is measured; rates are those of the platform that it extends.
-  const auto stated = std::ranges::find(platform.provenance, "processors.gpu.power", &Provenance::path);
+  const auto stated =
+      std::ranges::find(platform.provenance, "processors.gpu.power", &Provenance::path);
   REQUIRE(stated != platform.provenance.end());
   CHECK(stated->quality == Quality::measured);
   CHECK_THAT(stated->source, Catch::Contains("powers of 3 rows") && Catch::Contains("no others"));

@@ -26,23 +26,11 @@ Energy of_pj(std::int64_t count) {
   return Energy{Energy{kZeptojoules}.count() * count};
 }
 
-Power idle_power(const Platform& platform) {
-  Power sum;
-  const auto add = [&](const auto& components) {
-    for (const auto& it : components)
-      if (it.power) sum += it.power->idle;
-  };
-  add(platform.processors);
-  add(platform.memories);
-  add(platform.links);
-  return sum;
-}
-
 std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
                                  const OperatorGraph& graph) {
   std::vector<Energy> energies = operator_energies(problem.workload, problem.platform, processor);
   const std::vector<Power> powers = operator_powers(problem.workload, problem.platform, processor);
-  const Power idle = idle_power(problem.platform);
+  const Power idle = problem.platform.idle_power();
   const Processor& at = problem.platform[processor];
   const Memory& home = problem.platform[at.memory];
   for (std::size_t node = 0; node < graph.nodes.size(); ++node) {

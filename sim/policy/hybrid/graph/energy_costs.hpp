@@ -18,9 +18,6 @@ namespace plimsoll {
 [[nodiscard]] std::int64_t in_pj(Energy energy);
 [[nodiscard]] Energy of_pj(std::int64_t count);
 
-/// Of all components together.
-[[nodiscard]] Power idle_power(const Platform& platform);
-
 /// By node: what a run adds to a step of which it is a part. O(operators).
 [[nodiscard]] std::vector<Energy> run_energies(const Problem& problem, ProcessorId processor,
                                                const OperatorGraph& graph);

@@ -66,7 +66,7 @@ std::optional<std::int64_t> SearchCosts::of_plan(const Plan& plan, const Problem
 
 SearchCosts search_costs(const Problem& problem, const OffloadMemories& memories,
                          const OperatorGraph& graph, PlanObjective objective, Power worth) {
-  SearchCosts costs{.objective = objective, .idle = idle_power(problem.platform) + worth};
+  SearchCosts costs{.objective = objective, .idle = problem.platform.idle_power() + worth};
   costs.copy_times = times_of_copies(problem, memories, graph);
   costs.copies = costs.copy_times;
   for (const OperatorGraph::Node& node : graph.nodes) costs.runs.push_back(node.time.count());

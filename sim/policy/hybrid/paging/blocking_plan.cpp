@@ -90,7 +90,7 @@ Plan blocking_plan(const PagingPlace& place, std::span<const PagingStep> steps, 
   Plan plan = taken.finish(limit);
   claim_or_judge(plan, place.problem, place.memories.home);
   const Energy load = energy_of_steps(place, steps) +
-                      idle_power(place.problem.platform) * time_of_copies(place, steps);
+                      place.problem.platform.idle_power() * time_of_copies(place, steps);
   plan.claims.energy = at_source(place.problem.platform, load);
   return plan;
 }

@@ -207,7 +207,7 @@ class CorrectedPoet {
         return std::nullopt;
       load += alone;
     }
-    load += idle_power(problem_.platform) * (*plan.claims.makespan - compute);
+    load += problem_.platform.idle_power() * (*plan.claims.makespan - compute);
     return at_source(problem_.platform, load);
   }
 
