@@ -145,6 +145,7 @@ class Memories {
 
   /// Before the clock moves on to `next`: the instants up to it at which an observer is told.
   void tell_until(Time next) {
+    if (progressive_.empty()) return;
     run_.tell([&](Observer&) {
       for (std::uint32_t m = 0; m < states_.size(); ++m)
         for (const Time at : progressive_.instants_before(next, states_[m]))

@@ -119,7 +119,7 @@ constexpr std::pair<const char*, const char*> kGraphRules[] = {
 }  // namespace
 
 TEST_CASE("every policy on every network on three machines: the claims are the measurement") {
-  test::Sample sample(61);
+  test::Sample sample(127);
   for (const Machine& machine : kMachines)
     for (const std::string& network : test::library()) {
       EveryPolicy every(machine, step_of(network));
@@ -153,7 +153,7 @@ TEST_CASE("every policy on a network with dropouts: the states of its generator 
 }
 
 TEST_CASE("every policy on two blocks of every large network: the claims are the measurement") {
-  test::Sample sample(13);
+  test::Sample sample(29);
   for (const auto& [network, numbers] : test::kLargeNetworks) {
     EveryPolicy every(kMachines.front(),
                       test::large_network(network, 2, {.batch = 2, .optimizer = Optimizer::adam}));
@@ -182,7 +182,7 @@ TEST_CASE(
 }
 
 TEST_CASE("remat/search is never slower than remat/rotor and remat/blocks on any network") {
-  test::Sample sample(31);
+  test::Sample sample(67);
   const Platform platform = test::library_platform("v100-sxm2-host");
   const MemoryId home = *platform.find_memory("hbm");
   for (const std::string& network : test::library())

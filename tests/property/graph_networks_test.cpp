@@ -74,7 +74,7 @@ void for_networks(std::uint64_t one_in, const std::function<void(const NetworkWi
 }  // namespace
 
 TEST_CASE("hybrid/graph is behind hybrid/best on no network, and measures what it claims") {
-  for_networks(50, [](const NetworkWithin& it) {
+  for_networks(101, [](const NetworkWithin& it) {
     const auto graph = it.run("hybrid/graph"), best = it.run("hybrid/best");
     if (best) REQUIRE(graph.has_value());
     if (best) CHECK(graph->execution.makespan <= best->execution.makespan);
@@ -82,7 +82,7 @@ TEST_CASE("hybrid/graph is behind hybrid/best on no network, and measures what i
 }
 
 TEST_CASE("what remat/search refuses on a network is proven not to be there") {
-  for_networks(18, [](const NetworkWithin& it) {
+  for_networks(37, [](const NetworkWithin& it) {
     const Planned planned = test::answer(
         fmt::format("{{name: remat/search, budget: {} B}}", it.budget), it.workload, it.platform);
     if (const auto* no = std::get_if<Infeasible>(&planned))

@@ -1,6 +1,6 @@
 #include "platform/core/break_even.hpp"
 
-#include "base/dense_id.hpp"
+#include "platform/core/home_memory.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -106,8 +106,7 @@ std::vector<BreakEven> break_even_of(const Platform& platform, const Topology& t
   const MemoryId memory = platform[processor].memory;
   const auto rate = platform[processor].compute[static_cast<std::size_t>(dtype)];
   if (!rate || rate->is_unlimited()) return rows;
-  std::vector<bool> is_home(platform.memories.size(), false);
-  for (const Processor& it : platform.processors) is_home[index(it.memory)] = true;
+  const std::vector<bool> is_home = homes_of(platform);
   for (std::uint32_t m = 0; m < platform.memories.size() && rows.size() < most; ++m) {
     const MemoryId storage{m};
     if (is_home[m] || platform[storage].is_switch) continue;

@@ -4,6 +4,7 @@
 #include "platform/core/platform.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace plimsoll {
 
@@ -11,6 +12,13 @@ namespace plimsoll {
 [[nodiscard]] inline bool is_home(const Platform& platform, MemoryId memory) {
   return std::ranges::any_of(platform.processors,
                              [&](const Processor& it) { return it.memory == memory; });
+}
+
+/// is_home() of all memories, by memory. O(memories + processors).
+[[nodiscard]] inline std::vector<bool> homes_of(const Platform& platform) {
+  std::vector<bool> homes(platform.memories.size(), false);
+  for (const Processor& it : platform.processors) homes[index(it.memory)] = true;
+  return homes;
 }
 
 /// Whether a memory may serve as storage: it is no crossing of links, and no processor computes in it.

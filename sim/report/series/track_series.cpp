@@ -1,3 +1,4 @@
+#include "platform/core/home_memory.hpp"
 #include "report/series/series.hpp"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ class Tracks {
         plan_(*program.plan),
         platform_(*program.platform),
         recording_(recording),
+        is_home_(homes_of(platform_)),
         carries_from_(plan_.steps.size(), Time::unlimited()),
         ran_(program.workload->operators.size() * plan_.microbatches, false) {
     for (const LinkUse& use : recording.links) carries_from_[index(use.step)] = use.from;
@@ -56,14 +58,9 @@ class Tracks {
   }
 
   [[nodiscard]] SliceKind kind_of_copy(const Lane& lane) const {
-    const bool from_home = is_home(lane.from), to_home = is_home(lane.to);
+    const bool from_home = is_home_[index(lane.from)], to_home = is_home_[index(lane.to)];
     if (from_home == to_home) return SliceKind::message;
     return from_home ? SliceKind::offload : SliceKind::prefetch;
-  }
-
-  [[nodiscard]] bool is_home(MemoryId memory) const {
-    return std::ranges::any_of(platform_.processors,
-                               [&](const Processor& p) { return p.memory == memory; });
   }
 
   [[nodiscard]] TrackSlice slice_of(const StepTimes& times) {
@@ -120,6 +117,7 @@ class Tracks {
   const Plan& plan_;
   const Platform& platform_;
   const Recording& recording_;
+  std::vector<bool> is_home_;       ///< by memory
   std::vector<Time> carries_from_;  ///< by step; unlimited where it carries nothing
   std::vector<bool> ran_;           ///< by microbatch and operator: its forward
 };
