@@ -30,4 +30,8 @@ Infeasible not_found(const Problem& problem, ProcessorId processor, Bytes budget
   return no;
 }
 
+Infeasible no_faster_plan(const Problem& problem, ProcessorId processor) {
+  return {"no faster plan", problem.platform[processor].memory, Bytes::unlimited()};
+}
+
 }  // namespace plimsoll

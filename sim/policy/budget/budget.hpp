@@ -54,4 +54,8 @@ template <class Parameters>
 [[nodiscard]] Infeasible not_found(const Problem& problem, ProcessorId processor, Bytes budget,
                                    Bytes found);
 
+/// The answer of a planner that is asked for plans faster than a known one, and has none: who asks
+/// has a plan, so that no budget is looked for.
+[[nodiscard]] Infeasible no_faster_plan(const Problem& problem, ProcessorId processor);
+
 }  // namespace plimsoll

@@ -11,6 +11,7 @@
 #include "policy/interface/registry.hpp"
 #include "policy/offload/model/fluid_bound.hpp"
 #include "policy/remat/chain/chain_sequence.hpp"
+#include "policy/remat/graph/rules/xla.hpp"
 #include "policy/remat/graph/search/search.hpp"
 #include "policy/remat/search/any_schedule.hpp"
 #include "policy/remat/search/cut_bound.hpp"
@@ -112,6 +113,22 @@ std::vector<Candidate> candidates() {
   return all;
 }
 
+using FasterThan = Planned (*)(const Problem&, const OffloadPlannerParameters&, Time known);
+
+/// Of a candidate that is sooner done where only faster plans than a known one are of use.
+FasterThan planner_of_faster(std::string_view name, bool is_chain) {
+  if (name == "hybrid/pofo" && !is_chain) return pofo_faster_than;
+  if (name == "remat/search")
+    return [](const Problem& of, const OffloadPlannerParameters& parameters, Time known) {
+      return searched_faster_than(of, parameters, known);
+    };
+  if (name == "remat/xla")
+    return [](const Problem& of, const OffloadPlannerParameters& parameters, Time known) {
+      return xla_faster_than(of, parameters, known);
+    };
+  return nullptr;
+}
+
 class BestOfAll {
  public:
   BestOfAll(const Problem& problem, const BestParameters& parameters, Time useful)
@@ -151,12 +168,11 @@ class BestOfAll {
 
   [[nodiscard]] OtherAnswer answer_of_candidate(const Candidate& it) const {
     const Time known = known_time();
-    const bool is_pofo = it.name == "hybrid/pofo" && !problem_.workload.is_chain;
-    if (known.is_unlimited() || (!is_pofo && it.name != "remat/search"))
+    const FasterThan faster_than = planner_of_faster(it.name, problem_.workload.is_chain);
+    if (known.is_unlimited() || faster_than == nullptr)
       return ask(problem_, it.name, parameters_, asked(it));
     const auto plan = [&](const Problem& metered) {
-      return is_pofo ? pofo_faster_than(metered, parameters_, known)
-                     : searched_faster_than(metered, parameters_, known);
+      return faster_than(metered, parameters_, known);
     };
     return answer_of(problem_, it.name, plan, parameters_.work);
   }

@@ -1,7 +1,6 @@
 #include "policy/hybrid/graph/graph_search.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 
 namespace plimsoll {
@@ -13,11 +12,6 @@ constexpr std::int64_t kFirstParts[] = {0, 16, 8, 4, 2, 1};
 constexpr int kRounds = 12;  ///< in which prices follow the waits
 /// Of Work, for a step of a schedule, beside what the claims of its plan count.
 constexpr std::size_t kWorkOfPlaying = 128;
-
-std::int64_t room_for(const GraphSearchTask& task) {
-  if (task.budget.is_unlimited()) return std::numeric_limits<std::int64_t>::max() / 4;
-  return task.budget.count() - task.graph.resident.count();
-}
 
 /// The groups of the graph, with what they cost, and returns at their prices.
 RerunGroups priced_groups(const GraphSearchTask& task, std::span<const std::int64_t> prices) {
@@ -100,7 +94,7 @@ class PriceSearch {
     auto groups = std::make_unique<RerunGroups>(priced_groups(task_, prices));
     RerunSearch search(task_.graph, *groups, {.iterations = 0, .seed = options_.seed},
                        task_.problem.work);
-    auto schedule = search.run(room_for(task_), 0, starts);
+    auto schedule = search.run(room_within(task_.budget, task_.graph), 0, starts);
     if (!schedule) return false;
     PlayedSchedule played = play(*groups, *schedule);
     const auto cost = cost_of(played.plan);

@@ -147,18 +147,19 @@ Plan plan_of(const Problem& problem, const OffloadMemories& memories, const Swap
   return Player(problem, memories, choice, policy).run(limit);
 }
 
-Bytes ChoiceNeeds::of(const SwapOrRecompute& choice) {
+Bytes ChoiceNeeds::peak_of(const SwapOrRecompute& choice) const {
   const Plan plan = plan_of(problem_, memories_, choice, Bytes::unlimited(), "");
-  const Bytes peak = issue_order_peak(plan, problem_, memories_.home);
-  smallest_ = std::min(smallest_, peak);
-  return peak;
+  return issue_order_peak(plan, problem_, memories_.home);
 }
 
 Planned plan_by_choice(const Problem& problem, const BudgetedOffloadParameters& parameters,
                        Chooser choose) {
   const OffloadMemories memories = offload_memories(problem, parameters);
+  ChoiceNeeds of_problem(problem, memories);
   const auto plan = [&](const Problem& of, Bytes budget) -> Planned {
-    ChoiceNeeds needs(of, memories);
+    std::optional<ChoiceNeeds> of_another;
+    if (&of != &problem) of_another.emplace(of, memories);
+    ChoiceNeeds& needs = of_another ? *of_another : of_problem;
     const auto choice = choose(needs, budget);
     if (!choice) return infeasible(of, memories.processor, budget, needs.smallest());
     return plan_of(of, memories, *choice, budget, parameters.name);

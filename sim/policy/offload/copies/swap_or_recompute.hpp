@@ -8,7 +8,10 @@
 
 #include "policy/offload/copies/transfers.hpp"
 
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
@@ -32,22 +35,35 @@ struct SwapOrRecompute {
 [[nodiscard]] Plan plan_of(const Problem& problem, const OffloadMemories& memories,
                            const SwapOrRecompute& choice, Bytes limit, const std::string& policy);
 
-/// What choices need of the processor's memory, and the least that any of them did.
+/// What choices need of the processor's memory, and the least that any of them did. A planner that is
+/// asked for many budgets asks for the same choices again and again: their needs are kept.
 class ChoiceNeeds {
  public:
   ChoiceNeeds(const Problem& problem, const OffloadMemories& memories)
       : problem_(problem), memories_(memories) {}
 
-  /// The issue-order peak. O(operators that run + reads).
-  [[nodiscard]] Bytes of(const SwapOrRecompute& choice);
+  /// The issue-order peak of what `make()` returns for the `count` first decisions of one `kind`, which
+  /// does not depend on the budget. O(operators that run + reads) when it is first asked for.
+  template <class Make>
+  [[nodiscard]] Bytes of(bool kind, std::size_t count, const Make& make) {
+    const auto known = known_.find({kind, count});
+    if (known != known_.end()) return known->second;
+    const Bytes peak = peak_of(make());
+    known_.emplace(std::pair(kind, count), peak);
+    smallest_ = std::min(smallest_, peak);
+    return peak;
+  }
   [[nodiscard]] Bytes smallest() const { return smallest_; }
 
   [[nodiscard]] const Problem& problem() const { return problem_; }
   [[nodiscard]] const OffloadMemories& memories() const { return memories_; }
 
  private:
+  [[nodiscard]] Bytes peak_of(const SwapOrRecompute& choice) const;
+
   const Problem& problem_;
   const OffloadMemories& memories_;
+  std::map<std::pair<bool, std::size_t>, Bytes> known_;
   Bytes smallest_ = Bytes::unlimited();
 };
 

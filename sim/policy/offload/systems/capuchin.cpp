@@ -90,7 +90,9 @@ class CapuchinPlanner {
     return made;
   }
 
-  Bytes peak(std::size_t count, bool prefetches) { return needs_.of(choice(count, prefetches)); }
+  Bytes peak(std::size_t count, bool prefetches) {
+    return needs_.of(prefetches, count, [&] { return choice(count, prefetches); });
+  }
 
   const Workload& workload_;
   ChoiceNeeds& needs_;

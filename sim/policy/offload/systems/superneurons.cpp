@@ -76,6 +76,7 @@ class SuperNeuronsPlanner {
   /// stays, if that is no more than the layer with the largest need has; otherwise for each
   /// backward anew.
   void find_cheap_layers() {
+    run_again_ = true;
     const std::vector<bool> can = can_run_again(workload_, saved_);
     std::vector<Bytes> bytes(workload_.forwards);
     for (const SavedTensor& it : saved_) bytes[it.made] += it.bytes;
@@ -112,12 +113,15 @@ class SuperNeuronsPlanner {
             forgets_};
   }
 
-  Bytes peak(std::size_t count) { return needs_.of(choice(count)); }
+  Bytes peak(std::size_t count) {
+    return needs_.of(run_again_, count, [&] { return choice(count); });
+  }
 
   const Workload& workload_;
   ChoiceNeeds& needs_;
   const std::vector<SavedTensor> saved_;
   std::vector<SwapInterval> outputs_;
+  bool run_again_ = false;             ///< cheap layers do
   std::vector<bool> again_, forgets_;  ///< by forward
 };
 

@@ -78,12 +78,13 @@ class GrowingBlock {
 class BlockRematerialization {
  public:
   BlockRematerialization(const OperatorGraph& graph, const RerunGroups& groups, Bytes room,
-                         std::size_t block_limit, const Work& work)
+                         std::size_t block_limit, const Work& work, Time useful)
       : graph_(graph),
         groups_(groups),
         room_(room),
         block_limit_(block_limit),
         work_(work),
+        useful_(useful),
         runs_(graph, groups) {}
 
   std::optional<std::vector<std::uint32_t>> run() {
@@ -91,11 +92,12 @@ class BlockRematerialization {
     if (bytes_.empty()) return runs_.sequence().nodes;
     for (std::uint32_t place = 0; place < runs_.size(); ++place)
       while (bytes_[place] > room_) {
-        if (!lower(place)) return std::nullopt;
+        // From here on only more may run.
+        if (time_ >= useful_ || !lower(place)) return std::nullopt;
         place = runs_.place();
       }
     // What a block reads again may be there longer at places that the walk has left.
-    if (std::ranges::max(bytes_) > room_) return std::nullopt;
+    if (std::ranges::max(bytes_) > room_ || time_ >= useful_) return std::nullopt;
     return runs_.sequence().nodes;
   }
 
@@ -106,6 +108,7 @@ class BlockRematerialization {
     work_.add(kWorkOfLook * runs_.size());
     if (!cost) return false;
     bytes_ = cost->bytes;
+    time_ = cost->time;
     return true;
   }
 
@@ -185,8 +188,10 @@ class BlockRematerialization {
   const Bytes room_;
   const std::size_t block_limit_;
   const Work& work_;
+  const Time useful_;
   RunList runs_;
   std::vector<Bytes> bytes_;  ///< by run
+  Time time_;                 ///< of all runs
 };
 
 }  // namespace
@@ -194,8 +199,8 @@ class BlockRematerialization {
 std::optional<std::vector<std::uint32_t>> rematerialize_blocks(const OperatorGraph& graph,
                                                                const RerunGroups& groups,
                                                                Bytes room, std::size_t block_limit,
-                                                               const Work& work) {
-  return BlockRematerialization(graph, groups, room, block_limit, work).run();
+                                                               const Work& work, Time useful) {
+  return BlockRematerialization(graph, groups, room, block_limit, work, useful).run();
 }
 
 }  // namespace plimsoll

@@ -20,11 +20,11 @@
 
 namespace plimsoll {
 
-/// Nothing where a run needs more than the room and no block helps, or where what helps one run
-/// keeps more alive at an earlier one. O(n) for each block that is taken and length that is looked
+/// Nothing where a run needs more than the room and no block helps, where what helps one run keeps
+/// more alive at an earlier one, or where the runs would take `useful` or longer. O(n) for each block that is taken and length that is looked
 /// at, n^2 where as many are taken as there are operators. Precondition: block_limit >= 1.
 [[nodiscard]] std::optional<std::vector<std::uint32_t>> rematerialize_blocks(
     const OperatorGraph& graph, const RerunGroups& groups, Bytes room, std::size_t block_limit,
-    const Work& work);
+    const Work& work, Time useful);
 
 }  // namespace plimsoll

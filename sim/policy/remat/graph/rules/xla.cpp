@@ -1,4 +1,5 @@
-#include "policy/budget/budget.hpp"
+#include "policy/remat/graph/rules/xla.hpp"
+
 #include "policy/budget/with_budget.hpp"
 #include "policy/claims/claims.hpp"
 #include "policy/graph/computations.hpp"
@@ -14,6 +15,7 @@ namespace {
 
 struct XlaParameters : BudgetParameters {
   std::int64_t block_limit = 1;
+  Time useful = Time::unlimited();  ///< of who asks: plans that take as long are of no use
 };
 
 /// How near a budget that the rule keeps to has to be to one that it does not.
@@ -32,6 +34,8 @@ class XlaPlanner {
   Planned run() const {
     const Bytes room = budget_.is_unlimited() ? budget_ : budget_ - graph_.resident;
     const auto computations = within(room);
+    if (!computations && !parameters_.useful.is_unlimited())
+      return no_faster_plan(problem_, processor_);
     if (!computations)
       return infeasible(problem_, processor_, budget_, graph_.resident + smallest_room(room));
     Plan plan = plan_of_computations(problem_, graph_, processor_, parameters_.name, *computations);
@@ -42,7 +46,8 @@ class XlaPlanner {
  private:
   [[nodiscard]] std::optional<std::vector<std::uint32_t>> within(Bytes room) const {
     return rematerialize_blocks(graph_, groups_, room,
-                                static_cast<std::size_t>(parameters_.block_limit), problem_.work);
+                                static_cast<std::size_t>(parameters_.block_limit), problem_.work,
+                                parameters_.useful);
   }
 
   /// A room that the rule keeps to, by halving what is between one that it does not and one in which
@@ -75,6 +80,13 @@ Planned plan_xla(const Problem& problem, const XlaParameters& parameters) {
 }
 
 }  // namespace
+
+Planned xla_faster_than(const Problem& problem, const BudgetParameters& parameters, Time useful) {
+  XlaParameters asked{parameters};
+  asked.name = "remat/xla";
+  asked.useful = useful;
+  return plan_xla(problem, asked);
+}
 
 PolicyInfo remat_xla_policy() {
   auto record = single_processor_record<XlaParameters>("remat/xla");

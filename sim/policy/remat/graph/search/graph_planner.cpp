@@ -24,13 +24,14 @@ class GraphSearch {
   Planned run() const {
     const auto bound = task_.bound();
     if (is_free_) return in_any_order(bound);
-    if (bound && task_.graph.time() + Time{*bound} >= useful_) return none_of_use();
+    if (bound && task_.graph.time() + Time{*bound} >= useful_)
+      return no_faster_plan(task_.problem, task_.processor);
     RerunSearchOptions options = options_;
     if (!useful_.is_unlimited()) options.useful = (useful_ - task_.graph.time()).count();
     RerunSearch search(task_.graph, task_.groups, options, task_.problem.work);
     std::optional<StagedSchedule> found;
     if (bound) found = search.run(task_.room, *bound, task_.starts());
-    if (!found && !useful_.is_unlimited()) return none_of_use();
+    if (!found && !useful_.is_unlimited()) return no_faster_plan(task_.problem, task_.processor);
     if (!found) return task_.no_plan(search.least_room(task_.too_little()), !bound);
     Plan plan = task_.plan_of(found->computations(), *bound);
     if (found->time() == *bound) plan.claims.optimal = true;
@@ -50,11 +51,6 @@ class GraphSearch {
     Plan plan = task_.plan_of(found->computations, least);
     if (found->time == 0) plan.claims.optimal = true;
     return plan;
-  }
-
-  /// Who asks has a plan, so that no budget is looked for.
-  [[nodiscard]] Infeasible none_of_use() const {
-    return {"no faster plan", task_.problem.platform[task_.processor].memory, Bytes::unlimited()};
   }
 
   static RerunSearchOptions options(const GraphSearchParameters& parameters) {
