@@ -33,6 +33,7 @@ class TraceReader {
                                      found.describe()));
       return std::move(trace_);
     }
+    if (document.is_mapping()) refuse_misspelt(document, "capacity");
     for (const Node& step : steps->items()) read_step(step);
     return std::move(trace_);
   }
@@ -69,6 +70,7 @@ class TraceReader {
     const Node* named = required(step, "op");
     const auto op = named == nullptr ? std::nullopt : kOps.read(*named, diagnostics_);
     if (!op) return;
+    if (op == Op::alloc) refuse_misspelt(step, "stream");
     TraceStep it{.op = *op};
     if (it.op != Op::events_complete && !read_block(step, it)) return;
     if (it.op == Op::record_stream && required(step, "stream") == nullptr) return;
@@ -142,16 +144,26 @@ class TraceReader {
     return value;
   }
 
-  /// Other keys are not looked at, but for one that may be this one, misspelt.
-  void miss(const Node& mapping, const std::string& key) {
+  /// Other keys are not looked at, unless one may be this one, which has a default, misspelt.
+  void refuse_misspelt(const Node& mapping, const std::string& key) {
+    if (mapping.find(key) == nullptr) (void)named_like(mapping, key);
+  }
+
+  /// Whether a key is told of that is not `key` and near to it.
+  bool named_like(const Node& mapping, const std::string& key) {
     const std::array wanted{key};
     const auto near = std::ranges::find_if(mapping.entries(), [&](const Node::Entry& it) {
       return !nearest(it.key.scalar(), wanted).empty();
     });
-    if (near == mapping.entries().end())
-      return diagnostics_.error(mapping.where(), fmt::format("`{}` is missing", key));
+    if (near == mapping.entries().end()) return false;
     diagnostics_.error(near->key.where(),
                        fmt::format("found {}, expected `{}`", near->key.describe(), key));
+    return true;
+  }
+
+  void miss(const Node& mapping, const std::string& key) {
+    if (!named_like(mapping, key))
+      diagnostics_.error(mapping.where(), fmt::format("`{}` is missing", key));
   }
 
   std::vector<std::string> some_live() const {

@@ -39,15 +39,10 @@ class CoopPolicy final : public PoolPolicy {
 
 PoolLayout layout_of(const CoopParameters& parameters) {
   const std::int64_t groups = parameters.groups.value;
-  if (groups > 1 && groups % 2 == 1)
-    refuse(parameters.groups.where,
-           fmt::format("found {} groups, expected 1 or an even number: two share a range "
-                       "of the pool",
-                       groups));
   if (groups > 1 && group_order(groups).empty())
     refuse(parameters.groups.where,
-           fmt::format("found {} groups, expected 1, 2, 4 or 6: for more no order in "
-                       "which they are tried has been published",
+           fmt::format("found {} groups, expected 1, 2, 4 or 6: two share a range of the "
+                       "pool, and for more no order in which they are tried has been published",
                        groups));
   return {.groups = groups, .has_strip = parameters.small_strip};
 }
@@ -76,7 +71,7 @@ PolicyInfo online_coop_policy() {
           "in_place", &CoopParameters::in_place, boolean(),
           "whether tensors that operators change in place may be evicted, and made again with "
           "all that changes them; default true")
-      .optional("groups", &CoopParameters::groups, located(integer(1, 1024)),
+      .optional("groups", &CoopParameters::groups, located(integer(1, 6)),
                 "into which tensors are parted by how costly their operators are, each with an end "
                 "of a range of the pool: 2, 4 or 6, or 1: not parted; default 1")
       .optional("small_strip", &CoopParameters::small_strip, boolean(),

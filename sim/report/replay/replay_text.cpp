@@ -200,6 +200,11 @@ class ReplayText {
           "Expandable segments would not have helped: memory runs out at step {} "
           "with them, at step {} without.",
           expandable.refusal->step, plain.refusal->step);
+    if (expandable.refusal)
+      return fmt::format(
+          "Expandable segments would not have helped: memory runs out at step {} with them, and "
+          "not without.",
+          expandable.refusal->step);
     const Bytes before = plain.counters.peak.reserved, after = expandable.counters.peak.reserved;
     if (after < before)
       return fmt::format("Expandable segments would have helped: {} reserved instead of {}.",

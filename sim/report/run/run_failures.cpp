@@ -1,5 +1,6 @@
 #include "report/run/run_failures.hpp"
 
+#include "base/dense_id.hpp"
 #include "report/run/run_details.hpp"
 #include "report/text/text_table.hpp"
 #include "scenario/run/failure_words.hpp"
@@ -7,6 +8,7 @@
 #include "workload/sharding/away_step.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,6 +24,9 @@ struct Needs {
   Bytes resident;          ///< parameters, their gradients, optimizer state, inputs
   Bytes largest_operator;  ///< beside them: what the greediest operator reads and makes
   std::string largest_name;
+  Bytes at_once;   ///< the most that an operator needs, with what of `resident` is there then
+  Bytes of_worst;  ///< of that, what it reads and makes
+  std::string worst_name;  ///< whose need that is
 };
 
 bool is_there_throughout(const Tensor& tensor) {
@@ -44,15 +49,40 @@ Bytes passing_bytes(const Workload& workload, const Operator& op) {
   return sum;
 }
 
-Needs needs_of(const Workload& workload) {
+/// By operator: the gradients that it is the first to make.
+std::vector<Bytes> new_gradients(const Workload& workload) {
+  std::vector<Bytes> made(workload.operators.size());
+  std::vector<bool> is_there(workload.tensors.size(), false);
+  for (std::size_t op = 0; op < made.size(); ++op)
+    for (const TensorId id : workload.list(workload.operators[op].kept))
+      if (workload[id].lifetime == Lifetime::accumulated && !is_there[index(id)]) {
+        is_there[index(id)] = true;
+        made[op] += workload[id].bytes;
+      }
+  return made;
+}
+
+/// With several microbatches the gradients of those before are there from the first operator on.
+Needs needs_of(const Workload& workload, std::uint32_t microbatches) {
   Needs needs;
+  const std::vector<Bytes> gradients = new_gradients(workload);
+  const Bytes all_gradients = std::accumulate(gradients.begin(), gradients.end(), Bytes{});
   for (const Tensor& tensor : workload.tensors)
     if (is_there_throughout(tensor)) needs.resident += tensor.bytes;
-  for (const Operator& op : workload.operators) {
+  Bytes there = microbatches > 1 ? needs.resident : needs.resident - all_gradients;
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const Operator& op = workload.operators[i];
     const Bytes bytes = passing_bytes(workload, op);
-    if (bytes <= needs.largest_operator) continue;
-    needs.largest_operator = bytes;
-    needs.largest_name = op.name;
+    if (microbatches == 1) there += gradients[i];
+    if (bytes > needs.largest_operator) {
+      needs.largest_operator = bytes;
+      needs.largest_name = op.name;
+    }
+    if (there + bytes > needs.at_once) {
+      needs.at_once = there + bytes;
+      needs.of_worst = bytes;
+      needs.worst_name = op.name;
+    }
   }
   return needs;
 }
@@ -210,8 +240,8 @@ class Explanation {
   }
 
   void advise_single(const OutOfMemory& oom) {
-    const Needs needs =
-        needs_of(as_seen_here(result_.workload_as_run, scenario_.state.has_value()));
+    const Needs needs = needs_of(as_seen_here(result_.workload_as_run, scenario_.state.has_value()),
+                                 result_.plan.microbatches);
     if (needs.resident > oom.capacity) {
       const std::string what = fmt::format(
           "parameters, gradients, optimizer state and inputs alone take {}, more than "
@@ -230,11 +260,11 @@ class Explanation {
       tell_failed(remedies);
       return;
     }
-    if (needs.resident + needs.largest_operator > oom.capacity) {
+    if (needs.at_once > oom.capacity) {
       item(fmt::format(
           "{} needs {} at once, beside {} of parameters, gradients, optimizer state and "
           "inputs: neither offloading activations nor recomputation helps",
-          needs.largest_name, to_text(needs.largest_operator), to_text(needs.resident)));
+          needs.worst_name, to_text(needs.of_worst), to_text(needs.at_once - needs.of_worst)));
       const Remedies remedies = state_remedies_of(scenario_, result_);
       tell_states(remedies);
       tell_failed(remedies);
@@ -246,6 +276,9 @@ class Explanation {
                     to_text(needs.resident), needs.largest_name, to_text(needs.largest_operator)));
     const Remedies remedies = remedies_of(scenario_, result_, all_);
     tell_allocators(remedies.allocators);
+    if (remedies.with_all_of_memory)
+      item(fmt::format("with all of {} as its `budget` it runs, tried: {} a step", oom.memory,
+                       to_text(*remedies.with_all_of_memory)));
     tell_policies(remedies);
     tell_states(remedies);
     tell_failed(remedies);

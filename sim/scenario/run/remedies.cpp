@@ -48,6 +48,7 @@ class RemedySearch {
     if (result_.plan.steps.size() > kMostStepsTried) return {};
     const bool has_addresses = scenario_.platform[memory_].allocator != AllocatorKind::ideal;
     if (has_addresses && arena_in(result_.plan, memory_) == nullptr) try_allocators();
+    try_all_of_memory();
     try_states();
     if (has_one_processor() && result_.plan.microbatches == 1 &&
         !scenario_.workload_options.accumulate)
@@ -132,20 +133,49 @@ class RemedySearch {
     }
   }
 
+  [[nodiscard]] Node own_policy() const {
+    const std::string& parameters = result_.policy_parameters;
+    return parse_value(parameters.empty()
+                           ? result_.policy
+                           : fmt::format("{{name: {}, {}}}", result_.policy, parameters),
+                       "--policy");
+  }
+
+  void try_all_of_memory() {
+    if (!has_budget() || own_policy().find("budget") == nullptr) return;
+    Node policy = own_policy();
+    Diagnostics diagnostics;
+    policy.set(
+        "budget",
+        parse_value(fmt::format("{} B", scenario_.platform[memory_].usable().count()), "--policy"),
+        diagnostics);
+    WorkMeter meter(kWorkOfTrial);
+    try {
+      const RunResult tried =
+          run_policy(scenario_, policy, {.work = Work(&meter), .compares = false});
+      if (std::string_view(status_text(tried)) == "ok")
+        found_.with_all_of_memory = tried.metrics.makespan;
+    } catch (const InputError&) {
+      // Its planning was stopped.
+    }
+  }
+
+  /// Of less than the memory has, which is not unlimited then.
+  [[nodiscard]] bool has_budget() const {
+    const Bytes usable = scenario_.platform[memory_].usable();
+    return !usable.is_unlimited() && result_.oom->capacity < usable;
+  }
+
   void try_state(const std::string& written) {
     Scenario elsewhere = scenario_;
     const Node node = parse_value(written, "state");
     Diagnostics diagnostics;
     elsewhere.state = state_format().read(node, diagnostics);
     elsewhere.parallel_key += "state " + key_text(node);
-    const std::string& parameters = result_.policy_parameters;
-    const std::string policy = parameters.empty()
-                                   ? result_.policy
-                                   : fmt::format("{{name: {}, {}}}", result_.policy, parameters);
     WorkMeter meter(kWorkOfTrial);
     try {
-      const RunResult tried = run_policy(elsewhere, parse_value(policy, "--policy"),
-                                         {.work = Work(&meter), .compares = false});
+      const RunResult tried =
+          run_policy(elsewhere, own_policy(), {.work = Work(&meter), .compares = false});
       if (std::string_view(status_text(tried)) == "ok")
         found_.states.push_back({written, *tried.metrics.makespan});
       else
@@ -158,9 +188,10 @@ class RemedySearch {
   void try_policy(const std::string& name) {
     if (std::ranges::count(all_, name, &RunResult::policy) > 0) return;
     const Bytes capacity = result_.oom->capacity;
-    const bool has_budget = capacity < scenario_.platform[memory_].usable();
     const std::string written =
-        has_budget ? fmt::format("{{name: {}, budget: {} B}}", name, capacity.count()) : name;
+        capacity < scenario_.platform[memory_].usable()
+            ? fmt::format("{{name: {}, budget: {} B}}", name, capacity.count())
+            : name;
     WorkMeter meter(kWorkOfTrial);
     try {
       const RunResult tried =

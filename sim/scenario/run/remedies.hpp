@@ -1,9 +1,10 @@
 /// What runs where a run was out of memory: other allocators for its plan, its policy with state in
-/// another memory, other policies. Nothing is guessed, all is tried, in the same memory.
+/// another memory or with a larger budget, other policies. Nothing is guessed, all is tried.
 #pragma once
 
 #include "scenario/run/run.hpp"
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,6 +28,7 @@ struct Remedies {
   /// Those of usual_choices() and `static`, where the memory has addresses that the plan has not
   /// chosen itself.
   Allocators allocators;
+  std::optional<Time> with_all_of_memory;  ///< the step of the same policy, where it had a budget
   std::vector<State> states;               ///< of the same policy
   std::vector<std::string> failed_states;  ///< tried as well
   std::vector<Policy> policies;

@@ -89,6 +89,10 @@ TEST_CASE("all that is wrong with a trace is told, with its place") {
                  "t.json:10:1: error: `stream` is missing"});
   CHECK(problems_of_trace(R"([{"op": "alloc", "id": "x", "byts": 1}])") ==
         Problems{"t.json:1:29: error: found `byts`, expected `bytes`"});
+  CHECK(problems_of_trace(
+            R"({"capacty": 5, "steps": [{"op": "alloc", "id": "x", "bytes": 1, "strem": 3}]})") ==
+        Problems{"t.json:1:2: error: found `capacty`, expected `capacity`",
+                 "t.json:1:65: error: found `strem`, expected `stream`"});
 }
 
 }  // namespace plimsoll

@@ -63,8 +63,9 @@ TEST_CASE("dte evicts one after the other, and counts the free memory beside eac
 }
 
 TEST_CASE("coop refuses numbers of groups that have no order") {
-  CHECK_THAT(error_of("{name: online/coop, groups: 3}"), Catch::Contains("1 or an even number"));
-  CHECK_THAT(error_of("{name: online/coop, groups: 8}"), Catch::Contains("1, 2, 4 or 6"));
+  CHECK_THAT(error_of("{name: online/coop, groups: 3}"),
+             Catch::Contains("found 3 groups, expected 1, 2, 4 or 6"));
+  CHECK_THAT(error_of("{name: online/coop, groups: 8}"), Catch::Contains("from 1 to 6"));
   CHECK(error_of("{name: online/coop, groups: 1, small_strip: false}").empty());
 }
 

@@ -126,4 +126,13 @@ TEST_CASE("policies are tried within the budget of the run that failed, and not 
   CHECK(found.failed == std::vector<std::string>{"{name: online/dtr, budget: 5120 B}"});
 }
 
+TEST_CASE("a policy whose budget is too small runs with all of the memory, as tried") {
+  const Scenario small = cut_hole("10 KiB", "ideal", "{name: online/dtr, budget: 5 KiB}");
+  const Remedies found = remedies_in(small);
+  REQUIRE(found.with_all_of_memory);
+  const Scenario large = cut_hole("10 KiB", "ideal", "{name: online/dtr, budget: 10 KiB}");
+  CHECK(run(large).front().metrics.makespan == found.with_all_of_memory);
+  CHECK_FALSE(remedies_in(cut_hole("5 KiB", "ideal", "online/dtr")).with_all_of_memory);
+}
+
 }  // namespace plimsoll
