@@ -48,17 +48,32 @@ std::optional<Wide> energy_per_flop(const Platform& platform, const Processor& p
   return own + attojoules_per(power, rate.count());
 }
 
+/// Picoseconds of erasing that a byte takes on its way to a storage, in thousandths; all of a block is
+/// written.
+Wide erasing_per_byte(const Memory& storage) {
+  if (storage.erase_block == Bytes{}) return 0;
+  return rounded_quotient(Wide{storage.erase_time.count()} * 1000, storage.erase_block.count());
+}
+
+/// What draws `power` while a byte takes its way, and `erasing`, as above, before it.
+Wide energy_at_work(Power power, const Route& route, Wide erasing) {
+  // nW x ps / 1000 = 1e-24 J, of which an attojoule has a million.
+  const Wide of_erasing = rounded_quotient(Wide{power.count()} * erasing, 1'000'000);
+  return of_erasing +
+         (route.bandwidth.is_unlimited() ? 0 : attojoules_per(power, route.bandwidth.count()));
+}
+
 /// Of the storage's `access` and the links of the way there or back; nothing where none is known.
 std::optional<Wide> energy_per_byte(const Platform& platform, const Memory& storage,
-                                    const AccessCost& access, const Route& route) {
+                                    const AccessCost& access, const Route& route, Wide erasing) {
   Wide sum = 0;
   bool known = false;
   const auto add = [&](const std::optional<EnergyPerByte>& energy,
                        const std::optional<PowerStates>& power) {
     if (energy) {
       sum += energy->count();
-    } else if (power && !route.bandwidth.is_unlimited()) {
-      sum += attojoules_per(above_idle(power), route.bandwidth.count());
+    } else if (power && (erasing > 0 || !route.bandwidth.is_unlimited())) {
+      sum += energy_at_work(above_idle(power), route, erasing);
     } else {
       return;
     }
@@ -69,12 +84,18 @@ std::optional<Wide> energy_per_byte(const Platform& platform, const Memory& stor
   return known ? std::optional(sum) : std::nullopt;
 }
 
+/// Thousandths of a FLOP per byte.
+Wide flops_while_erasing(FlopRate rate, const Memory& storage) {
+  return rounded_quotient(Wide{rate.count()} * erasing_per_byte(storage), 1'000'000'000'000);
+}
+
 std::optional<FlopsPerByte> energy_break_even(const Platform& platform, const BreakEven& row,
                                               FlopRate rate, const Route& out, const Route& in) {
   const Memory& storage = platform[row.storage];
   const auto flop = energy_per_flop(platform, platform[row.processor], rate);
-  const auto write = energy_per_byte(platform, storage, storage.write, out);
-  const auto read = energy_per_byte(platform, storage, storage.read, in);
+  const auto write =
+      energy_per_byte(platform, storage, storage.write, out, erasing_per_byte(storage));
+  const auto read = energy_per_byte(platform, storage, storage.read, in, 0);
   if (!flop || *flop == 0 || !write || !read) return std::nullopt;
   return saturated<FlopsPerByte>(rounded_quotient((*write + *read) * 1000, *flop));
 }
@@ -82,7 +103,8 @@ std::optional<FlopsPerByte> energy_break_even(const Platform& platform, const Br
 BreakEven compare(const Platform& platform, BreakEven row, FlopRate rate, const Route& out,
                   const Route& in) {
   row.time = saturated<FlopsPerByte>(flops_while_moving(rate, out.bandwidth) +
-                                     flops_while_moving(rate, in.bandwidth));
+                                     flops_while_moving(rate, in.bandwidth) +
+                                     flops_while_erasing(rate, platform[row.storage]));
   const Wide latency = Wide{out.latency.count()} + in.latency.count();
   row.per_copy = saturated<Flops>(latency * rate.count() / 1'000'000'000'000);
   row.energy = energy_break_even(platform, row, rate, out, in);
@@ -93,11 +115,13 @@ BreakEven compare(const Platform& platform, BreakEven row, FlopRate rate, const 
 
 std::string to_text(FlopsPerByte flops) {
   if (flops.is_unlimited()) return "unlimited";
-  const std::int64_t whole = flops.count() / 1000;
-  const std::int64_t thousandths = flops.count() % 1000;
-  if (whole >= 100) return fmt::format("{} FLOP/B", whole);
-  if (whole >= 10) return fmt::format("{}.{} FLOP/B", whole, thousandths / 100);
-  return fmt::format("{}.{:03} FLOP/B", whole, thousandths);
+  const std::int64_t count = flops.count();
+  if (count >= 99'950) return fmt::format("{} FLOP/B", count / 1000 + (count % 1000 + 500) / 1000);
+  if (count >= 10'000) {
+    const std::int64_t tenths = (count + 50) / 100;
+    return fmt::format("{}.{} FLOP/B", tenths / 10, tenths % 10);
+  }
+  return fmt::format("{}.{:03} FLOP/B", count / 1000, count % 1000);
 }
 
 std::vector<BreakEven> break_even_of(const Platform& platform, const Topology& topology,

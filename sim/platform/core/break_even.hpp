@@ -3,12 +3,13 @@
 /// A tensor of b bytes that costs f FLOPs is better recomputed than copied to a storage and back if
 /// f / b is below the break-even, and better paged above it.
 ///
-///   time:    FLOP/s x (1 / bandwidth out + 1 / bandwidth in)           [FLOP per byte]
+///   time:    FLOP/s x (1 / bandwidth out + 1 / bandwidth in + time of erasing / block erased)
+///                                                                      [FLOP per byte]
 ///            FLOP/s x (latency out + latency in) on top, per copy      [FLOP]
 ///   energy:  (energy per byte out + energy per byte in) / energy per FLOP
 ///
 /// An energy per byte is that of the storage and of the links on the way: as given, or what they draw
-/// above idle / bandwidth of the route. An energy per FLOP is as given, and besides what the processor
+/// above idle while they move it and, going out, while its share of a block is erased. An energy per FLOP is as given, and besides what the processor
 /// and its memory draw above idle and the idle power of everything, / (FLOP/s): a copy goes on beside
 /// the operators, a second run makes the step longer. Planners of energy count the same
 /// (policy/hybrid/graph/energy_costs.hpp). The peak rate is used: a first orientation, not a plan.

@@ -70,7 +70,8 @@ Format<ProcessorPower> processor_power() {
                if (it.sleep_after && !it.sleep)
                  diagnostics.error(
                      node.find("sleep_after")->where(),
-                     "a time after which it sleeps without `sleep`, what it draws then");
+                     "`sleep_after` says when it sleeps, and nothing says what it draws then; "
+                     "expected `sleep` beside it");
              })
       .format();
 }

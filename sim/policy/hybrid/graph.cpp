@@ -41,7 +41,8 @@ constexpr std::int64_t kTimeWorths[] = {8, 2, 1};
 std::int64_t iterations_for(const HybridGraphParameters& parameters, const OperatorGraph& graph) {
   if (parameters.iterations) return *parameters.iterations;
   const auto nodes = static_cast<std::int64_t>(graph.nodes.size());
-  return std::clamp<std::int64_t>(300'000 / (nodes + 1), 4, 600);
+  const std::int64_t at_most = std::max<std::int64_t>(600, 15'000 / (nodes + 1));
+  return std::clamp<std::int64_t>(300'000 / (nodes + 1), 4, at_most);
 }
 
 /// The search itself, on a platform with a storage.

@@ -64,6 +64,14 @@ class PagingExact {
                          "backwards, or changes values in place",
                          name, problem_.workload.name),
              kInstead);
+    const Processor& unit = problem_.platform[processor_];
+    if (unit.power && unit.power->sleep_after)
+      refuse(parameters_.where,
+             fmt::format("{} counts idle power while copies block, and `{}` may sleep then", name,
+                         unit.name),
+             fmt::format("leave out `processors.{}.power.sleep_after`, or take `hybrid/graph` with "
+                         "`objective: energy`",
+                         unit.key()));
     if (graph_.nodes.size() > kMostPagingNodes)
       refuse(parameters_.where,
              fmt::format("the graph has {} operators; {} takes at most {}", graph_.nodes.size(),
@@ -170,7 +178,7 @@ PolicyInfo hybrid_paging_exact_policy() {
                 "has to",
        .assumes = fmt::format("a compute graph of at most {} operators and {} values, about 11 in "
                               "seconds, on a platform with powers or energies. Copies block: "
-                              "nothing happens at the same time as one",
+                              "nothing happens at the same time as one, and nothing sleeps",
                               kMostPagingNodes, kMostPagingValues),
        .guarantees = "optimal among the plans whose first runs come in the order of the graph and "
                      "whose copies block; what is infeasible names the smallest budget. Its energy "

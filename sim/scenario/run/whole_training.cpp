@@ -206,8 +206,10 @@ class Course {
     std::string what = "a restart takes";
     const char* hint = "state a shorter `restart`, or a longer `mean_time_between`";
     if (!restart_is_longer && options_.checkpoints) {
-      what = steps + " with their checkpoint take";
-      hint = "write checkpoints more often, or state a longer `mean_time_between`";
+      what = fmt::format("{} with the checkpoint after {} {}", steps, steps_ == 1 ? "it" : "them",
+                         steps_ == 1 ? "takes" : "take");
+      hint = steps_ == 1 ? "state a longer `mean_time_between`"
+                         : "write checkpoints more often, or state a longer `mean_time_between`";
     } else if (!restart_is_longer) {
       what = fmt::format("a training of {} takes", steps);
       hint = "`checkpoints: {to: STORAGE}` keeps what has been done";

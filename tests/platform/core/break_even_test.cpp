@@ -25,7 +25,7 @@ TEST_CASE("a V100 may recompute thousands of FLOPs for every byte over PCIe") {
   REQUIRE(rows.size() == 1);
   // 15.7e12 / 12.3e9 = 1276.4228 FLOP per byte each way.
   CHECK(rows[0].time == FlopsPerByte{2'552'846});
-  CHECK(to_text(rows[0].time) == "2552 FLOP/B");
+  CHECK(to_text(rows[0].time) == "2553 FLOP/B");
   // 15.7e12 FLOP/s x 2 x 10 us.
   CHECK(rows[0].per_copy == Flops{314'000'000});
   CHECK_FALSE(rows[0].energy.has_value());  // neither host memory nor PCIe has one
@@ -58,6 +58,35 @@ links: {spi: {between: [ram, sd], energy: 5 nJ/B}}
   CHECK(rows[0].time == FlopsPerByte{4'500});  // 10 / 4 + 10 / 5
   // Out 0.2 W / 4 MB/s = 50 nJ/B, in 40 nJ/B, the link 5 nJ/B each time: 100 / 2.
   CHECK(rows[0].energy == FlopsPerByte{50'000});
+}
+
+TEST_CASE("erasing counts, in time and in what draws power meanwhile") {
+  const auto [platform, messages] = test::read_text(R"(platform: p
+memories:
+  ram: {capacity: 1 MB}
+  flash:
+    capacity: 1 MB
+    erase: {block: 4 KiB, time: 20 ms}
+    read: {bandwidth: 800 kB/s, energy: 2 nJ/B}
+    write: {bandwidth: 200 kB/s, energy: 50 nJ/B}
+processors: {cpu: {memory: ram, compute: {fp32: 10 MFLOP/s}, energy_per_flop: 2 nJ/FLOP}}
+links: {spi: {between: [ram, flash], power: {idle: 0 W, active: 1 mW}}}
+)");
+  CHECK(messages == test::Messages{});
+  const auto rows = break_even(platform, Topology(platform));
+  REQUIRE(rows.size() == 1);
+  // 10e6 x (1 / 200e3 + 1 / 800e3 + 20e-3 / 4096) = 50 + 12.5 + 48.828.
+  CHECK(rows[0].time == FlopsPerByte{111'328});
+  // 52 nJ of the flash; the link 1 mW x (5 + 1.25 + 4.8828) us = 11.1328 nJ; / 2 nJ.
+  CHECK(rows[0].energy == FlopsPerByte{31'566});
+}
+
+TEST_CASE("break-even is printed to three digits or more, rounded") {
+  CHECK(to_text(FlopsPerByte{84'567}) == "84.6 FLOP/B");
+  CHECK(to_text(FlopsPerByte{99'949}) == "99.9 FLOP/B");
+  CHECK(to_text(FlopsPerByte{99'950}) == "100 FLOP/B");
+  CHECK(to_text(FlopsPerByte{9'999}) == "9.999 FLOP/B");
+  CHECK(to_text(FlopsPerByte{2'552'500}) == "2553 FLOP/B");
 }
 
 TEST_CASE("what idles anyway is not a copy's, and a longer step lets everything idle for longer") {

@@ -324,6 +324,11 @@ TEST_CASE("hybrid/paging-exact refuses what it does not plan for") {
                     Catch::Contains("does not state what `gpu` draws at work"));
   CHECK_THROWS_WITH(test::planned("{name: hybrid/paging-exact, to: crad}", one, board),
                     Catch::Contains("did you mean `card`"));
+  Platform sleepy = board;
+  sleepy.processors[0].power->sleep = Power{};
+  sleepy.processors[0].power->sleep_after = Time{1'000};
+  CHECK_THROWS_WITH(test::planned("hybrid/paging-exact", one, sleepy),
+                    Catch::Contains("leave out `processors.cpu.power.sleep_after`"));
 }
 
 }  // namespace plimsoll

@@ -91,7 +91,9 @@ Plan blocking_plan(const PagingPlace& place, std::span<const PagingStep> steps, 
   claim_or_judge(plan, place.problem, place.memories.home);
   const Energy load = energy_of_steps(place, steps) +
                       place.problem.platform.idle_power() * time_of_copies(place, steps);
-  plan.claims.energy = at_source(place.problem.platform, load);
+  // Waits that are long enough to sleep in take less.
+  const auto& power = place.problem.platform[place.memories.processor].power;
+  if (!power || !power->sleep_after) plan.claims.energy = at_source(place.problem.platform, load);
   return plan;
 }
 
