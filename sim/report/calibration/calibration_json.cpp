@@ -87,7 +87,9 @@ Json powers_json(const PowerCalibration& it) {
   };
   const ProcessorPower none;
   const ProcessorPower& known = before.power ? *before.power : none;
-  const auto state = [&](Power power) { return before.power ? Json(in_watts(power)) : Json(nullptr); };
+  const auto state = [&](Power power) {
+    return before.power ? Json(in_watts(power)) : Json(nullptr);
+  };
   add("power.idle_w", state(known.idle), in_watts(after.idle));
   add("power.launch_w", stated(known.launch), in_watts(*after.launch));
   add("power.memory_w", stated(known.memory), in_watts(*after.memory));

@@ -20,7 +20,8 @@ const test::Chain kThreeStages{{1, 1}, {1, 1}, {1, 1, 1}, {2, 2}, {}, {}};
 
 /// A chain, a platform, and a builder for them.
 struct Bench {
-  explicit Bench(Workload given = test::chain_workload(kThreeStages), Platform on = test::one_gpu({}))
+  explicit Bench(Workload given = test::chain_workload(kThreeStages),
+                 Platform on = test::one_gpu({}))
       : workload(std::move(given)),
         platform(std::move(on)),
         named(workload, platform),

@@ -208,8 +208,8 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
                  .peak = {{kDram, Bytes{7}}},
                  .energy = Energy{Energy::Count{1} << 90}};
   for (const PlanForm form : {PlanForm::binary, PlanForm::json}) {
-    const Plan back =
-        parse_plan(to_bytes(plan, form, kShortChain, kFileMachine), form, "plan", kShortChain, kFileMachine);
+    const Plan back = parse_plan(to_bytes(plan, form, kShortChain, kFileMachine), form, "plan",
+                                 kShortChain, kFileMachine);
     CHECK(content(back) == content(plan));
     CHECK(estimates(back) == estimates(plan));
   }
@@ -220,7 +220,8 @@ TEST_CASE("a pair, claims, bounds and a steady interval come back", "[plan_file]
 
 TEST_CASE("the example in the head of plan.proto is a good plan", "[plan_file]") {
   const Plan plan = parse_plan(good_json(), PlanForm::json, "example", kShortChain, kFileMachine);
-  CHECK(check_plan(plan, kShortChain, kFileMachine, Topology(kFileMachine)) == std::vector<std::string>{});
+  CHECK(check_plan(plan, kShortChain, kFileMachine, Topology(kFileMachine)) ==
+        std::vector<std::string>{});
   // What the builder makes of the same decisions.
   PlanBuilder builder(kShortChain, kFileMachine, "by hand");
   const LaneId gpu = builder.stream(ProcessorId{0});

@@ -24,7 +24,8 @@ TEST_CASE("reversal oracles: remat/revolve runs the least number of forwards aga
     const std::int64_t advances = row.at("advances");
     INFO(row.dump());
     CHECK(binomial_advances(row.at("steps"), row.at("snapshots")) == advances);
-    if (advances > (test::runs_all() ? 500'000 : 20'000)) continue;  // too long to execute in a test
+    if (advances > (test::runs_all() ? 500'000 : 20'000))
+      continue;  // too long to execute in a test
     const std::string slots = fmt::format("snapshots: {}", row.at("snapshots").get<int>());
     const auto run_with = [&](const std::string& policy) {
       return run_scenario(test::platform_yaml({}), test::chain_yaml(equal_chain(steps)),

@@ -16,7 +16,8 @@ namespace {
 RunResult run_with_card(const std::string& policy, const std::string& card) {
   std::string text = fmt::format(
       "scenario: s\nplatform:\n  platform: board\n  memories:\n    ram: {{capacity: 1 GB}}\n"
-      "    card: {{capacity: {}, reserved: 1 kB, bandwidth: 1 MB/s, energy: 1 nJ/B}}\n  processors:\n"
+      "    card: {{capacity: {}, reserved: 1 kB, bandwidth: 1 MB/s, energy: 1 nJ/B}}\n  "
+      "processors:\n"
       "    cpu: {{memory: ram, power: {{idle: 1 W, active: 3 W}}}}\n  links:\n"
       "    bus: {{between: [ram, card], duplex: half}}\npolicy: {}\nworkload:\n  workload: w\n"
       "  graph:\n    operators:\n",
@@ -37,8 +38,8 @@ RunResult run_with_card(const std::string& policy, const std::string& card) {
 
 TEST_CASE("what finds no plan because the storage is small says how much would do") {
   // Two values, and what is reserved. The search plans with more than it uses in the end.
-  for (const auto& [name, enough] : {std::pair("hybrid/paging-exact", 201'000),
-                                     {"hybrid/graph, objective: energy", 301'000}}) {
+  for (const auto& [name, enough] :
+       {std::pair("hybrid/paging-exact", 201'000), {"hybrid/graph, objective: energy", 301'000}}) {
     CAPTURE(name);
     const std::string policy = fmt::format("{{name: {}, budget: 300 kB, to: card}}", name);
     const RunResult small = run_with_card(policy, "150 kB");
@@ -54,10 +55,14 @@ TEST_CASE("what runs out of a storage says how much would do") {
   // What the first two of four stages keep leaves, 4 MiB each, and is there at once.
   const auto run = [](const std::string& capacity) {
     return run_scenario(
-               "scenario: s\nplatform:\n  platform: bench\n  memories:\n    sram: {capacity: 64 MiB}\n"
-               "    sd: {capacity: " + capacity + "}\n  processors:\n    cpu: {memory: sram}\n  links:\n"
+               "scenario: s\nplatform:\n  platform: bench\n  memories:\n    sram: {capacity: 64 "
+               "MiB}\n"
+               "    sd: {capacity: " +
+               capacity +
+               "}\n  processors:\n    cpu: {memory: sram}\n  links:\n"
                "    spi: {between: [sram, sd], bandwidth: 400 MiB/s}\nworkload:\n  workload: four\n"
-               "  input: 1 MiB\n  chain:\n    - {repeat: 4, items: [{name: \"s{i}\", forward: 10 ms, "
+               "  input: 1 MiB\n  chain:\n    - {repeat: 4, items: [{name: \"s{i}\", forward: 10 "
+               "ms, "
                "backward: 20 ms, output: 1 MiB, saved: 4 MiB}]}\npolicy: offload/all\n")
         .results.front();
   };

@@ -83,16 +83,17 @@ TEST_CASE("a wrong lock file is refused where it is wrong") {
         "toy.lock:10:7: error: `makespam` is not a metric of a run; did you mean `makespan`?");
   CHECK(baseline_error(with("11534336 B", "11 MiB")) ==
         "toy.lock:11:25: error: found `11 MiB`; expected a whole number of B such as `1200 B`");
-  CHECK(baseline_error(with("status: ok", "status: fine")).find("toy.lock:6:13: error: found `fine`") ==
-        0);
+  CHECK(baseline_error(with("status: ok", "status: fine"))
+            .find("toy.lock:6:13: error: found `fine`") == 0);
   CHECK(baseline_error(with("\"offload/greedy\"\n    status: infeasible",
-                      "\"offload/eager (distance: 2)\"\n    status: ok")) ==
+                            "\"offload/eager (distance: 2)\"\n    status: ok")) ==
         "toy.lock:13:5: error: policy `offload/eager (distance: 2)` of scenario `toy` is recorded "
         "in line 4 already");
   CHECK(baseline_error(with("    status: ok\n", "")).find("the recorded run has no `status`") !=
         std::string::npos);
   CHECK(baseline_error("lock: 1\n").find("the lock file has no `runs`") != std::string::npos);
-  CHECK(baseline_error("[]").find("expected a mapping with `lock` and `runs`") != std::string::npos);
+  CHECK(baseline_error("[]").find("expected a mapping with `lock` and `runs`") !=
+        std::string::npos);
   CHECK(baseline_error(with("      energy:", "      makespan: 1 ps\n      energy:")) != "");
 }
 

@@ -225,7 +225,8 @@ PolicyInfo offload_autoswap_policy() {
   auto record = budgeted_offload_record<AutoSwapParameters>("offload/autoswap");
   record.optional(
       "score", &AutoSwapParameters::score,
-      one_of<SwapScore>({{"doa", SwapScore::duration}, {"aoa", SwapScore::area}, {"wdoa", SwapScore::weighted}}),
+      one_of<SwapScore>(
+          {{"doa", SwapScore::duration}, {"aoa", SwapScore::area}, {"wdoa", SwapScore::weighted}}),
       "what goes first: the longest idle gap (doa), the largest size x gap (aoa, the "
       "default), the gap weighted by the load (wdoa)");
   record.optional("least", &AutoSwapParameters::least, quantity<Bytes>(),

@@ -86,13 +86,13 @@ TEST_CASE("on published stage times zb-1p is as short as its limit allows") {
                       std::int64_t tokens, std::int64_t hidden, std::int64_t heads) {
     const auto [forward, backward, weight, message] = times;
     return PublishedRow{p,
-               m,
-               forward,
-               backward,
-               weight,
-               message,
-               tokens * (34 * hidden + 5 * heads * 1024),
-               tokens * 32 * hidden};
+                        m,
+                        forward,
+                        backward,
+                        weight,
+                        message,
+                        tokens * (34 * hidden + 5 * heads * 1024),
+                        tokens * 32 * hidden};
   };
   const std::array rows{row(8, 24, {18522, 18086, 9337, 601}, 6 * 1024, 2304, 24),
                         row(8, 64, {18546, 18097, 9321, 762}, 6 * 1024, 2304, 24),

@@ -35,7 +35,7 @@ struct SearchCase {
 };
 
 SearchCase random_case(Dice& dice, std::int64_t most_devices, std::int64_t most_microbatches,
-                 bool with_messages) {
+                       bool with_messages) {
   SearchCase it{dice(2, most_devices), dice(1, most_microbatches), dice(1, 2), {}};
   it.input = with_messages ? 1 : 0;
   for (std::int64_t s = 0; s < it.p * it.v; ++s) {
