@@ -142,28 +142,31 @@ class RemedySearch {
   }
 
   void try_all_of_memory() {
-    if (!has_budget() || own_policy().find("budget") == nullptr) return;
+    const Bytes usable = scenario_.platform[memory_].usable();
     Node policy = own_policy();
+    if (usable.is_unlimited() || !has_budget() || policy.find("budget") == nullptr) return;
     Diagnostics diagnostics;
-    policy.set(
-        "budget",
-        parse_value(fmt::format("{} B", scenario_.platform[memory_].usable().count()), "--policy"),
-        diagnostics);
+    policy.set("budget", parse_value(fmt::format("{} B", usable.count()), "--policy"), diagnostics);
     WorkMeter meter(kWorkOfTrial);
     try {
-      const RunResult tried =
-          run_policy(scenario_, policy, {.work = Work(&meter), .compares = false});
-      if (std::string_view(status_text(tried)) == "ok")
-        found_.with_all_of_memory = tried.metrics.makespan;
+      found_.with_all_of_memory =
+          step_of(scenario_, policy, {.work = Work(&meter), .compares = false});
     } catch (const InputError&) {
       // Its planning was stopped.
     }
   }
 
-  /// Of less than the memory has, which is not unlimited then.
+  /// Of less than the memory has.
   [[nodiscard]] bool has_budget() const {
-    const Bytes usable = scenario_.platform[memory_].usable();
-    return !usable.is_unlimited() && result_.oom->capacity < usable;
+    return result_.oom->capacity < scenario_.platform[memory_].usable();
+  }
+
+  /// Nothing where the run does not end well. Throws InputError where there is none.
+  static std::optional<Time> step_of(const Scenario& scenario, const Node& policy,
+                                     const RunOptions& options) {
+    const RunResult tried = run_policy(scenario, policy, options);
+    if (std::string_view(status_text(tried)) != "ok") return std::nullopt;
+    return tried.metrics.makespan;
   }
 
   void try_state(const std::string& written) {
@@ -174,10 +177,9 @@ class RemedySearch {
     elsewhere.parallel_key += "state " + key_text(node);
     WorkMeter meter(kWorkOfTrial);
     try {
-      const RunResult tried =
-          run_policy(elsewhere, own_policy(), {.work = Work(&meter), .compares = false});
-      if (std::string_view(status_text(tried)) == "ok")
-        found_.states.push_back({written, *tried.metrics.makespan});
+      if (const auto step =
+              step_of(elsewhere, own_policy(), {.work = Work(&meter), .compares = false}))
+        found_.states.push_back({written, *step});
       else
         found_.failed_states.push_back(written);
     } catch (const InputError&) {
@@ -187,17 +189,14 @@ class RemedySearch {
 
   void try_policy(const std::string& name) {
     if (std::ranges::count(all_, name, &RunResult::policy) > 0) return;
-    const Bytes capacity = result_.oom->capacity;
-    const std::string written =
-        capacity < scenario_.platform[memory_].usable()
-            ? fmt::format("{{name: {}, budget: {} B}}", name, capacity.count())
-            : name;
+    const std::string written = has_budget() ? fmt::format("{{name: {}, budget: {} B}}", name,
+                                                           result_.oom->capacity.count())
+                                             : name;
     WorkMeter meter(kWorkOfTrial);
     try {
-      const RunResult tried =
-          run_policy(scenario_, parse_value(written, "--policy"), {.work = Work(&meter)});
-      if (std::string_view(status_text(tried)) == "ok")
-        found_.policies.push_back({written, *tried.metrics.makespan});
+      if (const auto step =
+              step_of(scenario_, parse_value(written, "--policy"), {.work = Work(&meter)}))
+        found_.policies.push_back({written, *step});
       else
         found_.failed.push_back(written);
     } catch (const InputError&) {

@@ -18,6 +18,15 @@ std::vector<BreakEven> rows_of(const std::string& name, DType dtype = DType::fp3
   return break_even(platform, Topology(platform), dtype);
 }
 
+/// Precondition: one processor and one storage.
+BreakEven row_of_text(const std::string& text) {
+  const auto [platform, messages] = test::read_text(text);
+  CHECK(messages == test::Messages{});
+  const auto rows = break_even(platform, Topology(platform));
+  REQUIRE(rows.size() == 1);
+  return rows[0];
+}
+
 }  // namespace
 
 TEST_CASE("a V100 may recompute thousands of FLOPs for every byte over PCIe") {
@@ -45,23 +54,20 @@ TEST_CASE("on an nRF52840 almost everything is cheaper to recompute than to page
 }
 
 TEST_CASE("powers stand for energies, on the way too") {
-  const auto [platform, messages] = test::read_text(R"(platform: p
+  const BreakEven row = row_of_text(R"(platform: p
 memories:
   ram: {capacity: 1 MB}
   sd: {capacity: 1 GB, read: {bandwidth: 5 MB/s}, write: {bandwidth: 4 MB/s}, power: {idle: 0 W, active: 200 mW}}
 processors: {cpu: {memory: ram, compute: {fp32: 10 MFLOP/s}, energy_per_flop: 2 nJ/FLOP}}
 links: {spi: {between: [ram, sd], energy: 5 nJ/B}}
 )");
-  CHECK(messages == test::Messages{});
-  const auto rows = break_even(platform, Topology(platform));
-  REQUIRE(rows.size() == 1);
-  CHECK(rows[0].time == FlopsPerByte{4'500});  // 10 / 4 + 10 / 5
+  CHECK(row.time == FlopsPerByte{4'500});  // 10 / 4 + 10 / 5
   // Out 0.2 W / 4 MB/s = 50 nJ/B, in 40 nJ/B, the link 5 nJ/B each time: 100 / 2.
-  CHECK(rows[0].energy == FlopsPerByte{50'000});
+  CHECK(row.energy == FlopsPerByte{50'000});
 }
 
 TEST_CASE("erasing counts, in time and in what draws power meanwhile") {
-  const auto [platform, messages] = test::read_text(R"(platform: p
+  const BreakEven row = row_of_text(R"(platform: p
 memories:
   ram: {capacity: 1 MB}
   flash:
@@ -72,13 +78,10 @@ memories:
 processors: {cpu: {memory: ram, compute: {fp32: 10 MFLOP/s}, energy_per_flop: 2 nJ/FLOP}}
 links: {spi: {between: [ram, flash], power: {idle: 0 W, active: 1 mW}}}
 )");
-  CHECK(messages == test::Messages{});
-  const auto rows = break_even(platform, Topology(platform));
-  REQUIRE(rows.size() == 1);
   // 10e6 x (1 / 200e3 + 1 / 800e3 + 20e-3 / 4096) = 50 + 12.5 + 48.828.
-  CHECK(rows[0].time == FlopsPerByte{111'328});
+  CHECK(row.time == FlopsPerByte{111'328});
   // 52 nJ of the flash; the link 1 mW x (5 + 1.25 + 4.8828) us = 11.1328 nJ; / 2 nJ.
-  CHECK(rows[0].energy == FlopsPerByte{31'566});
+  CHECK(row.energy == FlopsPerByte{31'566});
 }
 
 TEST_CASE("break-even is printed to three digits or more, rounded") {
@@ -90,19 +93,16 @@ TEST_CASE("break-even is printed to three digits or more, rounded") {
 }
 
 TEST_CASE("what idles anyway is not a copy's, and a longer step lets everything idle for longer") {
-  const auto [platform, messages] = test::read_text(R"(platform: p
+  const BreakEven row = row_of_text(R"(platform: p
 memories:
   ram: {capacity: 1 MB, power: {idle: 10 mW, active: 20 mW}}
   sd: {capacity: 1 GB, read: {bandwidth: 5 MB/s}, write: {bandwidth: 4 MB/s}, power: {idle: 30 mW, active: 200 mW}}
 processors: {cpu: {memory: ram, compute: {fp32: 10 MFLOP/s}, power: {idle: 5 mW, active: 40 mW}}}
 links: {spi: {between: [ram, sd], power: {idle: 5 mW, active: 25 mW}}}
 )");
-  CHECK(messages == test::Messages{});
-  const auto rows = break_even(platform, Topology(platform));
-  REQUIRE(rows.size() == 1);
   // Copies: (170 + 20) mW x (1/4 + 1/5) us/B = 85.5 nJ/B. A FLOP: idle 50 mW, the processor 35 mW and
   // its memory 10 mW above that, / 10 MFLOP/s = 9.5 nJ.
-  CHECK(rows[0].energy == FlopsPerByte{9'000});
+  CHECK(row.energy == FlopsPerByte{9'000});
 }
 
 TEST_CASE(
