@@ -118,7 +118,7 @@ class RemedySearch {
   }
 
   void try_states() {
-    if (!has_one_processor() || scenario_.state || scenario_.parallel) return;
+    if (result_.from_file || !has_one_processor() || scenario_.state || scenario_.parallel) return;
     for (const std::string& memory : other_memories()) {
       const Processor* updater = updater_in(memory);
       std::vector<std::string> optimizers{fmt::format("optimizer: {{memory: {}}}", memory)};
@@ -133,6 +133,7 @@ class RemedySearch {
     }
   }
 
+  /// Of a run that a policy planned.
   [[nodiscard]] Node own_policy() const {
     const std::string& parameters = result_.policy_parameters;
     return parse_value(parameters.empty()
@@ -142,6 +143,7 @@ class RemedySearch {
   }
 
   void try_all_of_memory() {
+    if (result_.from_file) return;
     const Bytes usable = scenario_.platform[memory_].usable();
     Node policy = own_policy();
     if (usable.is_unlimited() || !has_budget() || policy.find("budget") == nullptr) return;
