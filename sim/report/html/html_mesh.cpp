@@ -59,9 +59,10 @@ class MeshPicture {
         "{} ranks on {}. Machines that do the same are drawn once; the bar of a GPU is its memory "
         "at the "
         "peak, and hovering it, or Tab, tells more.{}",
-        devices_.size(),
-        machines_.size() == 1 ? std::string("1 machine")
-                              : fmt::format("{} machines", machines_.size()),
+        thousands(static_cast<std::int64_t>(devices_.size())),
+        machines_.size() == 1
+            ? std::string("1 machine")
+            : thousands(static_cast<std::int64_t>(machines_.size())) + " machines",
         kinds.size() > kMostMachines
             ? fmt::format(" Of {} kinds of machines the first {} are drawn.", kinds.size(),
                           kMostMachines)

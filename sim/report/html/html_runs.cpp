@@ -106,6 +106,12 @@ class RunEncoder {
   }
 
  private:
+  /// Of many memories each has fewer, so that a page of a mesh stays as small.
+  [[nodiscard]] std::size_t moments_of_each() const {
+    return std::min(kMostMoments,
+                    2 * kMostMoments / std::max<std::size_t>(recording_.memories.size(), 1));
+  }
+
   Json memory_json(const MemorySeries& series) const {
     const MemoryRecord& record = run_.execution.memories[index(series.memory)];
     const Memory& memory = platform_[series.memory];
@@ -118,7 +124,7 @@ class RunEncoder {
     if (record.peak.reserved != record.peak.allocated)
       object["reserved"] = record.peak.reserved.count();
     object["peak"] = {{"bytes", record.peak.requested.count()}, {"time", record.peak_time.count()}};
-    const auto points = thinned(series.points, run_.execution.makespan, kMostMoments,
+    const auto points = thinned(series.points, run_.execution.makespan, moments_of_each(),
                                 [](const MemoryPoint& point) { return point.use.requested; });
     object["thinned"] = points.size() < series.points.size();
     Differences time;
