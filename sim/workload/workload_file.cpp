@@ -74,6 +74,8 @@ void check_source_options(const WorkloadSource& source, const WorkloadOptions& o
     refuse(options.lora->rank.where, "only a network of layers takes `lora`");
   if (options.bits && !std::holds_alternative<LayersSpec>(source))
     refuse(options.bits->where, "only a network of layers takes `bits`");
+  if (options.fp8 && !std::holds_alternative<LayersSpec>(source))
+    refuse(options.fp8->where, "only a network of layers takes `fp8`");
   if (options.framework && !std::holds_alternative<LayersSpec>(source))
     refuse(options.framework->where,
            "only a network of layers has a `framework`: all else says what its operators are");

@@ -103,6 +103,26 @@ layers:
   - linear: 64
 )";
 
+/// Two blocks with grouped queries and a gated MLP, whose products can be in fp8.
+constexpr const char* kLanguageModel = R"(
+workload: language-model
+framework: pytorch-2
+input: {shape: [64], type: indices}
+blocks:
+  block:
+    layers:
+      - rms_norm
+      - grouped_attention: {heads: 4, kv_heads: 2, size: 32, out: 128}
+      - add: {skip: input, name: middle}
+      - rms_norm
+      - gated_mlp: {features: 512, out: 128, fused: true}
+      - add: {skip: middle}
+layers:
+  - embedding: {entries: 96, features: 128}
+  - block: {repeat: 2}
+  - linear: {features: 96, bias: false}
+)";
+
 /// Rules that run single operators again, and their parameters.
 constexpr std::pair<const char*, const char*> kGraphRules[] = {
     {"remat/min-cut", ""},
@@ -147,6 +167,24 @@ TEST_CASE("every policy on a network with dropouts: the states of its generator 
           !sample.takes_next())
         continue;
       CAPTURE(machine.platform, policy.name);
+      every.run(policy, needed_by(policy.name));
+    }
+  }
+}
+
+TEST_CASE("every policy in fp8, with copies of weights for a step or a microbatch") {
+  test::Sample sample(7);
+  for (const bool is_cached : {true, false}) {
+    WorkloadOptions options{.batch = 2, .dtype = DType::bf16, .optimizer = Optimizer::adamw};
+    options.fp8 = Located<Fp8>{{.caches_weights = is_cached}, {}};
+    options.master_weights = true;
+    EveryPolicy every({"h100-sxm-80gb", "gpu"},
+                      build(read_workload(parse_document(kLanguageModel, "lm.yaml")), options));
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+          !sample.takes_next())
+        continue;
+      CAPTURE(is_cached, policy.name);
       every.run(policy, needed_by(policy.name));
     }
   }

@@ -412,6 +412,33 @@ const tests = {
     await close();
   },
 
+  async 'a mesh is drawn on its machines, and a GPU tells its place and its memory'(browser) {
+    const {page, close} = await opened(browser, files.mesh);
+    const mesh = page.locator('.mesh').first();
+    assert.equal(await mesh.locator('.machine').count(), 8); // of 64 GPUs: each machine is a stage
+    assert.equal(await mesh.locator('.gpu').count(), 64);
+    const words = dataOf(files.mesh).sections.find(({kind}) => kind === 'mesh').machines[1].gpus[2].words;
+    assert.match(words, /^gpu10: data 2, pipeline 1; hbm10 peaks at .* of 80 GiB/);
+    const gpu = mesh.locator('.gpu').nth(10);
+    assert.equal(await gpu.getAttribute('aria-label'), words);
+    assert.equal(await gpu.locator('title').textContent(), words);
+    await gpu.focus();
+    assert.equal(await page.evaluate(() => document.activeElement.getAttribute('aria-label')), words);
+    // Nothing of the picture lies outside of it, and none of it beside the page.
+    const fits = await mesh.locator('svg').evaluate((svg) => {
+      const {width, height, left} = svg.getBoundingClientRect();
+      const parts = svg.getBBox();
+      return parts.x + parts.width <= width && parts.y + parts.height <= height && left + width <= innerWidth;
+    });
+    assert.ok(fits);
+    assert.match(await mesh.locator('table').textContent(), /nvswitch, 450 GB\/s.*nic, 50 GB\/s/);
+    await shot(page, 'mesh-light');
+    await page.emulateMedia({colorScheme: 'dark'});
+    await settled(page);
+    await shot(page, 'mesh-dark');
+    await close();
+  },
+
   async 'dark, narrow and printed'(browser) {
     const light = await opened(browser, files.pi);
     const picture = await pixels(light.page.locator('figure.chart').first());
@@ -663,6 +690,7 @@ const files = {
   vgg: report('vgg', what('vgg19-offload')),
   gpt: report('gpt', what('gpt2-4gpus')),
   dualpipe: report('dualpipe', join(root, 'scenarios/papers/dualpipe.yaml')),
+  mesh: report('mesh', what('llama3-70b-64-h100')),
   pi: report('pi', what('resnet18-cifar-raspberry-pi')),
   long: report(
     'long',

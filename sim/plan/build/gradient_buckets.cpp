@@ -67,7 +67,7 @@ class Buckets {
       if (is_update) return void(has_ended_.insert(index(id)));
       uses.steps.push_back(s);
       uses.last = s;
-    } else if (tensor.tensor_class == TensorClass::parameter &&
+    } else if (tensor.tensor_class == TensorClass::parameter && !tensor.is_whole &&
                tensor.lifetime == Lifetime::resident) {
       Uses& uses = parameters_[index(id)];
       uses.steps.push_back(s);

@@ -339,8 +339,9 @@ PolicyInfo hybrid_graph_policy() {
            "`objective: energy` there is one for energy, too. claims.optimal says that it "
            "is met, and that no other order is better. claims.chosen names whose plan it "
            "is",
-       .complexity = "18 searches for a first plan of remat/search, and a play of O(steps log "
-                     "steps) for each iteration; then hybrid/best"},
+       .complexity =
+           "at most 18 searches for a first plan of remat/search, and a play of O(steps log "
+           "steps) for each iteration; then hybrid/best"},
       record, plan_hybrid_graph);
 }
 

@@ -4,7 +4,7 @@
 ///
 /// In the page the data are one JSON object, `{"form": 1, "title", "subtitle", "program",
 /// "sections": [...]}`; a section is an object with its `kind` ("text", "table", "runs", "scatter",
-/// "bars", "heatmap"), `heading`, `note`, and the members below by name. What is absent (an
+/// "bars", "heatmap", "mesh"), `heading`, `note`, and the members below by name. What is absent (an
 /// `optional`) is left out, in `cells` of a heat map null. The page reads the form whose number it
 /// carries, and nothing else; a change of a meaning takes the next number (kHtmlForm and
 /// tools/report/src/form.js).
@@ -115,7 +115,34 @@ struct HtmlHeatmap {
   std::vector<std::vector<std::string>> remarks;  ///< on cells, which are marked; may be empty
 };
 
-using HtmlSection = std::variant<HtmlText, HtmlTable, HtmlRuns, HtmlScatter, HtmlBars, HtmlHeatmap>;
+/// Ranks on machines (html_mesh.hpp).
+struct HtmlMesh {
+  struct Axis {
+    std::string name;
+    std::int64_t size = 1;
+    std::string inside,
+        across;           ///< the links within and across machines that join neighbours on it
+    std::string carries;  ///< what they exchange
+  };
+  struct Gpu {
+    std::string name, label;    ///< "gpu3"; its coordinates in short: "t3 d0"
+    std::string words;          ///< all that is known of it and its likes
+    std::size_t colour = 0;     ///< by its coordinate on `coloured`
+    std::optional<double> use;  ///< of its memory, at the peak
+  };
+  struct Machine {
+    std::string title;
+    std::int64_t count = 1;  ///< of those that are like it, itself among them
+    std::vector<Gpu> gpus;
+  };
+  std::string heading, note;
+  std::string coloured;  ///< the axis; empty where none varies
+  std::vector<Axis> axes;
+  std::vector<Machine> machines;
+};
+
+using HtmlSection =
+    std::variant<HtmlText, HtmlTable, HtmlRuns, HtmlScatter, HtmlBars, HtmlHeatmap, HtmlMesh>;
 
 struct HtmlPage {
   std::string title, subtitle;

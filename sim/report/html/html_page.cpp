@@ -88,6 +88,30 @@ Json members(const HtmlHeatmap& map) {
   return object;
 }
 
+Json members(const HtmlMesh& mesh) {
+  Json axes = Json::array(), machines = Json::array();
+  for (const HtmlMesh::Axis& axis : mesh.axes)
+    axes.push_back({{"name", axis.name},
+                    {"size", axis.size},
+                    {"inside", axis.inside},
+                    {"across", axis.across},
+                    {"carries", axis.carries}});
+  for (const HtmlMesh::Machine& machine : mesh.machines) {
+    Json gpus = Json::array();
+    for (const HtmlMesh::Gpu& gpu : machine.gpus) {
+      Json& it = gpus.emplace_back(Json{
+          {"name", gpu.name}, {"label", gpu.label}, {"words", gpu.words}, {"colour", gpu.colour}});
+      if (gpu.use) it["use"] = *gpu.use;
+    }
+    machines.push_back(
+        {{"title", machine.title}, {"count", machine.count}, {"gpus", std::move(gpus)}});
+  }
+  return {{"kind", "mesh"},
+          {"coloured", mesh.coloured},
+          {"axes", std::move(axes)},
+          {"machines", std::move(machines)}};
+}
+
 std::string text_of(const Json& json) {
   // Names of files may hold any bytes.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);

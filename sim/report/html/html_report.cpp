@@ -2,6 +2,7 @@
 
 #include "base/diagnostic.hpp"
 #include "report/html/html_comparison.hpp"
+#include "report/html/html_mesh.hpp"
 #include "report/html/html_stages.hpp"
 #include "report/run/run_subject.hpp"
 #include "report/text/style.hpp"
@@ -47,6 +48,8 @@ void add_outcome(const HtmlOutcome& outcome, bool is_one_of_several, HtmlPage& p
                                           "to zoom.",
                                       .scenario = &scenario,
                                       .results = outcome.results});
+  for (const RunResult& result : outcome.results)
+    if (auto mesh = mesh_picture(scenario, result)) page.sections.emplace_back(std::move(*mesh));
   for (const RunResult& result : outcome.results)
     for (HtmlHeatmap& map : stage_maps(scenario, result))
       page.sections.emplace_back(std::move(map));

@@ -49,6 +49,7 @@ struct WorkloadReference {
   std::optional<Located<std::string>> trained_from;
   std::optional<LowRank> lora;
   std::optional<Located<ElementBits>> bits;
+  std::optional<Located<Fp8>> fp8;
   std::vector<Located<std::string>> buffers;
   std::optional<Located<Framework>> framework;
   std::optional<Located<bool>> master_weights;
@@ -127,6 +128,8 @@ Format<WorkloadReference> workload_reference_format() {
       .optional("bits", &WorkloadReference::bits, located(bits_format()),
                 "widths of activations, weights and gradients in layers that do not say it "
                 "themselves; default those of `dtype`")
+      .optional("fp8", &WorkloadReference::fp8, located(fp8_format()),
+                "dense layers in fp8, as Transformer Engine runs them; default none are")
       .optional("buffers", &WorkloadReference::buffers, list_of(located(text()), 0, kMaxBuffers),
                 "initializers of an ONNX file that are no parameters; `*` for any characters")
       .optional("master_weights", &WorkloadReference::master_weights, located(boolean()),
@@ -586,6 +589,8 @@ class ScenarioReader {
                                   .step_overhead = fields->step_overhead};
     if (fields->master_weights) use_master_weights(*fields->master_weights);
     if (fields->autocast) use_autocast(*fields->autocast);
+    if (fields->fp8 && fields->fp8->value.recipe != Fp8Recipe::none)
+      scenario_.workload_options.fp8 = fields->fp8;
     scenario_.workload_options.fuses_optimizer = where_it_is_wanted(fields->fused_optimizer);
     scenario_.workload_options.clips_gradients = where_it_is_wanted(fields->clip_gradients);
     if (fields->model && is_onnx_path(fields->model->value))

@@ -58,7 +58,7 @@ Bytes checkpoint_bytes(const Workload& workload) {
   std::set<TensorId> kept, copies;
   const auto is_state = [&](TensorId id) {
     const TensorClass its = workload[id].tensor_class;
-    return workload[id].lifetime == Lifetime::resident &&
+    return workload[id].lifetime == Lifetime::resident && !workload[id].is_whole &&
            (its == TensorClass::parameter || its == TensorClass::optimizer_state);
   };
   for (std::size_t o = workload.optimizer_begin; o < workload.operators.size(); ++o) {

@@ -59,6 +59,7 @@ void Ranks::find_mesh() {
   check_tensor();
   check_muon();
   check_from_master();
+  if (stage > 2) check_fp8("`sharding` in stage 3 leaves no rank whole parameters");
 }
 
 /// Where nothing says otherwise, the first that does not only update.
@@ -101,6 +102,8 @@ void Ranks::find_homes(const Node& policy) {
     return;
   }
   away_ = of_all;
+  if (away_->parameters || away_->updates)
+    check_fp8("`state` leaves no whole parameters where they are updated or used");
   const std::int64_t stage = scenario_.sharding.stage;
   if (is_by_stage()) away_->by_chain_stage = true;
   away_->prefetch = is_by_stage() ? 0 : scenario_.sharding.prefetch;
@@ -211,6 +214,14 @@ void Ranks::check_muon() const {
   if (scenario_.sharding.stage > 0)
     refuse(scenario_.sharding.where,
            "`optimizer: muon` makes whole matrices orthogonal, which `sharding` divides", instead);
+}
+
+/// What is cached is made once a step, of whole parameters, where they are updated.
+void Ranks::check_fp8(const char* why) const {
+  const auto& fp8 = scenario_.workload_options.fp8;
+  if (fp8 && fp8->value.caches_weights)
+    refuse(fp8->where, fmt::format("`fp8` caches copies of whole weights, and {}", why),
+           "`fp8: {recipe: ..., weights: anew}` makes them for each microbatch");
 }
 
 Workload Ranks::step_of_one(Workload step) const {

@@ -80,6 +80,9 @@ struct Tensor {
   bool is_partial = false;
   /// Of parameters of which each rank of the expert axis has its own, of their gradients and state.
   bool is_of_experts = false;
+  /// Of class `parameter`: what each rank has all of, whatever else is divided; it follows from
+  /// parameters, or from the last step (copies in fp8).
+  bool is_whole = false;
   Home home = Home::processor;
 };
 

@@ -242,7 +242,8 @@ Workload WorkloadBuilder::freeze() {
   check_reads(workload);
   workload.saved_bytes = saved_bytes(workload);
   for (const Tensor& tensor : workload.tensors)
-    if (tensor.tensor_class == TensorClass::parameter) workload.parameter_bytes += tensor.bytes;
+    if (tensor.tensor_class == TensorClass::parameter && !tensor.is_whole)
+      workload.parameter_bytes += tensor.bytes;
   return workload;
 }
 

@@ -113,6 +113,25 @@ Format<ElementBits> bits_format() {
       .format();
 }
 
+Format<Fp8> fp8_format() {
+  constexpr std::int64_t kMostHistory = 1'000'000;
+  const auto recipe = one_of<Fp8Recipe>({{"none", Fp8Recipe::none},
+                                         {"delayed", Fp8Recipe::delayed},
+                                         {"current", Fp8Recipe::current},
+                                         {"block", Fp8Recipe::block},
+                                         {"mxfp8", Fp8Recipe::mxfp8}});
+  auto alone = mapped<Fp8Recipe, Fp8>(recipe, [](Fp8Recipe value) { return Fp8{.recipe = value}; });
+  auto record = Record<Fp8>("fp8", "Dense layers in fp8, as Transformer Engine runs them.")
+                    .required("recipe", &Fp8::recipe, recipe, "how values are scaled")
+                    .optional("history", &Fp8::history, integer(1, kMostHistory),
+                              "of `delayed`: steps whose largest values are kept; default 1024")
+                    .optional("weights", &Fp8::caches_weights,
+                              one_of<bool>({{"cached", true}, {"anew", false}}),
+                              "one copy in fp8 a step, or one for each microbatch; default cached")
+                    .format();
+  return either(std::move(alone), std::move(record));
+}
+
 Format<NamedIntegers> with_format() {
   return map_of(integer(0, kMaxBatch));
 }

@@ -75,6 +75,23 @@ struct LowRank {
   std::vector<Located<std::string>> of;  ///< names of layers, `*` for any characters
 };
 
+/// How values are scaled to fp8 (operators/fp8.hpp).
+enum class Fp8Recipe : std::uint8_t {
+  none,     ///< as if nothing were said of fp8
+  delayed,  ///< a scale for each tensor, from the largest values of earlier steps
+  current,  ///< a scale for each tensor, from its own largest value
+  block,    ///< a scale for 128 values in a row, of weights for 128 x 128
+  mxfp8     ///< a scale of 1 byte for 32 values in a row
+};
+
+/// Dense layers in fp8, as Transformer Engine runs them (operators/fp8.hpp).
+struct Fp8 {
+  Fp8Recipe recipe = Fp8Recipe::delayed;
+  std::int64_t history = 1024;  ///< of `delayed`: steps whose largest values are kept
+  /// Whether one copy of each weight in fp8 serves all microbatches of a step.
+  bool caches_weights = true;
+};
+
 /// The ranks that divide each layer of a network among them.
 struct TensorAxis {
   Location where;
@@ -108,6 +125,8 @@ struct WorkloadOptions {
   std::optional<LowRank> lora;  ///< networks of layers only
   /// Of layers that do not say it themselves; networks of layers only.
   std::optional<Located<ElementBits>> bits;
+  /// Networks of layers in 16 bits only (operators/fp8.hpp).
+  std::optional<Located<Fp8>> fp8;
   /// Networks of layers only (divided_network.hpp).
   std::optional<TensorAxis> tensor;
   /// Initializers of an ONNX file that are no parameters, `*` for any characters.
@@ -151,6 +170,8 @@ inline constexpr const char* kStepOverheadText =
 [[nodiscard]] Format<Trained> trained_format();
 /// {activations: 8, weights: 8, gradients: 8}
 [[nodiscard]] Format<ElementBits> bits_format();
+/// A recipe, or {recipe: delayed, history: 1024, weights: cached}
+[[nodiscard]] Format<Fp8> fp8_format();
 [[nodiscard]] Format<NamedIntegers> with_format();
 
 }  // namespace plimsoll

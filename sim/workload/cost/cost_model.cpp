@@ -145,15 +145,23 @@ class Roofline {
     if (!peak)
       throw std::invalid_argument("processor `" + processor_.name + "` states no peak rate for " +
                                   to_text(work.arithmetic) + ", which operator `" + name +
-                                  "` needs" + what_is_stated());
+                                  "` needs" + what_is_stated(work.arithmetic));
     return compute_time(work.flops, *peak * reach.compute);
   }
 
-  /// Of a processor of 8-bit integers, how operators become such.
-  [[nodiscard]] std::string what_is_stated() const {
+  /// Of a processor of 8-bit integers, how operators become such; of one without fp8, what it has.
+  [[nodiscard]] std::string what_is_stated(DType wanted) const {
     const auto states = [&](DType type) {
       return processor_.compute[static_cast<std::size_t>(type)].has_value();
     };
+    if (wanted == DType::fp8) {
+      std::string all;
+      for (std::size_t t = 0; t < kDTypes; ++t)
+        if (const auto type = static_cast<DType>(t); states(type))
+          all += (all.empty() ? "" : ", ") + to_text(type);
+      return "; it states " + (all.empty() ? "none" : all) +
+             ", and a network without `fp8` computes in its `dtype`";
+    }
     if (!states(DType::int8) || states(DType::fp32)) return "";
     return "; it states int8, in which operators compute whose `bits` are 8 or fewer";
   }

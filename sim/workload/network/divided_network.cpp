@@ -13,10 +13,11 @@ namespace {
 
 class Divider {
  public:
-  Divider(const Network& whole, std::span<const NetworkCall> calls, const ValueTypes& types,
-          const WorkloadOptions& options)
+  Divider(const Network& whole, std::span<const NetworkCall> calls, const std::vector<bool>& in_fp8,
+          const ValueTypes& types, const WorkloadOptions& options)
       : whole_(whole),
         calls_(calls),
+        in_fp8_(in_fp8),
         divided_(options.tensor ? divide(whole, calls, *options.tensor) : undivided(calls)),
         experts_(options.expert ? divide_experts(calls, whole.values.size(), *options.expert)
                                 : std::vector<ExpertCall>(calls.size())),
@@ -27,14 +28,17 @@ class Divider {
         builder_(whole.batch, types),
         values_(whole.values.size(), kNoValue),
         copies_(whole.values.size(), kNoValue),
+        fp8_copies_(whole.values.size(), kNoValue),
         operators_(whole.operators.size(), kNoValue) {
+    if (options.fp8) builder_.set_fp8(options.fp8->value);
     if (options.context)
       check_divided_positions(whole, calls, *options.context, divides_positions_ ? tensor_ : 1);
   }
 
   Network run() {
     add_inputs();
-    for (std::size_t c = 0; c < calls_.size(); ++c) apply(calls_[c], divided_[c], experts_[c]);
+    for (std::size_t c = 0; c < calls_.size(); ++c)
+      apply(calls_[c], divided_[c], experts_[c], in_fp8_[c]);
     Network network = builder_.take();
     Elements parameters, macs;
     for (const NetworkOperator& op : whole_.operators) {
@@ -70,7 +74,8 @@ class Divider {
     }
   }
 
-  void apply(const NetworkCall& call, const DividedCall& divided, const ExpertCall& experts) {
+  void apply(const NetworkCall& call, const DividedCall& divided, const ExpertCall& experts,
+             bool in_fp8) {
     RuleArguments arguments = call.arguments;
     for (auto& [name, value] : arguments)
       if (std::ranges::find(divided.divided, name) != divided.divided.end()) value /= tensor_;
@@ -79,16 +84,18 @@ class Divider {
     if (is_ring) arguments.emplace_back("ranks", context_);
     std::vector<std::uint32_t> inputs;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
-      inputs.push_back(divided.reads_copied[i] ? copied(call.inputs[i], call.name)
+      inputs.push_back(divided.reads_copied[i] ? copied(call.inputs[i], call.name, in_fp8)
                                                : values_[call.inputs[i]]);
     if (divided.sums_rows) inputs.push_back(row_statistics(inputs.front(), call.name));
     if (experts.takes_back) inputs.front() = swapped(inputs.front(), call.name);
     builder_.divide_experts(experts.holds_part);
     builder_.train(call.trained);
     builder_.make_partial_gradients(divided.makes_partial_gradients);
+    builder_.compute_in_fp8(in_fp8);
     const std::uint32_t link = call.link == kNoValue ? kNoValue : operators_[call.link];
     std::uint32_t output = builder_.apply(is_ring ? ring_attention_rule() : *call.rule,
                                           std::move(arguments), std::move(inputs), call.name, link);
+    builder_.compute_in_fp8(false);
     if (call.op != kNoValue) operators_[call.op] = builder_.operators() - 1;
     if (divided.sums_output) output = summed(output, call.name);
     if (experts.hands_out) output = swapped(output, call.name);
@@ -98,13 +105,24 @@ class Divider {
   }
 
   /// The value as layers read it that are divided by columns: one for all of them.
-  std::uint32_t copied(std::uint32_t value, const std::string& reader) {
+  std::uint32_t copied(std::uint32_t value, const std::string& reader, bool in_fp8) {
+    if (in_fp8 && divides_positions_ && copies_[value] == kNoValue)
+      return gathered_in_fp8(value, reader);
     std::uint32_t& copy = copies_[value];
     if (copy != kNoValue) return copy;
     copy = divides_positions_
                ? builder_.exchange(gather_positions_rule(), ranks(), values_[value], reader,
                                    "all_gather")
                : builder_.exchange(copy_to_ranks_rule(), {}, values_[value], reader, "all_reduce");
+    return copy;
+  }
+
+  /// A rank quantizes its positions before all gather them.
+  std::uint32_t gathered_in_fp8(std::uint32_t value, const std::string& reader) {
+    std::uint32_t& copy = fp8_copies_[value];
+    if (copy == kNoValue)
+      copy = builder_.exchange(gather_positions_rule(), ranks(),
+                               builder_.quantized(values_[value], reader), reader, "all_gather");
     return copy;
   }
 
@@ -142,23 +160,26 @@ class Divider {
 
   const Network& whole_;
   const std::span<const NetworkCall> calls_;
+  const std::vector<bool>& in_fp8_;  ///< by call
   const std::vector<DividedCall> divided_;
   const std::vector<ExpertCall> experts_;
   const std::int64_t tensor_;
   const bool divides_positions_;
   const std::int64_t context_, expert_;
   NetworkBuilder builder_;
-  std::vector<std::uint32_t> values_;     ///< by old value
-  std::vector<std::uint32_t> copies_;     ///< by old value: to parts of whose gradients readers add
-  std::vector<std::uint32_t> operators_;  ///< by old operator
+  std::vector<std::uint32_t> values_;  ///< by old value
+  std::vector<std::uint32_t> copies_;  ///< by old value: to parts of whose gradients readers add
+  std::vector<std::uint32_t> fp8_copies_;  ///< by old value: likewise, gathered in fp8
+  std::vector<std::uint32_t> operators_;   ///< by old operator
 };
 
 }  // namespace
 
 Network divided_network(const Network& whole, std::span<const NetworkCall> calls,
-                        const ValueTypes& types, const WorkloadOptions& options) {
+                        const std::vector<bool>& in_fp8, const ValueTypes& types,
+                        const WorkloadOptions& options) {
   try {
-    return Divider(whole, calls, types, options).run();
+    return Divider(whole, calls, in_fp8, types, options).run();
   } catch (const LayerError& error) {
     const Location& where = options.tensor    ? options.tensor->where
                             : options.context ? options.context->where

@@ -17,9 +17,10 @@
 
 namespace plimsoll {
 
-/// Along the axes that `options` has. Throws InputError, at the axis, where the layers cannot be divided
+/// Along the axes that `options` has; `in_fp8`: by call, whether its layer computes in fp8. Throws InputError, at the axis, where the layers cannot be divided
 /// so.
 [[nodiscard]] Network divided_network(const Network& whole, std::span<const NetworkCall> calls,
-                                      const ValueTypes& types, const WorkloadOptions& options);
+                                      const std::vector<bool>& in_fp8, const ValueTypes& types,
+                                      const WorkloadOptions& options);
 
 }  // namespace plimsoll

@@ -13,6 +13,7 @@ class Lister {
       for (const std::uint32_t input : op.kept) add_value(op, "x", input);
       if (op.keeps_output) add_value(op, "y", op.output);
       if (op.keeps_weight_copy) add_copies(op);
+      if (keeps_fp8_weight(network_, op)) add_fp8_copy(op);
       if (op.has_backward)
         for (const KeptExtra& extra : op.effect.extras) add_extra(op, extra);
       if (op.pool != kNoValue && op.has_backward) add_indices(op);
@@ -52,6 +53,16 @@ class Lister {
     }
     for (const auto& parameter : op.effect.parameters)
       if (!is_bias(parameter.first)) add_copy(op, parameter);
+  }
+
+  void add_fp8_copy(const NetworkOperator& op) {
+    const bool is_tied = op.tied != kNoValue;
+    const NetworkOperator& owner = is_tied ? network_.operators[op.tied] : op;
+    const auto& [name, dims] = owner.effect.parameters.front();
+    const Bytes size = fp8_weight(network_, op, dims).bytes;
+    kept_.push_back(
+        {op.name, op.rule->kind, name, dims, DType::fp8, ElementType::value, size, size});
+    kept_.back().is_shared = is_tied && keeps_fp8_weight(network_, owner);
   }
 
   void add_copy(const NetworkOperator& op, const std::pair<std::string, Dims>& parameter) {

@@ -2,6 +2,7 @@
 
 #include "base/names_hint.hpp"
 #include "workload/network/divided_network.hpp"
+#include "workload/network/fp8_layers.hpp"
 #include "workload/network/framework_defaults.hpp"
 #include "workload/network/low_rank_adapters.hpp"
 #include "workload/network/network_builder.hpp"
@@ -48,9 +49,12 @@ class Expander {
     constants_[std::string(kIsPyTorch2)] = framework_ == Framework::pytorch_2 ? 1 : 0;
   }
 
-  /// `calls`: where all that is applied is recorded, or nullptr.
-  Network expand(std::vector<NetworkCall>* calls) {
+  /// `calls`: where all that is applied is recorded, or nullptr. `in_fp8`: by call, or nullptr.
+  Network expand(std::vector<NetworkCall>* calls, const std::vector<bool>* in_fp8 = nullptr) {
     if (calls != nullptr) builder_.record(*calls);
+    calls_ = calls;
+    if (in_fp8 != nullptr) builder_.set_fp8(options_.fp8->value);
+    in_fp8_ = in_fp8;
     Scope scope;
     scope.numbers = constants_;
     if (options_.bits) {
@@ -253,8 +257,10 @@ class Expander {
     builder_.set_bits(bits_of(layer, scope));
     const std::uint32_t input = inputs.front();
     const std::uint32_t before = builder_.operators();
+    if (in_fp8_ != nullptr) builder_.compute_in_fp8((*in_fp8_)[calls_->size()]);
     const std::uint32_t output =
         builder_.apply(rule, std::move(arguments), std::move(inputs), name, link);
+    builder_.compute_in_fp8(false);
     // Behind casts of its inputs; before an adapter.
     if (!layer.name.empty() && builder_.operators() > before)
       scope.operators[layer.name] = builder_.operators() - 1;
@@ -284,18 +290,40 @@ class Expander {
   std::optional<Loss> loss_;
   std::string ends_in_;                  ///< a layer that is a loss; none comes after it
   const LayerSpec* standard_ = nullptr;  ///< the user's call of the one being added
+  const std::vector<NetworkCall>* calls_ = nullptr;
+  const std::vector<bool>* in_fp8_ = nullptr;  ///< by call
   std::uint32_t current_ = 0;
   std::size_t steps_ = 0;
 };
 
+/// Transformer Engine quantizes what is in 16 bits.
+void check_fp8(const WorkloadOptions& options) {
+  const char* other = options.autocast ? "autocast" : options.bits ? "bits" : nullptr;
+  if (other != nullptr)
+    refuse(options.fp8->where,
+           "`fp8` does not go with `" + std::string(other) +
+               "`; expected `dtype: bf16` beside it, where fp32 copies of parameters are wanted "
+               "with `master_weights: true`");
+  const DType dtype = options.dtype.value_or(DType::fp32);
+  if (dtype != DType::bf16 && dtype != DType::fp16)
+    refuse(options.fp8->where, "`fp8` quantizes what is in 16 bits, and `dtype` is " +
+                                   to_text(dtype) + "; expected bf16 or fp16");
+}
+
 }  // namespace
 
 Network expand(const LayersSpec& layers, const WorkloadOptions& options) {
-  if (!options.tensor && !options.context && !options.expert)
-    return Expander(layers, options).expand(nullptr);
+  if (options.fp8) check_fp8(options);
+  const bool is_divided = options.tensor || options.context || options.expert;
+  if (!is_divided && !options.fp8) return Expander(layers, options).expand(nullptr);
   std::vector<NetworkCall> calls;
   const Network whole = Expander(layers, options).expand(&calls);
-  return divided_network(whole, calls, value_types(options, DType::fp32), options);
+  std::vector<bool> in_fp8(calls.size());
+  if (options.fp8) in_fp8 = layers_in_fp8(whole, calls, *options.fp8);
+  if (is_divided)
+    return divided_network(whole, calls, in_fp8, value_types(options, DType::fp32), options);
+  std::vector<NetworkCall> again;
+  return Expander(layers, options).expand(&again, &in_fp8);
 }
 
 }  // namespace plimsoll

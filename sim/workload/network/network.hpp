@@ -27,6 +27,7 @@ struct NetworkValue {
   bool is_view = false;   ///< autograd knows it as a view of another
   /// Of an element, and of one of its gradient; nothing where they are the type's.
   std::optional<std::int64_t> bits, gradient_bits;
+  std::uint32_t quantized_by = kNoValue;  ///< the operator that made it, in fp8, of another value
 };
 
 struct NetworkStorage {
@@ -55,6 +56,8 @@ struct NetworkOperator {
   std::uint32_t output = kNoValue;
   std::uint32_t tied = kNoValue;  ///< the operator whose weight this one uses as its own
   std::uint32_t pool = kNoValue;  ///< the pooling whose indices it reads
+  /// Of a quantization: the same value by columns, where a product reads that in its backward.
+  std::uint32_t columns = kNoValue;
   DType type = DType::fp32;  ///< what it computes in, and what it keeps beside inputs and output
   ElementBits bits;          ///< in place of those of the type
   /// Of each parameter the part that is trained: no dimensions where none is.
@@ -64,6 +67,7 @@ struct NetworkOperator {
   bool keeps_output = false;
   bool copies_parameters = false;  ///< it computes in another type than theirs
   bool keeps_weight_copy = false;
+  bool is_in_fp8 = false;                ///< a product; its first input is in fp8
   bool is_undone = false;                ///< a pooling whose indices a later operator reads
   bool makes_partial_gradients = false;  ///< of its parameters (Tensor::is_partial)
   bool divides_experts = false;          ///< its parameters are those of a rank (is_of_experts)
@@ -79,6 +83,7 @@ struct Network {
   /// Of a rank's part: the parameters of all ranks, and its share of their multiply-adds.
   std::optional<Elements> all_parameters, share_of_macs;
   std::int64_t ranks_of_positions = 1;  ///< that divide the positions of a sample
+  std::optional<Fp8> fp8;
 };
 
 /// Whether a parameter of this name is one: `bias_hh`.
@@ -92,6 +97,14 @@ struct Network {
                              const std::optional<std::int64_t>& bits);
 /// Of what an operator keeps beside inputs and output.
 [[nodiscard]] Bytes kept_bytes(const NetworkOperator& op, const KeptExtra& extra);
+/// Of the copy in fp8 of a weight that `op` multiplies by, and the part of it that the forward reads.
+struct Fp8Weight {
+  Bytes bytes, rows;
+};
+[[nodiscard]] Fp8Weight fp8_weight(const Network& network, const NetworkOperator& op,
+                                   const Dims& weight);
+/// Whether each microbatch makes a copy of the weight in fp8 that its backward reads.
+[[nodiscard]] bool keeps_fp8_weight(const Network& network, const NetworkOperator& op);
 /// Whether it multiplies integers of 8 bits: what it reads and makes is no wider, as far as its layer
 /// says.
 [[nodiscard]] bool is_in_int8(const NetworkOperator& op, bool is_backward);

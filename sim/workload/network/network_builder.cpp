@@ -7,6 +7,7 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::int64_t kBitsOfByte = 8;
 constexpr std::int64_t kMaxDimension = 1'000'000'000'000;
 
 void check_dims(const Dims& dims) {
@@ -55,6 +56,23 @@ Bytes kept_bytes(const NetworkOperator& op, const KeptExtra& extra) {
   if (extra.type == ElementType::value && op.bits.activations)
     return bytes_of(elements_of(extra.dims), op.type, op.bits.activations);
   return bytes(extra, bytes_per_element(op.type));
+}
+
+Fp8Weight fp8_weight(const Network& network, const NetworkOperator& op, const Dims& weight) {
+  const bool passes_back = network.gradients[network.values[op.inputs.front()].gradient].is_made;
+  // Experts have one each.
+  const Dims dims(weight.end() - 2, weight.end());
+  Fp8Matrix matrix = fp8_matrix_of(dims, 1);
+  matrix.count = elements_of(weight).count() / elements_of(dims).count();
+  const auto bytes = [&](Fp8Layouts layouts) {
+    return fp8_bytes(network.fp8->recipe, Quantized::weight, matrix, layouts);
+  };
+  return {bytes({true, passes_back}), bytes({true, false})};
+}
+
+bool keeps_fp8_weight(const Network& network, const NetworkOperator& op) {
+  return op.is_in_fp8 && !network.fp8->caches_weights &&
+         network.gradients[network.values[op.inputs.front()].gradient].is_made;
 }
 
 bool is_in_int8(const NetworkOperator& op, bool is_backward) {
@@ -122,7 +140,11 @@ std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments argu
   op.bits = bits_;
   if (calls_ != nullptr)
     calls_->push_back({&rule, arguments, op.inputs, name, link, trained_, kNoValue, kNoValue});
-  cast_inputs(op);
+  op.is_in_fp8 = in_fp8_;
+  if (in_fp8_)
+    op.inputs.front() = quantized(op.inputs.front(), name);
+  else
+    cast_inputs(op);
   const std::uint32_t before = operators();
   const std::uint32_t output = add_operator(std::move(op), std::move(arguments));
   if (calls_ != nullptr) {
@@ -141,7 +163,41 @@ std::uint32_t NetworkBuilder::exchange(const OperatorRule& rule, RuleArguments a
   op.rule = &rule;
   op.inputs = {value};
   op.type = type_of(op);
+  if (op.type == DType::fp8) op.bits.gradients = network_.values[value].gradient_bits;
   return add_operator(std::move(op), std::move(arguments));
+}
+
+std::uint32_t NetworkBuilder::quantized(std::uint32_t value, const std::string& reader) {
+  if (network_.values[value].type == DType::fp8) return value;
+  in_fp8_of_.resize(network_.values.size(), kNoValue);
+  if (in_fp8_of_[value] != kNoValue) return in_fp8_of_[value];
+  NetworkOperator op;
+  op.name = reader;
+  op.part = "quantize";
+  op.rule = &quantize_rule();
+  op.inputs = {value};
+  op.type = DType::fp8;
+  const std::uint32_t made = add_operator(std::move(op), {});
+  network_.values[made].quantized_by = operators() - 1;
+  return in_fp8_of_[value] = made;
+}
+
+Bytes NetworkBuilder::quantized_bytes(const Dims& dims, Fp8Layouts layouts) const {
+  return fp8_bytes(network_.fp8->recipe, Quantized::values, fp8_matrix_of(dims, network_.batch),
+                   layouts);
+}
+
+/// For the first product whose backward reads them.
+std::uint32_t NetworkBuilder::columns_of(std::uint32_t quantized) {
+  NetworkOperator& op = network_.operators[network_.values[quantized].quantized_by];
+  if (op.columns != kNoValue) return op.columns;
+  NetworkValue columns = network_.values[quantized];
+  NetworkStorage storage;
+  storage.name = network_.storages[columns.storage].name + ".columns";
+  storage.bytes = quantized_bytes(columns.dims, {false, true});
+  columns.storage = static_cast<std::uint32_t>(network_.storages.size());
+  network_.storages.push_back(std::move(storage));
+  return op.columns = add_value(std::move(columns));
 }
 
 DType NetworkBuilder::type_of(const NetworkOperator& op) const {
@@ -188,6 +244,7 @@ std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arg
   if (op.pool != kNoValue) undo_pool(op, call);
   op.effect = op.rule->apply(call);
   check_dims(op.effect.output);
+  if (op.is_in_fp8) check_fp8(op);
   copy_slices(network_.values[op.inputs.front()], call.bytes(op.effect.output), op.effect);
   if (op.tied != kNoValue) tie(op);
   for (const auto& [parameter, dims] : op.effect.parameters)
@@ -205,6 +262,13 @@ std::uint32_t NetworkBuilder::add_operator(NetworkOperator op, RuleArguments arg
   const std::uint32_t output = op.output;
   if (op.effect.form != OperatorEffect::Form::view) network_.operators.push_back(std::move(op));
   return output;
+}
+
+/// Its input is read by rows and by columns, and so are its weight and what it makes.
+void NetworkBuilder::check_fp8(const NetworkOperator& op) const {
+  const bool is_of_experts = op.effect.parameters.front().second.size() > 2;
+  for (const Dims* dims : {&network_.values[op.inputs.front()].dims, &op.effect.output})
+    check_fp8_matrix(network_.fp8->recipe, fp8_matrix_of(*dims, network_.batch), is_of_experts);
 }
 
 /// Where a view was changed in place, the backward copies the gradient of what it views, and the
@@ -227,9 +291,10 @@ void NetworkBuilder::undo_pool(const NetworkOperator& op, RuleCall& call) {
 }
 
 /// What the backward reads follows from what is trained before the operator, and in it.
-void NetworkBuilder::find_kept(NetworkOperator& op) const {
+void NetworkBuilder::find_kept(NetworkOperator& op) {
   using Inputs = OperatorEffect::Inputs;
   OperatorEffect& effect = op.effect;
+  if (effect.gradient == OperatorEffect::Gradient::same) return;
   const bool trains_weights = trains_weight(network_, op);
   const bool passes_on =
       !effect.is_constant &&
@@ -247,7 +312,7 @@ void NetworkBuilder::find_kept(NetworkOperator& op) const {
   if (effect.keeps_inputs && reads) keep_inputs_of(op);
 }
 
-void NetworkBuilder::keep_inputs_of(NetworkOperator& op) const {
+void NetworkBuilder::keep_inputs_of(NetworkOperator& op) {
   using Inputs = OperatorEffect::Inputs;
   const OperatorEffect& effect = op.effect;
   const std::size_t read = effect.inputs == Inputs::first ? 1 : op.inputs.size();
@@ -257,7 +322,10 @@ void NetworkBuilder::keep_inputs_of(NetworkOperator& op) const {
       is_read = is_read || (j != i && has_gradient(op.inputs[j]));
     if (!is_read) continue;
     const std::uint32_t part = network_.storages[storage_of(op.inputs[i])].gathered_from;
-    op.kept.push_back(part != kNoValue ? part : op.inputs[i]);
+    const bool is_quantized = network_.values[op.inputs[i]].quantized_by != kNoValue;
+    op.kept.push_back(part != kNoValue ? part
+                      : is_quantized   ? columns_of(op.inputs[i])
+                                       : op.inputs[i]);
   }
 }
 
@@ -303,18 +371,23 @@ void NetworkBuilder::add_output(NetworkOperator& op) {
   output.bits = is_fresh ? op.bits.activations : first.bits;
   output.gradient_bits = is_view ? first.gradient_bits : op.bits.gradients;
   const Elements elements = elements_of(op.effect.output) * network_.batch;
-  if (!is_view)
+  const bool has_its_gradient = op.effect.gradient == OperatorEffect::Gradient::same;
+  if (has_its_gradient) output.gradient_bits = kBitsOfByte * bytes_per_element(first.type);
+  if (!is_view && !has_its_gradient)
     output.gradient =
         add_gradient(bytes_of(elements, output.type, output.gradient_bits), op.has_backward);
   if (is_fresh) {
+    const bool is_gathered =
+        op.effect.exchange && op.effect.exchange->forward == CollectiveKind::all_gather;
+    const std::uint32_t from = is_gathered ? gathered_again(op.inputs.front()) : kNoValue;
     output.part = false;
     output.storage = static_cast<std::uint32_t>(network_.storages.size());
     output.version = 0;
     NetworkStorage storage;
     storage.name = op.part.empty() ? op.name : op.name + "." + op.part;
-    storage.bytes = bytes_of(elements, output.type, output.bits);
-    if (op.effect.exchange && op.effect.exchange->forward == CollectiveKind::all_gather)
-      storage.gathered_from = op.inputs.front();
+    storage.bytes = output.type == DType::fp8 ? quantized_bytes(output.dims, {true, false})
+                                              : bytes_of(elements, output.type, output.bits);
+    storage.gathered_from = from;
     network_.storages.push_back(std::move(storage));
   }
   if (op.effect.form == Form::in_place) {
@@ -325,6 +398,14 @@ void NetworkBuilder::add_output(NetworkOperator& op) {
   keep_inputs(op);
   if (op.keeps_output) network_.storages[output.storage].kept = true;
   op.output = add_value(std::move(output));
+}
+
+/// The rank's part that is gathered in the backward: of what is in fp8 columns, where blocks have
+/// scales.
+std::uint32_t NetworkBuilder::gathered_again(std::uint32_t part) {
+  const bool is_quantized = network_.values[part].quantized_by != kNoValue;
+  if (!is_quantized || scales_tensors(network_.fp8->recipe)) return part;
+  return columns_of(part);
 }
 
 void NetworkBuilder::keep_inputs(const NetworkOperator& op) {

@@ -3,6 +3,7 @@
 
 #include "workload/network/network.hpp"
 #include "workload/operators/autocast.hpp"
+#include "workload/operators/fp8.hpp"
 
 #include <cstdint>
 #include <string>
@@ -51,6 +52,12 @@ class NetworkBuilder {
   void make_partial_gradients(bool partial) { partial_ = partial; }
   /// Whether parameters of the operators to come are of experts that only this rank has.
   void divide_experts(bool divide) { divides_experts_ = divide; }
+  /// How those of the operators to come compute that are in fp8; before all of them.
+  void set_fp8(const Fp8& fp8) { network_.fp8 = fp8; }
+  /// Whether the operators to come are products in fp8.
+  void compute_in_fp8(bool in_fp8) { in_fp8_ = in_fp8; }
+  /// The value in fp8, one for all that read it so, named after the first.
+  std::uint32_t quantized(std::uint32_t value, const std::string& reader);
   /// Every apply() to come is added to `calls`.
   void record(std::vector<NetworkCall>& calls) { calls_ = &calls; }
   /// `weighted`: the loss is multiplied by a number, which is kept.
@@ -76,12 +83,16 @@ class NetworkBuilder {
     return network_.gradients[network_.values[value].gradient].is_made;
   }
   [[nodiscard]] RuleCall call_of(const NetworkOperator& op, RuleArguments arguments) const;
+  void check_fp8(const NetworkOperator& op) const;
   void check_current(const NetworkValue& value, const OperatorRule& rule) const;
   void tie(NetworkOperator& op) const;
   void undo_pool(const NetworkOperator& op, RuleCall& call);
-  void find_kept(NetworkOperator& op) const;
-  void keep_inputs_of(NetworkOperator& op) const;
+  std::uint32_t columns_of(std::uint32_t quantized);
+  [[nodiscard]] Bytes quantized_bytes(const Dims& dims, Fp8Layouts layouts) const;
+  void find_kept(NetworkOperator& op);
+  void keep_inputs_of(NetworkOperator& op);
   void add_output(NetworkOperator& op);
+  [[nodiscard]] std::uint32_t gathered_again(std::uint32_t part);
   void keep_inputs(const NetworkOperator& op);
   static void copy_slices(const NetworkValue& changed, Bytes bytes, OperatorEffect& effect);
 
@@ -89,7 +100,8 @@ class NetworkBuilder {
   const ValueTypes types_;
   Trained trained_;
   ElementBits bits_;
-  bool partial_ = false, divides_experts_ = false;
+  bool partial_ = false, divides_experts_ = false, in_fp8_ = false;
+  std::vector<std::uint32_t> in_fp8_of_;  ///< by value: the same in fp8, or kNoValue
   std::vector<NetworkCall>* calls_ = nullptr;
 };
 

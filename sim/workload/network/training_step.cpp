@@ -4,6 +4,7 @@
 #include "workload/core/workload_builder.hpp"
 #include "workload/network/optimizer_step.hpp"
 #include "workload/operators/autocast.hpp"
+#include "workload/operators/fp8.hpp"
 #include "workload/operators/muon.hpp"
 
 #include <algorithm>
@@ -47,6 +48,8 @@ class StepBuilder {
     TensorId tensor = kNoTensor, gradient = kNoTensor;
     TensorId copy = kNoTensor, copy_gradient = kNoTensor;  ///< in the type of the last reader
     OperatorId cast = kNoOperator;                         ///< makes the copy
+    TensorId quantized = kNoTensor;                        ///< the same in fp8
+    Bytes quantized_rows;                                  ///< of it, what a forward reads
     Dims dims, trained;   ///< the part that is trained: no dimensions where none is
     Bytes trained_bytes;  ///< of that part
     bool is_bias = false;
@@ -56,6 +59,8 @@ class StepBuilder {
     bool is_shared = false;
 
     [[nodiscard]] std::int64_t elements() const { return elements_of(trained).count(); }
+    /// Of a weight: one for each expert.
+    [[nodiscard]] std::int64_t products() const { return dims.size() > 2 ? dims.front() : 1; }
   };
   struct Gradient {
     std::vector<TensorId> tensors;
@@ -67,6 +72,7 @@ class StepBuilder {
     std::vector<std::size_t> used;    ///< parameters that it reads, a tied one first
     std::vector<std::size_t> own;     ///< parameters that it brought
     std::vector<std::size_t> cast;    ///< of `used`, those of which it made the copy
+    TensorId fp8_state = kNoTensor;   ///< what its quantizations leave for those of the next step
     TensorId last_block = kNoTensor;  ///< of a ring: the keys and values that came last
   };
 
@@ -143,6 +149,7 @@ class StepBuilder {
     if (op.effect.ring) return add_ring(op, layer);
     add_parameters(op, layer);
     if (op.copies_parameters) copy_parameters(op, layer);
+    if (op.is_in_fp8) quantize_weights(op, layer);
     OperatorSpec spec = layer_spec(op, Phase::forward);
     spec.flops = op.effect.forward_flops;
     spec.workspace = op.effect.forward_workspace;
@@ -152,14 +159,17 @@ class StepBuilder {
     if (op.pool != kNoValue) spec.reads.push_back(layers_[op.pool].extras.front());
     if (op.effect.form == Form::in_place) spec.updates = {storage_of(op.inputs.front())};
     if (op.effect.form == Form::fresh) make_output(op, spec);
+    if (op.rule == &quantize_rule()) add_quantization(op, spec);
     make_extras(op, layer, spec);
     if (op.is_undone) spec.bare.push_back(layer.extras.front());
-    spec.traffic = builder_.moved(spec);
+    spec.traffic += builder_.moved(spec);
     for (const std::size_t p : layer.used) {
       spec.reads.push_back(read_of(op, p));
       spec.traffic += op.effect.sparse_parameters ? gradient_bytes(op.output)
                                                   : builder_[spec.reads.back()].bytes;
+      spec.traffic -= unread_in_forward(op, p);
     }
+    if (layer.fp8_state != kNoTensor) spec.reads.push_back(layer.fp8_state);
     macs_ += op.effect.macs;
     layer.forward = builder_.add(std::move(spec));
     if (op.effect.form == Form::fresh) makers_[network_.values[op.output].storage] = layer.forward;
@@ -360,13 +370,16 @@ class StepBuilder {
     spec.operator_class = op.rule->operator_class;
     spec.is_random = op.rule->traits.is_random && phase == Phase::forward;
     if (op.type != network_.dtype) spec.dtype = op.type;
+    if (op.is_in_fp8) spec.dtype = DType::fp8;
     if (is_in_int8(op, phase != Phase::forward)) spec.dtype = DType::int8;
     return spec;
   }
 
   /// What the operator reads of a parameter.
   [[nodiscard]] TensorId read_of(const NetworkOperator& op, std::size_t p) const {
-    return op.copies_parameters ? parameters_of_[p].copy : parameters_of_[p].tensor;
+    const Parameter& parameter = parameters_of_[p];
+    if (op.is_in_fp8) return parameter.is_bias ? parameter.tensor : parameter.quantized;
+    return op.copies_parameters ? parameter.copy : parameter.tensor;
   }
 
   /// One cast for each. The copy of what is trained is cached until the forwards end, and read by
@@ -390,6 +403,136 @@ class StepBuilder {
       layer.cast.push_back(p);
       parameter.cast = add_whole(std::move(spec));
     }
+  }
+
+  // ---- products in fp8 (operators/fp8.hpp) ----
+
+  /// The second layout, and what making both costs beside reading the value and writing them.
+  void add_quantization(const NetworkOperator& op, OperatorSpec& spec) {
+    if (op.columns != kNoValue) {
+      const std::uint32_t storage = network_.values[op.columns].storage;
+      storages_[storage] =
+          add_tensor(network_.storages[storage].name, network_.storages[storage].bytes,
+                     TensorClass::activation, Lifetime::step);
+      spec.kept.push_back(storages_[storage]);
+    }
+    find_largest(value_bytes(op.inputs.front()), spec);
+  }
+
+  /// With `current`: a kernel that reads the value, and one that makes the scale of the result.
+  void find_largest(Bytes of, OperatorSpec& spec) const {
+    if (network_.fp8->recipe != Fp8Recipe::current) return;
+    spec.traffic += of;
+    spec.launches += 2;
+  }
+
+  /// Of each weight one copy, for all that tie to it.
+  void quantize_weights(const NetworkOperator& op, Layer& layer) {
+    const Parameter& weight = parameters_of_[layer.used.front()];
+    if (const Bytes state = fp8_state(*network_.fp8, weight.products()); state > Bytes{})
+      layer.fp8_state = builder_.add(whole_tensor(op.name + ".fp8_state", state, op));
+    for (const std::size_t p : layer.used) {
+      Parameter& parameter = parameters_of_[p];
+      if (parameter.is_bias || parameter.quantized != kNoTensor) continue;
+      const Fp8Weight its = fp8_weight(network_, op, parameter.dims);
+      const std::string name = builder_[parameter.tensor].name + ".fp8";
+      parameter.quantized_rows = its.rows;
+      if (network_.fp8->caches_weights) {
+        parameter.quantized = builder_.add(whole_tensor(name, its.bytes, op));
+        continue;
+      }
+      parameter.quantized = add_tensor(name, its.bytes, TensorClass::activation, Lifetime::step);
+      OperatorSpec spec = layer_spec(op, Phase::forward);
+      spec.name += "_quantize_weight";
+      add_weight_quantization(parameter, spec);
+      spec.kept = {parameter.quantized};
+      add_whole(std::move(spec));
+    }
+  }
+
+  /// On every rank, throughout.
+  [[nodiscard]] Tensor whole_tensor(std::string name, Bytes bytes,
+                                    const NetworkOperator& op) const {
+    return {std::move(name),
+            bytes,
+            TensorClass::parameter,
+            Lifetime::resident,
+            kNoTensor,
+            false,
+            false,
+            op.divides_experts,
+            true};
+  }
+
+  void add_weight_quantization(const Parameter& parameter, OperatorSpec& spec) const {
+    spec.operator_class = quantize_rule().operator_class;
+    spec.reads = {parameter.tensor};
+    find_largest(builder_[parameter.tensor].bytes, spec);
+  }
+
+  /// After the updates, for all microbatches of the next step.
+  void quantize_updated_weights() {
+    for (std::size_t i = 0; i < layers_.size(); ++i)
+      for (const std::size_t p : layers_[i].own) {
+        const Parameter& parameter = parameters_of_[p];
+        if (parameter.quantized == kNoTensor || !parameter.has_gradient) continue;
+        OperatorSpec spec;
+        spec.name = network_.operators[i].name + ".quantize";
+        spec.phase = Phase::optimizer;
+        add_weight_quantization(parameter, spec);
+        spec.updates = {parameter.quantized};
+        spec.traffic += builder_.moved(spec);
+        spec.reads.push_back(parameter.quantized);
+        builder_.add(std::move(spec));
+      }
+  }
+
+  /// Of the copy of a weight, which has both layouts.
+  [[nodiscard]] Bytes unread_in_forward(const NetworkOperator& op, std::size_t p) const {
+    const Parameter& parameter = parameters_of_[p];
+    if (!op.is_in_fp8 || parameter.is_bias) return Bytes{};
+    return builder_[parameter.quantized].bytes - parameter.quantized_rows;
+  }
+
+  /// The incoming gradient in fp8: rows where the input has a gradient, then columns where the weight
+  /// has one.
+  Gradient quantize_gradient(const NetworkOperator& op, const Layer& layer, std::int64_t inputs,
+                             const Gradient& incoming, OperatorSpec spec) {
+    spec.name += "_quantize";
+    spec.operator_class = quantize_rule().operator_class;
+    if (options_.split_backward)
+      spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
+    spec.forward = layer.forward;
+    const Fp8Matrix matrix = fp8_matrix_of(op.effect.output, network_.batch);
+    const auto make = [&](const char* layout, Fp8Layouts layouts) {
+      spec.kept.push_back(
+          add_tensor(op.name + ".gradient.fp8" + layout,
+                     fp8_bytes(network_.fp8->recipe, Quantized::values, matrix, layouts),
+                     TensorClass::gradient, Lifetime::step));
+    };
+    const auto first = static_cast<std::ptrdiff_t>(spec.kept.size());
+    if (inputs > 0) make("", {true, false});
+    if (trains_weight(network_, op)) make(".columns", {false, true});
+    const Gradient quantized{{spec.kept.begin() + first, spec.kept.end()}};
+    find_largest(gradient_bytes(op.output), spec);
+    join(op, incoming, spec);
+    add_whole(std::move(spec));
+    return quantized;
+  }
+
+  /// What was gathered by rows, by columns.
+  TensorId transposed(const NetworkOperator& op, const Layer& layer, TensorId rows) {
+    OperatorSpec spec = layer_spec(op, Phase::backward);
+    if (options_.split_backward) spec.phase = Phase::backward_weight;
+    spec.name += "_transpose";
+    spec.operator_class = quantize_rule().operator_class;
+    spec.forward = layer.forward;
+    spec.reads = {rows};
+    const TensorId columns = add_tensor(builder_[rows].name + ".columns", builder_[rows].bytes,
+                                        TensorClass::activation, Lifetime::step);
+    spec.kept = {columns};
+    add_whole(std::move(spec));
+    return columns;
   }
 
   OperatorSpec cast_spec(const NetworkOperator& op, const Parameter& parameter, Phase phase) const {
@@ -429,6 +572,14 @@ class StepBuilder {
     if (op.effect.ring) return add_ring_backward(op, layer, incoming, spec);
     const std::int64_t inputs =
         std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
+    if (op.is_in_fp8 && (inputs > 0 || trains_weight(network_, op))) {
+      OperatorSpec quantize = layer_spec(op, Phase::backward);
+      std::swap(quantize.reads, spec.reads);
+      std::swap(quantize.kept, spec.kept);
+      std::swap(quantize.traffic, spec.traffic);
+      incoming = quantize_gradient(op, layer, inputs, incoming, std::move(quantize));
+      spec.reads = incoming.tensors;
+    }
     if (options_.split_backward && inputs > 0 && multiplies_weight(op, layer))
       return add_halves(op, layer, incoming, inputs, std::move(spec));
     spec.scratch = scratch_of(op, inputs > 0);
@@ -505,6 +656,8 @@ class StepBuilder {
           add_tensor(whole.name + ".again", whole.bytes, TensorClass::activation, Lifetime::step);
       spec.bare = spec.kept = {again};
       builder_.add(std::move(spec));
+      if (op.is_in_fp8 && scales_tensors(network_.fp8->recipe))
+        again = transposed(op, layer, again);
       return again;
     }
     return storage_of(value);
@@ -548,6 +701,10 @@ class StepBuilder {
     weight.name = op.name + ".backward_weight";
     weight.forward = layer.forward;
     weight.reads = incoming.tensors;
+    if (op.is_in_fp8) {
+      weight.reads = {incoming.tensors.back()};
+      input.reads = {incoming.tensors.front()};
+    }
     weight.scratch = op.effect.weight_scratch;
     weight.kernel = input.kernel;
     for (const std::uint32_t read : op.kept) add_once(weight.reads, kept_of(op, layer, read));
@@ -559,12 +716,12 @@ class StepBuilder {
     input.name = op.name + ".backward_input";
     input.phase = Phase::backward_input;
     input.scratch = op.effect.input_scratch;
-    for (const std::size_t p : layer.used)
-      if (backward_reads(op, p)) add_once(input.reads, read_of(op, p));
+    read_weights(op, layer, input);
     contribute(op, incoming, input);
     add_input_products(op, inputs, input);
     weight.traffic += builder_.moved(weight);
-    for (const TensorId id : incoming.tensors) weight.traffic -= builder_[id].bytes;
+    if (!op.is_in_fp8)
+      for (const TensorId id : incoming.tensors) weight.traffic -= builder_[id].bytes;
     join(op, incoming, input);
     add_whole(std::move(input));
     weight.bare = weight.kept;
@@ -580,6 +737,7 @@ class StepBuilder {
 
   /// Of copies the weight's only, where autograd keeps it.
   [[nodiscard]] bool backward_reads(const NetworkOperator& op, std::size_t p) const {
+    if (op.is_in_fp8) return !parameters_of_[p].is_bias && has_gradient(op.inputs.front());
     if (!op.copies_parameters) return true;
     return op.keeps_weight_copy && !parameters_of_[p].is_bias;
   }
@@ -626,9 +784,14 @@ class StepBuilder {
     if (op.keeps_output) add_once(spec.reads, storage_of(op.output));
     for (const TensorId extra : layer.extras) add_once(spec.reads, extra);
     if (op.pool != kNoValue) add_once(spec.reads, layers_[op.pool].extras.front());
-    if (op.effect.backward_reads_parameters)
-      for (const std::size_t p : layer.used)
-        if (backward_reads(op, p)) add_once(spec.reads, read_of(op, p));
+    if (op.effect.backward_reads_parameters) read_weights(op, layer, spec);
+  }
+
+  /// Of a copy in fp8 the rows are not read.
+  void read_weights(const NetworkOperator& op, const Layer& layer, OperatorSpec& spec) const {
+    for (const std::size_t p : layer.used)
+      if (backward_reads(op, p) && add_once(spec.reads, read_of(op, p)) && op.is_in_fp8)
+        spec.traffic -= parameters_of_[p].quantized_rows;
   }
 
   void contribute(const NetworkOperator& op, const Gradient& incoming, OperatorSpec& spec) {
@@ -640,7 +803,7 @@ class StepBuilder {
   void contribute(const NetworkOperator& op, std::size_t i, const Gradient& incoming,
                   OperatorSpec& spec) {
     const NetworkValue& value = network_.values[op.inputs[i]];
-    const std::string& name = network_.storages[value.storage].name;
+    const std::string& name = network_.storages[source_of(value).storage].name;
     Gradient& gradient = gradients_[value.gradient];
     const auto has_type = [&] {
       const NetworkValue& output = network_.values[op.output];
@@ -667,6 +830,12 @@ class StepBuilder {
     if (made_here && value.part) return;
     if (is_there) add_to(gradient, gradient_bytes(op.inputs[i]), spec);
     gradient = {{add_gradient(name, gradient_bytes(op.inputs[i]), spec)}};
+  }
+
+  /// What a value in fp8 was made of, whose gradient it has.
+  [[nodiscard]] const NetworkValue& source_of(const NetworkValue& value) const {
+    if (value.quantized_by == kNoValue) return value;
+    return network_.values[network_.operators[value.quantized_by].inputs.front()];
   }
 
   /// Adds one of so many bytes to a gradient that is there already.
@@ -764,6 +933,7 @@ class StepBuilder {
       if (!layer.parameters.empty()) updated.push_back(std::move(layer));
     }
     add_optimizer_step(builder_, updated, options_);
+    if (network_.fp8 && network_.fp8->caches_weights) quantize_updated_weights();
   }
 
   /// Values that a backward reads are `saved`, the others `activation`.

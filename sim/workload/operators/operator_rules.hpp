@@ -89,7 +89,8 @@ struct OperatorEffect {
   };
   enum class Gradient : std::uint8_t {
     fresh,  ///< a storage of its own for every input
-    pass    ///< the incoming gradient is handed on
+    pass,   ///< the incoming gradient is handed on
+    same    ///< y has the gradient of x; no operator in the backward
   };
   Dims output;
   Form form = Form::fresh;

@@ -56,14 +56,16 @@ class ShardedStep : public UnitStep {
     return tensor;
   }
 
-  /// An update is one of the rank's part.
+  /// An update is one of the rank's part; copies of parameters are made of all of them.
   void add_optimizer() override {
     for (auto op = step_.optimizer_begin; op < step_.operators.size(); ++op) {
       OperatorSpec spec = spec_of(op);
       const bool of_experts =
           std::ranges::any_of(step_.list(step_.operators[op].reads),
                               [&](TensorId id) { return step_[id].is_of_experts; });
-      if (sharding_.stage >= 1) {
+      const bool is_whole = std::ranges::any_of(step_.list(step_.operators[op].updates),
+                                                [&](TensorId id) { return step_[id].is_whole; });
+      if (sharding_.stage >= 1 && !is_whole) {
         spec.flops = part(spec.flops, of_experts);
         spec.traffic = part(spec.traffic, of_experts);
         spec.workspace = part(spec.workspace, of_experts);

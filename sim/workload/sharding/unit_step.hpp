@@ -48,7 +48,8 @@ class UnitStep {
 
  protected:
   [[nodiscard]] static bool is_parameter(const Tensor& tensor) {
-    return tensor.tensor_class == TensorClass::parameter && tensor.lifetime == Lifetime::resident;
+    return tensor.tensor_class == TensorClass::parameter && tensor.lifetime == Lifetime::resident &&
+           !tensor.is_whole;
   }
   [[nodiscard]] OperatorSpec spec_of(std::uint32_t op);
   /// What takes the place of an old tensor outside of units.

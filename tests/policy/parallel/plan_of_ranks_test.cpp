@@ -296,6 +296,26 @@ TEST_CASE("sharded optimizer state: closed form") {
   }
 }
 
+// Megatron-LM's distributed optimizer (README of NVIDIA/Megatron-LM, "Distributed Optimizer", in bf16 with gradients
+// in fp32): 18 bytes a parameter become 6 + 12/n. At the peak, after the backward, a block more takes that.
+TEST_CASE("stage 1 takes what Megatron-LM's distributed optimizer takes") {
+  constexpr std::int64_t weight = 64 * 64;
+  const auto of_a_block = [](std::int64_t stage, std::int64_t n) {
+    const Platform platform =
+        platform_of(trainers(n, "switch", "bandwidth: 1 GB/s, latency: 1 us"));
+    const auto peak = [&](int blocks) {
+      const Workload whole = workload_of(network_of(blocks, 64), trained_with_adam());
+      return played_shards({.stage = stage, .ranks = n}, whole, platform).peak(MemoryId{0});
+    };
+    return peak(9) - peak(8);
+  };
+  for (const std::int64_t n : {2, 4, 8}) {
+    CAPTURE(n);
+    CHECK(of_a_block(0, n) == 18 * weight);
+    CHECK(of_a_block(1, n) == 6 * weight + 12 * weight / n);
+  }
+}
+
 // What a rank holds before the first step and after the last is what its part of the state takes.
 TEST_CASE("each stage needs less memory") {
   const Platform platform = platform_of(trainers(4, "switch", "bandwidth: 1 GB/s, latency: 1 us"));

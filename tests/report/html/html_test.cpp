@@ -296,3 +296,53 @@ TEST_CASE("the page of a hybrid plan has pictures of RAM, storage and computing 
   CHECK(row(maps[2], 2) == Texts{"\u00b7", "\u00b7", "1", " "});
   CHECK(maps[2].y.values == std::vector<std::string>{"0 a", "1 b", "2 c", "3 d"});
 }
+
+TEST_CASE("the page of a mesh draws machines that do the same once") {
+  // Eight machines of two GPUs: tensor within them, data 4 and pipeline 2 across.
+  const RanScenario ran = run_scenario(
+      "scenario: s\n"
+      "platform: {platform: p, memories: {hbm: {capacity: 1 GiB}, dram: {capacity: 1 GiB}}, "
+      "switches: [fabric], processors: {gpu: {memory: hbm, compute: {fp32: 1 TFLOP/s}}}, links: "
+      "{nic: {between: [hbm, fabric], bandwidth: 1 GB/s}, pcie: {between: [hbm, dram], bandwidth: "
+      "1 "
+      "GB/s}}, cluster: {count: 2, shared: [dram], topology: switch, link: {name: nvlink, "
+      "bandwidth: 100 GB/s}, nodes: {count: 8, shared: [fabric]}}}\n"
+      "workload: {workload: w, batch: 16, input: {shape: [8, 64]}, loss: sum, layers: [{linear: "
+      "256}, "
+      "relu, {linear: 64}, {linear: 64}, relu, {linear: 64}]}\n"
+      "parallel: {tensor: 2, data: 4, pipeline: 2}\n"
+      "policy: {name: pipeline/gpipe, microbatches: 2}\n");
+  const HtmlOutcome outcome{&ran.scenario, ran.results};
+  const HtmlPage page = html_report(std::span(&outcome, 1), "plimsoll");
+  const auto section = std::ranges::find_if(
+      page.sections, [](const HtmlSection& it) { return std::holds_alternative<HtmlMesh>(it); });
+  REQUIRE(section != page.sections.end());
+  const HtmlMesh& mesh = std::get<HtmlMesh>(*section);
+  CHECK_THAT(mesh.note, Catch::Matchers::StartsWith("16 ranks on 8 machines."));
+  REQUIRE(mesh.machines.size() == 2);
+  CHECK(mesh.machines[0].title == "data 0 to 3, pipeline 0");
+  CHECK(mesh.machines[1].title == "data 0 to 3, pipeline 1");
+  for (const HtmlMesh::Machine& machine : mesh.machines) {
+    CHECK(machine.count == 4);
+    REQUIRE(machine.gpus.size() == 2);
+    CHECK(machine.gpus[1].label == "t1");
+  }
+  // What is drawn is what was measured.
+  const auto& memories = ran.results.front().metrics.memories;
+  const auto last = std::ranges::find(memories, "hbm9", &MemoryMetrics::name);
+  REQUIRE(last != memories.end());
+  CHECK(mesh.machines[1].gpus[1].words ==
+        "gpu9 and 3 alike: tensor 1, data 0 to 3, pipeline 1; hbm9 peaks at " +
+            to_text(last->peak_requested) + " of 1 GiB (0.01 %)");
+  CHECK(mesh.coloured == "tensor");
+  REQUIRE(mesh.axes.size() == 3);
+  CHECK(mesh.axes[0].inside == "nvlink, 100 GB/s");
+  CHECK(mesh.axes[0].across.empty());
+  CHECK_THAT(mesh.axes[0].carries, Catch::Matchers::StartsWith("activations "));
+  CHECK(mesh.axes[1].across == "nic, 1 GB/s");
+  CHECK_THAT(mesh.axes[1].carries, Catch::Matchers::StartsWith("gradients "));
+  CHECK(mesh.axes[2].carries == "messages between stages");
+  const json drawn = data_of({.sections = {mesh}}).at("sections").at(0);
+  CHECK(drawn.at("kind") == "mesh");
+  CHECK(drawn.at("machines").at(0).at("gpus").at(1).at("colour") == 1);
+}

@@ -3,6 +3,7 @@ import {barsSection} from './bars.js';
 import {el} from './dom.js';
 import {FORM} from './form.js';
 import {heatmapSection} from './heatmap.js';
+import {meshSection} from './mesh.js';
 import {runsSection} from './runs.js';
 import {scatterSection} from './scatter.js';
 import {comparisonTable} from './table.js';
@@ -19,6 +20,7 @@ const kSections = {
   scatter: scatterSection,
   bars: barsSection,
   heatmap: heatmapSection,
+  mesh: meshSection,
 };
 
 function sectionOf(section, i) {

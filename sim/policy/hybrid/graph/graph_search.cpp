@@ -10,6 +10,8 @@ namespace {
 /// Of the time of its copies, what a return costs in the first rounds beside the copies; 0: nothing.
 constexpr std::int64_t kFirstParts[] = {0, 16, 8, 4, 2, 1};
 constexpr int kRounds = 12;  ///< in which prices follow the waits
+/// Rounds without a better plan, each with half the step of the last, after which none is likely.
+constexpr int kMostHalvings = 5;
 /// Of Work, for a step of a schedule, beside what the claims of its plan count.
 constexpr std::size_t kWorkOfPlaying = 128;
 
@@ -34,7 +36,7 @@ class PriceSearch {
       if (!is_done()) try_prices(first_prices(part), starts);
     int halvings = 0;
     for (int round = 0; round < kRounds && best_ && !is_done(); ++round)
-      if (!try_prices(moved_prices(halvings), starts)) ++halvings;
+      if (!try_prices(moved_prices(halvings), starts) && ++halvings == kMostHalvings) break;
     if (best_) improve();
     if (!best_) return std::nullopt;
     return std::move(best_->played.plan);

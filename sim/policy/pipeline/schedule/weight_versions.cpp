@@ -30,7 +30,7 @@ void WeightVersions::gather(std::uint32_t device) {
           "a schedule that updates parameters on the way keeps versions of them, and `" +
           workload[op].name + "` brings them from elsewhere for each microbatch");
     for (const TensorId read : workload.list(workload[op].reads))
-      if (workload[read].tensor_class == TensorClass::parameter &&
+      if (workload[read].tensor_class == TensorClass::parameter && !workload[read].is_whole &&
           std::ranges::find(it.weights, read) == it.weights.end())
         it.weights.push_back(read);
   };
@@ -42,10 +42,17 @@ void WeightVersions::gather(std::uint32_t device) {
     const auto& makers = it.slots->makers(read);
     return std::ranges::find(makers, device) != makers.end();
   };
-  for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op)
+  for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
+    for (const TensorId changed : workload.list(workload.operators[op].updates))
+      if (workload[changed].is_whole)
+        throw std::invalid_argument(
+            "a schedule that updates parameters on the way keeps versions of them, and `" +
+            workload[changed].name +
+            "` is one copy for a whole step; expected `fp8: {recipe: ..., weights: anew}`");
     if (const auto reads = workload.list(workload.operators[op].reads);
         reads.empty() || std::ranges::any_of(reads, made_here))
       it.optimizers.push_back(OperatorId{op});
+  }
 }
 
 void WeightVersions::before_forward(std::uint32_t device, std::uint32_t microbatch) {

@@ -1,0 +1,275 @@
+#include "report/html/html_mesh.hpp"
+
+#include "base/dense_id.hpp"
+#include "platform/core/topology.hpp"
+#include "report/text/style.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+/// So many kinds of machines are drawn, and GPUs of each.
+constexpr std::size_t kMostMachines = 64, kMostGpus = 64;
+
+struct MeshAxisOfRun {
+  const char* name;
+  std::int64_t size, stride;
+
+  [[nodiscard]] std::int64_t of(std::size_t rank) const {
+    return static_cast<std::int64_t>(rank) / stride % size;
+  }
+};
+
+/// The least and the most coordinate of a rank and its likes, by axis.
+using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+std::string words_of(const std::pair<std::int64_t, std::int64_t>& span) {
+  return span.first == span.second ? std::to_string(span.first)
+                                   : fmt::format("{} to {}", span.first, span.second);
+}
+
+class MeshPicture {
+ public:
+  MeshPicture(const Scenario& scenario, const RunResult& run)
+      : platform_(scenario.platform), run_(run), topology_(scenario.platform) {
+    const MeshOptions& parallel = *scenario.parallel;
+    for (const NamedAxis& axis : kNamedAxes)
+      if (const std::int64_t size = parallel.size(axis.axis); size > 1)
+        axes_.push_back({axis.name, size, parallel.stride(axis.axis)});
+    find_devices(scenario);
+    find_machines();
+  }
+
+  HtmlMesh draw() {
+    HtmlMesh mesh;
+    mesh.heading = "The mesh on the machine: " + label_of(run_);
+    const std::vector<Kind> kinds = kinds_of_machines();
+    const std::size_t coloured = coloured_axis(kinds);
+    if (coloured < axes_.size()) mesh.coloured = axes_[coloured].name;
+    for (std::size_t k = 0; k < std::min(kinds.size(), kMostMachines); ++k)
+      mesh.machines.push_back(machine_of(kinds[k], coloured));
+    for (const MeshAxisOfRun& axis : axes_) mesh.axes.push_back(exchanged_on(axis));
+    mesh.note = fmt::format(
+        "{} ranks on {}. Machines that do the same are drawn once; the bar of a GPU is its memory "
+        "at the "
+        "peak, and hovering it, or Tab, tells more.{}",
+        devices_.size(),
+        machines_.size() == 1 ? std::string("1 machine")
+                              : fmt::format("{} machines", machines_.size()),
+        kinds.size() > kMostMachines
+            ? fmt::format(" Of {} kinds of machines the first {} are drawn.", kinds.size(),
+                          kMostMachines)
+            : "");
+    return mesh;
+  }
+
+ private:
+  /// Machines that are alike, as ranks of the first, and what coordinates each rank's likes have.
+  struct Kind {
+    std::vector<std::size_t> ranks;
+    std::int64_t count = 0;
+    std::vector<Spans> spans;  ///< by place in `ranks`
+  };
+
+  /// As mesh_of() lays ranks on them.
+  void find_devices(const Scenario& scenario) {
+    if (scenario.parallel->devices) {
+      for (const auto& name : *scenario.parallel->devices)
+        devices_.push_back(*platform_.find_processor(name.value));
+      return;
+    }
+    std::vector<ProcessorId> others;
+    if (scenario.state) others = updaters_of(*scenario.state, platform_);
+    for (std::uint32_t p = 0; p < platform_.processors.size(); ++p)
+      if (std::ranges::count(others, ProcessorId{p}) == 0) devices_.push_back(ProcessorId{p});
+  }
+
+  /// By what the fewest others are linked to of all that a GPU's memory is linked to, and is no GPU's.
+  void find_machines() {
+    std::vector<bool> is_gpus(platform_.memories.size());
+    for (const ProcessorId device : devices_) is_gpus[index(platform_[device].memory)] = true;
+    std::vector<std::vector<std::uint32_t>> linked(platform_.memories.size());
+    std::vector<std::size_t> gpus(platform_.memories.size());
+    for (const Link& link : platform_.links)
+      for (const std::size_t end : {0U, 1U}) {
+        const std::uint32_t from = index(link.between[end]), to = index(link.between[1 - end]);
+        if (!is_gpus[from] || is_gpus[to] || std::ranges::count(linked[from], to) > 0) continue;
+        linked[from].push_back(to);
+        ++gpus[to];
+      }
+    std::map<std::uint32_t, std::size_t> machine_of;
+    for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+      const std::uint32_t memory = index(platform_[devices_[rank]].memory);
+      std::uint32_t host = memory;
+      for (const std::uint32_t to : linked[memory])
+        if (gpus[to] > 1 && (host == memory || gpus[to] < gpus[host])) host = to;
+      const auto [found, is_new] = machine_of.try_emplace(host, machines_.size());
+      if (is_new) machines_.emplace_back();
+      machines_[found->second].push_back(rank);
+      machine_.push_back(found->second);
+    }
+  }
+
+  [[nodiscard]] const MemoryMetrics* memory_of(std::size_t rank) const {
+    const std::string& name = platform_[platform_[devices_[rank]].memory].name;
+    if (memory_.empty())
+      for (const MemoryMetrics& memory : run_.metrics.memories) memory_[memory.name] = &memory;
+    const auto found = memory_.find(name);
+    return found == memory_.end() ? nullptr : found->second;
+  }
+
+  /// What two machines have in common that are drawn once.
+  [[nodiscard]] std::string form_of(const std::vector<std::size_t>& ranks) const {
+    std::string form;
+    for (const std::size_t rank : ranks) {
+      for (const MeshAxisOfRun& axis : axes_)
+        form += fmt::format("{},", axis.of(rank) - axis.of(ranks.front()));
+      const MemoryMetrics* memory = memory_of(rank);
+      form += fmt::format("{};", memory == nullptr ? 0 : memory->peak_requested.count());
+    }
+    return form;
+  }
+
+  std::vector<Kind> kinds_of_machines() const {
+    std::vector<Kind> kinds;
+    std::map<std::string, std::size_t> kind_of;
+    for (const std::vector<std::size_t>& ranks : machines_) {
+      const auto [found, is_new] = kind_of.try_emplace(form_of(ranks), kinds.size());
+      if (is_new) kinds.push_back({ranks, 0, std::vector<Spans>(ranks.size())});
+      Kind& kind = kinds[found->second];
+      ++kind.count;
+      for (std::size_t g = 0; g < ranks.size(); ++g)
+        for (std::size_t a = 0; a < axes_.size(); ++a) {
+          const std::int64_t at = axes_[a].of(ranks[g]);
+          if (is_new) kind.spans[g].emplace_back(at, at);
+          auto& [least, most] = kind.spans[g][a];
+          least = std::min(least, at);
+          most = std::max(most, at);
+        }
+    }
+    return kinds;
+  }
+
+  [[nodiscard]] bool varies_in(const Kind& kind, std::size_t axis) const {
+    return std::ranges::any_of(kind.ranks, [&](std::size_t rank) {
+      return axes_[axis].of(rank) != axes_[axis].of(kind.ranks.front());
+    });
+  }
+
+  /// The outermost that varies within a machine, else the outermost of all.
+  [[nodiscard]] std::size_t coloured_axis(const std::vector<Kind>& kinds) const {
+    for (std::size_t a = axes_.size(); a-- > 0;)
+      if (std::ranges::any_of(kinds, [&](const Kind& kind) { return varies_in(kind, a); }))
+        return a;
+    return axes_.empty() ? 0 : axes_.size() - 1;
+  }
+
+  HtmlMesh::Machine machine_of(const Kind& kind, std::size_t coloured) const {
+    HtmlMesh::Machine machine;
+    machine.count = kind.count;
+    std::vector<std::string> fixed;
+    for (std::size_t a = 0; a < axes_.size(); ++a)
+      if (!varies_in(kind, a))
+        fixed.push_back(fmt::format("{} {}", axes_[a].name, words_of(kind.spans.front()[a])));
+    machine.title = fmt::format("{}", fmt::join(fixed, ", "));
+    for (std::size_t g = 0; g < std::min(kind.ranks.size(), kMostGpus); ++g)
+      machine.gpus.push_back(gpu_of(kind, g, coloured));
+    return machine;
+  }
+
+  HtmlMesh::Gpu gpu_of(const Kind& kind, std::size_t g, std::size_t coloured) const {
+    const std::size_t rank = kind.ranks[g];
+    HtmlMesh::Gpu gpu;
+    gpu.name = platform_[devices_[rank]].name;
+    std::vector<std::string> places;
+    for (std::size_t a = 0; a < axes_.size(); ++a) {
+      places.push_back(fmt::format("{} {}", axes_[a].name, words_of(kind.spans[g][a])));
+      if (varies_in(kind, a))
+        gpu.label += fmt::format("{}{}{}", gpu.label.empty() ? "" : " ", axes_[a].name[0],
+                                 axes_[a].of(rank));
+    }
+    gpu.words = fmt::format("{}{}: {}", gpu.name,
+                            kind.count > 1 ? fmt::format(" and {} alike", kind.count - 1) : "",
+                            fmt::join(places, ", "));
+    if (coloured < axes_.size()) gpu.colour = static_cast<std::size_t>(axes_[coloured].of(rank));
+    if (const MemoryMetrics* memory = memory_of(rank)) {
+      gpu.words += fmt::format("; {} peaks at {}", memory->name, to_text(memory->peak_requested));
+      const Bytes usable = platform_[platform_[devices_[rank]].memory].usable();
+      if (!usable.is_unlimited()) {
+        gpu.use = static_cast<double>(memory->peak_requested.count()) /
+                  static_cast<double>(usable.count());
+        gpu.words += fmt::format(" of {} ({})", to_text(usable), percent(*gpu.use));
+      }
+    }
+    return gpu;
+  }
+
+  HtmlMesh::Axis exchanged_on(const MeshAxisOfRun& axis) const {
+    HtmlMesh::Axis it{.name = axis.name, .size = axis.size};
+    for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
+      if (axis.of(rank) + 1 == axis.size) continue;
+      const std::size_t next = rank + static_cast<std::size_t>(axis.stride);
+      std::string& way = machine_[rank] == machine_[next] ? it.inside : it.across;
+      if (way.empty()) way = way_between(rank, next);
+    }
+    it.carries = carried_on(axis.name);
+    return it;
+  }
+
+  std::string way_between(std::size_t from, std::size_t to) const {
+    const Route* route =
+        topology_.route(platform_[devices_[from]].memory, platform_[devices_[to]].memory);
+    if (route == nullptr) return "no links";
+    std::vector<std::string> links;
+    for (const Hop& hop : route->hops) {
+      const std::string& name = platform_[hop.link].name;
+      std::string kind = name.substr(0, name.find_last_not_of("0123456789") + 1);
+      if (kind.empty()) kind = name;
+      if (std::ranges::count(links, kind) == 0) links.push_back(std::move(kind));
+    }
+    return fmt::format("{}, {}", fmt::join(links, ", "), to_text(route->bandwidth));
+  }
+
+  /// Of the results' collectives, which do not say along which axis: gradients and parameters go along all
+  /// on which ranks hold the same.
+  std::string carried_on(const std::string& axis) const {
+    static const std::map<std::string, std::vector<std::string>> kNames{
+        {"tensor", {"activations"}},
+        {"context", {"blocks", "gradients", "parameters"}},
+        {"expert", {"experts", "gradients", "parameters"}},
+        {"data", {"gradients", "parameters"}}};
+    if (axis == "pipeline") return "messages between stages";
+    std::vector<std::string> carried;
+    for (const std::string& name : kNames.at(axis))
+      for (const CollectiveMetrics& collective : run_.metrics.collectives)
+        if (collective.name == name)
+          carried.push_back(fmt::format("{} {}, {} exposed of {}", name, to_text(collective.bytes),
+                                        to_text(collective.exposed), to_text(collective.busy)));
+    return carried.empty() ? "nothing" : fmt::format("{}", fmt::join(carried, "; "));
+  }
+
+  const Platform& platform_;
+  const RunResult& run_;
+  const Topology topology_;
+  std::vector<MeshAxisOfRun> axes_;   ///< of more than one rank, as kNamedAxes has them
+  std::vector<ProcessorId> devices_;  ///< by rank
+  std::vector<std::size_t> machine_;  ///< by rank
+  std::vector<std::vector<std::size_t>> machines_;  ///< their ranks
+  mutable std::map<std::string, const MemoryMetrics*> memory_;
+};
+
+}  // namespace
+
+std::optional<HtmlMesh> mesh_picture(const Scenario& scenario, const RunResult& run) {
+  if (!scenario.parallel || scenario.parallel->product() == 1 || run.infeasible)
+    return std::nullopt;
+  return MeshPicture(scenario, run).draw();
+}
+
+}  // namespace plimsoll
