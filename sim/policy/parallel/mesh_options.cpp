@@ -157,6 +157,10 @@ Format<ShardingOptions> sharding_format() {
       .optional("prefetch", &S::prefetch, integer(0, 1'000'000),
                 "stage 3: units whose parameters are gathered ahead of the one that runs; default "
                 "1")
+      .optional(
+          "from_master", &S::from_master, located(boolean()),
+          "stage 3 with `master_weights`: a rank holds no part in 2 bytes, but casts its part "
+          "of the master copy for each gather, as PyTorch's FSDP does; default false")
       .optional("bucket", &S::bucket, located(quantity<Bytes>(Unlimited::allowed)),
                 "gradients that are reduced together; default 25 MiB, the first 1 MiB")
       .format();

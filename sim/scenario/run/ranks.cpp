@@ -58,6 +58,7 @@ void Ranks::find_mesh() {
   check_layers(scenario_.parallel->expert, "expert");
   check_tensor();
   check_muon();
+  check_from_master();
   if (stage > 2) check_fp8("`sharding` in stage 3 leaves no rank whole parameters");
 }
 
@@ -175,6 +176,23 @@ void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const
     refuse(lora->rank.where, fmt::format("`lora` with the axis `{}` is not supported yet", name));
 }
 
+void Ranks::check_from_master() const {
+  const ShardingOptions& sharding = scenario_.sharding;
+  if (!sharding.from_master || !sharding.from_master->value) return;
+  const Location& where = sharding.from_master->where;
+  if (sharding.stage < 3)
+    refuse(where,
+           fmt::format("`from_master` is about parts of parameters, and stage {} divides none",
+                       sharding.stage),
+           "`stage: 3` does");
+  if (!scenario_.workload_options.master_weights)
+    refuse(where, "`from_master` casts parts of master copies, and there are none",
+           "`master_weights: true` makes them");
+  if (scenario_.state)
+    refuse(where, "`from_master` with `state` is not supported yet",
+           "`state` says where parameters live");
+}
+
 void Ranks::check_tensor() const {
   if (size(&MeshOptions::tensor) == 1) return;
   const WorkloadOptions& options = scenario_.workload_options;
@@ -214,6 +232,7 @@ Workload Ranks::step_of_one(Workload step) const {
     StateSharding of_state{sharding.stage, context * samples(), by_stage ? 0 : sharding.prefetch,
                            sharding.overlap, by_stage};
     of_state.ranks_of_experts = context * size(&MeshOptions::data);
+    of_state.from_master = sharding.from_master && sharding.from_master->value;
     step = sharded_step(step, of_state);
   }
   return away_ ? with_state_elsewhere(step) : step;

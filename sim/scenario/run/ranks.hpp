@@ -68,6 +68,7 @@ class Ranks {
   void check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const;
   void check_tensor() const;
   void check_muon() const;
+  void check_from_master() const;
   void check_fp8(const char* why) const;
   [[nodiscard]] Workload with_state_elsewhere(const Workload& step) const;
   [[nodiscard]] Plan with_fetches_ahead(Plan of_one, const Problem& problem) const;

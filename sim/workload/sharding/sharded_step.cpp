@@ -52,6 +52,7 @@ class ShardedStep : public UnitStep {
     const bool is_state = tensor.tensor_class == TensorClass::optimizer_state;
     if (is_state || brings(id) || takes(id))
       tensor.bytes = part(tensor.bytes, tensor.is_of_experts);
+    if (sharding_.from_master && brings(id)) tensor.bytes = Bytes{};
     return tensor;
   }
 

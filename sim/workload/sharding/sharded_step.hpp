@@ -11,7 +11,9 @@
 ///
 /// Every tensor is divided by itself, into parts rounded up to whole bytes. With parameters of 2
 /// bytes, gradients of 4 and 12 bytes of state, of Psi parameters in all that is (6 + 12/n) Psi,
-/// (2 + 16/n) Psi and 18/n Psi bytes, beside the units that are whole.
+/// (2 + 16/n) Psi and 18/n Psi bytes, beside the units that are whole. With `from_master` a rank of
+/// stage 3 has no part of 2 bytes of its own, and 16/n Psi bytes: a gather casts its part of the
+/// master copy (what it casts is in the gathered whole). The cast takes no time.
 ///
 /// Parameters of experts, of which each rank of an expert axis has its own, are divided among the fewer
 /// ranks that hold the same ones, and are in units of their own.
@@ -39,6 +41,7 @@ struct StateSharding {
   bool overlap = true;                ///< stages 2 and 3
   bool by_chain_stage = false;        ///< then without prefetch, and with overlap
   std::int64_t ranks_of_experts = 1;  ///< that hold the same experts
+  bool from_master = false;           ///< stage 3: parameters are cast from master copies
 };
 
 /// Precondition: `step` is that of a network (build_step()), and keeps no gradients between

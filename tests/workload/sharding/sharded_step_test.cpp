@@ -158,3 +158,24 @@ TEST_CASE("units of a pipeline are the stages of the chain") {
           }
   }
 }
+
+// PyTorch's FSDP holds 4 + 4 + 8 bytes a parameter; what is gathered is as large as before.
+TEST_CASE("a rank that casts from its master copy holds no part of 2 bytes") {
+  const Workload step = step_of(mixed_precision());
+  StateSharding sharding{3, 4};
+  const Workload parts = sharded_step(step, sharding);
+  sharding.from_master = true;
+  const Workload cast = sharded_step(step, sharding);
+  auto bytes = held_bytes(cast);
+  CHECK(bytes[TensorClass::parameter] == 0);
+  CHECK(bytes[TensorClass::gradient] + bytes[TensorClass::optimizer_state] ==
+        16 * step.parameters / 4);
+  CHECK(collectives(cast) == collectives(parts));
+  const auto whole = [](const Workload& of) {
+    std::int64_t sum = 0;
+    for (const Tensor& tensor : of.tensors)
+      if (tensor.name.ends_with(".whole")) sum += tensor.bytes.count();
+    return sum;
+  };
+  CHECK(whole(cast) == whole(parts));
+}
