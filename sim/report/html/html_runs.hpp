@@ -29,8 +29,9 @@
 ///   power     {"time"*, "drawn", "used"}; absent where the platform has no energy
 ///
 /// A run of more than kMostMoments moments or slices is thinned (report/series/thinning.hpp): peaks
-/// stay exact. Three memories and more share twice as many. Of more stays than that the largest are listed; of blocks those that take the most
-/// bytes for the longest time, kMostBlocks in all memories of a run together.
+/// stay exact. Three memories and more share twice as many. Of more stays than that the largest are
+/// listed; of blocks those that take the most bytes for the longest time, kMostBlocks in all memories
+/// of a run together.
 #pragma once
 
 #include "report/html/html_data.hpp"
