@@ -42,7 +42,10 @@ std::vector<Bytes> worn_bytes(const Program& program, const Execution& execution
 MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record, Bytes worn) {
   MemoryMetrics metrics;
   metrics.name = memory.name;
-  if (!memory.capacity.is_unlimited()) metrics.capacity = memory.capacity;
+  if (!memory.capacity.is_unlimited()) {
+    metrics.capacity = memory.capacity;
+    metrics.usable = memory.usable();
+  }
   metrics.peak_requested = record.peak.requested;
   metrics.peak_allocated = record.peak.allocated;
   metrics.peak_held = record.peak.reserved;

@@ -15,6 +15,7 @@ namespace plimsoll {
 struct MemoryMetrics {
   std::string name;
   std::optional<Bytes> capacity;  ///< absent where unlimited
+  std::optional<Bytes> usable;    ///< of it, by plans; absent likewise
   Bytes peak_requested, peak_allocated;
   Bytes peak_held;           ///< by the allocator
   Bytes peak_reserved;       ///< of the device: held, and what the platform reserves

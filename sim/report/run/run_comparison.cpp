@@ -159,11 +159,10 @@ class RunComparison {
             [&](const RunResult& run) { return peak_entry(find_memory(run.metrics, name)); }, name);
     if (names.size() <= kMostMemoryColumns) return;
     add(What::fullest_name, [&](const RunResult& run) -> Entry {
-      const MemoryMetrics* memory = fullest_memory(scenario_, run);
+      const MemoryMetrics* memory = fullest_memory(run);
       return memory ? Entry{{memory->name}, {}} : Entry{};
     });
-    add(What::fullest_peak,
-        [&](const RunResult& run) { return peak_entry(fullest_memory(scenario_, run)); });
+    add(What::fullest_peak, [&](const RunResult& run) { return peak_entry(fullest_memory(run)); });
   }
 
   [[nodiscard]] bool is_home(const std::string& memory) const {
@@ -178,7 +177,7 @@ class RunComparison {
     Entry entry{{to_text(memory->peak_allocated)}, {}};
     if (!is_home(memory->name)) return entry;
     entry.cost = static_cast<double>(memory->peak_allocated.count());
-    if (usable_of(scenario_, memory->name)) entry.cell.fill = fill_of(scenario_, *memory);
+    if (memory->usable) entry.cell.fill = fill_of(*memory);
     return entry;
   }
 
@@ -208,11 +207,11 @@ std::vector<std::string> short_labels(std::span<const RunResult> results) {
   return labels;
 }
 
-const MemoryMetrics* fullest_memory(const Scenario& scenario, const RunResult& result) {
+const MemoryMetrics* fullest_memory(const RunResult& result) {
   const MemoryMetrics* best = nullptr;
   for (const MemoryMetrics& memory : result.metrics.memories) {
-    const double fill = fill_of(scenario, memory);
-    const double best_fill = best ? fill_of(scenario, *best) : 0.0;
+    const double fill = fill_of(memory);
+    const double best_fill = best ? fill_of(*best) : 0.0;
     if (!best || fill > best_fill ||
         (fill == best_fill && memory.peak_allocated > best->peak_allocated))
       best = &memory;

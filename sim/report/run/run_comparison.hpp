@@ -49,8 +49,7 @@ struct ComparedColumn {
 [[nodiscard]] std::vector<std::string> short_labels(std::span<const RunResult> results);
 
 /// The memory that a run fills most; nullptr where nothing ran.
-[[nodiscard]] const MemoryMetrics* fullest_memory(const Scenario& scenario,
-                                                  const RunResult& result);
+[[nodiscard]] const MemoryMetrics* fullest_memory(const RunResult& result);
 
 /// Whether a run ended well.
 [[nodiscard]] bool is_ok(const RunResult& result);

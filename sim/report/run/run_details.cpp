@@ -27,11 +27,6 @@ double share(Bytes part, Bytes whole) {
                           : static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-const Memory* find_memory(const Scenario& scenario, const std::string& name) {
-  const auto found = std::ranges::find(scenario.platform.memories, name, &Memory::name);
-  return found == scenario.platform.memories.end() ? nullptr : &*found;
-}
-
 class Details {
  public:
   Details(const Scenario& scenario, const RunResult& result, const Style& style)
@@ -71,9 +66,8 @@ class Details {
     std::vector<const MemoryMetrics*> used;
     for (const MemoryMetrics& memory : metrics_.memories)
       if (memory.peak_requested > Bytes{}) used.push_back(&memory);
-    std::ranges::stable_sort(used, std::greater{}, [&](const MemoryMetrics* memory) {
-      return fill_of(scenario_, *memory);
-    });
+    std::ranges::stable_sort(used, std::greater{},
+                             [](const MemoryMetrics* memory) { return fill_of(*memory); });
     const auto told = alike(used, kMostParts, [&](const MemoryMetrics& it) {
       return peak_text(it) + counts_of(it.at_peak);
     });
@@ -90,8 +84,8 @@ class Details {
 
   std::string peak_text(const MemoryMetrics& memory) const {
     std::string text = fmt::format("peaks at {}", to_text(memory.peak_allocated));
-    if (const auto usable = usable_of(scenario_, memory.name))
-      text += fmt::format(" of {} ({})", to_text(*usable), percent(fill_of(scenario_, memory)));
+    if (memory.usable)
+      text += fmt::format(" of {} ({})", to_text(*memory.usable), percent(fill_of(memory)));
     text += memory.peak_time == Time{} ? " at the start"
                                        : fmt::format(" after {}", to_text(memory.peak_time));
     return text + other_meanings(memory);
@@ -281,15 +275,8 @@ class Details {
 
 }  // namespace
 
-std::optional<Bytes> usable_of(const Scenario& scenario, const std::string& memory) {
-  const Memory* found = find_memory(scenario, memory);
-  if (!found || found->capacity.is_unlimited()) return std::nullopt;
-  return found->usable();
-}
-
-double fill_of(const Scenario& scenario, const MemoryMetrics& memory) {
-  const auto usable = usable_of(scenario, memory.name);
-  return usable ? share(memory.peak_allocated, *usable) : 0.0;
+double fill_of(const MemoryMetrics& memory) {
+  return memory.usable ? share(memory.peak_allocated, *memory.usable) : 0.0;
 }
 
 std::string run_details(const Scenario& scenario, const RunResult& result, const Style& style) {

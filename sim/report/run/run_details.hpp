@@ -10,11 +10,8 @@
 
 namespace plimsoll {
 
-/// Bytes that plans may use of a memory; nothing where that is unlimited.
-[[nodiscard]] std::optional<Bytes> usable_of(const Scenario& scenario, const std::string& memory);
-
 /// Share of what plans may use that the peak takes; 0 of an unlimited memory.
-[[nodiscard]] double fill_of(const Scenario& scenario, const MemoryMetrics& memory);
+[[nodiscard]] double fill_of(const MemoryMetrics& memory);
 
 /// Memory, time, links and energy, each on a few lines.
 [[nodiscard]] std::string run_details(const Scenario& scenario, const RunResult& result,

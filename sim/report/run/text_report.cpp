@@ -95,9 +95,10 @@ class Report {
     using What = ComparedColumn::What;
     switch (column.what) {
       case What::peak: {
-        const auto usable = usable_of(scenario_, column.memory);
+        const auto memory = scenario_.platform.find_memory(column.memory);
+        const Bytes usable = memory ? scenario_.platform[*memory].usable() : Bytes::unlimited();
         const std::string peak = "peak in " + column.memory;
-        return {usable ? fmt::format("{}, of {}", peak, to_text(*usable)) : peak};
+        return {usable.is_unlimited() ? peak : fmt::format("{}, of {}", peak, to_text(usable))};
       }
       case What::stored:
         return {"in " + column.memory, right};
@@ -141,7 +142,7 @@ class Report {
     std::vector<std::size_t> classes;
     for (std::size_t c = 0; c < kTensorClasses; ++c)
       if (any([&](const RunResult& result) {
-            const MemoryMetrics* memory = fullest_memory(scenario_, result);
+            const MemoryMetrics* memory = fullest_memory(result);
             return memory && memory->at_peak[c] > Bytes{};
           }))
         classes.push_back(c);
@@ -151,13 +152,13 @@ class Report {
     for (const std::size_t c : classes)
       columns.push_back({to_text(static_cast<TensorClass>(c)), right});
     const bool held = any([&](const RunResult& result) {
-      const MemoryMetrics* memory = fullest_memory(scenario_, result);
+      const MemoryMetrics* memory = fullest_memory(result);
       return memory && memory->peak_held != memory->peak_allocated;
     });
     if (held) columns.insert(columns.end(), {{"reserved", right}, {"device in use", right}});
     TextTable table(std::move(columns));
     for (const RunResult& result : results_) {
-      const MemoryMetrics* memory = fullest_memory(scenario_, result);
+      const MemoryMetrics* memory = fullest_memory(result);
       if (!memory) continue;
       std::vector<Cell> row{{short_label(result)}, {memory->name}, {to_text(memory->peak_time)}};
       for (const std::size_t c : classes)
