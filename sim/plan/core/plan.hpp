@@ -189,6 +189,8 @@ struct Claims {
 /// nothing.
 struct Bounds {
   std::optional<Time> makespan;
+  /// That of plans whose first runs come in the order of the workload; another may be faster.
+  bool keeps_order = false;
   std::optional<Time> period;
   std::vector<std::pair<MemoryId, Bytes>> peak;
   std::optional<Energy> energy;  ///< of the whole step

@@ -280,6 +280,7 @@ class BestOfGraph {
     if (is_for_energy()) bounds.energy = energy_bound_;
     if (bounds.energy && cost_ < in_pj(*bounds.energy))
       bounds.energy = energy_of_operators(problem_, processor_, graph_);
+    bounds.keeps_order = *bounds.makespan > graph_.time() && may_reorder(graph_, problem_.workload);
     best_->bounds = bounds;
     const bool is_met =
         bounds.energy ? cost_ == in_pj(*bounds.energy) : best_->claims.makespan == bounds.makespan;

@@ -45,10 +45,16 @@ std::vector<std::string> bound_notes(const RunResult& result) {
   // Nobody here has proven what a file says.
   const std::string says = result.from_file ? "the file claims that " : "";
   if (result.bounds.makespan && result.metrics.makespan)
-    parts.push_back(says +
-                    gap_note(*result.bounds.makespan, *result.metrics.makespan,
-                             "no schedule of its kind takes less time",
-                             "no schedule of its kind takes less than {}; this one takes {} more"));
+    parts.push_back(
+        says + (result.bounds.keeps_order
+                    ? gap_note(*result.bounds.makespan, *result.metrics.makespan,
+                               "no schedule in the order of the workload takes less time",
+                               "no schedule in the order of the workload takes less than {}; this "
+                               "one takes {} more")
+                    : gap_note(*result.bounds.makespan, *result.metrics.makespan,
+                               "no schedule of its kind takes less time",
+                               "no schedule of its kind takes less than {}; this one takes {} "
+                               "more")));
   if (result.bounds.period && result.metrics.period)
     parts.push_back(says +
                     gap_note(*result.bounds.period, *result.metrics.period,

@@ -304,7 +304,8 @@ class RerunPlanner {
     for (const DeviceFamily* family : tight_) find_leanest(*family);
     const std::vector<Bytes> now = peaks();
     if (above_limit(now).empty()) return planned();
-    Infeasible no = too_little(problem_, devices_, limits_, std::ranges::max(now));
+    const auto d = static_cast<std::size_t>(std::ranges::max_element(now) - now.begin());
+    Infeasible no = not_found(problem_, devices_[d], limits_[d], now[d]);
     no.why += ", as far as the search sees; that is no proof";
     return no;
   }

@@ -37,7 +37,7 @@ class XlaPlanner {
     if (!computations && !parameters_.useful.is_unlimited())
       return no_faster_plan(problem_, processor_);
     if (!computations)
-      return infeasible(problem_, processor_, budget_, graph_.resident + smallest_room(room));
+      return not_found(problem_, processor_, budget_, graph_.resident + smallest_room(room));
     Plan plan = plan_of_computations(problem_, graph_, processor_, parameters_.name, *computations);
     plan.claims = claims_of(plan, problem_);
     return plan;

@@ -19,7 +19,7 @@ constexpr std::size_t kFewNodes = 100;
 /// Turns of order and reruns at most; they end with one that gains less than one in so many. Each
 /// takes so many iterations over the nodes.
 constexpr int kMostTurns = 8;
-constexpr std::int64_t kPartsOfTurn = 50, kShortIterations = 100'000;
+constexpr std::int64_t kPartsOfTurn = 50, kShortIterations = 100'000, kIterationsByNode = 64;
 
 }  // namespace
 
@@ -79,8 +79,9 @@ std::optional<RerunSequence> FreeOrderSearch::in_other_order(std::int64_t room) 
 
 RerunSearchOptions FreeOrderSearch::short_options() const {
   RerunSearchOptions options = options_;
+  const std::int64_t nodes = std::ssize(graph_.nodes);
   if (!options.iterations)
-    options.iterations = kShortIterations / (std::ssize(graph_.nodes) + 1) + 8;
+    options.iterations = std::min(kShortIterations / (nodes + 1) + 8, kIterationsByNode * nodes);
   return options;
 }
 

@@ -49,6 +49,7 @@ class GraphSearch {
     if (!found) return task_.no_plan(search.least_room(task_.too_little()), is_impossible);
     const std::int64_t least = bound && *bound <= found->time ? *bound : 0;
     Plan plan = task_.plan_of(found->computations, least);
+    plan.bounds.keeps_order = least > 0;
     if (found->time == 0) plan.claims.optimal = true;
     return plan;
   }
