@@ -77,6 +77,12 @@ inline constexpr Bytes kBucket{25LL << 20}, kFirstBucket{1LL << 20};
 [[nodiscard]] Format<MeshOptions> parallel_format();
 [[nodiscard]] Format<ShardingOptions> sharding_format();
 
+/// By rank's place: those that `devices` names, or all but `others`. Throws InputError where a name is
+/// unknown, or comes twice.
+[[nodiscard]] std::vector<ProcessorId> mesh_devices(const Platform& platform,
+                                                    const MeshOptions& parallel,
+                                                    std::span<const ProcessorId> others = {});
+
 /// Where the ranks are: Spreading::axes and likes, whose first index is the stage of the pipeline.
 /// `others` of the processors are no devices unless they are named. Throws InputError where the sizes
 /// are not those of the platform.

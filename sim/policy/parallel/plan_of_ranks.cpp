@@ -16,29 +16,6 @@ namespace plimsoll {
 
 namespace {
 
-std::vector<ProcessorId> devices_of(const Platform& platform, const MeshOptions& parallel,
-                                    std::span<const ProcessorId> others) {
-  std::vector<ProcessorId> devices;
-  if (!parallel.devices) {
-    for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
-      if (std::ranges::count(others, ProcessorId{p}) == 0) devices.push_back(ProcessorId{p});
-    return devices;
-  }
-  std::vector<std::string> known;
-  for (const Processor& processor : platform.processors) known.push_back(processor.name);
-  for (const Located<std::string>& named : *parallel.devices) {
-    const auto found = platform.find_processor(named.value);
-    if (!found)
-      refuse(named.where,
-             fmt::format("platform `{}` has no processor `{}`", platform.name, named.value),
-             hint_of_names(named.value, known));
-    if (std::ranges::count(devices, *found) > 0)
-      refuse(named.where, fmt::format("`{}` is named twice", named.value));
-    devices.push_back(*found);
-  }
-  return devices;
-}
-
 /// "data 4 x tensor 2 = 8".
 std::string product_text(const MeshOptions& parallel) {
   std::string text;
@@ -162,9 +139,32 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
 
 }  // namespace
 
+std::vector<ProcessorId> mesh_devices(const Platform& platform, const MeshOptions& parallel,
+                                      std::span<const ProcessorId> others) {
+  std::vector<ProcessorId> devices;
+  if (!parallel.devices) {
+    for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
+      if (std::ranges::count(others, ProcessorId{p}) == 0) devices.push_back(ProcessorId{p});
+    return devices;
+  }
+  std::vector<std::string> known;
+  for (const Processor& processor : platform.processors) known.push_back(processor.name);
+  for (const Located<std::string>& named : *parallel.devices) {
+    const auto found = platform.find_processor(named.value);
+    if (!found)
+      refuse(named.where,
+             fmt::format("platform `{}` has no processor `{}`", platform.name, named.value),
+             hint_of_names(named.value, known));
+    if (std::ranges::count(devices, *found) > 0)
+      refuse(named.where, fmt::format("`{}` is named twice", named.value));
+    devices.push_back(*found);
+  }
+  return devices;
+}
+
 Spreading mesh_of(const Platform& platform, const MeshOptions& parallel,
                   std::span<const ProcessorId> others) {
-  const std::vector<ProcessorId> devices = devices_of(platform, parallel, others);
+  const std::vector<ProcessorId> devices = mesh_devices(platform, parallel, others);
   check_count(platform, parallel, devices.size());
   check_memories(platform, parallel, devices);
   Spreading spreading;

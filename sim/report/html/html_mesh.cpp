@@ -42,7 +42,9 @@ class MeshPicture {
     for (const NamedAxis& axis : kNamedAxes)
       if (const std::int64_t size = parallel.size(axis.axis); size > 1)
         axes_.push_back({axis.name, size, parallel.stride(axis.axis)});
-    find_devices(scenario);
+    std::vector<ProcessorId> others;
+    if (scenario.state) others = updaters_of(*scenario.state, platform_);
+    devices_ = mesh_devices(platform_, parallel, others);
     find_machines();
   }
 
@@ -77,19 +79,6 @@ class MeshPicture {
     std::int64_t count = 0;
     std::vector<Spans> spans;  ///< by place in `ranks`
   };
-
-  /// As mesh_of() lays ranks on them.
-  void find_devices(const Scenario& scenario) {
-    if (scenario.parallel->devices) {
-      for (const auto& name : *scenario.parallel->devices)
-        devices_.push_back(*platform_.find_processor(name.value));
-      return;
-    }
-    std::vector<ProcessorId> others;
-    if (scenario.state) others = updaters_of(*scenario.state, platform_);
-    for (std::uint32_t p = 0; p < platform_.processors.size(); ++p)
-      if (std::ranges::count(others, ProcessorId{p}) == 0) devices_.push_back(ProcessorId{p});
-  }
 
   /// By what the fewest others are linked to of all that a GPU's memory is linked to, and is no GPU's.
   void find_machines() {
@@ -201,11 +190,10 @@ class MeshPicture {
     if (coloured < axes_.size()) gpu.colour = static_cast<std::size_t>(axes_[coloured].of(rank));
     if (const MemoryMetrics* memory = memory_of(rank)) {
       gpu.words += fmt::format("; {} peaks at {}", memory->name, to_text(memory->peak_requested));
-      const Bytes usable = platform_[platform_[devices_[rank]].memory].usable();
-      if (!usable.is_unlimited()) {
+      if (memory->usable) {
         gpu.use = static_cast<double>(memory->peak_requested.count()) /
-                  static_cast<double>(usable.count());
-        gpu.words += fmt::format(" of {} ({})", to_text(usable), percent(*gpu.use));
+                  static_cast<double>(memory->usable->count());
+        gpu.words += fmt::format(" of {} ({})", to_text(*memory->usable), percent(*gpu.use));
       }
     }
     return gpu;

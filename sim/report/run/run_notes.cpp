@@ -16,7 +16,8 @@ namespace {
 /// How far `measured` is from the least that it can be, in words with places for the bound and
 /// the gap.
 template <class Quantity>
-std::string gap_note(Quantity bound, Quantity measured, const char* at_bound, const char* words) {
+std::string gap_note(Quantity bound, Quantity measured, const std::string& at_bound,
+                     const std::string& words) {
   if (bound == measured) return at_bound;
   const auto least = static_cast<double>(bound.count());
   const double gap = least > 0 ? static_cast<double>(measured.count()) / least - 1 : 0.0;
@@ -44,17 +45,13 @@ std::vector<std::string> bound_notes(const RunResult& result) {
   std::vector<std::string> parts;
   // Nobody here has proven what a file says.
   const std::string says = result.from_file ? "the file claims that " : "";
+  const std::string kind =
+      result.bounds.keeps_order ? "in the order of the workload" : "of its kind";
   if (result.bounds.makespan && result.metrics.makespan)
     parts.push_back(
-        says + (result.bounds.keeps_order
-                    ? gap_note(*result.bounds.makespan, *result.metrics.makespan,
-                               "no schedule in the order of the workload takes less time",
-                               "no schedule in the order of the workload takes less than {}; this "
-                               "one takes {} more")
-                    : gap_note(*result.bounds.makespan, *result.metrics.makespan,
-                               "no schedule of its kind takes less time",
-                               "no schedule of its kind takes less than {}; this one takes {} "
-                               "more")));
+        says + gap_note(*result.bounds.makespan, *result.metrics.makespan,
+                        "no schedule " + kind + " takes less time",
+                        "no schedule " + kind + " takes less than {}; this one takes {} more"));
   if (result.bounds.period && result.metrics.period)
     parts.push_back(says +
                     gap_note(*result.bounds.period, *result.metrics.period,

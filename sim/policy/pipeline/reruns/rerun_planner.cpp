@@ -304,7 +304,9 @@ class RerunPlanner {
     for (const DeviceFamily* family : tight_) find_leanest(*family);
     const std::vector<Bytes> now = peaks();
     if (above_limit(now).empty()) return planned();
-    const auto d = static_cast<std::size_t>(std::ranges::max_element(now) - now.begin());
+    std::size_t d = 0;  // the one that is farthest above its limit
+    for (std::size_t other = 1; other < now.size(); ++other)
+      if (now[other] - limits_[other] > now[d] - limits_[d]) d = other;
     Infeasible no = not_found(problem_, devices_[d], limits_[d], now[d]);
     no.why += ", as far as the search sees; that is no proof";
     return no;
