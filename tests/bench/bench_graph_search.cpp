@@ -62,10 +62,9 @@ Found search(const OperatorGraph& graph, std::int64_t room, const RerunSearchOpt
 
 Found search_in_any_order(const OperatorGraph& graph, std::int64_t room,
                           std::optional<std::int64_t> bound, const RerunSearchOptions& options) {
-  const RerunGroups groups = rerun_groups(graph);
   const Work work;
   const double begin = bench::cpu_seconds();
-  FreeOrderSearch search(graph, groups, options, work);
+  FreeOrderSearch search(graph, options, work);
   const auto plan = search.run(room, bound);
   Found found{.seconds = bench::cpu_seconds() - begin};
   if (plan)

@@ -1,6 +1,7 @@
 // Every policy of one processor on every network of the library, on a server's GPU, on one card of
 // a workstation and on a board: what is claimed is measured, without exception. Those with a budget
 // get three fifths of what keeping everything needs, or the least that they say they can.
+#include "support/dice.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/sample.hpp"
@@ -45,7 +46,7 @@ class EveryPolicy {
     all_ = played("none", "").peak(home_);
   }
 
-  void run(const PolicyInfo& policy, const std::string& more) {
+  void run(const PolicyInfo& policy, const std::string& more, std::int64_t percent = 60) {
     // They take no larger ones, and minutes for those.
     const bool is_poet = policy.name == "hybrid/poet";
     const std::size_t most = is_poet ? 32 : 128;
@@ -56,7 +57,7 @@ class EveryPolicy {
       (void)played(policy.name, more);
       return;
     }
-    std::int64_t budget = all_ * 3 / 5;
+    std::int64_t budget = all_ * percent / 100;
     if (policy.is_online) {
       const Played it = played_online(policy.name, budget);
       if (it.execution.status == RunStatus::oom) CHECK_FALSE(it.plan.claims.makespan);
@@ -102,6 +103,17 @@ layers:
   - dense: {repeat: 5}
   - linear: 64
 )";
+
+/// Layers of 16 to 128 features, most of them with a dropout.
+std::string random_dropouts(test::Dice& dice) {
+  std::string yaml = "workload: d\ninput: {shape: [64]}\nlayers:\n";
+  for (std::int64_t layer = 0, layers = dice(3, 7); layer < layers; ++layer) {
+    yaml += fmt::format("  - linear: {}\n", 16 * dice(1, 8));
+    if (dice(0, 1) == 0) yaml += "  - relu\n";
+    if (dice(0, 3) > 0) yaml += "  - dropout\n";
+  }
+  return yaml + "  - linear: 8\n";
+}
 
 /// Two blocks with grouped queries and a gated MLP, whose products can be in fp8.
 constexpr const char* kLanguageModel = R"(
@@ -168,6 +180,31 @@ TEST_CASE("every policy on a network with dropouts: the states of its generator 
         continue;
       CAPTURE(machine.platform, policy.name);
       every.run(policy, needed_by(policy.name));
+    }
+  }
+}
+
+TEST_CASE("budgets hold where states of generators are as large as what is kept") {
+  test::Sample sample(40);
+  test::Dice dice(20261207);
+  for (int round = 0; round < 12; ++round) {
+    const Machine machine = kMachines[static_cast<std::size_t>(round) % kMachines.size()];
+    Platform platform = test::library_platform(machine.platform);
+    for (Processor& processor : platform.processors)
+      processor.generator_state = Bytes{dice(1, 64) * 1024};
+    Workload workload = build(read_workload(parse_document(random_dropouts(dice), "d.yaml")),
+                              {.batch = 32, .optimizer = Optimizer::sgd_momentum});
+    add_generator_states(workload, platform.processors);
+    EveryPolicy every(machine, platform, workload);
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+          policy.is_online || !takes(policy, "budget") || policy.name == "hybrid/poet")
+        continue;
+      for (const std::int64_t percent : {95, 85, 75, 65, 55, 45}) {
+        if (!sample.takes_next()) continue;
+        CAPTURE(round, machine.platform, policy.name, percent);
+        every.run(policy, needed_by(policy.name), percent);
+      }
     }
   }
 }

@@ -179,6 +179,9 @@ std::optional<StagedSchedule::Key> StagedSchedule::next_use(std::uint32_t value,
     }
     if (stage < next && (!use || key(stage, reader) < *use)) use = key(stage, reader);
   }
+  const auto last = static_cast<std::uint32_t>(graph_->nodes.size() - 1);
+  if (it.stays && !use && next == OperatorGraph::kNone && after < key(last, last))
+    use = key(last, last);
   return use;
 }
 

@@ -46,7 +46,7 @@ class StagedSchedule {
     bool is_return = false;
   };
 
-  /// A value that is there before a step and read after it.
+  /// A value that is there before a step and read after it, or stays.
   struct Carried {
     std::uint32_t value = 0;
     Key next_use = 0;
@@ -83,7 +83,7 @@ class StagedSchedule {
   [[nodiscard]] bool may_run(const Rerun& rerun) const;
 
   /// The next use of the copy of a value that is there before a step, if it is read after it and
-  /// can come back. O(readers log reruns).
+  /// can come back; of what stays and is not read any more, the last step. O(readers log reruns).
   [[nodiscard]] std::optional<Key> next_use(std::uint32_t value, Key after) const;
   /// Who is carried across the step. O(values + reads).
   [[nodiscard]] std::vector<Carried> carried_across(Key step) const;

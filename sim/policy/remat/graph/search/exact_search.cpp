@@ -1,7 +1,13 @@
 #include "policy/remat/graph/search/exact_search.hpp"
 
+#include "policy/graph/computations.hpp"
+
 #include <algorithm>
+#include <bit>
+#include <limits>
+#include <numeric>
 #include <queue>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -25,14 +31,14 @@ struct Place {
 };
 
 constexpr std::uint32_t kStageShift = 16;
+constexpr std::int64_t kAllStates = std::numeric_limits<std::int64_t>::max();
 
-/// Paths of least time within some room, or of least room whatever the time.
+/// Paths of least time of reruns within a room. What is there goes only in front of a run that needs
+/// its place, and no more than that needs: more there never hurts.
 class ShortestPaths {
  public:
-  enum class Least : std::uint8_t { time, room };
-
-  ShortestPaths(const OperatorGraph& graph, FirstRuns order, const Work& work)
-      : graph_(graph), order_(order), work_(work) {
+  ShortestPaths(const OperatorGraph& graph, Bytes room, const ExactLimits& limits, const Work& work)
+      : graph_(graph), limits_(limits), work_(work), room_(room) {
     auto next = static_cast<std::uint32_t>(graph.values.size());
     for (const OperatorGraph::Value& value : graph.values) bytes_.push_back(value.bytes);
     for (const OperatorGraph::Node& node : graph.nodes) {
@@ -50,87 +56,114 @@ class ShortestPaths {
     }
     for (std::uint32_t value = 0; value < graph.values.size(); ++value)
       if (graph.values[value].stays) stays_ |= bit(value);
+    by_size_.resize(bytes_.size());
+    std::iota(by_size_.begin(), by_size_.end(), 0u);
+    std::ranges::stable_sort(by_size_, std::ranges::greater{},
+                             [&](std::uint32_t it) { return bytes_[it]; });
   }
 
-  std::optional<ExactSequence> run(Least least, Bytes room) {
-    least_ = least;
-    room_ = room;
-    reach(Place{}, 0, 0, kNoNode);
+  ExactOutcome run() {
+    reach(Place{}, 0, {});
     while (!queue_.empty()) {
-      const auto [cost, key] = queue_.top();
+      const auto [cost, left, key] = queue_.top();
       queue_.pop();
       const Place at{static_cast<Mask>(key), static_cast<Mask>(key >> 32)};
       if (known_.at(key).cost != cost) continue;
-      if (is_goal(at)) return sequence_to(key);
+      if (is_goal(at)) return {.sequence = sequence_to(key), .is_closed = true};
+      if (++states_ > limits_.states) return {};
       work_.add(graph_.nodes.size() + bytes_.size());
-      drop_from(at, cost);
-      if (order_ == FirstRuns::free)
+      if (limits_.order == FirstRuns::free)
         run_any_from(at, cost);
       else
         run_next_from(at, cost);
     }
-    return std::nullopt;
+    return {.is_closed = true};
   }
+
+  /// After a run without a plan, no less room has one.
+  [[nodiscard]] Bytes next_room() const { return next_room_; }
 
  private:
   struct Known {
     std::int64_t cost = 0;
     std::uint64_t before = 0;
-    std::uint32_t node = kNoNode;  ///< that ran; none where values were dropped
+    std::uint32_t node = kNoNode;  ///< that ran
+    Mask there = 0;                ///< what was there meanwhile
   };
 
-  [[nodiscard]] Mask all_nodes() const {
-    return static_cast<Mask>((std::uint64_t{1} << graph_.nodes.size()) - 1);
+  /// A run that is looked at: where it leads to, and what it needs.
+  struct Run {
+    std::uint32_t node = 0;
+    Mask run = 0, needs = 0, lasts = 0;
+    std::int64_t cost = 0;
+    std::uint64_t before = 0;
+  };
+
+  [[nodiscard]] std::uint32_t first_runs_left(const Place& at) const {
+    const auto run = limits_.order == FirstRuns::free
+                         ? static_cast<std::uint32_t>(std::popcount(at.run))
+                         : at.run >> kStageShift;
+    return static_cast<std::uint32_t>(graph_.nodes.size()) - run;
   }
 
   [[nodiscard]] bool is_goal(const Place& at) const {
-    const bool all_run = order_ == FirstRuns::free ? at.run == all_nodes()
-                                                   : at.run >> kStageShift == graph_.nodes.size();
-    return all_run && (at.there & stays_) == stays_;
+    return first_runs_left(at) == 0 && (at.there & stays_) == stays_;
   }
 
   [[nodiscard]] Bytes bytes_of(Mask there) const {
     Bytes sum;
-    for (std::uint32_t i = 0; i < bytes_.size(); ++i)
-      if ((there & bit(i)) != 0) sum += bytes_[i];
+    for (; there != 0; there &= there - 1)
+      sum += bytes_[static_cast<std::size_t>(std::countr_zero(there))];
     return sum;
   }
 
-  void reach(const Place& place, std::int64_t cost, std::uint64_t before, std::uint32_t node) {
-    const auto [known, is_new] = known_.try_emplace(place.key(), Known{cost, before, node});
+  void reach(const Place& place, std::int64_t cost, const Known& by) {
+    const auto [known, is_new] = known_.try_emplace(place.key(), by);
     if (!is_new) {
       if (known->second.cost <= cost) return;
-      known->second = {cost, before, node};
+      known->second = by;
     }
-    queue_.emplace(cost, place.key());
-  }
-
-  void drop_from(const Place& at, std::int64_t cost) {
-    for (std::uint32_t i = 0; i < bytes_.size(); ++i)
-      if ((at.there & bit(i)) != 0) reach({at.there & ~bit(i), at.run}, cost, at.key(), kNoNode);
+    queue_.emplace(cost, first_runs_left(place), place.key());
   }
 
   /// The first run of a node, after which the plan is at `run`. It may keep the state of its
   /// generator.
   void run_first(const Place& at, std::int64_t cost, std::uint32_t node, Mask run) {
-    run_node(at, cost, node, run, 0);
-    if (generators_[node] != 0) run_node(at, cost, node, run, generators_[node]);
+    run_node(at, {node, run, reads_[node], lasts_[node], cost, at.key()});
+    if (const Mask state = generators_[node]; state != 0)
+      run_node(at, {node, run, reads_[node], lasts_[node] | state, cost, at.key()});
   }
 
-  /// A later one, which needs that state.
+  /// A later one, which needs that state; of use where it makes what is not there.
   void run_again(const Place& at, std::int64_t cost, std::uint32_t node, Mask run) {
-    const Mask needed = generators_[node];
-    if (!graph_.nodes[node].runs_once && (at.there & needed) == needed)
-      run_node(at, cost, node, run, 0);
+    if (!limits_.may_rerun || graph_.nodes[node].runs_once) return;
+    if ((lasts_[node] & ~at.there) == 0) return;
+    run_node(at, {node, run, reads_[node] | generators_[node], lasts_[node],
+                  cost + graph_.nodes[node].time.count(), at.key()});
   }
 
-  void run_node(const Place& at, std::int64_t cost, std::uint32_t node, Mask run, Mask keeps) {
-    if ((at.there & reads_[node]) != reads_[node]) return;
-    const Bytes needs = bytes_of(at.there | makes_[node] | keeps) + graph_.nodes[node].workspace;
-    if (needs > room_) return;
-    const std::int64_t after = least_ == Least::time ? cost + graph_.nodes[node].time.count()
-                                                     : std::max(cost, needs.count());
-    reach({at.there | lasts_[node] | keeps, run}, after, at.key(), node);
+  void run_node(const Place& at, const Run& it) {
+    if ((at.there & it.needs) != it.needs) return;
+    const Mask all = at.there | makes_[it.node] | it.lasts;
+    const Bytes needs = bytes_of(all) + graph_.nodes[it.node].workspace;
+    drop_and_run(it, all, all & ~(it.needs | makes_[it.node] | it.lasts), 0, needs);
+  }
+
+  /// Drops what is enough, and nothing in vain: the larger first, so that the last one was missing.
+  void drop_and_run(const Run& it, Mask there, Mask droppable, std::size_t from, Bytes needs) {
+    work_.add(std::size_t{1});
+    if (needs <= room_) {
+      const Mask unread = makes_[it.node] & ~lasts_[it.node];
+      reach({there & ~unread, it.run}, it.cost, {it.cost, it.before, it.node, there});
+      return;
+    }
+    for (std::size_t i = from; needs - bytes_of(droppable) <= room_; ++i) {
+      const std::uint32_t value = by_size_[i];
+      if ((droppable & bit(value)) == 0) continue;
+      droppable &= ~bit(value);
+      drop_and_run(it, there & ~bit(value), droppable, i + 1, needs - bytes_[value]);
+    }
+    next_room_ = std::min(next_room_, needs - bytes_of(droppable));
   }
 
   void run_any_from(const Place& at, std::int64_t cost) {
@@ -152,31 +185,31 @@ class ShortestPaths {
 
   ExactSequence sequence_to(std::uint64_t key) const {
     ExactSequence sequence;
-    for (Known known = known_.at(key); known.before != 0 || known.node != kNoNode || key != 0;
-         key = known.before, known = known_.at(key))
-      if (known.node != kNoNode) {
-        sequence.computations.push_back(known.node);
-        sequence.time += graph_.nodes[known.node].time;
-        const Mask kept = static_cast<Mask>(key) & generators_[known.node];
-        const Mask there = static_cast<Mask>(known.before) | makes_[known.node] | kept;
-        sequence.peak =
-            std::max(sequence.peak, bytes_of(there) + graph_.nodes[known.node].workspace);
-      }
+    for (; key != 0; key = known_.at(key).before) {
+      const Known& known = known_.at(key);
+      const OperatorGraph::Node& node = graph_.nodes[known.node];
+      sequence.computations.push_back(known.node);
+      sequence.time += node.time;
+      sequence.peak = std::max(sequence.peak, bytes_of(known.there) + node.workspace);
+    }
     std::ranges::reverse(sequence.computations);
     return sequence;
   }
 
   const OperatorGraph& graph_;
-  const FirstRuns order_;
+  const ExactLimits limits_;
   const Work& work_;
   std::vector<Mask> reads_, makes_, lasts_;  ///< by node; what it makes and is not freed at once
   std::vector<Mask> generators_;             ///< by node; none where it keeps no state
   std::vector<Bytes> bytes_;                 ///< of the values, then of those states
+  std::vector<std::uint32_t> by_size_;       ///< these, the largest first
   Mask stays_ = 0;
-  Least least_ = Least::time;
-  Bytes room_;
+  const Bytes room_;
+  Bytes next_room_ = Bytes::unlimited();
+  std::int64_t states_ = 0;                         ///< looked at
   std::unordered_map<std::uint64_t, Known> known_;  ///< looked up only
-  using Entry = std::pair<std::int64_t, std::uint64_t>;
+  /// Cost; then those first where more has run, and of these the one in the order of the graph.
+  using Entry = std::tuple<std::int64_t, std::uint32_t, std::uint64_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue_;
 };
 
@@ -186,15 +219,41 @@ bool keeps_generator(const OperatorGraph::Node& node) {
   return node.generator > Bytes{} && !node.runs_once;
 }
 
+bool is_within_exact_limits(const OperatorGraph& graph) {
+  const auto generators =
+      static_cast<std::size_t>(std::ranges::count_if(graph.nodes, keeps_generator));
+  return graph.nodes.size() <= kMostExactNodes &&
+         graph.values.size() + generators <= kMostExactValues;
+}
+
+ExactOutcome fastest_sequence_within(const OperatorGraph& graph, Bytes room,
+                                     const ExactLimits& limits, const Work& work) {
+  return ShortestPaths(graph, room, limits, work).run();
+}
+
 std::optional<ExactSequence> fastest_sequence(const OperatorGraph& graph, Bytes room,
                                               FirstRuns order, const Work& work) {
-  return ShortestPaths(graph, order, work).run(ShortestPaths::Least::time, room);
+  return ShortestPaths(graph, room, {.order = order, .states = kAllStates}, work).run().sequence;
 }
 
 Bytes least_room(const OperatorGraph& graph, FirstRuns order, const Work& work) {
-  return ShortestPaths(graph, order, work)
-      .run(ShortestPaths::Least::room, Bytes::unlimited())
-      ->peak;
+  return *least_room_within(graph, Bytes{}, {.order = order, .states = kAllStates}, work);
+}
+
+std::optional<Bytes> least_room_within(const OperatorGraph& graph, Bytes from,
+                                       const ExactLimits& limits, const Work& work) {
+  Bytes enough = judge_computations(graph, all_once(graph))->peak;
+  while (from < enough) {
+    const Bytes room = from + Bytes{(enough - from).count() / 2};
+    ShortestPaths paths(graph, room, limits, work);
+    const ExactOutcome outcome = paths.run();
+    if (!outcome.is_closed) return std::nullopt;
+    if (outcome.sequence)
+      enough = outcome.sequence->peak;
+    else
+      from = paths.next_room();
+  }
+  return enough;
 }
 
 }  // namespace plimsoll

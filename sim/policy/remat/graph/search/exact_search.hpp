@@ -28,6 +28,9 @@ inline constexpr std::size_t kMostExactNodes = 20, kMostExactValues = 32;
 /// Whether a node may keep the state of its generator.
 [[nodiscard]] bool keeps_generator(const OperatorGraph::Node& node);
 
+/// Whether its nodes and values are no more than these. O(nodes).
+[[nodiscard]] bool is_within_exact_limits(const OperatorGraph& graph);
+
 struct ExactSequence {
   std::vector<std::uint32_t> computations;  ///< nodes
   Time time;
@@ -42,5 +45,29 @@ struct ExactSequence {
 
 /// The least room within which there is a sequence.
 [[nodiscard]] Bytes least_room(const OperatorGraph& graph, FirstRuns order, const Work& work);
+
+/// Which plans are looked at, and how long.
+struct ExactLimits {
+  FirstRuns order = FirstRuns::free;
+  bool may_rerun = true;    ///< else every node runs once
+  std::int64_t states = 0;  ///< looked at, at most
+};
+
+/// States that are looked at in tenths of a second.
+inline constexpr std::int64_t kQuickStates = 100'000;
+
+/// What a search that may end early found.
+struct ExactOutcome {
+  std::optional<ExactSequence> sequence;
+  bool is_closed = false;  ///< no other is faster; without a sequence: there is none
+};
+
+/// fastest_sequence(), as far as the limits let it.
+[[nodiscard]] ExactOutcome fastest_sequence_within(const OperatorGraph& graph, Bytes room,
+                                                   const ExactLimits& limits, const Work& work);
+
+/// least_room(), where none is below `from`; nothing where a room takes too many states.
+[[nodiscard]] std::optional<Bytes> least_room_within(const OperatorGraph& graph, Bytes from,
+                                                     const ExactLimits& limits, const Work& work);
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include "policy/remat/graph/search/free_order_search.hpp"
 
 #include "policy/graph/computations.hpp"
+#include "policy/graph/final_reader.hpp"
 #include "policy/remat/graph/search/graph_planner.hpp"
 
 #include <algorithm>
@@ -34,10 +35,11 @@ RerunSequence FreeOrderSearch::Numbered::sequence_of(const StagedSchedule& plan)
   return sequence;
 }
 
-FreeOrderSearch::FreeOrderSearch(const OperatorGraph& graph, const RerunGroups& groups,
-                                 const RerunSearchOptions& options, const Work& work)
-    : graph_(graph),
-      groups_(groups),
+FreeOrderSearch::FreeOrderSearch(const OperatorGraph& graph, const RerunSearchOptions& options,
+                                 const Work& work)
+    : nodes_(graph.nodes.size()),
+      graph_(with_final_reader(graph)),
+      groups_(rerun_groups(graph_)),
       options_(options),
       work_(work),
       enough_(graph.time().count() / kPartsOfTime) {}
@@ -111,6 +113,13 @@ void FreeOrderSearch::take_turns(RerunSequence& best, std::int64_t room) const {
 
 std::optional<RerunSequence> FreeOrderSearch::run(std::int64_t room,
                                                   std::optional<std::int64_t> least) {
+  auto found = in_any_order(room, least);
+  if (found) std::erase_if(found->computations, [&](std::uint32_t node) { return node >= nodes_; });
+  return found;
+}
+
+std::optional<RerunSequence> FreeOrderSearch::in_any_order(std::int64_t room,
+                                                           std::optional<std::int64_t> least) {
   const auto first = least ? first_time(graph_, groups_, room) : std::nullopt;
   if (first && (*first <= enough_ || options_.iterations == 0)) return in_given_order(room, *least);
   look_for_order();

@@ -3,7 +3,7 @@
 /// Where the plan in that order takes much longer than the graph, the order of least peak is looked
 /// for, and then reruns within it. What follows takes turns: the runs that a plan has are put into
 /// an order that needs less (run_order.hpp), so that some of its reruns are not needed, as long as
-/// that pays.
+/// that pays. What has to be there at the end may be made again behind all first runs.
 #pragma once
 
 #include "policy/remat/graph/search/rerun_search.hpp"
@@ -23,9 +23,8 @@ struct RerunSequence {
 
 class FreeOrderSearch {
  public:
-  /// The arguments must outlive the search. Precondition: `graph` is plain.
-  FreeOrderSearch(const OperatorGraph& graph, const RerunGroups& groups,
-                  const RerunSearchOptions& options, const Work& work);
+  /// `work` must outlive the search. Precondition: `graph` is plain.
+  FreeOrderSearch(const OperatorGraph& graph, const RerunSearchOptions& options, const Work& work);
 
   /// A plan within `room`; nothing where none is found. No plan in the order of the graph takes less
   /// than `least`, ps of reruns; nothing: there is none.
@@ -45,6 +44,8 @@ class FreeOrderSearch {
     RerunGroups groups;
   };
 
+  [[nodiscard]] std::optional<RerunSequence> in_any_order(std::int64_t room,
+                                                          std::optional<std::int64_t> least);
   [[nodiscard]] std::optional<RerunSequence> in_given_order(std::int64_t room,
                                                             std::int64_t least) const;
   [[nodiscard]] std::optional<RerunSequence> in_other_order(std::int64_t room) const;
@@ -57,8 +58,9 @@ class FreeOrderSearch {
                              std::int64_t room, RerunSearchOptions options) const;
   void take_turns(RerunSequence& best, std::int64_t room) const;
 
-  const OperatorGraph& graph_;
-  const RerunGroups& groups_;
+  const std::size_t nodes_;    ///< of the given graph
+  const OperatorGraph graph_;  ///< with_final_reader()
+  const RerunGroups groups_;
   const RerunSearchOptions options_;
   const Work& work_;
   const std::int64_t enough_;  ///< ps of reruns for which no other order is looked for

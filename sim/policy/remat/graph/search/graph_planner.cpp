@@ -2,6 +2,7 @@
 
 #include "policy/budget/with_budget.hpp"
 #include "policy/graph/gap_bound.hpp"
+#include "policy/remat/graph/search/exact_search.hpp"
 #include "policy/remat/graph/search/free_order_search.hpp"
 #include "policy/remat/graph/search/graph_task.hpp"
 #include "policy/remat/segments/runs_within.hpp"
@@ -18,8 +19,7 @@ class GraphSearch {
       : task_(problem, parameters),
         options_(options(parameters)),
         useful_(parameters.useful),
-        is_free_(parameters.order == FirstRuns::free &&
-                 may_reorder(task_.graph, problem.workload)) {}
+        is_free_(parameters.order == FirstRuns::free && is_freer(task_.graph, problem.workload)) {}
 
   Planned run() const {
     const auto bound = task_.bound();
@@ -32,6 +32,8 @@ class GraphSearch {
     std::optional<StagedSchedule> found;
     if (bound) found = search.run(task_.room, *bound, task_.starts());
     if (!found && !useful_.is_unlimited()) return no_faster_plan(task_.problem, task_.processor);
+    if (!found && runs_once())  // the given order is the only plan
+      return least_budget(Bytes{StagedSchedule(task_.graph, task_.groups, 0).peak()});
     if (!found) return task_.no_plan(search.least_room(task_.too_little()), !bound);
     Plan plan = task_.plan_of(found->computations(), *bound);
     if (found->time() == *bound) plan.claims.optimal = true;
@@ -39,18 +41,64 @@ class GraphSearch {
   }
 
  private:
+  /// Whether there are more plans than the staged ones: in another order, or with reruns at the end.
+  static bool is_freer(const OperatorGraph& graph, const Workload& workload) {
+    return may_reorder(graph, workload) ||
+           (is_plain_compute_graph(graph, workload) &&
+            std::ranges::any_of(graph.values, &OperatorGraph::Value::stays));
+  }
+
+  Planned in_any_order(std::optional<std::int64_t> bound) const {
+    if (!is_small()) return found_in_any_order(bound);
+    const ExactOutcome outcome =
+        fastest_sequence_within(task_.graph, Bytes{task_.room}, exact_limits(), task_.problem.work);
+    if (!outcome.is_closed) return found_in_any_order(bound);
+    if (!outcome.sequence) return impossible();
+    const Time more = outcome.sequence->time - task_.graph.time();
+    Plan plan = task_.plan_of(outcome.sequence->computations, more.count());
+    plan.claims.optimal = true;
+    return plan;
+  }
+
+  /// Whether all sequences of computations may be looked at.
+  [[nodiscard]] bool is_small() const {
+    const bool is_limited = options_.computations != RerunSearchOptions{}.computations;
+    return is_within_exact_limits(task_.graph) && options_.iterations != 0 &&
+           (!is_limited || runs_once());
+  }
+
+  [[nodiscard]] bool runs_once() const { return options_.computations == 1; }
+
+  [[nodiscard]] ExactLimits exact_limits() const {
+    return {.may_rerun = !runs_once(), .states = kQuickStates};
+  }
+
+  [[nodiscard]] Infeasible impossible() const {
+    const Bytes from{task_.too_little() + 1};
+    if (const auto least = least_room_within(task_.graph, from, exact_limits(), task_.problem.work))
+      return least_budget(*least);
+    FreeOrderSearch search(task_.graph, options_, task_.problem.work);
+    return task_.no_plan(search.least_room(task_.too_little()), true);
+  }
+
+  /// Where no plan is within less room.
+  [[nodiscard]] Infeasible least_budget(Bytes room) const {
+    return infeasible(task_.problem, task_.processor, task_.budget, task_.graph.resident + room);
+  }
+
   /// The bound is of plans in the order of the graph, and proves nothing of others; a faster one in
   /// another order has none but the time of all operators.
-  Planned in_any_order(std::optional<std::int64_t> bound) const {
-    FreeOrderSearch search(task_.graph, task_.groups, options_, task_.problem.work);
+  Planned found_in_any_order(std::optional<std::int64_t> bound) const {
+    FreeOrderSearch search(task_.graph, options_, task_.problem.work);
     const bool is_impossible = task_.room < largest_step(task_.graph);
     std::optional<RerunSequence> found;
     if (!is_impossible) found = search.run(task_.room, bound);
     if (!found) return task_.no_plan(search.least_room(task_.too_little()), is_impossible);
     const std::int64_t least = bound && *bound <= found->time ? *bound : 0;
+    const bool keeps_order = may_reorder(task_.graph, task_.problem.workload);
     Plan plan = task_.plan_of(found->computations, least);
-    plan.bounds.keeps_order = least > 0;
-    if (found->time == 0) plan.claims.optimal = true;
+    plan.bounds.keeps_order = keeps_order && least > 0;
+    if (found->time == (keeps_order ? 0 : least)) plan.claims.optimal = true;
     return plan;
   }
 
