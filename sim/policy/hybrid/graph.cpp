@@ -319,9 +319,10 @@ PolicyInfo hybrid_graph_policy() {
       .optional("runtime_factor", &Parameters::runtime_factor, runtime_factor_format(),
                 "the most time, waits included, as a multiple of that of all operators, each once; "
                 "default: no limit")
-      .optional("iterations", &Parameters::iterations, integer(0, 1'000'000),
-                "neighbouring plans that are played after the prices are found; default: fewer, "
-                "the larger the graph")
+      .optional(
+          "iterations", &Parameters::iterations, integer(0, 1'000'000),
+          "neighbouring plans that are played after the prices are found, on each of two walks; "
+          "default: fewer, the larger the graph")
       .optional("seed", &Parameters::seed, integer(0, 1'000'000'000),
                 "of the numbers that choose what is tried; default 1");
   return make_policy<Parameters>(

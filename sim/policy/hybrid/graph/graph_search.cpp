@@ -12,6 +12,8 @@ constexpr std::int64_t kFirstParts[] = {0, 16, 8, 4, 2, 1};
 constexpr int kRounds = 12;  ///< in which prices follow the waits
 /// Rounds without a better plan, each with half the step of the last, after which none is likely.
 constexpr int kMostHalvings = 5;
+/// Walks from neighbour to neighbour, each with other numbers: they end in different places.
+constexpr int kWalks = 2;
 /// Of Work, for a step of a schedule, beside what the claims of its plan count.
 constexpr std::size_t kWorkOfPlaying = 128;
 
@@ -39,20 +41,24 @@ class PriceSearch {
       if (!try_prices(moved_prices(halvings), starts) && ++halvings == kMostHalvings) break;
     if (best_) improve();
     if (!best_) return std::nullopt;
-    return std::move(best_->played.plan);
+    return std::move(best_->at.played.plan);
   }
 
  private:
-  /// What was played, and at which prices.
-  struct Best {
-    std::vector<std::int64_t> prices;
-    std::unique_ptr<RerunGroups> groups;
+  struct Played {
     StagedSchedule schedule;
     PlayedSchedule played;
     std::int64_t cost = 0;
   };
 
-  [[nodiscard]] bool is_done() const { return best_ && best_->cost <= options_.least; }
+  /// What was played, and at which prices.
+  struct Best {
+    std::vector<std::int64_t> prices;
+    std::unique_ptr<RerunGroups> groups;
+    Played at;
+  };
+
+  [[nodiscard]] bool is_done() const { return best_ && best_->at.cost <= options_.least; }
 
   /// Nothing where the plan takes too long.
   [[nodiscard]] std::optional<std::int64_t> cost_of(const Plan& plan) const {
@@ -71,7 +77,7 @@ class PriceSearch {
   [[nodiscard]] std::vector<std::int64_t> moved_prices(int halvings) const {
     std::vector<std::int64_t> prices = best_->prices;
     const std::vector<std::int64_t> waits =
-        waits_by_value(scheduled(*best_->groups), best_->played);
+        waits_by_value(scheduled(*best_->groups), best_->at.played);
     for (std::size_t value = 0; value < prices.size(); ++value) {
       const std::int64_t least = costs_.copies[value];
       const std::int64_t step =
@@ -100,25 +106,31 @@ class PriceSearch {
     if (!schedule) return false;
     PlayedSchedule played = play(*groups, *schedule);
     const auto cost = cost_of(played.plan);
-    if (!cost || (best_ && *cost >= best_->cost)) return false;
-    best_ =
-        Best{std::move(prices), std::move(groups), std::move(*schedule), std::move(played), *cost};
+    if (!cost || (best_ && *cost >= best_->at.cost)) return false;
+    best_ = Best{std::move(prices), std::move(groups),
+                 Played{std::move(*schedule), std::move(played), *cost}};
     return true;
   }
 
-  /// From plan to neighbouring plan that costs no more.
   void improve() {
-    RerunSearch search(task_.graph, *best_->groups, {.seed = options_.seed}, task_.problem.work);
-    for (std::int64_t i = 0; i < options_.iterations && !is_done(); ++i) {
-      auto schedule = search.neighbour(best_->schedule);
+    const Played begin = best_->at;
+    for (std::uint64_t walk = 0; walk < kWalks && !is_done(); ++walk) {
+      Played end = walked_from(begin, options_.seed + walk);
+      if (end.cost < best_->at.cost) best_->at = std::move(end);
+    }
+  }
+
+  /// From plan to neighbouring plan that costs no more.
+  [[nodiscard]] Played walked_from(Played at, std::uint64_t seed) const {
+    RerunSearch search(task_.graph, *best_->groups, {.seed = seed}, task_.problem.work);
+    for (std::int64_t i = 0; i < options_.iterations && at.cost > options_.least; ++i) {
+      auto schedule = search.neighbour(at.schedule);
       if (!schedule) continue;
       PlayedSchedule played = play(*best_->groups, *schedule);
       const auto cost = cost_of(played.plan);
-      if (!cost || *cost > best_->cost) continue;
-      best_->schedule = std::move(*schedule);
-      best_->played = std::move(played);
-      best_->cost = *cost;
+      if (cost && *cost <= at.cost) at = {std::move(*schedule), std::move(played), *cost};
     }
+    return at;
   }
 
   const GraphSearchTask& task_;

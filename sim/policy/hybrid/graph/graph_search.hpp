@@ -5,8 +5,8 @@
 /// by cost alone. What prices lead to is played on the links, where copies overlap with operators,
 /// queue, and wait for room; where operators wait for copies, the prices of those rise by a share
 /// of the wait, and elsewhere they fall: steps on the Lagrangian relaxation of the links. Then
-/// neighbouring plans are played at the best prices. The best plan that was played is the answer,
-/// whatever the prices say.
+/// neighbouring plans are played at the best prices, on two walks that begin at the best plan so far. The best
+/// plan that was played is the answer, whatever the prices say.
 #pragma once
 
 #include "policy/hybrid/graph/played_schedule.hpp"
@@ -32,7 +32,7 @@ struct GraphSearchTask {
 };
 
 struct GraphSearchOptions {
-  std::int64_t iterations = 0;  ///< neighbouring plans that are played
+  std::int64_t iterations = 0;  ///< neighbouring plans that are played on each walk
   std::uint64_t seed = 1;
   std::int64_t least = 0;              ///< no plan costs less
   Time most_time = Time::unlimited();  ///< that a plan may take, waits included
