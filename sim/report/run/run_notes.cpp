@@ -21,7 +21,9 @@ std::string gap_note(Quantity bound, Quantity measured, const std::string& at_bo
   if (bound == measured) return at_bound;
   const auto least = static_cast<double>(bound.count());
   const double gap = least > 0 ? static_cast<double>(measured.count()) / least - 1 : 0.0;
-  return fmt::format(fmt::runtime(words), to_text(bound), percent(gap));
+  std::string more = percent(gap);
+  if (gap > 0 && more == percent(0)) more = "less than 0.01 %";
+  return fmt::format(fmt::runtime(words), to_text(bound), more);
 }
 
 /// Runs of stages, and processors of one, that a note names.

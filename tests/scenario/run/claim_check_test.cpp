@@ -75,6 +75,14 @@ TEST_CASE("bounds of a file are told as what the file claims") {
         Words{"the file claims that no schedule of its kind takes less than 10 ms; this one takes "
               "20 % more",
               "the file claims that it is the best of its kind"});
+  // It takes 12 ms: a picosecond more than the bound is no 0 %.
+  const RunResult near = from_file([](Plan& p) {
+    p.bounds = {};
+    p.bounds.makespan = Time{11'999'999'999};
+  });
+  CHECK(bound_notes(near)[0] ==
+        "the file claims that no schedule of its kind takes less than 12 ms; this one takes less "
+        "than 0.01 % more");
 }
 
 TEST_CASE("a policy's own claims decide nothing about a run") {
