@@ -8,27 +8,6 @@ Energy& part_of(PhaseEnergies& parts, EnergyPhase phase) {
   return parts[static_cast<std::size_t>(phase)];
 }
 
-/// `weights` scaled to add up to `whole`; what rounding leaves goes to the greatest.
-PhaseEnergies scaled_to(const PhaseEnergies& weights, Energy whole) {
-  Energy sum;
-  std::size_t greatest = 0;
-  for (std::size_t i = 0; i < kEnergyPhases; ++i) {
-    sum += weights[i];
-    if (weights[i] > weights[greatest]) greatest = i;
-  }
-  if (sum == whole) return weights;
-  const double factor =
-      sum == Energy{} ? 0 : static_cast<double>(whole.count()) / static_cast<double>(sum.count());
-  PhaseEnergies parts{};
-  Energy given;
-  for (std::size_t i = 0; i < kEnergyPhases; ++i) {
-    parts[i] = Energy{static_cast<Energy::Count>(static_cast<double>(weights[i].count()) * factor)};
-    given += parts[i];
-  }
-  parts[greatest] += whole - given;
-  return parts;
-}
-
 class Splitter {
  public:
   explicit Splitter(const Program& program)
@@ -94,18 +73,32 @@ const char* to_text(EnergyPhase phase) {
   return kNames[static_cast<std::size_t>(phase)];
 }
 
-PhaseEnergies split_by_phase(const Program& program, const Execution& execution,
-                             const std::vector<Energy>& at_work) {
+std::vector<PhaseEnergies> drawn_by_phase(const Program& program, const Execution& execution) {
   std::vector<PhaseEnergies> weights = Splitter(program).run(execution);
   for (const Mirror& mirror : program.plan->mirrors)
     weights[static_cast<std::size_t>(mirror.processor)] =
         weights[static_cast<std::size_t>(mirror.like)];
-  PhaseEnergies sums{};
-  for (std::size_t p = 0; p < at_work.size(); ++p) {
-    const PhaseEnergies parts = scaled_to(weights[p], at_work[p]);
-    for (std::size_t i = 0; i < kEnergyPhases; ++i) sums[i] += parts[i];
+  return weights;
+}
+
+PhaseEnergies split_by_phase(const PhaseEnergies& drawn, Energy at_work) {
+  Energy sum;
+  std::size_t greatest = 0;
+  for (std::size_t i = 0; i < kEnergyPhases; ++i) {
+    sum += drawn[i];
+    if (drawn[i] > drawn[greatest]) greatest = i;
   }
-  return sums;
+  if (sum == at_work) return drawn;
+  const double factor =
+      sum == Energy{} ? 0 : static_cast<double>(at_work.count()) / static_cast<double>(sum.count());
+  PhaseEnergies parts{};
+  Energy given;
+  for (std::size_t i = 0; i < kEnergyPhases; ++i) {
+    parts[i] = Energy{static_cast<Energy::Count>(static_cast<double>(drawn[i].count()) * factor)};
+    given += parts[i];
+  }
+  parts[greatest] += at_work - given;
+  return parts;
 }
 
 }  // namespace plimsoll

@@ -9,6 +9,7 @@
 #include "execution/execution.hpp"
 
 #include <array>
+#include <vector>
 
 namespace plimsoll {
 
@@ -27,9 +28,13 @@ inline constexpr std::size_t kEnergyPhases = 8;
 
 using PhaseEnergies = std::array<Energy, kEnergyPhases>;
 
-/// `at_work` of each processor above its idle power (and its sleep), with its actions, by phase.
+/// By processor, what its steps draw above its idle power, with their actions, as if none overlapped.
 /// O(steps + mirrors).
-[[nodiscard]] PhaseEnergies split_by_phase(const Program& program, const Execution& execution,
-                                           const std::vector<Energy>& at_work);
+[[nodiscard]] std::vector<PhaseEnergies> drawn_by_phase(const Program& program,
+                                                        const Execution& execution);
+
+/// What a processor draws above its idle power (and its sleep), with its actions, divided as `drawn` is;
+/// what rounding leaves goes to the greatest.
+[[nodiscard]] PhaseEnergies split_by_phase(const PhaseEnergies& drawn, Energy at_work);
 
 }  // namespace plimsoll

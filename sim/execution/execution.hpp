@@ -114,7 +114,9 @@ struct OutOfMemory {
   std::optional<PlacementAtRefusal> placement;  ///< then nothing has started
 };
 
-struct Execution {
+/// What an execution counts, steps aside. Where a run repeats itself, each repetition adds the same to
+/// every sum.
+struct ExecutionSums {
   RunStatus status = RunStatus::ok;
   /// Whether a start ever waited for memory; if not, more memory changes nothing.
   bool waited_for_memory = false;
@@ -124,15 +126,18 @@ struct Execution {
   std::uint64_t tries = 0;  ///< how often a step whose conditions were met was tried to be started
   Time makespan;            ///< end of the last step; of the last that ended
   Time period;
-  std::vector<Time> start, end;  ///< by step; unlimited where it did not happen
   std::vector<MemoryRecord> memories;
   std::vector<PortRecord> ports;  ///< 2 * link + direction of travel
   std::vector<ProcessorRecord> processors;
   std::vector<Time> link_busy;                    ///< with a copy in either direction
   std::vector<Energy> processor_operator_energy;  ///< given or per FLOP, of the operators run
   Power peak_power;                               ///< of the components with power states
-  std::optional<OutOfMemory> oom;                 ///< also of a cycle that waits for memory
-  std::vector<std::string> cycle;                 ///< of a deadlock: who waits for whom
+};
+
+struct Execution : ExecutionSums {
+  std::vector<Time> start, end;    ///< by step; unlimited where it did not happen
+  std::optional<OutOfMemory> oom;  ///< also of a cycle that waits for memory
+  std::vector<std::string> cycle;  ///< of a deadlock: who waits for whom
 };
 
 class Observer;

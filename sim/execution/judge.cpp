@@ -10,7 +10,8 @@ Judgement judge_by_execution(const Plan& plan, const Problem& problem) {
   const Execution it = execute_without_addresses(program);
   Judgement verdict{.is_ok = it.status == RunStatus::ok, .makespan = it.makespan};
   for (const MemoryRecord& memory : it.memories) verdict.peak.push_back(memory.peak.requested);
-  if (const auto energy = measure(program, it, 1).energy) verdict.energy = energy->total;
+  if (const auto energy = measure(program, it, step_sums(program, it), 1).energy)
+    verdict.energy = energy->total;
   return verdict;
 }
 

@@ -19,26 +19,6 @@ double ratio(Bytes part, Bytes whole) {
   return static_cast<double>(part.count()) / static_cast<double>(whole.count());
 }
 
-/// What wears each memory: whole erase blocks of what each copy writes, what operators write that reach
-/// it, and what its controller moves besides.
-std::vector<Bytes> worn_bytes(const Program& program, const Execution& execution) {
-  const Platform& platform = *program.platform;
-  std::vector<Bytes> worn(platform.memories.size());
-  for (std::uint32_t s = 0; s < program.plan->steps.size(); ++s) {
-    if (!is_move(program.plan->steps[s].kind) || execution.end[s].is_unlimited()) continue;
-    const MemoryId to = program.lanes[program.steps[s].lane].written;
-    const std::int64_t block = std::max(platform[to].erase_block, Bytes{1}).count();
-    const Bytes written = program.transferred(s);
-    worn[index(to)] += Bytes{block} * ((written.count() + block - 1) / block);
-  }
-  for (const ReachedUse& use : program.reached)
-    if (!execution.end[index(use.step)].is_unlimited()) worn[index(use.memory)] += use.written;
-  const auto home = [&](ProcessorId processor) { return index(platform[processor].memory); };
-  for (const Mirror& mirror : program.plan->mirrors)
-    worn[home(mirror.processor)] = worn[home(mirror.like)];
-  return worn;
-}
-
 MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record, Bytes worn) {
   MemoryMetrics metrics;
   metrics.name = memory.name;
@@ -61,40 +41,9 @@ MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record, B
   return metrics;
 }
 
-/// Adds, per processor, the runs of forward operators beyond their first.
-void count_recomputation(const Program& program, const Execution& execution,
-                         std::vector<ProcessorMetrics>& processors) {
-  const Plan& plan = *program.plan;
-  const Workload& workload = *program.workload;
-  std::vector<bool> ran(workload.operators.size() * plan.microbatches, false);
-  const auto count = [&](std::size_t s, OperatorId id, std::uint32_t microbatch) {
-    const auto o = static_cast<std::size_t>(id);
-    const Operator& op = workload[id];
-    const std::size_t place = microbatch * workload.operators.size() + o;
-    if (op.phase == Phase::forward && ran[place]) {
-      ProcessorMetrics& processor = processors[program.lanes[program.steps[s].lane].processor];
-      ++processor.recomputed_ops;
-      processor.recomputed_flops += op.flops;
-    }
-    ran[place] = true;
-  };
-  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    const Step& step = plan.steps[s];
-    if (is_move(step.kind) || execution.end[s].is_unlimited()) continue;
-    count(s, step.op, step.microbatch);
-    if (step.kind == StepKind::pair) count(s, step.second, step.second_microbatch);
-  }
-  for (const Mirror& mirror : plan.mirrors) {
-    const ProcessorMetrics& like = processors[index(mirror.like)];
-    processors[index(mirror.processor)].recomputed_ops = like.recomputed_ops;
-    processors[index(mirror.processor)].recomputed_flops = like.recomputed_flops;
-  }
-}
-
-std::vector<ProcessorMetrics> measure_processors(const Program& program,
-                                                 const Execution& execution) {
+std::vector<ProcessorMetrics> measure_processors(const Platform& platform, const ExecutionSums& execution,
+                                                 const StepSums& sums) {
   std::vector<ProcessorMetrics> all;
-  const Platform& platform = *program.platform;
   for (std::size_t p = 0; p < platform.processors.size(); ++p) {
     const ProcessorRecord& record = execution.processors[p];
     ProcessorMetrics metrics;
@@ -105,19 +54,15 @@ std::vector<ProcessorMetrics> measure_processors(const Program& program,
     if (execution.status == RunStatus::ok)
       metrics.bubble =
           1.0 - share(record.busy, execution.makespan) / platform.processors[p].streams;
-    if (!platform.processors[p].reaches.empty()) metrics.reach = Time{};
+    if (!platform.processors[p].reaches.empty()) metrics.reach = sums.processors[p].reach;
+    metrics.recomputed_ops = sums.processors[p].recomputed_ops;
+    metrics.recomputed_flops = sums.processors[p].recomputed_flops;
     all.push_back(std::move(metrics));
   }
-  for (const ReachedUse& use : program.reached) {
-    const std::uint32_t s = index(use.step);
-    const bool counts = !program.plan->steps[s].duration && !execution.end[s].is_unlimited();
-    if (counts) *all[program.lanes[program.steps[s].lane].processor].reach += use.time;
-  }
-  count_recomputation(program, execution, all);
   return all;
 }
 
-std::vector<LinkMetrics> measure_links(const Platform& platform, const Execution& execution) {
+std::vector<LinkMetrics> measure_links(const Platform& platform, const ExecutionSums& execution) {
   std::vector<LinkMetrics> all;
   for (std::size_t l = 0; l < platform.links.size(); ++l) {
     LinkMetrics metrics;
@@ -167,12 +112,13 @@ std::int64_t of_all_replicas(const Plan& plan) {
 
 class EnergyBill {
  public:
-  EnergyBill(const Program& program, const Execution& execution)
+  EnergyBill(const Program& program, const ExecutionSums& execution, const StepSums& sums)
       : program_(program),
         platform_(*program.platform),
         workload_(*program.workload),
         plan_(*program.plan),
-        execution_(execution) {}
+        execution_(execution),
+        sums_(sums) {}
 
   /// Every component is charged by phase, and all phases of a component are its energy.
   EnergyMetrics run() {
@@ -212,20 +158,19 @@ class EnergyBill {
   Energy& phase(EnergyPhase it) { return bill_.phases[static_cast<std::size_t>(it)]; }
 
   void charge_processors() {
-    std::vector<Energy> at_work(platform_.processors.size());
     for (std::size_t p = 0; p < platform_.processors.size(); ++p) {
       const Processor& processor = platform_.processors[p];
       const ProcessorRecord& record = execution_.processors[p];
       const Energy actions = execution_.processor_operator_energy[p];
       if (!processor.power && !processor.energy_per_flop && actions == Energy{}) continue;
       if (actions != Energy{}) per_action_ = true;
-      at_work[p] = actions + energy_at_work(processor, record);
+      const Energy at_work = actions + energy_at_work(processor, record);
       const Energy idle = idle_energy(processor, record, execution_.makespan);
       phase(EnergyPhase::idle) += idle;
-      charge(processor.name, at_work[p] + idle);
+      charge(processor.name, at_work + idle);
+      const PhaseEnergies of_work = split_by_phase(sums_.processors[p].drawn, at_work);
+      for (std::size_t i = 0; i < kEnergyPhases; ++i) bill_.phases[i] += of_work[i];
     }
-    const PhaseEnergies of_work = split_by_phase(program_, execution_, at_work);
-    for (std::size_t i = 0; i < kEnergyPhases; ++i) bill_.phases[i] += of_work[i];
   }
 
   void charge_memories() {
@@ -281,7 +226,8 @@ class EnergyBill {
   const Platform& platform_;
   const Workload& workload_;
   const Plan& plan_;
-  const Execution& execution_;
+  const ExecutionSums& execution_;
+  const StepSums& sums_;
   EnergyMetrics bill_;
   bool per_action_ = false;
 };
@@ -293,17 +239,17 @@ double busy_share(const LinkMetrics& link) {
   return link.busy ? std::max((*link.busy)[0], (*link.busy)[1]) : 0.0;
 }
 
-Metrics measure(const Program& program, const Execution& execution, std::int64_t iterations) {
+Metrics measure(const Program& program, const ExecutionSums& execution, const StepSums& sums,
+                std::int64_t iterations) {
   const Platform& platform = *program.platform;
   Metrics metrics;
   metrics.status = execution.status;
-  const std::vector<Bytes> worn = worn_bytes(program, execution);
   for (std::size_t m = 0; m < platform.memories.size(); ++m)
     if (!platform.memories[m].is_switch)
       metrics.memories.push_back(
-          measure_memory(platform.memories[m], execution.memories[m], worn[m]));
+          measure_memory(platform.memories[m], execution.memories[m], sums.worn[m]));
   metrics.links = measure_links(platform, execution);
-  metrics.processors = measure_processors(program, execution);
+  metrics.processors = measure_processors(platform, execution, sums);
   if (execution.status != RunStatus::ok) return metrics;
 
   metrics.makespan = execution.makespan;
@@ -318,7 +264,7 @@ Metrics measure(const Program& program, const Execution& execution, std::int64_t
   if (seconds > 0)
     metrics.throughput =
         static_cast<double>(workload.batch) * batches * static_cast<double>(iterations) / seconds;
-  if (!program.operator_energy.empty()) metrics.energy = EnergyBill(program, execution).run();
+  if (!program.operator_energy.empty()) metrics.energy = EnergyBill(program, execution, sums).run();
   return metrics;
 }
 

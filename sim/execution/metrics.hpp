@@ -3,6 +3,7 @@
 
 #include "execution/energy_phases.hpp"
 #include "execution/execution.hpp"
+#include "execution/step_sums.hpp"
 
 #include <array>
 #include <optional>
@@ -83,8 +84,9 @@ struct Metrics {
 };
 
 /// Throughput is that of `iterations` in a row: N batches in makespan + (N - 1) periods; of a
-/// periodic plan, where a microbatch is a period, N - 1 for each microbatch. O(steps).
-[[nodiscard]] Metrics measure(const Program& program, const Execution& execution,
+/// periodic plan, where a microbatch is a period, N - 1 for each microbatch. O(platform): single steps of
+/// the program are not looked at.
+[[nodiscard]] Metrics measure(const Program& program, const ExecutionSums& execution, const StepSums& sums,
                               std::int64_t iterations);
 
 }  // namespace plimsoll

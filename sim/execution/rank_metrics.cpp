@@ -68,17 +68,11 @@ class Collectives {
         execution_(execution),
         value_name_(moved_values(*program.workload)) {}
 
-  std::vector<CollectiveMetrics> run() {
+  std::vector<CollectiveSum> run() {
     gather();
-    std::vector<CollectiveMetrics> all;
-    for (auto& [name, by_memory] : moves_) {
-      CollectiveMetrics longest;
-      for (auto& [memory, moved] : by_memory) {
-        const CollectiveMetrics it = metrics_of(name, memory, moved);
-        if (longest.name.empty() || it.exposed > longest.exposed) longest = it;
-      }
-      all.push_back(longest);
-    }
+    std::vector<CollectiveSum> all;
+    for (auto& [name, by_memory] : moves_)
+      for (auto& [memory, moved] : by_memory) all.push_back(sum_of(name, memory, moved));
     return all;
   }
 
@@ -113,10 +107,10 @@ class Collectives {
     return its == TensorClass::parameter ? "parameters" : "gradients";
   }
 
-  CollectiveMetrics metrics_of(const std::string& name, MemoryId memory, Moved& moved) {
+  CollectiveSum sum_of(const std::string& name, MemoryId memory, Moved& moved) {
     const std::vector<Interval> times = united(std::move(moved.times));
     const Time busy = length(times);
-    return {name, moved.bytes, busy, busy - common(times, computes_[memory])};
+    return {name, memory, moved.bytes, busy, busy - common(times, computes_[memory])};
   }
 
   const Program& program_;
@@ -160,11 +154,28 @@ void measure_utilization(const Program& program, std::int64_t processors, Metric
   metrics.hfu = (model + again) / seconds / *rate;
 }
 
+/// Of the rank that waits longest.
+std::vector<CollectiveMetrics> longest(const std::vector<CollectiveSum>& sums) {
+  std::vector<CollectiveMetrics> all;
+  for (const CollectiveSum& it : sums) {
+    const CollectiveMetrics metrics{it.name, it.bytes, it.busy, it.exposed};
+    if (all.empty() || all.back().name != it.name)
+      all.push_back(metrics);
+    else if (it.exposed > all.back().exposed)
+      all.back() = metrics;
+  }
+  return all;
+}
+
 }  // namespace
 
-void measure_ranks(const Program& program, const Execution& execution, std::int64_t processors,
+std::vector<CollectiveSum> collective_sums(const Program& program, const Execution& execution) {
+  return Collectives(program, execution).run();
+}
+
+void measure_ranks(const Program& program, const StepSums& sums, std::int64_t processors,
                    Metrics& metrics) {
-  metrics.collectives = Collectives(program, execution).run();
+  metrics.collectives = longest(sums.collectives);
   if (metrics.throughput && program.workload->tokens > 0)
     metrics.tokens_per_s = *metrics.throughput * static_cast<double>(program.workload->tokens);
   measure_utilization(program, processors, metrics);

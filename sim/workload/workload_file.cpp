@@ -70,6 +70,10 @@ void check_source_options(const WorkloadSource& source, const WorkloadOptions& o
   if (!options.buffers.empty() && !std::holds_alternative<OnnxSpec>(source))
     refuse(options.buffers.front().where, "only an ONNX file has `buffers`");
   const Location& where = place_of(source);
+  if (options.loss_dtype && !std::holds_alternative<LayersSpec>(source))
+    refuse(options.loss_dtype->where, "only a network of layers takes `loss_dtype`");
+  if (options.state_dtype && !std::holds_alternative<LayersSpec>(source))
+    refuse(options.state_dtype->where, "only a network of layers takes `state_dtype`");
   if (options.lora && !std::holds_alternative<LayersSpec>(source))
     refuse(options.lora->rank.where, "only a network of layers takes `lora`");
   if (options.bits && !std::holds_alternative<LayersSpec>(source))

@@ -209,7 +209,7 @@ TEST_CASE("energy is the sum of its components, and idle power is charged throug
                                          .plan(Problem{workload, view, platform, topology}));
     const Program program = lower(plan, workload, platform, topology);
     const Execution execution = execute(program);
-    const Metrics metrics = measure(program, execution, 1);
+    const Metrics metrics = measure(program, execution, step_sums(program, execution), 1);
     REQUIRE(metrics.energy);
     Energy sum;
     for (const auto& [name, energy] : metrics.energy->components) sum += energy;

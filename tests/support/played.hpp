@@ -87,7 +87,7 @@ inline Played play(Plan plan, const Workload& workload, const Platform& platform
   REQUIRE(problems.empty());
   const Program program = lower(plan, workload, platform, topology);
   Execution execution = execute(program);
-  Metrics metrics = measure(program, execution, iterations);
+  Metrics metrics = measure(program, execution, step_sums(program, execution), iterations);
   return {std::move(plan), std::move(execution), std::move(metrics)};
 }
 

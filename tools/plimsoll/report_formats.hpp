@@ -41,6 +41,7 @@ struct ReportFormat {
   const char* about;
   NamedFile::Kind kind = NamedFile::Kind::text;
   bool is_of_one_run = false;  ///< of runs, only where there is one
+  bool shows_steps = false;    ///< of runs, those of all microbatches
   /// Throws InputError where the report could not be written, whatever is found.
   void (*require)() = nullptr;
   ReportWriter<Outcomes> of_runs = nullptr;
@@ -93,6 +94,13 @@ class Reports {
     for (std::size_t i = 0; i < formats_.size(); ++i)
       if (formats_[i]->is_of_one_run && !files_[i].empty()) return formats_[i]->option;
     return std::nullopt;
+  }
+
+  /// Whether one of them shows every step.
+  [[nodiscard]] bool show_steps() const {
+    for (std::size_t i = 0; i < formats_.size(); ++i)
+      if (formats_[i]->shows_steps && !files_[i].empty()) return true;
+    return false;
   }
 
   [[nodiscard]] bool any() const {

@@ -6,6 +6,7 @@
 #include "base/work.hpp"
 #include "plan/core/plan.hpp"
 #include "platform/core/topology.hpp"
+#include "policy/interface/outline.hpp"
 #include "workload/chain/chain_view.hpp"
 
 #include <functional>
@@ -39,6 +40,8 @@ struct Problem {
   const Topology& topology;
   Judge judge = nullptr;  ///< without one, plans are compared by what they claim
   Work work = Work();     ///< where long searches count their steps
+  /// Where there is one, pipelines write here what they would do, and answer with no plan.
+  Outline* outline = nullptr;
 };
 
 /// The answer of a planner that has a budget and finds no plan.

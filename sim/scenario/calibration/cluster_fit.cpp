@@ -44,7 +44,8 @@ class ClusterRuns {
     }
     for (const auto& [path, value] : it.row->set) overrides.set_in_file.emplace_back(path, value);
     const Scenario scenario = read_scenario(spec_.tables[it.table].scenario, folder_, overrides);
-    const RunResult result = run_policy(scenario, scenario.policies.front(), {.compares = false});
+    const RunResult result =
+        run_policy(scenario, scenario.policies.front(), {.compares = false, .repeats = true});
     const bool of_period = spec_.tables[it.table].of_period;
     const auto& time = of_period ? result.metrics.period : result.metrics.makespan;
     if (time && result.metrics.status == RunStatus::ok) return std::max(*time, Time{1});

@@ -155,7 +155,8 @@ class Search {
 
   void measure(TriedBatch& tried) {
     WorkMeter meter(limit_work_);
-    const RunResult result = run_policy(scenario_, policy_, {&memo_, Work(&meter)});
+    const RunResult result =
+        run_policy(scenario_, policy_, {.memo = &memo_, .work = Work(&meter), .repeats = true});
     found_.parameters = result.policy_parameters;
     tried.why = failure_in_words(result);
     if (!tried.why.empty()) return;

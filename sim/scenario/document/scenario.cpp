@@ -59,6 +59,7 @@ struct WorkloadReference {
   std::optional<std::int64_t> accumulate;
   std::optional<Time> step_overhead;
   std::optional<Loss> loss;
+  std::optional<Located<DType>> loss_dtype, state_dtype;
   NamedIntegers with;
 };
 
@@ -145,6 +146,10 @@ Format<WorkloadReference> workload_reference_format() {
       .optional("step_overhead", &WorkloadReference::step_overhead, quantity<Time>(),
                 kStepOverheadText)
       .optional("loss", &WorkloadReference::loss, loss_format(), "default cross-entropy")
+      .optional("loss_dtype", &WorkloadReference::loss_dtype, located(loss_dtype_format()),
+                "fp32: logits in 16 bits are cast before the loss; default: they are not")
+      .optional("state_dtype", &WorkloadReference::state_dtype, located(autocast_format()),
+                "the type of the optimizer's state, where it is not fp32")
       .optional("framework", &WorkloadReference::framework, located(framework_format()),
                 "whose operators the standard blocks of a network are; default as in its file")
       .optional("with", &WorkloadReference::with, with_format(),
@@ -579,6 +584,8 @@ class ScenarioReader {
                                   .dtype = fields->dtype,
                                   .optimizer = fields->optimizer,
                                   .loss = fields->loss,
+                                  .loss_dtype = fields->loss_dtype,
+                                  .state_dtype = fields->state_dtype,
                                   .framework = fields->framework,
                                   .with = fields->with,
                                   .trained = fields->trained,

@@ -34,7 +34,7 @@ PlayedCopy play_copy(const Workload& state, const Plan& plan, const Platform& pl
   const Topology topology(platform);
   const Program program = lower(plan, state, platform, topology);
   const Execution execution = execute(program);
-  const Metrics metrics = measure(program, execution, 1);
+  const Metrics metrics = measure(program, execution, step_sums(program, execution), 1);
   PlayedCopy copy;
   copy.time = execution.makespan;
   if (metrics.energy) copy.energy = metrics.energy->total;

@@ -14,6 +14,7 @@
 #include "scenario/document/memo.hpp"
 #include "scenario/run/given_budget.hpp"
 #include "scenario/run/larger_storage.hpp"
+#include "scenario/run/long_run.hpp"
 #include "scenario/run/planned_order.hpp"
 #include "scenario/run/ranks.hpp"
 #include "scenario/run/unknown_energy.hpp"
@@ -103,10 +104,14 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
   return workload;
 }
 
-Time makespan_without_limits(const Plan& plan, const Workload& workload, const Platform& platform) {
+Time makespan_without_limits(const Plan& plan, const Workload& workload, const Platform& platform,
+                             RunInspector* inspector = nullptr) {
   const Platform unlimited = without_limits(platform);
   const Topology topology(unlimited);
-  return execute(lower(plan, workload, unlimited, topology)).makespan;
+  const Program program = lower(plan, workload, unlimited, topology);
+  const Execution execution = execute(program);
+  if (inspector != nullptr) inspector->see(program, execution, step_sums(program, execution));
+  return execution.makespan;
 }
 
 double relative(Time time, Time reference) {
@@ -122,16 +127,27 @@ void check_policy(const RunResult& result, const Scenario& scenario, const Topol
                                        result.policy, fmt::join(problems, "; ")));
 }
 
+bool has_ranks(const Ranks& ranks) {
+  return ranks.is_mesh() || ranks.has_state_elsewhere();
+}
+
+void measure_run(RunResult& result, const Program& program, const StepSums& sums,
+                 const Scenario& scenario, const Ranks& ranks) {
+  result.metrics = measure(program, result.execution, sums, scenario.iterations);
+  if (has_ranks(ranks)) measure_ranks(program, sums, ranks.count(), result.metrics);
+}
+
 /// Precondition: check_plan() finds nothing wrong with the plan.
 void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology,
-                  const Ranks& ranks) {
+                  const Ranks& ranks, RunInspector* inspector = nullptr) {
   const Program program = lower(result.plan, result.workload_as_run, scenario.platform, topology);
   const Stopwatch watch;
   result.execution = execute(program);
   result.execution_s = watch.seconds();
-  result.metrics = measure(program, result.execution, scenario.iterations);
-  if (ranks.is_mesh() || ranks.has_state_elsewhere())
-    measure_ranks(program, result.execution, ranks.count(), result.metrics);
+  StepSums sums = step_sums(program, result.execution);
+  if (has_ranks(ranks)) sums.collectives = collective_sums(program, result.execution);
+  measure_run(result, program, sums, scenario, ranks);
+  if (inspector != nullptr) inspector->see(program, result.execution, sums);
   if (scenario.training && result.execution.status == RunStatus::ok)
     result.training = whole_training(*scenario.training, result.metrics, result.workload_as_run,
                                      result.plan, scenario.platform, result.notes);
@@ -191,26 +207,32 @@ Time reference_makespan(const Workload& step, const Scenario& scenario, const Bo
   return makespan_without_limits(reference, step, scenario.platform);
 }
 
-/// Against the same schedule without offload and recomputation, on unlimited memory and without a
-/// limit that the parameters give.
-std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
-                                           const BoundPolicy& policy, const Ranks& ranks,
-                                           Work work) {
-  const Platform& platform = scenario.platform;
-  if (!policy.schedule_alone && !result.execution.waited_for_memory) return 0.0;
-  if (!policy.schedule_alone)
-    return relative(*result.metrics.makespan,
-                    makespan_without_limits(result.plan, result.workload_as_run, platform));
-  const Platform roomy = without_limits(platform);
+/// The makespan of the same pipeline without offload and recomputation, on unlimited memory and without a
+/// limit that the parameters give; nothing where it has no plan.
+std::optional<Time> makespan_alone(const Workload& step, const Scenario& scenario,
+                                   const BoundPolicy& policy, const Ranks& ranks, Work work,
+                                   RunInspector* inspector = nullptr) {
+  const Platform roomy = without_limits(scenario.platform);
   const Topology topology(roomy);
-  const ChainView chain = chain_view(result.workload_as_run);
-  const Problem problem{result.workload_as_run, chain, roomy, topology, judge_by_execution, work};
+  const ChainView chain = chain_view(step);
+  const Problem problem{step, chain, roomy, topology, judge_by_execution, work};
   Planned reference = ranks.planned(policy.schedule_alone, problem);
   Plan* of_one = std::get_if<Plan>(&reference);
   if (of_one == nullptr) return std::nullopt;
   const Plan plan = ranks.of_all(std::move(*of_one), problem);
-  return relative(*result.metrics.makespan,
-                  makespan_without_limits(plan, result.workload_as_run, platform));
+  return makespan_without_limits(plan, step, scenario.platform, inspector);
+}
+
+std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
+                                           const BoundPolicy& policy, const Ranks& ranks,
+                                           Work work) {
+  if (!policy.schedule_alone && !result.execution.waited_for_memory) return 0.0;
+  const auto reference =
+      policy.schedule_alone
+          ? makespan_alone(result.workload_as_run, scenario, policy, ranks, work)
+          : makespan_without_limits(result.plan, result.workload_as_run, scenario.platform);
+  if (!reference) return std::nullopt;
+  return relative(*result.metrics.makespan, *reference);
 }
 
 /// All of the platform that the reference depends on: how long each operator takes where it runs.
@@ -322,14 +344,14 @@ std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Nod
 
 /// Checks and executes a plan that `bound` made for `problem`, of which `result` has the workload.
 void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const Problem& problem,
-                 const BoundPolicy& bound, const Ranks& ranks) {
+                 const BoundPolicy& bound, const Ranks& ranks, RunInspector* inspector = nullptr) {
   result.plan = ranks.of_all(accumulated(std::move(plan), scenario, problem), problem);
   std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);
   result.budgets = given_budgets(bound, result.plan, result.workload_as_run, scenario.platform);
   check_policy(result, scenario, problem.topology);
-  execute_plan(result, scenario, problem.topology, ranks);
+  execute_plan(result, scenario, problem.topology, ranks, inspector);
 }
 
 /// Runs `ordered`, whose order an allocator has planned. Where its placement ends above that of
@@ -346,16 +368,15 @@ void run_ordered(RunResult& result, Plan ordered, Plan given, const Scenario& sc
   result = std::move(unordered);
 }
 
-RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
-                    const Ranks& ranks, const RunOptions& options) {
+/// `inspector` may be nullptr.
+RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                   const Ranks& ranks, const RunOptions& options, TrainingStep step,
+                   const std::string& step_key, RunInspector* inspector) {
   RunResult result = run_to_make(scenario, policy);
   result.notes = notes_on_parameters(scenario, policy, bound);
-  check_accumulation(scenario, policy, bound);
-  const std::string step_key = step_key_of(scenario, bound);
-  auto [workload, chain, saved_bytes] =
-      recall_step(scenario, policy, bound, ranks, options.memo, step_key);
-  result.workload_as_run = std::move(workload);
-  result.saved_bytes = saved_bytes;
+  const ChainView chain = std::move(step.chain);
+  result.workload_as_run = std::move(step.workload);
+  result.saved_bytes = step.saved_bytes;
   const Topology topology(scenario.platform);
   const Stopwatch watch;
   const Problem problem{result.workload_as_run, chain,       scenario.platform, topology,
@@ -378,9 +399,137 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
     run_ordered(result, std::move(std::get<Plan>(ordered)), std::move(plan), scenario, problem,
                 bound, ranks);
   else
-    run_planned(result, std::move(plan), scenario, problem, bound, ranks);
+    run_planned(result, std::move(plan), scenario, problem, bound, ranks, inspector);
   compare_with_reference(result, scenario, bound, ranks, step_key, options);
   return result;
+}
+
+/// A pipeline with other numbers of microbatches than it has, of the same samples each.
+class OtherMicrobatches {
+ public:
+  /// The arguments must outlive it. `step` is that of one microbatch.
+  OtherMicrobatches(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                    const Ranks& ranks, const RunOptions& options, const TrainingStep& step)
+      : scenario_(scenario),
+        policy_(policy),
+        own_(bound),
+        ranks_(ranks),
+        options_(options),
+        step_(step),
+        roomy_(without_limits(scenario.platform)),
+        topology_(scenario.platform) {}
+
+  /// The run with its own number, where that is shown from runs with less.
+  std::optional<RunResult> run() {
+    const auto long_run =
+        run_long({count(), [this](std::uint32_t few) { return outline(few, false); },
+                  [this](std::uint32_t few, RunInspector& inspector) { play(few, inspector); }});
+    if (!long_run) return std::nullopt;
+    RunResult result = std::move(*last_);
+    measure(result, *long_run);
+    if (!options_.compares || !own_.schedule_alone) return result;
+    const auto reference = run_long(
+        {count(), [this](std::uint32_t few) { return outline(few, true); },
+         [this](std::uint32_t few, RunInspector& inspector) { play_alone(few, inspector); }});
+    const auto makespan =
+        reference ? std::optional(reference->execution.makespan)
+                  : makespan_alone(result.workload_as_run, scenario_, own_, ranks_, options_.work);
+    if (makespan) result.overhead = relative(*result.metrics.makespan, *makespan);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t count() const {
+    return static_cast<std::uint32_t>(own_.microbatches);
+  }
+
+  [[nodiscard]] BoundPolicy bound(std::uint32_t few) const {
+    Diagnostics diagnostics;
+    Node policy = ranks_.policy_of_one(policy_);
+    policy.set("microbatches", parse_value(std::to_string(few), policy_.where().origin),
+               diagnostics);
+    auto found = bind_policy(policy, diagnostics);
+    diagnostics.throw_if_errors();
+    return std::move(*found);
+  }
+
+  [[nodiscard]] TrainingStep step(std::uint32_t few) const {
+    TrainingStep step = step_;
+    step.workload.microbatches = few * ranks_.samples();
+    if (states_batch(scenario_))
+      step.workload.batch = step.workload.batch / own_.microbatches * few;
+    return step;
+  }
+
+  [[nodiscard]] Outline outline(std::uint32_t few, bool alone) const {
+    const BoundPolicy policy = bound(few);
+    Outline outline;
+    if (policy.microbatches != few) return outline;
+    const Problem problem{step_.workload, step_.chain,        alone ? roomy_ : scenario_.platform,
+                          topology_,      judge_by_execution, options_.work,
+                          &outline};
+    static_cast<void>(ranks_.planned(alone ? policy.schedule_alone : policy.plan, problem));
+    return outline;
+  }
+
+  void play(std::uint32_t few, RunInspector& inspector) {
+    RunOptions options = options_;
+    options.compares = false;
+    last_ = run_step(scenario_, policy_, bound(few), ranks_, options, step(few), "", &inspector);
+  }
+
+  void play_alone(std::uint32_t few, RunInspector& inspector) const {
+    const Workload workload = ranks_.as_played(step(few).workload);
+    static_cast<void>(
+        makespan_alone(workload, scenario_, bound(few), ranks_, options_.work, &inspector));
+  }
+
+  /// `result`: of the longest run that was played.
+  void measure(RunResult& result, const LongRun& run) const {
+    result.workload_as_run = ranks_.as_played(step_.workload);
+    result.saved_bytes = step_.saved_bytes;
+    result.plan.microbatches = count();
+    result.execution = {run.execution, {}, {}, {}, {}};
+    Program program = run.frame;
+    program.plan = &result.plan;
+    program.workload = &result.workload_as_run;
+    program.platform = &scenario_.platform;
+    measure_run(result, program, run.sums, scenario_, ranks_);
+    result.claims = result.plan.claims = run.claims;
+    result.bounds = result.plan.bounds = run.bounds;
+    result.notes.push_back(note_on(run, count()));
+    if (options_.compares) result.overhead = 0.0;
+  }
+
+  const Scenario& scenario_;
+  const Node& policy_;
+  const BoundPolicy& own_;
+  const Ranks& ranks_;
+  const RunOptions& options_;
+  const TrainingStep& step_;
+  const Platform roomy_;
+  const Topology topology_;
+  std::optional<RunResult> last_;  ///< that was played
+};
+
+/// Whether a run may be one whose repetitions need not be played.
+bool may_repeat(const Scenario& scenario, const BoundPolicy& bound, const Ranks& ranks) {
+  const bool plays_all =
+      scenario.parallel && scenario.parallel->play.value == MeshOptions::Play::all;
+  return bound.is_pipeline && bound.microbatches >= kLongRun && !plays_all && !scenario.training &&
+         !ranks.has_state_elsewhere();
+}
+
+RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                    const Ranks& ranks, const RunOptions& options) {
+  check_accumulation(scenario, policy, bound);
+  const std::string step_key = step_key_of(scenario, bound);
+  TrainingStep step = recall_step(scenario, policy, bound, ranks, options.memo, step_key);
+  if (options.repeats && may_repeat(scenario, bound, ranks)) {
+    if (auto result = OtherMicrobatches(scenario, policy, bound, ranks, options, step).run())
+      return std::move(*result);
+  }
+  return run_step(scenario, policy, bound, ranks, options, std::move(step), step_key, nullptr);
 }
 
 bool can_split(const WorkloadSource& workload) {

@@ -70,6 +70,10 @@ Format<DType> autocast_format() {
   return one_of<DType>({{"fp16", DType::fp16}, {"bf16", DType::bf16}});
 }
 
+Format<DType> loss_dtype_format() {
+  return one_of<DType>({{"fp32", DType::fp32}});
+}
+
 Format<Trained> trained_format() {
   using What = Trained::What;
   auto read = [](const Node& node, Diagnostics& diagnostics) -> std::optional<Trained> {

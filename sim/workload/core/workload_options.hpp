@@ -115,7 +115,11 @@ struct WorkloadOptions {
   std::optional<std::int64_t> accumulate;
   std::optional<DType> dtype;
   std::optional<Optimizer> optimizer;
-  std::optional<Loss> loss;                     ///< networks of layers only
+  std::optional<Loss> loss;  ///< networks of layers only
+  /// The type to which logits are cast before the loss; networks of layers in 16 bits only.
+  std::optional<Located<DType>> loss_dtype;
+  /// The type of the optimizer's state; networks of layers in 16 bits only, without fp32 copies.
+  std::optional<Located<DType>> state_dtype;
   std::optional<Located<Framework>> framework;  ///< networks of layers only
   NamedIntegers with;                           ///< networks of layers only
   /// Of layers that do not say it themselves; networks only. Default: all of it.
@@ -164,6 +168,8 @@ inline constexpr const char* kStepOverheadText =
 [[nodiscard]] Format<DType> dtype_format();
 /// fp16 or bf16.
 [[nodiscard]] Format<DType> autocast_format();
+/// fp32.
+[[nodiscard]] Format<DType> loss_dtype_format();
 /// {rank: 16, of: [...]}
 [[nodiscard]] Format<LowRank> lora_format();
 /// `all`, `bias`, `none`, or a share: 25 %.

@@ -310,10 +310,42 @@ void check_fp8(const WorkloadOptions& options) {
                                    to_text(dtype) + "; expected bf16 or fp16");
 }
 
+/// Types that autocast or widths change, the loss follows.
+void check_loss_dtype(const WorkloadOptions& options) {
+  const char* other = options.autocast ? "autocast" : options.bits ? "bits" : nullptr;
+  if (other != nullptr)
+    refuse(options.loss_dtype->where,
+           "`loss_dtype` does not go with `" + std::string(other) + "`; expected one of the two");
+  const DType dtype = options.dtype.value_or(DType::fp32);
+  if (dtype != DType::bf16 && dtype != DType::fp16)
+    refuse(options.loss_dtype->where, "`loss_dtype` casts logits of 16 bits, and `dtype` is " +
+                                          to_text(dtype) + "; expected bf16 or fp16");
+}
+
+/// Moments that are neither quantized nor factored, of parameters in 16 bits.
+void check_state_dtype(const WorkloadOptions& options, const std::optional<Optimizer>& optimizer) {
+  const Located<DType>& state = *options.state_dtype;
+  if (options.master_weights)
+    refuse(state.where,
+           "`state_dtype` does not go with `master_weights`, whose state is in fp32; "
+           "expected one of the two");
+  if (options.dtype.value_or(DType::fp32) != state.value)
+    refuse(state.where, "state has the type of parameters or fp32; `dtype` is " +
+                            to_text(options.dtype.value_or(DType::fp32)) + ", expected " +
+                            to_text(state.value) + ", or no `state_dtype`");
+  if (states_of(optimizer.value_or(Optimizer::none)).value_or(0) == 0)
+    refuse(state.where,
+           "`state_dtype` is the type of moments; expected an optimizer that keeps them "
+           "as they are, such as `adamw`");
+}
+
 }  // namespace
 
 Network expand(const LayersSpec& layers, const WorkloadOptions& options) {
   if (options.fp8) check_fp8(options);
+  if (options.loss_dtype) check_loss_dtype(options);
+  if (options.state_dtype)
+    check_state_dtype(options, options.optimizer ? options.optimizer : layers.optimizer);
   const bool is_divided = options.tensor || options.context || options.expert;
   if (!is_divided && !options.fp8) return Expander(layers, options).expand(nullptr);
   std::vector<NetworkCall> calls;

@@ -201,6 +201,7 @@ std::uint32_t NetworkBuilder::columns_of(std::uint32_t quantized) {
 }
 
 DType NetworkBuilder::type_of(const NetworkOperator& op) const {
+  if (has_type_of_loss(op)) return *types_.loss;
   if (op.rule->autocast == Autocast::unknown && types_.low != types_.full)
     throw LayerError("autocast: how a library copies its weights to " + to_text(types_.low) +
                      " is not known");
@@ -211,7 +212,8 @@ DType NetworkBuilder::type_of(const NetworkOperator& op) const {
 
 void NetworkBuilder::cast_inputs(NetworkOperator& op) {
   for (std::size_t i = 0; i < op.inputs.size(); ++i) {
-    if (!casts(op.rule->autocast, network_.values[op.inputs[i]].type, op.type)) continue;
+    const DType type = network_.values[op.inputs[i]].type;
+    if (has_type_of_loss(op) ? type == op.type : !casts(op.rule->autocast, type, op.type)) continue;
     NetworkOperator cast;
     cast.name = op.name;
     cast.part = i == 0 ? "cast_input" : "cast_input_" + std::to_string(i + 1);

@@ -77,6 +77,10 @@ class NetworkBuilder {
   std::uint32_t add_operator(NetworkOperator op, RuleArguments arguments);
   void cast_inputs(NetworkOperator& op);
   [[nodiscard]] DType type_of(const NetworkOperator& op) const;
+  /// Whether the operator is of a loss that is in a type of its own.
+  [[nodiscard]] bool has_type_of_loss(const NetworkOperator& op) const {
+    return types_.loss && op.rule->operator_class == OperatorClass::loss;
+  }
   std::uint32_t add_value(NetworkValue value);
   std::uint32_t add_gradient(Bytes bytes, bool is_made);
   [[nodiscard]] bool has_gradient(std::uint32_t value) const {

@@ -105,8 +105,9 @@ class OptimizerStep {
       if (optimizer != Optimizer::muon) add_moments(parameter, spec);
       spec.flops += Flops{update_flops(optimizer)} * trained.count();
       if (options_.fused_optimizer || parameter.is_in_int8) continue;
-      spec.workspace = std::max(spec.workspace, optimizer_temporaries(optimizer, trained));
-      again += repeated_passes(optimizer, trained);
+      spec.workspace = std::max(spec.workspace,
+                                optimizer_temporaries(optimizer, trained, options_.state_element));
+      again += repeated_passes(optimizer, trained, options_.state_element);
       kernels += update_kernels(optimizer, parameter.trained);
     }
     const bool has_state = spec.updates.size() > layer.parameters.size();
@@ -128,7 +129,8 @@ class OptimizerStep {
   }
 
   void add_moments(const UpdatedParameter& parameter, OperatorSpec& spec) {
-    for (const auto& [suffix, bytes] : optimizer_state(optimizer_of(parameter), parameter.trained))
+    for (const auto& [suffix, bytes] :
+         optimizer_state(optimizer_of(parameter), parameter.trained, options_.state_element))
       add_state(parameter, suffix, bytes, spec);
   }
 

@@ -968,6 +968,7 @@ StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DT
           is_scaled && options.autocast.value_or(dtype) == DType::fp16,
           options.fuses_optimizer.has_value(),
           options.clips_gradients.has_value(),
+          Bytes{bytes_per_element(options.state_dtype ? options.state_dtype->value : DType::fp32)},
           options.accumulate.has_value()};
 }
 

@@ -68,6 +68,7 @@ struct StepOptions {
   bool scales_loss = false;     ///< and gradients back before the optimizer
   bool fused_optimizer = false;
   bool clips_gradients = false;
+  Bytes state_element{4};    ///< of what the optimizer keeps, and of what it holds for a while
   bool accumulates = false;  ///< over microbatches (workload/cost/gradient_accumulation.hpp)
 };
 

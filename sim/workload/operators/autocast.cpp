@@ -8,7 +8,8 @@ namespace plimsoll {
 
 ValueTypes value_types(const WorkloadOptions& options, DType dtype) {
   const DType full = options.dtype.value_or(dtype);
-  return {full, options.autocast.value_or(full)};
+  return {full, options.autocast.value_or(full),
+          options.loss_dtype ? std::optional(options.loss_dtype->value) : std::nullopt};
 }
 
 DType type_under(Autocast list, const ValueTypes& types, std::span<const DType> inputs) {

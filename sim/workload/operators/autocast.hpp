@@ -12,14 +12,16 @@
 #include "workload/core/workload_options.hpp"
 #include "workload/operators/operator_rules.hpp"
 
+#include <optional>
 #include <span>
 
 namespace plimsoll {
 
 /// The types of a network's values.
 struct ValueTypes {
-  DType full = DType::fp32;  ///< of inputs and parameters
-  DType low = DType::fp32;   ///< of products; the same without autocast
+  DType full = DType::fp32;                  ///< of inputs and parameters
+  DType low = DType::fp32;                   ///< of products; the same without autocast
+  std::optional<DType> loss = std::nullopt;  ///< of losses, where another one was asked for
 };
 
 /// `dtype`: of inputs and parameters, where the options do not say.

@@ -58,10 +58,10 @@ const Rule& rule_of(Optimizer optimizer) {
 
 constexpr std::int64_t kQuantizedBlock = 2048, kLeastQuantized = 4096;
 
-State moments(Elements elements, std::int64_t count) {
+State moments(Elements elements, std::int64_t count, Bytes element = kFloat) {
   State state;
   for (std::int64_t i = 1; i <= count; ++i)
-    state.emplace_back("state_" + std::to_string(i), kFloat * elements.count());
+    state.emplace_back("state_" + std::to_string(i), element * elements.count());
   return state;
 }
 
@@ -86,26 +86,27 @@ State factored_moment(const Dims& dims) {
 
 }  // namespace
 
-State optimizer_state(Optimizer optimizer, const Dims& parameter) {
-  if (const auto states = states_of(optimizer)) return moments(elements_of(parameter), *states);
+State optimizer_state(Optimizer optimizer, const Dims& parameter, Bytes element) {
+  if (const auto states = states_of(optimizer))
+    return moments(elements_of(parameter), *states, element);
   if (optimizer == Optimizer::muon) return moments(elements_of(parameter), 1);
   return optimizer == Optimizer::adafactor ? factored_moment(parameter)
                                            : quantized_moments(elements_of(parameter));
 }
 
-Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter) {
+Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter, Bytes element) {
   if (optimizer == Optimizer::muon) return kOrthogonal * parameter.count();
-  return kFloat * rule_of(optimizer).held * parameter.count();
+  return element * rule_of(optimizer).held * parameter.count();
 }
 
-Bytes repeated_passes(Optimizer optimizer, Elements parameter) {
+Bytes repeated_passes(Optimizer optimizer, Elements parameter, Bytes element) {
   const Rule& rule = rule_of(optimizer);
   if (rule.kernels <= 1) return {};
   // Once are read: gradient, parameter, moments; and written: all but the gradient.
   const std::int64_t once = 3 + 2 * states_of(optimizer).value_or(0);
   // The gradient's place stands for what is orthogonal.
   const Bytes shorter = optimizer == Optimizer::muon ? kFloat - kOrthogonal : Bytes{};
-  return (kFloat * (rule.passes - once) - shorter) * parameter.count();
+  return (element * (rule.passes - once) - shorter) * parameter.count();
 }
 
 std::uint32_t update_kernels(Optimizer optimizer, const Dims& parameter) {

@@ -1,6 +1,7 @@
 /// What every optimizer keeps for a parameter, and holds while it updates one.
 ///
-/// State is fp32 but where said otherwise. Parameters are updated one after the other, by the
+/// State is fp32 but where said otherwise; where a scenario states another type (`state_dtype`), moments,
+/// and what is held for a while, are of that. Parameters are updated one after the other, by the
 /// operators of PyTorch 1.13.1 (torch/optim, `_single_tensor_*`), each of which reads and writes
 /// its operands: 8 passes over a parameter's elements by 3 kernels for sgd-momentum, 20 by 8 for
 /// adam, 22 by 9 for adamw. Its `foreach` makes as many passes, and would hold the temporaries of
@@ -46,13 +47,17 @@
 
 namespace plimsoll {
 
-/// The tensors that stay, by name. Throws QuantityOverflow.
+/// The tensors that stay, by name; `element`: of a moment that is neither quantized nor factored.
+/// Throws QuantityOverflow.
 [[nodiscard]] std::vector<std::pair<std::string, Bytes>> optimizer_state(Optimizer optimizer,
-                                                                         const Dims& parameter);
+                                                                         const Dims& parameter,
+                                                                         Bytes element = Bytes{4});
 /// Held while a tensor of so many elements is updated.
-[[nodiscard]] Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter);
+[[nodiscard]] Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter,
+                                          Bytes element = Bytes{4});
 /// Read and written of a tensor of so many elements beyond each of its values and states once.
-[[nodiscard]] Bytes repeated_passes(Optimizer optimizer, Elements parameter);
+[[nodiscard]] Bytes repeated_passes(Optimizer optimizer, Elements parameter,
+                                    Bytes element = Bytes{4});
 /// That update it, where the optimizer is not fused.
 [[nodiscard]] std::uint32_t update_kernels(Optimizer optimizer, const Dims& parameter);
 /// FLOPs of one step, for each element.

@@ -90,3 +90,77 @@ TEST_CASE("a transformer in 16 bits keeps what Korthikanti et al. count") {
   constexpr std::int64_t s = 1024, b = 2, h = 768, a = 12;
   CHECK(saved(3) - saved(2) == 34 * s * b * h + 5 * a * s * s * b + s * s + 16 * s * b + 8);
 }
+
+TEST_CASE("logits are cast to fp32 before the loss where that is asked for") {
+  const std::string text = network("[4]", "  - linear: 8\n", "cross-entropy");
+  const Located<DType> fp32{DType::fp32, {}};
+  const Workload plain = build_text(text, {.batch = 2, .dtype = DType::bf16});
+  const Workload cast = build_text(text, {.batch = 2, .dtype = DType::bf16, .loss_dtype = fp32});
+  // Two samples of 8 logits: 2 bytes read and 4 written of each, and back for their gradients.
+  const Operator& forward = find_operator(cast, "log_softmax.forward_cast_input");
+  CHECK(forward.traffic == Bytes{16 * (2 + 4)});
+  CHECK(find_operator(cast, "log_softmax.backward_cast_input").traffic == Bytes{16 * (4 + 2)});
+  // Log-probabilities are kept in 4 bytes in the place of 2, and so is the sum of weights.
+  CHECK(cast.saved_bytes - plain.saved_bytes == Bytes{16 * 2 + 2});
+  // A fused loss keeps the copy of the logits instead of the logits.
+  const auto fused = [&](std::optional<Located<DType>> type) {
+    return build_text(text, {.batch = 2,
+                             .dtype = DType::bf16,
+                             .loss = Loss::fused_cross_entropy,
+                             .loss_dtype = std::move(type)})
+        .saved_bytes;
+  };
+  CHECK(fused(fp32) - fused(std::nullopt) == Bytes{16 * 2});
+}
+
+TEST_CASE("ranks that divide a vocabulary cast their part of the logits") {
+  const std::string text =
+      network("[4]", "  - linear: {features: 16, bias: false}\n", "cross-entropy");
+  const auto kept = [&](bool casts) {
+    WorkloadOptions options{.batch = 2, .dtype = DType::bf16, .tensor = TensorAxis{{}, 2, {}}};
+    if (casts) options.loss_dtype = {DType::fp32, {}};
+    return build_text(text, options).saved_bytes;
+  };
+  // Half of 16 logits of two samples, and the sum of weights.
+  CHECK(kept(true) - kept(false) == Bytes{16 * 2 + 2});
+}
+
+TEST_CASE("an optimizer's state may be in 16 bits") {
+  const Located<DType> bf16{DType::bf16, {}};
+  const auto sums =
+      held(gpt2({.dtype = DType::bf16, .optimizer = Optimizer::adamw, .state_dtype = bf16}));
+  CHECK(sums.at(TensorClass::optimizer_state) == 4 * kParameters);
+  const Workload net =
+      build_text(network("[4]", "  - linear: 8\n", "mse"),
+                 {.dtype = DType::bf16, .optimizer = Optimizer::adam, .state_dtype = bf16});
+  const Operator& update = find_operator(net, "linear_1.update");
+  // 40 elements: a gradient read, parameter and two moments read and written; 20 passes less these 7.
+  CHECK(update.traffic == Bytes{40 * 2 * (7 + 20 - 7)});
+  // A root and a quotient of the weight's 32.
+  CHECK(update.workspace == Bytes{2 * 2 * 32});
+}
+
+TEST_CASE("types of losses and of state that make no sense are refused") {
+  const std::string text = network("[4]", "  - linear: 8\n", "mse");
+  const Located<DType> fp32{DType::fp32, {}}, bf16{DType::bf16, {}};
+  const std::string graph = "workload: g\ngraph: [{name: a, time: 1 s}]\n";
+  using Catch::Matchers::Contains;
+  CHECK_THAT(error_of(text, {.loss_dtype = fp32}),
+             Contains("`dtype` is fp32; expected bf16 or fp16"));
+  CHECK_THAT(error_of(text, {.loss_dtype = fp32, .autocast = DType::bf16}),
+             Contains("`loss_dtype` does not go with `autocast`"));
+  CHECK_THAT(error_of(graph, {.loss_dtype = fp32}),
+             Contains("only a network of layers takes `loss_dtype`"));
+  CHECK_THAT(error_of(text, {.optimizer = Optimizer::adam, .state_dtype = bf16}),
+             Contains("`dtype` is fp32, expected bf16, or no `state_dtype`"));
+  CHECK_THAT(error_of(text, {.dtype = DType::bf16,
+                             .optimizer = Optimizer::adam,
+                             .state_dtype = bf16,
+                             .master_weights = true}),
+             Contains("`state_dtype` does not go with `master_weights`"));
+  CHECK_THAT(
+      error_of(text, {.dtype = DType::bf16, .optimizer = Optimizer::sgd, .state_dtype = bf16}),
+      Contains("expected an optimizer that keeps them as they are, such as `adamw`"));
+  CHECK_THAT(error_of(graph, {.optimizer = Optimizer::adam, .state_dtype = bf16}),
+             Contains("only a network of layers takes `state_dtype`"));
+}

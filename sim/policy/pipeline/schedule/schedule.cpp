@@ -6,6 +6,7 @@
 #include "policy/pipeline/schedule/data_loading.hpp"
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
 #include "policy/pipeline/schedule/optimizer_steps.hpp"
+#include "policy/pipeline/schedule/outline_of.hpp"
 #include "policy/pipeline/schedule/overlap.hpp"
 #include "policy/pipeline/schedule/slot_moves.hpp"
 #include "policy/pipeline/schedule/task_runs.hpp"
@@ -449,6 +450,12 @@ class PipelinePlanner {
 Planned plan_schedule(const Problem& problem, const PipelineParameters& parameters,
                       const Schedule& schedule, const Partition& partition,
                       const std::vector<ProcessorId>& devices) {
+  if (problem.outline != nullptr) {
+    const std::uint32_t before = problem.outline->count;
+    *problem.outline = outline_of(problem, parameters, schedule, partition, devices);
+    problem.outline->count = before + 1;
+    return Infeasible{"only an outline was asked for", MemoryId{}, Bytes{}};
+  }
   problem.work.add(kWorkOfTiming * problem.workload.operators.size() *
                    static_cast<std::size_t>(parameters.microbatches));
   Plan plan = PipelinePlanner(problem, parameters, schedule, partition, devices).run();

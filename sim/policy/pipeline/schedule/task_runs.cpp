@@ -1,5 +1,7 @@
 #include "policy/pipeline/schedule/task_runs.hpp"
 
+#include <numeric>
+
 namespace plimsoll {
 
 std::span<const Task> next_tasks(std::span<const Task> order, std::size_t begin) {
@@ -109,17 +111,26 @@ std::size_t TaskRuns::steps_of(const Task& task, const StepCounts& count, bool o
   }
 }
 
-std::size_t TaskRuns::count(const Schedule& schedule) const {
+std::vector<std::vector<std::size_t>> TaskRuns::counts(const Schedule& schedule) const {
   std::vector<StepCounts> of;
   for (std::size_t slot = 0; slot < slots_.count(); ++slot) of.push_back(count(slot));
-  std::size_t steps = 0;
-  for (const std::vector<Task>& order : schedule.orders)
+  std::vector<std::vector<std::size_t>> counts;
+  for (const std::vector<Task>& order : schedule.orders) {
+    auto& its = counts.emplace_back(order.size());
     for (std::size_t t = 0; t < order.size();) {
       const std::span<const Task> tasks = next_tasks(order, t);
-      for (const Task& task : tasks) steps += steps_of(task, of[task.slot], tasks.size() == 2);
-      if (tasks.size() == 2) --steps;
+      for (const Task& task : tasks) its[t] += steps_of(task, of[task.slot], tasks.size() == 2);
+      if (tasks.size() == 2) --its[t];
       t += tasks.size();
     }
+  }
+  return counts;
+}
+
+std::size_t TaskRuns::count(const Schedule& schedule) const {
+  std::size_t steps = 0;
+  for (const auto& its : counts(schedule))
+    steps += std::accumulate(its.begin(), its.end(), std::size_t{0});
   return steps;
 }
 

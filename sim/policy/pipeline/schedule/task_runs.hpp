@@ -31,7 +31,10 @@ class TaskRuns {
   /// The operators of the task, each by itself.
   [[nodiscard]] std::vector<Part> parts(const Task& task) const;
 
-  /// Steps of all orders, without moves, messages and optimizer. O(tasks + operators).
+  /// Steps of each task, by device, without moves, messages and optimizer; of two tasks that overlap the
+  /// first has those of both. O(tasks + operators).
+  [[nodiscard]] std::vector<std::vector<std::size_t>> counts(const Schedule& schedule) const;
+  /// Their sum.
   [[nodiscard]] std::size_t count(const Schedule& schedule) const;
 
  private:

@@ -1,0 +1,58 @@
+#include "policy/pipeline/schedule/outline_of.hpp"
+
+#include "policy/pipeline/schedule/task_runs.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+constexpr std::size_t kMostSteps = 0xFFFF;
+
+bool is_whole(const Schedule& schedule) {
+  const auto overlaps = [](const Task& task) { return task.overlaps_next; };
+  return schedule.dealt.empty() && schedule.turned.empty() && schedule.operators.empty() &&
+         schedule.updates.every == 0 && schedule.updates.read.empty() &&
+         schedule.updates.begun.empty() &&
+         std::ranges::none_of(schedule.orders, [&](const std::vector<Task>& order) {
+           return std::ranges::any_of(order, overlaps);
+         });
+}
+
+std::vector<std::uint32_t> numbers(const auto& ids) {
+  std::vector<std::uint32_t> all;
+  for (const auto id : ids) all.push_back(static_cast<std::uint32_t>(id));
+  return all;
+}
+
+}  // namespace
+
+Outline outline_of(const Problem& problem, const PipelineParameters& parameters,
+                   const Schedule& schedule, const Partition& partition,
+                   const std::vector<ProcessorId>& devices) {
+  Outline outline;
+  outline.is_whole = is_whole(schedule) && !parameters.is_folded();
+  if (!outline.is_whole) return outline;
+  outline.rest = fmt::format("{} {} {} {} {} {} {}", numbers(schedule.placement), partition.cuts,
+                             numbers(devices), schedule.messages_in_orders, schedule.partners,
+                             schedule.recomputed, numbers(schedule.stores));
+  const Slots slots(problem, partition, devices, schedule.placement);
+  const auto counts = TaskRuns(problem.workload, slots, schedule.recomputed).counts(schedule);
+  for (std::size_t d = 0; d < schedule.orders.size(); ++d) {
+    auto& order = outline.orders.emplace_back();
+    order.reserve(schedule.orders[d].size());
+    for (std::size_t t = 0; t < schedule.orders[d].size(); ++t) {
+      const Task& task = schedule.orders[d][t];
+      outline.is_whole = outline.is_whole && counts[d][t] <= kMostSteps;
+      order.push_back({task.slot, task.microbatch, static_cast<std::uint16_t>(task.kind),
+                       static_cast<std::uint16_t>(counts[d][t])});
+    }
+  }
+  return outline;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,403 @@
+#include "scenario/run/long_run.hpp"
+
+#include "base/quantity_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+namespace {
+
+/// Runs of fewer microbatches than so many times those of the short runs are not worth while.
+constexpr std::uint32_t kLong = 3;
+/// Microbatches, or groups of them, beyond those that fill a pipeline, within which it mostly runs evenly.
+constexpr std::uint32_t kSome = 4;
+
+/// What repeats: `every` microbatches, in so many tasks of each device.
+struct Pattern {
+  std::uint32_t few = 0, every = 1;
+  std::uint32_t more = 0;  ///< repetitions that the long run has beyond `few + every`
+};
+
+/// The same task, `later` microbatches on.
+bool is_later(const Outline::Task& task, const Outline::Task& than, std::uint32_t later) {
+  Outline::Task moved = than;
+  moved.microbatch += later;
+  return task == moved;
+}
+
+/// By device, before which task of the short run the long one may repeat what came before; nothing where
+/// the long run is not the short one with tasks repeated.
+std::optional<std::vector<std::size_t>> repeated_before(const Outline& few, const Outline& many,
+                                                        const Pattern& pattern) {
+  if (few.rest != many.rest || few.orders.size() != many.orders.size()) return std::nullopt;
+  std::vector<std::size_t> places;
+  for (std::size_t d = 0; d < few.orders.size(); ++d) {
+    const auto &is = few.orders[d], &becomes = many.orders[d];
+    if (becomes.size() < is.size()) return std::nullopt;
+    const std::size_t added = becomes.size() - is.size();
+    if (added % pattern.more != 0) return std::nullopt;
+    const std::size_t period = added / pattern.more;
+    const auto place =
+        static_cast<std::size_t>(std::ranges::mismatch(is, becomes).in1 - is.begin());
+    if (place < period) return std::nullopt;
+    for (std::size_t t = place; t < place + added; ++t)
+      if (!is_later(becomes[t], becomes[t - period], pattern.every)) return std::nullopt;
+    for (std::size_t t = place - period; t < is.size(); ++t)
+      if (!is_later(becomes[t + added], is[t], pattern.more * pattern.every)) return std::nullopt;
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// Where the long run may go on otherwise than the short one: before the first step of a task.
+struct Turn {
+  std::size_t steps = 0;                    ///< that the device's stream has run before
+  std::optional<std::uint32_t> microbatch;  ///< of the task, where there is one
+};
+
+std::vector<Turn> turns_of(const Outline& outline, const std::vector<std::size_t>& places) {
+  std::vector<Turn> turns;
+  for (std::size_t d = 0; d < places.size(); ++d) {
+    const auto& order = outline.orders[d];
+    Turn turn;
+    for (std::size_t t = 0; t < places[d]; ++t) turn.steps += order[t].steps;
+    if (places[d] < order.size()) turn.microbatch = order[places[d]].microbatch;
+    turns.push_back(turn);
+  }
+  return turns;
+}
+
+/// Whether all devices come to their turns no earlier than `time`. Streams are in the order of the devices.
+bool turn_later(const Program& program, const Execution& execution, const std::vector<Turn>& turns,
+                Time time) {
+  const Plan& plan = *program.plan;
+  std::vector<std::size_t> device(plan.lanes.size());
+  std::size_t streams = 0;
+  for (std::size_t l = 0; l < plan.lanes.size(); ++l)
+    if (plan.lanes[l].kind == Lane::Kind::stream) device[l] = streams++;
+  if (streams != turns.size()) return false;
+  std::vector<std::size_t> run(streams);
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    const Step& step = plan.steps[s];
+    if (is_move(step.kind)) continue;
+    const std::size_t d = device[index(step.lane)];
+    if (run[d]++ != turns[d].steps || !turns[d].microbatch) continue;
+    if (step.microbatch != *turns[d].microbatch || execution.start[s] < time) return false;
+  }
+  return true;
+}
+
+/// What is in each memory before the first step: the inputs of all microbatches, among others.
+std::vector<Bytes> initial_bytes(const Program& program) {
+  const Platform& platform = *program.platform;
+  std::vector<Bytes> bytes(platform.memories.size());
+  for (const BufferId buffer : program.plan->initial)
+    bytes[program.memory(buffer)] += program.bytes(buffer);
+  const auto home = [&](ProcessorId processor) { return index(platform[processor].memory); };
+  for (const Mirror& mirror : program.plan->mirrors)
+    bytes[home(mirror.processor)] = bytes[home(mirror.like)];
+  return bytes;
+}
+
+/// What becomes of a sum that was `few`, then `more` with one repetition, after `times` more of them.
+template <class T>
+T further(T few, T more, std::uint32_t times) {
+  return static_cast<T>(more + (more - few) * static_cast<std::int64_t>(times));
+}
+std::uint64_t further(std::uint64_t few, std::uint64_t more, std::uint32_t times) {
+  return more + (more - few) * times;
+}
+
+class Extrapolation {
+ public:
+  /// `added` is what each memory holds more with one repetition more: throughout, or at the end.
+  Extrapolation(std::uint32_t times, std::vector<Bytes> added)
+      : times_(times), added_(std::move(added)) {}
+
+  /// Whether all that had to stay the same did, and there was nothing else.
+  [[nodiscard]] bool holds() const { return holds_; }
+
+  ExecutionSums of(const ExecutionSums& few, ExecutionSums more) {
+    same(few.status, more.status);
+    same(few.waited_for_memory, more.waited_for_memory);
+    same(few.peak_power, more.peak_power);
+    grow(few.events, more.events);
+    grow(few.tries, more.tries);
+    grow(few.makespan, more.makespan);
+    grow(few.period, more.period);
+    each(few.memories, more.memories,
+         [&, m = std::size_t{0}](const auto& a, auto& b) mutable { memory(a, b, added_[m++]); });
+    each(few.processors, more.processors, [&](const auto& a, auto& b) { processor(a, b); });
+    each(few.ports, more.ports, [&](const auto& a, auto& b) {
+      grow(a.bytes, b.bytes);
+      grow(a.busy, b.busy);
+    });
+    grow_each(few.link_busy, more.link_busy);
+    grow_each(few.processor_operator_energy, more.processor_operator_energy);
+    return more;
+  }
+
+  StepSums of(const StepSums& few, StepSums more) {
+    grow_each(few.worn, more.worn);
+    each(few.processors, more.processors, [&](const auto& a, auto& b) {
+      grow(a.recomputed_ops, b.recomputed_ops);
+      grow(a.recomputed_flops, b.recomputed_flops);
+      grow(a.reach, b.reach);
+      grow_each(a.drawn, b.drawn);
+    });
+    each(few.collectives, more.collectives, [&](const auto& a, auto& b) {
+      same(a.name, b.name);
+      same(a.memory, b.memory);
+      grow(a.bytes, b.bytes);
+      grow(a.busy, b.busy);
+      grow(a.exposed, b.exposed);
+    });
+    return more;
+  }
+
+  /// Of claims what a run shows; there must be no others.
+  Claims of(const Claims& few, Claims more) {
+    grow_known(few.makespan, more.makespan);
+    grow_known(few.period, more.period);
+    grow_known(few.energy, more.energy);
+    same(few.in_flight, more.in_flight);
+    each(few.peak, more.peak, [&](const auto& a, auto& b) {
+      same(a.first, b.first);
+      grow_by(added_[index(a.first)], a.second, b.second);
+    });
+    for (const Claims* claims : {&few, &std::as_const(more)})
+      holds_ = holds_ && !claims->model_makespan && !claims->model_period &&
+               claims->model_peak.empty() && !claims->optimal && !claims->eviction;
+    return more;
+  }
+
+  /// A bound that is the greatest of sums grows at least as it did.
+  Bounds of(const Bounds& few, Bounds more) {
+    grow_known(few.makespan, more.makespan);
+    for (const Bounds* bounds : {&few, &std::as_const(more)})
+      holds_ = holds_ && !bounds->period && !bounds->energy && bounds->peak.empty();
+    return more;
+  }
+
+ private:
+  template <class T>
+  void grow(const T& few, T& more) {
+    more = further(few, more, times_);
+  }
+
+  /// What is there throughout adds to the peak, wherever that is. What stays adds to one that comes late; where one
+  /// that comes early is greater still, nobody knows how long, so the peak must have grown by all of it.
+  void memory(const MemoryRecord& few, MemoryRecord& more, Bytes added) {
+    grow_by(added, few.peak.requested, more.peak.requested);
+    grow_by(added, few.peak.allocated, more.peak.allocated);
+    grow_by(added, few.peak.reserved, more.peak.reserved);
+    grow_each(few.at_peak, more.at_peak);
+    grow_each(few.at_end, more.at_end);
+    grow(few.peak_time, more.peak_time);
+    grow(few.bytes_written, more.bytes_written);
+    grow(few.bytes_read, more.bytes_read);
+    grow(few.busy, more.busy);
+  }
+
+  void processor(const ProcessorRecord& few, ProcessorRecord& more) {
+    same(few.first_start, more.first_start);
+    grow(few.busy, more.busy);
+    grow(few.powered, more.powered);
+    grow(few.slept, more.slept);
+    grow(few.energy_at_work, more.energy_at_work);
+    grow(few.last_end, more.last_end);
+    grow_each(few.stall, more.stall);
+    grow(few.operators, more.operators);
+  }
+
+  void grow_by(Bytes added, const Bytes& few, Bytes& more) {
+    same(few + added, more);
+    grow(few, more);
+  }
+
+  template <class T>
+  void same(const T& few, const T& more) {
+    holds_ = holds_ && few == more;
+  }
+
+  template <class T>
+  void grow_known(const std::optional<T>& few, std::optional<T>& more) {
+    same(few.has_value(), more.has_value());
+    if (few && more) grow(*few, *more);
+  }
+
+  template <class All, class Visit>
+  void each(const All& few, All& more, Visit visit) {
+    same(few.size(), more.size());
+    if (!holds_) return;
+    for (std::size_t i = 0; i < more.size(); ++i) visit(few[i], more[i]);
+  }
+
+  template <class All>
+  void grow_each(const All& few, All& more) {
+    each(few, more, [&](const auto& a, auto& b) { grow(a, b); });
+  }
+
+  std::uint32_t times_;
+  std::vector<Bytes> added_;  ///< by memory
+  bool holds_ = true;
+};
+
+bool is_known(const Outline& outline) {
+  return outline.count == 1 && outline.is_whole;
+}
+
+/// By device; nothing where the long run is not a shorter one with tasks repeated.
+std::optional<std::vector<Turn>> turns_of(const Microbatches& all, const Outline& many,
+                                          const Pattern& pattern) {
+  const Outline fewest = all.outline(pattern.few);
+  const Outline few = all.outline(pattern.few + pattern.every);
+  if (!is_known(fewest) || !is_known(few)) return std::nullopt;
+  if (!repeated_before(fewest, few, {pattern.few, pattern.every, 1})) return std::nullopt;
+  const auto places = repeated_before(few, many, pattern);
+  return places ? std::optional(turns_of(few, *places)) : std::nullopt;
+}
+
+/// What a short run adds up to.
+struct Sums {
+  Program frame;  ///< without steps, plan and workload
+  ExecutionSums execution;
+  StepSums steps;
+  Claims claims;
+  Bounds bounds;
+  std::vector<Bytes> initial, usable;  ///< by memory
+  std::optional<Cycle> cycle;
+  /// Where it repeats itself before it may do other than the long run.
+  std::optional<Repetition> repetition;
+};
+
+/// Keeps them of a run that ended well and never waited for memory.
+class Sample final : public RunInspector {
+ public:
+  /// `shorter` is the run with `every` microbatches less, `turns` are those of this one.
+  struct Next {
+    const Sums& shorter;
+    std::uint32_t every;
+    const std::vector<Turn>& turns;
+  };
+
+  Sample() = default;
+  explicit Sample(const Next& next) : next_(next) {}
+
+  void see(const Program& program, const Execution& execution, const StepSums& sums) override {
+    if (execution.status != RunStatus::ok || execution.waited_for_memory) return;
+    Sums& it = found.emplace();
+    it.frame.lanes = program.lanes;
+    it.frame.reached = program.reached;
+    it.frame.operator_energy = program.operator_energy;
+    it.execution = execution;
+    it.steps = sums;
+    it.claims = program.plan->claims;
+    it.bounds = program.plan->bounds;
+    it.initial = initial_bytes(program);
+    for (std::uint32_t m = 0; m < it.initial.size(); ++m)
+      it.usable.push_back(usable(*program.plan, *program.platform, MemoryId{m}));
+    it.cycle = find_cycle(program, execution);
+    if (!next_) return;
+    auto repetition = find_repetition(program, execution, next_->every,
+                                      execution.makespan - next_->shorter.execution.makespan);
+    if (repetition && turn_later(program, execution, next_->turns, repetition->until))
+      it.repetition = std::move(repetition);
+  }
+
+  std::optional<Sums> found;
+
+ private:
+  std::optional<Next> next_;
+};
+
+std::optional<LongRun> extended(const Pattern& pattern, const Sums& few, Sums more) {
+  std::vector<Bytes> added = std::move(more.repetition->growth);
+  for (std::size_t m = 0; m < added.size(); ++m) added[m] += more.initial[m] - few.initial[m];
+  Extrapolation further(pattern.more, std::move(added));
+  LongRun run;
+  run.played = pattern.few + pattern.every;
+  run.every = pattern.every;
+  run.period = more.execution.makespan - few.execution.makespan;
+  run.frame = std::move(more.frame);
+  run.execution = further.of(few.execution, std::move(more.execution));
+  run.sums = further.of(few.steps, std::move(more.steps));
+  run.claims = further.of(few.claims, std::move(more.claims));
+  run.bounds = further.of(few.bounds, std::move(more.bounds));
+  bool fits = further.holds();
+  for (std::size_t m = 0; fits && m < more.usable.size(); ++m)
+    fits = run.execution.memories[m].peak.reserved <= more.usable[m];
+  return fits ? std::optional(std::move(run)) : std::nullopt;
+}
+
+/// The long run by the pattern, where two short ones show it.
+std::optional<LongRun> run_by(const Microbatches& all, const Outline& many,
+                              const Pattern& pattern) {
+  const auto turns = turns_of(all, many, pattern);
+  if (!turns) return std::nullopt;
+  Sample few;
+  all.play(pattern.few, few);
+  if (!few.found) return std::nullopt;
+  Sample more({*few.found, pattern.every, *turns});
+  all.play(pattern.few + pattern.every, more);
+  if (!more.found || !more.found->repetition) return std::nullopt;
+  return extended(pattern, *few.found, std::move(*more.found));
+}
+
+/// The first pattern with so many microbatches or more in the shorter run; nothing where two such runs are
+/// not worth while.
+std::optional<Pattern> pattern_of(std::uint32_t few, std::uint32_t every, std::uint32_t all) {
+  Pattern pattern{.few = few, .every = every};
+  if (all < few + 2 * every) return std::nullopt;
+  pattern.few += (all - few) % every;
+  pattern.more = (all - pattern.few) / every - 1;
+  const bool is_worth_while = kLong * (pattern.few + every) <= all;
+  return is_worth_while ? std::optional(pattern) : std::nullopt;
+}
+
+/// Whether the long run is one of so many microbatches with tasks repeated.
+bool is_repeated(const Microbatches& all, const Outline& many, std::uint32_t few,
+                 std::uint32_t every) {
+  const auto pattern = pattern_of(few, every, all.count);
+  return pattern && turns_of(all, many, *pattern);
+}
+
+}  // namespace
+
+std::optional<LongRun> run_long(const Microbatches& all) {
+  const Outline many = all.outline(all.count);
+  if (!is_known(many)) return std::nullopt;
+  const auto devices = static_cast<std::uint32_t>(many.orders.size());
+  const auto try_out = [&](std::uint32_t few, std::uint32_t every) -> std::optional<LongRun> {
+    const auto pattern = pattern_of(few, every, all.count);
+    return pattern ? run_by(all, many, *pattern) : std::nullopt;
+  };
+  std::uint32_t unit = 1;  // microbatches after which the order of tasks is the same
+  if (!is_repeated(all, many, devices + kSome, unit)) unit = devices;
+  if (auto run = try_out(devices + kSome * unit, unit)) return run;
+  const std::uint32_t probed = 4 * devices + kSome * unit;
+  if (kLong * probed > all.count) return std::nullopt;
+  Sample probe;
+  all.play(probed, probe);
+  const auto cycle = probe.found ? probe.found->cycle : std::nullopt;
+  if (!cycle) return std::nullopt;
+  const std::uint32_t every = std::lcm(cycle->every, unit);
+  if (auto run = try_out(std::max(cycle->first + 2 * every, devices) + kSome, every)) return run;
+  return try_out(probed + 2 * every, every);
+}
+
+std::string note_on(const LongRun& run, std::uint32_t microbatches) {
+  const std::string of = run.every == 1
+                             ? std::string("further microbatch does what the one")
+                             : fmt::format("further {} do what the {}", run.every, run.every);
+  return fmt::format("of {} microbatches {} were played: each {} before did, {} later",
+                     microbatches, run.played, of, to_text(run.period));
+}
+
+}  // namespace plimsoll
