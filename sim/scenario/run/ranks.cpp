@@ -56,7 +56,6 @@ void Ranks::find_mesh() {
   check_layers(scenario_.parallel->tensor, "tensor");
   check_layers(scenario_.parallel->context, "context");
   check_layers(scenario_.parallel->expert, "expert");
-  check_tensor();
   check_muon();
   check_from_master();
   if (stage > 2) check_fp8("`sharding` in stage 3 leaves no rank whole parameters");
@@ -172,8 +171,6 @@ void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const
     refuse(axis->where, fmt::format("`{}` divides the layers of a network, and `{}` is no file of "
                                     "`layers`",
                                     name, scenario_.workload_name));
-  if (const auto& lora = scenario_.workload_options.lora)
-    refuse(lora->rank.where, fmt::format("`lora` with the axis `{}` is not supported yet", name));
 }
 
 void Ranks::check_from_master() const {
@@ -191,16 +188,6 @@ void Ranks::check_from_master() const {
   if (scenario_.state)
     refuse(where, "`from_master` with `state` is not supported yet",
            "`state` says where parameters live");
-}
-
-void Ranks::check_tensor() const {
-  if (size(&MeshOptions::tensor) == 1) return;
-  const WorkloadOptions& options = scenario_.workload_options;
-  if (options.autocast && tensor_axis()->sequence)
-    refuse(*tensor_axis()->sequence,
-           "`sequence: true` with `autocast` is not supported yet: what is gathered would be cast "
-           "afterwards",
-           "`dtype: bf16` with `master_weights: true` is mixed precision, too");
 }
 
 void Ranks::check_muon() const {
@@ -284,6 +271,8 @@ std::optional<TensorAxis> Ranks::tensor_axis() const {
   TensorAxis axis{scenario_.parallel->tensor->where, ranks, std::nullopt};
   const auto& sequence = scenario_.parallel->sequence;
   if (sequence && sequence->value) axis.sequence = sequence->where;
+  const auto& overlap = scenario_.parallel->overlap;
+  axis.overlaps = overlap && overlap->value;
   return axis;
 }
 

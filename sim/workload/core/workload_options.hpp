@@ -98,6 +98,8 @@ struct TensorAxis {
   std::int64_t ranks = 1;
   /// Where it is said that they divide the positions of what is whole on each otherwise.
   std::optional<Location> sequence;
+  /// Exchanges of backwards run beside the products for gradients of weights (training_step.hpp).
+  bool overlaps = false;
 };
 
 /// A number of a network that a scenario overrides: `with: {width: 8}`.

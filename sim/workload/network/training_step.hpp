@@ -31,6 +31,11 @@
 /// normalization makes those of its parameters in the same pass), else with those of weights (the
 /// first layer, an embedding).
 ///
+/// With `overlaps_exchanges` likewise that of a layer of which ranks exchange the gradient of the input:
+/// they do so while the gradients of weights are made, of all layers that read the same value
+/// (Megatron-LM's LinearWithGradAccumulationAndAsyncCommunication). Where a value was gathered, it is
+/// gathered again while the gradients of inputs are made.
+///
 /// Types: values, parameters and gradients are all of `dtype`, optimizer state is fp32 (PyTorch's
 /// optimizers keep theirs in the dtype of the parameters; a scenario in fp16 without master weights
 /// is the older form of mixed precision, with an optimizer that computes in fp32). With
@@ -68,7 +73,8 @@ struct StepOptions {
   bool scales_loss = false;     ///< and gradients back before the optimizer
   bool fused_optimizer = false;
   bool clips_gradients = false;
-  bool accumulates = false;  ///< over microbatches (workload/cost/gradient_accumulation.hpp)
+  bool accumulates = false;         ///< over microbatches (workload/cost/gradient_accumulation.hpp)
+  bool overlaps_exchanges = false;  ///< where the backward is not split anyway
 };
 
 /// `dtype`: of parameters.
