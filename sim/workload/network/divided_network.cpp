@@ -97,7 +97,10 @@ class Divider {
     std::uint32_t output = builder_.apply(is_ring ? ring_attention_rule() : *call.rule,
                                           std::move(arguments), std::move(inputs), call.name, link);
     builder_.compute_in_fp8(false);
-    if (call.op != kNoValue) operators_[call.op] = builder_.operators() - 1;
+    if (call.op != kNoValue) {
+      operators_[call.op] = builder_.operators() - 1;
+      if (tensor_ > 1) builder_.set_whole(whole_.operators[call.op].effect.parameters);
+    }
     if (divided.sums_output) output = summed(output, call.name);
     if (experts.hands_out) output = swapped(output, call.name);
     if (call.output == kNoValue) return;

@@ -210,6 +210,15 @@ DType NetworkBuilder::type_of(const NetworkOperator& op) const {
   return type_under(op.rule->autocast, types_, types);
 }
 
+void NetworkBuilder::set_whole(const std::vector<std::pair<std::string, Dims>>& parameters) {
+  NetworkOperator& op = network_.operators.back();
+  for (std::size_t p = 0; p < op.trained.size(); ++p) {
+    auto [name, dims] = parameters[p];
+    if (dims.size() > 2) dims.front() = op.effect.parameters[p].second.front();
+    op.whole.push_back(trained_part(name, dims, trained_));
+  }
+}
+
 bool NetworkBuilder::is_cast_for(const OperatorRule& rule, std::uint32_t value) const {
   const DType type[] = {network_.values[value].type};
   return casts(rule.autocast, type[0], type_under(rule.autocast, types_, type));

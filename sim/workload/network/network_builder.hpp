@@ -68,6 +68,9 @@ class NetworkBuilder {
   [[nodiscard]] bool is_cast_for(const OperatorRule& rule, std::uint32_t value) const;
   /// What it reads then, named after the reader; the value itself where it is not cast.
   std::uint32_t cast_for(const OperatorRule& rule, std::uint32_t value, const std::string& reader);
+  /// What all ranks of a tensor axis have of the parameters of the last operator, whose dimensions these
+  /// are; of stacked weights each rank has its own number.
+  void set_whole(const std::vector<std::pair<std::string, Dims>>& parameters);
   /// Every apply() to come is added to `calls`.
   void record(std::vector<NetworkCall>& calls) { calls_ = &calls; }
   /// `weighted`: the loss is multiplied by a number, which is kept.

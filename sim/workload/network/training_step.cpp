@@ -51,6 +51,7 @@ class StepBuilder {
     OperatorId cast = kNoOperator;                         ///< makes the copy
     TensorId quantized = kNoTensor;                        ///< the same in fp8
     Bytes quantized_rows;                                  ///< of it, what a forward reads
+    Dims whole;           ///< what is trained of all ranks of a tensor axis
     Dims dims, trained;   ///< the part that is trained: no dimensions where none is
     Bytes trained_bytes;  ///< of that part
     bool is_bias = false;
@@ -122,6 +123,7 @@ class StepBuilder {
       parameter.dims = dims;
       parameter.is_bias = is_bias(suffix);
       parameter.trained = op.trained[p];
+      parameter.whole = op.whole.empty() ? op.trained[p] : op.whole[p];
       parameter.is_in_int8 =
           op.bits.weights.value_or(32) <= 8 && op.bits.gradients.value_or(32) <= 8;
       parameter.tensor = builder_.add(Tensor{
@@ -967,8 +969,8 @@ class StepBuilder {
         const Parameter& it = parameters_of_[p];
         if (!it.has_gradient) continue;
         const bool is_hidden = i != last && !it.is_bias && is_orthogonalized(of_class, it.dims);
-        const UpdatedParameter parameter{it.tensor,        it.gradient,   it.trained,
-                                         it.trained_bytes, it.is_in_int8, is_hidden};
+        const UpdatedParameter parameter{it.tensor,     it.gradient, it.trained, it.trained_bytes,
+                                         it.is_in_int8, is_hidden,   it.whole};
         if (it.is_shared && layers_[i].own.size() > 1)
           updated.push_back({builder_[it.tensor].name, of_class, {parameter}});
         else
@@ -1014,7 +1016,8 @@ StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DT
           options.fuses_optimizer.has_value(),
           options.clips_gradients.has_value(),
           options.accumulate.has_value(),
-          options.tensor && options.tensor->overlaps && !options.split_backward};
+          options.tensor && options.tensor->overlaps && !options.split_backward,
+          options.momentum_is_apart};
 }
 
 Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {

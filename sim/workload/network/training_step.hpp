@@ -75,6 +75,7 @@ struct StepOptions {
   bool clips_gradients = false;
   bool accumulates = false;         ///< over microbatches (workload/cost/gradient_accumulation.hpp)
   bool overlaps_exchanges = false;  ///< where the backward is not split anyway
+  bool momentum_is_apart = false;   ///< see optimizer_step.hpp
 };
 
 /// `dtype`: of parameters.

@@ -94,7 +94,7 @@ State optimizer_state(Optimizer optimizer, const Dims& parameter) {
 }
 
 Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter) {
-  if (optimizer == Optimizer::muon) return kOrthogonal * parameter.count();
+  if (optimizer == Optimizer::muon) return orthogonal_bytes(parameter);
   return kFloat * rule_of(optimizer).held * parameter.count();
 }
 
@@ -106,6 +106,10 @@ Bytes repeated_passes(Optimizer optimizer, Elements parameter) {
   // The gradient's place stands for what is orthogonal.
   const Bytes shorter = optimizer == Optimizer::muon ? kFloat - kOrthogonal : Bytes{};
   return (kFloat * (rule.passes - once) - shorter) * parameter.count();
+}
+
+Bytes orthogonal_bytes(Elements parameter) {
+  return kOrthogonal * parameter.count();
 }
 
 std::uint32_t update_kernels(Optimizer optimizer, const Dims& parameter) {
