@@ -17,6 +17,8 @@ constexpr std::size_t kPlain = 8;
 /// Conditions that are walked along in one plan; some seconds.
 constexpr std::size_t kMostWalked = std::size_t{1} << 30;
 constexpr std::size_t kTargets = 64;  ///< bits of a mask
+/// Conditions that are looked at for a demand that a few steps may meet.
+constexpr std::size_t kNear = 64;
 /// Users of parts of buffers that are looked at in one plan; some seconds.
 constexpr std::size_t kMostLooks = std::size_t{1} << 27;
 
@@ -47,17 +49,20 @@ class Precedence {
     const std::size_t s = index(step);
     return std::span(before_).subspan(begin_[s], begin_[s + 1] - begin_[s]);
   }
+  /// The first step of the chain that a step is in: consecutive steps of its lane of which each waits for
+  /// the end of the one before. All those of a stream; the rounds of a collective on a channel.
+  [[nodiscard]] StepId chain(StepId step) const { return chain_[index(step)]; }
+  /// Whether the end of `first` comes no later than that of `last`, in one chain.
+  [[nodiscard]] bool is_chained(StepId first, StepId last) const {
+    return first <= last && chain(first) == chain(last);
+  }
   /// Of two steps in order: whether that is seen without a search.
   [[nodiscard]] bool is_plain(StepId first, StepId second) const {
-    const LaneId lane = plan_[first].lane;
-    const bool on_stream = plan_[lane].kind == Lane::Kind::stream;
-    if (on_stream && plan_[second].lane == lane) return true;
+    if (is_chained(first, second)) return true;
     const auto conditions = before(second);
     return std::ranges::any_of(
-        conditions.first(std::min(conditions.size(), kPlain)), [&](const Before& it) {
-          const bool later = on_stream && plan_[it.step].lane == lane && it.step > first;
-          return it.ended && (it.step == first || later);
-        });
+        conditions.first(std::min(conditions.size(), kPlain)),
+        [&](const Before& it) { return it.ended && is_chained(first, it.step); });
   }
 
  private:
@@ -70,6 +75,7 @@ class Precedence {
         before_.push_back(it);
     };
     begin_.reserve(plan_.steps.size() + 1);
+    chain_.reserve(plan_.steps.size());
     begin_.push_back(0);
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
@@ -83,6 +89,7 @@ class Precedence {
       for (const BufferId buffer : plan_.list(step.reads))
         if (const StepId maker = readers.producer(buffer); maker != kNoStep) add({maker, true});
       begin_.push_back(static_cast<std::uint32_t>(before_.size()));
+      chain_.push_back(last != kNoStep && ended.has(last) ? chain(last) : StepId{s});
     }
   }
 
@@ -113,6 +120,7 @@ class Precedence {
   const Plan& plan_;
   std::vector<std::uint32_t> begin_;  ///< by step, in before_
   std::vector<Before> before_;
+  std::vector<StepId> chain_;  ///< by step
   std::vector<StepId> order_;
   std::vector<std::uint32_t> place_;
 };
@@ -303,33 +311,66 @@ void drop_direct(std::vector<Demand>& demands, const Plan& plan, const Precedenc
   std::vector<std::uint32_t> order(demands.size());
   std::iota(order.begin(), order.end(), 0u);
   std::ranges::sort(order, {}, [&](std::uint32_t d) { return demands[d].second; });
-  IdSet<StepId> ended(plan.steps.size());
-  IdSet<LaneId> streams(plan.lanes.size());
-  std::vector<StepId> latest(plan.lanes.size());
+  IdSet<StepId> chains(plan.steps.size());
+  std::vector<StepId> latest(plan.steps.size());  // by the first of a chain
   std::vector<bool> is_met(demands.size(), false);
   StepId loaded = kNoStep;
   const auto load = [&](StepId second) {
-    ended.clear();
-    streams.clear();
+    chains.clear();
     for (const Before& it : precedence.before(second)) {
       if (!it.ended) continue;
-      ended.insert(it.step);
-      const LaneId lane = plan[it.step].lane;
-      if (plan[lane].kind != Lane::Kind::stream) continue;
-      StepId& last = latest[index(lane)];
-      last = streams.insert(lane) ? it.step : std::max(last, it.step);
+      StepId& last = latest[index(precedence.chain(it.step))];
+      last = chains.insert(precedence.chain(it.step)) ? it.step : std::max(last, it.step);
     }
     loaded = second;
   };
   for (const std::uint32_t d : order) {
     const Demand& it = demands[d];
     if (it.second != loaded) load(it.second);
-    const LaneId lane = plan[it.first].lane;
-    is_met[d] = ended.has(it.first) || (streams.has(lane) && latest[index(lane)] > it.first);
+    const StepId chain = precedence.chain(it.first);
+    is_met[d] = chains.has(chain) && latest[index(chain)] >= it.first;
   }
   std::uint32_t d = 0;
   std::erase_if(demands, [&](const Demand&) { return is_met[d++]; });
 }
+
+/// Takes out demands that few steps between the two meet: most of those that are left, and each of them
+/// far cheaper than a walk along all steps between them.
+class NearDemands {
+ public:
+  NearDemands(const Plan& plan, const Precedence& precedence)
+      : precedence_(precedence), seen_(plan.steps.size()) {}
+
+  void drop(std::vector<Demand>& demands) {
+    std::erase_if(demands, [&](const Demand& it) { return is_met(it); });
+  }
+
+ private:
+  /// Looks back from the second step; all that it comes to has started before that.
+  bool is_met(const Demand& demand) {
+    const std::uint32_t from = precedence_.place(demand.first);
+    started_.clear();
+    seen_.clear();
+    const auto add = [&](StepId step) {
+      if (precedence_.place(step) >= from && seen_.insert(step)) started_.push_back(step);
+    };
+    add(demand.second);
+    std::size_t looked = 0;
+    for (std::size_t i = 0; i < started_.size(); ++i) {
+      for (const Before& it : precedence_.before(started_[i])) {
+        if (it.ended && precedence_.is_chained(demand.first, it.step)) return true;
+        if (++looked > kNear) return false;
+        add(it.step);
+      }
+      add(precedence_.chain(started_[i]));
+    }
+    return false;
+  }
+
+  const Precedence& precedence_;
+  IdSet<StepId> seen_;
+  std::vector<StepId> started_;
+};
 
 /// Answers up to kTargets demands at a time: walks the steps in order and notes for each, in a
 /// mask, which of the targets have ended before it starts.
@@ -393,6 +434,7 @@ std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& reader
   const Precedence precedence(plan, readers);
   std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
   drop_direct(demands, plan, precedence);
+  NearDemands(plan, precedence).drop(demands);
   std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
 
   std::vector<Demand> broken;
