@@ -1,4 +1,5 @@
 // Muon of matrices and moments of which each rank has a part.
+#include "execution/rank_metrics.hpp"
 #include "policy/parallel/mesh_runs.hpp"
 #include "workload/cost/cost_model.hpp"
 
@@ -161,7 +162,21 @@ TEST_CASE("Muon on a data axis: closed form") {
         for (const std::int64_t elements : hidden_matrices(layers))
           expected += half_ring(n, 2 * elements);
         CAPTURE(n, layers, play);
-        CHECK(played(mesh, step, platform).execution.makespan == expected);
+        const Played it = played(mesh, step, platform);
+        CHECK(it.execution.makespan == expected);
+        // A rank sends all parts but one of what it gathers, and computes nothing meanwhile.
+        const Workload of_rank = step_of_rank(mesh, step);
+        const Topology topology(platform);
+        Metrics metrics = it.metrics;
+        measure_ranks(lower(it.plan, of_rank, platform, topology), it.execution, n, metrics);
+        const auto found =
+            std::ranges::find(metrics.collectives, "directions", &CollectiveMetrics::name);
+        REQUIRE(found != metrics.collectives.end());
+        std::int64_t sent = 0;
+        for (const std::int64_t elements : hidden_matrices(layers))
+          sent += 2 * elements / n * (n - 1);
+        CHECK(found->bytes.count() == sent);
+        CHECK(found->exposed == found->busy);
       }
 }
 
