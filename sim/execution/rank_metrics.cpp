@@ -18,15 +18,17 @@ const char* name_of(MeshAxis axis) {
                                      : "activations";
 }
 
-/// Of values, and of the gradients of values: what is moved but over the data axis. By tensor the
-/// collective's name, nullptr for all others.
+/// Of values, and of the gradients of values: what is moved but over the data axis; and of what the
+/// optimizer makes. By tensor the collective's name, nullptr for all others.
 std::vector<const char*> moved_values(const Workload& workload) {
   std::vector<const char*> found(workload.tensors.size(), nullptr);
   for (const Operator& op : workload.operators)
-    if (op.collective.kind != CollectiveKind::none && op.collective.axis != MeshAxis::data)
+    if (op.collective.kind != CollectiveKind::none && !moves_state(op.collective.kind) &&
+        (op.collective.axis != MeshAxis::data || op.phase == Phase::optimizer))
       for (const TensorId tensor :
            workload.list(op.collective.kind == CollectiveKind::all_gather ? op.kept : op.reads))
-        found[index(tensor)] = name_of(op.collective.axis);
+        found[index(tensor)] =
+            op.phase == Phase::optimizer ? "directions" : name_of(op.collective.axis);
   return found;
 }
 

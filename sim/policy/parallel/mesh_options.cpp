@@ -31,6 +31,14 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
                                   parallel.node->value, data));
 }
 
+/// `what` a key says of it, up to its name.
+void check_tensor_axis(const MeshOptions& parallel, const std::optional<Located<bool>>& key,
+                       const char* what, Diagnostics& diagnostics) {
+  if (key && key->value && MeshOptions::size(parallel.tensor) < 2)
+    diagnostics.error(key->where, fmt::format("{} a tensor axis, and there is none", what),
+                      "`tensor: N` says how many there are");
+}
+
 using LaidAxis = MeshOptions::Axis;
 
 Format<LaidAxis> axis_name() {
@@ -105,6 +113,9 @@ Format<MeshOptions> parallel_format() {
       .optional("sequence", &P::sequence, located(boolean()),
                 "the ranks of the tensor axis divide the positions of what is whole on each "
                 "otherwise; default false")
+      .optional("overlap", &P::overlap, located(boolean()),
+                "in the backward, what the ranks of the tensor axis exchange passes while "
+                "gradients of weights are made, as in Megatron-LM; default false")
       .optional(
           "order", &P::order, list_of(located(axis_name()), 1, std::size(kNamedAxes)),
           "axes from the innermost outwards: neighbours on the first are neighbours among the "
@@ -137,11 +148,14 @@ Format<MeshOptions> parallel_format() {
                            Diagnostics& diagnostics) { check_order(parallel, diagnostics); })
       .check({"tensor", "sequence"},
              [](P& parallel, const Node&, Diagnostics& diagnostics) {
-               if (parallel.sequence && parallel.sequence->value && P::size(parallel.tensor) < 2)
-                 diagnostics.error(parallel.sequence->where,
-                                   "`sequence: true` divides among the ranks of a tensor axis, and "
-                                   "there is none",
-                                   "`tensor: N` says how many there are");
+               check_tensor_axis(parallel, parallel.sequence,
+                                 "`sequence: true` divides among the ranks of", diagnostics);
+             })
+      .check({"tensor", "overlap"},
+             [](P& parallel, const Node&, Diagnostics& diagnostics) {
+               check_tensor_axis(parallel, parallel.overlap,
+                                 "`overlap: true` is about what passes between the ranks of",
+                                 diagnostics);
              })
       .format();
 }

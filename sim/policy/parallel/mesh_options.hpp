@@ -24,6 +24,7 @@ struct MeshOptions {
   Location where;
   std::optional<Located<std::int64_t>> data, tensor, pipeline, context, expert;
   std::optional<Located<bool>> sequence;
+  std::optional<Located<bool>> overlap;  ///< of the tensor axis with gradients of weights
   std::optional<std::vector<Located<std::string>>> devices;
   enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
   std::optional<std::vector<Located<Axis>>> order;  ///< default: as they are listed there

@@ -229,10 +229,10 @@ class MeshPicture {
   /// on which ranks hold the same.
   std::string carried_on(const std::string& axis) const {
     static const std::map<std::string, std::vector<std::string>> kNames{
-        {"tensor", {"activations"}},
-        {"context", {"blocks", "gradients", "parameters"}},
-        {"expert", {"experts", "gradients", "parameters"}},
-        {"data", {"gradients", "parameters"}}};
+        {"tensor", {"activations", "directions"}},
+        {"context", {"blocks", "gradients", "parameters", "directions"}},
+        {"expert", {"experts", "gradients", "parameters", "directions"}},
+        {"data", {"gradients", "parameters", "directions"}}};
     if (axis == "pipeline") return "messages between stages";
     std::vector<std::string> carried;
     for (const std::string& name : kNames.at(axis))

@@ -79,17 +79,19 @@ class Splits {
       set(split, kRest, parse_value(fmt::format("{}", rest), parallel_.where().origin));
       split.axes.emplace_back(kRest, rest);
     }
-    without_idle_switch(split);
+    without_idle_switches(split);
     found_.push_back(std::move(split));
   }
 
-  /// Without a tensor axis, `sequence` has nothing to divide; where another choice has one, that is no
-  /// mistake.
-  void without_idle_switch(Split& split) const {
+  /// Without a tensor axis, `sequence` and `overlap` are about nothing; where another choice has one, that is
+  /// no mistake.
+  void without_idle_switches(Split& split) const {
     const Node* sizes = parallel_.find("tensor");
     const bool varies = sizes != nullptr && sizes->is_sequence();
-    if (varies && !split.has("tensor") && parallel_.find("sequence") != nullptr)
-      set(split, "sequence", parse_value("false", parallel_.where().origin));
+    if (!varies || split.has("tensor")) return;
+    for (const char* key : {"sequence", "overlap"})
+      if (parallel_.find(key) != nullptr)
+        set(split, key, parse_value("false", parallel_.where().origin));
   }
 
   static void set(Split& split, const char* axis, const Node& size) {

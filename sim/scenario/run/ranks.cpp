@@ -26,6 +26,16 @@ bool is_of_pipelines(const Node& policy) {
   return info != nullptr && has_parameter(*info, "devices");
 }
 
+/// What an axis would divide, an ONNX file has in constants.
+[[noreturn]] void refuse_onnx(const Located<std::int64_t>& axis, std::string_view name) {
+  const char* what =
+      name == "tensor"    ? "features and heads, whose numbers its reshapes and slices state"
+      : name == "context" ? "positions, whose number its reshapes and masks state"
+                          : "the experts of a `mixture`, for which ONNX has no operator";
+  refuse(axis.where, fmt::format("an ONNX file cannot be divided: `{}` divides {}", name, what),
+         "`data`, `pipeline` and `sharding` take an ONNX file; a file of `layers` has all axes");
+}
+
 void refuse_given(const Node& policy, std::initializer_list<const char*> keys) {
   for (const char* key : keys)
     if (const Node* given = policy.find(key))
@@ -56,8 +66,6 @@ void Ranks::find_mesh() {
   check_layers(scenario_.parallel->tensor, "tensor");
   check_layers(scenario_.parallel->context, "context");
   check_layers(scenario_.parallel->expert, "expert");
-  check_tensor();
-  check_muon();
   check_from_master();
   if (stage > 2) check_fp8("`sharding` in stage 3 leaves no rank whole parameters");
 }
@@ -124,9 +132,11 @@ void Ranks::check_network(const Location& where, const char* key, const char* wh
 void Ranks::check_state() const {
   const StateOptions& state = *scenario_.state;
   check_network(state.where, "state", "places");
-  if (scenario_.workload_options.optimizer == Optimizer::muon)
-    refuse(state.where, "`state` with `optimizer: muon` is not supported yet",
-           "expected `optimizer: adamw` or another in `workload`");
+  if (optimizer() == Optimizer::muon && away_->updates)
+    refuse(state.where,
+           "`optimizer: muon` multiplies matrices in bf16 where updates run, which `on` gives to a "
+           "processor that does nothing else",
+           "without `on` the processor that computes updates, too; or `optimizer: adamw`");
   const std::int64_t stage = scenario_.sharding.stage;
   const std::int64_t alike = size(&MeshOptions::context) * samples();
   if (state.optimizer &&
@@ -168,12 +178,11 @@ void Ranks::check_sharding() const {
 
 void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const {
   if (MeshOptions::size(axis) == 1) return;
+  if (std::holds_alternative<OnnxSpec>(scenario_.workload)) refuse_onnx(*axis, name);
   if (!std::holds_alternative<LayersSpec>(scenario_.workload))
     refuse(axis->where, fmt::format("`{}` divides the layers of a network, and `{}` is no file of "
                                     "`layers`",
                                     name, scenario_.workload_name));
-  if (const auto& lora = scenario_.workload_options.lora)
-    refuse(lora->rank.where, fmt::format("`lora` with the axis `{}` is not supported yet", name));
 }
 
 void Ranks::check_from_master() const {
@@ -193,27 +202,10 @@ void Ranks::check_from_master() const {
            "`state` says where parameters live");
 }
 
-void Ranks::check_tensor() const {
-  if (size(&MeshOptions::tensor) == 1) return;
-  const WorkloadOptions& options = scenario_.workload_options;
-  if (options.autocast && tensor_axis()->sequence)
-    refuse(*tensor_axis()->sequence,
-           "`sequence: true` with `autocast` is not supported yet: what is gathered would be cast "
-           "afterwards",
-           "`dtype: bf16` with `master_weights: true` is mixed precision, too");
-}
-
-void Ranks::check_muon() const {
-  if (scenario_.workload_options.optimizer != Optimizer::muon) return;
-  const char* instead =
-      "`data`, `context`, `expert` and `pipeline` leave them whole, and so does "
-      "`optimizer: adamw` with any";
-  if (size(&MeshOptions::tensor) > 1)
-    refuse(scenario_.parallel->tensor->where,
-           "`optimizer: muon` makes whole matrices orthogonal, which `tensor` divides", instead);
-  if (scenario_.sharding.stage > 0)
-    refuse(scenario_.sharding.where,
-           "`optimizer: muon` makes whole matrices orthogonal, which `sharding` divides", instead);
+Optimizer Ranks::optimizer() const {
+  const auto* layers = std::get_if<LayersSpec>(&scenario_.workload);
+  const auto of_file = layers != nullptr ? layers->optimizer : std::nullopt;
+  return scenario_.workload_options.optimizer.value_or(of_file.value_or(Optimizer::none));
 }
 
 /// What is cached is made once a step, of whole parameters, where they are updated.
@@ -284,11 +276,15 @@ std::optional<TensorAxis> Ranks::tensor_axis() const {
   TensorAxis axis{scenario_.parallel->tensor->where, ranks, std::nullopt};
   const auto& sequence = scenario_.parallel->sequence;
   if (sequence && sequence->value) axis.sequence = sequence->where;
+  const auto& overlap = scenario_.parallel->overlap;
+  axis.overlaps = overlap && overlap->value;
   return axis;
 }
 
 void Ranks::tell(WorkloadOptions& options) const {
   options.tensor = tensor_axis();
+  options.momentum_is_apart =
+      options.tensor.has_value() || scenario_.sharding.stage > 0 || has_state_elsewhere();
   if (size(&MeshOptions::context) > 1) options.context = scenario_.parallel->context;
   if (size(&MeshOptions::expert) > 1) options.expert = scenario_.parallel->expert;
 }

@@ -98,6 +98,8 @@ struct TensorAxis {
   std::int64_t ranks = 1;
   /// Where it is said that they divide the positions of what is whole on each otherwise.
   std::optional<Location> sequence;
+  /// Exchanges of backwards run beside the products for gradients of weights (training_step.hpp).
+  bool overlaps = false;
 };
 
 /// A number of a network that a scenario overrides: `with: {width: 8}`.
@@ -147,6 +149,9 @@ struct WorkloadOptions {
   /// (training_step.hpp).
   std::optional<Location> clips_gradients;
   bool split_backward = false;  ///< see chain_workload.hpp, training_step.hpp
+  /// Muon's momentum is an operator of its own, as several ranks, or memories, have parts of it
+  /// (optimizer_step.hpp).
+  bool momentum_is_apart = false;
   /// What the host takes once a step, on every processor that works; chains may say it themselves.
   std::optional<Time> step_overhead;
   /// Ranks that divide the positions of every sample among them; networks of layers only.

@@ -28,6 +28,7 @@ class Divider {
         builder_(whole.batch, types),
         values_(whole.values.size(), kNoValue),
         copies_(whole.values.size(), kNoValue),
+        cast_copies_(whole.values.size(), kNoValue),
         fp8_copies_(whole.values.size(), kNoValue),
         operators_(whole.operators.size(), kNoValue) {
     if (options.fp8) builder_.set_fp8(options.fp8->value);
@@ -84,7 +85,7 @@ class Divider {
     if (is_ring) arguments.emplace_back("ranks", context_);
     std::vector<std::uint32_t> inputs;
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
-      inputs.push_back(divided.reads_copied[i] ? copied(call.inputs[i], call.name, in_fp8)
+      inputs.push_back(divided.reads_copied[i] ? copied(call.inputs[i], call, in_fp8)
                                                : values_[call.inputs[i]]);
     if (divided.sums_rows) inputs.push_back(row_statistics(inputs.front(), call.name));
     if (experts.takes_back) inputs.front() = swapped(inputs.front(), call.name);
@@ -96,24 +97,37 @@ class Divider {
     std::uint32_t output = builder_.apply(is_ring ? ring_attention_rule() : *call.rule,
                                           std::move(arguments), std::move(inputs), call.name, link);
     builder_.compute_in_fp8(false);
-    if (call.op != kNoValue) operators_[call.op] = builder_.operators() - 1;
+    if (call.op != kNoValue) {
+      operators_[call.op] = builder_.operators() - 1;
+      if (tensor_ > 1) builder_.set_whole(whole_.operators[call.op].effect.parameters);
+    }
     if (divided.sums_output) output = summed(output, call.name);
     if (experts.hands_out) output = swapped(output, call.name);
     if (call.output == kNoValue) return;
     values_[call.output] = output;
-    if (divided.output == Part::copied) copies_[call.output] = output;
+    if (divided.output == Part::copied) copies_[call.output] = cast_copies_[call.output] = output;
   }
 
   /// The value as layers read it that are divided by columns: one for all of them.
-  std::uint32_t copied(std::uint32_t value, const std::string& reader, bool in_fp8) {
+  std::uint32_t copied(std::uint32_t value, const NetworkCall& reader, bool in_fp8) {
     if (in_fp8 && divides_positions_ && copies_[value] == kNoValue)
-      return gathered_in_fp8(value, reader);
+      return gathered_in_fp8(value, reader.name);
+    if (divides_positions_) return gathered(value, reader);
     std::uint32_t& copy = copies_[value];
-    if (copy != kNoValue) return copy;
-    copy = divides_positions_
-               ? builder_.exchange(gather_positions_rule(), ranks(), values_[value], reader,
-                                   "all_gather")
-               : builder_.exchange(copy_to_ranks_rule(), {}, values_[value], reader, "all_reduce");
+    if (copy == kNoValue)
+      copy = builder_.exchange(copy_to_ranks_rule(), {}, values_[value], reader.name, "all_reduce");
+    return copy;
+  }
+
+  /// Under autocast a rank casts its positions before all gather them, as apex does
+  /// (apex.transformer.tensor_parallel.layers, `_cast_if_autocast_enabled`).
+  std::uint32_t gathered(std::uint32_t value, const NetworkCall& reader) {
+    const bool is_cast = builder_.is_cast_for(*reader.rule, values_[value]);
+    std::uint32_t& copy = (is_cast ? cast_copies_ : copies_)[value];
+    if (copy == kNoValue)
+      copy = builder_.exchange(gather_positions_rule(), ranks(),
+                               builder_.cast_for(*reader.rule, values_[value], reader.name),
+                               reader.name, "all_gather");
     return copy;
   }
 
@@ -169,8 +183,9 @@ class Divider {
   NetworkBuilder builder_;
   std::vector<std::uint32_t> values_;  ///< by old value
   std::vector<std::uint32_t> copies_;  ///< by old value: to parts of whose gradients readers add
-  std::vector<std::uint32_t> fp8_copies_;  ///< by old value: likewise, gathered in fp8
-  std::vector<std::uint32_t> operators_;   ///< by old operator
+  std::vector<std::uint32_t> cast_copies_;  ///< by old value: likewise, gathered as autocast has it
+  std::vector<std::uint32_t> fp8_copies_;   ///< by old value: likewise, gathered in fp8
+  std::vector<std::uint32_t> operators_;    ///< by old operator
 };
 
 }  // namespace

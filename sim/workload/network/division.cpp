@@ -122,7 +122,7 @@ class Division {
   std::vector<DividedCall> run() {
     find_divisible();
     for (std::uint32_t v = 0; v < network_.values.size(); ++v)
-      if (maker_[v] == kNoValue && !network_.values[v].indices) parts_[v] = based(v, "the input");
+      if (is_input(v) && !network_.values[v].indices) parts_[v] = based(v, "the input");
     for (const NetworkCall& call : calls_) {
       DividedCall& it = divided_.emplace_back();
       it.reads_copied.assign(call.inputs.size(), false);
@@ -139,6 +139,11 @@ class Division {
   }
 
  private:
+  /// What no call makes may be a cast, too.
+  [[nodiscard]] bool is_input(std::uint32_t v) const {
+    return maker_[v] == kNoValue && network_.storages[network_.values[v].storage].is_input;
+  }
+
   // ---- which values may be in parts ----
 
   /// The part in which each value could be, if all that makes and reads it agrees.
@@ -157,13 +162,18 @@ class Division {
   }
 
   [[nodiscard]] Part could_be(const NetworkCall& call) const {
-    if (makes_parts(call)) return Part::features;
+    if (makes_parts(call)) return may_make_parts(call) ? Part::features : Part::whole;
     const auto carried = carry_of(call, divisible_);
     return carried ? carried->to : Part::whole;
   }
 
   [[nodiscard]] static bool makes_parts(const NetworkCall& call) {
     return is_dense(call.rule->kind) || call.rule->kind == "repeat_features";
+  }
+
+  /// The few features of an adapter's rank are on every rank.
+  [[nodiscard]] static bool may_make_parts(const NetworkCall& call) {
+    return makes_parts(call) && call.adapter != AdapterPart::down;
   }
 
   /// What the call makes of its inputs, where all are in parts that fit.

@@ -8,6 +8,10 @@
 /// entries, as is the last layer, of which the loss then sees a rank's part of the vocabulary (M.
 /// Shoeybi et al., "Megatron-LM", arXiv 1909.08053, section 3).
 ///
+/// The few features between the two products of a low-rank adapter are on every rank: beside a layer
+/// divided by columns the first product is whole and the second divided by columns, beside one divided by
+/// rows the first by rows and the second is whole (LoraParallelLinear of Hugging Face's PEFT).
+///
 /// Everything else is whole on each rank, or, with `sequence`, there for a rank's part of the positions
 /// (V. Korthikanti et al., arXiv 2205.05198, section 4.2).
 #pragma once

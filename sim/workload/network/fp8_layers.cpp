@@ -19,7 +19,7 @@ std::vector<bool> layers_in_fp8(const Network& network, std::span<const NetworkC
   std::vector<bool> in_fp8;
   for (const NetworkCall& call : calls) {
     if (call.output != kNoValue) maker[call.output] = &call;
-    in_fp8.push_back(may_be_in_fp8(*call.rule));
+    in_fp8.push_back(may_be_in_fp8(*call.rule) && call.adapter == AdapterPart::none);
   }
   // From each choice back to the layer that makes its numbers, through what has one input.
   for (const NetworkCall& choice : calls) {

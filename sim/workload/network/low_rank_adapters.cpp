@@ -37,8 +37,13 @@ std::uint32_t LowRankAdapters::add(NetworkBuilder& builder, std::uint32_t input,
     diagnostics.throw_if_errors();
   }
   const OperatorRule& linear = *find_rule(kAdapted);
-  const auto product = [&](std::uint32_t of, std::int64_t to, const char* suffix) {
-    return builder.apply(linear, {{"features", to}, {"bias", 0}}, {of}, name + suffix);
+  const auto product = [&](std::uint32_t of, std::int64_t to, AdapterPart part,
+                           const char* suffix) {
+    builder.adapt(part);
+    const std::uint32_t made =
+        builder.apply(linear, {{"features", to}, {"bias", 0}}, {of}, name + suffix);
+    builder.adapt(AdapterPart::none);
+    return made;
   };
   const auto plain = [&](const char* kind, std::vector<std::uint32_t> of) {
     const OperatorRule& rule = *find_rule(kind);
@@ -46,8 +51,9 @@ std::uint32_t LowRankAdapters::add(NetworkBuilder& builder, std::uint32_t input,
                          name + "/lora_" + kind);
   };
   builder.train(Trained{});
-  const std::uint32_t low = product(input, rank, "/lora_a");
-  const std::uint32_t adapted = plain("scale", {product(low, features, "/lora_b")});
+  const std::uint32_t low = product(input, rank, AdapterPart::down, "/lora_a");
+  const std::uint32_t adapted =
+      plain("scale", {product(low, features, AdapterPart::up, "/lora_b")});
   return plain("add", {output, adapted});
 }
 

@@ -62,6 +62,8 @@ struct NetworkOperator {
   ElementBits bits;          ///< in place of those of the type
   /// Of each parameter the part that is trained: no dimensions where none is.
   std::vector<Dims> trained;
+  /// Likewise of what all ranks of a tensor axis have; none where they have the same.
+  std::vector<Dims> whole;
   bool has_backward = false;        ///< something before or in it is trained
   std::vector<std::uint32_t> kept;  ///< those of `inputs` that its backward reads
   bool keeps_output = false;

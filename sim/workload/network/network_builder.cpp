@@ -139,7 +139,8 @@ std::uint32_t NetworkBuilder::apply(const OperatorRule& rule, RuleArguments argu
   op.type = type_of(op);
   op.bits = bits_;
   if (calls_ != nullptr)
-    calls_->push_back({&rule, arguments, op.inputs, name, link, trained_, kNoValue, kNoValue});
+    calls_->push_back(
+        {&rule, arguments, op.inputs, name, link, trained_, kNoValue, kNoValue, adapter_});
   op.is_in_fp8 = in_fp8_;
   if (in_fp8_)
     op.inputs.front() = quantized(op.inputs.front(), name);
@@ -208,6 +209,31 @@ DType NetworkBuilder::type_of(const NetworkOperator& op) const {
   std::vector<DType> types;
   for (const std::uint32_t input : op.inputs) types.push_back(network_.values[input].type);
   return type_under(op.rule->autocast, types_, types);
+}
+
+void NetworkBuilder::set_whole(const std::vector<std::pair<std::string, Dims>>& parameters) {
+  NetworkOperator& op = network_.operators.back();
+  for (std::size_t p = 0; p < op.trained.size(); ++p) {
+    auto [name, dims] = parameters[p];
+    if (dims.size() > 2) dims.front() = op.effect.parameters[p].second.front();
+    op.whole.push_back(trained_part(name, dims, trained_));
+  }
+}
+
+bool NetworkBuilder::is_cast_for(const OperatorRule& rule, std::uint32_t value) const {
+  const DType type[] = {network_.values[value].type};
+  return casts(rule.autocast, type[0], type_under(rule.autocast, types_, type));
+}
+
+std::uint32_t NetworkBuilder::cast_for(const OperatorRule& rule, std::uint32_t value,
+                                       const std::string& reader) {
+  NetworkOperator op;
+  op.name = reader;
+  op.rule = &rule;
+  op.inputs = {value};
+  op.type = type_of(op);
+  cast_inputs(op);
+  return op.inputs.front();
 }
 
 void NetworkBuilder::cast_inputs(NetworkOperator& op) {

@@ -11,6 +11,9 @@
 
 namespace plimsoll {
 
+/// Of a low-rank adapter, which of its two products: to the rank, or back to features.
+enum class AdapterPart : std::uint8_t { none, down, up };
+
 /// A call of apply(), with what it has made.
 struct NetworkCall {
   const OperatorRule* rule = nullptr;
@@ -21,6 +24,7 @@ struct NetworkCall {
   Trained trained;
   std::uint32_t output = kNoValue;
   std::uint32_t op = kNoValue;  ///< the operator, behind casts; kNoValue for a view
+  AdapterPart adapter = AdapterPart::none;
 };
 
 /// All of it throws LayerError where operators do not fit their inputs, and QuantityOverflow where
@@ -58,6 +62,15 @@ class NetworkBuilder {
   void compute_in_fp8(bool in_fp8) { in_fp8_ = in_fp8; }
   /// The value in fp8, one for all that read it so, named after the first.
   std::uint32_t quantized(std::uint32_t value, const std::string& reader);
+  /// Of an adapter, what the operators to come are.
+  void adapt(AdapterPart part) { adapter_ = part; }
+  /// Whether an operator of the rule reads the value in another type, under autocast.
+  [[nodiscard]] bool is_cast_for(const OperatorRule& rule, std::uint32_t value) const;
+  /// What it reads then, named after the reader; the value itself where it is not cast.
+  std::uint32_t cast_for(const OperatorRule& rule, std::uint32_t value, const std::string& reader);
+  /// What all ranks of a tensor axis have of the parameters of the last operator, whose dimensions these
+  /// are; of stacked weights each rank has its own number.
+  void set_whole(const std::vector<std::pair<std::string, Dims>>& parameters);
   /// Every apply() to come is added to `calls`.
   void record(std::vector<NetworkCall>& calls) { calls_ = &calls; }
   /// `weighted`: the loss is multiplied by a number, which is kept.
@@ -105,6 +118,7 @@ class NetworkBuilder {
   Trained trained_;
   ElementBits bits_;
   bool partial_ = false, divides_experts_ = false, in_fp8_ = false;
+  AdapterPart adapter_ = AdapterPart::none;
   std::vector<std::uint32_t> in_fp8_of_;  ///< by value: the same in fp8, or kNoValue
   std::vector<NetworkCall>* calls_ = nullptr;
 };

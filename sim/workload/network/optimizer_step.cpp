@@ -4,6 +4,7 @@
 #include "workload/operators/optimizer_rules.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace plimsoll {
 namespace {
@@ -29,7 +30,12 @@ class OptimizerStep {
       add({".clip", 1, true, options_.fused_optimizer});
     }
     for (const UpdatedLayer& layer : layers_) {
-      if (options_.optimizer == Optimizer::muon) add_orthogonalization(layer);
+      if (options_.optimizer == Optimizer::muon) {
+        if (options_.momentum_is_apart)
+          add_apart(layer);
+        else
+          add_orthogonalization(layer);
+      }
       add_update(layer);
     }
   }
@@ -90,6 +96,87 @@ class OptimizerStep {
     if (!spec.reads.empty()) builder_.add(std::move(spec));
   }
 
+  // ---- Muon of matrices, or moments, of which there are parts ----
+
+  void add_apart(const UpdatedLayer& layer) {
+    directions_.clear();
+    std::vector<const UpdatedParameter*> hidden;
+    for (const UpdatedParameter& parameter : layer.parameters)
+      if (is_of_muon(parameter)) hidden.push_back(&parameter);
+    if (hidden.empty()) return;
+    add_momentum(layer, hidden);
+    gather_directions(layer, hidden);
+    orthogonalize_directions(layer, hidden);
+  }
+
+  TensorId add_direction(const UpdatedParameter& parameter, const char* suffix, const Dims& dims) {
+    const Tensor& of = builder_[parameter.tensor];
+    return builder_.add(Tensor{of.name + suffix, muon_momentum(elements_of(dims)).direction,
+                               TensorClass::gradient, Lifetime::step, kNoTensor, false, false,
+                               of.is_of_experts});
+  }
+
+  void add_momentum(const UpdatedLayer& layer, const std::vector<const UpdatedParameter*>& hidden) {
+    OperatorSpec spec = spec_of(layer, ".momentum");
+    spec.launches = 0;
+    for (const UpdatedParameter* parameter : hidden) {
+      const MuonMomentum momentum = muon_momentum(elements_of(parameter->trained));
+      spec.reads.push_back(parameter->gradient);
+      add_moments(*parameter, spec);
+      const TensorId direction = add_direction(*parameter, ".direction", parameter->trained);
+      spec.kept.push_back(direction);
+      directions_[parameter->tensor] = direction;
+      spec.traffic += momentum.traffic;
+      spec.launches += momentum.kernels;
+    }
+    spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
+    spec.bare = spec.kept;
+    builder_.add(std::move(spec));
+  }
+
+  /// Of those that the tensor axis divides.
+  void gather_directions(const UpdatedLayer& layer,
+                         const std::vector<const UpdatedParameter*>& hidden) {
+    OperatorSpec spec = spec_of(layer, ".gather");
+    spec.given_time = Time{};
+    spec.runs_once = true;
+    spec.collective = {CollectiveKind::all_gather, MeshAxis::tensor};
+    for (const UpdatedParameter* parameter : hidden) {
+      if (parameter->whole == parameter->trained) continue;
+      TensorId& direction = directions_[parameter->tensor];
+      spec.reads.push_back(direction);
+      direction = add_direction(*parameter, ".direction.whole", parameter->whole);
+      spec.kept.push_back(direction);
+    }
+    spec.bare = spec.kept;
+    if (!spec.reads.empty()) builder_.add(std::move(spec));
+  }
+
+  void orthogonalize_directions(const UpdatedLayer& layer,
+                                const std::vector<const UpdatedParameter*>& hidden) {
+    OperatorSpec spec = spec_of(layer, ".orthogonalize");
+    spec.operator_class = OperatorClass::matmul;
+    spec.dtype = DType::bf16;
+    spec.launches = 0;
+    for (const UpdatedParameter* parameter : hidden) {
+      const auto of = orthogonalization_of_direction(layer.operator_class, parameter->whole);
+      spec.updates.push_back(directions_[parameter->tensor]);
+      spec.flops += of.flops;
+      spec.traffic += of.traffic;
+      spec.workspace = std::max(spec.workspace, of.workspace);
+      spec.launches += of.kernels;
+    }
+    spec.reads = spec.updates;
+    builder_.add(std::move(spec));
+  }
+
+  /// What the update reads in the place of the gradient: of what is orthogonal the rank's part.
+  void read_direction(const UpdatedParameter& parameter, TensorId direction,
+                      OperatorSpec& spec) const {
+    spec.reads.push_back(direction);
+    spec.traffic += orthogonal_bytes(elements_of(parameter.trained)) - builder_[direction].bytes;
+  }
+
   void add_update(const UpdatedLayer& layer) {
     OperatorSpec spec = spec_of(layer, ".update");
     Bytes again, untouched;
@@ -97,7 +184,11 @@ class OptimizerStep {
     for (const UpdatedParameter& parameter : layer.parameters) {
       const Optimizer optimizer = optimizer_of(parameter);
       const Elements trained{elements(parameter)};
-      spec.reads.push_back(parameter.gradient);
+      const auto direction = directions_.find(parameter.tensor);
+      if (direction != directions_.end())
+        read_direction(parameter, direction->second, spec);
+      else
+        spec.reads.push_back(parameter.gradient);
       spec.updates.push_back(parameter.tensor);
       untouched += builder_[parameter.tensor].bytes - parameter.trained_bytes;
       if (options_.master_weights)
@@ -108,6 +199,9 @@ class OptimizerStep {
       spec.workspace = std::max(spec.workspace,
                                 optimizer_temporaries(optimizer, trained, options_.state_element));
       again += repeated_passes(optimizer, trained, options_.state_element);
+      // Which has counted what is orthogonal in the gradient's place.
+      if (direction != directions_.end())
+        again += kMasterElement * trained.count() - orthogonal_bytes(trained);
       kernels += update_kernels(optimizer, parameter.trained);
     }
     const bool has_state = spec.updates.size() > layer.parameters.size();
@@ -115,7 +209,7 @@ class OptimizerStep {
       spec.dtype = DType::int8;
     spec.launches = std::max(kernels, 1U);
     spec.reads.insert(spec.reads.end(), spec.updates.begin(), spec.updates.end());
-    spec.traffic = builder_.moved(spec) + again - untouched * 2;
+    spec.traffic += builder_.moved(spec) + again - untouched * 2;
     builder_.add(std::move(spec));
   }
 
@@ -137,6 +231,8 @@ class OptimizerStep {
   WorkloadBuilder& builder_;
   const std::vector<UpdatedLayer>& layers_;
   const StepOptions& options_;
+  /// By parameter, where the momentum of the layer is apart: of what is updated next.
+  std::map<TensorId, TensorId> directions_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "workload/operators/muon.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -23,8 +24,8 @@ class StepBuilder {
         builder_(name),
         storages_(network.storages.size(), kNoTensor),
         gathered_again_(network.storages.size(), kNoTensor),
-        makers_(network.storages.size(), kNoOperator),
-        gradients_(network.gradients.size()) {}
+        gradients_(network.gradients.size()),
+        exchanges_(network.gradients.size(), kNoValue) {}
 
   Workload build() {
     for (std::size_t s = 0; s < storages_.size(); ++s)
@@ -50,6 +51,7 @@ class StepBuilder {
     OperatorId cast = kNoOperator;                         ///< makes the copy
     TensorId quantized = kNoTensor;                        ///< the same in fp8
     Bytes quantized_rows;                                  ///< of it, what a forward reads
+    Dims whole;           ///< what is trained of all ranks of a tensor axis
     Dims dims, trained;   ///< the part that is trained: no dimensions where none is
     Bytes trained_bytes;  ///< of that part
     bool is_bias = false;
@@ -65,6 +67,10 @@ class StepBuilder {
   struct Gradient {
     std::vector<TensorId> tensors;
     bool is_in_parts = false;  ///< each of another part of the value
+  };
+  struct WeightHalf {
+    std::size_t layer = 0;
+    OperatorSpec spec;
   };
   struct Layer {
     OperatorId forward = kNoOperator;
@@ -117,6 +123,7 @@ class StepBuilder {
       parameter.dims = dims;
       parameter.is_bias = is_bias(suffix);
       parameter.trained = op.trained[p];
+      parameter.whole = op.whole.empty() ? op.trained[p] : op.whole[p];
       parameter.is_in_int8 =
           op.bits.weights.value_or(32) <= 8 && op.bits.gradients.value_or(32) <= 8;
       parameter.tensor = builder_.add(Tensor{
@@ -145,6 +152,7 @@ class StepBuilder {
     using Form = OperatorEffect::Form;
     const NetworkOperator& op = network_.operators[i];
     Layer& layer = layers_[i];
+    note_exchange(i);
     if (op.effect.exchange) return add_exchange(op, layer);
     if (op.effect.ring) return add_ring(op, layer);
     add_parameters(op, layer);
@@ -172,7 +180,6 @@ class StepBuilder {
     if (layer.fp8_state != kNoTensor) spec.reads.push_back(layer.fp8_state);
     macs_ += op.effect.macs;
     layer.forward = builder_.add(std::move(spec));
-    if (op.effect.form == Form::fresh) makers_[network_.values[op.output].storage] = layer.forward;
   }
 
   /// A storage of its own for the output of `op`, made by `spec`.
@@ -221,7 +228,6 @@ class StepBuilder {
       layer.last_block = next.front();
     }
     macs_ += op.effect.macs;
-    makers_[network_.values[op.output].storage] = layer.forward;
   }
 
   /// The rank's keys and values in one storage.
@@ -338,18 +344,31 @@ class StepBuilder {
     add_whole(std::move(spec));
   }
 
+  [[nodiscard]] static bool sums_gradient(const NetworkOperator& op) {
+    const auto& exchange = op.effect.exchange;
+    return exchange && (exchange->backward == CollectiveKind::all_reduce ||
+                        exchange->backward == CollectiveKind::reduce_scatter);
+  }
+
+  /// Through which exchange the gradient of a value goes that layers multiply by their weights.
+  void note_exchange(std::size_t i) {
+    const NetworkOperator& op = network_.operators[i];
+    if (!options_.overlaps_exchanges || op.output == kNoValue) return;
+    std::uint32_t& exchange = exchanges_[gradient_of(op.output)];
+    if (sums_gradient(op)) exchange = static_cast<std::uint32_t>(i);
+    if (op.rule == &cast_rule()) exchange = exchanges_[gradient_of(op.inputs.front())];
+  }
+
   /// What ranks exchange takes no time where it is issued (workload/core/collective.hpp).
   void add_exchange(const NetworkOperator& op, Layer& layer) {
     using Form = OperatorEffect::Form;
     const TensorId from = storage_of(op.inputs.front());
-    layer.forward = makers_[network_.values[op.inputs.front()].storage];
-    if (op.effect.form == Form::same) return;
+    if (op.effect.form == Form::same) return;  // no operator
     OperatorSpec spec = exchange_spec(op, Phase::forward, op.effect.exchange->forward);
     spec.reads = {from};
     if (op.effect.form == Form::in_place) spec.updates = {from};
     if (op.effect.form == Form::fresh) make_output(op, spec);
     layer.forward = builder_.add(std::move(spec));
-    makers_[network_.values[op.output].storage] = layer.forward;
   }
 
   [[nodiscard]] OperatorSpec exchange_spec(const NetworkOperator& op, Phase phase,
@@ -554,7 +573,7 @@ class StepBuilder {
   void add_backward(std::size_t i) {
     const NetworkOperator& op = network_.operators[i];
     const Layer& layer = layers_[i];
-    if (op.effect.exchange) return add_exchange_backward(op, layer);
+    if (op.effect.exchange) return add_exchange_backward(i);
     OperatorSpec spec = layer_spec(op, Phase::backward);
     spec.forward = layer.forward;
     spec.flops = op.effect.backward_flops;
@@ -580,8 +599,9 @@ class StepBuilder {
       incoming = quantize_gradient(op, layer, inputs, incoming, std::move(quantize));
       spec.reads = incoming.tensors;
     }
-    if (options_.split_backward && inputs > 0 && multiplies_weight(op, layer))
-      return add_halves(op, layer, incoming, inputs, std::move(spec));
+    const bool is_halved = options_.split_backward || exchange_of(op) != kNoValue;
+    if (is_halved && inputs > 0 && multiplies_weight(op, layer))
+      return add_halves(i, incoming, inputs, std::move(spec));
     spec.scratch = scratch_of(op, inputs > 0);
     if (options_.split_backward)
       spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
@@ -597,13 +617,27 @@ class StepBuilder {
     add_casts_back(op, layer);
   }
 
-  void add_exchange_backward(const NetworkOperator& op, const Layer& layer) {
+  /// The forward that an exchange is for: its own, or where it has none that of the first layer that
+  /// reads the value so. Others may read the value before; so it is not the one that made it.
+  [[nodiscard]] OperatorId forward_of_exchange(std::size_t i) const {
+    while (layers_[i].forward == kNoOperator) ++i;
+    return layers_[i].forward;
+  }
+
+  /// Behind which the gradient of the weight of a layer is made; kNoValue: behind none.
+  [[nodiscard]] std::uint32_t exchange_of(const NetworkOperator& op) const {
+    return exchanges_[gradient_of(op.inputs.front())];
+  }
+
+  void add_exchange_backward(std::size_t i) {
+    const NetworkOperator& op = network_.operators[i];
+    const OperatorId forward = forward_of_exchange(i);
     Gradient its = op.has_backward ? gradients_[gradient_of(op.output)] : Gradient{};
     if (its.tensors.empty()) return;
     const CollectiveKind kind = op.effect.exchange->backward;
     if (kind != CollectiveKind::none) {
       OperatorSpec spec = exchange_spec(op, Phase::backward, kind);
-      spec.forward = layer.forward;
+      spec.forward = forward;
       spec.reads = its.tensors;
       if (kind == CollectiveKind::all_reduce) {
         spec.updates = spec.reads;
@@ -613,11 +647,13 @@ class StepBuilder {
       }
       builder_.add(std::move(spec));
     }
-    pass_back(op, layer, std::move(its));
+    for (WeightHalf& half : postponed_[static_cast<std::uint32_t>(i)])
+      add_weight_half(half.layer, std::move(half.spec));
+    pass_back(op, forward, std::move(its));
   }
 
   /// What ranks have exchanged is the gradient of the input, or is added to it.
-  void pass_back(const NetworkOperator& op, const Layer& layer, Gradient its) {
+  void pass_back(const NetworkOperator& op, OperatorId forward, Gradient its) {
     const std::uint32_t input = op.inputs.front();
     Gradient& gradient = gradients_[gradient_of(input)];
     if (gradient.tensors.empty()) {
@@ -628,7 +664,7 @@ class StepBuilder {
     if (options_.split_backward) spec.phase = Phase::backward_input;
     spec.name += "_sum";
     spec.operator_class = OperatorClass::elementwise;
-    spec.forward = layer.forward;
+    spec.forward = forward;
     spec.reads = its.tensors;
     for (const TensorId id : gradient.tensors) add_once(spec.reads, id);
     gradient = {{add_gradient(op.name, gradient_bytes(input), spec)}};
@@ -694,10 +730,14 @@ class StepBuilder {
     return op.effect.kernel.has_bias && !parameters_of_[layer.used.back()].trained.empty();
   }
 
-  /// What both halves read is traffic of the first.
-  void add_halves(const NetworkOperator& op, const Layer& layer, const Gradient& incoming,
-                  std::int64_t inputs, OperatorSpec input) {
-    OperatorSpec weight = layer_spec(op, Phase::backward_weight);
+  /// What both halves read is traffic of the first. The second follows at once, or when the exchange
+  /// has been issued that the first is for.
+  void add_halves(std::size_t i, const Gradient& incoming, std::int64_t inputs,
+                  OperatorSpec input) {
+    const NetworkOperator& op = network_.operators[i];
+    const Layer& layer = layers_[i];
+    OperatorSpec weight =
+        layer_spec(op, options_.split_backward ? Phase::backward_weight : Phase::backward);
     weight.name = op.name + ".backward_weight";
     weight.forward = layer.forward;
     weight.reads = incoming.tensors;
@@ -714,7 +754,7 @@ class StepBuilder {
     add_weight_product(op, layer, weight);
 
     input.name = op.name + ".backward_input";
-    input.phase = Phase::backward_input;
+    if (options_.split_backward) input.phase = Phase::backward_input;
     input.scratch = op.effect.input_scratch;
     read_weights(op, layer, input);
     contribute(op, incoming, input);
@@ -725,8 +765,14 @@ class StepBuilder {
     join(op, incoming, input);
     add_whole(std::move(input));
     weight.bare = weight.kept;
+    const std::uint32_t exchange = exchange_of(op);
+    if (exchange == kNoValue) return add_weight_half(i, std::move(weight));
+    postponed_[exchange].push_back({i, std::move(weight)});
+  }
+
+  void add_weight_half(std::size_t i, OperatorSpec weight) {
     builder_.add(std::move(weight));
-    add_casts_back(op, layer);
+    add_casts_back(network_.operators[i], layers_[i]);
   }
 
   OperatorId add_whole(OperatorSpec spec) {
@@ -923,8 +969,8 @@ class StepBuilder {
         const Parameter& it = parameters_of_[p];
         if (!it.has_gradient) continue;
         const bool is_hidden = i != last && !it.is_bias && is_orthogonalized(of_class, it.dims);
-        const UpdatedParameter parameter{it.tensor,        it.gradient,   it.trained,
-                                         it.trained_bytes, it.is_in_int8, is_hidden};
+        const UpdatedParameter parameter{it.tensor,     it.gradient, it.trained, it.trained_bytes,
+                                         it.is_in_int8, is_hidden,   it.whole};
         if (it.is_shared && layers_[i].own.size() > 1)
           updated.push_back({builder_[it.tensor].name, of_class, {parameter}});
         else
@@ -951,8 +997,9 @@ class StepBuilder {
   WorkloadBuilder builder_;
   std::vector<TensorId> storages_;        ///< by storage
   std::vector<TensorId> gathered_again_;  ///< by storage: for backwards
-  std::vector<OperatorId> makers_;        ///< by storage
   std::vector<Gradient> gradients_;       ///< by number of gradient
+  std::vector<std::uint32_t> exchanges_;  ///< likewise: operators, where their backwards overlap
+  std::map<std::uint32_t, std::vector<WeightHalf>> postponed_;  ///< by exchange
   std::vector<Layer> layers_;
   std::vector<Parameter> parameters_of_;
   Elements parameters_, macs_;
@@ -969,7 +1016,9 @@ StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DT
           options.fuses_optimizer.has_value(),
           options.clips_gradients.has_value(),
           Bytes{bytes_per_element(options.state_dtype ? options.state_dtype->value : DType::fp32)},
-          options.accumulate.has_value()};
+          options.accumulate.has_value(),
+          options.tensor && options.tensor->overlaps && !options.split_backward,
+          options.momentum_is_apart};
 }
 
 Workload build_step(const std::string& name, const Network& network, const StepOptions& options) {

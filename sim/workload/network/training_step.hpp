@@ -31,6 +31,11 @@
 /// normalization makes those of its parameters in the same pass), else with those of weights (the
 /// first layer, an embedding).
 ///
+/// With `overlaps_exchanges` likewise that of a layer of which ranks exchange the gradient of the input:
+/// they do so while the gradients of weights are made, of all layers that read the same value
+/// (Megatron-LM's LinearWithGradAccumulationAndAsyncCommunication). Where a value was gathered, it is
+/// gathered again while the gradients of inputs are made.
+///
 /// Types: values, parameters and gradients are all of `dtype`, optimizer state is fp32 (PyTorch's
 /// optimizers keep theirs in the dtype of the parameters; a scenario in fp16 without master weights
 /// is the older form of mixed precision, with an optimizer that computes in fp32). With
@@ -70,6 +75,8 @@ struct StepOptions {
   bool clips_gradients = false;
   Bytes state_element{4};    ///< of what the optimizer keeps, and of what it holds for a while
   bool accumulates = false;  ///< over microbatches (workload/cost/gradient_accumulation.hpp)
+  bool overlaps_exchanges = false;  ///< where the backward is not split anyway
+  bool momentum_is_apart = false;   ///< see optimizer_step.hpp
 };
 
 /// `dtype`: of parameters.

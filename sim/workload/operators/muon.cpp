@@ -59,4 +59,20 @@ Orthogonalization orthogonalization_of(OperatorClass of_layer, const Dims& param
   return result;
 }
 
+MuonMomentum muon_momentum(Elements elements) {
+  constexpr std::uint32_t kKernels = 3;
+  // m.lerp_(g), g.lerp_(m); x = g.bfloat16().
+  return {(kMoment * (3 + 3 + 1) + kBfloat) * elements.count(), kBfloat * elements.count(),
+          kKernels};
+}
+
+Orthogonalization orthogonalization_of_direction(OperatorClass of_layer, const Dims& parameter) {
+  const MuonMomentum momentum = muon_momentum(elements_of(parameter));
+  Orthogonalization rest = orthogonalization_of(of_layer, parameter);
+  rest.traffic -= momentum.traffic;
+  rest.workspace -= momentum.direction;
+  rest.kernels -= momentum.kernels;
+  return rest;
+}
+
 }  // namespace plimsoll

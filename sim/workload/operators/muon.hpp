@@ -22,10 +22,23 @@ struct Orthogonalization {
   std::uint32_t kernels = 0;
 };
 
+/// The momentum alone, of so many elements: what is in between is its direction, in bf16.
+struct MuonMomentum {
+  Bytes traffic;  ///< of the gradient and the moment, in fp32, and the direction
+  Bytes direction;
+  std::uint32_t kernels = 0;
+};
+
+[[nodiscard]] MuonMomentum muon_momentum(Elements elements);
+
 /// Whether Muon takes it: a weight of a layer that multiplies by it.
 [[nodiscard]] bool is_orthogonalized(OperatorClass of_layer, const Dims& parameter);
 
 /// Precondition: is_orthogonalized(). O(1). Throws QuantityOverflow.
 [[nodiscard]] Orthogonalization orthogonalization_of(OperatorClass of_layer, const Dims& parameter);
+
+/// The same of a direction, in place: what is left without the momentum.
+[[nodiscard]] Orthogonalization orthogonalization_of_direction(OperatorClass of_layer,
+                                                               const Dims& parameter);
 
 }  // namespace plimsoll

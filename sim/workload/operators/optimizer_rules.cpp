@@ -95,7 +95,7 @@ State optimizer_state(Optimizer optimizer, const Dims& parameter, Bytes element)
 }
 
 Bytes optimizer_temporaries(Optimizer optimizer, Elements parameter, Bytes element) {
-  if (optimizer == Optimizer::muon) return kOrthogonal * parameter.count();
+  if (optimizer == Optimizer::muon) return orthogonal_bytes(parameter);
   return element * rule_of(optimizer).held * parameter.count();
 }
 
@@ -107,6 +107,10 @@ Bytes repeated_passes(Optimizer optimizer, Elements parameter, Bytes element) {
   // The gradient's place stands for what is orthogonal.
   const Bytes shorter = optimizer == Optimizer::muon ? kFloat - kOrthogonal : Bytes{};
   return (element * (rule.passes - once) - shorter) * parameter.count();
+}
+
+Bytes orthogonal_bytes(Elements parameter) {
+  return kOrthogonal * parameter.count();
 }
 
 std::uint32_t update_kernels(Optimizer optimizer, const Dims& parameter) {

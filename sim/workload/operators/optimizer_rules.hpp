@@ -58,6 +58,8 @@ namespace plimsoll {
 /// Read and written of a tensor of so many elements beyond each of its values and states once.
 [[nodiscard]] Bytes repeated_passes(Optimizer optimizer, Elements parameter,
                                     Bytes element = Bytes{4});
+/// What Muon has made orthogonal, in bf16.
+[[nodiscard]] Bytes orthogonal_bytes(Elements parameter);
 /// That update it, where the optimizer is not fused.
 [[nodiscard]] std::uint32_t update_kernels(Optimizer optimizer, const Dims& parameter);
 /// FLOPs of one step, for each element.

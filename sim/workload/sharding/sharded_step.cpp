@@ -56,22 +56,53 @@ class ShardedStep : public UnitStep {
     return tensor;
   }
 
-  /// An update is one of the rank's part; copies of parameters are made of all of them.
+  /// An update is one of the rank's part; copies of parameters are made of all of them, and so are
+  /// Muon's directions orthogonal.
   void add_optimizer() override {
     for (auto op = step_.optimizer_begin; op < step_.operators.size(); ++op) {
       OperatorSpec spec = spec_of(op);
       const bool of_experts =
           std::ranges::any_of(step_.list(step_.operators[op].reads),
                               [&](TensorId id) { return step_[id].is_of_experts; });
-      const bool is_whole = std::ranges::any_of(step_.list(step_.operators[op].updates),
-                                                [&](TensorId id) { return step_[id].is_whole; });
-      if (sharding_.stage >= 1 && !is_whole) {
+      if (sharding_.stage >= 1 && !works_on_whole(op)) {
         spec.flops = part(spec.flops, of_experts);
         spec.traffic = part(spec.traffic, of_experts);
         spec.workspace = part(spec.workspace, of_experts);
       }
-      builder_.add(std::move(spec));
+      const bool makes_parts = sharding_.stage >= 1 && !spec.kept.empty() &&
+                               spec.collective.kind == CollectiveKind::none &&
+                               (!of_experts || sharding_.ranks_of_experts > 1);
+      if (makes_parts)
+        add_with_gather(std::move(spec), of_experts);
+      else
+        builder_.add(std::move(spec));
     }
+  }
+
+  [[nodiscard]] bool works_on_whole(std::uint32_t op) const {
+    return std::ranges::any_of(step_.list(step_.operators[op].updates), [&](TensorId id) {
+      return step_[id].is_whole || step_[id].lifetime == Lifetime::step;
+    });
+  }
+
+  /// What it makes, of the rank's part; then that of all ranks.
+  void add_with_gather(OperatorSpec spec, bool of_experts) {
+    OperatorSpec gather;
+    gather.name = spec.name + ".gather";
+    gather.phase = spec.phase;
+    gather.given_time = Time{};
+    gather.runs_once = true;
+    gather.collective = {CollectiveKind::all_gather, MeshAxis::data, of_experts};
+    gather.kept = gather.bare = spec.kept;
+    for (TensorId& made : spec.kept) {
+      Tensor tensor = builder_[made];
+      tensor.name += ".part";
+      tensor.bytes = part(tensor.bytes, of_experts);
+      made = builder_.add(std::move(tensor));
+    }
+    spec.bare = gather.reads = spec.kept;
+    builder_.add(std::move(spec));
+    builder_.add(std::move(gather));
   }
 
   const StateSharding& sharding_;

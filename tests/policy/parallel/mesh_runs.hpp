@@ -21,7 +21,7 @@ namespace plimsoll::test {
 /// A mesh of tensor x context x expert x data x pipeline, of a network on it.
 struct Mesh {
   std::int64_t tensor = 1, context = 1, expert = 1, data = 1, pipeline = 1;
-  bool sequence = false;
+  bool sequence = false, overlap = false;
   std::int64_t stage = 0;  ///< of sharding
   const char* play = "once";
   std::string policy = "none";  ///< a name, with parameters before its last brace, or without
@@ -32,9 +32,10 @@ struct Mesh {
 inline MeshOptions options_of(const Mesh& mesh) {
   Diagnostics diagnostics;
   const std::string text = fmt::format(
-      "{{tensor: {}, context: {}, expert: {}, data: {}, pipeline: {}, sequence: {}, play: {}}}",
+      "{{tensor: {}, context: {}, expert: {}, data: {}, pipeline: {}, sequence: {}, overlap: {}, "
+      "play: {}}}",
       mesh.tensor, mesh.context, mesh.expert, mesh.data, mesh.pipeline,
-      mesh.sequence && mesh.tensor > 1, mesh.play);
+      mesh.sequence && mesh.tensor > 1, mesh.overlap && mesh.tensor > 1, mesh.play);
   const auto options = parallel_format().read(parse_document(text, "parallel"), diagnostics);
   diagnostics.throw_if_errors();
   return *options;
@@ -46,6 +47,7 @@ inline WorkloadOptions trained(const Mesh& mesh, std::int64_t batch = 2) {
   options.batch = batch;
   if (mesh.tensor > 1) options.tensor = {{"scenario.yaml", 1, 1}, mesh.tensor, std::nullopt};
   if (mesh.tensor > 1 && mesh.sequence) options.tensor->sequence = Location{"scenario.yaml", 1, 9};
+  if (mesh.tensor > 1) options.tensor->overlaps = mesh.overlap;
   if (mesh.context > 1) options.context = {mesh.context, {"scenario.yaml", 1, 1}};
   if (mesh.expert > 1) options.expert = {mesh.expert, {"scenario.yaml", 1, 1}};
   return options;

@@ -34,6 +34,62 @@ TEST_CASE("exposed collectives of divided layers: closed form") {
 
 namespace {
 
+/// What the backward of a layer divided by columns takes, of which the halves take so long.
+struct ColumnHalves {
+  Time input, weight;
+};
+
+std::vector<ColumnHalves> halves_of(const Workload& step, const std::vector<Time>& times) {
+  std::vector<ColumnHalves> found;
+  for (std::uint32_t op = 0; op < step.operators.size(); ++op) {
+    if (step.operators[op].name.ends_with(".backward_input")) found.push_back({times[op], {}});
+    if (step.operators[op].name.ends_with(".backward_weight")) found.back().weight = times[op];
+  }
+  return found;
+}
+
+}  // namespace
+
+// The gradient of the input of a layer divided by columns, r on its way, is added up while that of its
+// weight is made, w; with divided positions the input is gathered, g, while the gradient of the input
+// is made, d, and then that is scattered: d + max(r, w), or max(g, d) + max(r, w), in the place of
+// all four. Such are the first layer of attention and that of the MLP; the others are as without.
+TEST_CASE("collectives beside gradients of weights: closed form") {
+  constexpr std::int64_t s = 16, b = 2, h = 48;
+  bool is_longer = false, is_shorter = false;
+  for (const std::int64_t t : {2, 4, 8})
+    for (const int layers : {1, 3})
+      for (const bool sequence : {false, true})
+        for (const int latency : {1, 20})
+          for (const char* play : {"once", "all"}) {
+            const Mesh mesh{.tensor = t, .sequence = sequence, .overlap = true, .play = play};
+            const std::string link = fmt::format("bandwidth: 1 GB/s, latency: {} us", latency);
+            const Platform platform = platform_of(trainers(t, t == 2 ? "chain" : "ring", link));
+            const Workload step = workload_of(megatron(layers, s, h, 8), trained(mesh));
+            const auto times = durations(step, platform, ProcessorId{0});
+            const Time more = Time{1'000'000} * ((latency - 1) * (t - 1));
+            const Time half = half_ring(t, 2 * s * b * h) + more;
+            Time expected = half * (4 * layers);  // of the forward
+            expected += half * (2 * layers) * (sequence ? 1 : 0);
+            for (const Time time : times) expected += time;
+            const auto halves = halves_of(step, times);
+            REQUIRE(halves.size() == 2 * static_cast<std::size_t>(layers));
+            for (const auto& [input, weight] : halves) {
+              const Time sum = sequence ? half : half * 2;
+              (weight < sum ? is_longer : is_shorter) = true;
+              expected += std::max(sum, weight) - weight;
+              if (sequence) expected += std::max(half, input) - input;
+            }
+            if (sequence) expected += (half_ring(t, 2 * 4 * h * layers) + more) * 2;
+            CAPTURE(t, layers, sequence, latency, play);
+            CHECK(played(mesh, step, platform).execution.makespan == expected);
+          }
+  CHECK(is_longer);
+  CHECK(is_shorter);
+}
+
+namespace {
+
 /// What a rank holds for backwards when the last forward before them has ended.
 std::int64_t kept_after_forwards(const Played& it, const Workload& workload) {
   const Plan& plan = it.plan;
@@ -102,6 +158,7 @@ TEST_CASE("one rank stands for all: random meshes that divide layers") {
     const std::int64_t sizes[] = {2, 3, 4};
     Mesh mesh{.tensor = sizes[from(0, 2)], .data = from(1, 3), .sequence = from(0, 1) == 1};
     if (mesh.data > 1) mesh.stage = from(0, 3);
+    mesh.overlap = from(0, 1) == 1;
     const int layers = static_cast<int>(from(1, 3));
     const char* const policies[] = {"none", "{name: remat/blocks, blocks: [\"block_*\"]}",
                                     "remat/sqrt"};
@@ -115,7 +172,11 @@ TEST_CASE("one rank stands for all: random meshes that divide layers") {
     }
     WorkloadOptions options = trained(mesh, from(1, 3));
     options.optimizer = Optimizer::adam;
-    options.master_weights = true;
+    options.master_weights = from(0, 3) > 0;
+    if (!options.master_weights) {
+      options.dtype = DType::fp32;
+      options.autocast = DType::bf16;
+    }
     options.split_backward = bound_policy(mesh.policy).splits_backward;
     const bool is_llama = from(0, 1) == 1;
     const Workload step =
@@ -126,8 +187,8 @@ TEST_CASE("one rank stands for all: random meshes that divide layers") {
         trainers(ranks, ranks == 2 ? "chain" : topologies[from(0, 2)],
                  fmt::format("bandwidth: {} MB/s, latency: {} us", from(50, 2000), from(0, 20)));
     const Platform platform = platform_of(cluster);
-    CAPTURE(turn, mesh.tensor, mesh.data, mesh.pipeline, mesh.sequence, mesh.stage, mesh.policy,
-            is_llama, layers, cluster);
+    CAPTURE(turn, mesh.tensor, mesh.data, mesh.pipeline, mesh.sequence, mesh.overlap, mesh.stage,
+            options.master_weights, mesh.policy, is_llama, layers, cluster);
     mesh.play = "all";
     const Played all = played(mesh, step, platform);
     REQUIRE(all.execution.status == RunStatus::ok);

@@ -700,6 +700,24 @@ TEST_CASE("of all divisions that fit the processors, the fastest is the configur
   }
 }
 
+// Of 1, 2 and 4 ranks on the tensor axis the first has none to divide positions, or to exchange. The layer
+// that is divided by columns reads the input, which has no gradient: nothing is there to overlap.
+TEST_CASE("what is about a tensor axis holds in the divisions that have one") {
+  const auto rates_of = [](const std::string& parallel) {
+    const Json found = json_of(divided("{tensor: [1, 2, 4]" + parallel + "}"));
+    std::vector<double> rates;
+    for (const Json& it : found["workloads"][0]["configurations"][0]["divisions"]) {
+      REQUIRE(it.contains("unit"));
+      rates.push_back(it["unit"]["throughput_samples_per_s"]);
+    }
+    REQUIRE(rates.size() == 3);
+    std::ranges::sort(rates);
+    return rates;
+  };
+  CHECK(rates_of(", overlap: true") == rates_of(""));
+  CHECK(rates_of(", sequence: true") != rates_of(""));
+}
+
 TEST_CASE("batches of a divided training come out whole for each replica and microbatch") {
   const Json found = json_of(divided("{pipeline: 2}"));
   const Json& it = found["workloads"][0]["configurations"][1];

@@ -206,6 +206,26 @@ TEST_CASE("weight streaming and state that visits the device take their closed f
       }
 }
 
+// Moments of Muon, 4 bytes, and masters, 4, visit the device as those of others do, which makes the
+// matrices orthogonal; the last layer has AdamW's 12 bytes.
+TEST_CASE("Muon's state in another memory takes its closed form") {
+  for (const char* state :
+       {"{optimizer: {memory: dram}}", "{optimizer: {memory: dram}, gradients: dram}",
+        "{parameters: dram}", "{gradients: dram}"})
+    for (const int prefetch : {0, 1, 3}) {
+      const Offloaded it{.state = state,
+                         .options = "dtype: bf16, master_weights: true, optimizer: muon",
+                         .rest = fmt::format("sharding: {{prefetch: {}}}\n", prefetch)};
+      const Scenario scenario = scenario_of(it);
+      const RunResult result = run_of(it);
+      CAPTURE(state, prefetch);
+      REQUIRE(result.metrics.makespan);
+      CHECK(*result.metrics.makespan == in_closed_form(result, scenario.platform, false));
+      if (std::string(state).find("optimizer") != std::string::npos)
+        CHECK(resident_of(result.workload_as_run)[Home::optimizer] == (3 * 8 + 12) * kWeights);
+    }
+}
+
 // Three blocks' parameters at most: of the one that runs, of the one that comes, and of the one before.
 TEST_CASE("streamed parameters leave the device after their use") {
   const RunResult few = run_of({.state = "{parameters: dram, optimizer: {on: cpu}}", .blocks = 4});

@@ -1,4 +1,6 @@
 // Networks as one of several ranks runs them that divide each layer among them.
+#include "base/dense_id.hpp"
+#include "workload/chain/chain_view.hpp"
 #include "workload/workload_text.hpp"
 
 #include <algorithm>
@@ -137,6 +139,76 @@ TEST_CASE("what ranks exchange in a layer") {
   CHECK(partial(sharded) == 4);
 }
 
+namespace {
+
+/// Adapters beside all linear layers.
+WorkloadOptions adapted(std::int64_t ranks, bool sequence, std::int64_t rank) {
+  WorkloadOptions options = on_ranks(ranks, sequence);
+  const Location where{"scenario.yaml", 2, 9};
+  options.lora = LowRank{{rank, where}, {{"*", where}}};
+  options.optimizer = Optimizer::adam;
+  return options;
+}
+
+}  // namespace
+
+// Of a layer divided by columns each rank has all of A, r h elements, and B of its features, r 3 h / t
+// and r 4 h / t; of one divided by rows A of its features, r h / t and r 4 h / t, and all of B, r h.
+// Nothing else has a gradient or moments. Frozen layers keep nothing; adapters keep their inputs, as
+// the layers did that were trained, and A's outputs: those that are whole, or the rank's positions.
+// In PyTorch 1.13 each keeps its number, too.
+TEST_CASE("adapters beside divided layers") {
+  constexpr std::int64_t s = kSequence, b = kBatch, h = kHidden, a = kHeads, r = 5;
+  for (const std::int64_t t : {1, 2, 4, 8})
+    for (const bool sequence : {false, true}) {
+      if (sequence && t == 1) continue;
+      CAPTURE(t, sequence);
+      const auto options = adapted(t, sequence, r);
+      const Workload part = build_text(megatron(1), options);
+      const std::int64_t adapters = 4 * r * h + 12 * r * h / t;
+      CHECK(elements_of_parameters(part, 2) == (12 * h * h + 7 * h) / t + 6 * h + adapters);
+      CHECK(part.parameters == 12 * h * h + 13 * h + 16 * r * h);
+      std::int64_t gradients = 0, state = 0, partial = 0;
+      for (const Tensor& tensor : part.tensors) {
+        if (tensor.lifetime == Lifetime::accumulated) gradients += tensor.bytes.count();
+        if (tensor.tensor_class == TensorClass::optimizer_state) state += tensor.bytes.count();
+        if (tensor.is_partial) partial += tensor.bytes.count();
+      }
+      CHECK(gradients == 2 * adapters);
+      CHECK(state == 8 * adapters);
+      CHECK(partial == (sequence ? 2 * 4 * r * h : 0));
+      const auto kept = [&](int layers) {
+        return build_text(megatron(layers), options).saved_bytes.count();
+      };
+      const std::int64_t positions = sequence ? t : 1;
+      CHECK(kept(3) - kept(2) == s * b * (10 * h + 16 + 8 * r) / positions +
+                                     (s * b * h * 24 + 5 * a * s * s * b) / t + 8 + 4 * 8);
+    }
+}
+
+// Both sums that a frozen layer divided by rows and its A make, in the forward; in the backward those
+// of the inputs of a frozen layer divided by columns and of its B.
+TEST_CASE("what ranks exchange for adapters") {
+  using Names = std::vector<std::string>;
+  const auto added = [](bool sequence, Phase phase) {
+    Names more = collectives(build_text(megatron(3), adapted(4, sequence, 5)), phase);
+    for (const std::string& name :
+         collectives(build_text(megatron(2), adapted(4, sequence, 5)), phase))
+      more.erase(std::ranges::find(more, name));
+    return more;
+  };
+  CHECK(added(false, Phase::forward) == Names(4, "all_reduce"));
+  CHECK(added(false, Phase::backward) == Names(4, "all_reduce"));
+  const auto halves = [](std::size_t gathers) {
+    Names names(gathers, "all_gather");
+    names.insert(names.end(), 4, "reduce_scatter");
+    return names;
+  };
+  CHECK(added(true, Phase::forward) == halves(4));
+  // Frozen layers need no input in the backward; B of a layer divided by columns gathers its own.
+  CHECK(added(true, Phase::backward) == halves(6));
+}
+
 // All work of products is divided, but that of a router, which each rank does where positions are
 // whole; with the embeddings, norms aside, all parameters are.
 TEST_CASE("shipped transformers on ranks that divide their layers") {
@@ -220,5 +292,93 @@ TEST_CASE("a vocabulary that ranks divide") {
     const std::int64_t logits = 2 * kBatch * 16 * 64;
     const std::int64_t between = 2 * 2 * kBatch * 16 * 128;  // before and after the GELU
     CHECK(whole.saved_bytes.count() - part.saved_bytes.count() == (logits + between) * 3 / 4);
+  }
+}
+
+// `middle` is read by a norm, and later by the MLP, which is divided by columns. In the backward the
+// ranks add up the gradient that the MLP makes; then that of the norm's is added to it. So it is, too,
+// where the backwards of a stage of the chain run together, and `middle` is between two stages.
+TEST_CASE("a gradient is added up before others are added to it") {
+  const Workload part = build_text(
+      "workload: net\ninput: [8, 16]\nloss: sum\nlayers:\n  - linear: 16\n  - add: {skip: input, "
+      "name: middle}\n  - layer_norm: {name: normed}\n  - linear: {from: middle, features: 32}\n"
+      "  - gelu\n  - linear: 16\n  - add: {skip: normed}\n",
+      on_ranks(2));
+  const ChainView view = chain_view(part);
+  std::vector<std::size_t> place(part.operators.size());
+  std::size_t next = 0;
+  for (std::size_t stage = view.stages.size(); stage-- > 0;)
+    for (const OperatorId id : view.backward(stage)) place[index(id)] = next++;
+  int readers = 0;
+  for (std::uint32_t op = part.forwards; op < part.optimizer_begin; ++op)
+    for (const TensorId summed : part.list(part.operators[op].updates))
+      for (std::uint32_t later = op + 1; later < part.optimizer_begin; ++later) {
+        if (std::ranges::count(part.list(part.operators[later].reads), summed) == 0) continue;
+        CHECK(place[op] < place[later]);
+        ++readers;
+      }
+  CHECK(readers > 0);
+}
+
+// Both halves of a backward do the work of the whole, and the ranks exchange no less.
+TEST_CASE("collectives beside gradients of weights") {
+  for (const bool sequence : {false, true}) {
+    WorkloadOptions options = on_ranks(4, sequence);
+    const Workload whole = build_text(megatron(2), options);
+    options.tensor->overlaps = true;
+    const Workload halved = build_text(megatron(2), options);
+    CHECK(work_of_products(halved) == work_of_products(whole));
+    CHECK(collectives(halved, Phase::backward) == collectives(whole, Phase::backward));
+    CHECK(halved.saved_bytes == whole.saved_bytes);
+    CHECK(halved.operators.size() == whole.operators.size() + 4);
+    // The gradient of the weight is made behind the exchange of that of the input.
+    const auto place = [&](std::string_view name) {
+      return &find_operator(halved, std::string(name)) - halved.operators.data();
+    };
+    const char* const exchange =
+        sequence ? "block_1/linear_1.backward_all_gather" : "block_1/linear_1.backward_all_reduce";
+    if (sequence) CHECK(place(exchange) < place("block_1/linear_1.backward_input"));
+    CHECK(place("block_1/linear_1.backward_input") < place("block_1/linear_1.backward_weight"));
+    if (!sequence) {
+      CHECK(place("block_1/linear_1.backward_input") < place(exchange));
+      CHECK(place(exchange) < place("block_1/linear_1.backward_weight"));
+    }
+  }
+}
+
+// Each rank casts its positions of a norm's output, and all gather what is in 16 bits: 2 s b h bytes,
+// and so does the backward scatter. All that a layer keeps is divided, but for the number by which scores
+// are scaled, 8; what is divided by rows is scattered in 16 bits, too.
+TEST_CASE("divided positions under autocast") {
+  constexpr std::int64_t whole = 2 * kSequence * kBatch * kHidden;
+  const auto options = [](std::int64_t ranks) {
+    WorkloadOptions it = on_ranks(ranks, ranks > 1);
+    it.dtype = DType::fp32;
+    it.autocast = DType::bf16;
+    return it;
+  };
+  const auto kept = [&](std::int64_t ranks) {
+    const auto of = [&](int layers) {
+      return build_text(megatron(layers), options(ranks)).saved_bytes.count();
+    };
+    return of(3) - of(2) - 8;
+  };
+  for (const std::int64_t t : {2, 4, 8}) {
+    CAPTURE(t);
+    CHECK(kept(t) * t == kept(1));
+    const Workload part = build_text(megatron(2), options(t));
+    int gathered = 0, scattered = 0;
+    for (const Operator& op : part.operators) {
+      if (op.collective.kind == CollectiveKind::all_gather) {
+        CHECK(part[part.list(op.kept)[0]].bytes.count() == whole);
+        ++gathered;
+      }
+      if (op.collective.kind == CollectiveKind::reduce_scatter) {
+        CHECK(part[part.list(op.reads)[0]].bytes.count() == whole);
+        ++scattered;
+      }
+    }
+    CHECK(gathered == 2 * (2 + 2 + 2));
+    CHECK(scattered == 2 * (2 + 2));
   }
 }
