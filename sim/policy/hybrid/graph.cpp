@@ -342,7 +342,7 @@ PolicyInfo hybrid_graph_policy() {
            "is met, and that no other order is better. claims.chosen names whose plan it "
            "is",
        .complexity =
-           "at most 18 searches for a first plan of remat/search, and a play of O(steps log "
+           "at most 18 searches for a first plan of remat/search, and two plays of O(steps log "
            "steps) for each iteration; then hybrid/best"},
       record, plan_hybrid_graph);
 }
