@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <span>
 
 namespace plimsoll {
@@ -84,7 +85,7 @@ class RepetitionSearch {
     if (period_ <= Time{} || hides_state()) return std::nullopt;
     for (const Time from : beginnings(program_, execution_)) {
       if (from + period_ * std::int64_t{kPeriods} > execution_.makespan) break;
-      if (!are_alike(from)) continue;
+      if (!are_alike(from) || !shares_begin_anew(from)) continue;
       if (auto growth = growth_after(from + period_))
         return Repetition{from + period_ * std::int64_t{kPeriods}, std::move(*growth)};
     }
@@ -121,6 +122,30 @@ class RepetitionSearch {
       }
       return true;
     });
+  }
+
+  /// Whether each way of fair links is idle at some time of the first period. While it is not, what its flows have
+  /// received holds fractions that times in whole picoseconds do not show (engine/virtual_clock.hpp).
+  bool shares_begin_anew(Time from) const {
+    std::map<std::vector<PortId>, std::vector<std::uint32_t>> by_way;
+    for (std::size_t l = 0; l < lanes_.size(); ++l) {
+      const ProgramLane& lane = program_.lanes[l];
+      if (!lane.is_channel || !lane.route.is_fair) continue;
+      auto& steps = by_way[lane.route.shared];
+      steps.insert(steps.end(), lanes_[l].begin(), lanes_[l].end());
+    }
+    return std::ranges::all_of(by_way, [&](auto& way) { return is_idle_once(way.second, from); });
+  }
+
+  bool is_idle_once(std::vector<std::uint32_t>& steps, Time from) const {
+    std::ranges::stable_sort(steps, {}, [&](std::uint32_t s) { return execution_.start[s]; });
+    Time busy_until = from;
+    for (const std::uint32_t s : steps) {
+      if (execution_.start[s] >= from + period_) break;
+      if (execution_.start[s] >= from && execution_.start[s] >= busy_until) return true;
+      busy_until = std::max(busy_until, execution_.end[s]);
+    }
+    return busy_until < from + period_;
   }
 
   /// So that what runs when the second period begins has started in the first.
