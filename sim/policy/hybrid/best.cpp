@@ -131,10 +131,9 @@ FasterThan planner_of_faster(std::string_view name, bool is_chain) {
 
 class BestOfAll {
  public:
-  BestOfAll(const Problem& problem, const BestParameters& parameters, Time useful)
+  BestOfAll(const Problem& problem, const BestParameters& parameters)
       : problem_(problem),
         parameters_(parameters),
-        useful_(useful),
         processor_(processor_for(problem, parameters)),
         home_(problem.platform[processor_].memory),
         budget_(budget_for(problem, processor_, parameters)),
@@ -178,7 +177,7 @@ class BestOfAll {
   }
 
   /// Plans that are not faster are of no use.
-  [[nodiscard]] Time known_time() const { return best_ ? std::min(useful_, makespan()) : useful_; }
+  [[nodiscard]] Time known_time() const { return best_ ? makespan() : Time::unlimited(); }
 
   [[nodiscard]] Asked asked(const Candidate& it) const {
     Asked asked{.improve = !it.is_search, .work = parameters_.work};
@@ -277,7 +276,6 @@ class BestOfAll {
 
   const Problem& problem_;
   const BestParameters& parameters_;
-  const Time useful_;
   const ProcessorId processor_;
   const MemoryId home_;
   const Bytes budget_;
@@ -291,14 +289,13 @@ class BestOfAll {
 };
 
 Planned plan_best(const Problem& problem, const BestParameters& parameters) {
-  return BestOfAll(problem, parameters, Time::unlimited()).run();
+  return BestOfAll(problem, parameters).run();
 }
 
 }  // namespace
 
-Planned fastest_of_all(const Problem& problem, const OffloadPlannerParameters& parameters,
-                       Time useful) {
-  return BestOfAll(problem, BestParameters{parameters}, useful).run();
+Planned fastest_of_all(const Problem& problem, const OffloadPlannerParameters& parameters) {
+  return BestOfAll(problem, BestParameters{parameters}).run();
 }
 
 PolicyInfo hybrid_best_policy() {

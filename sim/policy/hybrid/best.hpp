@@ -5,9 +5,8 @@
 
 namespace plimsoll {
 
-/// What hybrid/best answers with `parameters` and its defaults. Plans that are not faster than
-/// `useful` are of no use: who cannot be faster need not be asked.
+/// What hybrid/best answers with `parameters` and its defaults.
 [[nodiscard]] Planned fastest_of_all(const Problem& problem,
-                                     const OffloadPlannerParameters& parameters, Time useful);
+                                     const OffloadPlannerParameters& parameters);
 
 }  // namespace plimsoll

@@ -208,11 +208,7 @@ class BestOfGraph {
 
   /// Its planners have limits of work of their own.
   [[nodiscard]] OtherAnswer answer_of_best() const {
-    Time useful = Time::unlimited();
-    if (best_ && !is_for_energy() && best_->claims.makespan) useful = *best_->claims.makespan;
-    const auto plan = [&](const Problem& metered) {
-      return fastest_of_all(metered, parameters_, useful);
-    };
+    const auto plan = [&](const Problem& metered) { return fastest_of_all(metered, parameters_); };
     return answer_of(problem_, "hybrid/best", plan, WorkMeter::kNoLimit);
   }
 

@@ -113,6 +113,8 @@ void tell_storage_needed(RunResult& result, const Scenario& scenario, const Node
     }
   } catch (const InputError&) {
     // The limit of work, or a range of numbers: what failed is told without it.
+  } catch (const QuantityOverflow&) {
+    // All tensors together leave the range of bytes, and so would a storage for them.
   }
 }
 

@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -476,6 +477,11 @@ class OtherMicrobatches {
     RunOptions options = options_;
     options.compares = false;
     last_ = run_step(scenario_, policy_, bound(few), ranks_, options, step(few), "", &inspector);
+    work_before_ = std::exchange(work_, std::vector<ProcessorWork>());
+    const ChainView chain;  // work looks at operators only
+    if (last_->metrics.makespan)
+      work_ = work_by_processor(last_->plan,
+                                {last_->workload_as_run, chain, scenario_.platform, topology_});
   }
 
   void play_alone(std::uint32_t few, RunInspector& inspector) const {
@@ -490,15 +496,35 @@ class OtherMicrobatches {
     result.saved_bytes = step_.saved_bytes;
     result.plan.microbatches = count();
     result.execution = {run.execution, {}, {}, {}, {}};
+    const bool claims_energy = result.claims.energy && result.metrics.energy &&
+                               result.claims.energy == result.metrics.energy->total;
     Program program = run.frame;
     program.plan = &result.plan;
     program.workload = &result.workload_as_run;
     program.platform = &scenario_.platform;
     measure_run(result, program, run.sums, scenario_, ranks_);
     result.claims = result.plan.claims = run.claims;
-    result.bounds = result.plan.bounds = run.bounds;
+    result.bounds = run.bounds;
+    if (last_bound_is_of_work(result.plan.bounds)) result.bounds.makespan = bound_of_work(run);
+    result.plan.bounds = result.bounds;
+    // What a regulator loses is rounded once, and not for each repetition.
+    if (claims_energy)
+      result.claims.energy = result.plan.claims.energy = result.metrics.energy->total;
     result.notes.push_back(note_on(run, count()));
     if (options_.compares) result.overhead = 0.0;
+  }
+
+  bool last_bound_is_of_work(const Bounds& bounds) const {
+    return bounds.makespan && bounds.makespan == work_bound(work_);
+  }
+
+  /// The processor with most to do may be another one than in short runs.
+  Time bound_of_work(const LongRun& run) const {
+    const std::int64_t more = (count() - run.played) / run.every;
+    std::vector<ProcessorWork> work = work_;
+    for (std::size_t p = 0; p < work.size(); ++p)
+      work[p].total += (work_[p].total - work_before_[p].total) * more;
+    return work_bound(work);
   }
 
   const Scenario& scenario_;
@@ -509,7 +535,8 @@ class OtherMicrobatches {
   const TrainingStep& step_;
   const Platform roomy_;
   const Topology topology_;
-  std::optional<RunResult> last_;  ///< that was played
+  std::optional<RunResult> last_;                  ///< that was played
+  std::vector<ProcessorWork> work_, work_before_;  ///< of the last run, and of the one before
 };
 
 /// Whether a run may be one whose repetitions need not be played.

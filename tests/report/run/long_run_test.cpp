@@ -70,11 +70,12 @@ std::string random_chain(Dice& dice, std::int64_t devices_) {
   for (std::int64_t s = 0; s < count; ++s)
     stages += fmt::format(
         "    - {{name: s{}, forward: {} ms, backward_input: {} ms, backward_weight: {} ms, "
-        "output: {} kB, saved: {} kB}}\n",
-        s, dice(1, 40), dice(1, 40), dice(1, 40), dice(1, 400), dice(400, 900));
+        "output: {} kB, saved: {} kB,\n"
+        "       optimizer_step: {} ms}}\n",
+        s, dice(1, 40), dice(1, 40), dice(1, 40), dice(1, 400), dice(400, 900), dice(0, 90));
   return fmt::format(
       "scenario: s\n"
-      "platform: {{platform: p, memories: {{{}}},\n"
+      "platform: {{platform: p, energy: {{regulator_efficiency: 87 %}}, memories: {{{}}},\n"
       "  processors: {{{}}},\n"
       "  links: {{{}}}}}\n"
       "workload:\n"

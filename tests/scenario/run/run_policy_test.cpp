@@ -1,6 +1,8 @@
 // What running one policy of a scenario makes of its parameters, and of a limit of work.
 #include "scenario/run/run.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +73,84 @@ TEST_CASE("planning that takes more work than its limit is refused, and says how
   CHECK_NOTHROW(run_policy(scenario, scenario.policies.front(), {.work = Work(&just)}));
   CHECK_THROWS_AS(run_policy(scenario, scenario.policies.front(), {.work = Work(&less)}),
                   InputError);
+}
+
+TEST_CASE("a planner of chains answers with no plan above its budget") {
+  // The first backward reads gradients that are made two stages later: no chain has that.
+  constexpr const char* kProfile =
+      "scenario: s\n"
+      "platform: {platform: p, memories: {hbm: {capacity: 1 MB}}, processors: {gpu: {memory: "
+      "hbm}}}\n"
+      "workload:\n"
+      "  workload: w\n"
+      "  profile:\n"
+      "    version: 1\n"
+      "    inputs: {x: 11000 B}\n"
+      "    parameters: {w: 5000 B}\n"
+      "    operators:\n"
+      "      - {name: o0, forward: {time: 444 us, reads: [x], makes: {a: 24000 B}, keeps: {k: "
+      "40000 B}},\n"
+      "         backward: {time: 69 us, reads: [x, a, d1, d2], makes: {d0: 7000 B}}}\n"
+      "      - {name: o1, forward: {time: 805 us, reads: [a], makes: {b: 28000 B, c: 31000 B}},\n"
+      "         backward: {time: 891 us, reads: [c], makes: {d1: 5000 B}}}\n"
+      "      - {name: o2, forward: {time: 681 us, reads: [b, w], makes: {e: 15000 B}, keeps: {l: "
+      "6000 B}},\n"
+      "         backward: {time: 898 us, reads: [e, w], makes: {d2: 9000 B}, gradients: [w]}}\n"
+      "policy: [{name: remat/rotor, budget: 108000 B}, {name: remat/chen-greedy, budget: 108000 "
+      "B},\n"
+      "  {name: remat/rotor, budget: 114000 B}]\n";
+  const Scenario scenario = read_scenario(parse_document(kProfile, "s.yaml"), ".", {});
+  const std::vector<RunResult> results = run(scenario);
+  for (std::size_t i = 0; i < 2; ++i) {
+    REQUIRE(results[i].infeasible);
+    CHECK(results[i].infeasible->smallest_budget == Bytes{113'000});
+  }
+  CHECK(!results[2].infeasible);
+}
+
+TEST_CASE("remat/search is not behind the planners that it begins from in an arena") {
+  constexpr const char* kArena =
+      "scenario: s\n"
+      "platform: v100-pcie-16gb\n"
+      "set: {memories.hbm.allocator: best-fit}\n"
+      "workload: {model: resnet8, batch: 64, optimizer: sgd-momentum}\n"
+      "policy: [none, remat/rotor, remat/xla, remat/search]\n";
+  Scenario scenario = read_scenario(parse_document(kArena, "s.yaml"), ".", {});
+  const RunResult all = run_policy(scenario, scenario.policies.front());
+  const Bytes budget{all.metrics.memories.front().peak_requested.count() / 10 * 8};
+  std::optional<Time> fastest;
+  for (const char* name : {"remat/rotor", "remat/xla", "remat/search"}) {
+    const RunResult result = run_policy(
+        scenario,
+        parse_value("{name: " + std::string(name) + ", budget: " + std::to_string(budget.count()) +
+                        " B" + (std::string(name) == "remat/search" ? ", iterations: 0}" : "}"),
+                    "test"));
+    CAPTURE(name);
+    const auto makespan = result.metrics.makespan;
+    if (std::string(name) == "remat/search") {
+      REQUIRE(makespan);
+      CHECK(*makespan <= fastest.value_or(*makespan));
+    } else if (makespan) {
+      fastest = std::min(fastest.value_or(*makespan), *makespan);
+    }
+  }
+  CHECK(fastest);
+}
+
+TEST_CASE("overlapping schedules take gradients that are divided among ranks") {
+  constexpr const char* kDualPipe =
+      "scenario: s\n"
+      "platform: {platform: four, memories: {hbm: {capacity: unlimited}},\n"
+      "  processors: {gpu: {memory: hbm, compute: {fp32: 20 TFLOP/s}}},\n"
+      "  cluster: {count: 4, topology: switch, link: {name: net, bandwidth: 46 GB/s}}}\n"
+      "workload: {model: gpt2-small, batch: 8, optimizer: sgd}\n"
+      "parallel: {data: 2, pipeline: 2}\n"
+      "sharding: {stage: 2}\n"
+      "policy: [{name: pipeline/dualpipe, microbatches: 4}, {name: pipeline/dualpipe-v, "
+      "microbatches: 4,\n"
+      "  recompute: full}]\n";
+  const Scenario scenario = read_scenario(parse_document(kDualPipe, "s.yaml"), ".", {});
+  for (const RunResult& result : run(scenario)) CHECK(std::string(status_text(result)) == "ok");
 }
 
 }  // namespace plimsoll

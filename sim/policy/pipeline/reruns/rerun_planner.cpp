@@ -271,12 +271,16 @@ class RerunPlanner {
   }
 
   /// Of plans that fit, `now` being their peaks, the better ones are looked for, with the room that
-  /// is left and without; what does not fit or is slower is not taken.
+  /// is left, with parts of it, and without; what does not fit or is slower is not taken.
   void improve(const std::vector<Bytes>& now) {
     const std::vector<std::int64_t> least = room_;
-    for (const DeviceFamily* family : tight_)
-      for (const std::uint32_t d : family->devices) room_[d] += (limits_[d] - now[d]).count();
-    if (take_better()) return;
+    for (const std::int64_t part : {1, 2, 4, 8}) {
+      room_ = least;
+      for (const DeviceFamily* family : tight_)
+        for (const std::uint32_t d : family->devices)
+          room_[d] += (limits_[d] - now[d]).count() / part;
+      if (take_better()) return;
+    }
     room_ = least;
     take_better();
   }
@@ -299,11 +303,15 @@ class RerunPlanner {
     return plan_schedule(problem_, parameters_, schedule_, partition_, devices_);
   }
 
-  /// The plan of the least room with which any is found, or, where that does not fit, its peak.
+  /// From the plan of the least room with which any is found, the better ones that fit; or, where it does not fit
+  /// itself, its peak.
   Planned leanest() {
     for (const DeviceFamily* family : tight_) find_leanest(*family);
     const std::vector<Bytes> now = peaks();
-    if (above_limit(now).empty()) return planned();
+    if (above_limit(now).empty()) {
+      improve(now);
+      return planned();
+    }
     std::size_t d = 0;  // the one that is farthest above its limit
     for (std::size_t other = 1; other < now.size(); ++other)
       if (now[other] - limits_[other] > now[d] - limits_[d]) d = other;

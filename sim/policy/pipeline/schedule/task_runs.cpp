@@ -17,7 +17,7 @@ bool TaskRuns::begins_halves(Slots::StageBackward operators, std::size_t i) cons
   if (i + 1 == operators.size()) return false;
   const Operator &first = workload_[operators[i]], &second = workload_[operators[i + 1]];
   return first.phase == Phase::backward_input && second.phase == Phase::backward_weight &&
-         first.forward == second.forward;
+         first.forward == second.forward && second.collective.kind == CollectiveKind::none;
 }
 
 /// A forward that is run once more leaves its output alone.

@@ -1,5 +1,7 @@
 #include "policy/remat/graph/search/graph_planner.hpp"
 
+#include "policy/budget/budget_limit.hpp"
+#include "policy/budget/claims_with_room.hpp"
 #include "policy/budget/with_budget.hpp"
 #include "policy/graph/gap_bound.hpp"
 #include "policy/remat/graph/search/exact_search.hpp"
@@ -8,6 +10,7 @@
 #include "policy/remat/segments/runs_within.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 
@@ -26,9 +29,7 @@ class GraphSearch {
     if (is_free_) return in_any_order(bound);
     if (bound && task_.graph.time() + Time{*bound} >= useful_)
       return no_faster_plan(task_.problem, task_.processor);
-    RerunSearchOptions options = options_;
-    if (!useful_.is_unlimited()) options.useful = (useful_ - task_.graph.time()).count();
-    RerunSearch search(task_.graph, task_.groups, options, task_.problem.work);
+    RerunSearch search(task_.graph, task_.groups, options_, task_.problem.work);
     std::optional<StagedSchedule> found;
     if (bound) found = search.run(task_.room, *bound, task_.starts());
     if (!found && !useful_.is_unlimited()) return no_faster_plan(task_.problem, task_.processor);
@@ -132,12 +133,46 @@ Planned searched_plan(const Problem& problem, const GraphSearchParameters& param
   return GraphSearch(problem, parameters).run();
 }
 
+namespace {
+
+/// In an arena or a cache the search knows bytes, but no places: plans of others may find theirs where its own of
+/// as many bytes do not.
+void keep_plan_of_others(Planned& planned, const Problem& problem,
+                         const GraphSearchParameters& parameters, ProcessorId processor) {
+  const MemoryId home = problem.platform[processor].memory;
+  const Bytes budget = budget_for(problem, processor, parameters);
+  auto* best = std::get_if<Plan>(&planned);
+  for (Plan& plan : plans_of({kRotor, kBlocks, "remat/xla"}, problem, processor, budget)) {
+    limit_to(plan, problem, home, budget);
+    const auto& time = plan.claims.makespan;
+    const bool fits = claimed_peak(plan.claims, home).value_or(Bytes{}) <= budget;
+    if (!time || !fits) continue;
+    if (best != nullptr && best->claims.makespan && *best->claims.makespan <= *time) continue;
+    plan.claims.chosen = std::exchange(plan.policy, parameters.name);
+    plan.claims.optimal.reset();
+    plan.claims.model_makespan.reset();
+    plan.claims.model_peak.clear();
+    plan.bounds = best != nullptr ? best->bounds : Bounds{};
+    planned = std::move(plan);
+    best = &std::get<Plan>(planned);
+  }
+}
+
+}  // namespace
+
 Planned plan_by_search(const Problem& problem, const GraphSearchParameters& parameters) {
   const ProcessorId processor = processor_for(problem, parameters);
   const auto plan = [&](const Problem& of, Bytes budget) {
     return searched_plan(of, with_budget(parameters, budget));
   };
-  return plan_that_runs(problem, processor, budget_for(problem, processor, parameters), plan);
+  const Bytes budget = budget_for(problem, processor, parameters);
+  Planned planned = plan_that_runs(problem, processor, budget, plan);
+  const bool has_places =
+      problem.platform[problem.platform[processor].memory].allocator != AllocatorKind::ideal;
+  const bool is_network = problem.workload.forwards < problem.workload.operators.size();
+  if (has_places && is_network && !parameters.computations)
+    keep_plan_of_others(planned, problem, parameters, processor);
+  return planned;
 }
 
 std::vector<Rerun> reruns_of(std::span<const std::uint32_t> computations,

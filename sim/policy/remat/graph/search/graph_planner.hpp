@@ -30,6 +30,14 @@ void add_search_parameters(Record<GraphSearchParameters>& record);
 [[nodiscard]] Planned searched_plan(const Problem& problem,
                                     const GraphSearchParameters& parameters);
 
+inline constexpr const char* kRotor = "remat/rotor";
+inline constexpr const char* kBlocks = "remat/blocks";
+
+/// The plans that these policies have, that of remat/blocks whatever the budget.
+[[nodiscard]] std::vector<Plan> plans_of(std::initializer_list<const char*> policies,
+                                         const Problem& problem, ProcessorId processor,
+                                         Bytes budget);
+
 /// The reruns of the plans that the planners of chains have for a network: none for a compute
 /// graph.
 [[nodiscard]] std::vector<std::vector<Rerun>> chain_starts(const Problem& problem,

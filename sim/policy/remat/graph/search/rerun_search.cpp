@@ -37,8 +37,6 @@ constexpr double kHot = 2, kWarm = 0.2;
 /// after so many rounds that gain less than one in so many of the reruns'.
 constexpr std::int64_t kPartsOfGap = 200, kPartsOfGain = 100;
 constexpr int kPoorRounds = 2;
-/// Where only faster plans are of use, it ends where so many rounds like the last would not find one.
-constexpr std::int64_t kRoundsToUse = 4;
 
 /// e^x for small x, in operations that are rounded alike everywhere.
 double exponential(double x) {
@@ -315,8 +313,7 @@ void RerunSearch::anneal(StagedSchedule& best, std::int64_t least) {
     left -= length;
     const std::int64_t gain = before - best.time();
     poor = gain < before / kPartsOfGain ? poor + 1 : 0;
-    if (length == 0 || poor == kPoorRounds || best.time() - kRoundsToUse * gain >= options_.useful)
-      return;
+    if (length == 0 || poor == kPoorRounds) return;
   }
 }
 

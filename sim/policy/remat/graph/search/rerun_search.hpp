@@ -28,9 +28,6 @@ struct RerunSearchOptions {
   /// Of the first repair, with other preferences, where it fails; else fewer, the larger the graph.
   std::optional<std::int64_t> restarts = {};
   std::uint64_t seed = 1;
-  /// Plans whose reruns take as long, in ps, are of no use: annealing that is unlikely to come below
-  /// that ends.
-  std::int64_t useful = std::numeric_limits<std::int64_t>::max();
 };
 
 class RerunSearch {

@@ -5,8 +5,8 @@
 
 namespace plimsoll {
 
-/// What remat/search answers where only plans faster than `useful` are of use; sooner, as a search
-/// that is unlikely to find one ends. Infeasible where it has none.
+/// What remat/search answers where only plans faster than `useful` are of use: nothing at once where its
+/// bound shows that it has none.
 [[nodiscard]] Planned searched_faster_than(const Problem& problem,
                                            const BudgetParameters& parameters, Time useful);
 
