@@ -78,9 +78,8 @@ class ProfileChecker {
     for (const auto& [parameter, bytes] : recording.parameters) parameters_.insert(parameter.value);
     for (const RecordedOperator& op : recording.operators) {
       check_step(op.forward);
-      check_reads_of_forward(op.forward);
       make(op.forward.makes, Origin::step);
-      make(op.forward.keeps, Origin::kept);
+      make(op.forward.keeps, Origin::step);
     }
     for (std::size_t i = recording.operators.size(); i-- > 0;) {
       if (!recording.operators[i].backward) continue;
@@ -92,7 +91,7 @@ class ProfileChecker {
   }
 
  private:
-  enum class Origin : std::uint8_t { resident, step, kept };
+  enum class Origin : std::uint8_t { resident, step };
 
   void make(const NamedBytes& storages, Origin origin) {
     for (const auto& [storage, bytes] : storages)
@@ -121,15 +120,6 @@ class ProfileChecker {
                                       "` is there throughout, so it cannot be changed in place; "
                                       "expected what an operator makes");
     }
-  }
-
-  /// Plans that run forwards again make again what these read, but not what is kept for backwards.
-  void check_reads_of_forward(const RecordedStep& forward) {
-    for (const auto& [read, where] : forward.reads)
-      if (const auto found = made_.find(read);
-          found != made_.end() && found->second == Origin::kept)
-        diagnostics_.error(where, "a forward reads `" + read +
-                                      "`, which is under `keeps`; expected what a forward `makes`");
   }
 
   void check_gradients(const RecordedStep& backward) {

@@ -108,13 +108,6 @@ TEST_CASE("a profile that cannot have been recorded is refused with its place") 
              Contains("test.yaml:9:24: error: found `convolve`, expected one of `matmul`"));
 }
 
-TEST_CASE("a forward cannot read what an operator keeps for backwards") {
-  const std::string keeps = "    - {name: a, forward: {time: 1 s, reads: [x], keeps: {k: 1 B}}}\n";
-  CHECK_THAT(profile_error(keeps + "    - {name: b, forward: {time: 1 s, reads: [x, k]}}\n"),
-             Contains("test.yaml:10:49: error: a forward reads `k`, which is under `keeps`; "
-                      "expected what a forward `makes`"));
-}
-
 TEST_CASE("a backward reads what later operators' backwards made, never an earlier one's") {
   // b's backward runs before a's.
   CHECK_THAT(profile_error(
