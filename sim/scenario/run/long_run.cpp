@@ -336,20 +336,6 @@ std::optional<LongRun> extended(const Pattern& pattern, const Sums& few, Sums mo
   return fits ? std::optional(std::move(run)) : std::nullopt;
 }
 
-/// The long run by the pattern, where two short ones show it.
-std::optional<LongRun> run_by(const Microbatches& all, const Outline& many,
-                              const Pattern& pattern) {
-  const auto turns = turns_of(all, many, pattern);
-  if (!turns) return std::nullopt;
-  Sample few;
-  all.play(pattern.few, few);
-  if (!few.found) return std::nullopt;
-  Sample more({*few.found, pattern.every, *turns});
-  all.play(pattern.few + pattern.every, more);
-  if (!more.found || !more.found->repetition) return std::nullopt;
-  return extended(pattern, *few.found, std::move(*more.found));
-}
-
 /// The first pattern with so many microbatches or more in the shorter run; nothing where two such runs are
 /// not worth while.
 std::optional<Pattern> pattern_of(std::uint32_t few, std::uint32_t every, std::uint32_t all) {
@@ -361,11 +347,32 @@ std::optional<Pattern> pattern_of(std::uint32_t few, std::uint32_t every, std::u
   return is_worth_while ? std::optional(pattern) : std::nullopt;
 }
 
-/// Whether the long run is one of so many microbatches with tasks repeated.
-bool is_repeated(const Microbatches& all, const Outline& many, std::uint32_t few,
-                 std::uint32_t every) {
+/// A pattern of the long run's tasks, and where it may go on otherwise.
+struct Trial {
+  Pattern pattern;
+  std::vector<Turn> turns;
+};
+
+/// Nothing where the long run is not one of so many microbatches with tasks repeated.
+std::optional<Trial> trial_of(const Microbatches& all, const Outline& many, std::uint32_t few,
+                              std::uint32_t every) {
   const auto pattern = pattern_of(few, every, all.count);
-  return pattern && turns_of(all, many, *pattern);
+  if (!pattern) return std::nullopt;
+  auto turns = turns_of(all, many, *pattern);
+  return turns ? std::optional(Trial{*pattern, std::move(*turns)}) : std::nullopt;
+}
+
+/// The long run by the pattern, where there is one and two short runs show it.
+std::optional<LongRun> run_by(const Microbatches& all, const std::optional<Trial>& trial) {
+  if (!trial) return std::nullopt;
+  const Pattern& pattern = trial->pattern;
+  Sample few;
+  all.play(pattern.few, few);
+  if (!few.found) return std::nullopt;
+  Sample more({*few.found, pattern.every, trial->turns});
+  all.play(pattern.few + pattern.every, more);
+  if (!more.found || !more.found->repetition) return std::nullopt;
+  return extended(pattern, *few.found, std::move(*more.found));
 }
 
 }  // namespace
@@ -374,13 +381,13 @@ std::optional<LongRun> run_long(const Microbatches& all) {
   const Outline many = all.outline(all.count);
   if (!is_known(many)) return std::nullopt;
   const auto devices = static_cast<std::uint32_t>(many.orders.size());
-  const auto try_out = [&](std::uint32_t few, std::uint32_t every) -> std::optional<LongRun> {
-    const auto pattern = pattern_of(few, every, all.count);
-    return pattern ? run_by(all, many, *pattern) : std::nullopt;
-  };
   std::uint32_t unit = 1;  // microbatches after which the order of tasks is the same
-  if (!is_repeated(all, many, devices + kSome, unit)) unit = devices;
-  if (auto run = try_out(devices + kSome * unit, unit)) return run;
+  auto trial = trial_of(all, many, devices + kSome, unit);
+  if (!trial) {
+    unit = devices;
+    trial = trial_of(all, many, devices + kSome * unit, unit);
+  }
+  if (auto run = run_by(all, trial)) return run;
   const std::uint32_t probed = 4 * devices + kSome * unit;
   if (kLong * probed > all.count) return std::nullopt;
   Sample probe;
@@ -388,8 +395,9 @@ std::optional<LongRun> run_long(const Microbatches& all) {
   const auto cycle = probe.found ? probe.found->cycle : std::nullopt;
   if (!cycle) return std::nullopt;
   const std::uint32_t every = std::lcm(cycle->every, unit);
-  if (auto run = try_out(std::max(cycle->first + 2 * every, devices) + kSome, every)) return run;
-  return try_out(probed + 2 * every, every);
+  const std::uint32_t few = std::max(cycle->first + 2 * every, devices) + kSome;
+  if (auto run = run_by(all, trial_of(all, many, few, every))) return run;
+  return run_by(all, trial_of(all, many, probed + 2 * every, every));
 }
 
 std::string note_on(const LongRun& run, std::uint32_t microbatches) {

@@ -94,6 +94,21 @@ inline Played played(const Mesh& mesh, const Workload& step, const Platform& pla
   return it;
 }
 
+/// Whether one rank may be played for all: then it has their figures. All run to their end.
+inline bool one_stands_for_all(Mesh mesh, const Workload& step, const Platform& platform) {
+  mesh.play = "all";
+  const Played all = played(mesh, step, platform);
+  REQUIRE(all.execution.status == RunStatus::ok);
+  mesh.play = "once";
+  try {
+    require_same_figures(played(mesh, step, platform), all);
+    return true;
+  } catch (const InputError& error) {
+    CHECK(std::string(error.what()).find("cannot be played for all") != std::string::npos);
+    return false;
+  }
+}
+
 /// Megatron's layers; `ends`: between a vocabulary's embedding and its loss.
 inline std::string megatron(int layers, std::int64_t sequence, std::int64_t hidden,
                             std::int64_t heads, bool ends = false) {
