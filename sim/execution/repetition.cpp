@@ -2,6 +2,7 @@
 
 #include "execution/execution.hpp"
 #include "execution/observer.hpp"
+#include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
 #include <array>
@@ -190,10 +191,7 @@ class RepetitionSearch {
     Levels levels(program_.platform->memories.size(), from, period_);
     execute(program_, levels);
     auto growth = levels.growth();
-    if (!growth) return growth;
-    const auto home = [&](ProcessorId p) { return index((*program_.platform)[p].memory); };
-    for (const Mirror& mirror : plan_.mirrors)
-      (*growth)[home(mirror.processor)] = (*growth)[home(mirror.like)];
+    if (growth) copy_to_mirrors(plan_, *program_.platform, *growth);
     return growth;
   }
 

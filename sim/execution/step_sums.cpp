@@ -20,9 +20,7 @@ std::vector<Bytes> worn_bytes(const Program& program, const Execution& execution
   }
   for (const ReachedUse& use : program.reached)
     if (!execution.end[index(use.step)].is_unlimited()) worn[index(use.memory)] += use.written;
-  const auto home = [&](ProcessorId processor) { return index(platform[processor].memory); };
-  for (const Mirror& mirror : program.plan->mirrors)
-    worn[home(mirror.processor)] = worn[home(mirror.like)];
+  copy_to_mirrors(*program.plan, platform, worn);
   return worn;
 }
 

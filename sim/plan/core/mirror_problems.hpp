@@ -32,4 +32,12 @@ namespace plimsoll {
 /// How many replicas the plan stands for: 1 without mirrors.
 [[nodiscard]] std::uint32_t replicas_of(const Plan& plan);
 
+/// What is known by memory of the replica that is played, for the memories of the others, too.
+template <class T>
+void copy_to_mirrors(const Plan& plan, const Platform& platform, std::vector<T>& by_memory) {
+  const auto home = [&](ProcessorId processor) { return index(platform[processor].memory); };
+  for (const Mirror& mirror : plan.mirrors)
+    by_memory[home(mirror.processor)] = by_memory[home(mirror.like)];
+}
+
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include "scenario/run/long_run.hpp"
 
 #include "base/quantity_text.hpp"
+#include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
 #include <array>
@@ -99,9 +100,7 @@ std::vector<Bytes> initial_bytes(const Program& program) {
   std::vector<Bytes> bytes(platform.memories.size());
   for (const BufferId buffer : program.plan->initial)
     bytes[program.memory(buffer)] += program.bytes(buffer);
-  const auto home = [&](ProcessorId processor) { return index(platform[processor].memory); };
-  for (const Mirror& mirror : program.plan->mirrors)
-    bytes[home(mirror.processor)] = bytes[home(mirror.like)];
+  copy_to_mirrors(*program.plan, platform, bytes);
   return bytes;
 }
 
