@@ -86,7 +86,7 @@ class RepetitionSearch {
     if (period_ <= Time{} || hides_state()) return std::nullopt;
     for (const Time from : beginnings(program_, execution_)) {
       if (from + period_ * std::int64_t{kPeriods} > execution_.makespan) break;
-      if (!are_alike(from) || !shares_begin_anew(from)) continue;
+      if (!are_alike(from) || !gaps_are_alike(from) || !shares_begin_anew(from)) continue;
       if (auto growth = growth_after(from + period_))
         return Repetition{from + period_ * std::int64_t{kPeriods}, std::move(*growth)};
     }
@@ -123,6 +123,22 @@ class RepetitionSearch {
       }
       return true;
     });
+  }
+
+  /// Whether the same rounds wait for the same times.
+  bool gaps_are_alike(Time from) const {
+    const auto of_period = [&](std::int64_t i) {
+      const auto place = [&](Time time) {
+        return std::ranges::lower_bound(execution_.gaps, time, {}, &RoundGap::end);
+      };
+      return std::span(place(from + period_ * i), place(from + period_ * (i + 1)));
+    };
+    const auto repeats_gap = [&](const RoundGap& a, const RoundGap& b) {
+      return b.begin - a.begin == period_ && b.end - a.end == period_ && repeats(a.step, b.step);
+    };
+    for (std::int64_t i = 1; i < std::int64_t{kPeriods}; ++i)
+      if (!std::ranges::equal(of_period(i - 1), of_period(i), repeats_gap)) return false;
+    return true;
   }
 
   /// Whether each way of fair links is idle at some time of the first period. While it is not, what its flows have

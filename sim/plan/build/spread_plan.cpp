@@ -479,6 +479,22 @@ class Spreader {
     return sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
   }
 
+  /// Rounds that differ in nothing but in which part they move are one.
+  std::vector<CollectiveSend> joined(std::vector<CollectiveSend> sends) const {
+    if (!spreading_.joins_rounds) return sends;
+    std::vector<CollectiveSend> joined;
+    for (const CollectiveSend& send : sends) {
+      const bool goes_on = !joined.empty() && joined.back().to == send.to &&
+                           joined.back().from == send.from &&
+                           joined.back().part.count == send.part.count && send.part.opens == 0;
+      if (goes_on)
+        ++joined.back().part.rounds;
+      else
+        joined.push_back(send);
+    }
+    return joined;
+  }
+
   StepId add_round(const Lane& way, std::span<const BufferId> buffers, const Reduction& part,
                    std::span<const StepId> waits) {
     Step it{.kind = StepKind::reduce, .lane = lane(way)};
@@ -495,7 +511,7 @@ class Spreader {
 
   std::vector<std::vector<StepId>> add_rounds_of_one(const Group& group, CollectiveKind kind) {
     std::vector<StepId> waits = group.before.front();
-    for (const CollectiveSend& send : sends_of_member(group, kind, 0)) {
+    for (const CollectiveSend& send : joined(sends_of_member(group, kind, 0))) {
       const Lane way{Lane::Kind::channel,
                      {},
                      0,

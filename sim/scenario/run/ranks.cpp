@@ -52,6 +52,10 @@ Ranks::Ranks(const Scenario& scenario, const Node& policy) : scenario_(scenario)
   if (scenario.state) find_homes(policy);
 }
 
+void Ranks::join_rounds() {
+  if (spreading_) spreading_->joins_rounds = true;
+}
+
 void Ranks::find_mesh() {
   spreading_ = mesh_of(scenario_.platform, *scenario_.parallel, updaters_);
   spreading_->overlap = scenario_.sharding.overlap;

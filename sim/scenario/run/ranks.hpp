@@ -21,6 +21,10 @@ class Ranks {
   /// it is to be.
   explicit Ranks(const Scenario& scenario, const Node& policy = {});
 
+  /// From now on rounds of a collective that follow each other on one channel are one step of a plan, for runs
+  /// of whose steps nothing is shown.
+  void join_rounds();
+
   [[nodiscard]] bool is_mesh() const { return scenario_.parallel.has_value(); }
   [[nodiscard]] bool has_state_elsewhere() const { return away_.has_value(); }
   /// Processors of the mesh.

@@ -552,7 +552,7 @@ RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPol
   check_accumulation(scenario, policy, bound);
   const std::string step_key = step_key_of(scenario, bound);
   TrainingStep step = recall_step(scenario, policy, bound, ranks, options.memo, step_key);
-  if (options.repeats && may_repeat(scenario, bound, ranks)) {
+  if (options.sums_only && may_repeat(scenario, bound, ranks)) {
     if (auto result = OtherMicrobatches(scenario, policy, bound, ranks, options, step).run())
       return std::move(*result);
   }
@@ -680,7 +680,8 @@ std::string label_of(const RunResult& result) {
 
 RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOptions& options) {
   Diagnostics diagnostics;
-  const Ranks ranks(scenario, policy);
+  Ranks ranks(scenario, policy);
+  if (options.sums_only) ranks.join_rounds();
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   try {

@@ -1,7 +1,7 @@
 // Runs of many microbatches, worked out from runs of few, against runs that play them all.
 #include "scenario/run/long_run.hpp"
 
-#include "report/run/json_report.hpp"
+#include "report/run/reported.hpp"
 #include "scenario/document/scenario.hpp"
 #include "support/dice.hpp"
 
@@ -10,22 +10,12 @@
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace plimsoll {
 namespace {
 
 using test::Dice;
-
-/// All that is reported but how long planning took, and the notes.
-std::string reported(const RunResult& result) {
-  auto json = nlohmann::ordered_json::parse(json_report(std::span(&result, 1)));
-  for (auto& run : json) {
-    run.erase("notes");
-    run.erase("planning_s");
-  }
-  return json.dump(1);
-}
+using test::reported;
 
 bool is_worked_out(const RunResult& result) {
   for (const std::string& note : result.notes)
@@ -39,7 +29,7 @@ int compare(const std::string& document) {
   int worked_out = 0;
   for (const Node& policy : scenario.policies) {
     const RunResult all = run_policy(scenario, policy, RunOptions{});
-    const RunResult few = run_policy(scenario, policy, {.repeats = true});
+    const RunResult few = run_policy(scenario, policy, {.sums_only = true});
     CAPTURE(document, as_written(policy), few.notes);
     REQUIRE(reported(few) == reported(all));
     worked_out += is_worked_out(few) ? 1 : 0;
