@@ -231,7 +231,7 @@ std::optional<Cycle> find_cycle(const Program& program, const Execution& executi
     while (first > 0 && starts[first - 1 + every] - starts[first - 1] == period) --first;
     const std::size_t end = first + every * kPeriods;
     if (end <= n && (!best || end < best->first + best->every * kPeriods))
-      best = Cycle{static_cast<std::uint32_t>(every), static_cast<std::uint32_t>(first)};
+      best = Cycle{static_cast<std::uint32_t>(every), static_cast<std::uint32_t>(first), period};
   }
   return best;
 }

@@ -37,6 +37,7 @@ struct Repetition {
 /// longest circle of tasks that wait for each other spans several microbatches, only several of them are alike.
 struct Cycle {
   std::uint32_t every = 1, first = 0;
+  Time period;  ///< between the starts of a microbatch and of the one `every` later
 };
 [[nodiscard]] std::optional<Cycle> find_cycle(const Program& program, const Execution& execution);
 

@@ -279,15 +279,15 @@ struct Sums {
 /// Keeps them of a run that ended well and never waited for memory.
 class Sample final : public RunInspector {
  public:
-  /// `shorter` is the run with `every` microbatches less, `turns` are those of this one.
-  struct Next {
-    const Sums& shorter;
+  /// What may be repeated: `every` microbatches in a period of so long, or as long as they take on the first device.
+  struct Repeated {
     std::uint32_t every;
     const std::vector<Turn>& turns;
+    std::optional<Time> period;
   };
 
   Sample() = default;
-  explicit Sample(const Next& next) : next_(next) {}
+  explicit Sample(const Repeated& repeated) : repeated_(repeated) {}
 
   void see(const Program& program, const Execution& execution, const StepSums& sums) override {
     if (execution.status != RunStatus::ok || execution.waited_for_memory) return;
@@ -303,17 +303,28 @@ class Sample final : public RunInspector {
     for (std::uint32_t m = 0; m < it.initial.size(); ++m)
       it.usable.push_back(usable(*program.plan, *program.platform, MemoryId{m}));
     it.cycle = find_cycle(program, execution);
-    if (!next_) return;
-    auto repetition = find_repetition(program, execution, next_->every,
-                                      execution.makespan - next_->shorter.execution.makespan);
-    if (repetition && turn_later(program, execution, next_->turns, repetition->until))
+    if (!repeated_) return;
+    if (!repeated_->period) repeated_->period = period_of(it.cycle, repeated_->every);
+    if (!repeated_->period) return;
+    auto repetition = find_repetition(program, execution, repeated_->every, *repeated_->period);
+    if (repetition && turn_later(program, execution, repeated_->turns, repetition->until))
       it.repetition = std::move(repetition);
+  }
+
+  /// Of what was repeated, where that is known.
+  [[nodiscard]] std::optional<Time> period() const {
+    return repeated_ ? repeated_->period : std::nullopt;
   }
 
   std::optional<Sums> found;
 
  private:
-  std::optional<Next> next_;
+  static std::optional<Time> period_of(const std::optional<Cycle>& cycle, std::uint32_t every) {
+    if (!cycle || every % cycle->every != 0) return std::nullopt;
+    return cycle->period * std::int64_t{every / cycle->every};
+  }
+
+  std::optional<Repeated> repeated_;
 };
 
 std::optional<LongRun> extended(const Pattern& pattern, const Sums& few, Sums more) {
@@ -361,32 +372,55 @@ std::optional<Trial> trial_of(const Microbatches& all, const Outline& many, std:
   return turns ? std::optional(Trial{*pattern, std::move(*turns)}) : std::nullopt;
 }
 
-/// The long run by the pattern, where there is one and two short runs show it.
-std::optional<LongRun> run_by(const Microbatches& all, const std::optional<Trial>& trial) {
-  if (!trial) return std::nullopt;
-  const Pattern& pattern = trial->pattern;
-  Sample few;
-  all.play(pattern.few, few);
-  if (!few.found) return std::nullopt;
-  Sample more({*few.found, pattern.every, trial->turns});
+/// What the longer of two short runs adds up to, where it shows that the pattern repeats itself.
+std::optional<Sums> longer_run(const Microbatches& all, const Trial& trial, Time& period) {
+  const Pattern& pattern = trial.pattern;
+  Sample more({pattern.every, trial.turns});
   all.play(pattern.few + pattern.every, more);
   if (!more.found || !more.found->repetition) return std::nullopt;
-  return extended(pattern, *few.found, std::move(*more.found));
+  period = *more.period();
+  return std::move(more.found);
 }
 
-}  // namespace
+std::optional<LongRun> run_by(const Microbatches& all, const Trial& trial) {
+  const Pattern& pattern = trial.pattern;
+  Time period;
+  auto more = longer_run(all, trial, period);
+  if (!more) return std::nullopt;
+  Sample few;
+  all.play(pattern.few, few);
+  if (!few.found || more->execution.makespan - few.found->execution.makespan != period)
+    return std::nullopt;
+  return extended(pattern, *few.found, std::move(*more));
+}
 
-std::optional<LongRun> run_long(const Microbatches& all) {
+/// Each repetition lasts one period.
+std::optional<Time> makespan_by(const Microbatches& all, const Trial& trial) {
+  Time period;
+  const auto more = longer_run(all, trial, period);
+  if (!more) return std::nullopt;
+  return more->execution.makespan + period * std::int64_t{trial.pattern.more};
+}
+
+/// What `by` makes of the first trial of which it makes something.
+template <class Result>
+std::optional<Result> try_patterns(const Microbatches& all,
+                                   std::optional<Result> by(const Microbatches&, const Trial&)) {
   const Outline many = all.outline(all.count);
   if (!is_known(many)) return std::nullopt;
   const auto devices = static_cast<std::uint32_t>(many.orders.size());
+  const auto attempt = [&](std::uint32_t few, std::uint32_t every) {
+    const auto trial = trial_of(all, many, few, every);
+    return trial ? by(all, *trial) : std::nullopt;
+  };
   std::uint32_t unit = 1;  // microbatches after which the order of tasks is the same
   auto trial = trial_of(all, many, devices + kSome, unit);
   if (!trial) {
     unit = devices;
     trial = trial_of(all, many, devices + kSome * unit, unit);
   }
-  if (auto run = run_by(all, trial)) return run;
+  if (trial)
+    if (auto run = by(all, *trial)) return run;
   const std::uint32_t probed = 4 * devices + kSome * unit;
   if (kLong * probed > all.count) return std::nullopt;
   Sample probe;
@@ -395,8 +429,18 @@ std::optional<LongRun> run_long(const Microbatches& all) {
   if (!cycle) return std::nullopt;
   const std::uint32_t every = std::lcm(cycle->every, unit);
   const std::uint32_t few = std::max(cycle->first + 2 * every, devices) + kSome;
-  if (auto run = run_by(all, trial_of(all, many, few, every))) return run;
-  return run_by(all, trial_of(all, many, probed + 2 * every, every));
+  if (auto run = attempt(few, every)) return run;
+  return attempt(probed + 2 * every, every);
+}
+
+}  // namespace
+
+std::optional<LongRun> run_long(const Microbatches& all) {
+  return try_patterns(all, run_by);
+}
+
+std::optional<Time> makespan_of_long(const Microbatches& all) {
+  return try_patterns(all, makespan_by);
 }
 
 std::string note_on(const LongRun& run, std::uint32_t microbatches) {

@@ -1,4 +1,4 @@
-/// A run of many microbatches, worked out from two runs of few.
+/// A run of many microbatches, worked out from runs of few.
 ///
 /// Most of a long pipeline is the same again and again. Where the schedule of many microbatches is that of
 /// few with some of its tasks repeated, and a run of few does in the middle what it did one period
@@ -56,8 +56,11 @@ struct LongRun {
 };
 
 /// Nothing where the run is short, or where it is not shown to repeat itself. Plays at most as many microbatches as
-/// there are, and mostly about twice as many as there are devices.
+/// there are, and mostly about twice as many as there are devices; of the two runs that show it the longer one first.
 [[nodiscard]] std::optional<LongRun> run_long(const Microbatches& all);
+
+/// The makespan alone, for which one short run is enough.
+[[nodiscard]] std::optional<Time> makespan_of_long(const Microbatches& all);
 
 /// "of 512 microbatches 21 were played: ..".
 [[nodiscard]] std::string note_on(const LongRun& run, std::uint32_t microbatches);

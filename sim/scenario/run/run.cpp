@@ -426,15 +426,15 @@ class OtherMicrobatches {
         run_long({count(), [this](std::uint32_t few) { return outline(few, false); },
                   [this](std::uint32_t few, RunInspector& inspector) { play(few, inspector); }});
     if (!long_run) return std::nullopt;
-    RunResult result = std::move(*last_);
+    RunResult result = std::move(*before_);
     measure(result, *long_run);
     if (!options_.compares || !own_.schedule_alone) return result;
-    const auto reference = run_long(
+    last_.reset();
+    auto makespan = makespan_of_long(
         {count(), [this](std::uint32_t few) { return outline(few, true); },
          [this](std::uint32_t few, RunInspector& inspector) { play_alone(few, inspector); }});
-    const auto makespan =
-        reference ? std::optional(reference->execution.makespan)
-                  : makespan_alone(result.workload_as_run, scenario_, own_, ranks_, options_.work);
+    if (!makespan)
+      makespan = makespan_alone(result.workload_as_run, scenario_, own_, ranks_, options_.work);
     if (makespan) result.overhead = relative(*result.metrics.makespan, *makespan);
     return result;
   }
@@ -476,6 +476,7 @@ class OtherMicrobatches {
   void play(std::uint32_t few, RunInspector& inspector) {
     RunOptions options = options_;
     options.compares = false;
+    before_ = std::move(last_);
     last_ = run_step(scenario_, policy_, bound(few), ranks_, options, step(few), "", &inspector);
     work_before_ = std::exchange(work_, std::vector<ProcessorWork>());
     const ChainView chain;  // work looks at operators only
@@ -490,7 +491,7 @@ class OtherMicrobatches {
         makespan_alone(workload, scenario_, bound(few), ranks_, options_.work, &inspector));
   }
 
-  /// `result`: of the longest run that was played.
+  /// `result`: of the longer one of the two last runs that were played, which came first.
   void measure(RunResult& result, const LongRun& run) const {
     result.workload_as_run = ranks_.as_played(step_.workload);
     result.saved_bytes = step_.saved_bytes;
@@ -515,15 +516,15 @@ class OtherMicrobatches {
   }
 
   bool last_bound_is_of_work(const Bounds& bounds) const {
-    return bounds.makespan && bounds.makespan == work_bound(work_);
+    return bounds.makespan && bounds.makespan == work_bound(work_before_);
   }
 
   /// The processor with most to do may be another one than in short runs.
   Time bound_of_work(const LongRun& run) const {
     const std::int64_t more = (count() - run.played) / run.every;
-    std::vector<ProcessorWork> work = work_;
+    std::vector<ProcessorWork> work = work_before_;
     for (std::size_t p = 0; p < work.size(); ++p)
-      work[p].total += (work_[p].total - work_before_[p].total) * more;
+      work[p].total += (work_before_[p].total - work_[p].total) * more;
     return work_bound(work);
   }
 
@@ -535,8 +536,8 @@ class OtherMicrobatches {
   const TrainingStep& step_;
   const Platform roomy_;
   const Topology topology_;
-  std::optional<RunResult> last_;                  ///< that was played
-  std::vector<ProcessorWork> work_, work_before_;  ///< of the last run, and of the one before
+  std::optional<RunResult> last_, before_;         ///< of the runs that were played
+  std::vector<ProcessorWork> work_, work_before_;  ///< likewise
 };
 
 /// Whether a run may be one whose repetitions need not be played.
