@@ -119,6 +119,11 @@ class Spreader {
     plan.policy = plan_.policy;
     plan.notes = plan_.notes;
     plan.microbatches = plan_.microbatches * played_;
+    plan.steps.reserve(plan_.steps.size() * played_);
+    plan.dependencies.reserve(plan_.dependencies.size() * played_);
+    plan.buffer_lists.reserve(plan_.buffer_lists.size() * played_);
+    plan.releases.reserve(plan_.releases.size() * played_);
+    steps_.reserve(plan_.steps.size() * played_);
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       for (const Lane& lane : plan_.lanes) lanes_.push_back(lane_of(lane, rank));
       const auto in_rank = [&](MemoryId m) { return rank == 0 || memory(m, rank) != m; };

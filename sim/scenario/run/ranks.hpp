@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/build/spread_plan.hpp"
+#include "policy/parallel/rank_symmetry.hpp"
 #include "scenario/document/scenario.hpp"
 #include "workload/sharding/away_step.hpp"
 
@@ -78,6 +79,7 @@ class Ranks {
 
   const Scenario& scenario_;
   std::optional<Spreading> spreading_;
+  mutable RankSymmetry symmetry_;      ///< of the plan made last
   std::vector<ProcessorId> updaters_;  ///< processors that only update
   std::optional<AwayState> away_;      ///< where state lives elsewhere
 };
