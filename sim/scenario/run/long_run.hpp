@@ -12,7 +12,7 @@
 #include "execution/repetition.hpp"
 #include "execution/step_sums.hpp"
 #include "policy/interface/outline.hpp"
-#include "scenario/run/run.hpp"
+#include "scenario/run/run_inspector.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -22,17 +22,6 @@ namespace plimsoll {
 
 /// Microbatches from which on it is tried.
 inline constexpr std::int64_t kLongRun = 32;
-
-/// Is shown what a run adds up to, while its program is there.
-class RunInspector {
- public:
-  RunInspector() = default;
-  RunInspector(const RunInspector&) = delete;
-  RunInspector& operator=(const RunInspector&) = delete;
-  virtual ~RunInspector() = default;
-
-  virtual void see(const Program& program, const Execution& execution, const StepSums& sums) = 0;
-};
 
 /// A pipeline that is asked for any number of microbatches, of the same samples each.
 struct Microbatches {
