@@ -2,6 +2,7 @@
 
 #include "execution/find_metrics.hpp"
 #include "plan/check/plan_checker.hpp"
+#include "plan/core/mirror_problems.hpp"
 #include "plan/file/plan_file.hpp"
 #include "scenario/run/larger_storage.hpp"
 #include "scenario/run/long_pipeline.hpp"
