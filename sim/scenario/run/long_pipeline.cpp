@@ -8,6 +8,7 @@
 #include "scenario/run/policy_run.hpp"
 #include "scenario/run/step_of_rank.hpp"
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,7 +74,18 @@ class OtherMicrobatches {
     return step;
   }
 
+  /// Nothing is known of a number of microbatches that the schedule does not take.
   [[nodiscard]] Outline outline(std::uint32_t few, bool alone) const {
+    try {
+      return outline_of(few, alone);
+    } catch (const InputError&) {
+      return {};
+    } catch (const std::invalid_argument&) {
+      return {};
+    }
+  }
+
+  [[nodiscard]] Outline outline_of(std::uint32_t few, bool alone) const {
     const BoundPolicy policy = bound(few);
     Outline outline;
     if (policy.microbatches != few) return outline;

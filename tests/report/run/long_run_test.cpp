@@ -6,6 +6,7 @@
 #include "support/dice.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -83,9 +84,12 @@ TEST_CASE("a pipeline of many microbatches is worked out from one of few, exactl
   for (int round = 0; round < 100; ++round) {
     const std::int64_t count = dice(2, 5);
     std::string document = random_chain(dice, count) + "policy:\n";
-    for (const char* name : {"1f1b", "gpipe", "zb-h1", "1f1b, recompute: full"}) {
+    for (const char* name :
+         {"1f1b", "gpipe", "zb-h1", "1f1b, recompute: full", "interleaved-1f1b"}) {
+      const bool takes_multiples = std::string_view(name) == "interleaved-1f1b";
+      const std::int64_t rest = takes_multiples ? 0 : dice(0, count - 1);
       document += fmt::format("  - {{name: pipeline/{}, devices: [{}], microbatches: {}}}\n", name,
-                              devices(count), 60 + dice(0, 60));
+                              devices(count), (15 + dice(0, 15)) * count + rest);
       ++runs;
     }
     worked_out += compare(document);
