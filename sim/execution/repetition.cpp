@@ -68,13 +68,13 @@ std::vector<Time> beginnings(const Program& program, const Execution& execution)
 
 class RepetitionSearch {
  public:
-  RepetitionSearch(const Program& program, const Execution& execution, std::uint32_t every,
-                   Time period)
+  RepetitionSearch(const Program& program, const Execution& execution, const Period& period)
       : program_(program),
         plan_(*program.plan),
         execution_(execution),
-        every_(every),
-        period_(period),
+        every_(period.every),
+        period_(period.time),
+        keeps_memory_(period.keeps_memory),
         lanes_(plan_.lanes.size()) {
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s)
       lanes_[index(plan_.steps[s].lane)].push_back(s);
@@ -87,8 +87,9 @@ class RepetitionSearch {
     for (const Time from : beginnings(program_, execution_)) {
       if (from + period_ * std::int64_t{kPeriods} > execution_.makespan) break;
       if (!are_alike(from) || !gaps_are_alike(from) || !shares_begin_anew(from)) continue;
-      if (auto growth = growth_after(from + period_))
-        return Repetition{from + period_ * std::int64_t{kPeriods}, std::move(*growth)};
+      const Time until = from + period_ * std::int64_t{kPeriods};
+      if (!keeps_memory_) return Repetition{until, {}};
+      if (auto growth = growth_after(from + period_)) return Repetition{until, std::move(*growth)};
     }
     return std::nullopt;
   }
@@ -216,6 +217,7 @@ class RepetitionSearch {
   const Execution& execution_;
   const std::uint32_t every_;
   const Time period_;
+  const bool keeps_memory_;
   std::vector<std::vector<std::uint32_t>> lanes_;  ///< steps by lane, in the order of their starts
 };
 
@@ -237,8 +239,8 @@ std::optional<Cycle> find_cycle(const Program& program, const Execution& executi
 }
 
 std::optional<Repetition> find_repetition(const Program& program, const Execution& execution,
-                                          std::uint32_t every, Time period) {
-  return RepetitionSearch(program, execution, every, period).run();
+                                          const Period& period) {
+  return RepetitionSearch(program, execution, period).run();
 }
 
 }  // namespace plimsoll

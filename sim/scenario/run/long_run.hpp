@@ -48,7 +48,7 @@ struct LongRun {
 /// there are, and mostly about twice as many as there are devices; of the two runs that show it the longer one first.
 [[nodiscard]] std::optional<LongRun> run_long(const Microbatches& all);
 
-/// The makespan alone, for which one short run is enough.
+/// The makespan alone, for which one short run is enough. Precondition: memories are unlimited.
 [[nodiscard]] std::optional<Time> makespan_of_long(const Microbatches& all);
 
 /// "of 512 microbatches 21 were played: ..".
