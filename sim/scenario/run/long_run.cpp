@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint32_t kLong = 3;
 /// Microbatches, or groups of them, beyond those that fill a pipeline, within which it mostly runs evenly.
 constexpr std::uint32_t kSome = 4;
+/// Sizes of runs among which the one is taken that looks for a repetition.
+constexpr std::uint32_t kProbes = 10;
 
 /// What repeats: `every` microbatches, in so many tasks of each device.
 struct Pattern {
@@ -438,8 +440,8 @@ class PatternSearch {
       trial = trial_of(all_, many_, devices + kSome * unit, unit);
     }
     if (auto made = play(trial, by)) return made;
-    const std::uint32_t probed = 4 * devices + kSome * unit;
-    if (kLong * probed > all_.count) return std::nullopt;
+    const std::uint32_t probed = probe_size(devices, unit);
+    if (kLong * probed > all_.count || !is_known(all_.outline(probed))) return std::nullopt;
     Sample probe(std::nullopt, by.keeps_memory);
     all_.play(probed, probe);
     if (!probe.repeats) return std::nullopt;
@@ -453,6 +455,24 @@ class PatternSearch {
   }
 
  private:
+  /// Microbatches, enough to fill a pipeline several times. After how many of them it repeats itself is not known, so the
+  /// number is one to which the long run adds a multiple of as many numbers as possible.
+  [[nodiscard]] std::uint32_t probe_size(std::uint32_t devices, std::uint32_t unit) const {
+    const std::uint32_t least = 4 * devices;
+    std::uint32_t best = least, most = 0;
+    for (std::uint32_t size = least; size < least + kProbes * unit && size < all_.count;
+         size += unit) {
+      std::uint32_t divisors = 0;
+      for (std::uint32_t every = 1; every <= 2 * devices; ++every)
+        divisors += (all_.count - size) % every == 0 ? 1 : 0;
+      if (divisors > most) {
+        best = size;
+        most = divisors;
+      }
+    }
+    return best;
+  }
+
   template <class Made>
   std::optional<Made> play(const std::optional<Trial>& trial, By<Made> by) const {
     if (!trial) return std::nullopt;
