@@ -117,7 +117,9 @@ class Encoder {
     }
   }
 
+  /// A file has a step for each round: which parts the rounds of a joined one move is not known.
   static void encode(const Reduction& reduction, v1::Reduce& out) {
+    if (reduction.rounds != 1) throw std::logic_error("a plan with joined rounds is written");
     out.set_first_part(reduction.first);
     out.set_parts(reduction.count);
     out.set_of_parts(reduction.of);
