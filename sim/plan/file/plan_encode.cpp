@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <plan/plan.pb.h>
+#include <stdexcept>
 
 namespace plimsoll {
 
