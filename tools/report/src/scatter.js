@@ -44,6 +44,7 @@ function rangeOf(values, log) {
 }
 
 const kMostNames = 12;
+const kNameGap = 8; // pixels between two names
 
 // A logarithmic axis has lines at 1, 2, 3, ... 10, 20, ..., of which 1, 2, 5, 10, ... have their names; one of bytes at powers of
 // two, of which at most ten have.
@@ -105,7 +106,7 @@ function cornerFor([x, y], width, scale, {left, top, width: room, height}, place
     const begin = right > 0 ? x + 9 * scale : x - 9 * scale - width,
       box = {begin, end: begin + width, y: y + 10 * scale * down};
     if (box.begin < left || box.end > left + room || box.y < top + 8 * scale || box.y > top + height - 8 * scale) continue;
-    if (written.some((it) => box.begin < it.end && it.begin < box.end && Math.abs(it.y - box.y) < 15 * scale)) continue;
+    if (written.some((it) => box.begin < it.end + kNameGap * scale && it.begin < box.end + kNameGap * scale && Math.abs(it.y - box.y) < 15 * scale)) continue;
     box.below = places.filter(
       ([px, py]) => px > begin - 4 * scale && px < box.end + 4 * scale && Math.abs(py - box.y) < 9 * scale,
     ).length;
