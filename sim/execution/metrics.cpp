@@ -41,7 +41,8 @@ MemoryMetrics measure_memory(const Memory& memory, const MemoryRecord& record, B
   return metrics;
 }
 
-std::vector<ProcessorMetrics> measure_processors(const Platform& platform, const ExecutionSums& execution,
+std::vector<ProcessorMetrics> measure_processors(const Platform& platform,
+                                                 const ExecutionSums& execution,
                                                  const StepSums& sums) {
   std::vector<ProcessorMetrics> all;
   for (std::size_t p = 0; p < platform.processors.size(); ++p) {

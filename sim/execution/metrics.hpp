@@ -86,7 +86,7 @@ struct Metrics {
 /// Throughput is that of `iterations` in a row: N batches in makespan + (N - 1) periods; of a
 /// periodic plan, where a microbatch is a period, N - 1 for each microbatch. O(platform): single steps of
 /// the program are not looked at.
-[[nodiscard]] Metrics measure(const Program& program, const ExecutionSums& execution, const StepSums& sums,
-                              std::int64_t iterations);
+[[nodiscard]] Metrics measure(const Program& program, const ExecutionSums& execution,
+                              const StepSums& sums, std::int64_t iterations);
 
 }  // namespace plimsoll

@@ -92,8 +92,9 @@ void run_one(const Scenario& scenario, const RunArguments& arguments, Complaints
   for (const Node& policy : scenario.policies)
     complaints.gather([&] {
       Planning planning(policy_name(policy), arguments.limit_work);
-      RunResult result = run_policy(
-          scenario, policy, {.work = planning.work(), .sums_only = !arguments.reports.show_steps()});
+      RunResult result =
+          run_policy(scenario, policy,
+                     {.work = planning.work(), .sums_only = !arguments.reports.show_steps()});
       tell_storage_needed(result, scenario, policy, planning.work());
       results.push_back(std::move(result));
     });
