@@ -52,6 +52,10 @@ struct PipelineParameters : CommonParameters {
   [[nodiscard]] const OperatorReruns* operator_reruns() const {
     return recompute && recompute->value.operators ? &*recompute->value.operators : nullptr;
   }
+  /// Whether a planner chooses them for a budget.
+  [[nodiscard]] bool plans_reruns() const {
+    return operator_reruns() != nullptr && operator_reruns()->has_budget();
+  }
   /// Whether a slot runs its forward once more.
   [[nodiscard]] bool recomputes(std::size_t slot) const;
   /// Whether that is the name of the partitioner.

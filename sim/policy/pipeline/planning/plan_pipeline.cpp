@@ -5,6 +5,9 @@
 #include "policy/pipeline/reruns/rerun_planner.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
+#include <optional>
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -59,18 +62,28 @@ SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameter
   return costs;
 }
 
+SlotCosts slot_costs_with_reruns(const Problem& problem, const PipelineParameters& parameters,
+                                 StagePlacementRule placement) {
+  PipelineParameters whole = parameters;
+  whole.recompute->value = RecomputeChoice{};
+  return slot_costs(problem, whole, placement);
+}
+
 Planned plan_timed_pipeline(const Problem& problem, const PipelineParameters& parameters,
                             StagePlacementRule placement, const TimedScheduleRule& rule) {
-  return with_fastest_cut(problem, parameters, placement,
-                          [&](const PipelineParameters& cut) -> Planned {
-                            const SlotCosts costs = slot_costs(problem, cut, placement);
-                            return plan_pipeline(
-                                problem, cut,
-                                [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
-                                  return rule(costs, microbatches);
-                                },
-                                placement);
-                          });
+  const auto plan = [&](const PipelineParameters& cut, const SlotCosts& costs) {
+    const ScheduleRule order = [&](std::uint32_t, std::uint32_t microbatches, std::uint32_t) {
+      return rule(costs, microbatches);
+    };
+    return plan_pipeline(problem, cut, order, placement);
+  };
+  return with_fastest_cut(
+      problem, parameters, placement, [&](const PipelineParameters& cut) -> Planned {
+        std::optional<Planned> best = plan(cut, slot_costs(problem, cut, placement));
+        if (cut.plans_reruns())
+          keep_faster(best, plan(cut, slot_costs_with_reruns(problem, cut, placement)), problem);
+        return std::move(*best);
+      });
 }
 
 }  // namespace plimsoll

@@ -30,6 +30,13 @@ using TimedScheduleRule =
 [[nodiscard]] SlotCosts slot_costs(const Problem& problem, const PipelineParameters& parameters,
                                    StagePlacementRule placement);
 
+/// The same where every slot runs its forward once more, for orders that suit planned reruns.
+[[nodiscard]] SlotCosts slot_costs_with_reruns(const Problem& problem,
+                                               const PipelineParameters& parameters,
+                                               StagePlacementRule placement);
+
+/// Where a planner chooses reruns, the generator looks at costs without any and at those of whole
+/// forwards that run again, and the faster plan is taken: that of `recompute: full` is one of them.
 [[nodiscard]] Planned plan_timed_pipeline(const Problem& problem,
                                           const PipelineParameters& parameters,
                                           StagePlacementRule placement,

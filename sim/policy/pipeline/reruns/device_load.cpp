@@ -59,4 +59,8 @@ std::vector<DeviceLoad> device_loads(std::span<const Task> order) {
   return LoadCounter().run(order);
 }
 
+bool runs_slot(std::span<const DeviceLoad> loads, std::uint32_t slot) {
+  return std::ranges::find(loads, slot, &DeviceLoad::slot) != loads.end();
+}
+
 }  // namespace plimsoll

@@ -28,4 +28,7 @@ struct DeviceLoad {
 /// All that occur in an order, each once, ascending. O(tasks * slots of the device).
 [[nodiscard]] std::vector<DeviceLoad> device_loads(std::span<const Task> order);
 
+/// Whether any of them is of a task of `slot`.
+[[nodiscard]] bool runs_slot(std::span<const DeviceLoad> loads, std::uint32_t slot);
+
 }  // namespace plimsoll

@@ -2,11 +2,12 @@
 
 #include "base/dense_id.hpp"
 #include "platform/core/without_limits.hpp"
+#include "policy/budget/budget.hpp"
 #include "policy/pipeline/parameters/device_limits.hpp"
 #include "policy/pipeline/reruns/attention_cores.hpp"
 #include "policy/pipeline/reruns/device_families.hpp"
-#include "policy/pipeline/reruns/device_load.hpp"
-#include "policy/pipeline/reruns/slot_plan.hpp"
+#include "policy/pipeline/reruns/family_plans.hpp"
+#include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -18,18 +19,8 @@ namespace plimsoll {
 
 namespace {
 
-/// Shares of what slots keep are counted in so many parts; the steps between those that are tried
-/// at first, and how far beside the best of these others are.
-constexpr std::int64_t kParts = 64, kCoarse = 4, kFine = 3;
 /// Plans whose peaks are looked at, until all fit.
-constexpr int kMostRounds = 8;
-/// The room of the leanest plan is found to one part in so many.
-constexpr std::int64_t kRoomParts = 128;
-
-/// whole * parts / all, without overflow.
-std::int64_t share_of(std::int64_t whole, std::int64_t parts, std::int64_t all) {
-  return whole / all * parts + whole % all * parts / all;
-}
+constexpr int kMostRounds = 24;
 
 class RerunPlanner {
  public:
@@ -49,7 +40,6 @@ class RerunPlanner {
     refuse_moves();
     add_slots();
     schedule_.operators.resize(slots_.size());
-    time_.resize(slots_.size(), 0);
   }
 
   Planned run() {
@@ -58,26 +48,27 @@ class RerunPlanner {
     limits_ = device_limits(
         problem_, devices_,
         reruns_.budget.value_or(Located<Bytes>{Bytes::unlimited(), parameters_.recompute->where}));
-    const std::vector<Bytes> plain = peaks();
-    for (std::uint32_t d = 0; d < devices_.size(); ++d)
-      room_.push_back(limits_[d].is_unlimited() ? 0 : (limits_[d] - plain[d]).count() + counted(d));
-    tight_ = above_limit(plain);
-    Families above = tight_;
-    for (int round = 0; round < kMostRounds && !above.empty(); ++round) {
-      for (const DeviceFamily* family : above)
-        if (!plan(*family, false)) return leanest();
-      const std::vector<Bytes> now = peaks();
-      above = above_limit(now);
-      if (above.empty()) improve(now);
-      for (const DeviceFamily* family : above)
-        for (const std::uint32_t d : family->devices)
-          room_[d] -= std::max<std::int64_t>(0, (now[d] - limits_[d]).count());
-    }
-    return above.empty() ? planned() : leanest();
+    const Seen plain = seen(schedule_);
+    if (fits(plain)) return planned(schedule_);
+    choose(plain);
+    consider(schedule_);
+    consider_rules();
+    return best_ ? planned(*best_) : none_fits();
   }
 
  private:
-  using Families = std::vector<const DeviceFamily*>;
+  /// Of a plan: what its devices need, and how long it takes.
+  struct Seen {
+    std::vector<Bytes> peaks;  ///< by device
+    Time time;
+  };
+
+  /// A family that does not fit without reruns.
+  struct Tight {
+    FamilyPlans plans;
+    std::vector<std::int64_t> room;  ///< by device of the family, of what is counted
+    const FamilyPlan* chosen;
+  };
 
   void refuse_moves() const {
     const Location& where = parameters_.recompute->where;
@@ -125,8 +116,8 @@ class RerunPlanner {
   Planned selective() {
     bool is_any = false;
     for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
-      if (const auto computations = slots_[slot]->selective(problem_.workload)) {
-        schedule_.operators[slot] = runs_of(graph(slot), *computations);
+      if (const auto plan = slots_[slot]->selective(problem_.workload)) {
+        schedule_.operators[slot] = runs_of(graph(slot), plan->computations);
         is_any = true;
       }
     if (!is_any)
@@ -135,210 +126,194 @@ class RerunPlanner {
                          "operators of their own",
                          problem_.workload.name),
              "`full`, a list of slots or a `policy` runs other operators again");
-    return planned();
+    return planned(schedule_);
   }
 
-  // --- memory
+  // --- what plans need
 
-  /// What the other microbatches keep while `device` runs `slot`, at the most.
-  [[nodiscard]] std::int64_t others(std::uint32_t device, std::uint32_t slot,
-                                    std::int64_t share) const {
-    std::int64_t most = 0;
-    for (const DeviceLoad& load : loads_[device]) {
-      if (load.slot != slot) continue;
-      std::int64_t sum = 0;
-      for (const SlotCounts& it : load.others)
-        sum += it.kept * kept(it.slot, share) + it.held * graph(it.slot).held.count();
-      most = std::max(most, sum);
-    }
-    return most;
-  }
-
-  [[nodiscard]] std::int64_t kept(std::uint32_t slot, std::int64_t share) const {
-    return share_of(graph(slot).kept.count(), share, kParts);
-  }
-
-  [[nodiscard]] bool runs(std::uint32_t device, std::uint32_t slot) const {
-    return std::ranges::find(loads_[device], slot, &DeviceLoad::slot) != loads_[device].end();
-  }
-
-  /// The peak of a device without reruns, as it is counted here.
-  [[nodiscard]] std::int64_t counted(std::uint32_t device) const {
-    std::int64_t most = 0;
-    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
-      if (runs(device, slot))
-        most = std::max(most, others(device, slot, kParts) + graph(slot).peak.count());
-    return most;
-  }
-
-  [[nodiscard]] SlotRoom room(const DeviceFamily& family, std::uint32_t slot,
-                              std::int64_t share) const {
-    std::int64_t running = graph(slot).peak.count();
-    for (const std::uint32_t d : family.devices)
-      if (runs(d, slot)) running = std::min(running, room_[d] - others(d, slot, share));
-    return {kept(slot, share), running};
-  }
-
-  /// Of the plan with the operators that are chosen, by device.
-  [[nodiscard]] std::vector<Bytes> peaks() const {
+  [[nodiscard]] Seen seen(const Schedule& schedule) const {
     const Plan plan =
-        std::get<Plan>(plan_schedule(roomy_, parameters_, schedule_, partition_, devices_));
-    std::vector<Bytes> peaks;
-    if (!plan.claims.peak.empty()) {
+        std::get<Plan>(plan_schedule(roomy_, parameters_, schedule, partition_, devices_));
+    Seen seen;
+    if (!plan.claims.peak.empty() && plan.claims.makespan) {
       for (const ProcessorId device : devices_)
-        peaks.push_back(fullest_peak(plan, problem_.platform, {device}));
-      return peaks;
+        seen.peaks.push_back(fullest_peak(plan, problem_.platform, {device}));
+      seen.time = *plan.claims.makespan;
+      return seen;
     }
     if (problem_.judge == nullptr)
       refuse(parameters_.recompute->where,
              "what this pipeline needs cannot be told without running it, as its copies "
              "contend for links or share them, and no engine is lent to run it");
-    const Judgement seen = problem_.judge(plan, roomy_);
+    const Judgement judgement = problem_.judge(plan, roomy_);
     for (const ProcessorId device : devices_)
-      peaks.push_back(seen.peak[index(problem_.platform[device].memory)]);
-    return peaks;
+      seen.peaks.push_back(judgement.peak[index(problem_.platform[device].memory)]);
+    seen.time = judgement.makespan;
+    return seen;
   }
 
-  [[nodiscard]] Families above_limit(const std::vector<Bytes>& peaks) const {
-    Families above;
+  [[nodiscard]] bool fits(const Seen& seen) const {
+    for (std::size_t d = 0; d < limits_.size(); ++d)
+      if (seen.peaks[d] > limits_[d]) return false;
+    return true;
+  }
+
+  // --- choice
+
+  /// Chooses plans of the families that do not fit as they are. How much more a device needs than
+  /// is counted shows in the plan of all, first ones to begin with; less is counted as room until
+  /// all fit, and then the room that is left is given away.
+  void choose(const Seen& plain) {
     for (const DeviceFamily& family : families_)
-      if (std::ranges::any_of(family.devices,
-                              [&](std::uint32_t d) { return peaks[d] > limits_[d]; }))
-        above.push_back(&family);
-    return above;
-  }
-
-  // --- plans
-
-  using Plans = std::vector<SlotPlan>;  ///< by slot of a family
-
-  [[nodiscard]] static std::int64_t time_of(const Plans& plans) {
-    std::int64_t time = 0;
-    for (const SlotPlan& plan : plans) time += plan.time;
-    return time;
-  }
-
-  /// For a share of what is kept; empty where a slot has none.
-  [[nodiscard]] Plans plans_for(const DeviceFamily& family, std::int64_t share, bool improved) {
-    Plans plans;
-    for (const std::uint32_t slot : family.slots) {
-      const SlotRoom its = room(family, slot, share);
-      auto plan = improved ? slots_[slot]->best_plan(its) : slots_[slot]->first_plan(its);
-      if (!plan) return {};
-      plans.push_back(std::move(*plan));
+      if (is_above(family, plain)) add_tight(family, plain);
+    if (take(&FamilyPlans::first)) set_rooms(seen(schedule_));
+    for (int round = 0; round < kMostRounds && take(&FamilyPlans::best); ++round) {
+      const Seen now = seen(schedule_);
+      if (fits(now)) return give_room(now);
+      lower_rooms(now);
     }
-    return plans;
+    for (Tight& tight : tight_) take(tight, tight.plans.leanest());
+    if (const Seen now = seen(schedule_); fits(now)) give_room(now);
   }
 
-  /// Of the first plans of all slots, ps of reruns; nothing where one of them has none.
-  [[nodiscard]] std::optional<std::int64_t> first_time(const DeviceFamily& family,
-                                                       std::int64_t share) {
-    const Plans plans = plans_for(family, share, false);
-    return plans.empty() ? std::nullopt : std::optional(time_of(plans));
+  [[nodiscard]] bool is_above(const DeviceFamily& family, const Seen& seen) const {
+    return std::ranges::any_of(family.devices,
+                               [&](std::uint32_t d) { return seen.peaks[d] > limits_[d]; });
   }
 
-  /// The share of what is kept whose first plans take the least reruns; nothing where no share has
-  /// plans.
-  [[nodiscard]] std::optional<std::int64_t> best_share(const DeviceFamily& family) {
-    std::optional<std::int64_t> best;
-    std::int64_t least = 0;
-    // Of equals the larger, which asks for less.
-    const auto attempt = [&](std::int64_t share) {
-      const auto time = first_time(family, share);
-      if (!time || (best && std::pair(*time, -share) >= std::pair(least, -*best))) return;
-      least = *time;
-      best = share;
+  void add_tight(const DeviceFamily& family, const Seen& plain) {
+    Tight& it = tight_.emplace_back(
+        Tight{FamilyPlans(family, slots_, loads_, problem_.workload), {}, nullptr});
+    for (std::size_t i = 0; i < family.devices.size(); ++i) {
+      const std::uint32_t d = family.devices[i];
+      const std::int64_t counted = it.plans.plain().counted[i];
+      it.room.push_back(
+          limits_[d].is_unlimited() ? counted : (limits_[d] - plain.peaks[d]).count() + counted);
+    }
+  }
+
+  void take(Tight& tight, const FamilyPlan& plan) {
+    tight.chosen = &plan;
+    const std::vector<std::uint32_t>& slots = tight.plans.family().slots;
+    for (std::size_t s = 0; s < slots.size(); ++s)
+      schedule_.operators[slots[s]] = runs_of(graph(slots[s]), plan.slots[s].computations);
+  }
+
+  /// Takes what `choice` says of each room; whether there is a plan for each.
+  bool take(const FamilyPlan* (FamilyPlans::*choice)(std::span<const std::int64_t>)) {
+    for (Tight& tight : tight_) {
+      const FamilyPlan* plan = (tight.plans.*choice)(tight.room);
+      if (plan == nullptr) return false;
+      take(tight, *plan);
+    }
+    return true;
+  }
+
+  /// Bytes below the limit of a device; unlimited is 0.
+  [[nodiscard]] std::int64_t left(const Seen& now, std::uint32_t device) const {
+    return limits_[device].is_unlimited() ? 0 : (limits_[device] - now.peaks[device]).count();
+  }
+
+  /// To what is counted of the plans that are chosen and what is left beside them.
+  void set_rooms(const Seen& now) {
+    for (Tight& tight : tight_) tight.room = room_beside(tight, now, 1);
+  }
+
+  [[nodiscard]] std::vector<std::int64_t> room_beside(const Tight& tight, const Seen& now,
+                                                      std::int64_t part) const {
+    std::vector<std::int64_t> room = tight.chosen->counted;
+    const std::vector<std::uint32_t>& devices = tight.plans.family().devices;
+    for (std::size_t i = 0; i < room.size(); ++i) room[i] += left(now, devices[i]) / part;
+    return room;
+  }
+
+  /// Where a device is above its limit, by so much below what is counted of the plan that is chosen.
+  void lower_rooms(const Seen& now) {
+    for (Tight& tight : tight_) {
+      const std::vector<std::uint32_t>& devices = tight.plans.family().devices;
+      for (std::size_t i = 0; i < devices.size(); ++i)
+        if (const std::int64_t below = left(now, devices[i]); below < 0)
+          tight.room[i] = std::min(tight.room[i], tight.chosen->counted[i]) + below;
+    }
+  }
+
+  /// Gives each family the room that is left on its devices, or parts of it, as long as all fit.
+  void give_room(Seen now) {
+    for (Tight& tight : tight_)
+      for (const std::int64_t part : {1, 2, 4, 8}) {
+        const FamilyPlan* plan = tight.plans.best(room_beside(tight, now, part));
+        if (plan == nullptr || plan->time >= tight.chosen->time) break;
+        const FamilyPlan* before = tight.chosen;
+        take(tight, *plan);
+        if (Seen then = seen(schedule_); fits(then)) {
+          now = std::move(then);
+          break;
+        }
+        take(tight, *before);
+      }
+  }
+
+  /// Keeps the schedule if it fits and none that is known is faster.
+  void consider(const Schedule& schedule) {
+    Seen now = seen(schedule);
+    if (fits(now)) {
+      if (best_ && least_ <= now.time) return;
+      best_ = schedule;
+      least_ = now.time;
+      return;
+    }
+    const std::size_t d = farthest_above(now);
+    const Bytes above = now.peaks[d] - limits_[d];
+    if (leanest_ &&
+        leanest_->peaks[farthest_above(*leanest_)] - limits_[farthest_above(*leanest_)] <= above)
+      return;
+    leanest_ = std::move(now);
+  }
+
+  [[nodiscard]] std::size_t farthest_above(const Seen& seen) const {
+    std::size_t d = 0;
+    for (std::size_t other = 1; other < limits_.size(); ++other)
+      if (seen.peaks[other] - limits_[other] > seen.peaks[d] - limits_[d]) d = other;
+    return d;
+  }
+
+  /// `selective` and `full`, on all devices and on those that do not fit as they are.
+  void consider_rules() {
+    if (!slots_.front()->may_run_again()) return;
+    const auto of_slots = [&](const auto& plan_of, bool only_tight) {
+      Schedule schedule = schedule_;
+      for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+        schedule.operators[slot] = {};
+        if (only_tight && !is_tight(slot)) continue;
+        if (const auto plan = plan_of(*slots_[slot]))
+          schedule.operators[slot] = runs_of(graph(slot), plan->computations);
+      }
+      consider(schedule);
     };
-    for (std::int64_t share = kCoarse; share <= kParts; share += kCoarse) attempt(share);
-    if (!best) return std::nullopt;
-    const std::int64_t coarse = *best;
-    for (std::int64_t share = coarse - kFine; share <= std::min(coarse + kFine, kParts); ++share)
-      if (share != coarse) attempt(share);
-    return best;
-  }
-
-  /// Chooses the operators of the slots of a family; whether there is a plan.
-  bool plan(const DeviceFamily& family, bool improved) {
-    const std::optional<std::int64_t> share = best_share(family);
-    if (!share) return false;
-    const Plans plans = plans_for(family, *share, improved);
-    for (std::size_t i = 0; i < plans.size(); ++i) {
-      const std::uint32_t slot = family.slots[i];
-      schedule_.operators[slot] = runs_of(graph(slot), plans[i].computations);
-      time_[slot] = plans[i].time;
+    const auto cores = [&](const SlotPlanner& it) { return it.selective(problem_.workload); };
+    const auto full = [](const SlotPlanner& it) { return it.full(); };
+    for (const bool only_tight : {true, false}) {
+      of_slots(cores, only_tight);
+      of_slots(full, only_tight);
     }
-    return !plans.empty();
+    consider(with_whole_slots(schedule_));
   }
 
-  /// Of plans that fit, `now` being their peaks, the better ones are looked for, with the room that
-  /// is left, with parts of it, and without; what does not fit or is slower is not taken.
-  void improve(const std::vector<Bytes>& now) {
-    const std::vector<std::int64_t> least = room_;
-    for (const std::int64_t part : {1, 2, 4, 8}) {
-      room_ = least;
-      for (const DeviceFamily* family : tight_)
-        for (const std::uint32_t d : family->devices)
-          room_[d] += (limits_[d] - now[d]).count() / part;
-      if (take_better()) return;
-    }
-    room_ = least;
-    take_better();
+  [[nodiscard]] bool is_tight(std::uint32_t slot) const {
+    return std::ranges::any_of(tight_, [&](const Tight& it) {
+      return std::ranges::binary_search(it.plans.family().slots, slot);
+    });
   }
 
-  bool take_better() {
-    const std::vector<SlotRuns> operators = schedule_.operators;
-    const std::vector<std::int64_t> times = time_;
-    bool is_better = true;
-    for (const DeviceFamily* family : tight_) is_better = plan(*family, true) && is_better;
-    for (std::size_t slot = 0; slot < time_.size(); ++slot)
-      is_better = is_better && time_[slot] <= times[slot];
-    is_better = is_better && above_limit(peaks()).empty();
-    if (is_better) return true;
-    schedule_.operators = operators;
-    time_ = times;
-    return false;
+  Planned planned(const Schedule& schedule) const {
+    return plan_schedule(problem_, parameters_, schedule, partition_, devices_);
   }
 
-  Planned planned() const {
-    return plan_schedule(problem_, parameters_, schedule_, partition_, devices_);
-  }
-
-  /// From the plan of the least room with which any is found, the better ones that fit; or, where it does not fit
-  /// itself, its peak.
-  Planned leanest() {
-    for (const DeviceFamily* family : tight_) find_leanest(*family);
-    const std::vector<Bytes> now = peaks();
-    if (above_limit(now).empty()) {
-      improve(now);
-      return planned();
-    }
-    std::size_t d = 0;  // the one that is farthest above its limit
-    for (std::size_t other = 1; other < now.size(); ++other)
-      if (now[other] - limits_[other] > now[d] - limits_[d]) d = other;
-    Infeasible no = not_found(problem_, devices_[d], limits_[d], now[d]);
+  Planned none_fits() const {
+    const std::size_t d = farthest_above(*leanest_);
+    Infeasible no = not_found(problem_, devices_[d], limits_[d], leanest_->peaks[d]);
     no.why += ", as far as the search sees; that is no proof";
     return no;
-  }
-
-  void find_leanest(const DeviceFamily& family) {
-    std::int64_t too_little = 0, enough = kRoomParts;
-    const auto set_room = [&](std::int64_t parts) {
-      for (const std::uint32_t d : family.devices)
-        room_[d] = share_of(counted(d), parts, kRoomParts);
-    };
-    const auto is_enough = [&](std::int64_t parts) {
-      set_room(parts);
-      for (std::int64_t share = kCoarse; share <= kParts; share += kCoarse)
-        if (first_time(family, share)) return true;
-      return false;
-    };
-    while (enough - too_little > 1) {
-      const std::int64_t parts = too_little + (enough - too_little) / 2;
-      (is_enough(parts) ? enough : too_little) = parts;
-    }
-    set_room(enough);
-    if (!plan(family, false))
-      for (const std::uint32_t slot : family.slots) schedule_.operators[slot] = {};
   }
 
   const Problem& problem_;
@@ -353,9 +328,10 @@ class RerunPlanner {
   std::vector<std::unique_ptr<SlotPlanner>> slots_;
   std::vector<std::vector<DeviceLoad>> loads_;  ///< by device
   std::vector<Bytes> limits_;                   ///< by device
-  std::vector<std::int64_t> room_;              ///< by device, of what is counted here
-  std::vector<std::int64_t> time_;              ///< by slot, ps of reruns
-  Families tight_;                              ///< those that do not fit without reruns
+  std::vector<Tight> tight_;                    ///< those that do not fit without reruns
+  std::optional<Schedule> best_;                ///< of those that fit
+  Time least_;                                  ///< that it takes
+  std::optional<Seen> leanest_;                 ///< of those that do not
 };
 
 }  // namespace

@@ -23,6 +23,8 @@ struct SlotRoom {
 struct SlotPlan {
   std::vector<std::uint32_t> computations;  ///< nodes of the slot's graph
   std::int64_t time = 0;                    ///< ps of reruns
+  std::int64_t kept = 0;                    ///< bytes carried across the pause
+  std::int64_t peak = 0;                    ///< bytes of what is there of its microbatch
 };
 
 /// Plans for one slot. A pause between forwards and backwards needs, as a workspace, what the room
@@ -39,8 +41,16 @@ class SlotPlanner {
   /// Why remat/checkmate does not take it; nothing where it does. `of` names the slot.
   [[nodiscard]] std::optional<std::string> program_refusal(const std::string& of) const;
 
-  /// The nodes of a plan in which the cores of attention run again; nothing where there are none.
-  [[nodiscard]] std::optional<std::vector<std::uint32_t>> selective(const Workload& workload) const;
+  /// Whether the parameters let an operator run twice.
+  [[nodiscard]] bool may_run_again() const {
+    return !reruns_.computations || *reruns_.computations > 1;
+  }
+  /// Everything runs once.
+  [[nodiscard]] SlotPlan plain() const;
+  /// The cores of attention run again; nothing where there are none.
+  [[nodiscard]] std::optional<SlotPlan> selective(const Workload& workload) const;
+  /// All that may run again does so once gradients are there; nothing where nothing may.
+  [[nodiscard]] std::optional<SlotPlan> full() const;
 
   /// A first plan within the room, without improvement; nothing where none is found.
   [[nodiscard]] std::optional<SlotPlan> first_plan(const SlotRoom& room);
@@ -49,13 +59,16 @@ class SlotPlanner {
 
  private:
   [[nodiscard]] std::optional<SlotPlan> plan(const SlotRoom& room, RerunSearchOptions options);
-  [[nodiscard]] std::vector<std::vector<Rerun>> starts() const;
+  [[nodiscard]] std::vector<Rerun> all_again() const;
+  [[nodiscard]] SlotPlan measured(std::vector<std::uint32_t> computations) const;
+  [[nodiscard]] std::optional<SlotPlan> with(const std::vector<Rerun>& reruns) const;
   void solve(std::optional<StagedSchedule>& best, std::int64_t room) const;
 
   SlotGraph slot_;
   const RerunGroups groups_;
   const OperatorReruns& reruns_;
   const Work work_;
+  std::int64_t once_;  ///< ps, everything run once
 };
 
 }  // namespace plimsoll

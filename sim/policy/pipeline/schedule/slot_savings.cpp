@@ -37,8 +37,8 @@ std::vector<Task> with_recomputation(const std::vector<Task>& order,
   return more;
 }
 
-void recompute(Schedule& schedule, const PipelineParameters& parameters) {
-  schedule.recomputed = recomputed_slots(parameters, schedule.placement.size());
+void recompute(Schedule& schedule, std::vector<bool> recomputed) {
+  schedule.recomputed = std::move(recomputed);
   for (auto& order : schedule.orders) order = with_recomputation(order, schedule.recomputed);
 }
 
@@ -164,7 +164,8 @@ std::vector<MemoryId> stores_of(const Problem& problem, const PipelineParameters
 
 void save_memory(Schedule& schedule, const Problem& problem, const PipelineParameters& parameters,
                  const std::vector<ProcessorId>& devices) {
-  if (parameters.recomputes_slots()) recompute(schedule, parameters);
+  if (parameters.recomputes_slots())
+    recompute(schedule, recomputed_slots(parameters, schedule.placement.size()));
   if (!parameters.offloads()) return;
   const Located<SlotChoice>& choice = *parameters.offload;
   if (!schedule.partners.empty())
@@ -176,6 +177,12 @@ void save_memory(Schedule& schedule, const Problem& problem, const PipelineParam
   Offloader offloader(schedule, choice.value, static_cast<std::uint32_t>(parameters.microbatches),
                       static_cast<std::size_t>(parameters.distance));
   for (auto& order : schedule.orders) order = offloader.run(order);
+}
+
+Schedule with_whole_slots(Schedule schedule) {
+  schedule.operators.clear();
+  recompute(schedule, std::vector<bool>(schedule.placement.size(), true));
+  return schedule;
 }
 
 void add_recomputation(SlotCosts& costs, const PipelineParameters& parameters) {

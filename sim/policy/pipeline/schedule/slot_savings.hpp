@@ -28,6 +28,10 @@ namespace plimsoll {
 void save_memory(Schedule& schedule, const Problem& problem, const PipelineParameters& parameters,
                  const std::vector<ProcessorId>& devices);
 
+/// As save_memory() makes it where every slot runs its forward once more, and no single operator
+/// does. O(tasks).
+[[nodiscard]] Schedule with_whole_slots(Schedule schedule);
+
 /// Throws InputError where it names slots that are not there.
 void require_slots(const SlotChoice& choice, const Location& where, std::size_t slots);
 

@@ -44,7 +44,7 @@ class LimitedPlanner {
 
   Planned run(std::int64_t kept_chunks) {
     if (!parameters_.memory_limit || parameters_.memory_limit->value.is_unlimited())
-      return plan_on(problem_, chunks(kept_chunks)).value();
+      return plan_without_limit(kept_chunks);
     const Plan free = *plan(chunks(kept_chunks));
     const Bytes limit = std::ranges::min(stage_limits(problem_, groups_, parameters_.memory_limit));
     if (!parameters_.improve) return plan_within(limit, kept_chunks);
@@ -59,11 +59,19 @@ class LimitedPlanner {
  private:
   /// Both would take the same limit by their own means.
   void refuse_planned_reruns() const {
-    const OperatorReruns* reruns = parameters_.operator_reruns();
-    if (reruns == nullptr || !reruns->has_budget() || !parameters_.memory_limit) return;
+    if (!parameters_.plans_reruns() || !parameters_.memory_limit) return;
     refuse(parameters_.memory_limit->where,
            "`memory_limit` bounds what the schedule keeps, and the `policy` of "
            "`recompute` plans for its `budget`; expected one of the two");
+  }
+
+  /// Where a planner chooses reruns, the order for slots that run whole forwards again is tried, too.
+  Planned plan_without_limit(std::int64_t kept_chunks) {
+    std::optional<Planned> best = plan_on(problem_, costs_, chunks(kept_chunks)).value();
+    if (!parameters_.plans_reruns()) return std::move(*best);
+    const SlotCosts again = slot_costs_with_reruns(problem_, parameters_, placement_);
+    keep_faster(best, plan_on(problem_, again, chunks(kept_chunks)).value(), problem_);
+    return std::move(*best);
   }
 
   Planned plan_within(Bytes limit, std::int64_t kept_chunks) const {
@@ -89,9 +97,10 @@ class LimitedPlanner {
     return kept;
   }
 
-  std::optional<Planned> plan_on(const Problem& problem, const std::vector<Bytes>& kept) const {
+  std::optional<Planned> plan_on(const Problem& problem, const SlotCosts& costs,
+                                 const std::vector<Bytes>& kept) const {
     const auto schedule =
-        search_(costs_, static_cast<std::uint32_t>(parameters_.microbatches), kept);
+        search_(costs, static_cast<std::uint32_t>(parameters_.microbatches), kept);
     if (!schedule) return std::nullopt;
     return plan_pipeline(
         problem, parameters_,
@@ -99,7 +108,7 @@ class LimitedPlanner {
   }
 
   std::optional<Plan> plan(const std::vector<Bytes>& kept) const {
-    auto planned = plan_on(roomy_, kept);
+    auto planned = plan_on(roomy_, costs_, kept);
     if (!planned) return std::nullopt;
     return std::get<Plan>(std::move(*planned));
   }

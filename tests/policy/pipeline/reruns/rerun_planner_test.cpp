@@ -70,8 +70,11 @@ std::string error_of(const std::string& policy, const Workload& workload,
 TEST_CASE("by hand: the first device runs again what suits its budget, the second nothing") {
   // Of the first device two microbatches are in flight: 10 B. With `a` kept twice and `b` made again
   // (1 s each), 8 B and the 1 B that runs: 9 B. With `b` kept and `a` made again (3 s) once b's
-  // backward has freed its own: 1 B of the other microbatch and 4 B: 5 B. With both made again only
-  // what runs is there: 4 B.
+  // backward has freed its own: 1 B of the other microbatch and 4 B: 5 B; that run starts only after
+  // the gradient has come, and the step takes 27 s. With both made again while the device waits for
+  // the gradient, 4 s for each microbatch, there are 5 B, and the step takes the 24 s of a step
+  // without reruns: so this is taken, as whole forwards that run again would be. With `b` made again
+  // in front of its own backward, and `a` after that, only what runs is there: 4 B.
   struct Row {
     std::int64_t budget, peak, again, time;
   };
@@ -79,7 +82,7 @@ TEST_CASE("by hand: the first device runs again what suits its budget, the secon
   const Workload workload = test::workload_of(kTwoAndTwo);
   for (const char* planner : {"remat/search", "remat/moccasin", "remat/checkmate"})
     for (const Row& row :
-         {Row{10, 10, 0, 0}, Row{9, 9, 1, 1}, Row{8, 5, 1, 3}, Row{5, 5, 1, 3}, Row{4, 4, 2, 4}}) {
+         {Row{10, 10, 0, 0}, Row{9, 9, 1, 1}, Row{8, 5, 2, 4}, Row{5, 5, 2, 4}, Row{4, 4, 2, 4}}) {
       CAPTURE(planner, row.budget);
       const Played run =
           played_within(kRow + planned_within(row.budget, planner), workload, platform);
@@ -153,9 +156,22 @@ TEST_CASE("every schedule runs operators again within a budget, as claimed") {
         const Played run = played_within(planned, workload, platform);
         CHECK(fullest(run) <= budget);
         if (percent < 100) continue;
-        CHECK(run.execution.makespan == kept.execution.makespan);
+        // An order made for reruns is tried as well where orders follow times, and may be faster.
+        CHECK(run.execution.makespan <= kept.execution.makespan);
+        if (schedule.name != std::string("hanayo") && schedule.name != std::string("zb-v"))
+          CHECK(run.execution.makespan == kept.execution.makespan);
         for (std::size_t device = 0; device < 4; ++device) CHECK(recomputed(run, device) == 0);
       }
+      // Whole forwards that run again are among the plans.
+      const Played full =
+          played_within(test::policy_of(schedule, cut + ", recompute: full"), workload, platform);
+      const Played within_full =
+          played_within(test::policy_of(schedule, fmt::format("{}, recompute: {{policy: "
+                                                              "remat/search, budget: {} B}}",
+                                                              cut, fullest(full))),
+                        workload, platform);
+      CHECK(fullest(within_full) <= fullest(full));
+      CHECK(within_full.execution.makespan <= full.execution.makespan);
     }
   CHECK(plans > answers / 2);
 }
@@ -188,6 +204,57 @@ TEST_CASE("networks: cheap operators run again where most microbatches are in fl
   }
   // Within what full recomputation needs, less than half of its time is added.
   CHECK((before - kept.execution.makespan) * 2 < full.execution.makespan - kept.execution.makespan);
+}
+
+TEST_CASE("networks: within what a rule needs, planned reruns take no longer than the rule") {
+  // zb-v keeps an order of its own for whole forwards that run again.
+  const Platform platform = test::library_platform("pcie-4gpu-workstation");
+  for (const char* name : {"1f1b", "zb-v"}) {
+    const std::string pipeline = fmt::format("{{name: pipeline/{}, microbatches: 4", name);
+    const WorkloadOptions options{
+        .batch = 8,
+        .microbatch = 2,
+        .optimizer = Optimizer::adam,
+        .split_backward = test::bound_policy(pipeline + "}").splits_backward};
+    const Workload workload = build(test::library_network("bert-base"), options);
+    const auto fullest = [&](const Played& run) {
+      std::int64_t most = 0;
+      for (const char* gpu : {"gpu0", "gpu1", "gpu2", "gpu3"})
+        most = std::max(most, run.peak(platform[*platform.find_processor(gpu)].memory));
+      return most;
+    };
+    for (const char* rule : {"none", "full", "selective"}) {
+      CAPTURE(name, rule);
+      const Played ruled =
+          played_within(fmt::format("{}, recompute: {}}}", pipeline, rule), workload, platform);
+      const Played planned = played_within(
+          fmt::format("{}, recompute: {{policy: remat/search, budget: {} B, iterations: 5}}}}",
+                      pipeline, fullest(ruled)),
+          workload, platform);
+      CHECK(fullest(planned) <= fullest(ruled));
+      CHECK(planned.execution.makespan <= ruled.execution.makespan);
+    }
+  }
+}
+
+TEST_CASE("networks: a larger budget is not slower") {
+  // Rooms of the grid do not depend on the budget; where a step is not monotone, docs/graphs.md says
+  // so. Between 3,400 and 3,500 MiB gpipe once lost 7 %, as its rooms came from the budget.
+  const Platform platform = test::library_platform("pcie-4gpu-workstation");
+  const WorkloadOptions options{
+      .batch = 32, .microbatch = 4, .optimizer = Optimizer::adamw, .autocast = DType::bf16};
+  const Workload workload = build(test::library_network("bert-base"), options);
+  Time before = Time::unlimited();
+  for (const int budget : {3400, 3500, 3600}) {
+    CAPTURE(budget);
+    const Played run = played_within(
+        fmt::format("{{name: pipeline/gpipe, microbatches: 8, recompute: {{policy: remat/search, "
+                    "budget: {} MiB}}}}",
+                    budget),
+        workload, platform);
+    CHECK(run.execution.makespan < before);
+    before = run.execution.makespan;
+  }
 }
 
 TEST_CASE("selective: the cores of attention run again, as remat/blocks names them") {
