@@ -17,7 +17,8 @@
 /// Everything is a storage and has one name; a view of one is that one. Operators stand in the
 /// order in which their forwards ran; backwards run in reverse, as those of an autograd engine do.
 ///   - `makes`: what an operator leaves for others; of a forward, its values.
-///   - `keeps`: what a forward leaves for backwards alone; no bare forward leaves it.
+///   - `keeps`: what a forward leaves for backwards alone; no bare forward leaves it, unless others
+///     than the backward of its operator read it.
 ///   - `updates`: what it changes in place, among what it reads.
 ///   - `gradients`: the parameters to whose gradients a backward adds. The first one makes the
 ///     buffer, of the parameter's size, which stays.
