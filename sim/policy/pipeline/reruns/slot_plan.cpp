@@ -10,7 +10,10 @@
 namespace plimsoll {
 
 SlotPlanner::SlotPlanner(SlotGraph slot, const OperatorReruns& reruns, Work work)
-    : slot_(std::move(slot)), groups_(rerun_groups(slot_.graph)), reruns_(reruns), work_(work) {}
+    : slot_(std::move(slot)),
+      groups_(rerun_groups(slot_.graph, ChangesByOnce::join)),
+      reruns_(reruns),
+      work_(work) {}
 
 std::optional<SlotPlan> SlotPlanner::first_plan(const SlotRoom& room) {
   return plan(room, {.iterations = 0, .restarts = 0});
