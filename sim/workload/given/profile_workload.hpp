@@ -25,7 +25,7 @@
 ///   - `workspace`: what it needs while it runs beyond all that it leaves.
 /// Gradients of values are storages like any other, so that one that is handed on, or added to in
 /// place, is told apart from one that is copied. Each storage goes after its last reader. Inputs,
-/// parameters and buffers are there even if nothing reads them.
+/// parameters and buffers are there even if nothing reads them: the first forward does, then.
 ///
 /// Sizes and times hold for the recorded batch alone: it is one microbatch, whatever is asked.
 #pragma once

@@ -289,6 +289,27 @@ TEST_CASE("the bound of whole gaps is their least time, and below that of every 
   CHECK(positive > 0);
 }
 
+TEST_CASE("what the largest operator needs is the smallest budget, however it was found") {
+  // b's forward reads 4 B and makes 5 B, beside the input's 2 B.
+  const Workload workload = test::workload_of(
+      "workload: p\nbatch: 1\nprofile:\n  version: 1\n  inputs: {x: 2 B}\n  operators:\n"
+      "    - name: a\n"
+      "      forward: {time: 1 ps, reads: [x], makes: {y: 4 B}}\n"
+      "      backward: {time: 1 ps, reads: [y]}\n"
+      "    - name: b\n"
+      "      forward: {time: 1 ps, reads: [y], makes: {z: 5 B}}\n"
+      "      backward: {time: 1 ps, reads: [z]}\n");
+  for (const char* policy : {"remat/search", "remat/checkmate", "hybrid/graph"}) {
+    CAPTURE(policy);
+    const Planned planned =
+        test::answer(test::with_parameters(policy, ", budget: 10 B"), workload, roomy());
+    const auto* no = std::get_if<Infeasible>(&planned);
+    REQUIRE(no != nullptr);
+    CHECK(no->smallest_budget == Bytes{2 + 4 + 5});
+    CHECK_FALSE(no->is_found);
+  }
+}
+
 TEST_CASE("remat/search names a budget that it can meet where it meets none") {
   test::Dice dice(20261127);
   for (int round = 0; round < test::rounds(100); ++round) {
