@@ -134,8 +134,15 @@ struct ExecutionSums {
   Power peak_power;                               ///< of the components with power states
 };
 
+/// Between two rounds of a reduction, while another step held its links.
+struct RoundGap {
+  std::uint32_t step = 0;
+  Time begin, end;
+};
+
 struct Execution : ExecutionSums {
   std::vector<Time> start, end;    ///< by step; unlimited where it did not happen
+  std::vector<RoundGap> gaps;      ///< in the order of their ends
   std::optional<OutOfMemory> oom;  ///< also of a cycle that waits for memory
   std::vector<std::string> cycle;  ///< of a deadlock: who waits for whom
 };

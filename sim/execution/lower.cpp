@@ -130,6 +130,7 @@ class Lowering {
     program_.reached = reached_uses(plan_, workload_, platform_);
     std::vector<std::uint32_t> last_in_lane(plan_.lanes.size(), kNone);
     program_.steps.reserve(plan_.steps.size() + 1);
+    program_.openings.resize(plan_.reductions.size());
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
       ProgramStep lowered{.lane = index(step.lane), .kind = step.kind};
@@ -159,14 +160,16 @@ class Lowering {
     }
   }
 
-  void lower_move(std::uint32_t s, ProgramStep& lowered) const {
+  void lower_move(std::uint32_t s, ProgramStep& lowered) {
     const Step& step = plan_.steps[s];
     const ChannelRoute& route = program_.lanes[lowered.lane].route;
     const Lane& lane = plan_[step.lane];
     if (step.kind == StepKind::copy)
       lowered.source_maker = index(readers_.producer(plan_.list(step.reads).front()));
     if (lane.from == lane.to) return;  // a hand-over costs nothing
-    lowered.duration = route.latency + openings_.of(plan_, step, workload_);
+    const Time opening = openings_.of(plan_, step, workload_);
+    if (step.kind == StepKind::reduce) program_.openings[step.reduction] = opening;
+    lowered.duration = route.latency + opening;
     const Bytes bytes = moved_bytes(plan_, step, workload_);
     if (const Bytes erase = platform_[lane.to].erase_block; erase > Bytes{})
       lowered.duration += platform_[lane.to].erase_time * blocks(bytes, erase);

@@ -7,6 +7,7 @@
 #include "execution/hosts.hpp"
 #include "execution/links.hpp"
 #include "execution/memories.hpp"
+#include "execution/rounds.hpp"
 #include "execution/run_state.hpp"
 #include "execution/slowed_operators.hpp"
 #include "execution/streams.hpp"
@@ -33,6 +34,7 @@ class Machine {
         streams_(run_),
         hosts_(run_),
         slowed_(run_),
+        rounds_(run_),
         waits_(program.plan->steps.size(), 0),
         release_waits_(program.release_buffer.size(), 0),
         unfinished_(program.plan->steps.size()) {
@@ -128,6 +130,7 @@ class Machine {
     const bool moves = is_move(it.kind);
     ++run_.execution.tries;
     if (moves && !links_.are_free(step)) return links_.leave_to_others(step);
+    if (rounds_.are_under_way(step)) return begin_move(step);
     if (!memories_.allocate(step)) {
       if (moves) links_.leave_to_others(step);
       return;
@@ -160,12 +163,14 @@ class Machine {
     links_.take(step);
     slowed_.begin_move(step);
     memories_.begin_release(step);
+    rounds_.begin(step);
     const bool flows = !lane.route.shared.empty();
-    if (flows && it.duration == Time{})
+    const Time duration = rounds_.duration(step);
+    if (flows && duration == Time{})
       join(step);
     else
-      run_.events.push(run_.now + it.duration, flows ? step | kJoinBit : step);
-    if (it.next_in_lane != kNone) clear(it.next_in_lane, step);
+      run_.events.push(run_.now + duration, flows ? step | kJoinBit : step);
+    if (it.next_in_lane != kNone && rounds_.is_last(step)) clear(it.next_in_lane, step);
   }
 
   // --- fair links
@@ -182,6 +187,7 @@ class Machine {
   // --- ends
 
   void complete(std::uint32_t step) {
+    if (!rounds_.is_last(step)) return end_round(step);
     const ProgramStep& it = run_.program.steps[step];
     run_.execution.end[step] = run_.now;
     --unfinished_;
@@ -236,6 +242,13 @@ class Machine {
       told.energy_charged(StepId{step}, run_.program.transfer_energy(step), run_.now);
     });
     if (it.kind != StepKind::reduce) memories_.arrive(step);
+  }
+
+  /// The next round waits for its links as the first did.
+  void end_round(std::uint32_t step) {
+    end_move(step);
+    rounds_.end(step);
+    run_.ready.add(step);
   }
 
   /// One of the conditions of a step, or of a release, holds now.
@@ -318,6 +331,7 @@ class Machine {
   Streams<kObserved> streams_;
   Hosts<kObserved> hosts_;
   SlowedOperators<kObserved> slowed_;
+  Rounds<kObserved> rounds_;
   std::vector<std::uint32_t> waits_, release_waits_;  ///< edges into a step or release, not passed
   std::size_t unfinished_ = 0;
 };

@@ -48,7 +48,7 @@ struct ChannelRoute {
 };
 
 struct ProgramStep {
-  Time duration;  ///< of an operator, or of a copy that shares nothing
+  Time duration;  ///< of an operator, or of a copy or a first round that shares nothing
   std::uint32_t lane = 0;
   std::uint32_t next_in_lane = kNone;
   std::uint32_t start_edges = 0, end_edges = 0;  ///< first of each in Program::edges
@@ -98,6 +98,8 @@ struct Program {
   std::vector<ReachedUse> reached;
   /// Steps that wait for the release of a buffer: (buffer, step), sorted by buffer.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> after_free;
+  /// By reduction of the plan: of the duration of its first round, what later rounds do not take.
+  std::vector<Time> openings;
   /// By processor and operator, for the processors that the plan uses; empty where no operator has
   /// any.
   std::vector<std::vector<Energy>> operator_energy;
@@ -125,8 +127,12 @@ struct Program {
   /// Of that, or of outputs elsewhere, what is allocated in `memory`.
   [[nodiscard]] Bytes demand(std::uint32_t step, std::uint32_t memory) const;
   [[nodiscard]] std::span<const ReachedUse> reached_by(std::uint32_t step) const;
-  /// Of a copy or reduction: bytes on the link, blocks rounded up.
+  /// Of a copy or a round of a reduction: bytes on the link, blocks rounded up.
   [[nodiscard]] Bytes transferred(std::uint32_t step) const;
+  /// Of all its rounds.
+  [[nodiscard]] Bytes transferred_in_all(std::uint32_t step) const {
+    return transferred(step) * std::int64_t{rounds_of(*plan, plan->steps[step])};
+  }
   /// Precondition: operator_energy is not empty, and the step is on a stream.
   [[nodiscard]] Energy energy(std::uint32_t step) const;
   /// Of a step on a stream: what it adds to its processor's idle power; nothing where that follows from
@@ -134,7 +140,7 @@ struct Program {
   [[nodiscard]] std::optional<Power> power_above_idle(std::uint32_t step) const;
   /// Of what an operator reads and writes beside its processor's own memory.
   [[nodiscard]] Energy access_energy(const ReachedUse& use) const;
-  /// Of a copy or reduction: of what it reads, writes and moves over links.
+  /// Of a copy or a round of a reduction: of what it reads, writes and moves over links.
   [[nodiscard]] Energy transfer_energy(std::uint32_t step) const;
 };
 

@@ -68,7 +68,10 @@ class Collectives {
       : program_(program),
         plan_(*program.plan),
         execution_(execution),
-        value_name_(moved_values(*program.workload)) {}
+        value_name_(moved_values(*program.workload)),
+        gaps_(execution.gaps) {
+    std::ranges::stable_sort(gaps_, {}, &RoundGap::step);
+  }
 
   std::vector<CollectiveSum> run() {
     gather();
@@ -94,11 +97,21 @@ class Collectives {
         computes_[(*program_.platform)[lane.processor].memory].push_back(time);
       } else if (step.kind == StepKind::reduce) {
         Moved& of = moves_[name_of(step)][lane.from];
-        of.bytes += program_.transferred(s);
-        of.times.push_back(time);
+        of.bytes += program_.transferred_in_all(s);
+        add_rounds(s, of.times);
       }
     }
     for (auto& [memory, times] : computes_) times = united(std::move(times));
+  }
+
+  /// When rounds of the reduction are on the way.
+  void add_rounds(std::uint32_t step, std::vector<Interval>& times) const {
+    Time begin = execution_.start[step];
+    for (const RoundGap& gap : std::ranges::equal_range(gaps_, step, {}, &RoundGap::step)) {
+      times.emplace_back(begin, gap.begin);
+      begin = gap.end;
+    }
+    times.emplace_back(begin, execution_.end[step]);
   }
 
   const char* name_of(const Step& step) const {
@@ -119,6 +132,7 @@ class Collectives {
   const Plan& plan_;
   const Execution& execution_;
   const std::vector<const char*> value_name_;  ///< by tensor
+  std::vector<RoundGap> gaps_;                 ///< by step
   std::map<std::string, std::map<MemoryId, Moved>> moves_;
   std::map<MemoryId, std::vector<Interval>> computes_;
 };

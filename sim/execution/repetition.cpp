@@ -68,13 +68,13 @@ std::vector<Time> beginnings(const Program& program, const Execution& execution)
 
 class RepetitionSearch {
  public:
-  RepetitionSearch(const Program& program, const Execution& execution, std::uint32_t every,
-                   Time period)
+  RepetitionSearch(const Program& program, const Execution& execution, const Period& period)
       : program_(program),
         plan_(*program.plan),
         execution_(execution),
-        every_(every),
-        period_(period),
+        every_(period.every),
+        period_(period.time),
+        keeps_memory_(period.keeps_memory),
         lanes_(plan_.lanes.size()) {
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s)
       lanes_[index(plan_.steps[s].lane)].push_back(s);
@@ -86,9 +86,10 @@ class RepetitionSearch {
     if (period_ <= Time{} || hides_state()) return std::nullopt;
     for (const Time from : beginnings(program_, execution_)) {
       if (from + period_ * std::int64_t{kPeriods} > execution_.makespan) break;
-      if (!are_alike(from) || !shares_begin_anew(from)) continue;
-      if (auto growth = growth_after(from + period_))
-        return Repetition{from + period_ * std::int64_t{kPeriods}, std::move(*growth)};
+      if (!are_alike(from) || !gaps_are_alike(from) || !shares_begin_anew(from)) continue;
+      const Time until = from + period_ * std::int64_t{kPeriods};
+      if (!keeps_memory_) return Repetition{until, {}};
+      if (auto growth = growth_after(from + period_)) return Repetition{until, std::move(*growth)};
     }
     return std::nullopt;
   }
@@ -123,6 +124,22 @@ class RepetitionSearch {
       }
       return true;
     });
+  }
+
+  /// Whether the same rounds wait for the same times.
+  bool gaps_are_alike(Time from) const {
+    const auto of_period = [&](std::int64_t i) {
+      const auto place = [&](Time time) {
+        return std::ranges::lower_bound(execution_.gaps, time, {}, &RoundGap::end);
+      };
+      return std::span(place(from + period_ * i), place(from + period_ * (i + 1)));
+    };
+    const auto repeats_gap = [&](const RoundGap& a, const RoundGap& b) {
+      return b.begin - a.begin == period_ && b.end - a.end == period_ && repeats(a.step, b.step);
+    };
+    for (std::int64_t i = 1; i < std::int64_t{kPeriods}; ++i)
+      if (!std::ranges::equal(of_period(i - 1), of_period(i), repeats_gap)) return false;
+    return true;
   }
 
   /// Whether each way of fair links is idle at some time of the first period. While it is not, what its flows have
@@ -200,6 +217,7 @@ class RepetitionSearch {
   const Execution& execution_;
   const std::uint32_t every_;
   const Time period_;
+  const bool keeps_memory_;
   std::vector<std::vector<std::uint32_t>> lanes_;  ///< steps by lane, in the order of their starts
 };
 
@@ -215,14 +233,14 @@ std::optional<Cycle> find_cycle(const Program& program, const Execution& executi
     while (first > 0 && starts[first - 1 + every] - starts[first - 1] == period) --first;
     const std::size_t end = first + every * kPeriods;
     if (end <= n && (!best || end < best->first + best->every * kPeriods))
-      best = Cycle{static_cast<std::uint32_t>(every), static_cast<std::uint32_t>(first)};
+      best = Cycle{static_cast<std::uint32_t>(every), static_cast<std::uint32_t>(first), period};
   }
   return best;
 }
 
 std::optional<Repetition> find_repetition(const Program& program, const Execution& execution,
-                                          std::uint32_t every, Time period) {
-  return RepetitionSearch(program, execution, every, period).run();
+                                          const Period& period) {
+  return RepetitionSearch(program, execution, period).run();
 }
 
 }  // namespace plimsoll

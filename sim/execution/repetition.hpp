@@ -20,8 +20,17 @@ struct Repetition {
   /// tensors, and times as those of the next, `every` microbatches and one period before.
   Time until;
   /// By memory, what each period adds that nothing takes away: results of microbatches that stay. Else memories
-  /// hold as much of each class at its end as at its beginning.
+  /// hold as much of each class at its end as at its beginning. Empty where it was not asked for.
   std::vector<Bytes> growth;
+};
+
+/// What a run may repeat.
+struct Period {
+  std::uint32_t every = 1;  ///< microbatches
+  Time time;
+  /// Whether memories are to hold as much after it, or more by as much each time. That tells nothing of times where
+  /// no step waits for memory.
+  bool keeps_memory = true;
 };
 
 /// The first three periods that are so, or nothing; so it is also where state is hidden from this
@@ -29,7 +38,7 @@ struct Repetition {
 /// O(steps log steps), and for each try the steps of three periods.
 [[nodiscard]] std::optional<Repetition> find_repetition(const Program& program,
                                                         const Execution& execution,
-                                                        std::uint32_t every, Time period);
+                                                        const Period& period);
 
 /// A guess at how many microbatches later a run does the same again, and from which microbatch on: the starts of
 /// microbatches on the first stream repeat their distances, in three cycles or more; the guess whose
@@ -37,6 +46,7 @@ struct Repetition {
 /// longest circle of tasks that wait for each other spans several microbatches, only several of them are alike.
 struct Cycle {
   std::uint32_t every = 1, first = 0;
+  Time period;  ///< between the starts of a microbatch and of the one `every` later
 };
 [[nodiscard]] std::optional<Cycle> find_cycle(const Program& program, const Execution& execution);
 

@@ -15,7 +15,7 @@ std::vector<Bytes> worn_bytes(const Program& program, const Execution& execution
     if (!is_move(program.plan->steps[s].kind) || execution.end[s].is_unlimited()) continue;
     const MemoryId to = program.lanes[program.steps[s].lane].written;
     const std::int64_t block = std::max(platform[to].erase_block, Bytes{1}).count();
-    const Bytes written = program.transferred(s);
+    const Bytes written = program.transferred_in_all(s);
     worn[index(to)] += Bytes{block} * ((written.count() + block - 1) / block);
   }
   for (const ReachedUse& use : program.reached)

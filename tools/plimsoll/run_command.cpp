@@ -93,7 +93,7 @@ void run_one(const Scenario& scenario, const RunArguments& arguments, Complaints
     complaints.gather([&] {
       Planning planning(policy_name(policy), arguments.limit_work);
       RunResult result = run_policy(
-          scenario, policy, {.work = planning.work(), .repeats = !arguments.reports.show_steps()});
+          scenario, policy, {.work = planning.work(), .sums_only = !arguments.reports.show_steps()});
       tell_storage_needed(result, scenario, policy, planning.work());
       results.push_back(std::move(result));
     });

@@ -4,9 +4,10 @@
 #include "plan/core/readers.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
-#include <set>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 
 namespace plimsoll {
@@ -22,7 +23,13 @@ bool is_gradient_of_parameter(const Tensor& tensor) {
 class Buckets {
  public:
   Buckets(const Plan& plan, const Workload& workload, const Spreading& spreading)
-      : plan_(plan), workload_(workload), spreading_(spreading), last_in_lanes_(plan) {}
+      : plan_(plan),
+        workload_(workload),
+        spreading_(spreading),
+        last_in_lanes_(plan),
+        gradients_(plan.buffers.size()),
+        parameters_(plan.buffers.size()),
+        has_ended_(plan.buffers.size(), false) {}
 
   std::vector<GradientBucket> run() {
     find_uses();
@@ -40,7 +47,28 @@ class Buckets {
     std::vector<StepId> steps;  ///< those that are waited for
     StepId last = kNoStep;      ///< the last change
   };
-  using ByBuffer = std::map<std::uint32_t, Uses>;
+  /// Of the buffers that have any.
+  class ByBuffer {
+   public:
+    explicit ByBuffer(std::size_t buffers) : place_(buffers, kNone) {}
+
+    Uses& operator[](BufferId id) {
+      std::uint32_t& place = place_[index(id)];
+      if (place == kNone) {
+        place = static_cast<std::uint32_t>(uses_.size());
+        uses_.emplace_back();
+        buffers_.push_back(id);
+      }
+      return uses_[place];
+    }
+    [[nodiscard]] const Uses& at(BufferId id) const { return uses_[place_[index(id)]]; }
+    [[nodiscard]] const std::vector<BufferId>& buffers() const { return buffers_; }
+
+   private:
+    std::vector<std::uint32_t> place_;  ///< by buffer
+    std::vector<BufferId> buffers_;     ///< in the order of their first use
+    std::vector<Uses> uses_;            ///< of these
+  };
 
   [[nodiscard]] bool updates(const Step& step) const {
     return step.kind == StepKind::compute && workload_[step.op].phase == Phase::optimizer;
@@ -59,17 +87,20 @@ class Buckets {
     if (tensor.home != Home::processor) return;
     const bool is_update = updates(plan_[s]);
     if (is_gradient_of_parameter(tensor)) {
-      Uses& uses = gradients_[index(id)];
-      if (!is_update && has_ended_.contains(index(id)))
+      Uses& uses = gradients_[id];
+      if (!is_update && has_ended_[index(id)])
         throw std::invalid_argument("a plan of policy `" + plan_.policy +
                                     "` goes on with its backwards after an update, and cannot be "
                                     "spread over ranks");
-      if (is_update) return void(has_ended_.insert(index(id)));
+      if (is_update) {
+        has_ended_[index(id)] = true;
+        return;
+      }
       uses.steps.push_back(s);
       uses.last = s;
     } else if (tensor.tensor_class == TensorClass::parameter && !tensor.is_whole &&
                tensor.lifetime == Lifetime::resident) {
-      Uses& uses = parameters_[index(id)];
+      Uses& uses = parameters_[id];
       uses.steps.push_back(s);
       if (is_update) uses.last = s;
     }
@@ -87,10 +118,10 @@ class Buckets {
   /// The buffers that change, by memory, experts' or not, and last change.
   [[nodiscard]] std::vector<BufferId> in_order(const ByBuffer& all) const {
     std::vector<BufferId> order;
-    for (const auto& [id, uses] : all)
-      if (uses.last != kNoStep) order.push_back(BufferId{id});
-    std::ranges::stable_sort(
-        order, {}, [&](BufferId id) { return std::pair(kind_of(id), all.at(index(id)).last); });
+    std::ranges::copy_if(all.buffers(), std::back_inserter(order),
+                         [&](BufferId id) { return all.at(id).last != kNoStep; });
+    std::ranges::sort(order, {},
+                      [&](BufferId id) { return std::tuple(kind_of(id), all.at(id).last, id); });
     return order;
   }
 
@@ -121,7 +152,7 @@ class Buckets {
                   std::vector<BufferId> buffers) {
     std::vector<StepId> users;
     for (const BufferId id : buffers) {
-      const std::vector<StepId>& steps = all.at(index(id)).steps;
+      const std::vector<StepId>& steps = all.at(id).steps;
       users.insert(users.end(), steps.begin(), steps.end());
     }
     std::ranges::sort(users);
@@ -140,7 +171,7 @@ class Buckets {
   const Spreading& spreading_;
   LastInLanes last_in_lanes_;
   ByBuffer gradients_, parameters_;
-  std::set<std::uint32_t> has_ended_;  ///< gradients that an update has read
+  std::vector<bool> has_ended_;  ///< by buffer: gradients that an update has read
   std::vector<GradientBucket> buckets_;
 };
 

@@ -106,12 +106,10 @@ class Spreader {
       device_[first] = d;
       for (const ProcessorId like : likes) memory_[first].push_back(platform_[like].memory);
     }
-    for (std::uint32_t m = 0; m < memory_.size(); ++m)
-      if (device_[m] == kNone) memory_[m].assign(ranks_, MemoryId{m});
   }
 
   MemoryId memory(MemoryId of_first, std::uint32_t rank) const {
-    return memory_[index(of_first)][rank];
+    return device_[index(of_first)] == kNone ? of_first : memory_[index(of_first)][rank];
   }
 
   void begin() {
@@ -119,6 +117,11 @@ class Spreader {
     plan.policy = plan_.policy;
     plan.notes = plan_.notes;
     plan.microbatches = plan_.microbatches * played_;
+    plan.steps.reserve(plan_.steps.size() * played_);
+    plan.dependencies.reserve(plan_.dependencies.size() * played_);
+    plan.buffer_lists.reserve(plan_.buffer_lists.size() * played_);
+    plan.releases.reserve(plan_.releases.size() * played_);
+    steps_.reserve(plan_.steps.size() * played_);
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       for (const Lane& lane : plan_.lanes) lanes_.push_back(lane_of(lane, rank));
       const auto in_rank = [&](MemoryId m) { return rank == 0 || memory(m, rank) != m; };
@@ -273,8 +276,13 @@ class Spreader {
 
   std::vector<BufferId> of_rank(std::span<const BufferId> of_one, std::uint32_t rank) const {
     std::vector<BufferId> all;
-    for (const BufferId id : of_one) all.push_back(buffer(id, rank));
+    set_of_rank(of_one, rank, all);
     return all;
+  }
+  void set_of_rank(std::span<const BufferId> of_one, std::uint32_t rank,
+                   std::vector<BufferId>& all) const {
+    all.clear();
+    for (const BufferId id : of_one) all.push_back(buffer(id, rank));
   }
 
   StepId push(Step step, std::vector<Dependency>& after) {
@@ -317,9 +325,10 @@ class Spreader {
     if (elsewhere) it.duration = update_times(*elsewhere)[index(it.op)];
     it.microbatch = it.microbatch * played_ + rank;
     it.second_microbatch = it.second_microbatch * played_ + rank;
-    auto reads = of_rank(plan_.list(of_one.reads), rank);
-    auto writes = of_rank(plan_.list(of_one.writes), rank);
-    std::vector<Dependency> after;
+    auto& [reads, writes, after] = scratch_;
+    set_of_rank(plan_.list(of_one.reads), rank, reads);
+    set_of_rank(plan_.list(of_one.writes), rank, writes);
+    after.clear();
     for (const Dependency& dependency : plan_.after(of_one))
       after.push_back({step(dependency.on, rank), dependency.edge});
     if (has_homes()) {
@@ -479,6 +488,22 @@ class Spreader {
     return sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
   }
 
+  /// Rounds that differ in nothing but in which part they move are one.
+  std::vector<CollectiveSend> joined(std::vector<CollectiveSend> sends) const {
+    if (!spreading_.joins_rounds) return sends;
+    std::vector<CollectiveSend> joined;
+    for (const CollectiveSend& send : sends) {
+      const bool goes_on = !joined.empty() && joined.back().to == send.to &&
+                           joined.back().from == send.from &&
+                           joined.back().part.count == send.part.count && send.part.opens == 0;
+      if (goes_on)
+        ++joined.back().part.rounds;
+      else
+        joined.push_back(send);
+    }
+    return joined;
+  }
+
   StepId add_round(const Lane& way, std::span<const BufferId> buffers, const Reduction& part,
                    std::span<const StepId> waits) {
     Step it{.kind = StepKind::reduce, .lane = lane(way)};
@@ -495,7 +520,7 @@ class Spreader {
 
   std::vector<std::vector<StepId>> add_rounds_of_one(const Group& group, CollectiveKind kind) {
     std::vector<StepId> waits = group.before.front();
-    for (const CollectiveSend& send : sends_of_member(group, kind, 0)) {
+    for (const CollectiveSend& send : joined(sends_of_member(group, kind, 0))) {
       const Lane way{Lane::Kind::channel,
                      {},
                      0,
@@ -580,12 +605,17 @@ class Spreader {
   const std::vector<GradientBucket> buckets_;
   CollectiveChoice choice_;
   SpreadPlan result_;
-  std::vector<std::vector<MemoryId>> memory_;  ///< by memory and rank
+  std::vector<std::vector<MemoryId>> memory_;  ///< by memory of the first rank, and rank
   std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone
   using LaneKey = std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId, MemoryId>;
-  std::map<LaneKey, LaneId> lane_of_;        ///< an image that is its own memory: none
-  std::vector<LaneId> lanes_;                ///< by rank and lane of the plan
-  std::vector<StepId> steps_;                ///< by step of the plan and rank
+  std::map<LaneKey, LaneId> lane_of_;  ///< an image that is its own memory: none
+  std::vector<LaneId> lanes_;          ///< by rank and lane of the plan
+  std::vector<StepId> steps_;          ///< by step of the plan and rank
+  struct Scratch {
+    std::vector<BufferId> reads, writes;
+    std::vector<Dependency> after;
+  };
+  Scratch scratch_;                          ///< of the step that is added
   std::vector<std::vector<StepId>> open_;    ///< by buffer: the ends of its last collective
   std::vector<std::vector<StepId>> rounds_;  ///< by buffer: moves that use it
   /// By buffer, where state lives elsewhere: the last of its users in each lane.

@@ -64,6 +64,8 @@ struct Spreading {
   bool gathers_parameters = false;  ///< after the updates, over the same ranks as gradients
   Bytes first_bucket, bucket;
   bool overlap = true;
+  /// Whether rounds that follow each other on one channel are one step, where one rank is played.
+  bool joins_rounds = false;
 
   [[nodiscard]] std::uint32_t ranks() const;
 };

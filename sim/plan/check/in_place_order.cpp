@@ -175,6 +175,12 @@ class OpenDemands {
  private:
   bool is_reduction(StepId step) const { return plan_[step].kind == StepKind::reduce; }
 
+  /// The parts that it changes: of several rounds all.
+  Reduction changed_by(StepId reduction) const {
+    const Reduction& it = plan_.reductions[plan_[reduction].reduction];
+    return it.rounds == 1 ? it : Reduction{};
+  }
+
   void look_at(BufferId buffer) {
     users_.clear();
     for (const StepId user : readers_.of(buffer))
@@ -196,7 +202,7 @@ class OpenDemands {
     for (const StepId user : users_) {
       std::uint32_t first = 0, end = parts;
       if (is_reduction(user)) {
-        const Reduction& it = plan_.reductions[plan_[user].reduction];
+        const Reduction it = changed_by(user);
         first = it.first * (parts / it.of);
         end = (it.first + it.count) * (parts / it.of);
       }
@@ -258,14 +264,14 @@ class OpenDemands {
     std::size_t reductions = 0;
     for (const StepId user : users_) {
       if (!is_reduction(user)) continue;
-      parts = std::lcm(parts, std::uint64_t{plan_.reductions[plan_[user].reduction].of});
+      parts = std::lcm(parts, std::uint64_t{changed_by(user).of});
       if (parts > looks_left_) return 1;
       ++reductions;
     }
     std::size_t looks = parts * (users_.size() - reductions + 1);
     for (const StepId user : users_)
       if (is_reduction(user)) {
-        const Reduction& it = plan_.reductions[plan_[user].reduction];
+        const Reduction it = changed_by(user);
         looks += parts / it.of * it.count;
       }
     if (looks > looks_left_) return 1;

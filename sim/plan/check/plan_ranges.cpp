@@ -47,7 +47,7 @@ constexpr std::uint32_t kMostParts = 65'536;
 
 bool reduction_holds(const Reduction& it) {
   return it.of <= kMostParts && it.count >= 1 && it.count <= it.of &&
-         it.first <= it.of - it.count && it.opens <= 2 * it.of;
+         it.first <= it.of - it.count && it.opens <= 2 * it.of && it.rounds >= 1;
 }
 
 bool mirror_holds(const Mirror& mirror, const Platform& platform) {

@@ -56,6 +56,10 @@ Bytes part_bytes(const Plan& plan, const Step& step, const Workload& workload) {
   return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)};
 }
 
+std::uint32_t rounds_of(const Plan& plan, const Step& step) {
+  return step.kind == StepKind::reduce ? plan.reductions[step.reduction].rounds : 1;
+}
+
 Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload) {
   if (step.kind == StepKind::copy)
     return workload[plan[plan.list(step.writes).front()].tensor].bytes;

@@ -81,6 +81,10 @@ struct Reduction {
   /// Of a member's first in a collective: how many parts that reads there and writes there, all in
   /// all (plan/core/collective_opening.hpp); else 0.
   std::uint32_t opens = 0;
+  /// Rounds of a collective that follow each other on one channel, of so many parts each: the next begins
+  /// when the one before has ended and has given its link directions back. Only the first has `opens`;
+  /// where there are several, `first` and `adds` are those of the first, and all parts count as changed.
+  std::uint32_t rounds = 1;
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
@@ -298,7 +302,10 @@ struct Plan {
 /// A part of what a reduction moves, rounded up to whole bytes of all its buffers together.
 [[nodiscard]] Bytes part_bytes(const Plan& plan, const Step& reduction, const Workload& workload);
 
-/// What a copy or a reduction moves: of a reduction so many parts.
+/// How many rounds a step is: 1 but for reductions.
+[[nodiscard]] std::uint32_t rounds_of(const Plan& plan, const Step& step);
+
+/// What a copy or a reduction moves in each of its rounds: of a reduction so many parts.
 [[nodiscard]] Bytes moved_bytes(const Plan& plan, const Step& step, const Workload& workload);
 
 /// The steady interval of a plan that has one: the time between the ends of the first and the last

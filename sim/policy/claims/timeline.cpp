@@ -190,9 +190,10 @@ class Recurrence {
     starts_.set(s, allocate(s, ready));
     ends_.set(s, after(starts_[s], time));
     evaluated_[s] = true;
-    if (is_move(step.kind)) hold_ports(step, s, ready);
+    const Moment last_start = start_of_last_round(step, s, time);
+    if (is_move(step.kind)) hold_ports(step, s, ready, last_start);
     if (step.source == SourceRelease::progressive) begin_release(s);
-    lane_free_[index(step.lane)] = is_move(step.kind) ? starts_[s] : ends_[s];
+    lane_free_[index(step.lane)] = is_move(step.kind) ? last_start : ends_[s];
     note_end(s);
   }
 
@@ -220,11 +221,24 @@ class Recurrence {
     return start;
   }
 
+  /// Rounds after the first, which takes `first`, put off the end.
+  Moment start_of_last_round(const Step& step, std::uint32_t s, Time first) {
+    Moment start = starts_[s];
+    const std::uint32_t rounds = rounds_of(plan_, step);
+    if (rounds == 1) return start;
+    const Time each = first - openings_.of(plan_, step, problem_.workload);
+    for (std::uint32_t round = 1; round < rounds; ++round) {
+      start = ends_[s];
+      ends_.set(s, after(start, each));
+    }
+    return start;
+  }
+
   /// `ready` is when the ports were free: a copy that waits longer, for memory, left them to
   /// others.
-  void hold_ports(const Step& step, std::uint32_t s, Moment ready) {
+  void hold_ports(const Step& step, std::uint32_t s, Moment ready, Moment last_start) {
     for_ports(step, [&](Port& port, bool) {
-      if (starts_[s] > ready) port.last_ready = starts_[s];
+      if (last_start > ready) port.last_ready = last_start;
       port.free = ends_[s];
       port.last_lane = index(step.lane);
     });

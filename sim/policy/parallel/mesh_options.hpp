@@ -16,6 +16,7 @@ namespace plimsoll {
 
 struct Plan;
 struct Problem;
+struct RankSymmetry;
 struct Spreading;
 
 /// Sizes of axes. Ranks are laid on the devices in their order: neighbours on the first axis of
@@ -92,7 +93,11 @@ inline constexpr Bytes kBucket{25LL << 20}, kFirstBucket{1LL << 20};
 
 /// The plan of the first rank for all of them, with what is claimed of it. Where one rank stands for
 /// all, that is exact (policy/pipeline/schedule/replica_symmetry.hpp); else all are played, and the
-/// plan's notes say why. Throws InputError where no links join ranks of a group.
+/// plan's notes say why. Throws InputError where no links join ranks of a group. `known` is of plans for the
+/// same ranks, on platforms that differ in capacities at most.
+[[nodiscard]] Plan plan_of_ranks(const Plan& of_one, const Problem& problem,
+                                 const MeshOptions& parallel, const Spreading& spreading,
+                                 RankSymmetry& known);
 [[nodiscard]] Plan plan_of_ranks(const Plan& of_one, const Problem& problem,
                                  const MeshOptions& parallel, const Spreading& spreading);
 

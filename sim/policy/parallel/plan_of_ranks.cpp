@@ -3,6 +3,7 @@
 #include "policy/claims/claims.hpp"
 #include "policy/interface/entry.hpp"
 #include "policy/parallel/mesh_options.hpp"
+#include "policy/parallel/rank_symmetry.hpp"
 #include "policy/pipeline/schedule/replica_symmetry.hpp"
 
 #include <algorithm>
@@ -84,9 +85,18 @@ ReplicaShifts shifts_of(const Spreading& spreading, const CollectiveForm& form) 
   return shifts;
 }
 
+std::string told_apart_by(const SpreadPlan& once, const Problem& problem,
+                          const Spreading& spreading) {
+  std::vector<ReplicaWay> ways;
+  for (const RankWay& way : once.ways) ways.push_back({way.from, way.to, way.to_rank, way.form});
+  std::vector<ReplicaShifts> shifts;
+  for (const CollectiveForm& form : once.forms) shifts.push_back(shifts_of(spreading, form));
+  return told_apart(problem, spreading.likes, ways, shifts);
+}
+
 /// Empty, or why one rank cannot stand for all.
 std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
-                           const Spreading& spreading) {
+                           const Spreading& spreading, RankSymmetry& known) {
   if (!spreading.homes.empty())
     return fmt::format("the state of each moves to and from `{}`",
                        problem.platform[once.common.front()].name);
@@ -96,15 +106,13 @@ std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
-  std::vector<ReplicaWay> ways;
-  for (const RankWay& way : once.ways) ways.push_back({way.from, way.to, way.to_rank, way.form});
-  std::vector<ReplicaShifts> shifts;
-  for (const CollectiveForm& form : once.forms) shifts.push_back(shifts_of(spreading, form));
-  return told_apart(problem, spreading.likes, ways, shifts);
+  if (known.ways != once.ways || known.forms != once.forms)
+    known = {once.ways, once.forms, told_apart_by(once, problem, spreading)};
+  return known.told_apart;
 }
 
 Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
-                   Spreading spreading) {
+                   Spreading spreading, RankSymmetry& known) {
   using Play = MeshOptions::Play;
   if (parallel.collectives == MeshOptions::Algorithm::automatic)
     spreading.chosen_on = &problem.topology;
@@ -115,7 +123,7 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
   if (parallel.play.value != Play::all) {
     SpreadPlan once = spread_over(true);
     require_routes(once.plan, problem, parallel);
-    why = cannot_be_once(once, problem, spreading);
+    why = cannot_be_once(once, problem, spreading, known);
     if (why.empty()) return std::move(once.plan);
     if (parallel.play.value == Play::once)
       refuse(parallel.play.where, "one rank cannot be played for all: " + why,
@@ -211,8 +219,14 @@ Plan with_claims(Plan plan, const Plan& of_one, const Problem& problem) {
 }  // namespace
 
 Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
+                   const Spreading& spreading, RankSymmetry& known) {
+  return with_claims(of_one_or_all(of_one, problem, parallel, spreading, known), of_one, problem);
+}
+
+Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
                    const Spreading& spreading) {
-  return with_claims(of_one_or_all(of_one, problem, parallel, spreading), of_one, problem);
+  RankSymmetry known;
+  return plan_of_ranks(of_one, problem, parallel, spreading, known);
 }
 
 Plan plan_of_one_rank(const Plan& plan, const Problem& problem, const Spreading& spreading) {

@@ -45,7 +45,7 @@ class ClusterRuns {
     for (const auto& [path, value] : it.row->set) overrides.set_in_file.emplace_back(path, value);
     const Scenario scenario = read_scenario(spec_.tables[it.table].scenario, folder_, overrides);
     const RunResult result =
-        run_policy(scenario, scenario.policies.front(), {.compares = false, .repeats = true});
+        run_policy(scenario, scenario.policies.front(), {.compares = false, .sums_only = true});
     const bool of_period = spec_.tables[it.table].of_period;
     const auto& time = of_period ? result.metrics.period : result.metrics.makespan;
     if (time && result.metrics.status == RunStatus::ok) return std::max(*time, Time{1});

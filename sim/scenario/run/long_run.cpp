@@ -18,6 +18,8 @@ namespace {
 constexpr std::uint32_t kLong = 3;
 /// Microbatches, or groups of them, beyond those that fill a pipeline, within which it mostly runs evenly.
 constexpr std::uint32_t kSome = 4;
+/// Sizes of runs among which the one is taken that looks for a repetition.
+constexpr std::uint32_t kProbes = 10;
 
 /// What repeats: `every` microbatches, in so many tasks of each device.
 struct Pattern {
@@ -74,22 +76,38 @@ std::vector<Turn> turns_of(const Outline& outline, const std::vector<std::size_t
   return turns;
 }
 
-/// Whether all devices come to their turns no earlier than `time`. Streams are in the order of the devices.
-bool turn_later(const Program& program, const Execution& execution, const std::vector<Turn>& turns,
-                Time time) {
+/// A step that a stream has run.
+struct Begun {
+  Time start;
+  std::uint32_t microbatch = 0;
+};
+
+/// By stream: those that it has run, in its order. Streams are in the order of the devices.
+std::vector<std::vector<Begun>> begun_by_stream(const Program& program,
+                                                const Execution& execution) {
   const Plan& plan = *program.plan;
-  std::vector<std::size_t> device(plan.lanes.size());
+  std::vector<std::size_t> stream(plan.lanes.size());
   std::size_t streams = 0;
   for (std::size_t l = 0; l < plan.lanes.size(); ++l)
-    if (plan.lanes[l].kind == Lane::Kind::stream) device[l] = streams++;
-  if (streams != turns.size()) return false;
-  std::vector<std::size_t> run(streams);
+    if (plan.lanes[l].kind == Lane::Kind::stream) stream[l] = streams++;
+  std::vector<std::vector<Begun>> begun(streams);
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    if (is_move(step.kind)) continue;
-    const std::size_t d = device[index(step.lane)];
-    if (run[d]++ != turns[d].steps || !turns[d].microbatch) continue;
-    if (step.microbatch != *turns[d].microbatch || execution.start[s] < time) return false;
+    if (!is_move(step.kind))
+      begun[stream[index(step.lane)]].push_back({execution.start[s], step.microbatch});
+  }
+  return begun;
+}
+
+/// Whether all devices come to their turns no earlier than `time`.
+bool turn_later(const std::vector<std::vector<Begun>>& begun, const std::vector<Turn>& turns,
+                Time time) {
+  if (begun.size() != turns.size()) return false;
+  for (std::size_t d = 0; d < turns.size(); ++d) {
+    const Turn& turn = turns[d];
+    if (!turn.microbatch || turn.steps >= begun[d].size()) continue;
+    const Begun& it = begun[d][turn.steps];
+    if (it.microbatch != *turn.microbatch || it.start < time) return false;
   }
   return true;
 }
@@ -271,23 +289,25 @@ struct Sums {
   Claims claims;
   Bounds bounds;
   std::vector<Bytes> initial, usable;  ///< by memory
-  std::optional<Cycle> cycle;
-  /// Where it repeats itself before it may do other than the long run.
-  std::optional<Repetition> repetition;
 };
 
-/// Keeps them of a run that ended well and never waited for memory.
+/// How a run repeats itself.
+struct Repeats {
+  std::uint32_t every = 1;  ///< microbatches of a period
+  Time period;
+  Repetition repetition;
+  std::vector<std::vector<Begun>> begun;  ///< by stream
+};
+
+/// Keeps what there is to know of a run that ended well and never waited for memory.
 class Sample final : public RunInspector {
  public:
-  /// `shorter` is the run with `every` microbatches less, `turns` are those of this one.
-  struct Next {
-    const Sums& shorter;
-    std::uint32_t every;
-    const std::vector<Turn>& turns;
-  };
-
+  /// Looks for no repetition.
   Sample() = default;
-  explicit Sample(const Next& next) : next_(next) {}
+  /// Looks for one after so many microbatches, or where there are none given, after those after which the
+  /// first device repeats itself.
+  Sample(std::optional<std::uint32_t> every, bool keeps_memory)
+      : looks_(true), every_(every), keeps_memory_(keeps_memory) {}
 
   void see(const Program& program, const Execution& execution, const StepSums& sums) override {
     if (execution.status != RunStatus::ok || execution.waited_for_memory) return;
@@ -302,22 +322,34 @@ class Sample final : public RunInspector {
     it.initial = initial_bytes(program);
     for (std::uint32_t m = 0; m < it.initial.size(); ++m)
       it.usable.push_back(usable(*program.plan, *program.platform, MemoryId{m}));
-    it.cycle = find_cycle(program, execution);
-    if (!next_) return;
-    auto repetition = find_repetition(program, execution, next_->every,
-                                      execution.makespan - next_->shorter.execution.makespan);
-    if (repetition && turn_later(program, execution, next_->turns, repetition->until))
-      it.repetition = std::move(repetition);
+    if (looks_) look(program, execution);
   }
 
   std::optional<Sums> found;
+  std::optional<Repeats> repeats;
+  std::uint32_t repeats_from =
+      0;  ///< microbatch from which on the first device does, where it does
 
  private:
-  std::optional<Next> next_;
+  void look(const Program& program, const Execution& execution) {
+    const auto cycle = find_cycle(program, execution);
+    if (!cycle) return;
+    const std::uint32_t every = every_.value_or(cycle->every);
+    if (every % cycle->every != 0) return;
+    repeats_from = cycle->first;
+    const Time period = cycle->period * std::int64_t{every / cycle->every};
+    auto repetition = find_repetition(program, execution, {every, period, keeps_memory_});
+    if (repetition)
+      repeats = {every, period, std::move(*repetition), begun_by_stream(program, execution)};
+  }
+
+  bool looks_ = false;
+  std::optional<std::uint32_t> every_;
+  bool keeps_memory_ = true;
 };
 
-std::optional<LongRun> extended(const Pattern& pattern, const Sums& few, Sums more) {
-  std::vector<Bytes> added = std::move(more.repetition->growth);
+std::optional<LongRun> extended(const Pattern& pattern, const Sums& few, Sums more,
+                                std::vector<Bytes> added) {
   for (std::size_t m = 0; m < added.size(); ++m) added[m] += more.initial[m] - few.initial[m];
   Extrapolation further(pattern.more, std::move(added));
   LongRun run;
@@ -361,42 +393,107 @@ std::optional<Trial> trial_of(const Microbatches& all, const Outline& many, std:
   return turns ? std::optional(Trial{*pattern, std::move(*turns)}) : std::nullopt;
 }
 
-/// The long run by the pattern, where there is one and two short runs show it.
-std::optional<LongRun> run_by(const Microbatches& all, const std::optional<Trial>& trial) {
-  if (!trial) return std::nullopt;
-  const Pattern& pattern = trial->pattern;
+/// Whether the longer of two short runs shows that the pattern repeats itself.
+bool shows(const Sample& more, const Trial& trial) {
+  return more.repeats && more.repeats->every == trial.pattern.every &&
+         turn_later(more.repeats->begun, trial.turns, more.repeats->repetition.until);
+}
+
+/// Precondition of this and the next: shows(more, trial).
+std::optional<LongRun> run_by(const Microbatches& all, const Trial& trial, Sample& more) {
+  const Pattern& pattern = trial.pattern;
   Sample few;
   all.play(pattern.few, few);
-  if (!few.found) return std::nullopt;
-  Sample more({*few.found, pattern.every, trial->turns});
-  all.play(pattern.few + pattern.every, more);
-  if (!more.found || !more.found->repetition) return std::nullopt;
-  return extended(pattern, *few.found, std::move(*more.found));
+  if (!few.found ||
+      more.found->execution.makespan - few.found->execution.makespan != more.repeats->period)
+    return std::nullopt;
+  return extended(pattern, *few.found, std::move(*more.found),
+                  std::move(more.repeats->repetition.growth));
 }
+
+/// Each repetition lasts one period.
+std::optional<Time> makespan_by(const Microbatches& /*all*/, const Trial& trial, Sample& more) {
+  return more.found->execution.makespan + more.repeats->period * std::int64_t{trial.pattern.more};
+}
+
+/// What is made of a trial that the longer run shows to hold.
+template <class Made>
+struct By {
+  std::optional<Made> (*make)(const Microbatches&, const Trial&, Sample& more);
+  bool keeps_memory = true;  ///< what it is made of
+};
+
+/// Plays patterns until one is shown to repeat itself.
+class PatternSearch {
+ public:
+  explicit PatternSearch(const Microbatches& all) : all_(all), many_(all.outline(all.count)) {}
+
+  /// What `by` makes of the first trial of which it makes something.
+  template <class Made>
+  std::optional<Made> run(By<Made> by) const {
+    if (!is_known(many_)) return std::nullopt;
+    const auto devices = static_cast<std::uint32_t>(many_.orders.size());
+    std::uint32_t unit = 1;  // microbatches after which the order of tasks is the same
+    auto trial = trial_of(all_, many_, devices + kSome, unit);
+    if (!trial) {
+      unit = devices;
+      trial = trial_of(all_, many_, devices + kSome * unit, unit);
+    }
+    if (auto made = play(trial, by)) return made;
+    const std::uint32_t probed = probe_size(devices, unit);
+    if (kLong * probed > all_.count || !is_known(all_.outline(probed))) return std::nullopt;
+    Sample probe(std::nullopt, by.keeps_memory);
+    all_.play(probed, probe);
+    if (!probe.repeats) return std::nullopt;
+    const std::uint32_t every = std::lcm(probe.repeats->every, unit);
+    const std::uint32_t few = std::max(probe.repeats_from + 2 * every, devices) + kSome;
+    trial = trial_of(all_, many_, probed - every, every);
+    if (trial && trial->pattern.few + every == probed && shows(probe, *trial))
+      return by.make(all_, *trial, probe);
+    if (auto made = play(trial_of(all_, many_, few, every), by)) return made;
+    return play(trial_of(all_, many_, probed + 2 * every, every), by);
+  }
+
+ private:
+  /// Microbatches, enough to fill a pipeline several times. After how many of them it repeats itself is not known, so the
+  /// number is one to which the long run adds a multiple of as many numbers as possible.
+  [[nodiscard]] std::uint32_t probe_size(std::uint32_t devices, std::uint32_t unit) const {
+    const std::uint32_t least = 4 * devices;
+    std::uint32_t best = least, most = 0;
+    for (std::uint32_t size = least; size < least + kProbes * unit && size < all_.count;
+         size += unit) {
+      std::uint32_t divisors = 0;
+      for (std::uint32_t every = 1; every <= 2 * devices; ++every)
+        divisors += (all_.count - size) % every == 0 ? 1 : 0;
+      if (divisors > most) {
+        best = size;
+        most = divisors;
+      }
+    }
+    return best;
+  }
+
+  template <class Made>
+  std::optional<Made> play(const std::optional<Trial>& trial, By<Made> by) const {
+    if (!trial) return std::nullopt;
+    Sample more(trial->pattern.every, by.keeps_memory);
+    all_.play(trial->pattern.few + trial->pattern.every, more);
+    if (!shows(more, *trial)) return std::nullopt;
+    return by.make(all_, *trial, more);
+  }
+
+  const Microbatches& all_;
+  const Outline many_;
+};
 
 }  // namespace
 
 std::optional<LongRun> run_long(const Microbatches& all) {
-  const Outline many = all.outline(all.count);
-  if (!is_known(many)) return std::nullopt;
-  const auto devices = static_cast<std::uint32_t>(many.orders.size());
-  std::uint32_t unit = 1;  // microbatches after which the order of tasks is the same
-  auto trial = trial_of(all, many, devices + kSome, unit);
-  if (!trial) {
-    unit = devices;
-    trial = trial_of(all, many, devices + kSome * unit, unit);
-  }
-  if (auto run = run_by(all, trial)) return run;
-  const std::uint32_t probed = 4 * devices + kSome * unit;
-  if (kLong * probed > all.count) return std::nullopt;
-  Sample probe;
-  all.play(probed, probe);
-  const auto cycle = probe.found ? probe.found->cycle : std::nullopt;
-  if (!cycle) return std::nullopt;
-  const std::uint32_t every = std::lcm(cycle->every, unit);
-  const std::uint32_t few = std::max(cycle->first + 2 * every, devices) + kSome;
-  if (auto run = run_by(all, trial_of(all, many, few, every))) return run;
-  return run_by(all, trial_of(all, many, probed + 2 * every, every));
+  return PatternSearch(all).run(By<LongRun>{run_by});
+}
+
+std::optional<Time> makespan_of_long(const Microbatches& all) {
+  return PatternSearch(all).run(By<Time>{makespan_by, false});
 }
 
 std::string note_on(const LongRun& run, std::uint32_t microbatches) {

@@ -1,4 +1,4 @@
-/// A run of many microbatches, worked out from two runs of few.
+/// A run of many microbatches, worked out from runs of few.
 ///
 /// Most of a long pipeline is the same again and again. Where the schedule of many microbatches is that of
 /// few with some of its tasks repeated, and a run of few does in the middle what it did one period
@@ -12,7 +12,7 @@
 #include "execution/repetition.hpp"
 #include "execution/step_sums.hpp"
 #include "policy/interface/outline.hpp"
-#include "scenario/run/run.hpp"
+#include "scenario/run/run_inspector.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -22,17 +22,6 @@ namespace plimsoll {
 
 /// Microbatches from which on it is tried.
 inline constexpr std::int64_t kLongRun = 32;
-
-/// Is shown what a run adds up to, while its program is there.
-class RunInspector {
- public:
-  RunInspector() = default;
-  RunInspector(const RunInspector&) = delete;
-  RunInspector& operator=(const RunInspector&) = delete;
-  virtual ~RunInspector() = default;
-
-  virtual void see(const Program& program, const Execution& execution, const StepSums& sums) = 0;
-};
 
 /// A pipeline that is asked for any number of microbatches, of the same samples each.
 struct Microbatches {
@@ -56,8 +45,11 @@ struct LongRun {
 };
 
 /// Nothing where the run is short, or where it is not shown to repeat itself. Plays at most as many microbatches as
-/// there are, and mostly about twice as many as there are devices.
+/// there are, and mostly about twice as many as there are devices; of the two runs that show it the longer one first.
 [[nodiscard]] std::optional<LongRun> run_long(const Microbatches& all);
+
+/// The makespan alone, for which one short run is enough. Precondition: memories are unlimited.
+[[nodiscard]] std::optional<Time> makespan_of_long(const Microbatches& all);
 
 /// "of 512 microbatches 21 were played: ..".
 [[nodiscard]] std::string note_on(const LongRun& run, std::uint32_t microbatches);

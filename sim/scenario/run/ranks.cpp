@@ -52,6 +52,10 @@ Ranks::Ranks(const Scenario& scenario, const Node& policy) : scenario_(scenario)
   if (scenario.state) find_homes(policy);
 }
 
+void Ranks::join_rounds() {
+  if (spreading_) spreading_->joins_rounds = true;
+}
+
 void Ranks::find_mesh() {
   spreading_ = mesh_of(scenario_.platform, *scenario_.parallel, updaters_);
   spreading_->overlap = scenario_.sharding.overlap;
@@ -359,7 +363,7 @@ Plan Ranks::with_fetches_ahead(Plan of_one, const Problem& problem) const {
 Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
   if (!spreading_) return of_one;
   of_one = with_fetches_ahead(std::move(of_one), problem);
-  return is_mesh() ? plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_)
+  return is_mesh() ? plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_, symmetry_)
                    : plan_of_one_rank(of_one, problem, *spreading_);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "plan/build/spread_plan.hpp"
+#include "policy/parallel/rank_symmetry.hpp"
 #include "scenario/document/scenario.hpp"
 #include "workload/sharding/away_step.hpp"
 
@@ -20,6 +21,10 @@ class Ranks {
   /// `policy` runs on. Throws InputError where the platform has not the ranks, or state cannot be where
   /// it is to be.
   explicit Ranks(const Scenario& scenario, const Node& policy = {});
+
+  /// From now on rounds of a collective that follow each other on one channel are one step of a plan, for runs
+  /// of whose steps nothing is shown.
+  void join_rounds();
 
   [[nodiscard]] bool is_mesh() const { return scenario_.parallel.has_value(); }
   [[nodiscard]] bool has_state_elsewhere() const { return away_.has_value(); }
@@ -74,6 +79,7 @@ class Ranks {
 
   const Scenario& scenario_;
   std::optional<Spreading> spreading_;
+  mutable RankSymmetry symmetry_;      ///< of the plan made last
   std::vector<ProcessorId> updaters_;  ///< processors that only update
   std::optional<AwayState> away_;      ///< where state lives elsewhere
 };

@@ -75,10 +75,10 @@ struct RunOptions {
   ScenarioMemo* memo = nullptr;  ///< that with which the scenario was read
   Work work = Work();            ///< where planners count their steps
   bool compares = true;          ///< with the reference: fills RunResult::overhead
-  /// Whether microbatches that repeat what those before did need not be played, where that is exact
-  /// (scenario/run/long_run.hpp). Then the result's plan has the steps of those that were, and nothing is
-  /// known of single steps of its execution.
-  bool repeats = false;
+  /// Whether nothing is shown of single steps, but of what they add up to. Then microbatches that repeat what those
+  /// before did need not be played, where that is exact (scenario/run/long_run.hpp); the result's plan has
+  /// the steps of those that were. Rounds of a collective are one step.
+  bool sums_only = false;
 };
 
 /// The run of one policy of the scenario. Throws InputError for parameters that do not fit, and

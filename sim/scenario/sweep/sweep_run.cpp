@@ -155,7 +155,7 @@ RunResult SweepRuns::run_point(SweepPoint point, RunResult& known) const {
   known = run_to_make(scenario, policy);
   WorkMeter meter(limit_work_);
   RunResult run =
-      run_policy(scenario, policy, {.memo = memo_.get(), .work = Work(&meter), .repeats = true});
+      run_policy(scenario, policy, {.memo = memo_.get(), .work = Work(&meter), .sums_only = true});
   // Rows wait for their turn in large numbers.
   run.workload_as_run = {};
   run.plan = {};

@@ -1,0 +1,18 @@
+/// What is known of ranks from a plan that was made before, so that it is not worked out for each plan anew.
+#pragma once
+
+#include "plan/build/spread_plan.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// Whether ranks can be told apart (policy/pipeline/schedule/replica_symmetry.hpp), of the ways that the last plan took.
+struct RankSymmetry {
+  std::vector<RankWay> ways;
+  std::vector<CollectiveForm> forms;  ///< empty: nothing is known yet
+  std::string told_apart;             ///< by what; empty where they cannot be
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,280 @@
+#include "scenario/run/policy_run.hpp"
+
+#include "base/quantity_text.hpp"
+#include "execution/judge.hpp"
+#include "execution/rank_metrics.hpp"
+#include "plan/build/repeated_plan.hpp"
+#include "plan/check/plan_checker.hpp"
+#include "platform/core/without_limits.hpp"
+#include "policy/claims/claims.hpp"
+#include "policy/claims/work_bound.hpp"
+#include "scenario/run/given_budget.hpp"
+#include "scenario/run/planned_order.hpp"
+#include "scenario/run/step_of_rank.hpp"
+#include "scenario/run/unknown_energy.hpp"
+#include "workload/cost/cost_model.hpp"
+#include "workload/cost/gradient_accumulation.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+class Stopwatch {
+ public:
+  [[nodiscard]] double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+Time makespan_without_limits(const Plan& plan, const Workload& workload, const Platform& platform,
+                             RunInspector* inspector = nullptr) {
+  const Platform unlimited = without_limits(platform);
+  const Topology topology(unlimited);
+  const Program program = lower(plan, workload, unlimited, topology);
+  const Execution execution = execute(program);
+  if (inspector != nullptr) inspector->see(program, execution, step_sums(program, execution));
+  return execution.makespan;
+}
+
+void check_policy(const RunResult& result, const Scenario& scenario, const Topology& topology) {
+  const auto problems =
+      check_plan(result.plan, result.workload_as_run, scenario.platform, topology);
+  if (!problems.empty())
+    throw std::logic_error(fmt::format("policy `{}` made a plan that is not valid: {}",
+                                       result.policy, fmt::join(problems, "; ")));
+}
+
+bool has_ranks(const Ranks& ranks) {
+  return ranks.is_mesh() || ranks.has_state_elsewhere();
+}
+
+/// The plan of one microbatch as one of all that are accumulated, with what is claimed of that.
+Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
+  const auto microbatches = scenario.workload_options.accumulate;
+  if (!microbatches) return plan;
+  Plan whole = repeated(plan, problem.workload, static_cast<std::uint32_t>(*microbatches));
+  whole.claims = claims_of(whole, problem);
+  whole.claims.chosen = std::move(plan.claims.chosen);
+  whole.claims.left_out = std::move(plan.claims.left_out);
+  whole.claims.eviction = plan.claims.eviction;
+  return whole;
+}
+
+/// The makespan of `none` on unlimited memory, on the processor that `policy` runs on, or its likes.
+Time reference_makespan(const Workload& step, const Scenario& scenario, const BoundPolicy& policy,
+                        const Ranks& ranks) {
+  const Topology topology(scenario.platform);
+  const ChainView chain;  // `none` looks at operators only
+  const Problem problem{step, chain, scenario.platform, topology};
+  Planned none = ranks.planned(policy_on_processor_of(policy, "none").plan, problem);
+  const Plan reference =
+      ranks.of_all(accumulated(std::move(std::get<Plan>(none)), scenario, problem), problem);
+  return makespan_without_limits(reference, step, scenario.platform);
+}
+
+std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
+                                           const BoundPolicy& policy, const Ranks& ranks,
+                                           Work work) {
+  if (!policy.schedule_alone && !result.execution.waited_for_memory) return 0.0;
+  const auto reference =
+      policy.schedule_alone
+          ? makespan_alone(result.workload_as_run, scenario, policy, ranks, work)
+          : makespan_without_limits(result.plan, result.workload_as_run, scenario.platform);
+  if (!reference) return std::nullopt;
+  return relative(*result.metrics.makespan, *reference);
+}
+
+/// All of the platform that the reference depends on: how long each operator takes where it runs.
+std::string key_of_times(const RunResult& result, const Platform& platform) {
+  std::string key;
+  const auto lane = std::ranges::find(result.plan.lanes, Lane::Kind::stream, &Lane::kind);
+  if (lane == result.plan.lanes.end()) return key;
+  for (const Time time : durations(result.workload_as_run, platform, lane->processor))
+    key += key_text(std::to_string(time.count()));
+  return key;
+}
+
+/// Against `none` on unlimited memory, but for pipelines.
+void compare_with_reference(RunResult& result, const Scenario& scenario, const BoundPolicy& policy,
+                            const Ranks& ranks, const std::string& step_key,
+                            const RunOptions& options) {
+  if (!result.metrics.makespan || !options.compares) return;
+  if (policy.is_pipeline) {
+    result.overhead = overhead_of_pipeline(result, scenario, policy, ranks, options.work);
+    return;
+  }
+  const auto run_reference = [&] {
+    return std::make_shared<const Time>(
+        reference_makespan(result.workload_as_run, scenario, policy, ranks));
+  };
+  // That of a mesh depends on its links, too, which the key leaves out.
+  const auto reference =
+      options.memo != nullptr && !ranks.is_mesh()
+          ? options.memo->reference_makespans.recall(
+                step_key + key_of_times(result, scenario.platform), run_reference)
+          : run_reference();
+  result.overhead = relative(*result.metrics.makespan, *reference);
+}
+
+/// What was made of the policy's parameters that nobody who chose it by name has written, or that
+/// cannot be had.
+std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Node& policy,
+                                             const BoundPolicy& bound) {
+  std::vector<std::string> notes;
+  const std::string given = parameters_as_written(policy);
+  if (scenario.policies_are_chosen && policy.where().origin != kChosenOrigin && !given.empty())
+    notes.push_back(fmt::format("the scenario has a policy `{}`, and its parameters hold: {}",
+                                bound.name, given));
+  if (!bound.budget || bound.budget->is_unlimited()) return notes;
+  std::vector<MemoryId> told;
+  for (const Processor& processor : processors_of(scenario.platform, bound)) {
+    const Memory& memory = scenario.platform[processor.memory];
+    if (*bound.budget <= memory.usable() || std::ranges::count(told, processor.memory) > 0)
+      continue;
+    told.push_back(processor.memory);
+    notes.push_back(fmt::format(
+        "a budget of {} is more than the {} that `{}` has for plans; {} "
+        "is what counts",
+        to_text(*bound.budget), to_text(memory.usable()), memory.name, to_text(memory.usable())));
+  }
+  return notes;
+}
+
+/// Checks and executes a plan that `bound` made for `problem`, of which `result` has the workload.
+void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const Problem& problem,
+                 const BoundPolicy& bound, const Ranks& ranks, RunInspector* inspector = nullptr) {
+  result.plan = ranks.of_all(accumulated(std::move(plan), scenario, problem), problem);
+  std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
+  if (!result.plan.bounds.makespan && !result.plan.bounds.period)
+    result.plan.bounds.makespan = work_bound(result.plan, problem);
+  result.budgets = given_budgets(bound, result.plan, result.workload_as_run, scenario.platform);
+  check_policy(result, scenario, problem.topology);
+  execute_plan(result, scenario, problem.topology, ranks, inspector);
+}
+
+/// Runs `ordered`, whose order an allocator has planned. Where its placement ends above that of
+/// `given`, the workload's own order, the latter stays.
+void run_ordered(RunResult& result, Plan ordered, Plan given, const Scenario& scenario,
+                 const Problem& problem, const BoundPolicy& bound, const Ranks& ranks) {
+  RunResult unordered = result;
+  run_planned(result, std::move(ordered), scenario, problem, bound, ranks);
+  if (!may_end_lower(given, result, scenario.platform)) return;
+  run_planned(unordered, std::move(given), scenario, problem, bound, ranks);
+  if (!ends_lower(unordered, result, scenario.platform)) return;
+  unordered.notes.emplace_back(
+      "the order of least peak ends higher once it is placed: the workload's own order stays");
+  result = std::move(unordered);
+}
+
+}  // namespace
+
+double relative(Time time, Time reference) {
+  if (reference == Time{}) return 0.0;
+  return static_cast<double>((time - reference).count()) / static_cast<double>(reference.count());
+}
+
+RunResult describe_run(const Scenario& scenario, std::string policy) {
+  RunResult result;
+  result.scenario = scenario.name;
+  result.platform = scenario.platform_name;
+  result.workload = scenario.workload_name;
+  result.policy = std::move(policy);
+  result.worst_quality = scenario.platform.worst_quality();
+  result.energy_band = energy_band(scenario.platform);
+  result.recorded = recorded_of(scenario.workload);
+  for (const Memory& memory : scenario.platform.memories)
+    result.memory_names.push_back(memory.name);
+  return result;
+}
+
+void measure_run(RunResult& result, const Program& program, const StepSums& sums,
+                 const Scenario& scenario, const Ranks& ranks) {
+  result.metrics = measure(program, result.execution, sums, scenario.iterations);
+  if (has_ranks(ranks)) measure_ranks(program, sums, ranks.count(), result.metrics);
+}
+
+void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology,
+                  const Ranks& ranks, RunInspector* inspector) {
+  const Program program = lower(result.plan, result.workload_as_run, scenario.platform, topology);
+  const Stopwatch watch;
+  result.execution = execute(program);
+  result.execution_s = watch.seconds();
+  StepSums sums = step_sums(program, result.execution);
+  if (has_ranks(ranks)) sums.collectives = collective_sums(program, result.execution);
+  measure_run(result, program, sums, scenario, ranks);
+  if (inspector != nullptr) inspector->see(program, result.execution, sums);
+  if (scenario.training && result.execution.status == RunStatus::ok)
+    result.training = whole_training(*scenario.training, result.metrics, result.workload_as_run,
+                                     result.plan, scenario.platform, result.notes);
+  if (result.metrics.energy)
+    for (const std::string& note :
+         {note_on_unknown_operators(result.plan, result.workload_as_run, scenario.platform),
+          note_on_unknown_energy(result.plan, scenario.platform, topology)})
+      if (!note.empty()) result.notes.push_back(note);
+  result.oom = result.execution.oom;
+  result.cycle = result.execution.cycle;
+  result.claims = result.plan.claims;
+  result.bounds = result.plan.bounds;
+}
+
+std::optional<Time> makespan_alone(const Workload& step, const Scenario& scenario,
+                                   const BoundPolicy& policy, const Ranks& ranks, Work work,
+                                   RunInspector* inspector) {
+  const Platform roomy = without_limits(scenario.platform);
+  const Topology topology(roomy);
+  const ChainView chain = chain_view(step);
+  const Problem problem{step, chain, roomy, topology, judge_by_execution, work};
+  Planned reference = ranks.planned(policy.schedule_alone, problem);
+  Plan* of_one = std::get_if<Plan>(&reference);
+  if (of_one == nullptr) return std::nullopt;
+  const Plan plan = ranks.of_all(std::move(*of_one), problem);
+  return makespan_without_limits(plan, step, scenario.platform, inspector);
+}
+
+RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+                   const Ranks& ranks, const RunOptions& options, TrainingStep step,
+                   const std::string& step_key, RunInspector* inspector) {
+  RunResult result = run_to_make(scenario, policy);
+  result.notes = notes_on_parameters(scenario, policy, bound);
+  const ChainView chain = std::move(step.chain);
+  result.workload_as_run = std::move(step.workload);
+  result.saved_bytes = step.saved_bytes;
+  const Topology topology(scenario.platform);
+  const Stopwatch watch;
+  const Problem problem{result.workload_as_run, chain,       scenario.platform, topology,
+                        judge_by_execution,     options.work};
+  const auto ordering =
+      ranks.has_state_elsewhere() ? std::nullopt : policy_that_orders(bound, scenario.platform);
+  Planned planned = ranks.planned(bound.plan, problem);
+  Planned ordered = ordering ? ordering->plan(problem) : Planned();
+  result.planning_s = watch.seconds();
+  if (auto* infeasible = std::get_if<Infeasible>(&planned)) {
+    result.infeasible = std::move(*infeasible);
+    return result;
+  }
+  if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
+  result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
+  Plan& plan = std::get<Plan>(planned);
+  if (const std::string note = note_on_kept_order(bound, plan, scenario.platform); !note.empty())
+    result.notes.push_back(note);
+  if (ordering)
+    run_ordered(result, std::move(std::get<Plan>(ordered)), std::move(plan), scenario, problem,
+                bound, ranks);
+  else
+    run_planned(result, std::move(plan), scenario, problem, bound, ranks, inspector);
+  compare_with_reference(result, scenario, bound, ranks, step_key, options);
+  return result;
+}
+
+}  // namespace plimsoll

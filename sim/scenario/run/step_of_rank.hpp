@@ -1,0 +1,36 @@
+/// The training step that a policy is given: of one rank, at the size of one of its microbatches.
+#pragma once
+
+#include "policy/interface/registry.hpp"
+#include "scenario/document/memo.hpp"
+#include "scenario/run/ranks.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+/// Whether the workload says how many samples a mini-batch has.
+[[nodiscard]] bool states_batch(const Scenario& scenario);
+
+/// Those that the policy names; all where it names none.
+[[nodiscard]] std::vector<Processor> processors_of(const Platform& platform,
+                                                   const BoundPolicy& bound);
+
+/// The workload of one rank, at the size of one of its `microbatches`. Throws InputError where they
+/// do not divide the batch, or where a backward cannot be split.
+[[nodiscard]] Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
+                                 std::int64_t of_a_rank, const Ranks& ranks, bool split_backward,
+                                 const Location& where);
+
+/// What build_for() builds for the policy, with its chain. `key` is step_key_of(); a memo may be nullptr.
+[[nodiscard]] TrainingStep step_of_rank(const Scenario& scenario, const Node& policy,
+                                        const BoundPolicy& bound, const Ranks& ranks,
+                                        ScenarioMemo* memo, const std::string& key);
+
+/// Of the platform, a step depends on the workspaces of kernels and the states of generators alone.
+[[nodiscard]] std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound);
+
+}  // namespace plimsoll
