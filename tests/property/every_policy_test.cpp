@@ -4,6 +4,7 @@
 #include "support/dice.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
+#include "support/random_profile.hpp"
 #include "support/sample.hpp"
 #include "workload/cost/generator_states.hpp"
 
@@ -205,6 +206,25 @@ TEST_CASE("budgets hold where states of generators are as large as what is kept"
         CAPTURE(round, machine.platform, policy.name, percent);
         every.run(policy, needed_by(policy.name), percent);
       }
+    }
+  }
+}
+
+TEST_CASE("every policy on random profiles: the claims are the measurement") {
+  test::Sample sample(20);
+  Platform platform = test::library_platform(kMachines.front().platform);
+  for (Memory& memory : platform.memories) memory.power = PowerStates{};  // whose energy is asked
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    const std::string text = test::RandomProfile(seed).text();
+    const Workload workload = test::workload_of(text);
+    if (workload.operators.size() == workload.forwards) continue;  // refused by some
+    EveryPolicy every(kMachines.front(), platform, workload);
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name.starts_with("pipeline/") || policy.is_for_compute_graphs ||
+          !sample.takes_next())
+        continue;
+      CAPTURE(seed, text, policy.name);
+      every.run(policy, needed_by(policy.name), 55 + static_cast<std::int64_t>(seed % 5) * 10);
     }
   }
 }

@@ -90,4 +90,46 @@ TEST_CASE("every planner of graphs claims what the engine measures") {
   }
 }
 
+TEST_CASE("steps whose backwards change activations: remat/search is never behind remat/rotor") {
+  // In-place ABN: each backward turns the output of its operator back into its input (see
+  // policy/graph/rerun_groups.hpp). All times are drawn.
+  Dice dice(20261128);
+  const Platform platform = test::one_gpu({});
+  int plans = 0, faster = 0;
+  for (int round = 0; round < test::rounds(600, 20); ++round) {
+    const std::int64_t operators = dice(2, 10);
+    std::string yaml = "workload: abn\nprofile:\n  version: 1\n  inputs: {x: 1 B}\n  operators:\n";
+    for (std::int64_t i = 0; i < operators; ++i) {
+      const std::string input = i == 0 ? "x" : fmt::format("y{}", i - 1);
+      const std::string skip = i > 2 && dice(0, 4) == 0 ? fmt::format(", y{}", dice(0, i - 2)) : "";
+      const bool inverts = dice(0, 2) > 0;
+      yaml += fmt::format(
+          "    - {{name: o{0}, forward: {{time: {1} ps, reads: [{2}{3}], makes: {{y{0}: {4} B}}}}, "
+          "backward: {{time: {5} ps, reads: [{6}{7}], updates: [{8}], makes: {{d{0}: {4} B}}}}}}\n",
+          i, dice(1, 5), input, skip, dice(1, 9), dice(1, 9),
+          inverts ? fmt::format("y{}", i) : input,
+          i + 1 < operators ? fmt::format(", d{}", i + 1) : "",
+          inverts ? fmt::format("y{}", i) : "");
+    }
+    const Workload workload = test::workload_of(yaml);
+    const std::int64_t all = test::play_policy("none", workload, platform).peak(MemoryId{0});
+    const std::int64_t budget = all * dice(50, 95) / 100;
+    CAPTURE(round, yaml, budget);
+    const auto time_of = [&](const char* policy) {
+      const auto it = test::played_or_smallest(
+          test::with_parameters(policy, fmt::format(", budget: {} B", budget)), workload, platform);
+      const auto* run = std::get_if<test::Played>(&it);
+      if (run != nullptr) REQUIRE(run->peak(MemoryId{0}) <= budget);
+      return run == nullptr ? Time::unlimited() : run->execution.makespan;
+    };
+    const Time rotor = time_of("remat/rotor"), search = time_of("remat/search");
+    CHECK(search <= rotor);
+    plans += search.is_unlimited() ? 0 : 1;
+    faster += search < rotor ? 1 : 0;
+    if (round % 4 == 0) CHECK(time_of("hybrid/graph") <= rotor);
+  }
+  CHECK(plans > test::rounds(200, 20));
+  CHECK(faster > test::rounds(60, 20));
+}
+
 }  // namespace plimsoll

@@ -1,6 +1,6 @@
 #include "policy/budget/budget.hpp"
 
-#include "base/quantity_text.hpp"
+#include "base/rounded_text.hpp"
 
 #include <algorithm>
 
@@ -17,9 +17,7 @@ Bytes budget_for(const Problem& problem, ProcessorId processor,
 
 Infeasible infeasible(const Problem& problem, ProcessorId processor, Bytes budget, Bytes smallest) {
   const MemoryId memory = problem.platform[processor].memory;
-  const bool round_alike = to_text(budget) == to_text(smallest);
-  return {fmt::format("no schedule of this policy fits {} of {}",
-                      round_alike ? fmt::format("{} B", budget.count()) : to_text(budget),
+  return {fmt::format("no schedule of this policy fits {} of {}", text_beside(budget, smallest),
                       problem.platform[memory].name),
           memory, smallest};
 }

@@ -123,12 +123,10 @@ std::optional<Infeasible> within_storage(const Problem& problem, ProcessorId pro
   if (!least) return std::nullopt;
   const Bytes capacity = *least + storage.reserved;
   return Infeasible{
-      fmt::format(
-          "`{}` never holds what must leave, whatever the budget; it would with a capacity "
-          "of {}{}",
-          storage.name,
-          is_rounded_in_text(capacity) ? fmt::format("{} B", capacity.count()) : to_text(capacity),
-          does_within_budget ? "" : " and a larger budget"),
+      fmt::format("`{}` never holds what must leave, whatever the budget; it would with a capacity "
+                  "of {}{}",
+                  storage.name, exact_text(capacity),
+                  does_within_budget ? "" : " and a larger budget"),
       *planner.storage, Bytes::unlimited()};
 }
 

@@ -30,15 +30,16 @@ std::vector<Gap> find_gaps(const OperatorGraph& graph, const RerunGroups& groups
   std::vector<Gap> gaps;
   for (std::uint32_t v = 0; v < graph.values.size(); ++v) {
     const OperatorGraph::Value& value = graph.values[v];
-    const bool reruns = !groups.groups[groups.of_node[value.maker]].runs_once;
+    const bool may_rerun = !groups.groups[groups.of_node[value.maker]].runs_once;
     const std::int64_t bytes = counted_bytes(value);
-    if (bytes == 0 || (!reruns && !all)) continue;
+    if (bytes == 0 || (!may_rerun && !all)) continue;
     const Signed128 share =
         Signed128{graph.nodes[value.maker].time.count()} * bytes / made[value.maker];
     std::uint32_t last = value.maker;
     const auto add = [&](std::uint32_t use) {
       const std::uint32_t first = last + (value.is_kept_only && last == value.maker ? 0 : 1);
-      if (use > first)
+      const bool reruns = may_rerun && use <= groups.end_of(v);
+      if (use > first && (reruns || all))
         gaps.push_back({v, last, use, first, bytes, static_cast<std::int64_t>(share), reruns});
       last = use;
     };

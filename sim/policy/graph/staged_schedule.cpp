@@ -98,6 +98,7 @@ bool StagedSchedule::returns_in(std::uint32_t value, std::uint32_t stage) const 
 bool StagedSchedule::may_run(const Rerun& rerun) const {
   const RerunGroups::Group& group = groups_->groups[rerun.group];
   if (rerun.stage >= graph_->nodes.size() || rerun.stage == closed_stage_) return false;
+  if (group.until != OperatorGraph::kNone && rerun.stage > group.until) return false;
   if (group.returns != OperatorGraph::kNone) {
     const std::uint32_t maker = graph_->values[group.returns].maker;
     return group.after < rerun.stage && !has({rerun.stage, groups_->of_node[maker]});

@@ -83,7 +83,10 @@ class OwnSearch {
  private:
   Infeasible no_plan() {
     const std::int64_t least = least_room(task_, std::max(room_, largest_step(graph_) - 1));
-    return not_found(problem_, memories_.processor, budget_, graph_.resident + Bytes{least});
+    Infeasible no =
+        not_found(problem_, memories_.processor, budget_, graph_.resident + Bytes{least});
+    no.is_found = least > largest_step(graph_);  // that operator needs it in any schedule
+    return no;
   }
 
   const Problem& problem_;
@@ -171,6 +174,7 @@ class BestOfGraph {
   [[nodiscard]] Infeasible no_plan() const {
     Infeasible no = not_found(problem_, processor_, budget_,
                               parameters_.runtime_factor ? Bytes::unlimited() : smallest_);
+    no.is_found = smallest_ > graph_.resident + Bytes{largest_step(graph_)};
     no.why += in_time_in_words(parameters_.runtime_factor);
     if (room_within(budget_, graph_) >= largest_step(graph_))
       no.why += ", as far as the search sees; that is no proof";

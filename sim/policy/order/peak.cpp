@@ -124,12 +124,12 @@ class LeastPeak {
         fmt::format("the order of the workload needs {} of {}", all(given_), memory);
     if (peak_ == given_)
       return before + (peak_ == bound_
-                           ? ", and none needs less"
+                           ? ", and no order needs less"
                            : fmt::format(", and no better one was found; each needs {} at least",
                                          all(bound_)));
     return before + fmt::format(", this one {}; {}", all(peak_),
                                 peak_ == bound_
-                                    ? "none needs less"
+                                    ? "no order needs less"
                                     : fmt::format("each needs {} at least", all(bound_)));
   }
 

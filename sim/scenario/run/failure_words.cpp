@@ -24,15 +24,13 @@ std::string waits_in_words(std::span<const std::string> cycle) {
 }  // namespace
 
 std::string request_in_words(const OutOfMemory& oom) {
-  const bool round_alike = oom.asked != oom.free && to_text(oom.asked) == to_text(oom.free);
-  const auto words = [&](Bytes bytes) {
-    return round_alike ? fmt::format("{} B", bytes.count()) : to_text(bytes);
-  };
-  std::string text = fmt::format("{} asks for {} of {}", oom.step, words(oom.asked), oom.memory);
+  std::string text =
+      fmt::format("{} asks for {} of {}", oom.step, text_beside(oom.asked, oom.free), oom.memory);
   if (oom.free == oom.capacity)
-    text += fmt::format(", which has only {}", words(oom.capacity));
+    text += fmt::format(", which has only {}", text_beside(oom.capacity, oom.asked));
   else
-    text += fmt::format(", where {} of {} is free", words(oom.free), to_text(oom.capacity));
+    text += fmt::format(", where {} of {} is free", text_beside(oom.free, oom.asked),
+                        to_text(oom.capacity));
   if (oom.largest_free_block != oom.free)
     text += fmt::format(", in blocks of at most {}", to_text(oom.largest_free_block));
   return text;
@@ -40,7 +38,7 @@ std::string request_in_words(const OutOfMemory& oom) {
 
 std::string budget_in_words(Bytes budget) {
   if (!is_rounded_in_text(budget)) return to_text(budget);
-  return fmt::format("{} ({} B)", to_text(budget), budget.count());
+  return fmt::format("{} ({})", to_text(budget), exact_text(budget));
 }
 
 std::string smallest_budget_in_words(const Infeasible& infeasible, std::string_view memory) {

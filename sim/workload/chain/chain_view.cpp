@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace plimsoll {
 namespace {
 
-/// Where a value of the forwards is written last and read last, as positions of forwards.
+/// Where a value of the forwards is made, written last and read last, as positions of forwards;
+/// backwards read at that of their forward.
 struct Span {
+  std::uint32_t made = kNone;
   std::uint32_t written = kNone;
   std::uint32_t read = 0;
   bool is_read = false;
+  bool is_read_by_backward = false;
 };
 
 /// Finds the ends of the stages: after operator k when exactly one value crosses from [0, k] to (k,
@@ -19,6 +23,8 @@ class Cutter {
  public:
   explicit Cutter(const Workload& workload) : workload_(workload), spans_(workload.tensors.size()) {
     for (std::uint32_t k = 0; k < workload.forwards; ++k) note(workload.operators[k], k);
+    for (std::uint32_t b = workload.optimizer_begin; b-- > workload.forwards;)
+      note_backward(workload.operators[b]);
   }
 
   [[nodiscard]] std::vector<std::uint32_t> ends() const {
@@ -48,7 +54,30 @@ class Cutter {
       spans_[index(id)].is_read = true;
     }
     for (const TensorList slice : {op.kept, op.bare, op.updates})
-      for (const TensorId id : workload_.list(slice)) spans_[index(id)].written = k;
+      for (const TensorId id : workload_.list(slice)) {
+        Span& span = spans_[index(id)];
+        span.written = k;
+        span.made = std::min(span.made, k);
+      }
+  }
+
+  /// From the last one on: what has been read is read after this one. What its stage's forwards would
+  /// make again must not have been changed since for others.
+  void note_backward(const Operator& op) {
+    const auto k = static_cast<std::uint32_t>(op.forward);
+    for (const TensorId id : workload_.list(op.updates)) {
+      Span& span = spans_[index(id)];
+      if (span.written != kNone && span.is_read_by_backward)
+        span.written = std::max(span.written, k);
+    }
+    for (const TensorId id : workload_.list(op.reads)) {
+      Span& span = spans_[index(id)];
+      if (span.written == kNone) continue;  // not of a forward
+      if (k < span.made) uncut_.emplace_back(k, span.made);
+      span.is_read_by_backward = true;
+      if (k > span.read || !span.is_read) span.read = k;
+      span.is_read = true;
+    }
   }
 
   /// By operator k, the values made in [0, k] or there from the start that later forwards read.
@@ -69,12 +98,18 @@ class Cutter {
       for (const TensorId id : workload_.list(op.reads))
         if (workload_[id].lifetime == Lifetime::input) count(id, 0);
     }
+    for (const auto& [begin, end] : uncut_) {
+      change[begin] += 2;
+      change[end] -= 2;
+    }
     std::partial_sum(change.begin(), change.end(), change.begin());
     return change;
   }
 
   const Workload& workload_;
   std::vector<Span> spans_;
+  /// From an operator whose backward reads what a later one makes to that: no stage ends between.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> uncut_;
 };
 
 /// Joins what has no backward (a copy hands its gradient on) to the stage after it, at the end to

@@ -1,11 +1,12 @@
 /// A step seen as a chain of stages, for planners that need one.
 ///
 /// For an abstract chain a stage is one forward operator. A network is cut after every forward
-/// operator whose outputs include exactly one tensor that later forwards read, and that separates
-/// all forwards before from all after it (an articulation point of the forward graph), unless a
-/// later operator changes that tensor in place; what has no backward goes with the next stage, so
-/// that every stage has one. Stage i (from 0) owns a run of forward operators,
-/// their backwards (in execution order), and the boundary tensor a_{i+1} that the next stage reads.
+/// operator whose outputs include exactly one tensor that later operators read, in their forwards or
+/// backwards, and that separates all before from all after it (an articulation point of the graph),
+/// unless a later operator changes that tensor in place, or an earlier operator's backward reads
+/// what a later forward makes. What has no backward goes with the next stage, so that every stage has
+/// one. Stage i (from 0) owns a run of forward operators, their backwards (in execution order), and
+/// the boundary tensor a_{i+1} that the next stage reads.
 #pragma once
 
 #include "workload/core/workload.hpp"

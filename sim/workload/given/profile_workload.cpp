@@ -16,7 +16,8 @@ class ProfileBuilder {
     for (const RecordedOperator& op : profile.operators) {
       for (const Located<std::string>& read : op.forward.reads) read_.insert(read.value);
       if (op.backward)
-        for (const Located<std::string>& read : op.backward->reads) saved_.insert(read.value);
+        for (const Located<std::string>& read : op.backward->reads)
+          backward_readers_[read.value].insert(&op);
     }
     add_residents(optimizer);
   }
@@ -48,7 +49,7 @@ class ProfileBuilder {
   [[nodiscard]] std::vector<TensorId> unread() const {
     std::vector<TensorId> tensors;
     const auto add_unread = [&](const std::string& name, const std::vector<TensorId>& ids) {
-      if (!read_.contains(name) && !saved_.contains(name))
+      if (!read_.contains(name) && !backward_readers_.contains(name))
         tensors.insert(tensors.end(), ids.begin(), ids.end());
     };
     for (const auto& [name, id] : storages_) add_unread(name, {id});
@@ -56,17 +57,27 @@ class ProfileBuilder {
     return tensors;
   }
 
+  /// Whether others than the backward of the operator read what it keeps. Then no form of its run
+  /// does without: only what runs before that backward makes it again is for it alone.
+  [[nodiscard]] bool is_shared(const RecordedOperator& op, const std::string& kept) const {
+    const auto readers = backward_readers_.find(kept);
+    return read_.contains(kept) ||
+           (readers != backward_readers_.end() && readers->second != std::set{&op});
+  }
+
   OperatorId add_forward(const RecordedOperator& op, const std::vector<TensorId>& unread) {
     OperatorSpec spec = step(op, op.forward, ".forward");
     spec.reads.insert(spec.reads.end(), unread.begin(), unread.end());
     for (const auto& [value, bytes] : op.forward.makes)
-      spec.bare.push_back(
-          add(value.value, bytes,
-              saved_.contains(value.value) ? TensorClass::saved : TensorClass::activation,
-              Lifetime::step));
+      spec.bare.push_back(add(
+          value.value, bytes,
+          backward_readers_.contains(value.value) ? TensorClass::saved : TensorClass::activation,
+          Lifetime::step));
     spec.kept = spec.bare;
-    for (const auto& [extra, bytes] : op.forward.keeps)
+    for (const auto& [extra, bytes] : op.forward.keeps) {
       spec.kept.push_back(add(extra.value, bytes, TensorClass::saved, Lifetime::step));
+      if (is_shared(op, extra.value)) spec.bare.push_back(spec.kept.back());
+    }
     return builder_.add(std::move(spec));
   }
 
@@ -106,8 +117,9 @@ class ProfileBuilder {
 
   const ProfileSpec& profile_;
   WorkloadBuilder builder_;
-  std::set<std::string_view> read_;   ///< by forwards
-  std::set<std::string_view> saved_;  ///< read by backwards
+  std::set<std::string_view> read_;  ///< by forwards
+  /// By storage, the operators whose backwards read it.
+  std::map<std::string_view, std::set<const RecordedOperator*>> backward_readers_;
   std::map<std::string, TensorId, std::less<>> storages_;
   std::map<std::string, GivenParameters, std::less<>> parameters_;
 };

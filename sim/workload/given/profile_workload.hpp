@@ -17,14 +17,15 @@
 /// Everything is a storage and has one name; a view of one is that one. Operators stand in the
 /// order in which their forwards ran; backwards run in reverse, as those of an autograd engine do.
 ///   - `makes`: what an operator leaves for others; of a forward, its values.
-///   - `keeps`: what a forward leaves for backwards alone; no bare forward leaves it.
+///   - `keeps`: what a forward leaves for backwards alone; no bare forward leaves it, unless others
+///     than the backward of its operator read it.
 ///   - `updates`: what it changes in place, among what it reads.
 ///   - `gradients`: the parameters to whose gradients a backward adds. The first one makes the
 ///     buffer, of the parameter's size, which stays.
 ///   - `workspace`: what it needs while it runs beyond all that it leaves.
 /// Gradients of values are storages like any other, so that one that is handed on, or added to in
 /// place, is told apart from one that is copied. Each storage goes after its last reader. Inputs,
-/// parameters and buffers are there even if nothing reads them.
+/// parameters and buffers are there even if nothing reads them: the first forward does, then.
 ///
 /// Sizes and times hold for the recorded batch alone: it is one microbatch, whatever is asked.
 #pragma once

@@ -59,7 +59,7 @@ TEST_CASE("the allocator olla plans the order of a run that has none of its own"
   CHECK(olla.policy == "none");
   CHECK(olla.overhead == 0.0);
   CHECK(olla.notes == std::vector<std::string>{"the order of the workload needs 11 B of hbm, this "
-                                               "one 7 B; none needs less"});
+                                               "one 7 B; no order needs less"});
   // A policy that orders itself is placed alone, and is told so where that may surprise.
   const RunResult ordered = run_with(scenario, kOfOrderPeak);
   CHECK(end_of_run(ordered) == Bytes{7});

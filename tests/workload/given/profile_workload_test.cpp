@@ -65,6 +65,43 @@ TEST_CASE("a profile's storages are kept as long as its operators say") {
   CHECK(chain_view(net).stages.size() == 2);
 }
 
+TEST_CASE("every run leaves what others than the backward of its operator read of what it keeps") {
+  // `one` is read by the operator's own backward, `two` by the next forward, `three` by the next
+  // backward.
+  const Workload net = build_text(kHead +
+                                  "    - name: a\n"
+                                  "      forward: {time: 1 s, reads: [x], makes: {y: 1 B}, "
+                                  "keeps: {one: 2 B, two: 4 B, three: 8 B}}\n"
+                                  "      backward: {time: 1 s, reads: [one, two, three]}\n"
+                                  "    - name: b\n"
+                                  "      forward: {time: 1 s, reads: [y, two], makes: {z: 1 B}}\n"
+                                  "      backward: {time: 1 s, reads: [y, three]}\n");
+  CHECK(names(net, find_operator(net, "a.forward").bare) == "y two three");
+  CHECK(names(net, find_operator(net, "a.forward").kept) == "y one two three");
+}
+
+TEST_CASE("a profile is one stage from what a backward reads to the operator that made it") {
+  const auto stages = [](const std::string& of_a, const std::string& of_c) {
+    const auto step = [](const std::string& name, const std::string& reads,
+                         const std::string& backward) {
+      return "    - {name: " + name + ", forward: {time: 1 s, reads: [" + reads + "], makes: {" +
+             name + "y: 1 B}, keeps: {" + name + "k: 1 B}}, backward: {time: 1 s, " + backward +
+             "}}\n";
+    };
+    return chain_view(build_text(kHead + step("a", "x", of_a) + step("b", "ay", "reads: [bk]") +
+                                 step("c", "by", of_c)))
+        .stages.size();
+  };
+  CHECK(stages("reads: [ak]", "reads: [ck, by]") == 3);
+  // c's backward reads what a left: ak and by separate b from c.
+  CHECK(stages("reads: [ak]", "reads: [ck, ak]") == 1);
+  // a's backward reads what b or c leaves later: it needs them to have run last.
+  CHECK(stages("reads: [ak, bk]", "reads: [ck]") == 2);
+  CHECK(stages("reads: [ak, ck]", "reads: [ck]") == 1);
+  // by is not as b made it once c's backward has run, and b's forward would make it again.
+  CHECK(stages("reads: [ak, by]", "reads: [ck, by], updates: [by]") == 1);
+}
+
 TEST_CASE("the state of an optimizer is placed where the parameter is read") {
   const Workload net = build_text(kNet, {.optimizer = Optimizer::adam});
   CHECK(names(net, find_operator(net, "a.forward").reads) == "x w.parameters w.optimizer_state");

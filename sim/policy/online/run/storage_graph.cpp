@@ -135,7 +135,7 @@ class StorageReader {
 
 StorageGraph storage_graph(const Problem& problem, ProcessorId processor) {
   const OperatorGraph graph = operator_graph(problem, processor);
-  const RerunGroups groups = rerun_groups(graph);
+  const RerunGroups groups = rerun_groups(graph, ChangesByOnce::join);
   return StorageReader(problem.workload, graph, groups).read();
 }
 

@@ -11,7 +11,7 @@ namespace plimsoll {
 
 SlotPlanner::SlotPlanner(SlotGraph slot, const OperatorReruns& reruns, Work work)
     : slot_(std::move(slot)),
-      groups_(rerun_groups(slot_.graph)),
+      groups_(rerun_groups(slot_.graph, ChangesByOnce::join)),
       reruns_(reruns),
       work_(work),
       once_(judge_computations(slot_.graph, all_once(slot_.graph))->time.count()) {}

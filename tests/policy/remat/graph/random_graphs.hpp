@@ -47,8 +47,8 @@ inline std::string line_of_operators(Dice& dice, std::int64_t operators) {
   return yaml;
 }
 
-/// A training step of which some operators change what they read in place, and some keep more for
-/// their backward than they make.
+/// A training step of which some operators change what they read in place, in their forward or in
+/// their backward, and some keep more for their backward than they make.
 inline std::string random_recorded_step(Dice& dice, std::int64_t most_operators) {
   std::string yaml =
       "workload: p\nbatch: 1\nprofile:\n  version: 1\n  inputs: {x: 2 B}\n  operators:\n";
@@ -67,20 +67,23 @@ inline std::string random_recorded_step(Dice& dice, std::int64_t most_operators)
       reads += ", " + more;
     const std::string kept = dice(0, 1) == 0 ? fmt::format("k{}: {} B", i, dice(0, 6)) : "";
     std::string backward_reads = dice(0, 1) == 0 ? reads : storages[pick];
+    std::string backward_updates = pick > 0 && dice(0, 5) == 0 ? storages[pick] : "";
     if (!kept.empty()) backward_reads += fmt::format(", k{}", i);
     std::string makes;
     if (updates.empty() || dice(0, 1) == 0) {
       makes = fmt::format("s{}: {} B", i, dice(0, 9));
       storages.push_back(fmt::format("s{}", i));
-      if (dice(0, 1) == 0) backward_reads += fmt::format(", s{}", i);
+      if (dice(0, 1) == 0) {
+        backward_reads += fmt::format(", s{}", i);
+        if (backward_updates.empty() && dice(0, 2) == 0) backward_updates = fmt::format("s{}", i);
+      }
     }
     yaml += fmt::format(
         "    - name: o{0}\n      forward: {{time: {1} ps, reads: [{2}], updates: [{3}], makes: "
         "{{{4}}}, keeps: {{{5}}}, workspace: {6} B}}\n      backward: {{time: {7} ps, reads: "
-        "[{8}], "
-        "makes: {{d{0}: {9} B}}, workspace: {10} B}}\n",
+        "[{8}], updates: [{11}], makes: {{d{0}: {9} B}}, workspace: {10} B}}\n",
         i, dice(0, 5), reads, updates, makes, kept, dice(0, 3), dice(0, 9), backward_reads,
-        dice(0, 3), dice(0, 3));
+        dice(0, 3), dice(0, 3), backward_updates);
   }
   return yaml;
 }

@@ -198,6 +198,49 @@ TEST_CASE("what a computation reads has to be there, in the state that it was in
   REQUIRE(it.groups.groups.size() == 1);
 }
 
+TEST_CASE("what a backward changes in place may be made again before, and is not read after") {
+  // b's backward turns y into what a's backward reads, or into nothing that is read.
+  const auto here = [](const std::string& read_by_a) {
+    return GraphHere(
+        test::workload_of(
+            "workload: p\nbatch: 1\nprofile:\n  version: 1\n  inputs: {x: 2 B}\n  operators:\n"
+            "    - name: a\n"
+            "      forward: {time: 1 ps, reads: [x], makes: {y: 4 B}, keeps: {k: 1 B}}\n"
+            "      backward: {time: 1 ps, reads: [" +
+            read_by_a +
+            "]}\n"
+            "    - name: b\n"
+            "      forward: {time: 1 ps, reads: [y], makes: {z: 4 B}}\n"
+            "      backward: {time: 1 ps, reads: [y, z], updates: [y]}\n"),
+        roomy());
+  };
+  // Nodes: the forwards of a and b are 0 and 1, the backwards of b and a are 2 and 3.
+  const auto judges = [](const GraphHere& it, std::vector<std::uint32_t> nodes) {
+    return judge_computations(it.graph, nodes).has_value();
+  };
+  const auto may_run = [](const GraphHere& it, std::uint32_t stage, std::uint32_t node) {
+    return StagedSchedule(it.graph, it.groups, kEnough).may_run({stage, it.groups.of_node[node]});
+  };
+  const GraphHere changed = here("y");
+  REQUIRE(changed.groups.groups.size() == 4);
+  CHECK(judges(changed, {0, 1, 0, 1, 2, 3}));
+  CHECK_FALSE(judges(changed, {0, 1, 2, 0, 3}));  // a's backward would find y as a made it
+  CHECK(may_run(changed, 2, 0));
+  CHECK(may_run(changed, 2, 1));
+  CHECK_FALSE(may_run(changed, 3, 0));
+  CHECK_FALSE(may_run(changed, 3, 1));
+
+  const GraphHere spent = here("k");
+  CHECK(judges(spent, {0, 1, 2, 0, 3}));
+  CHECK_FALSE(judges(spent, {0, 1, 2, 1, 3}));  // z of another y
+  CHECK(may_run(spent, 3, 0));
+  CHECK_FALSE(may_run(spent, 3, 1));
+
+  const RerunGroups joined = rerun_groups(changed.graph, ChangesByOnce::join);
+  REQUIRE(joined.groups.size() == 2);  // all but a's backward
+  CHECK(joined.groups.front().runs_once);
+}
+
 TEST_CASE("remat/search reaches every staged point of the proven fronts, above a valid bound") {
   const nlohmann::json graphs = test::rematerialization_oracle()["graphs"];
   int points = 0, tight = 0;
@@ -244,6 +287,27 @@ TEST_CASE("the bound of whole gaps is their least time, and below that of every 
     if (*bound > 0) ++positive;
   }
   CHECK(positive > 0);
+}
+
+TEST_CASE("what the largest operator needs is the smallest budget, however it was found") {
+  // b's forward reads 4 B and makes 5 B, beside the input's 2 B.
+  const Workload workload = test::workload_of(
+      "workload: p\nbatch: 1\nprofile:\n  version: 1\n  inputs: {x: 2 B}\n  operators:\n"
+      "    - name: a\n"
+      "      forward: {time: 1 ps, reads: [x], makes: {y: 4 B}}\n"
+      "      backward: {time: 1 ps, reads: [y]}\n"
+      "    - name: b\n"
+      "      forward: {time: 1 ps, reads: [y], makes: {z: 5 B}}\n"
+      "      backward: {time: 1 ps, reads: [z]}\n");
+  for (const char* policy : {"remat/search", "remat/checkmate", "hybrid/graph"}) {
+    CAPTURE(policy);
+    const Planned planned =
+        test::answer(test::with_parameters(policy, ", budget: 10 B"), workload, roomy());
+    const auto* no = std::get_if<Infeasible>(&planned);
+    REQUIRE(no != nullptr);
+    CHECK(no->smallest_budget == Bytes{2 + 4 + 5});
+    CHECK_FALSE(no->is_found);
+  }
 }
 
 TEST_CASE("remat/search names a budget that it can meet where it meets none") {

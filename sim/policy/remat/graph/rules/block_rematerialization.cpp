@@ -179,7 +179,7 @@ class BlockRematerialization {
         before = std::min(before, runs_.copy(number).last_read);
     if (is_read)
       runs_.run_again(instance, before);
-    else
+    else if (!runs_[instance].is_moved)  // two that move behind each other would do so for ever
       runs_.move(instance, before);
   }
 

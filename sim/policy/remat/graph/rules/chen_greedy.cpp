@@ -46,7 +46,7 @@ SegmentsOfGraph swept(const Problem& problem, const OperatorGraph& graph,
 Planned plan_within(const Problem& problem, const ChenGreedyParameters& parameters, Bytes budget) {
   const ProcessorId processor = processor_for(problem, parameters);
   const OperatorGraph graph = operator_graph(problem, processor);
-  const RerunGroups groups = rerun_groups(graph);
+  const RerunGroups groups = rerun_groups(graph, ChangesByOnce::join);
   const GraphSegments segments(problem, graph, groups, parameters.candidates);
   const Bytes room = budget.is_unlimited() ? budget : budget - graph.resident;
   const SegmentsOfGraph found = swept(problem, graph, segments, room);

@@ -14,7 +14,7 @@ Planned plan_chen_sqrt(const Problem& problem, const ChenSqrtParameters& paramet
   refuse_without_backwards(problem, parameters);
   const ProcessorId processor = processor_for(problem, parameters);
   const OperatorGraph graph = operator_graph(problem, processor);
-  const RerunGroups groups = rerun_groups(graph);
+  const RerunGroups groups = rerun_groups(graph, ChangesByOnce::join);
   const GraphSegments segments(problem, graph, groups, parameters.candidates);
   Plan plan = plan_of_computations(problem, graph, processor, parameters.name,
                                    segments.sequence(segments.root_checkpoints()));

@@ -133,8 +133,8 @@ std::vector<std::uint32_t> GraphSegments::sequence(
 void refuse_without_backwards(const Problem& problem, const SingleProcessorParameters& parameters) {
   if (problem.workload.forwards != problem.workload.operators.size()) return;
   refuse(parameters.where,
-         fmt::format("`{}` needs to know forwards from backwards; nothing says which "
-                     "operators of `{}` are backwards",
+         fmt::format("`{}` needs forwards and backwards; `{}` has no backwards, or nothing says "
+                     "which operators they are",
                      parameters.name, problem.workload.name),
          "`remat/search`, `remat/xla` and `remat/treewidth` plan for compute graphs");
 }

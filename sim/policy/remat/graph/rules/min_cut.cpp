@@ -27,7 +27,7 @@ class MinCutPlanner {
         budget_(parameters.activation_budget ? as_fraction(parameters.activation_budget->value)
                                              : 1),
         graph_(operator_graph(problem, processor_)),
-        groups_(rerun_groups(graph_)),
+        groups_(rerun_groups(graph_, ChangesByOnce::join)),
         network_(problem, graph_, groups_) {}
 
   Plan plan() {

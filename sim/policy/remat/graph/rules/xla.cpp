@@ -29,7 +29,7 @@ class XlaPlanner {
         processor_(processor_for(problem, parameters)),
         budget_(budget_for(problem, processor_, parameters)),
         graph_(operator_graph(problem, processor_)),
-        groups_(rerun_groups(graph_)) {}
+        groups_(rerun_groups(graph_, ChangesByOnce::join)) {}
 
   Planned run() const {
     const Bytes room = budget_.is_unlimited() ? budget_ : budget_ - graph_.resident;

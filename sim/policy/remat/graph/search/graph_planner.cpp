@@ -1,5 +1,6 @@
 #include "policy/remat/graph/search/graph_planner.hpp"
 
+#include "base/dense_id.hpp"
 #include "policy/budget/budget_limit.hpp"
 #include "policy/budget/claims_with_room.hpp"
 #include "policy/budget/with_budget.hpp"
@@ -135,8 +136,24 @@ Planned searched_plan(const Problem& problem, const GraphSearchParameters& param
 
 namespace {
 
-/// In an arena or a cache the search knows bytes, but no places: plans of others may find theirs where its own of
-/// as many bytes do not.
+/// Whether a backward changes what a forward makes: the search makes it again before that only.
+bool changes_forwards_in_backwards(const Workload& workload) {
+  std::vector<bool> is_of_forward(workload.tensors.size(), false);
+  for (std::uint32_t op = 0; op < workload.optimizer_begin; ++op) {
+    const Operator& it = workload.operators[op];
+    if (op < workload.forwards) {
+      for (const TensorId made : workload.list(it.kept)) is_of_forward[index(made)] = true;
+    } else if (std::ranges::any_of(workload.list(it.updates), [&](TensorId changed) {
+                 return is_of_forward[index(changed)];
+               })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Where the search does not see all that others may do: in an arena or a cache it knows bytes, but no
+/// places, where plans of others may find theirs and its own of as many bytes do not.
 void keep_plan_of_others(Planned& planned, const Problem& problem,
                          const GraphSearchParameters& parameters, ProcessorId processor) {
   const MemoryId home = problem.platform[processor].memory;
@@ -152,7 +169,11 @@ void keep_plan_of_others(Planned& planned, const Problem& problem,
     plan.claims.optimal.reset();
     plan.claims.model_makespan.reset();
     plan.claims.model_peak.clear();
-    plan.bounds = best != nullptr ? best->bounds : Bounds{};
+    // Of plans in the order of the graph: remat/xla has others, which may take less.
+    if (best == nullptr)
+      plan.bounds = {};
+    else if (best->bounds.makespan && *best->bounds.makespan <= *time)
+      plan.bounds = best->bounds;
     planned = std::move(plan);
     best = &std::get<Plan>(planned);
   }
@@ -170,7 +191,8 @@ Planned plan_by_search(const Problem& problem, const GraphSearchParameters& para
   const bool has_places =
       problem.platform[problem.platform[processor].memory].allocator != AllocatorKind::ideal;
   const bool is_network = problem.workload.forwards < problem.workload.operators.size();
-  if (has_places && is_network && !parameters.computations)
+  const bool sees_less = has_places || changes_forwards_in_backwards(problem.workload);
+  if (sees_less && is_network && !parameters.computations)
     keep_plan_of_others(planned, problem, parameters, processor);
   return planned;
 }

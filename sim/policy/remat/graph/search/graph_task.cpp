@@ -55,6 +55,7 @@ std::int64_t GraphTask::too_little() const {
 
 Infeasible GraphTask::no_plan(std::int64_t least_room, bool is_proven) const {
   Infeasible no = not_found(problem, processor, budget, graph.resident + Bytes{least_room});
+  no.is_found = least_room > largest_step(graph);  // that operator needs it in any schedule
   if (!is_proven) no.why += ", as far as the search sees; that is no proof";
   return no;
 }

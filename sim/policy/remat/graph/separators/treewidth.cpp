@@ -40,7 +40,8 @@ Planned plan_treewidth(const Problem& problem, const SingleProcessorParameters& 
   const ProcessorId processor = processor_for(problem, parameters);
   const OperatorGraph graph = operator_graph(problem, processor);
   const std::uint32_t optimizer_begin = problem.workload.optimizer_begin;
-  const std::vector<RunUnit> units = run_units(graph, rerun_groups(graph), optimizer_begin);
+  const std::vector<RunUnit> units =
+      run_units(graph, rerun_groups(graph, ChangesByOnce::join), optimizer_begin);
   const TreeDecomposition tree = min_fill_decomposition(undirected(units), problem.work);
   const SeparatorTree separators = separator_tree(tree);
   const auto runs = separator_recursion(units, separators, kMostComputations, problem.work);
