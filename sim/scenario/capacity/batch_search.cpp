@@ -102,8 +102,8 @@ class Search {
     const std::int64_t last = range.at_most / step;
     if (first > last) {
       found_.tried.push_back({.batch = range.at_least,
-                              .why = fmt::format("no batch up to {} is a multiple of {}, its "
-                                                 "microbatches in all",
+                              .why = fmt::format("no batch up to {} divides into {} equal parts, "
+                                                 "one for each microbatch of each rank",
                                                  range.at_most, step),
                               .is_refused = true});
       return std::move(found_);

@@ -351,9 +351,10 @@ class ScenarioReader {
     if (!node) return;
     scenario_.parallel_key += key_text(*node);
     if (const auto sharding = sharding_format().read(*node, diagnostics_)) {
-      scenario_.sharding = *sharding;
       const bool has_data = scenario_.parallel && MeshOptions::size(scenario_.parallel->data) > 1;
-      if (sharding->stage > 0 && !has_data && is_mesh_known)
+      const bool is_idle = sharding->stage > 0 && !has_data && is_mesh_known;
+      if (!is_idle || !overrides_.may_lack_replicas) scenario_.sharding = *sharding;
+      if (is_idle && !overrides_.may_lack_replicas)
         diagnostics_.error(sharding->where,
                            "`sharding` divides what the ranks of the data axis hold, and there is "
                            "one of them",
@@ -652,7 +653,7 @@ class ScenarioReader {
 
   /// A path relative to the scenario; nothing in the file itself can be set.
   void read_file_reference(const Located<std::string>& named, const std::string& kind,
-                           auto(&read)(const std::filesystem::path&)) {
+                           auto (&read)(const std::filesystem::path&)) {
     for (const Assignment& assignment : assignments_)
       if (assignment.target == Target::workload && !assignment.path.empty() &&
           !is_reference_path(assignment.path))

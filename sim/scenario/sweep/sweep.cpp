@@ -3,6 +3,8 @@
 #include "scenario/document/document_kind.hpp"
 #include "scenario/sweep/sweep_reader.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace plimsoll {
@@ -43,6 +45,12 @@ void Sweep::derive(SweepPoint& point) const {
     point.assignments.emplace_back(Located<std::string>{formula.path, formula.where},
                                    node_at(point.texts.back(), formula.where));
   }
+}
+
+bool Sweep::varies_replicas() const {
+  return std::ranges::any_of(variables, [](const std::string& path) {
+    return path == "parallel" || path == "parallel.data";
+  });
 }
 
 Sweep load_sweep(const std::filesystem::path& path) {

@@ -88,6 +88,9 @@ struct Sweep {
     return conditions.empty() ? grid_points : kept.size();
   }
 
+  /// Whether some path sets the ranks of the data axis: then `sharding` is of the points that have several.
+  [[nodiscard]] bool varies_replicas() const;
+
   /// Without what is searched. Throws InputError for a derived value that cannot be computed.
   /// O(variables).
   [[nodiscard]] SweepPoint point(std::size_t number) const;

@@ -34,6 +34,7 @@ Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
   Overrides overrides;
   overrides.set_in_file = std::move(point.assignments);
   overrides.may_lack_parameters = true;
+  overrides.may_lack_replicas = sweep.varies_replicas();
   return read_scenario(sweep.base, sweep.folder, overrides, &memo);
 }
 

@@ -17,7 +17,8 @@ CREATE TABLE runs (
   makespan_s REAL, period_s REAL, throughput_samples_per_s REAL, overhead REAL,
   saved_bytes INTEGER, smallest_budget_bytes INTEGER,
   energy_total_j REAL, energy_per_sample_j REAL, energy_average_w REAL, energy_peak_w REAL,
-  bound_makespan_s REAL, bound_period_s REAL, optimal INTEGER, worst_quality TEXT);
+  bound_makespan_s REAL, bound_period_s REAL, optimal INTEGER, worst_quality TEXT,
+  tokens_per_s REAL, mfu REAL, hfu REAL);
 CREATE TABLE memories (
   point INTEGER, memory TEXT, capacity_bytes INTEGER, peak_requested_bytes INTEGER,
   peak_allocated_bytes INTEGER, peak_held_bytes INTEGER, peak_reserved_bytes INTEGER,
@@ -39,7 +40,7 @@ CREATE TABLE planning (point INTEGER PRIMARY KEY, planning_s REAL);
 /// Points at most whose derived values are looked at for what they measure.
 constexpr std::size_t kMostJudged = 100;
 
-constexpr std::size_t kRunColumns = 21, kMemoryColumns = 11, kLinkColumns = 6,
+constexpr std::size_t kRunColumns = 24, kMemoryColumns = 11, kLinkColumns = 6,
                       kProcessorColumns = 10, kSearchColumns = 7, kPlanningColumns = 2;
 
 std::string insertion(const std::string& table, std::size_t columns) {
@@ -205,6 +206,9 @@ void SweepRowWriter::add_run(std::int64_t point, const SweepRow& row) {
       .bind(flag(run.claims.optimal))
       .bind(row.was_run ? std::optional<std::string_view>(to_text(run.worst_quality))
                         : std::nullopt)
+      .bind(run.metrics.tokens_per_s)
+      .bind(run.metrics.mfu)
+      .bind(run.metrics.hfu)
       .run();
 }
 

@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 /// The number of the layout of the tables, `PRAGMA user_version`.
-inline constexpr int kSweepLayout = 2;
+inline constexpr int kSweepLayout = 3;
 
 /// A column of the table `points`.
 struct PointColumn {

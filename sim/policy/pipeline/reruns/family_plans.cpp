@@ -19,7 +19,7 @@ constexpr std::int64_t kLean = 4;
 /// are tried, and then neighbours of the best, ever nearer ones; at anchors, every kAnchor-th,
 /// neighbours of what is best at the root above; at others nearer ones of what is best at the anchor
 /// above.
-constexpr std::int64_t kParts = 256, kRoot = 32, kAnchor = 8;
+constexpr std::int64_t kParts = 256, kRoot = 8, kAnchor = 2;
 constexpr std::int64_t kShares[] = {4, 8, 16, 32, 64, 96, 128, 176, 224, 256};
 constexpr std::int64_t kSteps[] = {16, 5, 2}, kNear = 5;
 
