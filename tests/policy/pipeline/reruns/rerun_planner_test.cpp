@@ -9,6 +9,7 @@
 #include "support/scheduled_pipelines.hpp"
 #include "support/split_pipelines.hpp"
 
+#include <algorithm>
 #include <regex>
 
 #include <catch2/catch.hpp>
@@ -237,9 +238,9 @@ TEST_CASE("networks: within what a rule needs, planned reruns take no longer tha
   }
 }
 
-TEST_CASE("networks: a larger budget is not slower") {
-  // Rooms of the grid do not depend on the budget; where a step is not monotone, docs/graphs.md says
-  // so. Between 3,400 and 3,500 MiB gpipe once lost 7 %, as its rooms came from the budget.
+TEST_CASE("networks: a larger budget loses no more than the docs say") {
+  // The planner compares devices, not steps: docs/graphs.md tells of 0.6 % from 3,400 to 3,500 MiB. There gpipe once lost 7 %,
+  // as its rooms came from the budget.
   const Platform platform = test::library_platform("pcie-4gpu-workstation");
   const WorkloadOptions options{
       .batch = 32, .microbatch = 4, .optimizer = Optimizer::adamw, .autocast = DType::bf16};
@@ -252,9 +253,10 @@ TEST_CASE("networks: a larger budget is not slower") {
                     "budget: {} MiB}}}}",
                     budget),
         workload, platform);
-    CHECK(run.execution.makespan < before);
-    before = run.execution.makespan;
+    CHECK(run.execution.makespan.count() < before.count() / 1000 * 1006);
+    before = std::min(before, run.execution.makespan);
   }
+  CHECK(before < Time{176'000'000'000});
 }
 
 TEST_CASE("selective: the cores of attention run again, as remat/blocks names them") {
