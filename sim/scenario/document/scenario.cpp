@@ -653,7 +653,7 @@ class ScenarioReader {
 
   /// A path relative to the scenario; nothing in the file itself can be set.
   void read_file_reference(const Located<std::string>& named, const std::string& kind,
-                           auto (&read)(const std::filesystem::path&)) {
+                           auto(&read)(const std::filesystem::path&)) {
     for (const Assignment& assignment : assignments_)
       if (assignment.target == Target::workload && !assignment.path.empty() &&
           !is_reference_path(assignment.path))
