@@ -321,7 +321,7 @@ class PatternSearch {
          size += unit) {
       std::uint32_t divisors = 0;
       for (std::uint32_t every = 1; every <= 2 * devices; ++every)
-        divisors += (all_.count - size) % every == 0 ? 1 : 0;
+        if ((all_.count - size) % every == 0) ++divisors;
       if (divisors > most) {
         best = size;
         most = divisors;
