@@ -3,6 +3,7 @@
 // number of threads.
 //
 //   bench_sweep [SIDE]        SIDE x SIDE points; default 100
+//   bench_sweep FILE          another sweep, such as scenarios/sweeps/llama3-70b-splits.yaml
 #include "cpu_clock.hpp"
 #include "scenario/sweep/sweep_jobs.hpp"
 
@@ -55,7 +56,8 @@ void measure_jobs(const Sweep& sweep, unsigned jobs) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Sweep sweep = vgg19_sweep(argc > 1 ? argv[1] : "100");
+  const std::string argument = argc > 1 ? argv[1] : "100";
+  const Sweep sweep = argument.ends_with(".yaml") ? load_sweep(argument) : vgg19_sweep(argument);
   std::printf("| runs | threads | wall | cpu | runs/s | runs/s of cpu | most memory so far |\n");
   std::printf("|--:|--:|--:|--:|--:|--:|--:|\n");
   for (unsigned jobs = 1; jobs <= std::thread::hardware_concurrency(); jobs *= 2)

@@ -73,6 +73,10 @@ int run(const SweepArguments& arguments) {
   arguments.reports.require();
   const Sweep sweep = load_sweep(arguments.sweep);
   print_diagnostics(sweep.warnings);
+  if (sweep.fastest && (!arguments.shard.empty() || !arguments.merge.empty()))
+    refuse(arguments.shard.empty() ? "--merge" : "--shard",
+           "the sweep looks for the fastest of all points, which no shard knows; expected it "
+           "without `fastest`, or without shards");
   if (arguments.merge.empty()) {
     run_all(arguments, sweep);
   } else {

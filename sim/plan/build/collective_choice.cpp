@@ -92,8 +92,8 @@ std::vector<CollectiveForm> CollectiveChoice::forms_of(const Collective& collect
 
 std::optional<Time> CollectiveChoice::time_of(const CollectiveForm& form,
                                               const Collective& collective,
-                                              std::span<const MemoryId> memories,
-                                              Bytes bytes) const {
+                                              std::span<const MemoryId> memories, Bytes bytes,
+                                              Groups groups) const {
   const std::vector<RankLevel> levels = levels_of(spreading_, collective, form);
   if (levels.empty()) return Time{};
   const std::uint32_t n = product(levels);
@@ -108,21 +108,22 @@ std::optional<Time> CollectiveChoice::time_of(const CollectiveForm& form,
     const bool is_as_before =
         s > 0 && send.to == sends[s - 1].to && send.part.count == sends[s - 1].part.count;
     if (!is_as_before)
-      round = time_of_round(levels, form, send.to, memories, part * std::int64_t{send.part.count});
+      round = time_of_round(levels, form, send.to, memories, part * std::int64_t{send.part.count},
+                            groups);
     if (!round) return std::nullopt;
     sum += *round;
   }
   return sum;
 }
 
-/// Of all groups at once, as they are in a plan.
 std::optional<Time> CollectiveChoice::time_of_round(std::span<const RankLevel> levels,
                                                     const CollectiveForm& form, std::uint32_t to,
-                                                    std::span<const MemoryId> memories,
-                                                    Bytes bytes) const {
+                                                    std::span<const MemoryId> memories, Bytes bytes,
+                                                    Groups groups) const {
   LinkLoads loads(platform_);
   const std::vector<std::uint32_t> offsets = members_of(0, levels);
-  for (std::uint32_t first = 0; first < memories.size(); ++first) {
+  const std::size_t ranks = groups == Groups::all ? memories.size() : 1;
+  for (std::uint32_t first = 0; first < ranks; ++first) {
     const auto is_first = [&](const RankLevel& it) { return first / it.stride % it.size == 0; };
     if (!std::ranges::all_of(levels, is_first)) continue;
     for (std::uint32_t i = 0; i < offsets.size(); ++i) {

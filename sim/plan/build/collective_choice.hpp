@@ -33,10 +33,15 @@ class CollectiveChoice {
   [[nodiscard]] CollectiveForm of(const Collective& collective, std::span<const MemoryId> memories,
                                   Bytes bytes);
 
-  /// Nothing where a way is missing. O(ranks x distinct rounds).
+  /// Whose sends a link carries: those of all groups at the same time, as they are in a plan; or those
+  /// of the first rank's group alone, which bounds what that takes.
+  enum class Groups : std::uint8_t { all, first };
+
+  /// Nothing where a way is missing. O(ranks of the groups x distinct rounds).
   [[nodiscard]] std::optional<Time> time_of(const CollectiveForm& form,
                                             const Collective& collective,
-                                            std::span<const MemoryId> memories, Bytes bytes) const;
+                                            std::span<const MemoryId> memories, Bytes bytes,
+                                            Groups groups = Groups::all) const;
 
  private:
   using Key = std::tuple<CollectiveKind, MeshAxis, bool, MemoryId, Bytes>;
@@ -44,8 +49,8 @@ class CollectiveChoice {
   [[nodiscard]] std::vector<CollectiveForm> forms_of(const Collective& collective) const;
   [[nodiscard]] std::optional<Time> time_of_round(std::span<const RankLevel> levels,
                                                   const CollectiveForm& form, std::uint32_t to,
-                                                  std::span<const MemoryId> memories,
-                                                  Bytes bytes) const;
+                                                  std::span<const MemoryId> memories, Bytes bytes,
+                                                  Groups groups) const;
 
   const Spreading& spreading_;
   const Platform& platform_;

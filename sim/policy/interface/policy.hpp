@@ -7,6 +7,7 @@
 #include "plan/core/plan.hpp"
 #include "platform/core/topology.hpp"
 #include "policy/interface/outline.hpp"
+#include "policy/interface/plan_bound.hpp"
 #include "workload/chain/chain_view.hpp"
 
 #include <functional>
@@ -42,6 +43,7 @@ struct Problem {
   Work work = Work();     ///< where long searches count their steps
   /// Where there is one, pipelines write here what they would do, and answer with no plan.
   Outline* outline = nullptr;
+  PlanBoundRequest* bound = nullptr;  ///< likewise, what that takes at least
 };
 
 /// The answer of a planner that has a budget and finds no plan.

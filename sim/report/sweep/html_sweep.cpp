@@ -41,6 +41,26 @@ HtmlTable best_points_table(const SweepSummary& summary) {
   return table;
 }
 
+HtmlTable fastest_table(const SweepSummary& summary) {
+  HtmlTable table{
+      .heading = "The fastest",
+      .note = "Of all points: the others are slower, do not fit, or cannot be split so.",
+      .columns = {{"", true}}};
+  for (const std::string& metric : summary.fastest_metrics) table.columns.push_back({metric, true});
+  for (const std::string& path : summary.paths) table.columns.push_back({path});
+  table.columns.push_back({"point", true});
+  table.columns.push_back({"policy"});
+  for (const SweepSummary::Fastest& it : summary.fastest) {
+    auto& row = table.rows.emplace_back();
+    row.push_back({std::to_string(table.rows.size())});
+    for (const std::string& metric : it.metrics) row.push_back({metric});
+    for (const std::string& value : it.values) row.push_back({label_of_value(value)});
+    row.push_back({thousands(it.point)});
+    row.push_back({it.policy});
+  }
+  return table;
+}
+
 HtmlTable found_table(const SweepSummary& summary) {
   HtmlTable table{.heading = "What the search found", .columns = {{"point", true}, {"policy"}}};
   for (const std::string& path : summary.paths)
@@ -118,6 +138,7 @@ HtmlPage html_sweep(const Database& results, std::string program) {
                 .program = std::move(program)};
   page.sections.emplace_back(endings_table(summary));
   if (!summary.bests.empty()) page.sections.emplace_back(best_points_table(summary));
+  if (!summary.fastest.empty()) page.sections.emplace_back(fastest_table(summary));
   if (!summary.found.empty()) page.sections.emplace_back(found_table(summary));
   if (!summary.holes.empty()) page.sections.emplace_back(holes_table(summary));
   if (const SweepGaps gaps = sweep_gaps(results, axes); gaps.count > 0)

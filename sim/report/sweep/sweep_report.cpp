@@ -35,6 +35,27 @@ TextTable bests_of(const SweepSummary& summary) {
   return table;
 }
 
+TextTable fastest_of(const SweepSummary& summary) {
+  using enum Column::Align;
+  std::vector<Column> columns{{"fastest", right}};
+  for (const std::string& metric : summary.fastest_metrics) columns.push_back({metric, right});
+  for (const std::string& path : summary.paths) columns.push_back({path});
+  columns.push_back({"point", right});
+  columns.push_back({"policy"});
+  TextTable table(columns);
+  for (std::size_t rank = 0; rank < summary.fastest.size(); ++rank) {
+    const SweepSummary::Fastest& it = summary.fastest[rank];
+    std::vector<Cell> row{{std::to_string(rank + 1)}};
+    for (const std::string& metric : it.metrics)
+      row.push_back({metric, row.size() == 1 ? Paint::bold : Paint::none});
+    for (const std::string& value : it.values) row.push_back({value});
+    row.push_back({thousands(it.point)});
+    row.push_back({it.policy});
+    table.add(std::move(row));
+  }
+  return table;
+}
+
 /// What the search of each point found: the largest batches of a sweep for them.
 TextTable found_of(const SweepSummary& summary) {
   using enum Column::Align;
@@ -89,6 +110,8 @@ std::string sweep_report(const Database& results, const Style& style) {
     text += fmt::format("  and {} more; tables `points` and `searches`\n", counted(more, "point"));
   if (const TextTable bests = bests_of(summary); !bests.is_empty())
     text += '\n' + bests.text(style);
+  if (const TextTable fastest = fastest_of(summary); !fastest.is_empty())
+    text += '\n' + fastest.text(style);
   if (const TextTable holes = holes_of(summary); !holes.is_empty())
     text += '\n' + holes.text(style);
   if (is_any_cut_short(summary))

@@ -42,9 +42,10 @@ class Summary {
 
   SweepSummary run() {
     gather_endings();
-    for (const Criterion& criterion : kCriteria) add_best(criterion);
-    add_least_energy_in_time();
-    add_least_peaks();
+    if (const std::int64_t fastest = fastest_asked_for(); fastest > 0)
+      gather_fastest(fastest);
+    else
+      gather_bests();
     gather_found();
     gather_holes();
     return std::move(summary_);
@@ -58,6 +59,47 @@ class Summary {
                    "ORDER BY status = 'ok' DESC, count(*) DESC, status");
     while (rows.step())
       summary_.endings.push_back({rows.text(0), rows.integer(1), rows.integer(2), rows.text(3)});
+  }
+
+  void gather_bests() {
+    for (const Criterion& criterion : kCriteria) add_best(criterion);
+    add_least_energy_in_time();
+    add_least_peaks();
+  }
+
+  /// How many; 0 of other sweeps.
+  [[nodiscard]] std::int64_t fastest_asked_for() const {
+    Statement asked(results_, "SELECT value FROM sweep WHERE key = 'fastest'");
+    return asked.step() ? asked.integer(0) : 0;
+  }
+
+  void gather_fastest(std::int64_t count) {
+    const std::string ok = " FROM runs WHERE status = 'ok' AND throughput_samples_per_s NOT NULL";
+    Statement tokens(results_, "SELECT 1" + ok + " AND tokens_per_s NOT NULL LIMIT 1");
+    const bool has_tokens = tokens.step();
+    Statement policies(results_, "SELECT 1 FROM variables WHERE path = 'policy'");
+    const bool varies_policy = policies.step();
+    summary_.fastest_metrics = {"samples/s", "step"};
+    if (has_tokens)
+      summary_.fastest_metrics.insert(summary_.fastest_metrics.end(), {"tokens/s", "MFU"});
+    summary_.fastest_metrics.emplace_back("peak");
+    Statement rows(
+        results_,
+        "SELECT point, policy, policy_parameters, throughput_samples_per_s, makespan_s, "
+        "tokens_per_s, mfu, " +
+            peak_of_fullest_memory_sql() + ok +
+            fmt::format(" ORDER BY throughput_samples_per_s DESC, point LIMIT {}", count));
+    while (rows.step()) {
+      SweepSummary::Fastest& it = summary_.fastest.emplace_back();
+      it.point = rows.integer(0);
+      it.policy = rows.text(1);
+      if (varies_policy && !rows.text(2).empty()) it.policy += fmt::format(" ({})", rows.text(2));
+      it.metrics = {decimal(rows.real(3)), to_text(time_of_seconds(rows.real(4)))};
+      if (has_tokens)
+        it.metrics.insert(it.metrics.end(), {decimal(rows.real(5)), percent(rows.real(6))});
+      it.metrics.push_back(to_text(Bytes(rows.integer(7))));
+      it.values = values_at(it.point);
+    }
   }
 
   void gather_found() {

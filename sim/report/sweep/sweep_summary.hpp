@@ -26,6 +26,13 @@ struct SweepSummary {
     std::string policy;
     std::vector<std::string> values;  ///< of `paths`
   };
+  /// A point of a sweep for the fastest.
+  struct Fastest {
+    std::int64_t point = 0;
+    std::string policy;                ///< with its parameters, where policies differ
+    std::vector<std::string> metrics;  ///< of `fastest_metrics`
+    std::vector<std::string> values;   ///< of `paths`
+  };
   /// What a search found at a point.
   struct Found {
     std::int64_t point = 0;
@@ -42,12 +49,14 @@ struct SweepSummary {
   SweepIdentity identity;
   std::vector<std::string> paths;  ///< all variables but the policy
   std::vector<Ending> endings;     ///< `ok` first, then the most frequent
-  std::vector<Best> bests;         ///< of metrics that any run has
-  std::string searched;            ///< a path; empty without a search
-  std::vector<Found> found;        ///< of the first kMostFound points with a search
-  std::size_t searches = 0;        ///< how many points have one
-  std::vector<Holes> holes;        ///< of the first kMostHoles points that have any
-  std::size_t with_holes = 0;      ///< how many points have
+  std::vector<Best> bests;  ///< of metrics that any run has; none where only the fastest are run
+  std::vector<std::string> fastest_metrics;
+  std::vector<Fastest> fastest;  ///< the highest throughput first; none of other sweeps
+  std::string searched;          ///< a path; empty without a search
+  std::vector<Found> found;      ///< of the first kMostFound points with a search
+  std::size_t searches = 0;      ///< how many points have one
+  std::vector<Holes> holes;      ///< of the first kMostHoles points that have any
+  std::size_t with_holes = 0;    ///< how many points have
 };
 
 /// Of a file of results, finished or not. Throws InputError for a file that is none. O(runs log

@@ -1,5 +1,5 @@
 /// What many scenarios of one document have in common, so that a sweep reads and builds it once:
-/// documents, platforms, workloads, training steps, and the makespans that overheads are related to.
+/// documents, platforms, workloads, networks, training steps, and the makespans that overheads are related to.
 ///
 /// Each is a pure function of its key, so what a memo forgets is made again and is the same: results
 /// do not depend on it, nor on the number of threads that share it.
@@ -98,6 +98,7 @@ class ScenarioMemo {
   BoundedCache<std::optional<Node>> extended_platforms{256};
   BoundedCache<LoadedPlatform> platforms{256};
   BoundedCache<LoadedWorkload> workloads{256};
+  BoundedCache<Workload> networks{kMaxOperators};  ///< as ranks of a mesh divide their layers
   BoundedCache<TrainingStep> training_steps{kMaxOperators};
   BoundedCache<Time> reference_makespans{4096};
 

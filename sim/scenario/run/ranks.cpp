@@ -360,6 +360,12 @@ Plan Ranks::with_fetches_ahead(Plan of_one, const Problem& problem) const {
                             is_by_stage() ? MovedGathers::all : MovedGathers::repeated);
 }
 
+std::unique_ptr<LeastCollectives> Ranks::least_collectives(const Problem& problem) const {
+  if (!is_mesh()) return nullptr;
+  return std::make_unique<LeastCollectives>(*spreading_, *scenario_.parallel, problem.workload,
+                                            problem.platform, problem.topology);
+}
+
 Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
   if (!spreading_) return of_one;
   of_one = with_fetches_ahead(std::move(of_one), problem);

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "plan/build/spread_plan.hpp"
+#include "policy/parallel/least_collectives.hpp"
 #include "policy/parallel/rank_symmetry.hpp"
 #include "scenario/document/scenario.hpp"
 #include "workload/sharding/away_step.hpp"
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +55,9 @@ class Ranks {
   /// runs elsewhere.
   [[nodiscard]] Planned planned(const std::function<Planned(const Problem&)>& plan,
                                 const Problem& problem) const;
+
+  /// How long their collectives take at least in the step of `problem`; nullptr for one rank.
+  [[nodiscard]] std::unique_ptr<LeastCollectives> least_collectives(const Problem& problem) const;
 
   /// The plan of the first rank for all of them.
   [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem) const;

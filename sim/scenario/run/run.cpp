@@ -4,17 +4,16 @@
 #include "plan/check/plan_checker.hpp"
 #include "plan/core/mirror_problems.hpp"
 #include "plan/file/plan_file.hpp"
+#include "scenario/run/in_words.hpp"
 #include "scenario/run/larger_storage.hpp"
 #include "scenario/run/long_pipeline.hpp"
 #include "scenario/run/policy_run.hpp"
 #include "scenario/run/ranks.hpp"
 #include "scenario/run/step_of_rank.hpp"
-#include "workload/cost/cost_model.hpp"
 #include "workload/cost/generator_states.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <utility>
 
 #include <fmt/format.h>
@@ -24,30 +23,8 @@ namespace plimsoll {
 
 namespace {
 
-/// Runs `part`; what leaves the range of numbers is the workload's fault, in words.
-RunResult in_range(const Scenario& scenario, auto part) {
-  const Location& where = place_of(scenario.workload);
-  try {
-    return part();
-  } catch (const CostOverflow& problem) {
-    refuse(where, problem.what());
-  } catch (const QuantityOverflow&) {
-    refuse(where, fmt::format("the times and sizes of workload `{}` on platform `{}` leave "
-                              "the range of 106 days or 9.2 EB",
-                              scenario.workload_name, scenario.platform_name));
-  }
-}
-
-void check_accumulation(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
-  if (!scenario.workload_options.accumulate || !bound.is_pipeline) return;
-  refuse(policy.where(),
-         "`accumulate` is for policies of one processor; a pipeline accumulates over its "
-         "`microbatches`");
-}
-
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                     const Ranks& ranks, const RunOptions& options) {
-  check_accumulation(scenario, policy, bound);
   const std::string step_key = step_key_of(scenario, bound);
   TrainingStep step = step_of_rank(scenario, policy, bound, ranks, options.memo, step_key);
   if (options.sums_only)
@@ -180,17 +157,8 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOpti
   if (options.sums_only) ranks.join_rounds();
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
-  try {
-    return in_range(scenario, [&] { return run_bound(scenario, policy, *bound, ranks, options); });
-  } catch (const WorkLimitReached& reached) {
-    refuse(policy.where(),
-           fmt::format("planning with `{}` takes {} steps of work or more; the limit is {}",
-                       bound->name, reached.needs, reached.limit),
-           "raise the limit, or ask for less: fewer `slots`, `nodes`, `orders`, `iterations` or "
-           "stages");
-  } catch (const std::invalid_argument& problem) {
-    refuse(policy.where(), problem.what());
-  }
+  return in_words(scenario, policy,
+                  [&] { return run_bound(scenario, policy, *bound, ranks, options); });
 }
 
 RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo* memo) {
@@ -217,7 +185,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   const std::int64_t of_a_rank = of_mini_batch / (ranks.samples() * ranks.of_a_sample());
   result.workload_as_run =
       build_for(scenario, scenario.platform.processors, std::max<std::int64_t>(of_a_rank, 1), ranks,
-                split_backward, place);
+                split_backward, place, nullptr);
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
   result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
   const auto problems =

@@ -4,7 +4,6 @@
 #include "workload/cost/gradient_accumulation.hpp"
 #include "workload/cost/kernel_workspace.hpp"
 
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -33,13 +32,44 @@ std::string words_for_division(std::int64_t of_a_rank, const Ranks& ranks, std::
   return fmt::format("{} do not divide a batch of {}", what, batch);
 }
 
+void check_accumulation(const Scenario& scenario, const Node& policy, const BoundPolicy& bound) {
+  if (!scenario.workload_options.accumulate || !bound.is_pipeline) return;
+  refuse(policy.where(),
+         "`accumulate` is for policies of one processor; a pipeline accumulates over its "
+         "`microbatches`");
+}
+
+/// All that a network is built from, beside the workload.
+std::string network_key(const Scenario& scenario, const WorkloadOptions& options) {
+  const auto ranks = [](const auto& axis) { return axis ? axis->value : 1; };
+  std::string key =
+      fmt::format("{} {} {} {} {} {}", options.microbatch.value_or(0), options.split_backward,
+                  options.momentum_is_apart, ranks(options.context), ranks(options.expert),
+                  options.tensor ? options.tensor->ranks : 1);
+  if (options.tensor)
+    key += fmt::format(" {} {}", options.tensor->sequence.has_value(), options.tensor->overlaps);
+  return key + key_text(scenario.workload_key);
+}
+
+/// Of a scenario read with the memo, if there is one: what a pipeline, the data axis and sharding make of
+/// it differs from point to point of a sweep, and it stays the same.
+Workload network_of(const Scenario& scenario, const WorkloadOptions& options, ScenarioMemo* memo) {
+  if (memo == nullptr) return build(scenario.workload, options);
+  const std::string key = network_key(scenario, options);
+  if (const auto known = memo->networks.find(key)) return *known;
+  auto network = std::make_shared<const Workload>(build(scenario.workload, options));
+  memo->networks.keep(key, network, network->operators.size());
+  return *network;
+}
+
 TrainingStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
-                       const Ranks& ranks) {
+                       const Ranks& ranks, ScenarioMemo* memo) {
+  check_accumulation(scenario, policy, bound);
   TrainingStep step;
   const std::int64_t microbatches =
       scenario.workload_options.accumulate.value_or(bound.microbatches);
   step.workload = build_for(scenario, processors_of(scenario.platform, bound), microbatches, ranks,
-                            bound.splits_backward, policy.where());
+                            bound.splits_backward, policy.where(), memo);
   step.chain = chain_view(step.workload);
   if (ranks.is_mesh()) {
     step.saved_bytes = step.workload.saved_bytes * bound.microbatches;
@@ -71,7 +101,7 @@ std::vector<Processor> processors_of(const Platform& platform, const BoundPolicy
 
 Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
                    std::int64_t of_a_rank, const Ranks& ranks, bool split_backward,
-                   const Location& where) {
+                   const Location& where, ScenarioMemo* memo) {
   WorkloadOptions options = scenario.workload_options;
   options.split_backward = split_backward;
   ranks.tell(options);
@@ -81,7 +111,7 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
     if (batch % microbatches != 0) refuse(where, words_for_division(of_a_rank, ranks, batch));
     options.microbatch = batch / microbatches;
   }
-  Workload workload = ranks.step_of_one(build(scenario.workload, options));
+  Workload workload = ranks.step_of_one(network_of(scenario, options, memo));
   add_kernel_workspace(workload, processors);
   add_generator_states(workload, processors);
   if (scenario.workload_options.accumulate)
@@ -90,14 +120,20 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
   return workload;
 }
 
+std::shared_ptr<const TrainingStep> known_step_of_rank(const Scenario& scenario, const Node& policy,
+                                                       const BoundPolicy& bound, const Ranks& ranks,
+                                                       ScenarioMemo* memo, const std::string& key) {
+  if (memo != nullptr)
+    if (auto known = memo->training_steps.find(key)) return known;
+  auto step = std::make_shared<const TrainingStep>(make_step(scenario, policy, bound, ranks, memo));
+  if (memo != nullptr) memo->training_steps.keep(key, step, step->workload.operators.size());
+  return step;
+}
+
 TrainingStep step_of_rank(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                           const Ranks& ranks, ScenarioMemo* memo, const std::string& key) {
-  if (memo == nullptr) return make_step(scenario, policy, bound, ranks);
-  if (const auto known = memo->training_steps.find(key)) return *known;
-  TrainingStep step = make_step(scenario, policy, bound, ranks);
-  memo->training_steps.keep(key, std::make_shared<const TrainingStep>(step),
-                            step.workload.operators.size());
-  return step;
+  if (memo == nullptr) return make_step(scenario, policy, bound, ranks, nullptr);
+  return *known_step_of_rank(scenario, policy, bound, ranks, memo, key);
 }
 
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {

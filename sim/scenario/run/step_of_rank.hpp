@@ -6,6 +6,7 @@
 #include "scenario/run/ranks.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,13 +20,18 @@ namespace plimsoll {
 [[nodiscard]] std::vector<Processor> processors_of(const Platform& platform,
                                                    const BoundPolicy& bound);
 
-/// The workload of one rank, at the size of one of its `microbatches`. Throws InputError where they
-/// do not divide the batch, or where a backward cannot be split.
+/// The workload of one rank, at the size of one of its `microbatches`; a memo may be nullptr. Throws
+/// InputError where they do not divide the batch, or where a backward cannot be split.
 [[nodiscard]] Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
                                  std::int64_t of_a_rank, const Ranks& ranks, bool split_backward,
-                                 const Location& where);
+                                 const Location& where, ScenarioMemo* memo);
 
 /// What build_for() builds for the policy, with its chain. `key` is step_key_of(); a memo may be nullptr.
+[[nodiscard]] std::shared_ptr<const TrainingStep> known_step_of_rank(
+    const Scenario& scenario, const Node& policy, const BoundPolicy& bound, const Ranks& ranks,
+    ScenarioMemo* memo, const std::string& key);
+
+/// The same, to be changed.
 [[nodiscard]] TrainingStep step_of_rank(const Scenario& scenario, const Node& policy,
                                         const BoundPolicy& bound, const Ranks& ranks,
                                         ScenarioMemo* memo, const std::string& key);

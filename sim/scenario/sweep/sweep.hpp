@@ -13,7 +13,8 @@
 /// Axes are, from the slowest to the fastest: platforms, the paths of `grid` and the groups of
 /// `zip` in the order of the file, policies. A point is one run: a value of every axis, and the
 /// derived values. With `largest` or `smallest` (scenario/sweep/sweep_search.hpp) it is the run at
-/// the value that is found. Combinations that violate a condition are left out. Points are numbered
+/// the value that is found; with `fastest` only points that may be among the fastest are run
+/// (scenario/sweep/sweep_fastest.hpp). Combinations that violate a condition are left out. Points are numbered
 /// from 0 in the order of the axes; shards and results refer to these numbers.
 #pragma once
 
@@ -77,6 +78,7 @@ struct Sweep {
   std::vector<std::string> variables;  ///< paths of all axes, those derived, that searched
   std::vector<SweepFormula> derived, conditions;
   std::optional<SweepSearch> search;
+  std::optional<std::size_t> fastest;  ///< how many; the others are not run
   std::size_t grid_points = 0;
   std::vector<std::uint32_t> kept;  ///< places in the grid, ascending; empty without conditions
   /// Of the expanded sweep and of every document that it was seen to read: equal digests, equal

@@ -186,7 +186,7 @@ void SweepReader::make_digest() {
     }
   for (const auto& [path, text] : spec_.derive) all += key_text(path.value) + key_text(text.value);
   for (const Located<std::string>& text : spec_.conditions) all += key_text(text.value);
-  for (const char* key : {"largest", "smallest"})
+  for (const char* key : {"largest", "smallest", "fastest"})
     if (const Node* search = document_.find(key)) all += key + key_text(*search);
   for (const auto& [key, document] : memo_->documents.all()) all += key_text(*document);
   for (const auto& [key, document] : memo_->extended_platforms.all())

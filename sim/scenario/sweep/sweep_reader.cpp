@@ -73,6 +73,10 @@ Format<SweepSpec> sweep_format() {
                 "at every point, the largest value with which all is well")
       .optional("smallest", &S::smallest, sweep_search_format(),
                 "at every point, the smallest value with which all is well")
+      .optional(
+          "fastest", &S::fastest, located(integer(1, 10'000)),
+          "how many of the fastest points are looked for: of the others only what shows that they "
+          "are slower, or do not fit")
       .format();
 }
 
@@ -93,6 +97,7 @@ Sweep SweepReader::run() {
   add_axes();
   if (are_axes_known_) add_formulas();
   add_search();
+  add_fastest();
   refuse_set_twice();
   check_scenarios();
   if (are_points_known()) count_points();
@@ -122,6 +127,7 @@ SweepSpec SweepReader::parts_that_are_there() {
   read("where", conditions_format(), spec.conditions);
   read("largest", sweep_search_format(), spec.largest);
   read("smallest", sweep_search_format(), spec.smallest);
+  read("fastest", located(integer(1, 10'000)), spec.fastest);
   std::vector<std::pair<Located<std::string>, Node>> grid;
   are_axes_known_ &= read("platforms", list_of(raw(), 1), spec.platforms);
   are_axes_known_ &= read("policies", list_of(raw(), 1), spec.policies);
@@ -275,6 +281,15 @@ void SweepReader::add_search() {
   if (!search.is_largest) std::ranges::reverse(search.candidates);
   sweep_.variables.push_back(search.path.value);
   sweep_.search = std::move(search);
+}
+
+void SweepReader::add_fastest() {
+  if (!spec_.fastest) return;
+  if (spec_.largest || spec_.smallest)
+    diagnostics_.error(spec_.fastest->where,
+                       fmt::format("found `fastest` and `{}`; expected one of them",
+                                   spec_.largest ? "largest" : "smallest"));
+  sweep_.fastest = static_cast<std::size_t>(spec_.fastest->value);
 }
 
 }  // namespace plimsoll

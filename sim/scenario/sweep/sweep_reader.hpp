@@ -28,6 +28,7 @@ struct SweepSpec {
   std::vector<std::pair<Located<std::string>, Located<std::string>>> derive;
   std::vector<Located<std::string>> conditions;
   std::optional<SweepSearchSpec> largest, smallest;
+  std::optional<Located<std::int64_t>> fastest;
 };
 
 [[nodiscard]] Format<SweepSpec> sweep_format();
@@ -54,6 +55,7 @@ class SweepReader {
   void claim(const Located<std::string>& path);
   void add_formulas();
   void add_search();
+  void add_fastest();
 
   // What is wrong with what they make together (sweep_checks.cpp).
   void refuse_set_twice();

@@ -4,6 +4,7 @@
 #include "scenario/sweep/sweep_tables.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <unistd.h>
 
@@ -144,6 +145,7 @@ void SweepResults::make_tables() {
   keep("points", std::to_string(sweep_.points()));
   keep("shard", std::to_string(shard_.index));
   keep("shards", std::to_string(shard_.count));
+  if (sweep_.fastest) keep("fastest", std::to_string(*sweep_.fastest));
   std::vector<std::string> units(sweep_.variables.size());
   for (const PointColumn& column : point_columns(sweep_))
     if (column.is_number)
@@ -187,6 +189,26 @@ void SweepResults::find_gaps() {
 std::size_t SweepResults::missing_point(std::size_t i) const {
   const Gap& gap = *std::prev(std::ranges::upper_bound(gaps_, i, {}, &Gap::before));
   return shard_.point(gap.number + i - gap.before);
+}
+
+bool SweepResults::has(std::size_t point) const {
+  const std::size_t number = (point - shard_.index) / shard_.count;
+  const auto after = std::ranges::upper_bound(gaps_, number, {}, &Gap::number);
+  if (after == gaps_.begin()) return true;
+  // Of the gap that begins before it: how many are missing there.
+  const Gap& gap = *std::prev(after);
+  const std::size_t missing =
+      after == gaps_.end() ? std::numeric_limits<std::size_t>::max() : after->before - gap.before;
+  return number - gap.number >= missing;
+}
+
+std::optional<double> SweepResults::throughput(std::size_t point) const {
+  if (!has(point)) return std::nullopt;
+  Statement statement(writer_->database,
+                      "SELECT throughput_samples_per_s FROM runs WHERE point = ?");
+  statement.bind(static_cast<std::int64_t>(point));
+  if (!statement.step() || statement.kind(0) == Statement::Kind::null) return std::nullopt;
+  return statement.real(0);
 }
 
 void SweepResults::add(std::size_t point, const SweepRow& row) {

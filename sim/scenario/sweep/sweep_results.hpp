@@ -50,6 +50,12 @@ class SweepResults {
   /// safe for several threads. O(log gaps).
   [[nodiscard]] std::size_t missing_point(std::size_t i) const;
 
+  /// Whether a point's run was there when the file was opened, whatever was added since: safe for
+  /// several threads. O(log gaps).
+  [[nodiscard]] bool has(std::size_t point) const;
+  /// Samples per second that it reached, where it was there and has ended well. O(log runs).
+  [[nodiscard]] std::optional<double> throughput(std::size_t point) const;
+
   /// A run of the shard that is not there yet.
   void add(std::size_t point, const SweepRow& row);
 

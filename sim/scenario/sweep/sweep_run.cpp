@@ -3,8 +3,10 @@
 #include "scenario/run/bounds.hpp"
 #include "scenario/run/failure_words.hpp"
 #include "scenario/run/largest.hpp"
+#include "scenario/run/run_bound.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <set>
 
@@ -126,7 +128,8 @@ std::string holes_of(const LastFound& found, const SweepSearch& search) {
 
 }  // namespace
 
-SweepRow SweepRuns::run(std::size_t number) const {
+/// `make` makes a row of a point, and may throw.
+SweepRow SweepRuns::row_of(std::size_t number, const MakeRow& make) const {
   SweepRow row;
   row.status = "error";
   try {
@@ -134,10 +137,7 @@ SweepRow SweepRuns::run(std::size_t number) const {
     describe(point, row);
     sweep_.derive(point);
     describe(point, row);
-    if (sweep_.search)
-      search_at(point, row);
-    else
-      run_at(std::move(point), row);
+    make(std::move(point), row);
   } catch (const InputError& error) {
     if (varies_mesh(sweep_)) row.status = "no-split";
     row.message = sentence_of(error);
@@ -147,6 +147,42 @@ SweepRow SweepRuns::run(std::size_t number) const {
     row.message = fmt::format("internal error: {}; please report it with the input", error.what());
   }
   return row;
+}
+
+SweepRow SweepRuns::run(std::size_t number) const {
+  return row_of(number, [&](SweepPoint point, SweepRow& row) {
+    if (sweep_.search)
+      search_at(point, row);
+    else
+      run_at(std::move(point), row);
+  });
+}
+
+SweepProspect SweepRuns::prospect(std::size_t number) const {
+  SweepProspect prospect;
+  SweepRow row = row_of(number, [&](SweepPoint point, SweepRow& it) {
+    const Scenario scenario = scenario_at(sweep_, std::move(point), *memo_);
+    const Node& policy = scenario.policies.front();
+    it.run = run_to_make(scenario, policy);
+    WorkMeter meter(limit_work_);
+    const RunBound bound = bound_run(scenario, policy, {.memo = memo_.get(), .work = Work(&meter)});
+    prospect.throughput = bound.throughput.value_or(std::numeric_limits<double>::infinity());
+    it.status = bound.does_not_fit.empty() ? "" : "no-room";
+    it.message = bound.does_not_fit;
+  });
+  if (!row.status.empty()) prospect.row = std::move(row);
+  return prospect;
+}
+
+SweepRow SweepRuns::slower(std::size_t number, double throughput, double reached) const {
+  return row_of(number, [&](SweepPoint point, SweepRow& row) {
+    const Scenario scenario = scenario_at(sweep_, std::move(point), *memo_);
+    row.run = run_to_make(scenario, scenario.policies.front());
+    row.status = "slower";
+    row.message =
+        fmt::format("at most {:.6g} samples/s, where the last of the fastest reaches {:.6g}",
+                    throughput, reached);
+  });
 }
 
 /// `known` is what a run that throws leaves behind.

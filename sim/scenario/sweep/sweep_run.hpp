@@ -6,6 +6,7 @@
 #include "scenario/run/run.hpp"
 #include "scenario/sweep/sweep.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,7 +26,8 @@ struct SweepFound {
 /// What one run leaves behind, whatever became of it.
 struct SweepRow {
   /// That of the run; "error" where there was none, "no-split" where the sweep varies a mesh and the
-  /// step cannot be divided so, "unmet" where nothing that is searched holds.
+  /// step cannot be divided so, "unmet" where nothing that is searched holds. "no-room" where no plan
+  /// fits, and "slower" where others are surely faster: neither is run.
   std::string status;
   std::string message;             ///< why it is not "ok", in one line
   std::vector<std::string> texts;  ///< by variable of the sweep; fewer where not all are known
@@ -33,6 +35,13 @@ struct SweepRow {
   bool was_run = false;
   RunResult run;  ///< without step, plan and execution; where it was not made: whose it would be
   std::optional<SweepFound> found;
+};
+
+/// What is known of a point without its run.
+struct SweepProspect {
+  /// Of a point that is not to be run: "error", "no-split", "no-room".
+  std::optional<SweepRow> row;
+  double throughput = 0;  ///< samples per second, at most; infinite where nothing is known
 };
 
 /// Runs points of one sweep; what they have in common is read and built once.
@@ -46,7 +55,15 @@ class SweepRuns {
   /// RunResult::planning_s and execution_s.
   [[nodiscard]] SweepRow run(std::size_t point) const;
 
+  /// Of a sweep for the fastest. Likewise.
+  [[nodiscard]] SweepProspect prospect(std::size_t point) const;
+  /// Of a point of at most `throughput` where the last of the fastest reaches `reached`, both in samples
+  /// per second.
+  [[nodiscard]] SweepRow slower(std::size_t point, double throughput, double reached) const;
+
  private:
+  using MakeRow = std::function<void(SweepPoint, SweepRow&)>;
+  [[nodiscard]] SweepRow row_of(std::size_t number, const MakeRow& make) const;
   [[nodiscard]] RunResult run_point(SweepPoint point, RunResult& known) const;
   void run_at(SweepPoint point, SweepRow& row) const;
   [[nodiscard]] bool has_online_policy(const SweepPoint& point) const;

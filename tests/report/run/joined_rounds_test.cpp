@@ -3,6 +3,7 @@
 #include "report/run/reported.hpp"
 #include "scenario/document/scenario.hpp"
 #include "support/dice.hpp"
+#include "support/random_mesh.hpp"
 #include "support/temporary_folder.hpp"
 
 #include <algorithm>
@@ -16,44 +17,6 @@ namespace {
 
 using test::Dice;
 using test::reported;
-
-constexpr const char* kSmallModel =
-    "workload: net\nframework: pytorch-2\ninput: {shape: [16], type: indices}\nblocks:\n  block:\n"
-    "    layers:\n      - rms_norm\n"
-    "      - grouped_attention: {heads: 4, kv_heads: 4, size: 8, out: 32}\n"
-    "      - add: {skip: input, name: middle}\n      - rms_norm\n"
-    "      - gated_mlp: {features: 64, out: 32}\n      - add: {skip: middle}\n"
-    "layers:\n  - embedding: {entries: 96, features: 32}\n  - block: {repeat: 4}\n"
-    "  - rms_norm\n  - linear: {features: 96, bias: false}\n";
-
-/// Nodes of `tensor` GPUs. Gradients and messages between stages cross the same adapter.
-std::string random_platform(Dice& dice, std::int64_t tensor, std::int64_t nodes) {
-  const bool costs = dice(0, 1) == 0;
-  const std::string collectives = fmt::format("collectives: {{start: {} us, memory: 1 GB/s{}}}, ",
-                                              dice(0, 9), dice(0, 1) == 0 ? "" : ", slows: 20 %");
-  const std::string cluster =
-      tensor == 1 ? fmt::format(
-                        "cluster: {{count: {}, topology: switch, link: {{name: nic, "
-                        "bandwidth: {} MB/s, latency: {} us}}}}",
-                        nodes, dice(1, 90), dice(0, 20))
-                  : fmt::format(
-                        "cluster: {{count: {}, topology: switch, link: {{name: nvlink, "
-                        "bandwidth: {} MB/s, latency: {} us}}, nodes: {{count: {}, shared: "
-                        "[fabric]}}}}",
-                        tensor, dice(50, 900), dice(0, 5), nodes);
-  const std::string adapter =
-      tensor == 1 ? ""
-                  : fmt::format(
-                        "switches: [fabric], links: {{nic: {{between: [hbm, fabric], "
-                        "bandwidth: {} MB/s, latency: {} us}}}}, ",
-                        dice(1, 90), dice(0, 20));
-  return fmt::format(
-      "platform: {{platform: p, memories: {{hbm: {{capacity: {}, read: {{energy: 3 pJ/B}}}}}}, {}\n"
-      "  processors: {{gpu: {{memory: hbm, compute: {{fp32: {} GFLOP/s}}, {}power: {{idle: 9 W, "
-      "active: 40 W}}}}}},\n  {}}}\n",
-      dice(0, 2) == 0 ? "250 kB" : "unlimited", adapter, dice(1, 50), costs ? collectives : "",
-      cluster);
-}
 
 struct Found {
   int joined = 0, gaps = 0, failed = 0;
@@ -79,7 +42,7 @@ void compare(const std::string& document, Found& found) {
 
 TEST_CASE("rounds of a collective that are one step take, move and draw what they do apart") {
   const test::TemporaryFolder folder;
-  const auto network = folder.write("net.yaml", kSmallModel);
+  const auto network = folder.write("net.yaml", test::kSmallModel);
   Dice dice(41);
   Found found;
   for (int turn = 0; turn < 100; ++turn) {
@@ -88,7 +51,7 @@ TEST_CASE("rounds of a collective that are one step take, move and draw what the
     const bool alone = dice(0, 3) == 0;
     const char* const forms[] = {"ring", "ring", "auto"};
     std::string document =
-        "scenario: s\n" + random_platform(dice, tensor, data * (alone ? 1 : pipeline)) +
+        "scenario: s\n" + test::random_platform(dice, tensor, data * (alone ? 1 : pipeline)) +
         fmt::format(
             "workload: {{model: {}, batch: {}, optimizer: adam}}\n"
             "parallel: {{tensor: {}{}, data: {}, collectives: {}{}}}\n"

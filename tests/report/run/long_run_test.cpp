@@ -4,6 +4,7 @@
 #include "report/run/reported.hpp"
 #include "scenario/document/scenario.hpp"
 #include "support/dice.hpp"
+#include "support/random_pipeline.hpp"
 
 #include <string>
 #include <string_view>
@@ -15,7 +16,9 @@
 namespace plimsoll {
 namespace {
 
+using test::devices;
 using test::Dice;
+using test::random_chain;
 using test::reported;
 
 bool is_worked_out(const RunResult& result) {
@@ -37,43 +40,6 @@ int compare(const std::string& document) {
     CHECK(is_worked_out(few) == few.execution.start.empty());
   }
   return worked_out;
-}
-
-std::string devices(std::int64_t count) {
-  std::string names;
-  for (std::int64_t d = 0; d < count; ++d) names += fmt::format("{}gpu{}", d == 0 ? "" : ", ", d);
-  return names;
-}
-
-/// Devices in a row, with times, sizes, links and powers at random.
-std::string random_chain(Dice& dice, std::int64_t devices_) {
-  std::string memories, processors, links, stages;
-  for (std::int64_t d = 0; d < devices_; ++d) {
-    memories += fmt::format("hbm{}: {{capacity: unlimited}}, ", d);
-    processors += fmt::format("gpu{}: {{memory: hbm{}, power: {{idle: 10 W, active: {} W}}}}, ", d,
-                              d, dice(20, 200));
-    if (d > 0)
-      links += fmt::format(
-          "l{}: {{between: [hbm{}, hbm{}], bandwidth: {} MB/s, latency: {} ms, sharing: {}}}, ", d,
-          d - 1, d, dice(1, 40), dice(0, 30), dice(0, 1) == 0 ? "fifo" : "fair");
-  }
-  const std::int64_t count = devices_ * dice(1, 3);
-  for (std::int64_t s = 0; s < count; ++s)
-    stages += fmt::format(
-        "    - {{name: s{}, forward: {} ms, backward_input: {} ms, backward_weight: {} ms, "
-        "output: {} kB, saved: {} kB,\n"
-        "       optimizer_step: {} ms}}\n",
-        s, dice(1, 40), dice(1, 40), dice(1, 40), dice(1, 400), dice(400, 900), dice(0, 90));
-  return fmt::format(
-      "scenario: s\n"
-      "platform: {{platform: p, energy: {{regulator_efficiency: 87 %}}, memories: {{{}}},\n"
-      "  processors: {{{}}},\n"
-      "  links: {{{}}}}}\n"
-      "workload:\n"
-      "  workload: w\n"
-      "  input: 3 kB\n"
-      "  chain:\n{}",
-      memories, processors, links, stages);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "policy/pipeline/planning/plan_pipeline.hpp"
 
+#include "policy/pipeline/bounds/schedule_bound.hpp"
 #include "policy/pipeline/planning/fastest_cut.hpp"
 #include "policy/pipeline/planning/replication.hpp"
 #include "policy/pipeline/reruns/rerun_planner.hpp"
@@ -30,6 +31,10 @@ Planned plan_cut(const Problem& problem, const PipelineParameters& parameters,
                        parameters.name),
            fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
   save_memory(schedule, problem, parameters, devices);
+  if (problem.bound != nullptr) {
+    problem.bound->add(bound_of(problem, parameters, schedule, partition, devices));
+    return Infeasible{"only a bound was asked for", MemoryId{}, Bytes{}};
+  }
   if (!parameters.replicas)
     return plan_with_reruns(problem, parameters, schedule, partition, devices);
   const Replicas replicas(replica_groups(problem, parameters));

@@ -67,16 +67,22 @@ void Slots::send(TensorId value, std::size_t task, std::uint32_t device) {
   if (std::ranges::none_of(list, same)) list.push_back({value, device});
 }
 
-Time Slots::message_time(std::size_t slot, bool forward) const {
-  if (forward ? slot + 1 == count() : slot == 0) return Time{};
+MessageTime Slots::message_time(std::size_t slot, bool forward) const {
+  MessageTime time;
+  if (forward ? slot + 1 == count() : slot == 0) return time;
   const MemoryId from = memory(placement_[slot]);
   const MemoryId to = memory(placement_[forward ? slot + 1 : slot - 1]);
   const Route* route = problem_.topology.route(from, to);
-  Time time;
-  for (const Message& message : messages(slot, forward))
-    if (memory(message.to_device) == to && route != nullptr)
-      time +=
-          route->latency + transfer_time(problem_.workload[message.tensor].bytes, route->bandwidth);
+  if (route == nullptr) return time;
+  time.holds_way = std::ranges::all_of(route->hops, [&](const Hop& hop) {
+    return problem_.platform[hop.link].sharing == Sharing::fifo;
+  });
+  time.latency = route->latency;
+  for (const Message& message : messages(slot, forward)) {
+    if (memory(message.to_device) != to) continue;
+    ++time.count;
+    time.transfer += transfer_time(problem_.workload[message.tensor].bytes, route->bandwidth);
+  }
   return time;
 }
 
@@ -176,8 +182,8 @@ SlotCosts Slots::costs() const {
     // free, they are counted from the forward on.
     it.held = held(slot);
     it.saved = std::max(it.saved, it.held);
-    it.forward_message = message_time(slot, true);
-    it.backward_message = message_time(slot, false);
+    it.forward_message = message_time(slot, true).all();
+    it.backward_message = message_time(slot, false).all();
     costs.slots.push_back(it);
   }
   return costs;

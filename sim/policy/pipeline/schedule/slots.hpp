@@ -15,6 +15,16 @@ struct Message {
   std::uint32_t to_device = 0;
 };
 
+/// What messages to one device take.
+struct MessageTime {
+  Time latency;   ///< of each
+  Time transfer;  ///< of all
+  std::int64_t count = 0;
+  bool holds_way = true;  ///< whether others that take the way wait for the latency, too
+  /// One after the other.
+  [[nodiscard]] Time all() const { return latency * count + transfer; }
+};
+
 /// What searches look at. Times on the device of the slot; a message's is that of its links when
 /// nothing else uses them.
 struct SlotCosts {
@@ -86,6 +96,9 @@ class Slots {
   /// Inputs of the workload that forwards or backwards of the slot read.
   [[nodiscard]] std::vector<TensorId> inputs(std::size_t slot) const;
 
+  /// Of what it sends to the next slot, or to the one before, over links that nothing else uses.
+  [[nodiscard]] MessageTime message_time(std::size_t slot, bool forward) const;
+
   [[nodiscard]] SlotCosts costs() const;
 
   /// `costs`, but with what is kept in any order: of `kept` what the forward makes or reads, from
@@ -98,7 +111,6 @@ class Slots {
   void visit(std::size_t slot, bool forward, OperatorId op);
   void request(TensorId value, std::size_t slot);
   void send(TensorId value, std::size_t task, std::uint32_t device);
-  [[nodiscard]] Time message_time(std::size_t slot, bool forward) const;
 
   const Problem& problem_;
   const Partition& partition_;
