@@ -1,3 +1,4 @@
+#include "base/gather.hpp"
 #include "base/utf8.hpp"
 #include "commands.hpp"
 #include "output.hpp"
@@ -9,6 +10,7 @@
 #include "scenario/document/document_kind.hpp"
 #include "scenario/document/scenario.hpp"
 #include "scenario/document/search_path.hpp"
+#include "scenario/run/run_bound.hpp"
 #include "scenario/suite/baseline.hpp"
 #include "scenario/suite/suite.hpp"
 #include "scenario/sweep/sweep_run.hpp"
@@ -45,6 +47,10 @@ using Warnings = std::vector<Diagnostic>;
 Warnings validate_scenario(const std::string& file, const Node&) {
   const Scenario scenario = load_scenario(file);
   (void)build(scenario.workload, scenario.workload_options);
+  Diagnostics diagnostics;
+  for (const Node& policy : scenario.policies)
+    gather(diagnostics, [&] { check_run(scenario, policy); });
+  diagnostics.throw_if_errors();
   return scenario.warnings;
 }
 

@@ -61,18 +61,31 @@ RunBound bound_of_step(const Scenario& scenario, const BoundPolicy& policy, cons
   return bound;
 }
 
-}  // namespace
-
-RunBound bound_run(const Scenario& scenario, const Node& policy, const RunOptions& options) {
+/// What `use` makes of the policy and the step that it would be given.
+auto with_step(const Scenario& scenario, const Node& policy, ScenarioMemo* memo, auto use) {
   Diagnostics diagnostics;
   const Ranks ranks(scenario, policy);
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   return in_words(scenario, policy, [&] {
-    const auto step = known_step_of_rank(scenario, policy, *bound, ranks, options.memo,
-                                         step_key_of(scenario, *bound));
-    return bound_of_step(scenario, *bound, ranks, options, *step);
+    const auto step =
+        known_step_of_rank(scenario, policy, *bound, ranks, memo, step_key_of(scenario, *bound));
+    return use(*bound, ranks, *step);
   });
+}
+
+}  // namespace
+
+RunBound bound_run(const Scenario& scenario, const Node& policy, const RunOptions& options) {
+  return with_step(scenario, policy, options.memo,
+                   [&](const BoundPolicy& bound, const Ranks& ranks, const TrainingStep& step) {
+                     return bound_of_step(scenario, bound, ranks, options, step);
+                   });
+}
+
+void check_run(const Scenario& scenario, const Node& policy) {
+  with_step(scenario, policy, nullptr,
+            [](const BoundPolicy&, const Ranks&, const TrainingStep&) {});
 }
 
 }  // namespace plimsoll

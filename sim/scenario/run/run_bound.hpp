@@ -22,4 +22,7 @@ struct RunBound {
 [[nodiscard]] RunBound bound_run(const Scenario& scenario, const Node& policy,
                                  const RunOptions& options);
 
+/// Throws as bound_run() does, and finds no bound. O(operators).
+void check_run(const Scenario& scenario, const Node& policy);
+
 }  // namespace plimsoll

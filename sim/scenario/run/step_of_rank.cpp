@@ -62,14 +62,22 @@ Workload network_of(const Scenario& scenario, const WorkloadOptions& options, Sc
   return *network;
 }
 
+/// What divides a batch: the mesh, or the policy's `microbatches`.
+Location place_of_division(const Scenario& scenario, const Node& policy, const Ranks& ranks) {
+  if (ranks.samples() > 1) return scenario.parallel->where;
+  const Node* microbatches = policy.is_mapping() ? policy.find("microbatches") : nullptr;
+  return microbatches != nullptr ? microbatches->where() : policy.where();
+}
+
 TrainingStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                        const Ranks& ranks, ScenarioMemo* memo) {
   check_accumulation(scenario, policy, bound);
   TrainingStep step;
   const std::int64_t microbatches =
       scenario.workload_options.accumulate.value_or(bound.microbatches);
-  step.workload = build_for(scenario, processors_of(scenario.platform, bound), microbatches, ranks,
-                            bound.splits_backward, policy.where(), memo);
+  step.workload =
+      build_for(scenario, processors_of(scenario.platform, bound), microbatches, ranks,
+                bound.splits_backward, place_of_division(scenario, policy, ranks), memo);
   step.chain = chain_view(step.workload);
   if (ranks.is_mesh()) {
     step.saved_bytes = step.workload.saved_bytes * bound.microbatches;

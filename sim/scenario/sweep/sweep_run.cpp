@@ -221,10 +221,13 @@ bool SweepRuns::has_online_policy(const SweepPoint& point) const {
 /// likeliest to hold, with its reason.
 void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
   const SweepSearch& search = *sweep_.search;
+  bool is_any_run = false;
   const auto holds = [&](std::size_t candidate) {
     RunResult unused;
     try {
-      return meets(search.subject_to, run_point(with_candidate(point, search, candidate), unused));
+      const RunResult run = run_point(with_candidate(point, search, candidate), unused);
+      is_any_run = true;
+      return meets(search.subject_to, run);
     } catch (const InputError&) {
       return false;  // a batch that microbatches do not divide, say: a hole
     }
@@ -252,6 +255,7 @@ void SweepRuns::search_at(const SweepPoint& point, SweepRow& row) const {
   try {
     run_at(with_candidate(point, search, 0), row);
   } catch (const InputError& error) {
+    if (!is_any_run && varies_mesh(sweep_)) throw;
     row.message = sentence_of(error);
   }
   row.message = fmt::format(

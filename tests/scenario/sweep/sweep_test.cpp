@@ -571,7 +571,7 @@ TEST_CASE("sweep: microbatches that do not divide a batch are holes of the large
   CHECK(unmet.status == "unmet");
   CHECK(
       unmet.message ==
-      "no value of workload.batch holds; with 1: s.yaml:10:12: error: 4 microbatches do not divide "
+      "no value of workload.batch holds; with 1: s.yaml:10:49: error: 4 microbatches do not divide "
       "a batch of 1");
 }
 

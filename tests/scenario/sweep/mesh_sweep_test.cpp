@@ -1,6 +1,5 @@
-// A sweep that runs the fastest points only, against one that runs all.
+// Sweeps over the axes of a mesh: those that run the fastest points only, against those that run all.
 #include "scenario/sweep/sweep_fastest.hpp"
-
 #include "support/random_mesh.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -57,9 +56,9 @@ void run_to_the_end(const Sweep& sweep, unsigned jobs, SweepResults results) {
   run_sweep(sweep, {}, jobs, results, [](std::size_t) {});
 }
 
-class FastestSweep {
+class MeshSweep {
  public:
-  explicit FastestSweep(const std::string& capacity)
+  explicit MeshSweep(const std::string& capacity)
       : base_(fmt::format(kMesh, capacity, folder_.write("net.yaml", test::kSmallModel).string())) {
   }
 
@@ -124,7 +123,7 @@ std::string endings(const Rows& rows) {
 TEST_CASE("the fastest points are those of the whole sweep") {
   for (const char* const capacity : {"unlimited", "400 kB", "150 kB"}) {
     CAPTURE(capacity);
-    FastestSweep sweep(capacity);
+    MeshSweep sweep(capacity);
     const Rows all = sweep.run("");
     for (const std::size_t count : {1U, 4U, 1000U}) {
       const Rows some = sweep.run(fmt::format("fastest: {}\n", count));
@@ -147,14 +146,13 @@ TEST_CASE("the fastest points are those of the whole sweep") {
 }
 
 TEST_CASE("few points of a sweep for the fastest are run") {
-  FastestSweep sweep("400 kB");
+  MeshSweep sweep("400 kB");
   CHECK(endings(sweep.run("")) == "232 no-split, 20 ok, 36 oom");
-  CHECK(endings(sweep.run("fastest: 3\n")) ==
-        "34 no-room, 232 no-split, 3 ok, 1 oom, 18 slower");
+  CHECK(endings(sweep.run("fastest: 3\n")) == "34 no-room, 232 no-split, 3 ok, 1 oom, 18 slower");
 }
 
 TEST_CASE("a sweep for the fastest does not depend on threads or interruptions") {
-  FastestSweep sweep("400 kB");
+  MeshSweep sweep("400 kB");
   const Rows rows = sweep.run("fastest: 3\n");
   CHECK(sweep.run("fastest: 3\n", 4) == rows);
   const std::size_t done_at_once = rows.size() - 20;
@@ -163,11 +161,18 @@ TEST_CASE("a sweep for the fastest does not depend on threads or interruptions")
 }
 
 TEST_CASE("a sweep looks for the fastest, or for the end of a range") {
-  const FastestSweep sweep("1 MB");
+  const MeshSweep sweep("1 MB");
   CHECK_THROWS_WITH(
       sweep.sweep("fastest: 3\nlargest: {path: workload.batch, from: 16, to: 64, step: 16}\n"),
       Catch::Contains("found `fastest` and `largest`; expected one of them"));
   CHECK_THROWS_WITH(sweep.sweep("fastest: 0\n"), Catch::Contains("expected"));
+}
+
+TEST_CASE("a search has no value to find where a mesh cannot be divided at all") {
+  MeshSweep sweep("unlimited");
+  const Rows rows = sweep.run("largest: {path: workload.batch, from: 16, to: 48, step: 16}\n");
+  CHECK(endings(rows) == "226 no-split, 62 ok");
+  CHECK_THAT(rows.at(0).message, Catch::Contains("the mesh has 1 ranks"));
 }
 
 }  // namespace plimsoll
