@@ -14,8 +14,14 @@ namespace {
 
 using Name = Located<std::string>;
 
-/// How often a part is made.
-enum class Made : std::uint8_t { once, per_node, per_copy };
+/// How often a part is made: of rails once for each place in a node.
+enum class Made : std::uint8_t { once, per_node, per_place, per_copy };
+
+/// How often what reaches parts of both is made.
+Made made_for(Made a, Made b) {
+  const bool crosses = a != b && std::min(a, b) == Made::per_node;
+  return crosses ? Made::per_copy : std::max(a, b);
+}
 
 /// What a topology joins: an end of each copy, and the number in the name of its links.
 struct Joined {
@@ -35,7 +41,8 @@ class Copier {
 
  private:
   void find_made();
-  void share(const CopiesSpec& copies, Made made);
+  void check_rail(const Name& rail);
+  void share(const std::vector<Name>& shared, Made made);
   bool has_bounded_size();
   void copy_memories();
   void copy_processors();
@@ -53,8 +60,17 @@ class Copier {
     return found == made_.end() ? Made::once : found->second;
   }
   [[nodiscard]] std::int64_t times(Made made) const {
-    if (made == Made::once) return 1;
-    return made == Made::per_node ? nodes_ : nodes_ * cluster_.count;
+    switch (made) {
+      case Made::once:
+        return 1;
+      case Made::per_node:
+        return nodes_;
+      case Made::per_place:
+        return cluster_.count;
+      case Made::per_copy:
+        break;
+    }
+    return nodes_ * cluster_.count;
   }
   [[nodiscard]] static Name numbered(const Name& name, std::int64_t number) {
     return {fmt::format("{}{}", name.value, number), name.where};
@@ -66,7 +82,9 @@ class Copier {
   [[nodiscard]] Name reached(const Name& memory, Made made, std::int64_t number) const {
     const Made its = this->made(memory.value);
     if (its == Made::once) return memory;
-    return numbered(memory, its == made ? number : number / cluster_.count);
+    if (its == made) return numbered(memory, number);
+    return numbered(memory,
+                    its == Made::per_node ? number / cluster_.count : number % cluster_.count);
   }
 
   const PlatformSpec& spec_;
@@ -80,13 +98,28 @@ class Copier {
 void Copier::find_made() {
   for (const auto& [name, memory] : spec_.memories) made_[name.value] = Made::per_copy;
   for (const Name& name : spec_.switches) made_[name.value] = Made::per_copy;
-  share(cluster_, cluster_.nodes ? Made::per_node : Made::once);
-  if (cluster_.nodes) share(*cluster_.nodes, Made::once);
+  share(cluster_.shared, cluster_.nodes ? Made::per_node : Made::once);
+  if (!cluster_.nodes) return;
+  share(cluster_.nodes->shared, Made::once);
+  for (const Name& rail : cluster_.nodes->rails) check_rail(rail);
+  share(cluster_.nodes->rails, Made::per_place);
 }
 
-void Copier::share(const CopiesSpec& copies, Made made) {
+void Copier::check_rail(const Name& rail) {
+  if (made_.contains(rail.value) &&
+      std::ranges::count(spec_.switches, rail.value, &Name::value) == 0)
+    diagnostics_.error(rail.where,
+                       fmt::format("`{}` is a memory; expected a switch for a rail", rail.value));
+  else if (made_.contains(rail.value) && made(rail.value) != Made::per_copy)
+    diagnostics_.error(rail.where,
+                       fmt::format("`{}` is shared by the copies of a node, and is no rail: each "
+                                   "has one of its own",
+                                   rail.value));
+}
+
+void Copier::share(const std::vector<Name>& shared, Made made) {
   std::set<std::string> named;
-  for (const Name& name : copies.shared) {
+  for (const Name& name : shared) {
     const auto known = made_.find(name.value);
     if (known == made_.end()) {
       std::vector<std::string> names;
@@ -152,7 +185,7 @@ void Copier::copy_links() {
   for (const auto& [name, link] : spec_.links) {
     Made times_made = Made::once;
     if (link)
-      for (const Name& end : link->between) times_made = std::max(times_made, made(end.value));
+      for (const Name& end : link->between) times_made = made_for(times_made, made(end.value));
     for (std::int64_t i = 0; i < times(times_made); ++i) {
       auto copy = link;
       if (copy)

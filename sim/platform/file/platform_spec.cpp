@@ -406,14 +406,19 @@ void add_copies(Record<Spec>& record, const std::string& joins) {
       .optional("link", joined, link, "of the topology");
 }
 
-Format<CopiesSpec> nodes_format() {
-  Record<CopiesSpec> record(
+Format<NodesSpec> nodes_format() {
+  Record<NodesSpec> record(
       "nodes",
       "Copies of the whole cluster. Numbers go on from node to node (gpu0 to gpu15); what the "
       "copies of the cluster share is there once a node (dram0, dram1).");
   add_copies(record,
              "which shared memory or switch of each node (the switch of the cluster's topology)");
-  return record.format();
+  return record
+      .optional(
+          "rails", &NodesSpec::rails, list_of(located(name())),
+          "switches that the first copies of all nodes share, the second copies, and so on: one "
+          "for each copy of a node (rail0 to rail7)")
+      .format();
 }
 
 Format<ClusterSpec> cluster_format() {

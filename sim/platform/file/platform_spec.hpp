@@ -122,10 +122,15 @@ struct CopiesSpec {
   std::optional<LinkSpec> link;
 };
 
+struct NodesSpec : CopiesSpec {
+  /// What those copies of all nodes share that have the same place in their node.
+  std::vector<Located<std::string>> rails;
+};
+
 /// Copies of the memories, processors and links of the file; and of the whole of them, each with
 /// what the copies in it share.
 struct ClusterSpec : CopiesSpec {
-  std::optional<CopiesSpec> nodes;
+  std::optional<NodesSpec> nodes;
 };
 
 struct EnergySpec {

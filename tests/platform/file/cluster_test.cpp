@@ -136,6 +136,36 @@ TEST_CASE("nodes are copies of a cluster, whose numbers go on") {
   CHECK(platform.links[9].latency == Time{1'000'000});
 }
 
+TEST_CASE("copies at the same place of their nodes share a rail") {
+  const auto of = [](const std::string& nodes) {
+    return read_text(R"(platform: c
+memories: {hbm: {capacity: 16 GiB}, dram: {capacity: 1 TB}}
+switches: [rail, spine]
+processors: {gpu: {memory: hbm}}
+links: {nic: {between: [hbm, rail]}, up: {between: [rail, spine]}, host: {between: [dram, rail]}}
+cluster:
+  count: 2
+  shared: [dram]
+  nodes: {)" + nodes +
+                     "}\n");
+  };
+  const auto [platform, messages] = of("count: 3, shared: [spine], rails: [rail]");
+  CHECK(messages == Messages{});
+  CHECK(names(platform.memories) == Names{"hbm0", "hbm1", "hbm2", "hbm3", "hbm4", "hbm5", "dram0",
+                                          "dram1", "dram2", "rail0", "rail1", "spine"});
+  CHECK(ends(platform) == Names{"hbm0-rail0", "hbm1-rail1", "hbm2-rail0", "hbm3-rail1",
+                                "hbm4-rail0", "hbm5-rail1", "rail0-spine", "rail1-spine",
+                                "dram0-rail0", "dram0-rail1", "dram1-rail0", "dram1-rail1",
+                                "dram2-rail0", "dram2-rail1"});
+  CHECK(of("count: 2, rails: [dram]").messages ==
+        Messages{"p.yaml:9:29: error: `dram` is a memory; expected a switch for a rail"});
+  CHECK(of("count: 2, shared: [rail], rails: [rail]").messages ==
+        Messages{"p.yaml:9:45: error: `rail` is shared by the copies of a node, and is no rail: "
+                 "each has one of its own"});
+  CHECK(of("count: 2, rails: [rial]").messages ==
+        Messages{"p.yaml:9:29: error: there is no memory `rial` to share; did you mean `rail`?"});
+}
+
 TEST_CASE("nodes are joined at what their copies share, and may share that, too") {
   const auto of = [](const std::string& nodes) {
     return read_text(R"(platform: c
