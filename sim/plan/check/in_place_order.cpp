@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 namespace plimsoll {
@@ -19,8 +20,9 @@ constexpr std::size_t kMostWalked = std::size_t{1} << 30;
 constexpr std::size_t kTargets = 64;  ///< bits of a mask
 /// Conditions that are looked at for a demand that a few steps may meet.
 constexpr std::size_t kNear = 64;
-/// Users of parts of buffers that are looked at in one plan; some seconds.
-constexpr std::size_t kMostLooks = std::size_t{1} << 27;
+/// Users of parts of buffers that are looked at in one plan, some seconds; and for each of its steps: those of
+/// a ring of 64 ranks take about 15.
+constexpr std::size_t kMostLooks = std::size_t{1} << 27, kLooksOfStep = 64;
 
 std::size_t index(auto id) {
   return static_cast<std::size_t>(id);
@@ -306,7 +308,7 @@ class OpenDemands {
   const Changes& changes_;
   const Readers& readers_;
   const Precedence& precedence_;
-  std::size_t looks_left_ = kMostLooks;
+  std::size_t looks_left_ = kMostLooks + kLooksOfStep * plan_.steps.size();
   std::vector<Demand> demands_;
   std::vector<StepId> users_, reads_since_, latest_;
   std::vector<LaneId> streams_;
@@ -378,6 +380,95 @@ class NearDemands {
   std::vector<StepId> started_;
 };
 
+/// Takes out demands that other users of the same buffer meet: the rounds of a collective, of which each
+/// waits for what the one before has done to the buffer. Like Search, but along these users alone.
+class DemandsAlongBuffers {
+ public:
+  DemandsAlongBuffers(const Plan& plan, const Readers& readers, const Precedence& precedence)
+      : readers_(readers),
+        precedence_(precedence),
+        looks_left_(kMostLooks + kLooksOfStep * plan.steps.size()),
+        seen_(plan.steps.size()),
+        chains_(plan.steps.size()),
+        ended_(plan.steps.size()) {}
+
+  void drop(std::vector<Demand>& demands) {
+    std::ranges::stable_sort(demands, {},
+                             [](const Demand& it) { return std::pair(it.buffer, it.first); });
+    std::vector<Demand> left;
+    for (auto begin = demands.begin(); begin != demands.end();) {
+      if (begin->buffer != known_) gather(begin->buffer);
+      begin = answer({begin, demands.end()}, left);
+    }
+    demands = std::move(left);
+  }
+
+ private:
+  using Demands = std::vector<Demand>::iterator;
+
+  /// Those of the front that are of the same buffer and of kTargets first steps; the end of the front.
+  Demands answer(std::ranges::subrange<Demands> demands, std::vector<Demand>& left) {
+    std::vector<StepId> targets;
+    auto end = demands.begin();
+    for (; end != demands.end() && end->buffer == known_; ++end) {
+      if (!targets.empty() && targets.back() == end->first) continue;
+      if (targets.size() == kTargets) break;
+      targets.push_back(end->first);
+    }
+    walk(targets);
+    for (auto it = demands.begin(); it != end; ++it) {
+      const auto bit = std::ranges::lower_bound(targets, it->first) - targets.begin();
+      const bool is_met = seen_.has(it->second) && (ended_[index(it->second)] >> bit & 1) != 0;
+      if (!is_met) left.push_back(*it);
+    }
+    return end;
+  }
+
+  /// Notes for each user of the buffer which targets have surely ended before it starts.
+  void walk(std::span<const StepId> targets) {
+    seen_.clear();
+    chains_.clear();
+    for (const StepId target : targets) chains_.insert(precedence_.chain(target));
+    for (const StepId user : users_) {
+      const auto before = precedence_.before(user);
+      if (before.size() >= looks_left_) return;
+      looks_left_ -= before.size() + 1;
+      std::uint64_t mask = 0;
+      for (const Before& it : before) {
+        if (seen_.has(it.step)) mask |= ended_[index(it.step)];
+        if (it.ended && chains_.has(precedence_.chain(it.step))) mask |= chained(targets, it.step);
+      }
+      seen_.insert(user);
+      ended_[index(user)] = mask;
+    }
+  }
+
+  /// The targets that have ended when a step has, as it is in their chain.
+  [[nodiscard]] std::uint64_t chained(std::span<const StepId> targets, StepId step) const {
+    std::uint64_t mask = 0;
+    for (std::size_t t = 0; t < targets.size() && targets[t] <= step; ++t)
+      if (precedence_.is_chained(targets[t], step)) mask |= std::uint64_t{1} << t;
+    return mask;
+  }
+
+  void gather(BufferId buffer) {
+    known_ = buffer;
+    users_.clear();
+    for (const StepId user : readers_.of(buffer))
+      if (precedence_.place(user) != kUnplaced) users_.push_back(user);
+    std::ranges::sort(users_, {}, [&](StepId s) { return precedence_.place(s); });
+    users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
+  }
+
+  const Readers& readers_;
+  const Precedence& precedence_;
+  std::size_t looks_left_;
+  BufferId known_ = BufferId{kUnplaced};
+  std::vector<StepId> users_;  ///< of that buffer, in order
+  IdSet<StepId> seen_, chains_;
+  std::vector<std::uint64_t> ended_;  ///< by step
+};
+
 /// Answers up to kTargets demands at a time: walks the steps in order and notes for each, in a
 /// mask, which of the targets have ended before it starts.
 class Search {
@@ -441,6 +532,7 @@ std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& reader
   std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
   drop_direct(demands, plan, precedence);
   NearDemands(plan, precedence).drop(demands);
+  DemandsAlongBuffers(plan, readers, precedence).drop(demands);
   std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
 
   std::vector<Demand> broken;

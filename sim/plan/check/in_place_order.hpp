@@ -32,7 +32,8 @@ struct Unordered {
 
 /// The first `most` of them. Steps in or behind a circle of waits never start and are not looked
 /// at. Precondition: the plan is good but for this. O(n log n) of the steps, reads and dependencies
-/// where the order is plain (one stream, or a direct dependency); else a walk through the steps
+/// where the order is plain (one stream, a direct dependency, or a few steps between), or found along the
+/// users of the buffer, in O(users) for every 64 of them; else a walk through the steps
 /// between, for every 64 steps that others have to come after, and some seconds of walks in all.
 [[nodiscard]] std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
                                                        const Workload& workload,
