@@ -21,7 +21,7 @@ HtmlTable endings_table(const SweepSummary& summary) {
   for (const SweepSummary::Ending& ending : summary.endings) {
     const bool is_ok = ending.status == "ok";
     table.rows.push_back(
-        {{ending.status, is_ok ? Mark::none : Mark::bad},
+        {{ending.status, is_ok || ending.status == "slower" ? Mark::none : Mark::bad},
          {thousands(ending.runs)},
          {is_ok ? "" : fmt::format("point {}: {}", ending.point, ending.message)}});
   }
@@ -132,7 +132,9 @@ HtmlPage html_sweep(const Database& results, std::string program) {
   const SweepSummary summary = summarize_sweep(results);
   const SweptAxes axes = read_swept_axes(results);
   const std::vector<SweptMetric> metrics = read_swept_metrics(results);
-  SweepMaps maps = sweep_maps(results, axes, metrics);
+  // Where only the fastest are run, most cells would be empty, and of the rest no front is known.
+  const bool runs_all = summary.fastest_metrics.empty();
+  SweepMaps maps = runs_all ? sweep_maps(results, axes, metrics) : SweepMaps();
   HtmlPage page{.title = summary.identity.sweep,
                 .subtitle = "sweep, " + progress_of(summary.identity),
                 .program = std::move(program)};
@@ -144,9 +146,11 @@ HtmlPage html_sweep(const Database& results, std::string program) {
   if (const SweepGaps gaps = sweep_gaps(results, axes); gaps.count > 0)
     page.sections.emplace_back(gaps_table(gaps));
   if (!axes.axes.empty()) page.sections.emplace_back(variables_of(axes, maps.left_out));
-  if (auto front = sweep_front(results, axes)) page.sections.emplace_back(std::move(*front));
-  for (HtmlScatter& curve : sweep_curves(results, axes, metrics))
-    page.sections.emplace_back(std::move(curve));
+  if (auto front = runs_all ? sweep_front(results, axes) : std::nullopt)
+    page.sections.emplace_back(std::move(*front));
+  if (runs_all)
+    for (HtmlScatter& curve : sweep_curves(results, axes, metrics))
+      page.sections.emplace_back(std::move(curve));
   for (HtmlHeatmap& map : maps.maps) page.sections.emplace_back(std::move(map));
   return page;
 }

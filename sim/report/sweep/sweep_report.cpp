@@ -14,7 +14,8 @@ TextTable endings_of(const SweepSummary& summary) {
   TextTable table({{"status"}, {"runs", Column::Align::right}, {"the first of them"}});
   for (const SweepSummary::Ending& ending : summary.endings) {
     const bool is_ok = ending.status == "ok";
-    table.add({{ending.status, is_ok ? Paint::good : Paint::bad},
+    const Paint of_others = ending.status == "slower" ? Paint::none : Paint::bad;
+    table.add({{ending.status, is_ok ? Paint::good : of_others},
                {thousands(ending.runs)},
                {is_ok ? "" : fmt::format("point {}: {}", ending.point, ending.message)}});
   }

@@ -77,8 +77,8 @@ class Summary {
     const std::string ok = " FROM runs WHERE status = 'ok' AND throughput_samples_per_s NOT NULL";
     Statement tokens(results_, "SELECT 1" + ok + " AND tokens_per_s NOT NULL LIMIT 1");
     const bool has_tokens = tokens.step();
-    Statement policies(results_, "SELECT 1 FROM variables WHERE path = 'policy'");
-    const bool varies_policy = policies.step();
+    Statement policies(results_, "SELECT count(DISTINCT policy) > 1 FROM points");
+    const bool varies_policy = policies.step() && policies.integer(0) != 0;
     summary_.fastest_metrics = {"samples/s", "step"};
     if (has_tokens)
       summary_.fastest_metrics.insert(summary_.fastest_metrics.end(), {"tokens/s", "MFU"});
