@@ -85,6 +85,21 @@ TEST_CASE("a sweep's page tells how runs ended, the best points and what was var
   CHECK(row_of(tables[2], 2) == Texts{"policy", "2", "none", "remat/every-stage"});
 }
 
+TEST_CASE("a page of the fastest lists them, and draws nothing of runs that were not made") {
+  const HtmlPage page = page_of(std::string(kGrid) + "fastest: 3\n");
+  const std::vector<HtmlTable> tables = all_of<HtmlTable>(page);
+  REQUIRE(headings_of<HtmlTable>(page) ==
+          Texts{"How the runs ended", "The fastest", "What was varied"});
+  CHECK(page.sections.size() == 3);
+  // Of equally fast ones the first: `none` in 16 MiB over either link, then `remat/every-stage`.
+  REQUIRE(tables[1].rows.size() == 3);
+  CHECK(row_of(tables[1], 0) ==
+        Texts{"1", "88.89", "45 ms", "11 MiB", "16 MiB", "400 MiB/s", "0", "none"});
+  CHECK(row_of(tables[1], 1).back() == "none");
+  CHECK(row_of(tables[1], 2) ==
+        Texts{"3", "72.73", "55 ms", "8 MiB", "16 MiB", "400 MiB/s", "1", "remat/every-stage"});
+}
+
 TEST_CASE("a sweep's metrics are maps over two axes, one for each value of the others") {
   const HtmlPage page = page_of(kGrid);
   // Of axes that are equally long the policies go down. Nothing states a power.
