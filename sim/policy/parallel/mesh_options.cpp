@@ -171,6 +171,9 @@ Format<ShardingOptions> sharding_format() {
       .optional("prefetch", &S::prefetch, integer(0, 1'000'000),
                 "stage 3: units whose parameters are gathered ahead of the one that runs; default "
                 "1")
+      .optional("reshard", &S::reshard, located(boolean()),
+                "stage 3: whether parameters go after the forward and are gathered again for the "
+                "backward, as FSDP's reshard_after_forward; default true")
       .optional(
           "from_master", &S::from_master, located(boolean()),
           "stage 3 with `master_weights`: a rank holds no part in 2 bytes, but casts its part "

@@ -68,6 +68,7 @@ struct ShardingOptions {
   std::int64_t stage = 0;
   bool overlap = true;
   std::int64_t prefetch = 1;
+  std::optional<Located<bool>> reshard;
   std::optional<Located<bool>> from_master;
   std::optional<Located<Bytes>> bucket;
 };

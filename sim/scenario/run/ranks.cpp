@@ -71,6 +71,7 @@ void Ranks::find_mesh() {
   check_layers(scenario_.parallel->context, "context");
   check_layers(scenario_.parallel->expert, "expert");
   check_from_master();
+  check_reshard();
   if (stage > 2) check_fp8("`sharding` in stage 3 leaves no rank whole parameters");
 }
 
@@ -189,6 +190,24 @@ void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const
                                     name, scenario_.workload_name));
 }
 
+void Ranks::check_reshard() const {
+  const ShardingOptions& sharding = scenario_.sharding;
+  if (!sharding.reshard) return;
+  const Location& where = sharding.reshard->where;
+  if (sharding.stage < 3)
+    refuse(where,
+           fmt::format("`reshard` is about gathered parameters, and stage {} gathers none for a "
+                       "forward",
+                       sharding.stage),
+           "`stage: 3` does");
+  if (!sharding.reshard->value && is_by_stage())
+    refuse(where,
+           "`reshard: false` in a pipeline: each microbatch under way would hold whole parameters "
+           "of its "
+           "own",
+           "`stage: 2` keeps one copy of them");
+}
+
 void Ranks::check_from_master() const {
   const ShardingOptions& sharding = scenario_.sharding;
   if (!sharding.from_master || !sharding.from_master->value) return;
@@ -229,6 +248,7 @@ Workload Ranks::step_of_one(Workload step) const {
                            sharding.overlap, by_stage};
     of_state.ranks_of_experts = context * size(&MeshOptions::data);
     of_state.from_master = sharding.from_master && sharding.from_master->value;
+    of_state.reshards = !sharding.reshard || sharding.reshard->value;
     step = sharded_step(step, of_state);
   }
   return away_ ? with_state_elsewhere(step) : step;

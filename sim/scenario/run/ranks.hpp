@@ -78,6 +78,7 @@ class Ranks {
   void check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const;
   [[nodiscard]] Optimizer optimizer() const;
   void check_from_master() const;
+  void check_reshard() const;
   void check_fp8(const char* why) const;
   [[nodiscard]] Workload with_state_elsewhere(const Workload& step) const;
   [[nodiscard]] Plan with_fetches_ahead(Plan of_one, const Problem& problem) const;

@@ -16,6 +16,7 @@ UnitStep::Ways ways_of(const StateSharding& sharding) {
   ways.taken = ".reduce_scatter";
   ways.here = ".whole";
   ways.prefetch = sharding.prefetch;
+  ways.brings_once = !sharding.reshards;
   ways.overlap = sharding.overlap;
   ways.by_chain_stage = sharding.by_chain_stage;
   return ways;

@@ -7,7 +7,8 @@
 ///   stage 2  and 1/n of the gradients: those of a unit are whole from the backwards that make them
 ///            until a reduce-scatter has left the rank's part
 ///   stage 3  and 1/n of the parameters: those of a unit are gathered before its first forward and
-///            again before its first backward, and go after the last that reads them
+///            again before its first backward, and go after the last that reads them; without
+///            `reshards` they stay from the forward until the last backward that reads them
 ///
 /// Every tensor is divided by itself, into parts rounded up to whole bytes. With parameters of 2
 /// bytes, gradients of 4 and 12 bytes of state, of Psi parameters in all that is (6 + 12/n) Psi,
@@ -46,6 +47,7 @@ struct StateSharding {
   bool by_chain_stage = false;        ///< then without prefetch, and with overlap
   std::int64_t ranks_of_experts = 1;  ///< that hold the same experts
   bool from_master = false;           ///< stage 3: parameters are cast from master copies
+  bool reshards = true;               ///< stage 3: parameters go after the forward
 };
 
 /// Precondition: `step` is that of a network (build_step()), and keeps no gradients between

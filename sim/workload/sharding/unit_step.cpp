@@ -4,6 +4,7 @@
 #include "workload/chain/chain_view.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace plimsoll {
 
@@ -92,7 +93,7 @@ void UnitStep::add_tensors() {
     };
     for (const auto& [unit, its] : here[t])
       add_here(with_holder(step_.tensors[t]), here[t].size() > 1 ? "." + unit->name : "",
-               brings(TensorId{t}), *its);
+               brings(TensorId{t}) && !ways_.brings_once, *its);
     held_.push_back(builder_.add(with_holder(kept_of(TensorId{t}))));
   }
 }
@@ -100,7 +101,7 @@ void UnitStep::add_tensors() {
 void UnitStep::add_here(Tensor tensor, const std::string& unit, bool twice, Here& here) {
   tensor.lifetime = Lifetime::step;
   tensor.name += unit + ways_.here;
-  here.forward = builder_.add(tensor);
+  here.forward = here.backward = builder_.add(tensor);
   tensor.name += "_backward";
   if (twice) here.backward = builder_.add(std::move(tensor));
 }
@@ -127,10 +128,12 @@ std::vector<std::pair<std::uint32_t, const UnitStep::Unit*>> UnitStep::by_first_
 }
 
 void UnitStep::find_places_to_bring() {
+  std::set<const Unit*> brought;
   for (const auto& [begin, end] :
        {std::pair(0U, step_.forwards), std::pair(step_.forwards, step_.optimizer_begin)}) {
     std::vector<std::uint32_t> places;
     for (const auto& [first, unit] : by_first_use(begin, end)) {
+      if (!brought.insert(unit).second && ways_.brings_once) continue;
       if (places.empty() || places.back() != first) places.push_back(first);
       const auto last = static_cast<std::int64_t>(places.size()) - 1;
       const std::int64_t place = last - std::min(ways_.prefetch, last);

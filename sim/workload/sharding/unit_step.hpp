@@ -1,6 +1,6 @@
 /// A training step that holds its parameters and gradients elsewhere, and has those of a *unit* here
 /// for a while: parameters from before the first forward of the unit until its last, and again for
-/// its backwards; gradients from the backward that makes the first of them until all have left.
+/// its backwards (or from the one until the other); gradients from the backward that makes the first of them until all have left.
 ///
 /// A unit is an outermost block of the network (`block_3`), or all layers outside of blocks, or a
 /// stage of the chain view (workload/chain/chain_view.hpp). Parameters are brought before the first
@@ -34,6 +34,7 @@ class UnitStep {
     std::int64_t prefetch = 1;
     bool overlap = true;
     bool by_chain_stage = false;
+    bool brings_once = false;  ///< parameters of forwards stay for the backwards
     /// Layers outside of blocks are units of their own.
     bool by_layer = false;
   };
@@ -60,7 +61,7 @@ class UnitStep {
   WorkloadBuilder builder_;
 
  private:
-  /// What is here for a while of a tensor: of a parameter in forwards and in backwards.
+  /// What is here for a while of a tensor: of a parameter in forwards and in backwards, one where it stays.
   struct Here {
     TensorId forward = kNoTensor, backward = kNoTensor;
   };

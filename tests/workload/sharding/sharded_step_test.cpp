@@ -134,6 +134,24 @@ TEST_CASE("units are gathered before they run, and their gradients scattered aft
   CHECK(place_of(apart, "pair_3.reduce_scatter") == place_of(apart, "first.backward") + 1);
 }
 
+TEST_CASE("parameters that are not divided again after the forward are gathered once") {
+  const Workload step = step_of(mixed_precision());
+  const Workload kept =
+      sharded_step(step, {.stage = 3, .ranks = 2, .prefetch = 0, .reshards = false});
+  CHECK(collectives(kept) ==
+        std::vector<std::string>{"outside.gather", "pair_1.gather", "pair_2.gather",
+                                 "pair_3.gather", "pair_3.reduce_scatter", "pair_2.reduce_scatter",
+                                 "pair_1.reduce_scatter", "outside.reduce_scatter"});
+  // Both halves of a block read the same whole weight.
+  const auto reads = [&](const std::string& op, const std::string& tensor) {
+    const auto list = kept.list(kept.operators[place_of(kept, op)].reads);
+    return std::ranges::any_of(list, [&](TensorId id) { return kept[id].name == tensor; });
+  };
+  CHECK(reads("pair_2/linear_1.forward", "pair_2/linear_1.weight.whole"));
+  CHECK(reads("pair_2/linear_1.backward", "pair_2/linear_1.weight.whole"));
+  CHECK(held_bytes(kept) == held_bytes(sharded_step(step, {.stage = 3, .ranks = 2})));
+}
+
 // Whatever the partition, a unit is on one device. What a rank holds is the same as with other units.
 TEST_CASE("units of a pipeline are the stages of the chain") {
   const Workload step = step_of(mixed_precision());
