@@ -8,6 +8,7 @@
 #include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -342,6 +343,57 @@ TEST_CASE("stages of a pipeline keep their state in the host's memory") {
       CHECK(peak_of(result, "dram") >=
             (std::string(parameters) == "dram" ? 18 : 16) * 4 * kWeights);
     }
+}
+
+// Without master copies an update reads parameters, and gradients, moments or all of them where they live
+// elsewhere: in fp32 4, 4 and 8 bytes. The parameters of a stage come once for each forward and backward, too,
+// of four microbatches, and each of these sends its gradients.
+TEST_CASE("devices of a pipeline update state of other memories") {
+  struct Case {
+    std::string state;
+    std::int64_t to_host, from_host;  ///< bytes of a parameter
+  };
+  const std::int64_t parameters = 4 * kWeights;
+  for (const Case& it :
+       {Case{"{parameters: dram}", 4, 4 * (2 * 4 + 1)}, Case{"{gradients: dram}", 4 * 4, 4},
+        Case{"{optimizer: {memory: dram}}", 8, 8},
+        Case{"{parameters: dram, gradients: dram, optimizer: {memory: dram}}", 4 + 4 * 4 + 8,
+             4 * (2 * 4 + 1) + 4 + 8}})
+    for (const char* policy : {"1f1b", "gpipe", "zb-h1", "interleaved-1f1b", "v-half", "bpipe"}) {
+      const RunResult result =
+          run_of({.state = it.state,
+                  .policy = fmt::format("{{name: pipeline/{}, microbatches: 4}}", policy),
+                  .options = "dtype: fp32, optimizer: adam, fused_optimizer: true",
+                  .rest = "parallel: {pipeline: 2, devices: [gpu0, gpu1]}\n",
+                  .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, "
+                             "link: {name: nvlink, bandwidth: 10 GB/s}}\n"});
+      CAPTURE(it.state, policy);
+      REQUIRE(result.metrics.makespan);
+      std::int64_t to_host = 0, from_host = 0;
+      for (const LinkMetrics& link : result.metrics.links)
+        if (link.name.starts_with("pcie")) {
+          to_host += link.bytes[0].count();
+          from_host += link.bytes[1].count();
+        }
+      CHECK(to_host == it.to_host * parameters);
+      CHECK(from_host == it.from_host * parameters);
+    }
+}
+
+TEST_CASE("updates on the host of a pipeline reach state in storage") {
+  const RunResult result = run_of(
+      {.state = "{optimizer: {memory: nvme, on: cpu}}",
+       .policy = "{name: pipeline/1f1b, microbatches: 4}",
+       .options = "dtype: fp32, optimizer: adam, fused_optimizer: true",
+       .rest = "parallel: {pipeline: 2}\n",
+       .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: "
+                  "{name: nvlink, bandwidth: 10 GB/s}}\n"});
+  REQUIRE(result.metrics.makespan);
+  // Moments and the copy of the parameters that is updated.
+  CHECK(peak_of(result, "nvme") == (8 + 4) * 4 * kWeights);
+  const auto lane = std::ranges::find(result.metrics.links, "lane", &LinkMetrics::name);
+  REQUIRE(lane != result.metrics.links.end());
+  CHECK(lane->bytes == std::array{Bytes{12 * 4 * kWeights}, Bytes{12 * 4 * kWeights}});
 }
 
 TEST_CASE("state that cannot live so is refused") {
