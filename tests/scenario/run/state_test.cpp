@@ -317,6 +317,33 @@ TEST_CASE("ranks keep their parts of state in the host's memory") {
   }
 }
 
+// Every move of state of this mesh takes the rank's own link to the host, in the one direction or the other, a
+// byte in 1000 ps.
+TEST_CASE("state is counted for the rank whose it is, whichever way it goes") {
+  for (const char* state : {"{parameters: dram}", "{gradients: dram}", kZeroOffload,
+                            "{parameters: dram, gradients: dram, optimizer: {memory: dram}}"})
+    for (const std::int64_t batch : {2, 512}) {
+      const RunResult result =
+          run_of({.state = state,
+                  .policy = "none",
+                  .batch = batch,
+                  .rest = "parallel: {data: 2, devices: [gpu0, gpu1]}\nsharding: {stage: 3}\n",
+                  .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, "
+                             "link: {name: nvlink, bandwidth: 10 GB/s}}\n"});
+      CAPTURE(state, batch);
+      const auto& all = result.metrics.collectives;
+      const auto moved = std::ranges::find(all, "state", &CollectiveMetrics::name);
+      REQUIRE(moved != all.end());
+      for (const LinkMetrics& link : result.metrics.links)
+        if (link.name.starts_with("pcie")) CHECK(moved->bytes == link.bytes[0] + link.bytes[1]);
+      CHECK(moved->busy.count() * 2 >= moved->bytes.count() * 1000);
+      CHECK(moved->exposed <= moved->busy);
+      // A block's forward of 256 samples takes 2 ms of the processor, its part of the parameters comes in 5 us.
+      if (batch == 512 && std::string(state) == "{parameters: dram}")
+        CHECK(moved->exposed.count() * 2 < moved->busy.count());
+    }
+}
+
 TEST_CASE("each machine keeps the state of its own rank") {
   const RunResult result =
       run_of({.state = kZeroOffload,
