@@ -344,6 +344,45 @@ TEST_CASE("state is counted for the rank whose it is, whichever way it goes") {
     }
 }
 
+// Gradients leave behind their reduce-scatter, for which the backward of the block before does not wait: what
+// shows of the scatters is the last one, as without the moves. A block's backward takes a millisecond or more,
+// its scatter 8 us.
+TEST_CASE("gradients are reduced beside the backward where they leave for another memory, too") {
+  const auto gradients_of = [](const std::string& state, int stage, int accumulate) {
+    const RunResult result =
+        run_of({.state = state,
+                .policy = "none",
+                .batch = 512,
+                .options = fmt::format("dtype: bf16, master_weights: true, optimizer: adam, "
+                                       "fused_optimizer: true, accumulate: {}",
+                                       accumulate),
+                .rest = fmt::format("parallel: {{data: 2, devices: [gpu0, gpu1]}}\nsharding: "
+                                    "{{stage: {}}}\n",
+                                    stage),
+                .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, "
+                           "link: {name: nvlink, bandwidth: 10 GB/s}}\n"});
+    REQUIRE(result.metrics.makespan);
+    const auto& all = result.metrics.collectives;
+    const auto found = std::ranges::find(all, "gradients", &CollectiveMetrics::name);
+    REQUIRE(found != all.end());
+    return *found;
+  };
+  for (const int stage : {2, 3})
+    for (const int accumulate : {1, 4}) {
+      const CollectiveMetrics here = gradients_of("{}", stage, accumulate);
+      // In stage 3 that of each microbatch: the first block of the next one waits for its parameters.
+      const int shown = stage == 3 ? accumulate : 1;
+      CHECK(here.exposed.count() * 4 * accumulate == here.busy.count() * shown);
+      for (const char* state : {"{gradients: dram}", kZeroOffload}) {
+        CAPTURE(stage, accumulate, state);
+        const CollectiveMetrics there = gradients_of(state, stage, accumulate);
+        CHECK(there.bytes == here.bytes);
+        CHECK(there.busy == here.busy);
+        CHECK(there.exposed == here.exposed);
+      }
+    }
+}
+
 TEST_CASE("each machine keeps the state of its own rank") {
   const RunResult result =
       run_of({.state = kZeroOffload,
