@@ -2,6 +2,7 @@
 // form, what policies make of it, and what is refused.
 #include "base/dense_id.hpp"
 #include "execution/find_metrics.hpp"
+#include "plan/check/plan_checker.hpp"
 #include "scenario/run/claim_check.hpp"
 #include "scenario/run/run.hpp"
 #include "support/temporary_folder.hpp"
@@ -381,6 +382,26 @@ TEST_CASE("gradients are reduced beside the backward where they leave for anothe
         CHECK(there.exposed == here.exposed);
       }
     }
+}
+
+TEST_CASE("a plan in which gradients do not leave behind their store is refused") {
+  const Offloaded it{.state = "{gradients: dram}",
+                     .policy = "none",
+                     .rest = "parallel: {data: 2, devices: [gpu0, gpu1]}\nsharding: {stage: 2}\n",
+                     .cluster =
+                         "  cluster: {count: 2, shared: [dram, nvme, apart], topology: "
+                         "chain, link: {name: nvlink, bandwidth: 10 GB/s}}\n"};
+  const Scenario scenario = scenario_of(it);
+  const RunResult result = run_of(it);
+  const Workload& step = result.workload_as_run;
+  const Topology topology(scenario.platform);
+  CHECK(check_plan(result.plan, step, scenario.platform, topology).empty());
+  Plan plan = result.plan;
+  for (Step& move : plan.steps)
+    if (moves_state(plan, move, step)) move.after.end = move.after.begin;
+  const auto problems = check_plan(plan, step, scenario.platform, topology);
+  REQUIRE_FALSE(problems.empty());
+  CHECK_THAT(problems.front(), Contains("store of microbatch 0 has neither"));
 }
 
 TEST_CASE("each machine keeps the state of its own rank") {
