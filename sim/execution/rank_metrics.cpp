@@ -3,7 +3,9 @@
 #include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace plimsoll {
@@ -51,14 +53,14 @@ Time length(const std::vector<Interval>& united) {
 }
 
 /// What two lists of united intervals have in common.
-Time common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
-  Time sum;
+std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<Interval>& b) {
+  std::vector<Interval> both;
   for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
     const Time from = std::max(a[i].first, b[j].first), to = std::min(a[i].second, b[j].second);
-    if (from < to) sum += to - from;
+    if (from < to) both.emplace_back(from, to);
     (a[i].second < b[j].second ? i : j)++;
   }
-  return sum;
+  return both;
 }
 
 /// By name, of the ranks that are played.
@@ -85,9 +87,12 @@ class Collectives {
   struct Moved {
     Bytes bytes;
     std::vector<Interval> times;
+    /// Of state that comes, by memory in which another processor made it or let it go.
+    std::map<MemoryId, std::vector<Interval>> from_others;
   };
 
   void gather() {
+    find_ranks();
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
       const Step& step = plan_.steps[s];
       if (execution_.end[s].is_unlimited()) continue;
@@ -96,12 +101,33 @@ class Collectives {
       if (lane.kind == Lane::Kind::stream) {
         computes_[(*program_.platform)[lane.processor].memory].push_back(time);
       } else if (step.kind == StepKind::reduce) {
-        Moved& of = moves_[name_of(step)][lane.from];
+        const MemoryId rank = rank_of(step);
+        Moved& of = moves_[name_of(step)][rank];
         of.bytes += program_.transferred_in_all(s);
         add_rounds(s, of.times);
+        if (lane.from != rank) add_rounds(s, of.from_others[lane.from]);
       }
     }
     for (auto& [memory, times] : computes_) times = united(std::move(times));
+  }
+
+  /// Memories of processors that train come before those of processors that only update.
+  void find_ranks() {
+    const std::vector<bool> only_updates = streams_of_updates(plan_, *program_.workload);
+    for (std::size_t l = 0; l < plan_.lanes.size(); ++l)
+      if (const Lane& lane = plan_.lanes[l]; lane.kind == Lane::Kind::stream)
+        (only_updates[l] ? updates_in_ : trains_in_)
+            .insert((*program_.platform)[lane.processor].memory);
+  }
+
+  /// By its memory, whose the move is: state comes to a rank, too, from a memory that others share.
+  MemoryId rank_of(const Step& step) const {
+    const Lane& lane = plan_[step.lane];
+    if (!moves_state(plan_, step, *program_.workload)) return lane.from;
+    for (const auto* ranks : {&trains_in_, &updates_in_})
+      for (const MemoryId memory : {lane.from, lane.to})
+        if (ranks->contains(memory)) return memory;
+    return lane.from;
   }
 
   /// When rounds of the reduction are on the way.
@@ -125,7 +151,11 @@ class Collectives {
   CollectiveSum sum_of(const std::string& name, MemoryId memory, Moved& moved) {
     const std::vector<Interval> times = united(std::move(moved.times));
     const Time busy = length(times);
-    return {name, memory, moved.bytes, busy, busy - common(times, computes_[memory])};
+    std::vector<Interval> hidden = common(times, computes_[memory]);
+    for (auto& [from, its] : moved.from_others)
+      std::ranges::copy(common(united(std::move(its)), computes_[from]),
+                        std::back_inserter(hidden));
+    return {name, memory, moved.bytes, busy, busy - length(united(std::move(hidden)))};
   }
 
   const Program& program_;
@@ -135,6 +165,7 @@ class Collectives {
   std::vector<RoundGap> gaps_;                 ///< by step
   std::map<std::string, std::map<MemoryId, Moved>> moves_;
   std::map<MemoryId, std::vector<Interval>> computes_;
+  std::set<MemoryId> trains_in_, updates_in_;
 };
 
 /// Of all processors together, in FLOP/s; nothing where one does not say.

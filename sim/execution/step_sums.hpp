@@ -11,13 +11,13 @@
 
 namespace plimsoll {
 
-/// What leaves a rank's memory for other ranks, of one kind.
+/// What leaves a rank's memory for other ranks, of one kind; of state what comes, too.
 struct CollectiveSum {
   std::string name;  ///< as CollectiveMetrics::name
   MemoryId memory{};
   Bytes bytes;
   Time busy;     ///< with some of it on the way
-  Time exposed;  ///< of that, while the rank computes nothing
+  Time exposed;  ///< of that, while the rank computes nothing, or who sends state
 };
 
 struct StepSums {

@@ -234,6 +234,17 @@ class Spreader {
     std::erase_if(buffers, [&](BufferId id) { return result_.plan[id].memory != here; });
   }
 
+  bool stores_gradients(const Step& of_one) const {
+    return collective_kind(of_one) == CollectiveKind::store &&
+           workload_[of_one.op].phase != Phase::optimizer;
+  }
+
+  /// Of what a step stores, that which ranks reduce meanwhile: its move waits for them, and the
+  /// processor goes on.
+  void leave_to_moves(std::vector<BufferId>& stored) const {
+    std::erase_if(stored, [&](BufferId id) { return !open_[index(id)].empty(); });
+  }
+
   bool is_room_for_gradient(BufferId id) const {
     const Tensor& tensor = workload_[result_.plan[id].tensor];
     return tensor.home != Home::processor && tensor.lifetime == Lifetime::resident;
@@ -337,6 +348,7 @@ class Spreader {
       std::erase_if(writes, [&](BufferId id) { return is_room_for_gradient(id); });
       if (moves_state(collective_kind(of_one)))
         for (auto* buffers : {&reads, &writes}) keep_here(it, *buffers);
+      if (stores_gradients(of_one)) leave_to_moves(reads);
       if (elsewhere)
         for (const auto* buffers : {&reads, &writes}) wait_for_users(s, rank, *buffers, after);
     }
@@ -374,14 +386,14 @@ class Spreader {
       sources.push_back(of_rank[0]);
       targets.push_back(of_rank[1]);
     }
-    const bool is_gradient = workload_[of_one.op].phase != Phase::optimizer &&
-                             workload_[of_one.op].collective.kind == CollectiveKind::store;
+    const bool is_gradient = stores_gradients(of_one);
     for (auto& [way, buffers] : moves) {
       auto& [sources, targets] = buffers;
       std::vector<StepId> waits{step(id, rank)};
       for (const auto* all : {&sources, &targets})
         for (const BufferId it : *all)
-          waits.insert(waits.end(), users_[index(it)].begin(), users_[index(it)].end());
+          for (const auto* last : {&users_[index(it)], &open_[index(it)]})
+            waits.insert(waits.end(), last->begin(), last->end());
       note_way(way.first, way.second, 0, 0);
       std::vector<BufferId> all = sources;
       all.insert(all.end(), targets.begin(), targets.end());

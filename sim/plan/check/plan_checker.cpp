@@ -299,7 +299,7 @@ class Checker {
   }
 
   /// Of a fetch or store, what the processor has of it: one of each pair, or both; the moves between
-  /// them are reductions.
+  /// them are reductions. What others still change when it is issued, the move alone reads.
   void check_move_of_state(StepId id, OperatorId op, std::uint32_t microbatch,
                            const WorkingMemories& memories) {
     const Step& step = plan_[id];
@@ -309,11 +309,35 @@ class Checker {
       });
     };
     for (const auto& [from, to] : moved_state(workload_, op))
-      if (!has(step.reads, from) && !has(step.reads, to) && !has(step.writes, to))
+      if (!has(step.reads, from) && !has(step.reads, to) && !has(step.writes, to) &&
+          !is_moved_after(id, from, to, microbatch, memories))
         refuse("{} has neither `{}` nor `{}`", name(id), workload_[from].name, workload_[to].name);
     for (Written& it : unmatched_)
       for (const auto& [from, to] : moved_state(workload_, op))
         if (it.tensor == to) it.is_matched = true;
+  }
+
+  /// Whether a reduction that waits for the step moves one to the other from where the processor works.
+  bool is_moved_after(StepId id, TensorId from, TensorId to, std::uint32_t microbatch,
+                      const WorkingMemories& memories) {
+    if (moves_behind_.empty()) find_moves();
+    const auto its = std::ranges::equal_range(moves_behind_, id, {}, &Behind::first);
+    return std::ranges::any_of(its, [&](const Behind& it) {
+      const auto reads = plan_.list(plan_[it.second].reads);
+      const std::size_t sources = reads.size() / 2;
+      for (std::size_t i = 0; i < sources; ++i)
+        if (holds(reads[i], from, microbatch, memories) && plan_[reads[sources + i]].tensor == to)
+          return true;
+      return false;
+    });
+  }
+
+  void find_moves() {
+    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s)
+      if (moves_state(plan_, plan_.steps[s], workload_))
+        for (const Dependency& it : plan_.after(plan_.steps[s]))
+          if (it.edge == Dependency::Edge::after_end) moves_behind_.emplace_back(it.on, StepId{s});
+    std::ranges::sort(moves_behind_);
   }
 
   /// The first run of a random operator may keep the state of the generator, later ones may need it.
@@ -497,6 +521,9 @@ class Checker {
   IdSet<TensorId> of_ranks_;      ///< read or made by collectives
   std::vector<TensorId> passed_;  ///< by tensor: what ranks pass it on as; none where nothing is
   std::vector<std::pair<TensorId, TensorId>> moved_;  ///< state and what it becomes, sorted
+  using Behind = std::pair<StepId, StepId>;
+  std::vector<Behind>
+      moves_behind_;  ///< steps, and moves of state that wait for their ends; sorted
   HeldValues read_values_, written_values_;
   const bool has_generators_;
   GeneratorRuns generators_;

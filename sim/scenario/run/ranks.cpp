@@ -158,10 +158,6 @@ void Ranks::check_state() const {
            fmt::format("`parameters` of {} ranks in `{}` take `sharding: {{stage: 3}}`: else each "
                        "rank would have all of them there",
                        alike, state.parameters->value));
-  if (is_by_stage() && away_->optimizer && !away_->updates)
-    refuse(state.optimizer->where,
-           "a pipeline whose devices update state of another memory is not supported yet",
-           "`on` may name a processor of that memory");
 }
 
 bool Ranks::divides_stages() const {

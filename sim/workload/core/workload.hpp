@@ -84,6 +84,8 @@ struct Tensor {
   /// parameters, or from the last step (copies in fp8).
   bool is_whole = false;
   Home home = Home::processor;
+  /// Of a master copy (`PARAMETER.master`): what of its parameter can be cast from it.
+  Bytes cast;
 };
 
 /// A slice of Workload::tensor_lists.

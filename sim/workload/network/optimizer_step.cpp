@@ -191,8 +191,7 @@ class OptimizerStep {
         spec.reads.push_back(parameter.gradient);
       spec.updates.push_back(parameter.tensor);
       untouched += builder_[parameter.tensor].bytes - parameter.trained_bytes;
-      if (options_.master_weights)
-        add_state(parameter, "master", kMasterElement * elements(parameter), spec);
+      if (options_.master_weights) add_master(parameter, spec);
       if (optimizer != Optimizer::muon) add_moments(parameter, spec);
       spec.flops += Flops{update_flops(optimizer)} * trained.count();
       if (options_.fused_optimizer || parameter.is_in_int8) continue;
@@ -214,18 +213,24 @@ class OptimizerStep {
   }
 
   /// What only the optimizer reads.
-  void add_state(const UpdatedParameter& parameter, const std::string& suffix, Bytes bytes,
-                 OperatorSpec& spec) {
+  [[nodiscard]] Tensor state_of(const UpdatedParameter& parameter, const std::string& suffix,
+                                Bytes bytes) const {
     const Tensor& of = builder_[parameter.tensor];
-    spec.updates.push_back(
-        builder_.add(Tensor{of.name + "." + suffix, bytes, TensorClass::optimizer_state,
-                            Lifetime::resident, kNoTensor, false, false, of.is_of_experts}));
+    Tensor state{of.name + "." + suffix, bytes, TensorClass::optimizer_state, Lifetime::resident};
+    state.is_of_experts = of.is_of_experts;
+    return state;
+  }
+
+  void add_master(const UpdatedParameter& parameter, OperatorSpec& spec) {
+    Tensor master = state_of(parameter, "master", kMasterElement * elements(parameter));
+    master.cast = parameter.trained_bytes;
+    spec.updates.push_back(builder_.add(std::move(master)));
   }
 
   void add_moments(const UpdatedParameter& parameter, OperatorSpec& spec) {
     for (const auto& [suffix, bytes] :
          optimizer_state(optimizer_of(parameter), parameter.trained, options_.state_element))
-      add_state(parameter, suffix, bytes, spec);
+      spec.updates.push_back(builder_.add(state_of(parameter, suffix, bytes)));
   }
 
   WorkloadBuilder& builder_;

@@ -3,6 +3,8 @@
 #include "workload/sharding/unit_step.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace plimsoll {
@@ -26,9 +28,21 @@ UnitStep::Ways ways_of(const StateSharding& sharding) {
 class ShardedStep : public UnitStep {
  public:
   ShardedStep(const Workload& step, const StateSharding& sharding)
-      : UnitStep(step, ways_of(sharding)), sharding_(sharding) {}
+      : UnitStep(step, ways_of(sharding)), sharding_(sharding) {
+    if (sharding.from_master) find_masters();
+  }
 
  private:
+  void find_masters() {
+    for (const Tensor& tensor : step_.tensors)
+      if (tensor.cast > Bytes{}) cast_[tensor.name.substr(0, tensor.name.rfind('.'))] = tensor.cast;
+  }
+  /// What of a parameter the rank casts from master copies; of what is frozen there are none.
+  [[nodiscard]] Bytes cast_of(TensorId parameter) const {
+    const auto found = cast_.find(step_[parameter].name);
+    return found == cast_.end() ? Bytes{} : found->second;
+  }
+
   /// Experts that no other rank has are whole.
   [[nodiscard]] bool is_divided(const Tensor& tensor) const {
     return !tensor.is_of_experts || sharding_.ranks_of_experts > 1;
@@ -51,9 +65,9 @@ class ShardedStep : public UnitStep {
   [[nodiscard]] Tensor kept_of(TensorId id) const override {
     Tensor tensor = step_[id];
     const bool is_state = tensor.tensor_class == TensorClass::optimizer_state;
+    if (brings(id)) tensor.bytes -= cast_of(id);
     if (is_state || brings(id) || takes(id))
       tensor.bytes = part(tensor.bytes, tensor.is_of_experts);
-    if (sharding_.from_master && brings(id)) tensor.bytes = Bytes{};
     return tensor;
   }
 
@@ -107,6 +121,7 @@ class ShardedStep : public UnitStep {
   }
 
   const StateSharding& sharding_;
+  std::map<std::string, Bytes> cast_;  ///< by name of the parameter
 };
 
 }  // namespace

@@ -14,7 +14,8 @@
 /// bytes, gradients of 4 and 12 bytes of state, of Psi parameters in all that is (6 + 12/n) Psi,
 /// (2 + 16/n) Psi and 18/n Psi bytes, beside the units that are whole. With `from_master` a rank of
 /// stage 3 has no part of 2 bytes of its own, and 16/n Psi bytes: a gather casts its part of the
-/// master copy (what it casts is in the gathered whole). The cast takes no time.
+/// master copy (what it casts is in the gathered whole). The cast takes no time. What is frozen has no
+/// master copy, and the rank keeps its part of it.
 ///
 /// Parameters of experts, of which each rank of an expert axis has its own, are divided among the fewer
 /// ranks that hold the same ones, and are in units of their own.

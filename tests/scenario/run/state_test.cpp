@@ -2,12 +2,14 @@
 // form, what policies make of it, and what is refused.
 #include "base/dense_id.hpp"
 #include "execution/find_metrics.hpp"
+#include "plan/check/plan_checker.hpp"
 #include "scenario/run/claim_check.hpp"
 #include "scenario/run/run.hpp"
 #include "support/temporary_folder.hpp"
 #include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -316,6 +318,92 @@ TEST_CASE("ranks keep their parts of state in the host's memory") {
   }
 }
 
+// Every move of state of this mesh takes the rank's own link to the host, in the one direction or the other, a
+// byte in 1000 ps.
+TEST_CASE("state is counted for the rank whose it is, whichever way it goes") {
+  for (const char* state : {"{parameters: dram}", "{gradients: dram}", kZeroOffload,
+                            "{parameters: dram, gradients: dram, optimizer: {memory: dram}}"})
+    for (const std::int64_t batch : {2, 512}) {
+      const RunResult result =
+          run_of({.state = state,
+                  .policy = "none",
+                  .batch = batch,
+                  .rest = "parallel: {data: 2, devices: [gpu0, gpu1]}\nsharding: {stage: 3}\n",
+                  .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, "
+                             "link: {name: nvlink, bandwidth: 10 GB/s}}\n"});
+      CAPTURE(state, batch);
+      const auto& all = result.metrics.collectives;
+      const auto moved = std::ranges::find(all, "state", &CollectiveMetrics::name);
+      REQUIRE(moved != all.end());
+      for (const LinkMetrics& link : result.metrics.links)
+        if (link.name.starts_with("pcie")) CHECK(moved->bytes == link.bytes[0] + link.bytes[1]);
+      CHECK(moved->busy.count() * 2 >= moved->bytes.count() * 1000);
+      CHECK(moved->exposed <= moved->busy);
+      // A block's forward of 256 samples takes 2 ms of the processor, its part of the parameters comes in 5 us.
+      if (batch == 512 && std::string(state) == "{parameters: dram}")
+        CHECK(moved->exposed.count() * 2 < moved->busy.count());
+    }
+}
+
+// Gradients leave behind their reduce-scatter, for which the backward of the block before does not wait: what
+// shows of the scatters is the last one, as without the moves. A block's backward takes a millisecond or more,
+// its scatter 8 us.
+TEST_CASE("gradients are reduced beside the backward where they leave for another memory, too") {
+  const auto gradients_of = [](const std::string& state, int stage, int accumulate) {
+    const RunResult result =
+        run_of({.state = state,
+                .policy = "none",
+                .batch = 512,
+                .options = fmt::format("dtype: bf16, master_weights: true, optimizer: adam, "
+                                       "fused_optimizer: true, accumulate: {}",
+                                       accumulate),
+                .rest = fmt::format("parallel: {{data: 2, devices: [gpu0, gpu1]}}\nsharding: "
+                                    "{{stage: {}}}\n",
+                                    stage),
+                .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, "
+                           "link: {name: nvlink, bandwidth: 10 GB/s}}\n"});
+    REQUIRE(result.metrics.makespan);
+    const auto& all = result.metrics.collectives;
+    const auto found = std::ranges::find(all, "gradients", &CollectiveMetrics::name);
+    REQUIRE(found != all.end());
+    return *found;
+  };
+  for (const int stage : {2, 3})
+    for (const int accumulate : {1, 4}) {
+      const CollectiveMetrics here = gradients_of("{}", stage, accumulate);
+      // In stage 3 that of each microbatch: the first block of the next one waits for its parameters.
+      const int shown = stage == 3 ? accumulate : 1;
+      CHECK(here.exposed.count() * 4 * accumulate == here.busy.count() * shown);
+      for (const char* state : {"{gradients: dram}", kZeroOffload}) {
+        CAPTURE(stage, accumulate, state);
+        const CollectiveMetrics there = gradients_of(state, stage, accumulate);
+        CHECK(there.bytes == here.bytes);
+        CHECK(there.busy == here.busy);
+        CHECK(there.exposed == here.exposed);
+      }
+    }
+}
+
+TEST_CASE("a plan in which gradients do not leave behind their store is refused") {
+  const Offloaded it{.state = "{gradients: dram}",
+                     .policy = "none",
+                     .rest = "parallel: {data: 2, devices: [gpu0, gpu1]}\nsharding: {stage: 2}\n",
+                     .cluster =
+                         "  cluster: {count: 2, shared: [dram, nvme, apart], topology: "
+                         "chain, link: {name: nvlink, bandwidth: 10 GB/s}}\n"};
+  const Scenario scenario = scenario_of(it);
+  const RunResult result = run_of(it);
+  const Workload& step = result.workload_as_run;
+  const Topology topology(scenario.platform);
+  CHECK(check_plan(result.plan, step, scenario.platform, topology).empty());
+  Plan plan = result.plan;
+  for (Step& move : plan.steps)
+    if (moves_state(plan, move, step)) move.after.end = move.after.begin;
+  const auto problems = check_plan(plan, step, scenario.platform, topology);
+  REQUIRE_FALSE(problems.empty());
+  CHECK_THAT(problems.front(), Contains("store of microbatch 0 has neither"));
+}
+
 TEST_CASE("each machine keeps the state of its own rank") {
   const RunResult result =
       run_of({.state = kZeroOffload,
@@ -342,6 +430,57 @@ TEST_CASE("stages of a pipeline keep their state in the host's memory") {
       CHECK(peak_of(result, "dram") >=
             (std::string(parameters) == "dram" ? 18 : 16) * 4 * kWeights);
     }
+}
+
+// Without master copies an update reads parameters, and gradients, moments or all of them where they live
+// elsewhere: in fp32 4, 4 and 8 bytes. The parameters of a stage come once for each forward and backward, too,
+// of four microbatches, and each of these sends its gradients.
+TEST_CASE("devices of a pipeline update state of other memories") {
+  struct Case {
+    std::string state;
+    std::int64_t to_host, from_host;  ///< bytes of a parameter
+  };
+  const std::int64_t parameters = 4 * kWeights;
+  for (const Case& it :
+       {Case{"{parameters: dram}", 4, 4 * (2 * 4 + 1)}, Case{"{gradients: dram}", 4 * 4, 4},
+        Case{"{optimizer: {memory: dram}}", 8, 8},
+        Case{"{parameters: dram, gradients: dram, optimizer: {memory: dram}}", 4 + 4 * 4 + 8,
+             4 * (2 * 4 + 1) + 4 + 8}})
+    for (const char* policy : {"1f1b", "gpipe", "zb-h1", "interleaved-1f1b", "v-half", "bpipe"}) {
+      const RunResult result =
+          run_of({.state = it.state,
+                  .policy = fmt::format("{{name: pipeline/{}, microbatches: 4}}", policy),
+                  .options = "dtype: fp32, optimizer: adam, fused_optimizer: true",
+                  .rest = "parallel: {pipeline: 2, devices: [gpu0, gpu1]}\n",
+                  .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, "
+                             "link: {name: nvlink, bandwidth: 10 GB/s}}\n"});
+      CAPTURE(it.state, policy);
+      REQUIRE(result.metrics.makespan);
+      std::int64_t to_host = 0, from_host = 0;
+      for (const LinkMetrics& link : result.metrics.links)
+        if (link.name.starts_with("pcie")) {
+          to_host += link.bytes[0].count();
+          from_host += link.bytes[1].count();
+        }
+      CHECK(to_host == it.to_host * parameters);
+      CHECK(from_host == it.from_host * parameters);
+    }
+}
+
+TEST_CASE("updates on the host of a pipeline reach state in storage") {
+  const RunResult result = run_of(
+      {.state = "{optimizer: {memory: nvme, on: cpu}}",
+       .policy = "{name: pipeline/1f1b, microbatches: 4}",
+       .options = "dtype: fp32, optimizer: adam, fused_optimizer: true",
+       .rest = "parallel: {pipeline: 2}\n",
+       .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: "
+                  "{name: nvlink, bandwidth: 10 GB/s}}\n"});
+  REQUIRE(result.metrics.makespan);
+  // Moments and the copy of the parameters that is updated.
+  CHECK(peak_of(result, "nvme") == (8 + 4) * 4 * kWeights);
+  const auto lane = std::ranges::find(result.metrics.links, "lane", &LinkMetrics::name);
+  REQUIRE(lane != result.metrics.links.end());
+  CHECK(lane->bytes == std::array{Bytes{12 * 4 * kWeights}, Bytes{12 * 4 * kWeights}});
 }
 
 TEST_CASE("state that cannot live so is refused") {

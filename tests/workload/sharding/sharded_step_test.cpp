@@ -197,3 +197,23 @@ TEST_CASE("a rank that casts from its master copy holds no part of 2 bytes") {
   };
   CHECK(whole(cast) == whole(parts));
 }
+
+// Of 8 x 4096 parameters one layer is frozen, and three quarters of another's: none of these has a master
+// copy, and ranks divide their 2 bytes; of the trained ones they have 16.
+TEST_CASE("frozen weights are held in parts, also where others are cast from master copies") {
+  const Workload step = workload_of(
+      "workload: net\ninput: {shape: [64]}\nlayers:\n  - linear: {features: 64, bias: false, "
+      "trained: "
+      "none}\n  - linear: {features: 64, bias: false, trained: 25 %}\n"
+      "  - linear: {features: 64, bias: false}\n",
+      mixed_precision());
+  const std::int64_t frozen = 4096 + 4096 * 3 / 4, trained = 3 * 4096 - frozen;
+  for (const std::int64_t n : {2, 4, 8}) {
+    StateSharding sharding{3, n};
+    sharding.from_master = true;
+    auto bytes = held_bytes(sharded_step(step, sharding));
+    CAPTURE(n);
+    CHECK(bytes[TensorClass::parameter] == 2 * frozen / n);
+    CHECK(bytes[TensorClass::gradient] + bytes[TensorClass::optimizer_state] == 16 * trained / n);
+  }
+}

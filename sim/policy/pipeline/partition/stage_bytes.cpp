@@ -64,10 +64,15 @@ class Accountant {
       }
   }
 
-  /// What the optimizer keeps for a gradient that the stage makes.
+  /// What the optimizer keeps for a gradient that the stage makes, or that is fetched for updates.
   void count_optimizer(StageBytes& stage, std::uint32_t s, TensorId gradient) {
     const auto its = std::ranges::equal_range(updates_, gradient, {}, &Update::first);
-    for (const auto& [tensor, op] : its) count(stage, s, op);
+    for (const auto& [tensor, op] : its) {
+      count(stage, s, op);
+      if (workload_[op].collective.kind != CollectiveKind::fetch) continue;
+      for (const TensorId fetched : workload_.list(workload_[op].kept))
+        count_optimizer(stage, s, fetched);
+    }
   }
 
   /// Operators of the optimizer by what they read, each in its order.

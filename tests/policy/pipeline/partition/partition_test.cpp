@@ -3,10 +3,12 @@
 
 #include "policy/pipeline/partition/pipedream_partition.hpp"
 #include "policy/pipeline/partition/slot_weights.hpp"
+#include "policy/pipeline/partition/stage_bytes.hpp"
 #include "property/random_chains.hpp"
 #include "support/library.hpp"
 #include "support/policies.hpp"
 #include "support/split_pipelines.hpp"
+#include "workload/sharding/away_step.hpp"
 
 #include <numeric>
 
@@ -461,6 +463,34 @@ TEST_CASE("of the default's two cuts for several slots a device, the faster one 
     CHECK(with[it.faster] < with[1 - it.faster]);
     CHECK(makespan("") == with[it.faster]);
   }
+}
+
+// Parameters of 4 bytes and moments of 8, whether updates read gradients where they are made or fetch
+// them from another memory, where their 4 bytes are.
+TEST_CASE("stages hold the state of updates that fetch gradients") {
+  WorkloadOptions options;
+  options.optimizer = Optimizer::adam;
+  const Workload step = test::workload_of(
+      "workload: net\ninput: {shape: [64]}\nlayers:\n  - linear: {features: 64, bias: false}\n"
+      "  - linear: {features: 64, bias: false}\n  - linear: {features: 64, bias: false}\n",
+      options);
+  AwayState away;
+  away.gradients = true;
+  away.is_at_updates[static_cast<std::size_t>(Home::processor)] = true;
+  away.prefetch = 0;
+  away.by_chain_stage = true;
+  const Platform platform = test::platform_of(test::row_yaml(2, "0 s"));
+  const Topology topology(platform);
+  const auto resident = [&](const Workload& of) {
+    const ChainView chain = chain_view(of);
+    std::int64_t sum = 0;
+    for (const StageBytes& stage :
+         stage_bytes(Problem{of, chain, platform, topology, judge_by_execution}))
+      sum += stage.resident.count();
+    return sum;
+  };
+  CHECK(resident(step) == 3 * 64 * 64 * (4 + 4 + 8));
+  CHECK(resident(as_seen_here(away_step(step, away), false)) == 3 * 64 * 64 * (4 + 8));
 }
 
 TEST_CASE("a named partition refuses what it does not model") {
