@@ -64,9 +64,9 @@ Scenario scenario_of(const Offloaded& it) {
       "{{between: "
       "[dram, nvme], bandwidth: 500 MB/s, latency: 2 us}}}}\n{}"
       "workload: {{model: {}, batch: {}, {}}}\n"
-      "policy: {}\nstate: {}\n{}",
+      "policy: {}\n{}{}",
       it.hbm, it.dram, it.cpu, it.cluster, network.string(), it.batch, it.options, it.policy,
-      it.state, it.rest);
+      it.state.empty() ? std::string() : fmt::format("state: {}\n", it.state), it.rest);
   return read_scenario(parse_document(text, "s.yaml"), ".");
 }
 
@@ -521,6 +521,37 @@ TEST_CASE("a host's memory that is too small is told with what would do") {
   CHECK_THAT(results.front().notes,
              Catch::Matchers::VectorContains(std::string(
                  "`dram` has 97.66 KiB, and `memories.dram.capacity: 272 KiB` would do")));
+}
+
+// Blocks of three layers, on two ranks: of 4 x 3 x 4096 parameters of 2 bytes a rank sends half in a gather.
+TEST_CASE("parameters that stay after the forward are gathered once, whatever runs again") {
+  const std::string network =
+      "workload: net\ninput: {shape: [64]}\nloss: sum\nblocks:\n  one:\n    layers:\n      - "
+      "linear: "
+      "{features: 64, bias: false}\n      - relu\n      - linear: {features: 64, bias: false}\n    "
+      "  - "
+      "relu\n      - linear: {features: 64, bias: false}\nlayers:\n  - one: {repeat: 4}\n";
+  const auto gathered = [&](const std::string& policy, const std::string& reshard) {
+    const Scenario scenario = scenario_of(
+        {.state = "",
+         .policy = policy,
+         .rest = "parallel: {data: 2, devices: [gpu0, gpu1]}\nsharding: {stage: 3, reshard: " +
+                 reshard + "}\n",
+         .cluster =
+             "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: {name: l, "
+             "bandwidth: 10 GB/s}}\n",
+         .network = network});
+    const RunResult result = run_policy(scenario, scenario.policies.front());
+    REQUIRE(result.metrics.status == RunStatus::ok);
+    for (const CollectiveMetrics& it : result.metrics.collectives)
+      if (it.name == "parameters") return it.bytes.count();
+    return std::int64_t{0};
+  };
+  constexpr std::int64_t kOnce = 4 * 3 * kWeights * 2 / 2;
+  CHECK(gathered("none", "false") == kOnce);
+  CHECK(gathered("remat/blocks", "false") == kOnce);
+  CHECK(gathered("none", "true") == 2 * kOnce);
+  CHECK(gathered("remat/blocks", "true") > 2 * kOnce);
 }
 
 }  // namespace plimsoll

@@ -47,7 +47,11 @@ class BlockRuns {
         makers_(workload),
         block_of_(workload.forwards, kNone),
         again_(workload.forwards, false),
-        is_needed_(workload.tensors.size(), false) {
+        is_needed_(workload.tensors.size(), false),
+        is_read_by_backwards_(workload.tensors.size(), false) {
+    for (std::uint32_t op = workload.forwards; op < workload.optimizer_begin; ++op)
+      for (const TensorId id : workload.list(workload.operators[op].reads))
+        is_read_by_backwards_[index(id)] = true;
     for (std::uint32_t b = 0; b < blocks.size(); ++b)
       std::fill(block_of_.begin() + blocks[b].begin, block_of_.begin() + blocks[b].end, b);
     for (std::uint32_t op = workload.forwards; op < workload.optimizer_begin; ++op)
@@ -66,14 +70,15 @@ class BlockRuns {
     return block_of_[forward] != kNone;
   }
 
-  /// The gathers of what runs again of the block reads, each once, in the order in which they are read.
+  /// The gathers of what runs again of the block reads, each once, in the order in which they are read;
+  /// not of what is still there, for backwards.
   [[nodiscard]] std::vector<std::uint32_t> gathers_for(const ForwardRange& block) const {
     std::vector<std::uint32_t> gathers;
     for (std::uint32_t f = block.begin; f < block.end; ++f) {
       if (!again_[f]) continue;
       for (const TensorId value : workload_.list(workload_.operators[f].reads)) {
         const std::uint32_t made = makers_.made[index(value)];
-        if (made != kNone && gathers_parameters(workload_.operators[made]) &&
+        if (made != kNone && gathers_parameters(workload_.operators[made]) && !stays(made) &&
             std::ranges::find(gathers, made) == gathers.end())
           gathers.push_back(made);
       }
@@ -117,6 +122,13 @@ class BlockRuns {
   }
 
  private:
+  /// Whether a backward reads what this gather brings.
+  [[nodiscard]] bool stays(std::uint32_t gather) const {
+    return std::ranges::any_of(
+        workload_.list(workload_.operators[gather].kept),
+        [&](TensorId brought) { return is_read_by_backwards_[index(brought)]; });
+  }
+
   [[nodiscard]] bool is_of(TensorId value, std::uint32_t block) const {
     const std::uint32_t made = makers_.made[index(value)];
     return made != kNone && block_of_[made] == block;
@@ -137,9 +149,10 @@ class BlockRuns {
 
   const Workload& workload_;
   const Makers makers_;
-  std::vector<std::uint32_t> block_of_;  ///< by forward
-  std::vector<bool> again_;              ///< by forward
-  std::vector<bool> is_needed_;          ///< by tensor: to run its block's backwards
+  std::vector<std::uint32_t> block_of_;     ///< by forward
+  std::vector<bool> again_;                 ///< by forward
+  std::vector<bool> is_needed_;             ///< by tensor: to run its block's backwards
+  std::vector<bool> is_read_by_backwards_;  ///< by tensor
 };
 
 class BlocksPlayer {
