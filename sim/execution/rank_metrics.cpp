@@ -20,20 +20,6 @@ const char* name_of(MeshAxis axis) {
                                      : "activations";
 }
 
-/// Of values, and of the gradients of values: what is moved but over the data axis; and of what the
-/// optimizer makes. By tensor the collective's name, nullptr for all others.
-std::vector<const char*> moved_values(const Workload& workload) {
-  std::vector<const char*> found(workload.tensors.size(), nullptr);
-  for (const Operator& op : workload.operators)
-    if (op.collective.kind != CollectiveKind::none && !moves_state(op.collective.kind) &&
-        (op.collective.axis != MeshAxis::data || op.phase == Phase::optimizer))
-      for (const TensorId tensor :
-           workload.list(op.collective.kind == CollectiveKind::all_gather ? op.kept : op.reads))
-        found[index(tensor)] =
-            op.phase == Phase::optimizer ? "directions" : name_of(op.collective.axis);
-  return found;
-}
-
 /// Sorted, and those that meet as one.
 std::vector<Interval> united(std::vector<Interval> all) {
   std::ranges::sort(all);
@@ -67,11 +53,7 @@ std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<I
 class Collectives {
  public:
   Collectives(const Program& program, const Execution& execution)
-      : program_(program),
-        plan_(*program.plan),
-        execution_(execution),
-        value_name_(moved_values(*program.workload)),
-        gaps_(execution.gaps) {
+      : program_(program), plan_(*program.plan), execution_(execution), gaps_(execution.gaps) {
     std::ranges::stable_sort(gaps_, {}, &RoundGap::step);
   }
 
@@ -140,12 +122,18 @@ class Collectives {
     times.emplace_back(begin, execution_.end[step]);
   }
 
+  /// Of values, and of the gradients of values, what they are moved for: whatever is not moved over the
+  /// data axis; and of what the optimizer makes.
   const char* name_of(const Step& step) const {
-    if (moves_state(plan_, step, *program_.workload)) return "state";
+    const Workload& workload = *program_.workload;
+    if (moves_state(plan_, step, workload)) return "state";
+    if (const OperatorId id = plan_.reductions[step.reduction].op; id != kNoOperator) {
+      const Operator& op = workload[id];
+      if (op.phase == Phase::optimizer) return "directions";
+      if (op.collective.axis != MeshAxis::data) return plimsoll::name_of(op.collective.axis);
+    }
     const TensorId moved = plan_[plan_.list(step.reads).front()].tensor;
-    if (const char* name = value_name_[index(moved)]) return name;
-    const TensorClass its = (*program_.workload)[moved].tensor_class;
-    return its == TensorClass::parameter ? "parameters" : "gradients";
+    return workload[moved].tensor_class == TensorClass::parameter ? "parameters" : "gradients";
   }
 
   CollectiveSum sum_of(const std::string& name, MemoryId memory, Moved& moved) {
@@ -161,8 +149,7 @@ class Collectives {
   const Program& program_;
   const Plan& plan_;
   const Execution& execution_;
-  const std::vector<const char*> value_name_;  ///< by tensor
-  std::vector<RoundGap> gaps_;                 ///< by step
+  std::vector<RoundGap> gaps_;  ///< by step
   std::map<std::string, std::map<MemoryId, Moved>> moves_;
   std::map<MemoryId, std::vector<Interval>> computes_;
   std::set<MemoryId> trains_in_, updates_in_;

@@ -70,6 +70,7 @@ class Spreader {
     MemoryId memory{};                        ///< of the first rank
     std::vector<std::uint32_t> levels;        ///< of collectives (sends_in_levels())
     std::uint32_t form = 0;                   ///< in SpreadPlan::forms
+    OperatorId op = kNoOperator;              ///< that is the collective, if one is
   };
 
   [[noreturn]] void refuse(const std::string& what) const {
@@ -397,8 +398,9 @@ class Spreader {
       note_way(way.first, way.second, 0, 0);
       std::vector<BufferId> all = sources;
       all.insert(all.end(), targets.begin(), targets.end());
-      const StepId round = add_round(Lane{Lane::Kind::channel, {}, 0, way.first, way.second, {}},
-                                     all, {0, 1, 1, is_gradient && of_one.microbatch > 0}, waits);
+      const StepId round =
+          add_round(Lane{Lane::Kind::channel, {}, 0, way.first, way.second, {}}, all,
+                    {0, 1, 1, is_gradient && of_one.microbatch > 0, 0, 1, of_one.op}, waits);
       for (const BufferId it : all) open_[index(it)] = {round};
       note_users(round, all);
       if (is_gradient)
@@ -439,15 +441,15 @@ class Spreader {
       std::ranges::copy_if(moved, std::back_inserter(made), is_sum);
       std::erase_if(moved, is_sum);
     }
-    add_collective(op.collective, where, moved, made, before);
+    add_collective(op.collective, step.op, where, moved, made, before);
   }
 
   void add_bucket(const GradientBucket& bucket) {
-    add_collective(bucket.collective, bucket.memory, bucket.buffers, {}, bucket.users);
+    add_collective(bucket.collective, kNoOperator, bucket.memory, bucket.buffers, {}, bucket.users);
   }
 
   /// Of all groups along its axes, or of that of the first rank.
-  void add_collective(const Collective& collective, MemoryId where,
+  void add_collective(const Collective& collective, OperatorId op, MemoryId where,
                       const std::vector<BufferId>& moved, const std::vector<BufferId>& made,
                       const std::vector<StepId>& before) {
     if (moved.empty()) return;
@@ -459,7 +461,7 @@ class Spreader {
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       const auto is_first = [&](const RankLevel& it) { return rank / it.stride % it.size == 0; };
       if (!std::ranges::all_of(levels, is_first)) continue;
-      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form};
+      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form, op};
       for (const RankLevel& it : levels) group.levels.push_back(it.size);
       const auto size = static_cast<std::uint32_t>(group.ranks.size());
       for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
@@ -497,7 +499,9 @@ class Spreader {
 
   std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                               std::uint32_t member) const {
-    return sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
+    auto sends = sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
+    for (CollectiveSend& send : sends) send.part.op = group.op;
+    return sends;
   }
 
   /// Rounds that differ in nothing but in which part they move are one.

@@ -45,9 +45,10 @@ bool step_holds(const Step& step, const Plan& plan, const Workload& workload) {
 /// Parts are few enough to be looked at one by one.
 constexpr std::uint32_t kMostParts = 65'536;
 
-bool reduction_holds(const Reduction& it) {
+bool reduction_holds(const Reduction& it, std::size_t operators) {
   return it.of <= kMostParts && it.count >= 1 && it.count <= it.of &&
-         it.first <= it.of - it.count && it.opens <= 2 * it.of && it.rounds >= 1;
+         it.first <= it.of - it.count && it.opens <= 2 * it.of && it.rounds >= 1 &&
+         (it.op == kNoOperator || within(it.op, operators));
 }
 
 bool mirror_holds(const Mirror& mirror, const Platform& platform) {
@@ -108,9 +109,11 @@ std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload
   require(
       std::ranges::all_of(plan.steps, [&](const Step& s) { return step_holds(s, plan, workload); }),
       "a step names a lane, operator, microbatch or list that does not exist");
-  require(std::ranges::all_of(plan.reductions, reduction_holds),
-          fmt::format("a reduction moves parts that there are not; expected 1 to {} parts of as "
-                      "many",
+  require(std::ranges::all_of(
+              plan.reductions,
+              [&](const Reduction& r) { return reduction_holds(r, workload.operators.size()); }),
+          fmt::format("a reduction moves parts that there are not, expected 1 to {} parts of as "
+                      "many; or is of an operator that does not exist",
                       kMostParts));
   require(
       std::ranges::all_of(plan.mirrors, [&](const Mirror& m) { return mirror_holds(m, platform); }),

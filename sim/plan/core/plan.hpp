@@ -85,6 +85,8 @@ struct Reduction {
   /// when the one before has ended and has given its link directions back. Only the first has `opens`;
   /// where there are several, `first` and `adds` are those of the first, and all parts count as changed.
   std::uint32_t rounds = 1;
+  OperatorId op =
+      kNoOperator;  ///< whose collective it is part of; none: of a bucket, or of a policy
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 

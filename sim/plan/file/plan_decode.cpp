@@ -247,13 +247,16 @@ class Decoder {
     Form form = Form::keep;
   };
 
-  Run decode_run(const v1::Run& in, const Place& place) {
+  OperatorId op_named(const auto& in, const Place& place) {
     std::optional<std::uint32_t> occurrence;
     if (in.has_op_occurrence()) occurrence = in.op_occurrence();
+    return OperatorId{named(operators_, "operator", in.op(), occurrence, place)};
+  }
+
+  Run decode_run(const v1::Run& in, const Place& place) {
     if (!v1::Form_IsValid(in.form()))
       error(place, fmt::format("unknown form {}", static_cast<int>(in.form())));
-    return {OperatorId{named(operators_, "operator", in.op(), occurrence, place)},
-            microbatch(in.microbatch(), place),
+    return {op_named(in, place), microbatch(in.microbatch(), place),
             in.form() == v1::FORM_BARE ? Form::bare : Form::keep};
   }
 
@@ -320,6 +323,7 @@ class Decoder {
     out.reduction = static_cast<std::uint32_t>(plan_.reductions.size());
     plan_.reductions.push_back(
         {it.first_part(), it.parts(), it.of_parts(), it.adds(), it.opens_parts()});
+    if (!it.op().empty()) plan_.reductions.back().op = op_named(it, place.of("reduce"));
   }
 
   template <class Ids>

@@ -119,13 +119,18 @@ class Encoder {
   }
 
   /// A file has a step for each round: which parts the rounds of a joined one move is not known.
-  static void encode(const Reduction& reduction, v1::Reduce& out) {
+  void encode(const Reduction& reduction, v1::Reduce& out) const {
     if (reduction.rounds != 1) throw std::logic_error("a plan with joined rounds is written");
     out.set_first_part(reduction.first);
     out.set_parts(reduction.count);
     out.set_of_parts(reduction.of);
     out.set_adds(reduction.adds);
     out.set_opens_parts(reduction.opens);
+    if (reduction.op == kNoOperator) return;
+    const std::string& name = workload_[reduction.op].name;
+    out.set_op(name);
+    if (const auto which = operators_.occurrence(name, static_cast<std::uint32_t>(reduction.op)))
+      out.set_op_occurrence(*which);
   }
 
   static v1::SourceRelease release_of(SourceRelease release) {

@@ -274,7 +274,8 @@ TEST_CASE("what is wrong with reductions and mirrors is said") {
         "part 3 of 3 of s1.parameters.gradient from hbm0 added in hbm1: it reads 3 buffers; "
         "expected sources and, of each, what it changes");
   CHECK(problems(good, [&](Plan& plan) { plan.reductions[0].of = 0; }) ==
-        "a reduction moves parts that there are not; expected 1 to 65536 parts of as many");
+        "a reduction moves parts that there are not, expected 1 to 65536 parts of as many; or is "
+        "of an operator that does not exist");
   CHECK(problems(good, [&](Plan& plan) {
           plan.mirrors.push_back({ProcessorId{1}, ProcessorId{0}});
         }).find("`gpu1` is a mirror") == 0);

@@ -12,6 +12,8 @@
 #include <bit>
 #include <memory>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 using namespace plimsoll;
@@ -352,6 +354,30 @@ TEST_CASE("one rank stands for all: random sharded networks") {
     it.play = "all";
     test::require_same_figures(once, played_shards(it, whole, platform));
   }
+}
+
+// A block of one layer has a weight and a bias: both are gathered at once, and their gradients
+// scattered.
+TEST_CASE("what ranks move is named by what it is") {
+  const Platform platform = platform_of(trainers(3, "ring", "bandwidth: 100 MB/s, latency: 1 us"));
+  std::string network = network_of(2, 8);
+  network.replace(network.find("bias: false"), 11, "bias: true");
+  const Workload whole = workload_of(network, trained_with_adam());
+  for (const std::int64_t stage : {1, 3})
+    for (const char* play : {"once", "all"}) {
+      const Played it = played_shards({.stage = stage, .ranks = 3, .play = play}, whole, platform);
+      const Workload step = sharded_step(whole, {stage, 3, 1, true});
+      std::set<std::string> names;
+      for (std::uint32_t s = 0; s < it.plan.steps.size(); ++s) {
+        if (it.plan.steps[s].kind != StepKind::reduce) continue;
+        const std::string text = describe(it.plan, StepId{s}, step, platform);
+        names.insert(
+            text.substr(0, text.find(" from ")).substr(std::string("part 1 of 3 of ").size()));
+      }
+      CAPTURE(stage, play);
+      CHECK(names == (stage == 1 ? std::set<std::string>{"4 gradients", "4 parameters"}
+                                 : std::set<std::string>{"2 gradients", "2 parameters"}));
+    }
 }
 
 // 12 devices, 2 x 3 x 2: from the innermost axis outwards each takes as many steps as those inside it
