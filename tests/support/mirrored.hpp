@@ -32,6 +32,16 @@ inline void require_same_collectives(const Played& once, const Played& all) {
   }
 }
 
+inline void require_same_links(const Played& once, const Played& all) {
+  for (std::size_t l = 0; l < all.metrics.links.size(); ++l) {
+    const LinkMetrics &a = once.metrics.links[l], &b = all.metrics.links[l];
+    CAPTURE(b.name);
+    CHECK(a.bytes == b.bytes);
+    CHECK(a.busy == b.busy);
+    CHECK(a.busy_of_both == b.busy_of_both);
+  }
+}
+
 /// Every figure that a mirror stands for: of a run in which some processors mirror others, and of one in
 /// which all are played.
 inline void require_same_figures(const Played& once, const Played& all) {
@@ -52,6 +62,7 @@ inline void require_same_figures(const Played& once, const Played& all) {
     CHECK(c.bytes_written == d.bytes_written);
   }
   require_same_collectives(once, all);
+  require_same_links(once, all);
 }
 
 }  // namespace plimsoll::test

@@ -44,6 +44,7 @@ class Spreader {
 
   SpreadPlan run() {
     begin();
+    count_own_collectives();
     add_buffers();
     std::size_t next = 0;
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -71,6 +72,7 @@ class Spreader {
     std::vector<std::uint32_t> levels;        ///< of collectives (sends_in_levels())
     std::uint32_t form = 0;                   ///< in SpreadPlan::forms
     OperatorId op = kNoOperator;              ///< that is the collective, if one is
+    std::uint32_t number = 0;                 ///< Reduction::collective
   };
 
   [[noreturn]] void refuse(const std::string& what) const {
@@ -163,6 +165,12 @@ class Spreader {
     it.from = memory(it.from, rank);
     it.to = memory(it.to, rank);
     return lane(it);
+  }
+
+  void count_own_collectives() {
+    for (const Reduction& it : plan_.reductions)
+      own_collectives_ = std::max(own_collectives_, it.collective);
+    collectives_ = own_collectives_ * played_;
   }
 
   /// Between memories of the first rank, or to the one that stands for `to` in another.
@@ -358,7 +366,8 @@ class Spreader {
     wait_for_rounds(of_one, reads, after);
     if (it.kind == StepKind::reduce) {
       it.reduction = static_cast<std::uint32_t>(result_.plan.reductions.size());
-      result_.plan.reductions.push_back(plan_.reductions[of_one.reduction]);
+      Reduction& of_rank = result_.plan.reductions.emplace_back(plan_.reductions[of_one.reduction]);
+      if (of_rank.collective > 0) of_rank.collective += rank * own_collectives_;
     }
     steps_.push_back(push(it, after));
     if (has_homes())
@@ -400,7 +409,7 @@ class Spreader {
       all.insert(all.end(), targets.begin(), targets.end());
       const StepId round =
           add_round(Lane{Lane::Kind::channel, {}, 0, way.first, way.second, {}}, all,
-                    {0, 1, 1, is_gradient && of_one.microbatch > 0, 0, 1, of_one.op}, waits);
+                    {0, 1, 1, is_gradient && of_one.microbatch > 0, 0, 1, 0, of_one.op}, waits);
       for (const BufferId it : all) open_[index(it)] = {round};
       note_users(round, all);
       if (is_gradient)
@@ -461,7 +470,7 @@ class Spreader {
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       const auto is_first = [&](const RankLevel& it) { return rank / it.stride % it.size == 0; };
       if (!std::ranges::all_of(levels, is_first)) continue;
-      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form, op};
+      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form, op, ++collectives_};
       for (const RankLevel& it : levels) group.levels.push_back(it.size);
       const auto size = static_cast<std::uint32_t>(group.ranks.size());
       for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
@@ -500,7 +509,10 @@ class Spreader {
   std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                               std::uint32_t member) const {
     auto sends = sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
-    for (CollectiveSend& send : sends) send.part.op = group.op;
+    for (CollectiveSend& send : sends) {
+      send.part.op = group.op;
+      send.part.collective = group.number;
+    }
     return sends;
   }
 
@@ -620,6 +632,8 @@ class Spreader {
   const std::uint32_t ranks_, played_;
   const std::vector<GradientBucket> buckets_;
   CollectiveChoice choice_;
+  std::uint32_t own_collectives_ = 0;  ///< of the plan of one rank
+  std::uint32_t collectives_ = 0;      ///< so far
   SpreadPlan result_;
   std::vector<std::vector<MemoryId>> memory_;  ///< by memory of the first rank, and rank
   std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone

@@ -56,6 +56,11 @@ bool mirror_holds(const Mirror& mirror, const Platform& platform) {
          within(mirror.like, platform.processors.size());
 }
 
+bool mirror_holds(const LinkMirror& mirror, const Platform& platform) {
+  return within(mirror.link, platform.links.size()) && within(mirror.like, platform.links.size()) &&
+         mirror.direction < 2 && mirror.like_direction < 2;
+}
+
 bool release_holds(const Release& release, const Plan& plan) {
   return within(release.buffer, plan.buffers.size()) &&
          fits(release.after, plan.release_steps.size());
@@ -118,6 +123,9 @@ std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload
   require(
       std::ranges::all_of(plan.mirrors, [&](const Mirror& m) { return mirror_holds(m, platform); }),
       "a mirror names a processor that the platform does not have");
+  require(std::ranges::all_of(plan.link_mirrors,
+                              [&](const LinkMirror& m) { return mirror_holds(m, platform); }),
+          "a link mirror names a link that the platform does not have, or a third direction");
   require(std::ranges::all_of(plan.dependencies,
                               [&](const Dependency& d) { return within(d.on, plan.steps.size()); }),
           "a step depends on a step that does not exist");

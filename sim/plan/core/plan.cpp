@@ -59,6 +59,11 @@ bool moves_state(const Plan& plan, const Step& step, const Workload& workload) {
       reads, [&](BufferId id) { return workload[plan[id].tensor].home != Home::processor; });
 }
 
+bool are_alike(Reduction a, const Reduction& b) {
+  a.collective = b.collective;
+  return a == b;
+}
+
 Bytes part_bytes(const Plan& plan, const Step& step, const Workload& workload) {
   const auto reads = plan.list(step.reads);
   const std::size_t sources = plan[step.lane].image ? reads.size() : reads.size() / 2;

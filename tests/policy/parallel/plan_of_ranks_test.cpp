@@ -356,6 +356,32 @@ TEST_CASE("one rank stands for all: random sharded networks") {
   }
 }
 
+// Two machines of four, whose ranks share the way between the two: rounds wait for each other there.
+// Nothing overlaps with the all-reduce, and updates follow it, so each rank stands still for as long as
+// the all-reduce is on its way.
+TEST_CASE("collectives that wait for links are exposed for as long as ranks stand still") {
+  const std::string platform =
+      "platform: c\nmemories: {hbm: {capacity: unlimited}}\nprocessors: {gpu: {memory: hbm, power: "
+      "{idle: 10 W, active: 30 W}}}\ncluster: {count: 4, topology: switch, link: {name: l, "
+      "bandwidth: "
+      "8 B/s, latency: 1 s}, nodes: {count: 2, topology: switch, link: {name: n, bandwidth: 2 B/s, "
+      "latency: 2 s}}}\n";
+  const std::string chain = chain_of(std::vector<Stage>(2, {.parameters = 64, .step = 2}));
+  for (const char* how : {"tree", "ring", "hierarchical, node: 4"}) {
+    const Played it = played_ranks({fmt::format("{{data: 8, collectives: {}}}", how),
+                                    "{name: none, on: gpu0}", Bytes::unlimited(), false},
+                                   chain, platform);
+    CAPTURE(how);
+    const auto waits = static_cast<std::size_t>(StallCause::transfer);
+    REQUIRE(it.collectives.size() == 8);
+    for (const CollectiveSum& sum : it.collectives) {
+      CHECK(sum.exposed == it.execution.processors[index(sum.memory)].stall[waits]);
+      CHECK(sum.exposed > Time{});
+    }
+    CHECK(it.execution.gaps.empty());  // rounds are steps of their own
+  }
+}
+
 // A block of one layer has a weight and a bias: both are gathered at once, and their gradients
 // scattered.
 TEST_CASE("what ranks move is named by what it is") {
