@@ -194,7 +194,9 @@ void measure_utilization(const Program& program, std::int64_t processors, Metric
   const double seconds = in_seconds(*metrics.makespan);
   const double runs = static_cast<double>(program.plan->microbatches) *
                       static_cast<double>(replicas_of(*program.plan));
-  const double model = 6.0 * static_cast<double>(workload.macs) * runs;
+  const double model =
+      (6.0 * static_cast<double>(workload.macs) - 2.0 * static_cast<double>(workload.frozen_macs)) *
+      runs;
   double again = 0;
   for (const ProcessorMetrics& processor : metrics.processors)
     again += static_cast<double>(processor.recomputed_flops.count());
