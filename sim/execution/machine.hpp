@@ -322,6 +322,11 @@ class Machine {
       execution.memories[index(processors[p].memory)] =
           execution.memories[index(processors[like].memory)];
     }
+    for (const LinkMirror& it : run_.plan.link_mirrors) {
+      execution.ports[2 * index(it.link) + it.direction] =
+          execution.ports[2 * index(it.like) + it.like_direction];
+      execution.link_busy[index(it.link)] = execution.link_busy[index(it.like)];
+    }
   }
 
   RunState<kObserved> run_;

@@ -78,8 +78,9 @@ struct Metrics {
   std::optional<EnergyMetrics> energy;
   std::vector<CollectiveMetrics> collectives;  ///< measure_ranks(): by name
   std::optional<double> tokens_per_s;
-  /// Shares of the peak rate of all processors of a mesh: of the model's FLOPs, 6 for each
-  /// multiply-add of its forward; and of those with forwards that are run again.
+  /// Shares of the peak rate of all processors of a mesh: of the model's FLOPs, for each multiply-add
+  /// of its forward 2, and 2 for each gradient that it takes in the backward: 6 where all weights are
+  /// trained; and of those with forwards that are run again.
   std::optional<double> mfu, hfu;
 };
 

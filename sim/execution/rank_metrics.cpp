@@ -20,20 +20,6 @@ const char* name_of(MeshAxis axis) {
                                      : "activations";
 }
 
-/// Of values, and of the gradients of values: what is moved but over the data axis; and of what the
-/// optimizer makes. By tensor the collective's name, nullptr for all others.
-std::vector<const char*> moved_values(const Workload& workload) {
-  std::vector<const char*> found(workload.tensors.size(), nullptr);
-  for (const Operator& op : workload.operators)
-    if (op.collective.kind != CollectiveKind::none && !moves_state(op.collective.kind) &&
-        (op.collective.axis != MeshAxis::data || op.phase == Phase::optimizer))
-      for (const TensorId tensor :
-           workload.list(op.collective.kind == CollectiveKind::all_gather ? op.kept : op.reads))
-        found[index(tensor)] =
-            op.phase == Phase::optimizer ? "directions" : name_of(op.collective.axis);
-  return found;
-}
-
 /// Sorted, and those that meet as one.
 std::vector<Interval> united(std::vector<Interval> all) {
   std::ranges::sort(all);
@@ -67,13 +53,7 @@ std::vector<Interval> common(const std::vector<Interval>& a, const std::vector<I
 class Collectives {
  public:
   Collectives(const Program& program, const Execution& execution)
-      : program_(program),
-        plan_(*program.plan),
-        execution_(execution),
-        value_name_(moved_values(*program.workload)),
-        gaps_(execution.gaps) {
-    std::ranges::stable_sort(gaps_, {}, &RoundGap::step);
-  }
+      : program_(program), plan_(*program.plan), execution_(execution) {}
 
   std::vector<CollectiveSum> run() {
     gather();
@@ -91,6 +71,12 @@ class Collectives {
     std::map<MemoryId, std::vector<Interval>> from_others;
   };
 
+  struct UnderWay {
+    std::string name;
+    Time start;
+    std::map<MemoryId, Time> end;  ///< by rank
+  };
+
   void gather() {
     find_ranks();
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -101,13 +87,20 @@ class Collectives {
       if (lane.kind == Lane::Kind::stream) {
         computes_[(*program_.platform)[lane.processor].memory].push_back(time);
       } else if (step.kind == StepKind::reduce) {
+        const std::string name = name_of(step);
         const MemoryId rank = rank_of(step);
-        Moved& of = moves_[name_of(step)][rank];
+        Moved& of = moves_[name][rank];
         of.bytes += program_.transferred_in_all(s);
-        add_rounds(s, of.times);
-        if (lane.from != rank) add_rounds(s, of.from_others[lane.from]);
+        if (const std::uint32_t number = plan_.reductions[step.reduction].collective; number > 0)
+          note_collective(number, name, lane, time);
+        else
+          of.times.push_back(time);
+        if (lane.from != rank) of.from_others[lane.from].push_back(time);
       }
     }
+    for (const auto& [number, of] : collectives_)
+      for (const auto& [memory, end] : of.end)
+        moves_[of.name][memory].times.emplace_back(of.start, end);
     for (auto& [memory, times] : computes_) times = united(std::move(times));
   }
 
@@ -130,22 +123,31 @@ class Collectives {
     return lane.from;
   }
 
-  /// When rounds of the reduction are on the way.
-  void add_rounds(std::uint32_t step, std::vector<Interval>& times) const {
-    Time begin = execution_.start[step];
-    for (const RoundGap& gap : std::ranges::equal_range(gaps_, step, {}, &RoundGap::step)) {
-      times.emplace_back(begin, gap.begin);
-      begin = gap.end;
-    }
-    times.emplace_back(begin, execution_.end[step]);
+  /// A collective is on its way at a rank from the start of its first round, on whatever rank, to the end
+  /// of the last that leaves this one or comes in: between rounds it waits for links.
+  void note_collective(std::uint32_t number, const std::string& name, const Lane& lane,
+                       const Interval& time) {
+    UnderWay& of = collectives_.try_emplace(number, UnderWay{name, time.first, {}}).first->second;
+    of.start = std::min(of.start, time.first);
+    Time& end = of.end[lane.from];
+    end = std::max(end, time.second);
+    if (lane.image) return;
+    Time& end_there = of.end[lane.to];
+    end_there = std::max(end_there, time.second);
   }
 
+  /// Of values, and of the gradients of values, what they are moved for: whatever is not moved over the
+  /// data axis; and of what the optimizer makes.
   const char* name_of(const Step& step) const {
-    if (moves_state(plan_, step, *program_.workload)) return "state";
+    const Workload& workload = *program_.workload;
+    if (moves_state(plan_, step, workload)) return "state";
+    if (const OperatorId id = plan_.reductions[step.reduction].op; id != kNoOperator) {
+      const Operator& op = workload[id];
+      if (op.phase == Phase::optimizer) return "directions";
+      if (op.collective.axis != MeshAxis::data) return plimsoll::name_of(op.collective.axis);
+    }
     const TensorId moved = plan_[plan_.list(step.reads).front()].tensor;
-    if (const char* name = value_name_[index(moved)]) return name;
-    const TensorClass its = (*program_.workload)[moved].tensor_class;
-    return its == TensorClass::parameter ? "parameters" : "gradients";
+    return workload[moved].tensor_class == TensorClass::parameter ? "parameters" : "gradients";
   }
 
   CollectiveSum sum_of(const std::string& name, MemoryId memory, Moved& moved) {
@@ -161,8 +163,7 @@ class Collectives {
   const Program& program_;
   const Plan& plan_;
   const Execution& execution_;
-  const std::vector<const char*> value_name_;  ///< by tensor
-  std::vector<RoundGap> gaps_;                 ///< by step
+  std::map<std::uint32_t, UnderWay> collectives_;  ///< by number
   std::map<std::string, std::map<MemoryId, Moved>> moves_;
   std::map<MemoryId, std::vector<Interval>> computes_;
   std::set<MemoryId> trains_in_, updates_in_;
@@ -193,7 +194,9 @@ void measure_utilization(const Program& program, std::int64_t processors, Metric
   const double seconds = in_seconds(*metrics.makespan);
   const double runs = static_cast<double>(program.plan->microbatches) *
                       static_cast<double>(replicas_of(*program.plan));
-  const double model = 6.0 * static_cast<double>(workload.macs) * runs;
+  const double model =
+      (6.0 * static_cast<double>(workload.macs) - 2.0 * static_cast<double>(workload.frozen_macs)) *
+      runs;
   double again = 0;
   for (const ProcessorMetrics& processor : metrics.processors)
     again += static_cast<double>(processor.recomputed_flops.count());

@@ -200,7 +200,8 @@ class RepetitionSearch {
         return false;
     }
     return first.kind != StepKind::reduce ||
-           plan_.reductions[first.reduction] == plan_.reductions[second.reduction];
+           plimsoll::are_alike(plan_.reductions[first.reduction],
+                               plan_.reductions[second.reduction]);
   }
 
   /// Plays the program once more.

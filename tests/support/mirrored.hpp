@@ -1,9 +1,46 @@
 /// Runs in which one processor is played for several, against runs that play all, for tests.
 #pragma once
 
+#include "base/dense_id.hpp"
 #include "support/played.hpp"
 
+#include <map>
+
 namespace plimsoll::test {
+
+/// By name and rank, also of the ranks that others stand for. The memory of a processor has its number.
+inline std::map<std::pair<std::string, std::uint32_t>, CollectiveSum> collectives_of_all(
+    const Played& it) {
+  std::map<std::pair<std::string, std::uint32_t>, CollectiveSum> all;
+  for (const CollectiveSum& sum : it.collectives) {
+    all[{sum.name, index(sum.memory)}] = sum;
+    for (const Mirror& mirror : it.plan.mirrors)
+      if (index(mirror.like) == index(sum.memory)) all[{sum.name, index(mirror.processor)}] = sum;
+  }
+  return all;
+}
+
+inline void require_same_collectives(const Played& once, const Played& all) {
+  const auto a = collectives_of_all(once), b = collectives_of_all(all);
+  REQUIRE(a.size() == b.size());
+  for (const auto& [which, sum] : b) {
+    CAPTURE(which.first, which.second);
+    REQUIRE(a.contains(which));
+    CHECK(a.at(which).bytes == sum.bytes);
+    CHECK(a.at(which).busy == sum.busy);
+    CHECK(a.at(which).exposed == sum.exposed);
+  }
+}
+
+inline void require_same_links(const Played& once, const Played& all) {
+  for (std::size_t l = 0; l < all.metrics.links.size(); ++l) {
+    const LinkMetrics &a = once.metrics.links[l], &b = all.metrics.links[l];
+    CAPTURE(b.name);
+    CHECK(a.bytes == b.bytes);
+    CHECK(a.busy == b.busy);
+    CHECK(a.busy_of_both == b.busy_of_both);
+  }
+}
 
 /// Every figure that a mirror stands for: of a run in which some processors mirror others, and of one in
 /// which all are played.
@@ -24,6 +61,8 @@ inline void require_same_figures(const Played& once, const Played& all) {
     CHECK(c.bytes_read == d.bytes_read);
     CHECK(c.bytes_written == d.bytes_written);
   }
+  require_same_collectives(once, all);
+  require_same_links(once, all);
 }
 
 }  // namespace plimsoll::test

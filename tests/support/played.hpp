@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/document.hpp"
-#include "execution/metrics.hpp"
+#include "execution/rank_metrics.hpp"
 #include "plan/build/plan_builder.hpp"
 #include "plan/check/plan_checker.hpp"
 #include "platform/file/platform_file.hpp"
@@ -67,6 +67,7 @@ struct Played {
   Plan plan;
   Execution execution;
   Metrics metrics;
+  std::vector<CollectiveSum> collectives;  ///< by name, then by memory of what is played
 
   [[nodiscard]] Time start(StepId step) const {
     return execution.start[static_cast<std::size_t>(step)];
@@ -88,7 +89,8 @@ inline Played play(Plan plan, const Workload& workload, const Platform& platform
   const Program program = lower(plan, workload, platform, topology);
   Execution execution = execute(program);
   Metrics metrics = measure(program, execution, step_sums(program, execution), iterations);
-  return {std::move(plan), std::move(execution), std::move(metrics)};
+  std::vector<CollectiveSum> collectives = collective_sums(program, execution);
+  return {std::move(plan), std::move(execution), std::move(metrics), std::move(collectives)};
 }
 
 }  // namespace plimsoll::test

@@ -262,6 +262,7 @@ StepId PlanBuilder::reduce(LaneId channel, std::span<const TensorId> gradients,
   Step step{.kind = StepKind::reduce, .lane = channel};
   step.reduction = static_cast<std::uint32_t>(state_->plan.reductions.size());
   state_->plan.reductions.push_back(part);
+  state_->plan.reductions.back().collective = group + 1;
   return state_->add_reduction(step, group, after);
 }
 
@@ -271,6 +272,10 @@ std::uint32_t PlanBuilder::new_group() {
 
 void PlanBuilder::mirror(ProcessorId processor, ProcessorId like) {
   state_->plan.mirrors.push_back({processor, like});
+}
+
+void PlanBuilder::mirror(const std::vector<LinkMirror>& links) {
+  state_->plan.link_mirrors = links;
 }
 
 void PlanBuilder::after_end(StepId step, StepId on) {

@@ -107,6 +107,7 @@ class PlanBuilder {
 
   /// `processor` does what `like` does, and no step is added for it.
   void mirror(ProcessorId processor, ProcessorId like);
+  void mirror(const std::vector<LinkMirror>& links);
 
   /// Makes `memory` grant allocations strictly in issue order.
   void order_grants(MemoryId memory);

@@ -44,6 +44,7 @@ class Spreader {
 
   SpreadPlan run() {
     begin();
+    count_own_collectives();
     add_buffers();
     std::size_t next = 0;
     for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
@@ -70,6 +71,8 @@ class Spreader {
     MemoryId memory{};                        ///< of the first rank
     std::vector<std::uint32_t> levels;        ///< of collectives (sends_in_levels())
     std::uint32_t form = 0;                   ///< in SpreadPlan::forms
+    OperatorId op = kNoOperator;              ///< that is the collective, if one is
+    std::uint32_t number = 0;                 ///< Reduction::collective
   };
 
   [[noreturn]] void refuse(const std::string& what) const {
@@ -162,6 +165,12 @@ class Spreader {
     it.from = memory(it.from, rank);
     it.to = memory(it.to, rank);
     return lane(it);
+  }
+
+  void count_own_collectives() {
+    for (const Reduction& it : plan_.reductions)
+      own_collectives_ = std::max(own_collectives_, it.collective);
+    collectives_ = own_collectives_ * played_;
   }
 
   /// Between memories of the first rank, or to the one that stands for `to` in another.
@@ -357,7 +366,8 @@ class Spreader {
     wait_for_rounds(of_one, reads, after);
     if (it.kind == StepKind::reduce) {
       it.reduction = static_cast<std::uint32_t>(result_.plan.reductions.size());
-      result_.plan.reductions.push_back(plan_.reductions[of_one.reduction]);
+      Reduction& of_rank = result_.plan.reductions.emplace_back(plan_.reductions[of_one.reduction]);
+      if (of_rank.collective > 0) of_rank.collective += rank * own_collectives_;
     }
     steps_.push_back(push(it, after));
     if (has_homes())
@@ -397,8 +407,9 @@ class Spreader {
       note_way(way.first, way.second, 0, 0);
       std::vector<BufferId> all = sources;
       all.insert(all.end(), targets.begin(), targets.end());
-      const StepId round = add_round(Lane{Lane::Kind::channel, {}, 0, way.first, way.second, {}},
-                                     all, {0, 1, 1, is_gradient && of_one.microbatch > 0}, waits);
+      const StepId round =
+          add_round(Lane{Lane::Kind::channel, {}, 0, way.first, way.second, {}}, all,
+                    {0, 1, 1, is_gradient && of_one.microbatch > 0, 0, 1, 0, of_one.op}, waits);
       for (const BufferId it : all) open_[index(it)] = {round};
       note_users(round, all);
       if (is_gradient)
@@ -439,15 +450,15 @@ class Spreader {
       std::ranges::copy_if(moved, std::back_inserter(made), is_sum);
       std::erase_if(moved, is_sum);
     }
-    add_collective(op.collective, where, moved, made, before);
+    add_collective(op.collective, step.op, where, moved, made, before);
   }
 
   void add_bucket(const GradientBucket& bucket) {
-    add_collective(bucket.collective, bucket.memory, bucket.buffers, {}, bucket.users);
+    add_collective(bucket.collective, kNoOperator, bucket.memory, bucket.buffers, {}, bucket.users);
   }
 
   /// Of all groups along its axes, or of that of the first rank.
-  void add_collective(const Collective& collective, MemoryId where,
+  void add_collective(const Collective& collective, OperatorId op, MemoryId where,
                       const std::vector<BufferId>& moved, const std::vector<BufferId>& made,
                       const std::vector<StepId>& before) {
     if (moved.empty()) return;
@@ -459,7 +470,7 @@ class Spreader {
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       const auto is_first = [&](const RankLevel& it) { return rank / it.stride % it.size == 0; };
       if (!std::ranges::all_of(levels, is_first)) continue;
-      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form};
+      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form, op, ++collectives_};
       for (const RankLevel& it : levels) group.levels.push_back(it.size);
       const auto size = static_cast<std::uint32_t>(group.ranks.size());
       for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
@@ -497,7 +508,12 @@ class Spreader {
 
   std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                               std::uint32_t member) const {
-    return sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
+    auto sends = sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
+    for (CollectiveSend& send : sends) {
+      send.part.op = group.op;
+      send.part.collective = group.number;
+    }
+    return sends;
   }
 
   /// Rounds that differ in nothing but in which part they move are one.
@@ -616,6 +632,8 @@ class Spreader {
   const std::uint32_t ranks_, played_;
   const std::vector<GradientBucket> buckets_;
   CollectiveChoice choice_;
+  std::uint32_t own_collectives_ = 0;  ///< of the plan of one rank
+  std::uint32_t collectives_ = 0;      ///< so far
   SpreadPlan result_;
   std::vector<std::vector<MemoryId>> memory_;  ///< by memory of the first rank, and rank
   std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone

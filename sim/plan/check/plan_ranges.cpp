@@ -45,14 +45,20 @@ bool step_holds(const Step& step, const Plan& plan, const Workload& workload) {
 /// Parts are few enough to be looked at one by one.
 constexpr std::uint32_t kMostParts = 65'536;
 
-bool reduction_holds(const Reduction& it) {
+bool reduction_holds(const Reduction& it, std::size_t operators) {
   return it.of <= kMostParts && it.count >= 1 && it.count <= it.of &&
-         it.first <= it.of - it.count && it.opens <= 2 * it.of && it.rounds >= 1;
+         it.first <= it.of - it.count && it.opens <= 2 * it.of && it.rounds >= 1 &&
+         (it.op == kNoOperator || within(it.op, operators));
 }
 
 bool mirror_holds(const Mirror& mirror, const Platform& platform) {
   return within(mirror.processor, platform.processors.size()) &&
          within(mirror.like, platform.processors.size());
+}
+
+bool mirror_holds(const LinkMirror& mirror, const Platform& platform) {
+  return within(mirror.link, platform.links.size()) && within(mirror.like, platform.links.size()) &&
+         mirror.direction < 2 && mirror.like_direction < 2;
 }
 
 bool release_holds(const Release& release, const Plan& plan) {
@@ -108,13 +114,18 @@ std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload
   require(
       std::ranges::all_of(plan.steps, [&](const Step& s) { return step_holds(s, plan, workload); }),
       "a step names a lane, operator, microbatch or list that does not exist");
-  require(std::ranges::all_of(plan.reductions, reduction_holds),
-          fmt::format("a reduction moves parts that there are not; expected 1 to {} parts of as "
-                      "many",
+  require(std::ranges::all_of(
+              plan.reductions,
+              [&](const Reduction& r) { return reduction_holds(r, workload.operators.size()); }),
+          fmt::format("a reduction moves parts that there are not, expected 1 to {} parts of as "
+                      "many; or is of an operator that does not exist",
                       kMostParts));
   require(
       std::ranges::all_of(plan.mirrors, [&](const Mirror& m) { return mirror_holds(m, platform); }),
       "a mirror names a processor that the platform does not have");
+  require(std::ranges::all_of(plan.link_mirrors,
+                              [&](const LinkMirror& m) { return mirror_holds(m, platform); }),
+          "a link mirror names a link that the platform does not have, or a third direction");
   require(std::ranges::all_of(plan.dependencies,
                               [&](const Dependency& d) { return within(d.on, plan.steps.size()); }),
           "a step depends on a step that does not exist");

@@ -24,6 +24,7 @@ class Mirrors {
   std::vector<std::string> run() {
     for (const Lane& lane : plan_.lanes)
       if (lane.image) check_image(lane);
+    check_links();
     if (plan_.mirrors.empty()) return std::move(problems_);
     for (const Mirror& mirror : plan_.mirrors) note(mirror);
     for (const Mirror& mirror : plan_.mirrors) check(mirror);
@@ -74,6 +75,28 @@ class Mirrors {
     for (const Buffer& buffer : plan_.buffers)
       if (is_mirrored_memory_[index(buffer.memory)])
         return refuse("a buffer is in `{}`, the memory of a mirror", platform_[buffer.memory].name);
+  }
+
+  void check_links() {
+    if (plan_.mirrors.empty() && !plan_.link_mirrors.empty())
+      return refuse("links have mirrors, but no processors");
+    std::vector<bool> is_mirror(2 * platform_.links.size(), false);
+    const auto port = [](LinkId link, std::uint8_t direction) {
+      return 2 * index(link) + direction;
+    };
+    for (const LinkMirror& it : plan_.link_mirrors) {
+      if (is_mirror[port(it.link, it.direction)])
+        refuse("`{}` is a mirror twice in one direction", platform_[it.link].name);
+      is_mirror[port(it.link, it.direction)] = true;
+    }
+    for (const LinkMirror& it : plan_.link_mirrors) {
+      const Link &link = platform_[it.link], &like = platform_[it.like];
+      if (is_mirror[port(it.like, it.like_direction)])
+        refuse("`{}` carries what `{}` carries, which is a mirror itself", link.name, like.name);
+      if (link.latency != like.latency || link.duplex != like.duplex ||
+          link.bandwidth[it.direction] != like.bandwidth[it.like_direction])
+        refuse("`{}` is not like `{}`, which it mirrors", link.name, like.name);
+    }
   }
 
   void check_image(const Lane& lane) {

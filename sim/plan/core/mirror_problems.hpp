@@ -4,7 +4,8 @@
 ///   - a processor is mirrored twice, by itself, or by a mirror, or some more often than others,
 ///   - it differs from the one that is played, or its memory does,
 ///   - a step runs on a mirror, or a buffer is in its memory, or two share a memory,
-///   - a link of the platform draws power, which nobody would sum up.
+///   - a link of the platform draws power, which nobody would sum up,
+///   - a direction of a link is mirrored twice, by a mirror, or by one that is slower or faster.
 /// A channel with an image is refused without mirrors, and where the way out and the way in differ
 /// in latency or bandwidth, share a direction of a link, or cross one that is not fifo.
 ///

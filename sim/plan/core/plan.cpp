@@ -18,18 +18,30 @@ std::string describe_part(const Plan& plan, OperatorId op, std::uint32_t microba
   return text;
 }
 
+/// "2 parameters", where all are of one class that has a name of its own.
+std::string count_text(const Plan& plan, std::span<const BufferId> all, const Workload& workload) {
+  const auto of = [&](BufferId id) { return workload[plan[id].tensor].tensor_class; };
+  const auto all_are = [&](TensorClass wanted) {
+    return std::ranges::all_of(all, [&](BufferId id) { return of(id) == wanted; });
+  };
+  return fmt::format("{} {}", all.size(),
+                     all_are(TensorClass::parameter)  ? "parameters"
+                     : all_are(TensorClass::gradient) ? "gradients"
+                                                      : "tensors");
+}
+
 std::string describe_reduction(const Plan& plan, const Step& step, const Workload& workload,
                                const Platform& platform) {
   const auto reads = plan.list(step.reads);
   const Lane& lane = plan[step.lane];
   const Reduction& it = plan.reductions[step.reduction];
-  const std::size_t gradients = lane.image ? reads.size() : reads.size() / 2;
-  if (gradients == 0) return "a reduction of nothing";
-  const std::string what = gradients == 1 ? workload[plan[reads.front()].tensor].name
-                                          : fmt::format("{} gradients", gradients);
+  const auto moved = reads.first(lane.image ? reads.size() : reads.size() / 2);
+  if (moved.empty()) return "a reduction of nothing";
+  const std::string what = moved.size() == 1 ? workload[plan[moved.front()].tensor].name
+                                             : count_text(plan, moved, workload);
   if (moves_state(plan, step, workload))
     return fmt::format("move of {} from {} to {}",
-                       gradients == 1 ? what : fmt::format("{} tensors of state", gradients),
+                       moved.size() == 1 ? what : fmt::format("{} tensors of state", moved.size()),
                        platform[lane.from].name, platform[lane.to].name);
   const std::string parts = it.count == 1
                                 ? fmt::format("part {}", it.first + 1)
@@ -45,6 +57,11 @@ bool moves_state(const Plan& plan, const Step& step, const Workload& workload) {
   const auto reads = plan.list(step.reads);
   return std::ranges::any_of(
       reads, [&](BufferId id) { return workload[plan[id].tensor].home != Home::processor; });
+}
+
+bool are_alike(Reduction a, const Reduction& b) {
+  a.collective = b.collective;
+  return a == b;
 }
 
 Bytes part_bytes(const Plan& plan, const Step& step, const Workload& workload) {

@@ -85,6 +85,9 @@ struct Reduction {
   /// when the one before has ended and has given its link directions back. Only the first has `opens`;
   /// where there are several, `first` and `adds` are those of the first, and all parts count as changed.
   std::uint32_t rounds = 1;
+  /// Reductions of one collective have the same number here; 0: it is one by itself.
+  std::uint32_t collective = 0;
+  OperatorId op = kNoOperator;  ///< whose collective it is part of; none: of a bucket's
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
@@ -206,6 +209,14 @@ struct Mirror {
   ProcessorId processor{}, like{};
 };
 
+/// A direction of a link carries what that of `like` carries, at the same times: what replicas move that
+/// are not played. Of half-duplex links both directions have the same link as their like.
+struct LinkMirror {
+  LinkId link{}, like{};
+  std::uint8_t direction = 0, like_direction = 0;
+  friend bool operator==(const LinkMirror&, const LinkMirror&) = default;
+};
+
 /// A memory of which the plan takes all of its limit at once, and in which it places everything in
 /// units of `alignment`, whatever the memory's own allocator: with best fit, or where each buffer and
 /// step says. What says nothing then finds no place.
@@ -224,6 +235,8 @@ struct Plan {
   std::vector<Step> steps;        ///< in issue order
   std::vector<Release> releases;
   std::vector<Mirror> mirrors;
+  std::vector<LinkMirror>
+      link_mirrors;  ///< what replicas that are not played take, by themselves or too
   /// Memories that grant allocations strictly in issue order.
   std::vector<MemoryId> ordered_grants;
   /// Memories of which the plan uses at most so many bytes, whatever their capacity: the budget
@@ -298,6 +311,9 @@ struct Plan {
 
 /// Whether a reduction fetches or stores state that lives elsewhere.
 [[nodiscard]] bool moves_state(const Plan& plan, const Step& step, const Workload& workload);
+
+/// Whether two reductions do the same, be it of one collective or not.
+[[nodiscard]] bool are_alike(Reduction a, const Reduction& b);
 
 /// A part of what a reduction moves, rounded up to whole bytes of all its buffers together.
 [[nodiscard]] Bytes part_bytes(const Plan& plan, const Step& reduction, const Workload& workload);

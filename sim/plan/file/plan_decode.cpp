@@ -53,7 +53,8 @@ class Decoder {
         tensors_(workload.tensors),
         operators_(workload.operators),
         processors_(platform.processors),
-        memories_(platform.memories) {}
+        memories_(platform.memories),
+        links_(platform.links) {}
 
   Plan decode() {
     plan_.policy = in_.policy();
@@ -67,6 +68,7 @@ class Decoder {
     for (const v1::Mirror& mirror : in_.mirrors())
       plan_.mirrors.push_back(
           {processor(mirror.processor(), {"mirrors"}), processor(mirror.like(), {"mirrors"})});
+    decode_each("link_mirrors", in_.link_mirrors(), &Decoder::decode_link_mirror);
     for (const std::string& name : in_.ordered_grants())
       plan_.ordered_grants.push_back(memory(name, {"ordered_grants"}));
     for (const v1::Limit& limit : in_.limits()) decode_limit(limit);
@@ -228,6 +230,19 @@ class Decoder {
     plan_.lanes.push_back(lane);
   }
 
+  void decode_link_mirror(const v1::LinkMirror& in, const Place& place) {
+    const auto link = [&](const std::string& name, std::string_view part) {
+      return LinkId{named(links_, "link", name, 0, place.of(part))};
+    };
+    for (const auto& [direction, part] :
+         {std::pair(in.direction(), "direction"), std::pair(in.like_direction(), "like_direction")})
+      if (direction > 1)
+        error(place.of(part), fmt::format("is {}; a link has directions 0 and 1", direction));
+    plan_.link_mirrors.push_back({link(in.link(), "link"), link(in.like(), "like"),
+                                  static_cast<std::uint8_t>(in.direction() & 1),
+                                  static_cast<std::uint8_t>(in.like_direction() & 1)});
+  }
+
   void decode_buffer(const v1::Buffer& in, const Place& place) {
     std::optional<std::uint32_t> occurrence;
     if (in.has_tensor_occurrence()) occurrence = in.tensor_occurrence();
@@ -247,13 +262,16 @@ class Decoder {
     Form form = Form::keep;
   };
 
-  Run decode_run(const v1::Run& in, const Place& place) {
+  OperatorId op_named(const auto& in, const Place& place) {
     std::optional<std::uint32_t> occurrence;
     if (in.has_op_occurrence()) occurrence = in.op_occurrence();
+    return OperatorId{named(operators_, "operator", in.op(), occurrence, place)};
+  }
+
+  Run decode_run(const v1::Run& in, const Place& place) {
     if (!v1::Form_IsValid(in.form()))
       error(place, fmt::format("unknown form {}", static_cast<int>(in.form())));
-    return {OperatorId{named(operators_, "operator", in.op(), occurrence, place)},
-            microbatch(in.microbatch(), place),
+    return {op_named(in, place), microbatch(in.microbatch(), place),
             in.form() == v1::FORM_BARE ? Form::bare : Form::keep};
   }
 
@@ -320,6 +338,8 @@ class Decoder {
     out.reduction = static_cast<std::uint32_t>(plan_.reductions.size());
     plan_.reductions.push_back(
         {it.first_part(), it.parts(), it.of_parts(), it.adds(), it.opens_parts()});
+    plan_.reductions.back().collective = it.collective();
+    if (!it.op().empty()) plan_.reductions.back().op = op_named(it, place.of("reduce"));
   }
 
   template <class Ids>
@@ -463,7 +483,7 @@ class Decoder {
   const v1::Plan& in_;
   const PlanPlaces& places_;
   const Workload& workload_;
-  PlanNames tensors_, operators_, processors_, memories_;
+  PlanNames tensors_, operators_, processors_, memories_, links_;
   Diagnostics diagnostics_;
   int suggestions_left_ = 10;
   IdSet<StepId> listed_{0};  ///< of the list that is looked at

@@ -48,6 +48,13 @@ class Encoder {
       out.set_processor(platform_[mirror.processor].name);
       out.set_like(platform_[mirror.like].name);
     }
+    for (const LinkMirror& mirror : plan_.link_mirrors) {
+      v1::LinkMirror& out = *message_.add_link_mirrors();
+      out.set_link(platform_[mirror.link].name);
+      out.set_direction(mirror.direction);
+      out.set_like(platform_[mirror.like].name);
+      out.set_like_direction(mirror.like_direction);
+    }
     for (const MemoryId id : plan_.ordered_grants) message_.add_ordered_grants(platform_[id].name);
     for (const auto& [memory, bytes] : plan_.limits) {
       v1::Limit& limit = *message_.add_limits();
@@ -119,13 +126,19 @@ class Encoder {
   }
 
   /// A file has a step for each round: which parts the rounds of a joined one move is not known.
-  static void encode(const Reduction& reduction, v1::Reduce& out) {
+  void encode(const Reduction& reduction, v1::Reduce& out) const {
     if (reduction.rounds != 1) throw std::logic_error("a plan with joined rounds is written");
     out.set_first_part(reduction.first);
     out.set_parts(reduction.count);
     out.set_of_parts(reduction.of);
     out.set_adds(reduction.adds);
     out.set_opens_parts(reduction.opens);
+    out.set_collective(reduction.collective);
+    if (reduction.op == kNoOperator) return;
+    const std::string& name = workload_[reduction.op].name;
+    out.set_op(name);
+    if (const auto which = operators_.occurrence(name, static_cast<std::uint32_t>(reduction.op)))
+      out.set_op_occurrence(*which);
   }
 
   static v1::SourceRelease release_of(SourceRelease release) {

@@ -85,13 +85,13 @@ ReplicaShifts shifts_of(const Spreading& spreading, const CollectiveForm& form) 
   return shifts;
 }
 
-std::string told_apart_by(const SpreadPlan& once, const Problem& problem,
-                          const Spreading& spreading) {
+ReplicaSymmetry symmetry_of(const SpreadPlan& once, const Problem& problem,
+                            const Spreading& spreading) {
   std::vector<ReplicaWay> ways;
   for (const RankWay& way : once.ways) ways.push_back({way.from, way.to, way.to_rank, way.form});
   std::vector<ReplicaShifts> shifts;
   for (const CollectiveForm& form : once.forms) shifts.push_back(shifts_of(spreading, form));
-  return told_apart(problem, spreading.likes, ways, shifts);
+  return replica_symmetry(problem, spreading.likes, ways, shifts);
 }
 
 /// Empty, or why one rank cannot stand for all.
@@ -106,8 +106,10 @@ std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
-  if (known.ways != once.ways || known.forms != once.forms)
-    known = {once.ways, once.forms, told_apart_by(once, problem, spreading)};
+  if (known.ways != once.ways || known.forms != once.forms) {
+    auto [told_apart, links] = symmetry_of(once, problem, spreading);
+    known = {once.ways, once.forms, std::move(told_apart), std::move(links)};
+  }
   return known.told_apart;
 }
 
@@ -124,7 +126,10 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
     SpreadPlan once = spread_over(true);
     require_routes(once.plan, problem, parallel);
     why = cannot_be_once(once, problem, spreading, known);
-    if (why.empty()) return std::move(once.plan);
+    if (why.empty()) {
+      once.plan.link_mirrors = known.links;
+      return std::move(once.plan);
+    }
     if (parallel.play.value == Play::once)
       refuse(parallel.play.where, "one rank cannot be played for all: " + why,
              "`play: all` plays every one");

@@ -13,6 +13,7 @@ struct RankSymmetry {
   std::vector<RankWay> ways;
   std::vector<CollectiveForm> forms;  ///< empty: nothing is known yet
   std::string told_apart;             ///< by what; empty where they cannot be
+  std::vector<LinkMirror> links;      ///< then: ReplicaSymmetry::links
 };
 
 }  // namespace plimsoll

@@ -114,9 +114,7 @@ std::vector<std::string> notes_of(const RunResult& result) {
   if (const auto held = held_stages(result.plan, result.workload_as_run); !held.empty())
     notes.push_back(stages_note(result, held));
   if (!result.plan.mirrors.empty())
-    notes.push_back(fmt::format(
-        "One replica is played for all {}; links show what it moves, and what comes into it.",
-        replicas_of(result.plan)));
+    notes.push_back(fmt::format("One replica is played for all {}.", replicas_of(result.plan)));
   if (const auto bounds = bound_notes(result); !bounds.empty())
     notes.push_back(fmt::format("Bound: {}.", fmt::join(bounds, "; ")));
   if (!result.claims.chosen.empty())

@@ -156,8 +156,11 @@ struct Workload {
   Bytes parameter_bytes;
   std::int64_t parameters = 0;  ///< elements; 0 where unknown
   std::int64_t macs = 0;        ///< multiply-adds of one forward of `microbatch`; 0 where unknown
-  std::int64_t tokens = 0;      ///< positions of one sample of token ids; 0 where there are none
-  DType dtype = DType::fp32;    ///< what operators compute in that do not say otherwise
+  /// Of a backward of `microbatch`: those of gradients that would be made if all weights were trained,
+  /// and are not.
+  std::int64_t frozen_macs = 0;
+  std::int64_t tokens = 0;    ///< positions of one sample of token ids; 0 where there are none
+  DType dtype = DType::fp32;  ///< what operators compute in that do not say otherwise
   /// Each stage of an abstract chain, in order, is one forward operator (see chain_view.hpp).
   bool is_chain = false;
 

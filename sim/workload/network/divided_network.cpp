@@ -3,6 +3,7 @@
 #include "workload/network/divided_experts.hpp"
 #include "workload/network/divided_positions.hpp"
 #include "workload/network/division.hpp"
+#include "workload/network/frozen_products.hpp"
 #include "workload/operators/exchange_rules.hpp"
 #include "workload/operators/layer_error.hpp"
 
@@ -48,6 +49,7 @@ class Divider {
     }
     network.all_parameters = parameters;
     network.share_of_macs = Elements{macs.count() / (tensor_ * context_)};
+    network.share_of_frozen_macs = Elements{frozen_macs(whole_).count() / (tensor_ * context_)};
     network.ranks_of_positions = context_;
     return network;
   }

@@ -82,8 +82,9 @@ struct Network {
   std::vector<NetworkGradient> gradients;  ///< by NetworkValue::gradient
   std::int64_t batch = 1;
   DType dtype = DType::fp32;  ///< of parameters
-  /// Of a rank's part: the parameters of all ranks, and its share of their multiply-adds.
-  std::optional<Elements> all_parameters, share_of_macs;
+  /// Of a rank's part: the parameters of all ranks, and its share of their multiply-adds, and of those
+  /// that frozen weights save (frozen_macs()).
+  std::optional<Elements> all_parameters, share_of_macs, share_of_frozen_macs;
   std::int64_t ranks_of_positions = 1;  ///< that divide the positions of a sample
   std::optional<Fp8> fp8;
 };

@@ -2,6 +2,7 @@
 
 #include "engine/wide.hpp"
 #include "workload/core/workload_builder.hpp"
+#include "workload/network/frozen_products.hpp"
 #include "workload/network/optimizer_step.hpp"
 #include "workload/operators/autocast.hpp"
 #include "workload/operators/fp8.hpp"
@@ -40,6 +41,7 @@ class StepBuilder {
     classify(workload);
     workload.parameters = network_.all_parameters.value_or(parameters_).count();
     workload.macs = network_.share_of_macs.value_or(macs_).count();
+    workload.frozen_macs = network_.share_of_frozen_macs.value_or(frozen_macs(network_)).count();
     workload.tokens = tokens_of_sample();
     return workload;
   }

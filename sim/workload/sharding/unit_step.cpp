@@ -32,6 +32,7 @@ Workload UnitStep::run() {
   made.microbatches = step_.microbatches;
   made.parameters = step_.parameters;
   made.macs = step_.macs;
+  made.frozen_macs = step_.frozen_macs;
   made.tokens = step_.tokens;
   made.dtype = step_.dtype;
   made.saved_bytes = step_.saved_bytes;

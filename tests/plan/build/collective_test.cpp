@@ -235,11 +235,16 @@ TEST_CASE("one member stands for all, to every figure") {
 
 TEST_CASE("plans with reductions and mirrors go through both encodings") {
   const DataParallel it(cluster_yaml(4, "switch", "bandwidth: 1 GB/s"), Bytes{1'000'003});
-  for (const Plan& plan : {it.plan(AllReduce::tree, 4), it.folded(AllReduce::ring, 4)})
+  Plan folded = it.folded(AllReduce::ring, 4);
+  folded.link_mirrors = {{LinkId{2}, LinkId{0}, 0, 0}, {LinkId{2}, LinkId{0}, 1, 1}};
+  folded.reductions.front().op = OperatorId{1};
+  for (const Plan& plan : {it.plan(AllReduce::tree, 4), folded})
     for (const PlanForm form : {PlanForm::json, PlanForm::binary}) {
       const std::string text = to_bytes(plan, form, it.workload, it.platform);
       const Plan read = parse_plan(text, form, "a.plan", it.workload, it.platform);
       CHECK(to_bytes(read, form, it.workload, it.platform) == text);
+      CHECK(read.link_mirrors == plan.link_mirrors);
+      CHECK(read.reductions == plan.reductions);
       CHECK(play(read, it.workload, it.platform).execution.makespan ==
             play(plan, it.workload, it.platform).execution.makespan);
     }
@@ -274,7 +279,8 @@ TEST_CASE("what is wrong with reductions and mirrors is said") {
         "part 3 of 3 of s1.parameters.gradient from hbm0 added in hbm1: it reads 3 buffers; "
         "expected sources and, of each, what it changes");
   CHECK(problems(good, [&](Plan& plan) { plan.reductions[0].of = 0; }) ==
-        "a reduction moves parts that there are not; expected 1 to 65536 parts of as many");
+        "a reduction moves parts that there are not, expected 1 to 65536 parts of as many; or is "
+        "of an operator that does not exist");
   CHECK(problems(good, [&](Plan& plan) {
           plan.mirrors.push_back({ProcessorId{1}, ProcessorId{0}});
         }).find("`gpu1` is a mirror") == 0);
@@ -287,6 +293,19 @@ TEST_CASE("what is wrong with reductions and mirrors is said") {
         "`gpu2` does what `gpu1` does, which is a mirror itself");
   CHECK(problems(folded, [](Plan& plan) { plan.mirrors.push_back(plan.mirrors.front()); }) ==
         "`gpu1` is a mirror twice");
+  const auto& links = it.platform.links;
+  const auto with_links = [&](std::vector<LinkMirror> mirrors) {
+    return problems(folded, [&](Plan& plan) { plan.link_mirrors = mirrors; });
+  };
+  const LinkMirror one{LinkId{1}, LinkId{0}, 0, 0}, other{LinkId{2}, LinkId{1}, 0, 0};
+  CHECK(with_links({one}) == "(accepted)");
+  CHECK(with_links({one, one}) == "`" + links[1].name + "` is a mirror twice in one direction");
+  CHECK(with_links({one, other}) == "`" + links[2].name + "` carries what `" + links[1].name +
+                                        "` carries, which is a mirror itself");
+  CHECK(with_links({{LinkId{3}, LinkId{0}, 0, 0}}) ==
+        "a link mirror names a link that the platform does not have, or a third direction");
+  CHECK(problems(good, [&](Plan& plan) { plan.link_mirrors = {one}; }) ==
+        "links have mirrors, but no processors");
   const auto with_image = [](MemoryId image) {
     return [image](Plan& plan) {
       for (Lane& lane : plan.lanes)

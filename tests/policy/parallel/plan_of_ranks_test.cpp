@@ -12,6 +12,8 @@
 #include <bit>
 #include <memory>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 using namespace plimsoll;
@@ -352,6 +354,56 @@ TEST_CASE("one rank stands for all: random sharded networks") {
     it.play = "all";
     test::require_same_figures(once, played_shards(it, whole, platform));
   }
+}
+
+// Two machines of four, whose ranks share the way between the two: rounds wait for each other there.
+// Nothing overlaps with the all-reduce, and updates follow it, so each rank stands still for as long as
+// the all-reduce is on its way.
+TEST_CASE("collectives that wait for links are exposed for as long as ranks stand still") {
+  const std::string platform =
+      "platform: c\nmemories: {hbm: {capacity: unlimited}}\nprocessors: {gpu: {memory: hbm, power: "
+      "{idle: 10 W, active: 30 W}}}\ncluster: {count: 4, topology: switch, link: {name: l, "
+      "bandwidth: "
+      "8 B/s, latency: 1 s}, nodes: {count: 2, topology: switch, link: {name: n, bandwidth: 2 B/s, "
+      "latency: 2 s}}}\n";
+  const std::string chain = chain_of(std::vector<Stage>(2, {.parameters = 64, .step = 2}));
+  for (const char* how : {"tree", "ring", "hierarchical, node: 4"}) {
+    const Played it = played_ranks({fmt::format("{{data: 8, collectives: {}}}", how),
+                                    "{name: none, on: gpu0}", Bytes::unlimited(), false},
+                                   chain, platform);
+    CAPTURE(how);
+    const auto waits = static_cast<std::size_t>(StallCause::transfer);
+    REQUIRE(it.collectives.size() == 8);
+    for (const CollectiveSum& sum : it.collectives) {
+      CHECK(sum.exposed == it.execution.processors[index(sum.memory)].stall[waits]);
+      CHECK(sum.exposed > Time{});
+    }
+    CHECK(it.execution.gaps.empty());  // rounds are steps of their own
+  }
+}
+
+// A block of one layer has a weight and a bias: both are gathered at once, and their gradients
+// scattered.
+TEST_CASE("what ranks move is named by what it is") {
+  const Platform platform = platform_of(trainers(3, "ring", "bandwidth: 100 MB/s, latency: 1 us"));
+  std::string network = network_of(2, 8);
+  network.replace(network.find("bias: false"), 11, "bias: true");
+  const Workload whole = workload_of(network, trained_with_adam());
+  for (const std::int64_t stage : {1, 3})
+    for (const char* play : {"once", "all"}) {
+      const Played it = played_shards({.stage = stage, .ranks = 3, .play = play}, whole, platform);
+      const Workload step = sharded_step(whole, {stage, 3, 1, true});
+      std::set<std::string> names;
+      for (std::uint32_t s = 0; s < it.plan.steps.size(); ++s) {
+        if (it.plan.steps[s].kind != StepKind::reduce) continue;
+        const std::string text = describe(it.plan, StepId{s}, step, platform);
+        names.insert(
+            text.substr(0, text.find(" from ")).substr(std::string("part 1 of 3 of ").size()));
+      }
+      CAPTURE(stage, play);
+      CHECK(names == (stage == 1 ? std::set<std::string>{"4 gradients", "4 parameters"}
+                                 : std::set<std::string>{"2 gradients", "2 parameters"}));
+    }
 }
 
 // 12 devices, 2 x 3 x 2: from the innermost axis outwards each takes as many steps as those inside it

@@ -168,6 +168,7 @@ TEST_CASE("adapters beside divided layers") {
       const std::int64_t adapters = 4 * r * h + 12 * r * h / t;
       CHECK(elements_of_parameters(part, 2) == (12 * h * h + 7 * h) / t + 6 * h + adapters);
       CHECK(part.parameters == 12 * h * h + 13 * h + 16 * r * h);
+      CHECK(part.frozen_macs == build_text(megatron(1), adapted(1, false, r)).frozen_macs / t);
       std::int64_t gradients = 0, state = 0, partial = 0;
       for (const Tensor& tensor : part.tensors) {
         if (tensor.lifetime == Lifetime::accumulated) gradients += tensor.bytes.count();

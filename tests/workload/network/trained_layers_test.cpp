@@ -198,6 +198,27 @@ TEST_CASE("random networks: gradients of what is trained and of nothing else") {
   }
 }
 
+// Three samples of 4 -> 8 -> 16 -> 2 features: 96, 384 and 96 multiply-adds. By convention the gradient
+// of the input counts where a first layer is trained.
+TEST_CASE("gradients that frozen weights save") {
+  const auto frozen = [](const WorkloadOptions& options) {
+    const Workload net = build_text(kThree, options);
+    CHECK(net.macs == 96 + 384 + 96);
+    return net.frozen_macs;
+  };
+  CHECK(frozen({.batch = 3}) == 0);
+  // All but the forward: 2 of 6 FLOPs.
+  CHECK(frozen({.batch = 3, .trained = kFrozen}) == 2 * (96 + 384 + 96));
+  // Every weight; gradients pass on to the first bias.
+  CHECK(frozen({.batch = 3, .trained = kBias}) == 96 + 384 + 96);
+  // 6 of 8, 12 of 16 and 1 of 2 rows.
+  CHECK(frozen({.batch = 3, .trained = kQuarter}) == 72 + 288 + 48);
+  // Both of the first layer, and that of the input of the second.
+  WorkloadOptions later{.batch = 3};
+  later.trained_from = {"middle", {"s.yaml", 3, 9}};
+  CHECK(frozen(later) == 2 * 96 + 384);
+}
+
 TEST_CASE("low-rank adapters are trained beside frozen linear layers") {
   const std::string layers =
       "  - linear: {features: 8, name: query}\n  - layer_norm\n  - linear: {features: 10, name: "
@@ -219,6 +240,9 @@ TEST_CASE("low-rank adapters are trained beside frozen linear layers") {
   const Workload both = build_text(network("[6, 8]", layers), adapted({"query", "*ut"}));
   constexpr std::int64_t trained = 2 * (8 + 8) + 2 * (8 + 10);
   CHECK(both.parameters == base + trained);
+  // Both gradients of `query`, which reads the network's input, and that of the weight of `out`.
+  CHECK(both.macs == rows * (8 * 8 + 2 * (8 + 8) + 8 * 10 + 2 * (8 + 10)));
+  CHECK(both.frozen_macs == rows * (2 * 8 * 8 + 8 * 10));
   CHECK(bytes_of(both, TensorClass::gradient) == 4 * trained);
   CHECK(bytes_of(both, TensorClass::optimizer_state) == 2 * 4 * trained);
   // Of each A x, and the number. The norm keeps x and two numbers a row; what it made is x of the

@@ -50,16 +50,17 @@ std::vector<ReplicaWay> ways_of(const Slots& slots, const std::vector<std::uint3
   return ways;
 }
 
-/// Why one replica cannot be played for all, or "".
-std::string cannot_be_folded(const Problem& problem,
-                             const std::vector<std::vector<ProcessorId>>& groups,
-                             const std::vector<ReplicaWay>& ways, AllReduce algorithm) {
+/// Whether one replica may be played for all.
+ReplicaSymmetry folding(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
+                        const std::vector<ReplicaWay>& ways, AllReduce algorithm) {
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
-      return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
+      return {
+          fmt::format("link `{}` draws power, which would be summed up for one only", link.name),
+          {}};
   const auto replicas = static_cast<std::uint32_t>(groups.front().size());
   const ReplicaShifts shifts{{{replicas, algorithm == AllReduce::tree}}};
-  return told_apart(problem, groups, ways, {&shifts, 1});
+  return replica_symmetry(problem, groups, ways, {&shifts, 1});
 }
 
 /// For a reason; none where it is "".
@@ -218,7 +219,9 @@ void GradientReductions::fold(const std::vector<std::vector<ProcessorId>>& group
   const auto n = static_cast<std::uint32_t>(groups.front().size());
   const auto ways = ways_of(slots_, partners, sends_of(parameters_.all_reduce, n, 0), tied_,
                             parameters_.all_reduce);
-  refuse_to_fold(parameters_, cannot_be_folded(problem_, groups, ways, parameters_.all_reduce));
+  const ReplicaSymmetry symmetry = folding(problem_, groups, ways, parameters_.all_reduce);
+  refuse_to_fold(parameters_, symmetry.told_apart);
+  builder_.mirror(symmetry.links);
   for (const auto& group : groups)
     for (std::size_t replica = 1; replica < n; ++replica)
       builder_.mirror(group[replica], group.front());

@@ -3,6 +3,7 @@
 #include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <tuple>
 
@@ -31,12 +32,13 @@ class Symmetry {
         shifts_(shifts),
         replicas_(static_cast<std::uint32_t>(groups.front().size())) {}
 
-  std::string run() {
-    if (const std::string why = unlike_devices(platform_, groups_); !why.empty()) return why;
-    for (auto check :
-         {&Symmetry::follow_ways, &Symmetry::look_at_ports, &Symmetry::look_at_meetings})
-      if (const std::string why = (this->*check)(); !why.empty()) return why;
-    return {};
+  ReplicaSymmetry run() {
+    if (std::string why = unlike_devices(platform_, groups_); !why.empty())
+      return {std::move(why), {}};
+    for (auto check : {&Symmetry::follow_ways, &Symmetry::look_at_ports,
+                       &Symmetry::look_at_meetings, &Symmetry::find_links})
+      if (std::string why = (this->*check)(); !why.empty()) return {std::move(why), {}};
+    return {{}, std::move(links_)};
   }
 
  private:
@@ -65,6 +67,7 @@ class Symmetry {
           if (const std::string why = compare(route->hops[h], hops_[w][h]); !why.empty())
             return why;
           uses_[port(route->hops[h])].push_back({w, h, k});
+          note_travel(route->hops[h], {w, h, k});
         }
       }
     return {};
@@ -127,6 +130,56 @@ class Symmetry {
     return {};
   }
 
+  /// The ways that go over a link in one direction, sorted when all are known.
+  struct Travel {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> pattern;
+    bool is_seen = true;  ///< all of them: by the replica that is played
+  };
+
+  void note_travel(const Hop& hop, const Use& use) {
+    Travel& travel = travels_[index(hop.link)][hop.direction];
+    travel.pattern.emplace_back(use.way, use.hop);
+    const ReplicaWay& way = ways_[use.way];
+    const bool comes_in = way.to_replica != 0 && image(way, use.replica) == 0;
+    travel.is_seen = travel.is_seen && (use.replica == 0 || comes_in);
+  }
+
+  /// Of those that are not seen whole, what is like them and is. A half-duplex link is one way for both
+  /// directions.
+  std::string find_links() {
+    using Ways = std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>>;
+    std::map<Ways, Hop> seen;  // by what goes in the direction of the hop, then against it
+    for (auto& [link, travel] : travels_)
+      for (Travel& it : travel) std::ranges::sort(it.pattern);
+    const auto each = [&](auto visit) {
+      for (const auto& [link, travel] : travels_) {
+        const bool half = platform_[LinkId{link}].duplex == Duplex::half;
+        for (std::uint8_t d = 0; d < 2; ++d) {
+          const Travel &there = travel[d], &back = travel[1 - d];
+          if (half)
+            visit(Hop{LinkId{link}, d}, Ways{there.pattern, back.pattern},
+                  there.is_seen && back.is_seen);
+          else if (!there.pattern.empty())
+            visit(Hop{LinkId{link}, d}, Ways{there.pattern}, there.is_seen);
+        }
+      }
+    };
+    each([&](const Hop& hop, Ways ways, bool is_seen) {
+      if (is_seen) seen.try_emplace(std::move(ways), hop);
+    });
+    std::string why;
+    each([&](const Hop& hop, const Ways& ways, bool is_seen) {
+      if (is_seen) return;
+      const auto like = seen.find(ways);
+      if (like != seen.end())
+        links_.push_back({hop.link, like->second.link, hop.direction, like->second.direction});
+      else
+        why = fmt::format("link `{}` is taken as none of the first replica is",
+                          platform_[hop.link].name);
+    });
+    return why;
+  }
+
   /// The ports of a way of replica 0, and of its image that leads there.
   std::vector<PortId> seen_by(std::uint32_t w) const {
     std::vector<PortId> ports;
@@ -161,8 +214,10 @@ class Symmetry {
   const std::vector<ReplicaWay>& ways_;
   const std::span<const ReplicaShifts> shifts_;
   const std::uint32_t replicas_;
-  std::vector<std::vector<Hop>> hops_;       ///< by way, of replica 0
-  std::map<PortId, std::vector<Use>> uses_;  ///< of the ways of all replicas
+  std::vector<std::vector<Hop>> hops_;                      ///< by way, of replica 0
+  std::map<PortId, std::vector<Use>> uses_;                 ///< of the ways of all replicas
+  std::map<std::uint32_t, std::array<Travel, 2>> travels_;  ///< by link, and direction
+  std::vector<LinkMirror> links_;
   /// By port: the way and hop that its uses begin with, the same for all that stand for each other.
   std::map<PortId, std::pair<std::uint32_t, std::uint32_t>> stands_for_;
 };
@@ -205,8 +260,10 @@ std::uint32_t ReplicaShifts::inverse(std::uint32_t t) const {
   return inverse;
 }
 
-std::string told_apart(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
-                       const std::vector<ReplicaWay>& ways, std::span<const ReplicaShifts> shifts) {
+ReplicaSymmetry replica_symmetry(const Problem& problem,
+                                 const std::vector<std::vector<ProcessorId>>& groups,
+                                 const std::vector<ReplicaWay>& ways,
+                                 std::span<const ReplicaShifts> shifts) {
   return Symmetry(problem, groups, ways, shifts).run();
 }
 

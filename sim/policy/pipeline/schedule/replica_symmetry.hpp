@@ -12,7 +12,8 @@
 ///   4. if routes of different replicas take a link, so do the same routes of the replica that is
 ///      played, or those that lead into it from the replica before: nothing waits for what it does
 ///      not see;
-///   5. all links of these routes are `fifo`.
+///   5. all links of these routes are `fifo`;
+///   6. each link that a replica takes is taken as one is that the played replica sees.
 ///
 /// Then the steps of the one replica start and end when they would with all replicas played; only
 /// if two steps request one link at the same instant may the order of issue differ.
@@ -52,14 +53,21 @@ struct ReplicaShifts {
   [[nodiscard]] std::uint32_t inverse(std::uint32_t t) const;
 };
 
-/// Empty, or why the replicas are told apart. `groups` are the replicas by stage, each of N: of as
+/// Whether replicas can be told apart, and what then stands for their links.
+struct ReplicaSymmetry {
+  std::string told_apart;  ///< by what; empty where they cannot be
+  std::vector<LinkMirror>
+      links;  ///< those that the played replica does not see, or not all uses of
+};
+
+/// `groups` are the replicas by stage, each of N: of as
 /// many as the axes have places. Ways may be renamed differently, where collectives differ in form: what
 /// counts is that all replicas take a way at the same times. O(N x ways x hops) and a search for routes
 /// from every device.
-[[nodiscard]] std::string told_apart(const Problem& problem,
-                                     const std::vector<std::vector<ProcessorId>>& groups,
-                                     const std::vector<ReplicaWay>& ways,
-                                     std::span<const ReplicaShifts> shifts);
+[[nodiscard]] ReplicaSymmetry replica_symmetry(const Problem& problem,
+                                               const std::vector<std::vector<ProcessorId>>& groups,
+                                               const std::vector<ReplicaWay>& ways,
+                                               std::span<const ReplicaShifts> shifts);
 
 /// The first of these conditions by itself.
 [[nodiscard]] std::string unlike_devices(const Platform& platform,
