@@ -162,7 +162,8 @@ Format<MeshOptions> parallel_format() {
 
 Format<ShardingOptions> sharding_format() {
   using S = ShardingOptions;
-  return Record<S>("sharding", "What ranks of the data axis hold a part of (ZeRO, FSDP).")
+  return Record<S>("sharding",
+                   "What ranks that would all hold the same hold a part of (ZeRO, FSDP).")
       .where(&S::where)
       .optional("stage", &S::stage, integer(0, 3),
                 "0 nothing, 1 optimizer state, 2 gradients, too, 3 parameters, too; default 0")

@@ -351,13 +351,13 @@ class ScenarioReader {
     if (!node) return;
     scenario_.parallel_key += key_text(*node);
     if (const auto sharding = sharding_format().read(*node, diagnostics_)) {
-      const bool has_data = scenario_.parallel && MeshOptions::size(scenario_.parallel->data) > 1;
-      const bool is_idle = sharding->stage > 0 && !has_data && is_mesh_known;
+      const bool has_others = scenario_.parallel && scenario_.parallel->alike() > 1;
+      const bool is_idle = sharding->stage > 0 && !has_others && is_mesh_known;
       if (!is_idle || !overrides_.may_lack_replicas) scenario_.sharding = *sharding;
       if (is_idle && !overrides_.may_lack_replicas)
         diagnostics_.error(sharding->where,
-                           "`sharding` divides what the ranks of the data axis hold, and there is "
-                           "one of them",
+                           "`sharding` divides what ranks of the data, context and expert axes all "
+                           "hold, and there is one of them",
                            "`parallel: {data: N}` says how many there are");
     }
   }
