@@ -54,6 +54,12 @@ bool Sweep::varies_replicas() const {
   });
 }
 
+bool Sweep::varies_sharding() const {
+  return std::ranges::any_of(variables, [](const std::string& path) {
+    return path.starts_with("sharding") || path == "state" || path.starts_with("state.");
+  });
+}
+
 Sweep load_sweep(const std::filesystem::path& path) {
   const Node document = read_document(path);
   expect_kind(document, DocumentKind::sweep);
