@@ -162,14 +162,16 @@ Format<MeshOptions> parallel_format() {
 
 Format<ShardingOptions> sharding_format() {
   using S = ShardingOptions;
-  return Record<S>("sharding", "What ranks of the data axis hold a part of (ZeRO, FSDP).")
+  return Record<S>("sharding",
+                   "What ranks that would all hold the same hold a part of (ZeRO, FSDP).")
       .where(&S::where)
       .optional("stage", &S::stage, integer(0, 3),
                 "0 nothing, 1 optimizer state, 2 gradients, too, 3 parameters, too; default 0")
       .optional("overlap", &S::overlap, boolean(),
                 "collectives of gradients run beside the backward; default true")
       .optional("prefetch", &S::prefetch, integer(0, 1'000'000),
-                "stage 3: units whose parameters are gathered ahead of the one that runs; default "
+                "stage 3, or `state`: units whose parameters are gathered ahead of the one that "
+                "runs; default "
                 "1")
       .optional("reshard", &S::reshard, located(boolean()),
                 "stage 3: whether parameters go after the forward and are gathered again for the "
@@ -180,6 +182,12 @@ Format<ShardingOptions> sharding_format() {
           "of the master copy for each gather, as PyTorch's FSDP does; default false")
       .optional("bucket", &S::bucket, located(quantity<Bytes>(Unlimited::allowed)),
                 "gradients that are reduced together; default 25 MiB, the first 1 MiB")
+      .check({"bucket"},
+             [](S& sharding, const Node&, Diagnostics& diagnostics) {
+               if (sharding.bucket && sharding.bucket->value == Bytes{})
+                 diagnostics.error(sharding.bucket->where,
+                                   "a `bucket` of 0 B holds no gradient; expected at least 1 B");
+             })
       .format();
 }
 

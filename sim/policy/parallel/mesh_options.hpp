@@ -42,6 +42,8 @@ struct MeshOptions {
   [[nodiscard]] std::int64_t product() const;
   /// Ranks that run other samples.
   [[nodiscard]] std::int64_t samples() const { return size(expert) * size(data); }
+  /// Ranks that hold the same parameters where these are no experts', and that `sharding` is among.
+  [[nodiscard]] std::int64_t alike() const { return size(context) * samples(); }
   [[nodiscard]] std::int64_t size(Axis axis) const;
   /// How many devices lie between neighbours on the axis.
   [[nodiscard]] std::int64_t stride(Axis axis) const;

@@ -17,13 +17,13 @@ namespace plimsoll {
 
 namespace {
 
-/// "data 4 x tensor 2 = 8".
+/// "data 4 x tensor 2 = 8"; "no axis is named".
 std::string product_text(const MeshOptions& parallel) {
   std::string text;
   for (const NamedAxis& it : kNamedAxes)
     if (const auto& size = parallel.*it.size)
       text += fmt::format("{}{} {}", text.empty() ? "" : " x ", it.name, size->value);
-  return fmt::format("{} = {}", text, parallel.product());
+  return text.empty() ? "no axis is named" : fmt::format("{} = {}", text, parallel.product());
 }
 
 void check_count(const Platform& platform, const MeshOptions& parallel, std::size_t devices) {
@@ -34,8 +34,8 @@ void check_count(const Platform& platform, const MeshOptions& parallel, std::siz
                                 ? fmt::format("`devices` names {}", devices)
                                 : fmt::format("platform `{}` has {}", platform.name, devices);
   refuse(parallel.where,
-         fmt::format("the mesh has {} ranks ({}), and {} processor{}", ranks,
-                     product_text(parallel), found, devices == 1 ? "" : "s"),
+         fmt::format("the mesh has {} rank{} ({}), and {} processor{}", ranks,
+                     ranks == 1 ? "" : "s", product_text(parallel), found, devices == 1 ? "" : "s"),
          ranks < there && !parallel.devices ? "`devices` may name those that are used"
                                             : "expected sizes whose product is that number");
 }

@@ -244,9 +244,9 @@ void check_workload_names(const CapacityPlan& plan, Diagnostics& diagnostics) {
       diagnostics.error(it->where, fmt::format("there is a workload `{}` already", it->name));
 }
 
-/// Whether there is something to shard; in one replica there is not.
+/// Whether there is something to shard: several ranks that hold the same (MeshOptions::alike()).
 bool has_replicas(const Split& split) {
-  return split.has("data");
+  return split.has("data") || split.has("context") || split.has("expert");
 }
 
 Scenario scenario_of(const CapacityPlan& plan, const CapacityWorkload& workload,
@@ -318,8 +318,8 @@ void add_pairings_of(CapacityPlan& plan, std::size_t w, std::size_t c) {
   std::vector<Split> splits = splits_of(workload.parallel, whole.platform);
   if (!workload.sharding.is_null() && std::ranges::none_of(splits, has_replicas))
     refuse(workload.sharding.where(),
-           "`sharding` divides what the ranks of the data axis hold, and "
-           "`parallel` gives that axis no rank beside the first");
+           "`sharding` divides what ranks of the data, context and expert axes all hold, and "
+           "`parallel` gives these axes no rank beside the first");
   for (Split& split : splits) {
     Scenario scenario = scenario_of(plan, workload, candidate, split, {});
     plan.pairings.push_back({w, c, std::move(split), std::move(scenario)});

@@ -258,6 +258,7 @@ class ScenarioReader {
     if (!spec_.platform.is_null()) gather(diagnostics_, [&] { read_platform_part(); });
     if (!spec_.workload.is_null()) gather(diagnostics_, [&] { read_workload_part(); });
     read_state();
+    check_idle_keys();
     read_training();
     read_expectation();
     diagnostics_.throw_if_errors();
@@ -351,15 +352,34 @@ class ScenarioReader {
     if (!node) return;
     scenario_.parallel_key += key_text(*node);
     if (const auto sharding = sharding_format().read(*node, diagnostics_)) {
-      const bool has_data = scenario_.parallel && MeshOptions::size(scenario_.parallel->data) > 1;
-      const bool is_idle = sharding->stage > 0 && !has_data && is_mesh_known;
+      const bool has_others = scenario_.parallel && scenario_.parallel->alike() > 1;
+      const bool is_idle = sharding->stage > 0 && !has_others && is_mesh_known;
       if (!is_idle || !overrides_.may_lack_replicas) scenario_.sharding = *sharding;
+      sharding_ = node;
       if (is_idle && !overrides_.may_lack_replicas)
         diagnostics_.error(sharding->where,
-                           "`sharding` divides what the ranks of the data axis hold, and there is "
-                           "one of them",
+                           "`sharding` divides what ranks of the data, context and expert axes all "
+                           "hold, and there is one of them",
                            "`parallel: {data: N}` says how many there are");
     }
+  }
+
+  /// What would be ignored in this stage.
+  void check_idle_keys() {
+    if (!sharding_ || overrides_.may_have_idle_keys) return;
+    const ShardingOptions& it = scenario_.sharding;
+    const Node* prefetch = sharding_->find("prefetch");
+    if (prefetch != nullptr && it.stage < 3 && !scenario_.state)
+      diagnostics_.error(prefetch->where(),
+                         fmt::format("`prefetch` is about parameters that ranks gather for each "
+                                     "unit, and in stage {} they do not",
+                                     it.stage),
+                         "it goes with `stage: 3`, or with `state`");
+    if (it.bucket && it.stage == 3)
+      diagnostics_.error(it.bucket->where,
+                         "`bucket` is about gradients that are reduced together, and in stage 3 "
+                         "those of each unit are",
+                         "it goes with stages 0, 1 and 2");
   }
 
   void read_state() {
@@ -694,6 +714,7 @@ class ScenarioReader {
   bool is_platform_read_ = false;
   std::vector<Assignment> assignments_;
   Scenario scenario_;
+  std::optional<Node> sharding_;  ///< as given, where it could be read
 };
 
 }  // namespace

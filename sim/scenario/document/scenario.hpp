@@ -27,8 +27,10 @@ struct Overrides {
   std::vector<std::pair<Located<std::string>, Node>> set_in_file = {};
   /// A parameter that is set may be one that no policy has: it is another point's.
   bool may_lack_parameters = false;
-  /// Where the data axis has one rank, `sharding` is another point's, and nothing is sharded.
+  /// Where no two ranks hold the same, `sharding` is another point's, and nothing is sharded.
   bool may_lack_replicas = false;
+  /// A key of `sharding` that has no effect is another point's.
+  bool may_have_idle_keys = false;
   /// Whether `expect` will be checked; a warning tells of one that will not.
   bool is_held_to_expectation = false;
 };

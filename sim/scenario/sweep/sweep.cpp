@@ -49,7 +49,14 @@ void Sweep::derive(SweepPoint& point) const {
 
 bool Sweep::varies_replicas() const {
   return std::ranges::any_of(variables, [](const std::string& path) {
-    return path == "parallel" || path == "parallel.data";
+    return path == "parallel" || path == "parallel.data" || path == "parallel.context" ||
+           path == "parallel.expert";
+  });
+}
+
+bool Sweep::varies_sharding() const {
+  return std::ranges::any_of(variables, [](const std::string& path) {
+    return path.starts_with("sharding") || path == "state" || path.starts_with("state.");
   });
 }
 

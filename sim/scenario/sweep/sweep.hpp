@@ -90,8 +90,11 @@ struct Sweep {
     return conditions.empty() ? grid_points : kept.size();
   }
 
-  /// Whether some path sets the ranks of the data axis: then `sharding` is of the points that have several.
+  /// Whether some path sets how many ranks hold the same (MeshOptions::alike()): then `sharding` is of the
+  /// points that have several.
   [[nodiscard]] bool varies_replicas() const;
+  /// Whether some path sets on which stage, or state, other keys of `sharding` depend.
+  [[nodiscard]] bool varies_sharding() const;
 
   /// Without what is searched. Throws InputError for a derived value that cannot be computed.
   /// O(variables).

@@ -37,6 +37,7 @@ Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
   overrides.set_in_file = std::move(point.assignments);
   overrides.may_lack_parameters = true;
   overrides.may_lack_replicas = sweep.varies_replicas();
+  overrides.may_have_idle_keys = sweep.varies_sharding();
   return read_scenario(sweep.base, sweep.folder, overrides, &memo);
 }
 

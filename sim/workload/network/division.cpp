@@ -159,6 +159,11 @@ class Division {
       if (divisible_[v] == Part::whole || readers_[v].empty()) refuse(v);
     for (std::uint32_t c = 0; c < calls_.size(); ++c)
       if (!agrees(calls_[c])) refuse_all_of(calls_[c]);
+    // What reads parts is divided by rows, and what meets its sums, as an adapter's do, is whole, too.
+    for (const NetworkCall& call : calls_)
+      if (is_dense(call.rule->kind) && divisible_[call.inputs.front()] == Part::features &&
+          is_divided(divisible_[call.output]))
+        refuse(call.output);
   }
 
   [[nodiscard]] Part could_be(const NetworkCall& call) const {

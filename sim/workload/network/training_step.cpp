@@ -68,7 +68,8 @@ class StepBuilder {
   };
   struct Gradient {
     std::vector<TensorId> tensors;
-    bool is_in_parts = false;  ///< each of another part of the value
+    bool is_in_parts = false;   ///< each of another part of the value
+    bool is_quantized = false;  ///< rows, where the input has a gradient, then columns
   };
   struct WeightHalf {
     std::size_t layer = 0;
@@ -515,30 +516,107 @@ class StepBuilder {
     return builder_[parameter.quantized].bytes - parameter.quantized_rows;
   }
 
-  /// The incoming gradient in fp8: rows where the input has a gradient, then columns where the weight
-  /// has one.
-  Gradient quantize_gradient(const NetworkOperator& op, const Layer& layer, std::int64_t inputs,
+  /// Which layouts of its incoming gradient the backward of a layer reads: rows for the gradient of the
+  /// input, columns for that of the weight.
+  [[nodiscard]] Fp8Layouts gradient_layouts(const NetworkOperator& op) const {
+    const bool has_input =
+        std::ranges::any_of(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
+    return {has_input, trains_weight(network_, op)};
+  }
+
+  [[nodiscard]] Phase phase_of_gradient(Fp8Layouts layouts) const {
+    if (!options_.split_backward) return Phase::backward;
+    return layouts.rows ? Phase::backward_input : Phase::backward_weight;
+  }
+
+  /// In fp8, of the layer `op` and so many rows, the layouts each by itself: rows first.
+  std::vector<TensorId> add_quantized_gradient(const NetworkOperator& op, const Dims& dims,
+                                               Fp8Layouts layouts, const char* suffix) {
+    std::vector<TensorId> made;
+    const Fp8Matrix matrix = fp8_matrix_of(dims, network_.batch);
+    const auto make = [&](const char* layout, Fp8Layouts one) {
+      made.push_back(add_tensor(op.name + ".gradient.fp8" + layout + suffix,
+                                fp8_bytes(network_.fp8->recipe, Quantized::values, matrix, one),
+                                TensorClass::gradient, Lifetime::step));
+    };
+    if (layouts.rows) make("", {true, false});
+    if (layouts.columns) make(".columns", {false, true});
+    return made;
+  }
+
+  /// The incoming gradient in fp8; `spec` reads it.
+  Gradient quantize_gradient(const NetworkOperator& op, const Layer& layer,
                              const Gradient& incoming, OperatorSpec spec) {
+    const Fp8Layouts layouts = gradient_layouts(op);
     spec.name += "_quantize";
     spec.operator_class = quantize_rule().operator_class;
-    if (options_.split_backward)
-      spec.phase = inputs > 0 ? Phase::backward_input : Phase::backward_weight;
+    spec.phase = phase_of_gradient(layouts);
     spec.forward = layer.forward;
-    const Fp8Matrix matrix = fp8_matrix_of(op.effect.output, network_.batch);
-    const auto make = [&](const char* layout, Fp8Layouts layouts) {
-      spec.kept.push_back(
-          add_tensor(op.name + ".gradient.fp8" + layout,
-                     fp8_bytes(network_.fp8->recipe, Quantized::values, matrix, layouts),
-                     TensorClass::gradient, Lifetime::step));
-    };
-    const auto first = static_cast<std::ptrdiff_t>(spec.kept.size());
-    if (inputs > 0) make("", {true, false});
-    if (trains_weight(network_, op)) make(".columns", {false, true});
-    const Gradient quantized{{spec.kept.begin() + first, spec.kept.end()}};
+    const Gradient quantized{add_quantized_gradient(op, op.effect.output, layouts, ""), false,
+                             true};
+    spec.kept.insert(spec.kept.end(), quantized.tensors.begin(), quantized.tensors.end());
     find_largest(gradient_bytes(op.output), spec);
     join(op, incoming, spec);
     add_whole(std::move(spec));
     return quantized;
+  }
+
+  /// The layer in fp8 whose output ranks add up and divide by positions: they quantize their parts of
+  /// its gradient before they gather it. kNoValue: none.
+  [[nodiscard]] std::uint32_t quantizes_before(std::size_t exchange) const {
+    const NetworkOperator& op = network_.operators[exchange];
+    if (op.effect.exchange->backward != CollectiveKind::all_gather || exchange == 0)
+      return kNoValue;
+    const NetworkOperator& layer = network_.operators[exchange - 1];
+    const Fp8Layouts layouts = gradient_layouts(layer);
+    const bool is_its =
+        layer.is_in_fp8 && layer.output == op.inputs.front() && (layouts.rows || layouts.columns);
+    return is_its ? static_cast<std::uint32_t>(exchange - 1) : kNoValue;
+  }
+
+  /// Of what has a scale for each tensor, rows alone are gathered, and transposed behind that.
+  Gradient gather_quantized(std::size_t exchange, std::uint32_t i, const Gradient& incoming) {
+    const NetworkOperator& op = network_.operators[exchange];
+    const NetworkOperator& reader = network_.operators[i];
+    const Fp8Layouts layouts = gradient_layouts(reader);
+    const bool transposes = scales_tensors(network_.fp8->recipe) && layouts.columns;
+    const Fp8Layouts sent = transposes ? Fp8Layouts{true, false} : layouts;
+    const OperatorId forward = forward_of_exchange(exchange);
+
+    OperatorSpec quantize = layer_spec(reader, Phase::backward);
+    quantize.name += "_quantize";
+    quantize.operator_class = quantize_rule().operator_class;
+    quantize.phase = phase_of_gradient(layouts);
+    quantize.forward = forward;
+    quantize.reads = incoming.tensors;
+    quantize.traffic -= rest_of(incoming, gradient_bytes(op.output));
+    quantize.kept = add_quantized_gradient(reader, network_.values[op.output].dims, sent, ".part");
+    find_largest(gradient_bytes(op.output), quantize);
+    join(op, incoming, quantize);
+    const std::vector<TensorId> parts = quantize.kept;
+    add_whole(std::move(quantize));
+
+    OperatorSpec gather = exchange_spec(op, Phase::backward, CollectiveKind::all_gather);
+    gather.phase = phase_of_gradient(layouts);
+    gather.forward = forward;
+    gather.reads = parts;
+    gather.kept = add_quantized_gradient(reader, reader.effect.output, sent, "");
+    gather.bare = gather.kept;
+    Gradient whole{gather.kept, false, true};
+    builder_.add(std::move(gather));
+    if (!transposes) return whole;
+
+    OperatorSpec transpose = layer_spec(reader, Phase::backward);
+    transpose.name += "_transpose_gradient";
+    transpose.operator_class = quantize_rule().operator_class;
+    transpose.phase = phase_of_gradient(layouts);
+    transpose.forward = forward;
+    transpose.reads = whole.tensors;
+    transpose.kept = add_quantized_gradient(reader, reader.effect.output, {false, true}, "");
+    if (!layouts.rows) whole.tensors.clear();
+    whole.tensors.push_back(transpose.kept.front());
+    add_whole(std::move(transpose));
+    return whole;
   }
 
   /// What was gathered by rows, by columns.
@@ -588,17 +666,17 @@ class StepBuilder {
       spec.reads = incoming.tensors;
       if (spec.reads.empty() && i + 1 < layers_.size()) return;  // nothing reads its output
       if (spec.reads.empty()) incoming = first_gradient(op, spec);
-      spec.traffic -= rest_of(incoming, gradient_bytes(op.output));
+      if (!incoming.is_quantized) spec.traffic -= rest_of(incoming, gradient_bytes(op.output));
     }
     if (op.effect.ring) return add_ring_backward(op, layer, incoming, spec);
     const std::int64_t inputs =
         std::ranges::count_if(op.inputs, [&](std::uint32_t input) { return has_gradient(input); });
-    if (op.is_in_fp8 && (inputs > 0 || trains_weight(network_, op))) {
+    if (op.is_in_fp8 && !incoming.is_quantized && (inputs > 0 || trains_weight(network_, op))) {
       OperatorSpec quantize = layer_spec(op, Phase::backward);
       std::swap(quantize.reads, spec.reads);
       std::swap(quantize.kept, spec.kept);
       std::swap(quantize.traffic, spec.traffic);
-      incoming = quantize_gradient(op, layer, inputs, incoming, std::move(quantize));
+      incoming = quantize_gradient(op, layer, incoming, std::move(quantize));
       spec.reads = incoming.tensors;
     }
     const bool is_halved = options_.split_backward || exchange_of(op) != kNoValue;
@@ -637,7 +715,9 @@ class StepBuilder {
     Gradient its = op.has_backward ? gradients_[gradient_of(op.output)] : Gradient{};
     if (its.tensors.empty()) return;
     const CollectiveKind kind = op.effect.exchange->backward;
-    if (kind != CollectiveKind::none) {
+    if (const std::uint32_t reader = quantizes_before(i); reader != kNoValue) {
+      its = gather_quantized(i, reader, its);
+    } else if (kind != CollectiveKind::none) {
       OperatorSpec spec = exchange_spec(op, Phase::backward, kind);
       spec.forward = forward;
       spec.reads = its.tensors;

@@ -41,13 +41,25 @@ std::int64_t rows_of_experts(const RuleCall& call, std::int64_t positions) {
                      hint_of_most("top_k", experts));
   if (load < 1) throw LayerError("a load of 0 %; expected at least 1 %");
   const std::int64_t routed = (Elements{positions} * top_k).count();
-  if (const std::int64_t capacity = call["capacity"]; capacity > 0)
-    return (Elements{share(routed, capacity, experts * kPercent)} * held).count();
+  const std::int64_t capacity = call["capacity"];
+  if (capacity > 0 && load != kPercent)
+    throw LayerError(
+        "`capacity` says how many rows each expert has, full or not, and `load` another number",
+        "leave one of them out");
+  if (capacity > 0) return (Elements{share(routed, capacity, experts * kPercent)} * held).count();
   if (held == experts && load != kPercent)
     throw LayerError("all experts together get what is routed, whatever the router does",
                      "`load` is that of the experts held here, of which `held` says how many");
-  const std::int64_t balanced = share(routed, held * load, experts * kPercent);
-  return std::min(balanced, (Elements{positions} * std::min(top_k, held)).count());
+  const std::int64_t chosen = std::min(top_k, held);
+  const std::int64_t rows = share(routed, held * load, experts * kPercent);
+  if (const std::int64_t most = (Elements{positions} * chosen).count(); rows > most)
+    throw LayerError(
+        "a load of " + std::to_string(load) + " % is " + std::to_string(rows) + " rows, and " +
+            std::to_string(positions) + " positions that choose " + std::to_string(chosen) +
+            " of the experts held here make " + std::to_string(most),
+        hint_of_most("load", static_cast<std::int64_t>(Wide{experts} * kPercent * chosen /
+                                                       (Wide{top_k} * held))));
+  return rows;
 }
 
 }  // namespace

@@ -19,7 +19,8 @@
 /// two more come before it, of which one reads the value for its largest element.
 ///
 /// What ranks of the tensor axis gather is quantized before. With a scale for each tensor, a rank keeps
-/// the rows of its part, and transposes what it gathers again in the backward.
+/// the rows of its part, and transposes what it gathers again in the backward. Likewise of incoming
+/// gradients (grad_output_preprocess() in base.py): rows are gathered and transposed, or both layouts.
 ///
 /// Left out: that a norm or an activation writes fp8 itself, which saves a pass over its output; the
 /// exchange of largest values between ranks, one number a tensor; how rows of experts are filled up, and

@@ -183,6 +183,31 @@ TEST_CASE("Muon on a data axis: closed form") {
       }
 }
 
+// Every operator of the optimizer runs for every update, on the device of its layer: of 4 microbatches
+// with stashed weights 4 times, of 8 with two versions on 2 devices 4 times, too. What makes a direction
+// orthogonal reads no gradient, but what an update before it made.
+TEST_CASE("Muon's moments apart in pipelines that update on the way") {
+  WorkloadOptions options = muon_on({});
+  options.momentum_is_apart = true;
+  const Workload step = workload_of(megatron(4, kPositions, kWidth, 8), options);
+  for (const char* policy : {"{name: pipeline/pipedream, microbatches: 4}",
+                             "{name: pipeline/pipedream-2bw, microbatches: 8}"}) {
+    CAPTURE(policy);
+    std::vector<int> runs(step.operators.size(), 0);
+    for (const Step& it : planned(policy, step, ring_of(2)).steps)
+      if (it.kind == StepKind::compute) ++runs[static_cast<std::size_t>(it.op)];
+    CHECK(std::all_of(runs.begin() + step.optimizer_begin, runs.end(),
+                      [](int times) { return times == 4; }));
+    // Ranks reduce gradients once a step, and such a plan has no one moment for that.
+    for (const Mesh& mesh : {Mesh{.tensor = 2, .pipeline = 2, .policy = policy},
+                             Mesh{.data = 2, .pipeline = 2, .stage = 1, .policy = policy}})
+      CHECK_THROWS_WITH(
+          played(mesh, workload_of(megatron(4, kPositions, kWidth, 8), muon_on(mesh)), ring_of(4)),
+          Catch::Matchers::Contains("goes on with its backwards after an update, and cannot be "
+                                    "spread over ranks"));
+  }
+}
+
 TEST_CASE("one rank stands for all: random meshes with Muon") {
   std::mt19937 random(29);
   const auto from = [&](std::int64_t least, std::int64_t most) {

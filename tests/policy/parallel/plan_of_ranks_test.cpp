@@ -558,6 +558,9 @@ TEST_CASE("meshes that cannot be") {
   CHECK(because("{data: 2, devices: [gpu0, gpu7]}", pair).find("no processor `gpu7`") !=
         std::string::npos);
   CHECK(because("{data: 2, devices: [gpu0, gpu0]}", pair).find("named twice") != std::string::npos);
+  CHECK(because("{}", pair)
+            .find("the mesh has 1 rank (no axis is named), and platform `c` has 2 "
+                  "processors") != std::string::npos);
   CHECK(because("{context: 3}", pair).find("the mesh has 3 ranks (context 3 = 3)") !=
         std::string::npos);
   const std::string three = cluster(3, "ring", link_of_2_bytes_a_second());

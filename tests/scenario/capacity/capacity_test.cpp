@@ -738,6 +738,6 @@ TEST_CASE("divisions that are none are refused where they stand") {
   refused("{tensor: [1, two]}", "plan.yaml:6:28: error: found `two`");
   refused("{tensr: [1, 2]}", "did you mean `tensor`?");
   refused("4", "found `4`");
-  refused("{data: [1], tensor: [4]}", "gives that axis no rank beside the first",
+  refused("{data: [1], tensor: [4]}", "gives these axes no rank beside the first",
           "    sharding: {stage: 1}\n");
 }

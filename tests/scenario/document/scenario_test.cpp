@@ -74,6 +74,26 @@ TEST_CASE("a misspelt axis is one error, not another for what sharding reads in 
         "--set #1: error: unknown key `dat` in the parallel; did you mean `data`?");
 }
 
+TEST_CASE("a key of sharding that has no effect is refused, with what it goes with") {
+  const auto of = [](std::vector<std::pair<std::string, std::string>> set) {
+    set.insert(set.begin(), {"parallel.data", "2"});
+    return error_of(std::move(set));
+  };
+  for (const char* stage : {"0", "1", "2"})
+    CHECK(of({{"sharding.stage", stage}, {"sharding.prefetch", "2"}}) ==
+          std::string("--set #3: error: `prefetch` is about parameters that ranks gather for each "
+                      "unit, and in stage ") +
+              stage + " they do not; it goes with `stage: 3`, or with `state`");
+  CHECK(of({{"sharding.stage", "3"}, {"sharding.bucket", "1 MiB"}}) ==
+        "--set #3: error: `bucket` is about gradients that are reduced together, and in stage 3 "
+        "those of each unit are; it goes with stages 0, 1 and 2");
+  CHECK(of({{"sharding.bucket", "0 B"}}) ==
+        "--set #2: error: a `bucket` of 0 B holds no gradient; expected at least 1 B");
+  CHECK(of({{"sharding.stage", "3"}, {"sharding.prefetch", "2"}}).empty());
+  CHECK(of({{"sharding.stage", "2"}, {"sharding.bucket", "1 B"}}).empty());
+  CHECK(of({{"sharding.prefetch", "2"}, {"state.parameters", "dram"}}).empty());
+}
+
 class SearchedFolder {
  public:
   SearchedFolder() {

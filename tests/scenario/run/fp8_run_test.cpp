@@ -76,17 +76,25 @@ TEST_CASE("meshes in fp8: one rank stands for all") {
   run_of("{recipe: current, weights: anew}", "tensor: 2, data: 4", "2");
 }
 
-// A block gathers the inputs of query and of gate, and again in the backward: 1 byte a value in the
-// place of 2. Gradients go in 16 bits, as do what projections scatter and the head reads.
-TEST_CASE("positions are gathered in fp8") {
+// A block gathers the inputs of query and of gate, and again in the backward, and what comes back to
+// projection and down, which ranks quantize before: 1 byte a value in the place of 2. What projections
+// scatter and the head reads goes in 16 bits.
+TEST_CASE("positions and their gradients are gathered in fp8") {
   const std::string rest = "parallel: {tensor: 2, sequence: true, data: 4}\npolicy: none\n";
   const std::int64_t values = 4 * 64 * 128;  // of a rank's samples
   const Bytes in_bf16 = activations_of(run_in("none", rest));
-  // A rank sends its half; scales of 4 bytes go with it.
-  const Bytes saved = in_bf16 - activations_of(run_in("delayed", rest));
-  const std::int64_t gathers = 4 * 2 * 2;
-  CHECK(saved.count() <= gathers * values / 2);
-  CHECK(saved.count() >= gathers * (values / 2 - 8));
+  for (const char* recipe : {"delayed", "current"}) {
+    CAPTURE(recipe);
+    // A rank sends its half; scales of 4 bytes go with it. Columns are made of what was gathered.
+    const Bytes saved = in_bf16 - activations_of(run_in(recipe, rest));
+    const std::int64_t gathers = 4 * (2 + 2 + 2);
+    CHECK(saved.count() <= gathers * values / 2);
+    CHECK(saved.count() >= gathers * (values / 2 - 8));
+  }
+  // With scales for blocks, gradients go in both layouts: 8 in the place of 6 gathers. Each is of 128
+  // rows of 128 values, a byte for each and 4 for 128.
+  const Bytes saved = in_bf16 - activations_of(run_in("block", rest));
+  CHECK(saved.count() == 4 * (6 * values - 8 * (128 * 128 + 4 * 128)));
 }
 
 }  // namespace plimsoll

@@ -71,20 +71,22 @@ TEST_CASE("no mesh takes less than its bound, or fits where that says that none 
     const bool alone = dice(0, 5) == 0;
     const char* const forms[] = {"ring", "hierarchical", "auto"};
     const std::int64_t form = tensor > 1 || data < 4 ? dice(0, 1) * 2 : dice(0, 2);
+    const std::int64_t stage = data == 1 ? 0 : dice(0, 3), bucket = dice(1, 60);
+    const std::string sharding =
+        stage == 3 ? "stage: 3" : fmt::format("stage: {}, bucket: {} kB", stage, bucket);
     std::string document = "scenario: s\n" +
                            test::random_platform(dice, tensor, data * (alone ? 1 : pipeline)) +
                            fmt::format(
                                "workload: {{model: {}, batch: {}, optimizer: adam}}\n"
                                "parallel: {{tensor: {}{}, data: {}, collectives: {}{}{}}}\n"
-                               "sharding: {{stage: {}, bucket: {} kB}}\npolicy:\n",
+                               "sharding: {{{}}}\npolicy:\n",
                                network.string(), data * microbatches, tensor,
                                tensor == 1       ? ""
                                : dice(0, 2) == 0 ? ", sequence: true"
                                : dice(0, 1) == 0 ? ", overlap: true"
                                                  : "",
                                data, forms[form], form == 1 ? ", node: 2" : "",
-                               alone ? "" : fmt::format(", pipeline: {}", pipeline),
-                               data == 1 ? 0 : dice(0, 3), dice(1, 60));
+                               alone ? "" : fmt::format(", pipeline: {}", pipeline), sharding);
     if (alone)
       document += "  - {name: none}\n  - {name: remat/blocks}\n";
     else

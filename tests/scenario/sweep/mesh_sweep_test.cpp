@@ -172,7 +172,7 @@ TEST_CASE("a search has no value to find where a mesh cannot be divided at all")
   MeshSweep sweep("unlimited");
   const Rows rows = sweep.run("largest: {path: workload.batch, from: 16, to: 48, step: 16}\n");
   CHECK(endings(rows) == "226 no-split, 62 ok");
-  CHECK_THAT(rows.at(0).message, Catch::Contains("the mesh has 1 ranks"));
+  CHECK_THAT(rows.at(0).message, Catch::Contains("the mesh has 1 rank"));
 }
 
 }  // namespace plimsoll

@@ -187,6 +187,23 @@ TEST_CASE("adapters beside divided layers") {
     }
 }
 
+// Behind a layer divided by columns the last one is divided by rows, though the loss could see parts of its
+// features, too: so B is whole beside it.
+TEST_CASE("adapters of a last layer that is divided by rows") {
+  constexpr std::int64_t v = 32, h = 8, f = 16, r = 5, t = 2;
+  WorkloadOptions options = adapted(t, false, r);
+  options.lora->of = {{"linear_2", {"scenario.yaml", 2, 9}}};
+  const Workload part = build_text(
+      "workload: net\ninput: {shape: [4], type: indices}\nlayers:\n"
+      "  - embedding: {entries: 32, features: 8}\n  - linear: {features: 16, bias: false}\n"
+      "  - linear: {features: 32, bias: false}\n",
+      options);
+  CHECK(part.parameters == v * h + h * f + f * v + r * (f + v));
+  CHECK(elements_of_parameters(part, 2) == (v * h + h * f + f * v + r * f) / t + r * v);
+  // Sums of the entries, of the last layer, and of A.
+  CHECK(collectives(part, Phase::forward) == std::vector<std::string>(3, "all_reduce"));
+}
+
 // Both sums that a frozen layer divided by rows and its A make, in the forward; in the backward those
 // of the inputs of a frozen layer divided by columns and of its B.
 TEST_CASE("what ranks exchange for adapters") {

@@ -180,10 +180,10 @@ TEST_CASE("experts get the rows that are routed to them") {
   // Room for 12 / 4 rows each; half of that, rounded up.
   CHECK(rows(", capacity: 100") == 4 * 3);
   CHECK(rows(", capacity: 50") == 4 * 2);
-  // One of the four has a quarter, or a third more, at most all positions.
+  // One of the four has a quarter, or a third more, at most all positions: twice a quarter of 12.
   CHECK(rows(", held: 1") == 3);
   CHECK(rows(", held: 1, load: 134") == 5);
-  CHECK(rows(", held: 1, load: 900") == kRows);
+  CHECK(rows(", held: 1, load: 200") == kRows);
   const auto error = [](const std::string& layers) { return error_of(layers_over_rows(layers)); };
   CHECK_THAT(error("  - dispatch: {experts: 4, top_k: 5}\n"),
              Contains("takes 5 of 4 experts") && Contains("`top_k` is from 1 to 4"));
@@ -193,6 +193,15 @@ TEST_CASE("experts get the rows that are routed to them") {
              Contains("holds 5 of 4 experts"));
   CHECK_THAT(error("  - dispatch: {experts: 4, top_k: 2, load: 120}\n"),
              Contains("get what is routed"));
+  CHECK_THAT(
+      error("  - dispatch: {experts: 4, top_k: 2, held: 1, load: 201}\n"),
+      Contains("a load of 201 % is 7 rows, and 6 positions that choose 1 of the experts held "
+               "here make 6; `load` is from 1 to 200"));
+  CHECK_THAT(error("  - mixture: {experts: 4, top_k: 2, features: 3, out: 8, held: 1, load: 90, "
+                   "capacity: 100}\n"),
+             Contains("test.yaml:6:5") &&
+                 Contains("`capacity` says how many rows each expert has, full or not, and `load` "
+                          "another number; leave one of them out"));
 }
 
 TEST_CASE("a mixture has the parameters and products of its experts") {

@@ -1,5 +1,7 @@
 #include "policy/pipeline/schedule/weight_versions.hpp"
 
+#include "base/dense_id.hpp"
+
 #include <algorithm>
 #include <stdexcept>
 
@@ -38,9 +40,11 @@ void WeightVersions::gather(std::uint32_t device) {
   it.slots->for_backwards(it.slot, [&](Slots::StageBackward operators) {
     std::ranges::for_each(operators, add_weights);
   });
+  // As optimizer_steps.hpp has them run: on what backwards made here, or updates before.
+  std::vector<bool> by_updates(workload.tensors.size(), false);
   const auto made_here = [&](TensorId read) {
     const auto& makers = it.slots->makers(read);
-    return std::ranges::find(makers, device) != makers.end();
+    return by_updates[index(read)] || std::ranges::find(makers, device) != makers.end();
   };
   for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
     for (const TensorId changed : workload.list(workload.operators[op].updates))
@@ -49,9 +53,11 @@ void WeightVersions::gather(std::uint32_t device) {
             "a schedule that updates parameters on the way keeps versions of them, and `" +
             workload[changed].name +
             "` is one copy for a whole step; expected `fp8: {recipe: ..., weights: anew}`");
-    if (const auto reads = workload.list(workload.operators[op].reads);
-        reads.empty() || std::ranges::any_of(reads, made_here))
-      it.optimizers.push_back(OperatorId{op});
+    const auto reads = workload.list(workload.operators[op].reads);
+    if (!reads.empty() && std::ranges::none_of(reads, made_here)) continue;
+    it.optimizers.push_back(OperatorId{op});
+    for (const TensorList list : {workload.operators[op].kept, workload.operators[op].updates})
+      for (const TensorId id : workload.list(list)) by_updates[index(id)] = true;
   }
 }
 

@@ -47,6 +47,7 @@ class BlockRuns {
         makers_(workload),
         block_of_(workload.forwards, kNone),
         again_(workload.forwards, false),
+        keeps_(workload.forwards, false),
         is_needed_(workload.tensors.size(), false),
         is_read_by_backwards_(workload.tensors.size(), false) {
     for (std::uint32_t op = workload.forwards; op < workload.optimizer_begin; ++op)
@@ -55,8 +56,7 @@ class BlockRuns {
     for (std::uint32_t b = 0; b < blocks.size(); ++b)
       std::fill(block_of_.begin() + blocks[b].begin, block_of_.begin() + blocks[b].end, b);
     for (std::uint32_t op = workload.forwards; op < workload.optimizer_begin; ++op)
-      if (const std::uint32_t block = block_of_backward(op); block != kNone)
-        need_reads(workload.operators[op], block);
+      note_backward(workload.operators[op], block_of_backward(op));
     for (std::uint32_t f = workload.forwards; f-- > 0;)
       if (block_of_[f] != kNone && !gathers_parameters(workload.operators[f]) && makes_needed(f)) {
         again_[f] = true;
@@ -66,8 +66,9 @@ class BlockRuns {
 
   [[nodiscard]] bool again(std::uint32_t forward) const { return again_[forward]; }
   [[nodiscard]] bool any() const { return std::ranges::find(again_, true) != again_.end(); }
-  [[nodiscard]] bool is_in_block(std::uint32_t forward) const {
-    return block_of_[forward] != kNone;
+  /// Of a block, and nothing that only its kept form makes is read by backwards of others.
+  [[nodiscard]] bool is_bare(std::uint32_t forward) const {
+    return block_of_[forward] != kNone && !keeps_[forward];
   }
 
   /// The gathers of what runs again of the block reads, each once, in the order in which they are read;
@@ -134,6 +135,21 @@ class BlockRuns {
     return made != kNone && block_of_[made] == block;
   }
 
+  /// What it reads of its own block is made again for it; of other blocks it reads what they keep: a
+  /// copy in fp8, say, that layers of several blocks share.
+  void note_backward(const Operator& backward, std::uint32_t block) {
+    if (block != kNone) need_reads(backward, block);
+    for (const TensorId value : workload_.list(backward.reads))
+      if (const std::uint32_t made = makers_.made[index(value)];
+          made != kNone && block_of_[made] != block && !makes_bare(made, value))
+        keeps_[made] = true;
+  }
+
+  [[nodiscard]] bool makes_bare(std::uint32_t forward, TensorId value) const {
+    const auto bare = workload_.list(workload_.operators[forward].bare);
+    return std::ranges::find(bare, value) != bare.end();
+  }
+
   void need_reads(const Operator& reader, std::uint32_t block) {
     for (const TensorId value : workload_.list(reader.reads))
       if (is_of(value, block)) is_needed_[index(value)] = true;
@@ -151,6 +167,7 @@ class BlockRuns {
   const Makers makers_;
   std::vector<std::uint32_t> block_of_;     ///< by forward
   std::vector<bool> again_;                 ///< by forward
+  std::vector<bool> keeps_;                 ///< by forward: for backwards that are not of its block
   std::vector<bool> is_needed_;             ///< by tensor: to run its block's backwards
   std::vector<bool> is_read_by_backwards_;  ///< by tensor
 };
@@ -179,7 +196,7 @@ class BlocksPlayer {
       const std::uint32_t block = runs_.block_of_backward(op);
       if (block != kNone && !is_done[block]) again(blocks_[block]);
       if (block != kNone) is_done[block] = true;
-      const bool is_bare = op < workload_.forwards && runs_.is_in_block(op);
+      const bool is_bare = op < workload_.forwards && runs_.is_bare(op);
       const StepId step =
           builder_.compute(stream_, OperatorId{op}, 0, is_bare ? Form::bare : Form::keep);
       if (block != kNone && op == last_backward_[block]) hold_inputs(blocks_[block], step);

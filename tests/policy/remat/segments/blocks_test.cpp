@@ -39,7 +39,8 @@ layers:
 const Platform& machine() {
   static const Platform platform = test::platform_of(
       "platform: p\nmemories:\n  ram: {capacity: unlimited, bandwidth: 1 GB/s}\n"
-      "processors:\n  cpu: {memory: ram, compute: {fp32: 1 GFLOP/s, fp16: 1 GFLOP/s}}\n");
+      "processors:\n  cpu: {memory: ram, compute: {fp32: 1 GFLOP/s, fp16: 1 GFLOP/s, "
+      "bf16: 1 GFLOP/s, fp8: 2 GFLOP/s}}\n");
   return platform;
 }
 
@@ -216,6 +217,29 @@ TEST_CASE("running blocks again takes as long as what runs again, and holds less
         "block_1/attention_1/attention_scores_1 block_1/attention_1/scale_1 "
         "block_1/attention_1/causal_mask_1 block_1/attention_1/softmax_1 "
         "block_1/attention_1/dropout_1 ");
+}
+
+TEST_CASE("a copy in fp8 that blocks share stays until the last of their backwards") {
+  // Two blocks multiply the same value, as those of a decoder do what the encoder made. Its copy is
+  // made in the first; columns, which only backwards read, are 16 rows of 32 in 1 byte and a scale.
+  const Workload net = test::workload_of(
+      "workload: net\ninput: {shape: [8, 16]}\nblocks:\n  reader:\n    reads: [source]\n"
+      "    layers:\n      - gelu\n      - linear: {from: source, features: 32, name: key}\n"
+      "      - relu\n      - add: {skip: input}\n"
+      "layers:\n  - linear: {features: 32, name: encoded}\n  - tanh: {from: encoded}\n"
+      "  - reader: {repeat: 2, reads: {source: encoded}}\n",
+      {.batch = 2, .dtype = DType::bf16, .fp8 = Located<Fp8>{Fp8{}, {}}});
+  for (const char* names : {"[reader_1, reader_2]", "[reader_1]", "[reader_2]"}) {
+    CAPTURE(names);
+    const Played it = played(blocks(names), net);
+    const auto shared = [&](const Buffer& buffer) {
+      return net[buffer.tensor].name == "reader_1/key.quantize.columns" &&
+             net[buffer.tensor].bytes == Bytes{16 * 32 + 4};
+    };
+    // Once for what is not of its block; again where its own block runs again.
+    const bool runs_again = std::string_view(names).find("reader_1") != std::string_view::npos;
+    CHECK(std::ranges::count_if(it.plan.buffers, shared) == (runs_again ? 2 : 1));
+  }
 }
 
 TEST_CASE("remat/blocks refuses what has no meaning, in words") {
