@@ -437,10 +437,7 @@ class Spreader {
     const bool passes = is_pass(kind);
     const bool makes_others =
         passes || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all;
-    const TensorList tensors = kind == CollectiveKind::all_reduce ? op.updates
-                               : makes_others                     ? op.reads
-                                                                  : op.kept;
-    std::vector<BufferId> moved = that_hold(step, tensors), made;
+    std::vector<BufferId> moved = that_hold(step, moved_by(op)), made;
     const std::vector<StepId> before{id};
     const MemoryId where = platform_[plan_[step.lane].processor].memory;
     // What it leaves, or adds to a sum, is there when it has ended.
@@ -665,6 +662,17 @@ std::uint32_t Spreading::ranks() const {
   std::uint32_t ranks = 1;
   for (const Axis& axis : axes) ranks *= axis.size;
   return ranks;
+}
+
+TensorList moved_by(const Operator& collective) {
+  switch (collective.collective.kind) {
+    case CollectiveKind::all_reduce:
+      return collective.updates;
+    case CollectiveKind::all_gather:
+      return collective.kept;
+    default:
+      return collective.reads;
+  }
 }
 
 std::vector<RankLevel> levels_of(const Spreading& spreading, const Collective& collective,

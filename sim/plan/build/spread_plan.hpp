@@ -84,6 +84,10 @@ struct RankLevel {
   std::uint32_t size = 1, stride = 1;
 };
 
+/// What a collective of ranks moves: it reduces what it changes in place, gathers what it makes, and
+/// scatters or hands out what it reads. Precondition: the operator is one.
+[[nodiscard]] TensorList moved_by(const Operator& collective);
+
 /// Along which digits of a rank's number the members of a collective's group differ: none of one
 /// place.
 [[nodiscard]] std::vector<RankLevel> levels_of(const Spreading& spreading,

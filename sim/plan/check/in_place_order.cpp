@@ -28,6 +28,10 @@ std::size_t index(auto id) {
   return static_cast<std::size_t>(id);
 }
 
+std::size_t most_looks(const Plan& plan) {
+  return kMostLooks + kLooksOfStep * plan.steps.size();
+}
+
 /// Something that must have happened before a step starts: the end of another one, or its start.
 struct Before {
   StepId step{};
@@ -155,6 +159,16 @@ struct Demand {
   bool first_changes = false, second_changes = false;
 };
 
+/// The users of a buffer that can run, each once, in the order of the precedence.
+void gather_users(BufferId buffer, const Readers& readers, const Precedence& precedence,
+                  std::vector<StepId>& users) {
+  users.clear();
+  for (const StepId user : readers.of(buffer))
+    if (precedence.place(user) != kUnplaced) users.push_back(user);
+  std::ranges::sort(users, {}, [&](StepId s) { return precedence.place(s); });
+  users.erase(std::unique(users.begin(), users.end()), users.end());
+}
+
 /// Finds all demands that are not plain. In the order of the precedence every change of a part
 /// comes after the change before it and after the reads since, every read after the change before
 /// it: the rest follows from these.
@@ -184,11 +198,7 @@ class OpenDemands {
   }
 
   void look_at(BufferId buffer) {
-    users_.clear();
-    for (const StepId user : readers_.of(buffer))
-      if (precedence_.place(user) != kUnplaced) users_.push_back(user);
-    std::ranges::sort(users_, {}, [&](StepId s) { return precedence_.place(s); });
-    users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
+    gather_users(buffer, readers_, precedence_, users_);
     if (std::ranges::none_of(users_, [&](StepId s) { return is_reduction(s); }))
       return follow(buffer, users_, false);
     std::vector<StepId> others;
@@ -308,7 +318,7 @@ class OpenDemands {
   const Changes& changes_;
   const Readers& readers_;
   const Precedence& precedence_;
-  std::size_t looks_left_ = kMostLooks + kLooksOfStep * plan_.steps.size();
+  std::size_t looks_left_ = most_looks(plan_);
   std::vector<Demand> demands_;
   std::vector<StepId> users_, reads_since_, latest_;
   std::vector<LaneId> streams_;
@@ -387,7 +397,7 @@ class DemandsAlongBuffers {
   DemandsAlongBuffers(const Plan& plan, const Readers& readers, const Precedence& precedence)
       : readers_(readers),
         precedence_(precedence),
-        looks_left_(kMostLooks + kLooksOfStep * plan.steps.size()),
+        looks_left_(most_looks(plan)),
         seen_(plan.steps.size()),
         chains_(plan.steps.size()),
         ended_(plan.steps.size()) {}
@@ -397,7 +407,10 @@ class DemandsAlongBuffers {
                              [](const Demand& it) { return std::pair(it.buffer, it.first); });
     std::vector<Demand> left;
     for (auto begin = demands.begin(); begin != demands.end();) {
-      if (begin->buffer != known_) gather(begin->buffer);
+      if (begin->buffer != known_) {
+        known_ = begin->buffer;
+        gather_users(known_, readers_, precedence_, users_);
+      }
       begin = answer({begin, demands.end()}, left);
     }
     demands = std::move(left);
@@ -449,15 +462,6 @@ class DemandsAlongBuffers {
     for (std::size_t t = 0; t < targets.size() && targets[t] <= step; ++t)
       if (precedence_.is_chained(targets[t], step)) mask |= std::uint64_t{1} << t;
     return mask;
-  }
-
-  void gather(BufferId buffer) {
-    known_ = buffer;
-    users_.clear();
-    for (const StepId user : readers_.of(buffer))
-      if (precedence_.place(user) != kUnplaced) users_.push_back(user);
-    std::ranges::sort(users_, {}, [&](StepId s) { return precedence_.place(s); });
-    users_.erase(std::unique(users_.begin(), users_.end()), users_.end());
   }
 
   const Readers& readers_;

@@ -27,22 +27,12 @@ LeastCollectives::LeastCollectives(Spreading spreading, const MeshOptions& paral
 Time LeastCollectives::of(OperatorId id, ProcessorId processor) {
   const Operator& op = workload_[id];
   const MemoryId memory = platform_[processor].memory;
-  const Bytes bytes = moved_by(op);
+  Bytes bytes;
+  for (const TensorId moved : workload_.list(moved_by(op))) bytes += workload_[moved].bytes;
   const Key key{op.collective.kind, op.collective.axis, op.collective.of_experts, memory, bytes};
   const auto [known, is_new] = known_.try_emplace(key);
   if (is_new) known->second = time_of(op.collective, memory, bytes);
   return known->second;
-}
-
-/// As a plan of all ranks has it (plan/build/spread_plan.hpp): what it changes, reads or makes.
-Bytes LeastCollectives::moved_by(const Operator& op) const {
-  const CollectiveKind kind = op.collective.kind;
-  const TensorList tensors = kind == CollectiveKind::all_reduce   ? op.updates
-                             : kind == CollectiveKind::all_gather ? op.kept
-                                                                  : op.reads;
-  Bytes bytes;
-  for (const TensorId id : workload_.list(tensors)) bytes += workload_[id].bytes;
-  return bytes;
 }
 
 Time LeastCollectives::time_of(const Collective& collective, MemoryId memory, Bytes bytes) {

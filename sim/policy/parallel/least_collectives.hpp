@@ -26,7 +26,6 @@ class LeastCollectives {
  private:
   using Key = std::tuple<CollectiveKind, MeshAxis, bool, MemoryId, Bytes>;
 
-  [[nodiscard]] Bytes moved_by(const Operator& op) const;
   [[nodiscard]] Time time_of(const Collective& collective, MemoryId memory, Bytes bytes);
 
   const Workload& workload_;

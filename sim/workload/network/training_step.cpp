@@ -583,11 +583,15 @@ class StepBuilder {
     const Fp8Layouts sent = transposes ? Fp8Layouts{true, false} : layouts;
     const OperatorId forward = forward_of_exchange(exchange);
 
-    OperatorSpec quantize = layer_spec(reader, Phase::backward);
-    quantize.name += "_quantize";
-    quantize.operator_class = quantize_rule().operator_class;
-    quantize.phase = phase_of_gradient(layouts);
-    quantize.forward = forward;
+    const auto spec_of = [&](const char* suffix) {
+      OperatorSpec spec = layer_spec(reader, Phase::backward);
+      spec.name += suffix;
+      spec.operator_class = quantize_rule().operator_class;
+      spec.phase = phase_of_gradient(layouts);
+      spec.forward = forward;
+      return spec;
+    };
+    OperatorSpec quantize = spec_of("_quantize");
     quantize.reads = incoming.tensors;
     quantize.traffic -= rest_of(incoming, gradient_bytes(op.output));
     quantize.kept = add_quantized_gradient(reader, network_.values[op.output].dims, sent, ".part");
@@ -606,11 +610,7 @@ class StepBuilder {
     builder_.add(std::move(gather));
     if (!transposes) return whole;
 
-    OperatorSpec transpose = layer_spec(reader, Phase::backward);
-    transpose.name += "_transpose_gradient";
-    transpose.operator_class = quantize_rule().operator_class;
-    transpose.phase = phase_of_gradient(layouts);
-    transpose.forward = forward;
+    OperatorSpec transpose = spec_of("_transpose_gradient");
     transpose.reads = whole.tensors;
     transpose.kept = add_quantized_gradient(reader, reader.effect.output, {false, true}, "");
     if (!layouts.rows) whole.tensors.clear();

@@ -1,6 +1,7 @@
 /// A training step that holds its parameters and gradients elsewhere, and has those of a *unit* here
 /// for a while: parameters from before the first forward of the unit until its last, and again for
-/// its backwards (or from the one until the other); gradients from the backward that makes the first of them until all have left.
+/// its backwards (or from the one until the other); gradients from the backward that makes the first of
+/// them until all have left.
 ///
 /// A unit is an outermost block of the network (`block_3`), or all layers outside of blocks, or a
 /// stage of the chain view (workload/chain/chain_view.hpp). Parameters are brought before the first
