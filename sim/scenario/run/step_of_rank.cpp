@@ -119,7 +119,9 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
     if (batch % microbatches != 0) refuse(where, words_for_division(of_a_rank, ranks, batch));
     options.microbatch = batch / microbatches;
   }
-  Workload workload = ranks.step_of_one(network_of(scenario, options, memo));
+  // Without a mesh a network is that of one step, which is known as a whole.
+  Workload workload =
+      ranks.step_of_one(network_of(scenario, options, ranks.is_mesh() ? memo : nullptr));
   add_kernel_workspace(workload, processors);
   add_generator_states(workload, processors);
   if (scenario.workload_options.accumulate)
