@@ -43,8 +43,17 @@ std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
   return tree_sends(members, member);
 }
 
-/// Parts of a level are as many parts of the whole as the levels behind it have members. After its first
-/// half a member of a ring holds the sum of the part before the one that it has sent last.
+namespace {
+
+/// Of the parts of one level, the one of which a member holds the sum after its first half: of a ring that
+/// before the one that it has sent last.
+std::uint32_t part_held(AllReduce algorithm, std::uint32_t level, std::uint32_t place) {
+  return algorithm == AllReduce::ring ? (place + 1) % level : place;
+}
+
+}  // namespace
+
+/// Parts of a level are as many parts of the whole as the levels behind it have members.
 std::vector<CollectiveSend> sends_in_levels(AllReduce algorithm,
                                             std::span<const std::uint32_t> levels,
                                             std::uint32_t member) {
@@ -65,11 +74,19 @@ std::vector<CollectiveSend> sends_in_levels(AllReduce algorithm,
     const auto half = sends.begin() + static_cast<std::ptrdiff_t>(sends.size() / 2);
     first_halves.insert(first_halves.end(), sends.begin(), half);
     second_halves.insert(second_halves.begin(), half, sends.end());
-    held += (algorithm == AllReduce::ring ? (place + 1) % level : place) * parts;
+    held += part_held(algorithm, level, place) * parts;
     stride *= level;
   }
   first_halves.insert(first_halves.end(), second_halves.begin(), second_halves.end());
   return first_halves;
+}
+
+std::uint32_t part_left(AllReduce algorithm, std::span<const std::uint32_t> levels,
+                        std::span<const std::uint32_t> places) {
+  std::uint32_t part = 0;
+  for (std::size_t l = 0; l < levels.size(); ++l)
+    part = part * levels[l] + part_held(algorithm, levels[l], places[l]);
+  return part;
 }
 
 std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm, std::uint32_t members,

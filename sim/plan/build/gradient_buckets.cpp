@@ -35,6 +35,8 @@ class Buckets {
     find_uses();
     if (spreading_.of_gradients != CollectiveKind::none)
       fill(gradients_, spreading_.of_gradients, spreading_.first_bucket);
+    else if (spreading_.has_copies())
+      reduce_parts();
     sum_partial();
     if (spreading_.gathers_parameters)
       fill(parameters_, CollectiveKind::all_gather, spreading_.bucket);
@@ -137,6 +139,22 @@ class Buckets {
       add_bucket(all, {kind, MeshAxis::data, is_of_experts(order[i])}, std::exchange(filled, {}));
       held = Bytes{};
       most = is_last ? first : spreading_.bucket;
+    }
+  }
+
+  /// Of gradients that ranks hold in parts already: what is complete with the same step, or all.
+  void reduce_parts() {
+    const std::vector<BufferId> order = in_order(gradients_);
+    std::vector<BufferId> parts;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      parts.push_back(order[i]);
+      const auto goes_with = [&](BufferId next) {
+        return plan_[next].memory == plan_[order[i]].memory &&
+               (!spreading_.overlap || gradients_.at(next).last == gradients_.at(order[i]).last);
+      };
+      if (i + 1 == order.size() || !goes_with(order[i + 1]))
+        add_bucket(gradients_, {CollectiveKind::all_reduce, MeshAxis::replica},
+                   std::exchange(parts, {}));
     }
   }
 

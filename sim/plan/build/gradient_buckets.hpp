@@ -7,6 +7,9 @@
 /// Parallel Training", VLDB 2020, section 3.2; torch.nn.parallel.DistributedDataParallel,
 /// `bucket_cap_mb`).
 ///
+/// Where ranks hold gradients in parts, and several groups do (Spreading::has_copies()), the parts that one
+/// reduce-scatter leaves are one bucket, as in PyTorch's FSDP.
+///
 /// Gradients of which ranks of the tensor axis make parts (Tensor::is_partial) are added up over that
 /// axis in one bucket of a memory, once the last is made and what reduces them over the data axis is
 /// issued: sums commute, and so they hold up no other bucket.

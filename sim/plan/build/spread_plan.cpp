@@ -18,8 +18,33 @@ constexpr std::size_t kMostSpreadSteps = 20'000'000;
 
 bool takes_part(const Collective& collective, MeshAxis axis) {
   if (collective.axis != MeshAxis::data) return axis == collective.axis;
-  return axis != MeshAxis::tensor && !(collective.of_experts && axis == MeshAxis::expert);
+  if (axis == MeshAxis::expert) return !collective.of_experts;
+  return axis == MeshAxis::context || axis == MeshAxis::data;
 }
+
+/// The part with a number, of as many.
+struct Share {
+  std::uint32_t part = 0, of = 1;
+};
+
+/// A reduce-scatter that came before, or none.
+struct Scatter {
+  std::vector<RankLevel> levels;
+  AllReduce algorithm = AllReduce::ring;
+
+  /// That it leaves a rank.
+  [[nodiscard]] Share part_of(std::uint32_t rank) const {
+    std::vector<std::uint32_t> sizes, places;
+    Share share;
+    for (const RankLevel& it : levels) {
+      sizes.push_back(it.size);
+      places.push_back(rank / it.stride % it.size);
+      share.of *= it.size;
+    }
+    share.part = part_left(algorithm, sizes, places);
+    return share;
+  }
+};
 
 class Spreader {
  public:
@@ -71,6 +96,7 @@ class Spreader {
     MemoryId memory{};                        ///< of the first rank
     std::vector<std::uint32_t> levels;        ///< of collectives (sends_in_levels())
     std::uint32_t form = 0;                   ///< in SpreadPlan::forms
+    Share share;                              ///< of the buffers: what is moved
     OperatorId op = kNoOperator;              ///< that is the collective, if one is
     std::uint32_t number = 0;                 ///< Reduction::collective
   };
@@ -452,14 +478,30 @@ class Spreader {
 
   void add_bucket(const GradientBucket& bucket) {
     add_collective(bucket.collective, kNoOperator, bucket.memory, bucket.buffers, {}, bucket.users);
+    if (bucket.collective.kind != CollectiveKind::reduce_scatter || !spreading_.has_copies())
+      return;
+    const CollectiveForm& form =
+        result_.forms[form_of(bucket.collective, bucket.memory, bytes_of(bucket.buffers))];
+    const Scatter scatter{levels_of(spreading_, bucket.collective, form), form.algorithm};
+    add_collective({CollectiveKind::all_reduce, MeshAxis::replica}, kNoOperator, bucket.memory,
+                   bucket.buffers, {}, bucket.users, scatter);
   }
 
-  /// Of all groups along its axes, or of that of the first rank.
+  [[nodiscard]] Bytes bytes_of(std::span<const BufferId> buffers) const {
+    Bytes bytes;
+    for (const BufferId id : buffers) bytes += workload_[plan_[id].tensor].bytes;
+    return bytes;
+  }
+
+  /// Of all groups along its axes, or of that of the first rank: of the part that a scatter has left each,
+  /// or of all.
   void add_collective(const Collective& collective, OperatorId op, MemoryId where,
                       const std::vector<BufferId>& moved, const std::vector<BufferId>& made,
-                      const std::vector<StepId>& before) {
+                      const std::vector<StepId>& before, const Scatter& scatter = {}) {
     if (moved.empty()) return;
-    const std::uint32_t form = form_of(collective, where, moved);
+    const std::int64_t parts = scatter.part_of(0).of;
+    const std::uint32_t form =
+        form_of(collective, where, Bytes{(bytes_of(moved).count() + parts - 1) / parts});
     const std::vector<RankLevel> levels =
         plimsoll::levels_of(spreading_, collective, result_.forms[form]);
     if (levels.empty()) return;
@@ -467,7 +509,12 @@ class Spreader {
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
       const auto is_first = [&](const RankLevel& it) { return rank / it.stride % it.size == 0; };
       if (!std::ranges::all_of(levels, is_first)) continue;
-      Group group{members_of(rank, levels), {}, {}, {}, where, {}, form, op, ++collectives_};
+      Group group{.ranks = members_of(rank, levels),
+                  .memory = where,
+                  .form = form,
+                  .share = scatter.part_of(rank),
+                  .op = op,
+                  .number = ++collectives_};
       for (const RankLevel& it : levels) group.levels.push_back(it.size);
       const auto size = static_cast<std::uint32_t>(group.ranks.size());
       for (std::uint32_t i = 0; i < (plays_one_ ? 1 : size); ++i) {
@@ -490,11 +537,8 @@ class Spreader {
   }
 
   /// In SpreadPlan::forms.
-  std::uint32_t form_of(const Collective& collective, MemoryId where,
-                        std::span<const BufferId> moved) {
+  std::uint32_t form_of(const Collective& collective, MemoryId where, Bytes bytes) {
     if (spreading_.chosen_on == nullptr) return 0;
-    Bytes bytes;
-    for (const BufferId id : moved) bytes += workload_[plan_[id].tensor].bytes;
     const CollectiveForm form = choice_.of(collective, memory_[index(where)], bytes);
     auto& forms = result_.forms;
     const auto known = std::ranges::find(forms, form);
@@ -507,6 +551,8 @@ class Spreader {
                                               std::uint32_t member) const {
     auto sends = sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
     for (CollectiveSend& send : sends) {
+      send.part.first += group.share.part * send.part.of;
+      send.part.of *= group.share.of;
       send.part.op = group.op;
       send.part.collective = group.number;
     }
@@ -662,6 +708,11 @@ std::uint32_t Spreading::ranks() const {
   std::uint32_t ranks = 1;
   for (const Axis& axis : axes) ranks *= axis.size;
   return ranks;
+}
+
+bool Spreading::has_copies() const {
+  return std::ranges::any_of(
+      axes, [](const Axis& it) { return it.axis == MeshAxis::replica && it.size > 1; });
 }
 
 TensorList moved_by(const Operator& collective) {

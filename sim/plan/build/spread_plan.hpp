@@ -12,7 +12,9 @@
 ///                 axis (AllReduce in levels), in buckets in the order in which the last addition to each gradient is made. A
 ///                 bucket begins with the last addition to it, so that it overlaps with the rest of
 ///                 the backward; it is full once it holds `bucket` bytes, the first with
-///                 `first_bucket`. Without overlap all are one, after the last backward.
+///                 `first_bucket`. Without overlap all are one, after the last backward. Where several
+///                 groups each hold all state in parts (MeshAxis::replica), gradients are scattered
+///                 within each, and then the ranks that hold the same part all-reduce it.
 ///   of parameters Where each rank updates its part, the parts are gathered in the same way, in
 ///                 buckets in the order of the updates.
 ///
@@ -68,6 +70,8 @@ struct Spreading {
   bool joins_rounds = false;
 
   [[nodiscard]] std::uint32_t ranks() const;
+  /// Whether several groups each hold all state, in parts.
+  [[nodiscard]] bool has_copies() const;
 };
 
 /// How a collective is done: its algorithm, and of how many neighbours on one of the axes it makes a

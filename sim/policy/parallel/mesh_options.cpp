@@ -167,6 +167,10 @@ Format<ShardingOptions> sharding_format() {
       .where(&S::where)
       .optional("stage", &S::stage, integer(0, 3),
                 "0 nothing, 1 optimizer state, 2 gradients, too, 3 parameters, too; default 0")
+      .optional("group", &S::group, located(integer(1, kMostRanks)),
+                "neighbours on the data axis among which state is in parts, so that each group has "
+                "a copy of it (hybrid sharding): gradients are scattered within groups, and each "
+                "part is reduced across them; default: all ranks of the axis")
       .optional("overlap", &S::overlap, boolean(),
                 "collectives of gradients run beside the backward; default true")
       .optional("prefetch", &S::prefetch, integer(0, 1'000'000),

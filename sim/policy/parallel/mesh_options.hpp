@@ -68,6 +68,8 @@ inline constexpr NamedAxis kNamedAxes[] = {
 struct ShardingOptions {
   Location where;
   std::int64_t stage = 0;
+  /// Neighbours on the data axis among which state is in parts; default: all of them.
+  std::optional<Located<std::int64_t>> group;
   bool overlap = true;
   std::int64_t prefetch = 1;
   std::optional<Located<bool>> reshard;
@@ -93,6 +95,12 @@ inline constexpr Bytes kBucket{25LL << 20}, kFirstBucket{1LL << 20};
 /// are not those of the platform.
 [[nodiscard]] Spreading mesh_of(const Platform& platform, const MeshOptions& parallel,
                                 std::span<const ProcessorId> others = {});
+
+/// Divides the data axis of a mesh into groups of neighbours, each with a copy of the state in parts
+/// (hybrid sharding: Y. Zhao et al., "PyTorch FSDP: Experiences on scaling fully sharded data parallel",
+/// VLDB 2023). Throws InputError where `group` does not divide the axis, or its nodes.
+void divide_into_groups(Spreading& spreading, const MeshOptions& parallel,
+                        const Located<std::int64_t>& group);
 
 /// The plan of the first rank for all of them, with what is claimed of it. Where one rank stands for
 /// all, that is exact (policy/pipeline/schedule/replica_symmetry.hpp); else all are played, and the

@@ -209,6 +209,27 @@ Spreading mesh_of(const Platform& platform, const MeshOptions& parallel,
   return spreading;
 }
 
+void divide_into_groups(Spreading& spreading, const MeshOptions& parallel,
+                        const Located<std::int64_t>& group) {
+  Spreading::Axis& within = spreading.axes.back();
+  const std::int64_t data = within.size, node = within.node, size = group.value;
+  if (data % size != 0)
+    refuse(group.where,
+           fmt::format("groups of {} ranks do not divide a data axis of {}", size, data));
+  if (node % size != 0 && size % node != 0)
+    refuse(group.where,
+           fmt::format("groups of {} ranks and nodes of {} on the data axis: neither divides the "
+                       "other",
+                       size, node),
+           fmt::format("expected a divisor or a multiple of `node: {}`", parallel.node->value));
+  const auto across = static_cast<std::uint32_t>(data / size);
+  within.size = static_cast<std::uint32_t>(size);
+  within.node = static_cast<std::uint32_t>(std::min(node, size));
+  if (across == 1) return;
+  spreading.axes.push_back({MeshAxis::replica, across,
+                            static_cast<std::uint32_t>(std::max<std::int64_t>(node / size, 1))});
+}
+
 namespace {
 
 Plan with_claims(Plan plan, const Plan& of_one, const Problem& problem) {

@@ -45,6 +45,8 @@ class MeshPicture {
     std::vector<ProcessorId> others;
     if (scenario.state) others = updaters_of(*scenario.state, platform_);
     devices_ = mesh_devices(platform_, parallel, others);
+    if (scenario.sharding.stage > 0 && scenario.sharding.group)
+      group_ = scenario.sharding.group->value;
     find_machines();
   }
 
@@ -69,6 +71,11 @@ class MeshPicture {
             ? fmt::format(" Of {} kinds of machines the first {} are drawn.", kinds.size(),
                           kMostMachines)
             : "");
+    if (group_)
+      mesh.note += fmt::format(
+          " State is in parts within groups of {} neighbours on the data axis, of which each has a "
+          "copy.",
+          *group_);
     return mesh;
   }
 
@@ -246,9 +253,10 @@ class MeshPicture {
   const Platform& platform_;
   const RunResult& run_;
   const Topology topology_;
-  std::vector<MeshAxisOfRun> axes_;   ///< of more than one rank, as kNamedAxes has them
-  std::vector<ProcessorId> devices_;  ///< by rank
-  std::vector<std::size_t> machine_;  ///< by rank
+  std::optional<std::int64_t> group_;  ///< of hybrid sharding
+  std::vector<MeshAxisOfRun> axes_;    ///< of more than one rank, as kNamedAxes has them
+  std::vector<ProcessorId> devices_;   ///< by rank
+  std::vector<std::size_t> machine_;   ///< by rank
   std::vector<std::vector<std::size_t>> machines_;  ///< their ranks
   mutable std::map<std::string, const MemoryMetrics*> memory_;
 };

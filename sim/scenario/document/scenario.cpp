@@ -375,6 +375,11 @@ class ScenarioReader {
                                      "unit, and in stage {} they do not",
                                      it.stage),
                          "it goes with `stage: 3`, or with `state`");
+    if (it.group && it.stage == 0)
+      diagnostics_.error(it.group->where,
+                         "`group` is about state that ranks hold in parts, and in stage 0 they "
+                         "hold all of it",
+                         "it goes with stages 1, 2 and 3");
     if (it.bucket && it.stage == 3)
       diagnostics_.error(it.bucket->where,
                          "`bucket` is about gradients that are reduced together, and in stage 3 "

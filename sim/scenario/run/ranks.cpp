@@ -67,6 +67,10 @@ void Ranks::find_mesh() {
   if (stage > 1) spreading_->of_gradients = CollectiveKind::none;
   spreading_->gathers_parameters = stage == 1 || stage == 2;
   check_sharding();
+  if (has_groups()) {
+    check_group();
+    divide_into_groups(*spreading_, *scenario_.parallel, *scenario_.sharding.group);
+  }
   check_layers(scenario_.parallel->tensor, "tensor");
   check_layers(scenario_.parallel->context, "context");
   check_layers(scenario_.parallel->expert, "expert");
@@ -121,8 +125,8 @@ void Ranks::find_homes(const Node& policy) {
   if (is_by_stage()) away_->by_chain_stage = true;
   away_->prefetch = is_by_stage() ? 0 : scenario_.sharding.prefetch;
   if (stage == 1 || stage == 2) {
-    away_->parts = size(&MeshOptions::context) * samples();
-    away_->parts_of_experts = size(&MeshOptions::context) * size(&MeshOptions::data);
+    away_->parts = parts();
+    away_->parts_of_experts = parts_of_experts();
   }
   check_state();
 }
@@ -153,11 +157,38 @@ void Ranks::check_state() const {
            fmt::format("{} ranks reduce their gradients before these leave, which takes "
                        "`sharding: {{stage: 2}}` or 3",
                        alike));
+  if (has_groups() && spreading_->has_copies() && (away_->gradients || away_->updates))
+    refuse(scenario_.sharding.group->where,
+           "`group` with gradients or updates elsewhere is not supported yet: parts are reduced "
+           "across groups after the last microbatch, and these leave before",
+           "without `group` all ranks of the data axis divide state");
   if (alike > 1 && stage < 3 && away_->parameters)
     refuse(state.parameters->where,
            fmt::format("`parameters` of {} ranks in `{}` take `sharding: {{stage: 3}}`: else each "
                        "rank would have all of them there",
                        alike, state.parameters->value));
+}
+
+bool Ranks::has_groups() const {
+  return is_mesh() && scenario_.sharding.stage > 0 && scenario_.sharding.group;
+}
+
+std::int64_t Ranks::parts_of_experts() const {
+  return size(&MeshOptions::context) *
+         (has_groups() ? scenario_.sharding.group->value : size(&MeshOptions::data));
+}
+
+std::int64_t Ranks::parts() const {
+  return size(&MeshOptions::expert) * parts_of_experts();
+}
+
+void Ranks::check_group() const {
+  if (parts() == 1)
+    refuse(scenario_.sharding.group->where,
+           fmt::format("`group: 1` leaves each rank of the data axis all state, and `stage: {}` "
+                       "divides none",
+                       scenario_.sharding.stage),
+           "expected a group of at least 2, or `stage: 0`");
 }
 
 bool Ranks::divides_stages() const {
@@ -239,10 +270,9 @@ Workload Ranks::step_of_one(Workload step) const {
   const ShardingOptions& sharding = scenario_.sharding;
   if (is_mesh() && sharding.stage > 0) {
     const bool by_stage = divides_stages();
-    const std::int64_t context = size(&MeshOptions::context);
-    StateSharding of_state{sharding.stage, context * samples(), by_stage ? 0 : sharding.prefetch,
+    StateSharding of_state{sharding.stage, parts(), by_stage ? 0 : sharding.prefetch,
                            sharding.overlap, by_stage};
-    of_state.ranks_of_experts = context * size(&MeshOptions::data);
+    of_state.ranks_of_experts = parts_of_experts();
     of_state.from_master = sharding.from_master && sharding.from_master->value;
     of_state.reshards = !sharding.reshard || sharding.reshard->value;
     step = sharded_step(step, of_state);

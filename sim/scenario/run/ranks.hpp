@@ -65,6 +65,11 @@ class Ranks {
  private:
   /// Whether stages of a pipeline hold gradients in parts.
   [[nodiscard]] bool divides_stages() const;
+  /// Whether state is in parts within groups of the data axis.
+  [[nodiscard]] bool has_groups() const;
+  /// Ranks that divide state where it is no experts', and where it is.
+  [[nodiscard]] std::int64_t parts() const;
+  [[nodiscard]] std::int64_t parts_of_experts() const;
   /// Whether units are stages of the chain.
   [[nodiscard]] bool is_by_stage() const { return spreading_->likes.size() > 1; }
   [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
@@ -74,6 +79,7 @@ class Ranks {
   [[nodiscard]] ProcessorId device_of(const Node& policy) const;
   void check_network(const Location& where, const char* key, const char* what) const;
   void check_sharding() const;
+  void check_group() const;
   void check_state() const;
   void check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const;
   [[nodiscard]] Optimizer optimizer() const;

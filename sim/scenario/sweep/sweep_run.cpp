@@ -114,8 +114,9 @@ class WorkloadTrial {
 
 /// Then sizes that divide nothing are points to be left out, not mistakes.
 bool varies_mesh(const Sweep& sweep) {
-  return std::ranges::any_of(sweep.variables,
-                             [](const std::string& path) { return path.starts_with("parallel."); });
+  return std::ranges::any_of(sweep.variables, [](const std::string& path) {
+    return path.starts_with("parallel") || path == "sharding" || path == "sharding.group";
+  });
 }
 
 std::string holes_of(const LastFound& found, const SweepSearch& search) {

@@ -45,12 +45,13 @@ enum class CollectiveKind : std::uint8_t {
   return kind == CollectiveKind::fetch || kind == CollectiveKind::store;
 }
 
-/// The axes of a mesh of ranks along which groups lie.
-enum class MeshAxis : std::uint8_t { tensor, context, expert, data };
-inline constexpr std::size_t kMeshAxes = 4;
+/// The axes of a mesh of ranks along which groups lie. Where state is in parts within groups of the
+/// data axis, `data` lies within them, and `replica` across them.
+enum class MeshAxis : std::uint8_t { tensor, context, expert, data, replica };
 
 /// Over the data axis take part all that hold the same parameters: the ranks of the context and of the
 /// expert axis, too, but those of the latter not with parameters of experts, of which each has its own.
+/// Over the replica axis take part those that hold the same part of them.
 struct Collective {
   CollectiveKind kind = CollectiveKind::none;
   MeshAxis axis = MeshAxis::data;

@@ -23,19 +23,24 @@ struct Mesh {
   std::int64_t tensor = 1, context = 1, expert = 1, data = 1, pipeline = 1;
   bool sequence = false, overlap = false;
   std::int64_t stage = 0;  ///< of sharding
+  std::int64_t group = 0;  ///< of sharding; 0: all of the data axis
+  const char* collectives = "ring";
   const char* play = "once";
   std::string policy = "none";  ///< a name, with parameters before its last brace, or without
 
   [[nodiscard]] std::int64_t ranks() const { return tensor * context * expert * data * pipeline; }
+  /// Of the data axis, those that divide state.
+  [[nodiscard]] std::int64_t sharing() const { return group > 0 ? group : data; }
 };
 
 inline MeshOptions options_of(const Mesh& mesh) {
   Diagnostics diagnostics;
   const std::string text = fmt::format(
       "{{tensor: {}, context: {}, expert: {}, data: {}, pipeline: {}, sequence: {}, overlap: {}, "
-      "play: {}}}",
+      "collectives: {}, play: {}}}",
       mesh.tensor, mesh.context, mesh.expert, mesh.data, mesh.pipeline,
-      mesh.sequence && mesh.tensor > 1, mesh.overlap && mesh.tensor > 1, mesh.play);
+      mesh.sequence && mesh.tensor > 1, mesh.overlap && mesh.tensor > 1, mesh.collectives,
+      mesh.play);
   const auto options = parallel_format().read(parse_document(text, "parallel"), diagnostics);
   diagnostics.throw_if_errors();
   return *options;
@@ -61,6 +66,7 @@ inline Spreading spreading_of(const Mesh& mesh, const Platform& platform,
   if (mesh.stage == 1) spreading.of_gradients = CollectiveKind::reduce_scatter;
   if (mesh.stage > 1) spreading.of_gradients = CollectiveKind::none;
   spreading.gathers_parameters = mesh.stage == 1 || mesh.stage == 2;
+  if (mesh.stage > 0) divide_into_groups(spreading, options, {mesh.sharing(), {}});
   return spreading;
 }
 
@@ -68,8 +74,8 @@ inline Spreading spreading_of(const Mesh& mesh, const Platform& platform,
 inline Workload step_of_rank(const Mesh& mesh, const Workload& step) {
   if (mesh.stage == 0) return step;
   const bool by_stage = mesh.pipeline > 1 && mesh.stage > 1;
-  return sharded_step(step, {mesh.stage, mesh.context * mesh.expert * mesh.data, by_stage ? 0 : 1,
-                             true, by_stage, mesh.context * mesh.data});
+  return sharded_step(step, {mesh.stage, mesh.context * mesh.expert * mesh.sharing(),
+                             by_stage ? 0 : 1, true, by_stage, mesh.context * mesh.sharing()});
 }
 
 inline Played played(const Mesh& mesh, const Workload& step, const Platform& platform) {

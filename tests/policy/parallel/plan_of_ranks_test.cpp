@@ -517,7 +517,13 @@ TEST_CASE("collectives in levels: sums") {
       if (round + 1 != rounds / 2) continue;
       for (std::uint32_t p = 0; p < n; ++p)
         CHECK(std::ranges::count_if(held, [&](const auto& it) { return it[p] == all; }) == 1);
-      for (const auto& it : held) CHECK(std::ranges::count(it, all) == 1);
+      for (std::uint32_t i = 0; i < n; ++i) {
+        CHECK(std::ranges::count(held[i], all) == 1);
+        std::vector<std::uint32_t> places;
+        for (std::uint32_t l = 0, rest = i; l < levels.size(); rest /= levels[l++])
+          places.push_back(rest % levels[l]);
+        CHECK(held[i][part_left(algorithm, levels, places)] == all);
+      }
     }
     CHECK(held == std::vector<std::vector<std::int64_t>>(n, std::vector<std::int64_t>(n, all)));
   }

@@ -22,15 +22,18 @@ constexpr const char* kMixture =
     "layers:\n  - embedding: {entries: 96, features: 128}\n  - block: {repeat: 2}\n"
     "  - rms_norm\n  - linear: {features: 96, bias: false}\n";
 
-RunResult run_sharded(const std::string& axes, int stage) {
+/// `sharding`: all but its stage, with a comma before it.
+RunResult run_sharded(const std::string& axes, int stage, const std::string& sharding = "",
+                      const std::string& workload = "", const std::string& policy = "none") {
   const test::TemporaryFolder folder;
   const auto network = folder.write("net.yaml", kMixture);
   const Scenario scenario = read_scenario(
       parse_document(fmt::format("scenario: s\nplatform: {}/platforms/dgx-h100.yaml\n"
-                                 "workload: {{model: {}, batch: 8, dtype: bf16, master_weights: "
-                                 "true, optimizer: adamw}}\n"
-                                 "parallel: {{{}}}\nsharding: {{stage: {}}}\npolicy: none\n",
-                                 PLIMSOLL_SOURCE_DIR, network.string(), axes, stage),
+                                 "workload: {{model: {}, batch: 16, dtype: bf16, master_weights: "
+                                 "true, optimizer: adamw{}}}\n"
+                                 "parallel: {{{}}}\nsharding: {{stage: {}{}}}\npolicy: {}\n",
+                                 PLIMSOLL_SOURCE_DIR, network.string(), workload, axes, stage,
+                                 sharding, policy),
                      "s.yaml"),
       ".");
   RunResult result = run_policy(scenario, scenario.policies.front());
@@ -78,6 +81,55 @@ TEST_CASE("ranks of context and expert axes alone divide what they would all hol
         CHECK(once.metrics.memories[m].peak_requested == all.metrics.memories[m].peak_requested);
     }
   }
+}
+
+namespace {
+
+Bytes gradients_moved(const RunResult& result) {
+  for (const CollectiveMetrics& it : result.metrics.collectives)
+    if (it.name == "gradients") return it.bytes;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("groups of the data axis divide state, and reduce their parts once a step") {
+  // Of D bytes of gradients, a scatter within 4 sends 3/4 D, in stages 2 and 3 one for each microbatch; a
+  // ring of a part over 2 groups sends 2 x 1/2 x D/4, once.
+  const RunResult whole = run_sharded("data: 8", 0);
+  const Bytes state = held(whole, TensorClass::optimizer_state, false) +
+                      held(whole, TensorClass::optimizer_state, true);
+  const Bytes all =
+      held(whole, TensorClass::gradient, false) + held(whole, TensorClass::gradient, true);
+  REQUIRE(gradients_moved(whole) * 4 == all * 7);
+  for (const int stage : {1, 2, 3})
+    for (const std::int64_t microbatches : {1, 2}) {
+      const std::string workload =
+          microbatches > 1 ? fmt::format(", accumulate: {}", microbatches) : "";
+      const RunResult once = run_sharded("data: 8, play: once", stage, ", group: 4", workload);
+      const RunResult each = run_sharded("data: 8, play: all", stage, ", group: 4", workload);
+      CAPTURE(stage, microbatches);
+      const std::int64_t scatters = stage == 1 ? 1 : microbatches;
+      CHECK(gradients_moved(once) * 4 == all * (3 * scatters + 1));
+      CHECK((held(once, TensorClass::optimizer_state, false) +
+             held(once, TensorClass::optimizer_state, true)) *
+                4 ==
+            state);
+      CHECK(once.metrics.makespan == each.metrics.makespan);
+      for (std::size_t m = 0; m < 8; ++m)
+        CHECK(once.metrics.memories[m].peak_requested == each.metrics.memories[m].peak_requested);
+    }
+}
+
+TEST_CASE("groups that cannot be") {
+  CHECK_THROWS_WITH(run_sharded("data: 8", 3, ", group: 3"),
+                    Catch::Contains("groups of 3 ranks do not divide a data axis of 8"));
+  CHECK_THROWS_WITH(run_sharded("data: 8", 2, ", group: 16"),
+                    Catch::Contains("groups of 16 ranks do not divide a data axis of 8"));
+  CHECK_THROWS_WITH(run_sharded("data: 8", 1, ", group: 1"),
+                    Catch::Contains("`group: 1` leaves each rank of the data axis all state"));
+  CHECK_THROWS_WITH(run_sharded("data: 8", 0, ", group: 2"),
+                    Catch::Contains("`group` is about state that ranks hold in parts"));
 }
 
 TEST_CASE("sharding without ranks that hold the same is refused") {
