@@ -97,12 +97,12 @@ ReplicaSymmetry symmetry_of(const SpreadPlan& once, const Problem& problem,
 /// Empty, or why one rank cannot stand for all.
 std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
                            const Spreading& spreading, RankSymmetry& known) {
-  if (!spreading.homes.empty())
-    return fmt::format("the state of each moves to and from `{}`",
-                       problem.platform[once.common.front()].name);
-  if (!once.common.empty())
-    return fmt::format("copies of all ranks to and from `{}` would meet",
-                       problem.platform[once.common.front()].name);
+  if (!once.common.empty()) {
+    const std::string& common = problem.platform[once.common.front()].name;
+    return spreading.homes.empty()
+               ? fmt::format("copies of all ranks to and from `{}` would meet", common)
+               : fmt::format("the state of each moves to and from `{}`", common);
+  }
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);

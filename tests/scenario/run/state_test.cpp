@@ -416,6 +416,23 @@ TEST_CASE("each machine keeps the state of its own rank") {
     CHECK(peak_of(result, memory) == 16 * 4 * kWeights / 2 + 2 * kWeights * 2 / 2);
 }
 
+// Nothing of plain SGD is elsewhere, so nothing keeps one rank from standing for both.
+TEST_CASE("an optimizer without state leaves another memory empty") {
+  const auto of = [](const char* play) {
+    return run_of(
+        {.state = "{optimizer: {memory: dram}}",
+         .policy = "none",
+         .options = "dtype: bf16, optimizer: sgd",
+         .rest = fmt::format("parallel: {{data: 2, devices: [gpu0, gpu1], play: {}}}\n", play),
+         .cluster = "  cluster: {count: 2, topology: chain, link: {name: net, joins: hbm, "
+                    "bandwidth: 10 GB/s}}\n"});
+  };
+  const RunResult once = of("once");
+  REQUIRE(once.metrics.makespan);
+  CHECK(once.metrics.makespan == of("all").metrics.makespan);
+  CHECK(peak_of(once, "dram0") == 0);
+}
+
 TEST_CASE("stages of a pipeline keep their state in the host's memory") {
   for (const char* policy : {"1f1b", "gpipe", "zb-h1", "interleaved-1f1b"})
     for (const char* parameters : {"dram", "hbm"}) {
