@@ -527,6 +527,13 @@ TEST_CASE("state that cannot live so is refused") {
            "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: {name: l, "
            "bandwidth: 10 GB/s}}\n"},
       "2 ranks reduce their gradients before these leave");
+  for (const char* policy : {"pipedream", "pipedream-2bw"})
+    refused({.state = "{optimizer: {memory: dram}}",
+             .policy = fmt::format("{{name: pipeline/{}, microbatches: 4}}", policy),
+             .rest = "parallel: {pipeline: 2, devices: [gpu0, gpu1]}\n",
+             .cluster = "  cluster: {count: 2, shared: [dram, nvme, apart], topology: chain, link: "
+                        "{name: l, bandwidth: 10 GB/s}}\n"},
+            "a schedule that updates parameters on the way has their state with them");
 }
 
 TEST_CASE("a host's memory that is too small is told with what would do") {

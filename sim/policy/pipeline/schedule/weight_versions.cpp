@@ -47,6 +47,11 @@ void WeightVersions::gather(std::uint32_t device) {
     return by_updates[index(read)] || std::ranges::find(makers, device) != makers.end();
   };
   for (std::uint32_t op = workload.optimizer_begin; op < workload.operators.size(); ++op) {
+    if (moves_state(workload.operators[op].collective.kind))
+      throw std::invalid_argument(
+          "a schedule that updates parameters on the way has their state with "
+          "them, and `" +
+          workload.operators[op].name + "` moves it from or to another memory once a step");
     for (const TensorId changed : workload.list(workload.operators[op].updates))
       if (workload[changed].is_whole)
         throw std::invalid_argument(
