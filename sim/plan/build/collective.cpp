@@ -43,15 +43,9 @@ std::vector<CollectiveSend> sends_of(AllReduce algorithm, std::uint32_t members,
   return tree_sends(members, member);
 }
 
-namespace {
-
-/// Of the parts of one level, the one of which a member holds the sum after its first half: of a ring that
-/// before the one that it has sent last.
-std::uint32_t part_held(AllReduce algorithm, std::uint32_t level, std::uint32_t place) {
-  return algorithm == AllReduce::ring ? (place + 1) % level : place;
+std::uint32_t part_left(AllReduce algorithm, std::uint32_t members, std::uint32_t member) {
+  return algorithm == AllReduce::ring ? (member + 1) % members : member;
 }
-
-}  // namespace
 
 /// Parts of a level are as many parts of the whole as the levels behind it have members.
 std::vector<CollectiveSend> sends_in_levels(AllReduce algorithm,
@@ -74,19 +68,11 @@ std::vector<CollectiveSend> sends_in_levels(AllReduce algorithm,
     const auto half = sends.begin() + static_cast<std::ptrdiff_t>(sends.size() / 2);
     first_halves.insert(first_halves.end(), sends.begin(), half);
     second_halves.insert(second_halves.begin(), half, sends.end());
-    held += part_held(algorithm, level, place) * parts;
+    held += part_left(algorithm, level, place) * parts;
     stride *= level;
   }
   first_halves.insert(first_halves.end(), second_halves.begin(), second_halves.end());
   return first_halves;
-}
-
-std::uint32_t part_left(AllReduce algorithm, std::span<const std::uint32_t> levels,
-                        std::span<const std::uint32_t> places) {
-  std::uint32_t part = 0;
-  for (std::size_t l = 0; l < levels.size(); ++l)
-    part = part * levels[l] + part_held(algorithm, levels[l], places[l]);
-  return part;
 }
 
 std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm, std::uint32_t members,

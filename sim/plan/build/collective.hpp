@@ -57,10 +57,10 @@ struct CollectiveSend {
                                                           std::span<const std::uint32_t> levels,
                                                           std::uint32_t member);
 
-/// Of the parts of a reduce-scatter in levels, which one it leaves the member with these places in them.
-/// O(levels).
-[[nodiscard]] std::uint32_t part_left(AllReduce algorithm, std::span<const std::uint32_t> levels,
-                                      std::span<const std::uint32_t> places);
+/// Of the parts of a reduce-scatter of so many, the one that it leaves a member: of a ring that before the
+/// one which it has sent last.
+[[nodiscard]] std::uint32_t part_left(AllReduce algorithm, std::uint32_t members,
+                                      std::uint32_t member);
 
 /// Those of an all-to-all. O(members).
 [[nodiscard]] std::vector<CollectiveSend> all_to_all_sends(AllReduce algorithm,

@@ -74,7 +74,7 @@ CollectiveForm CollectiveChoice::of(const Collective& collective,
 
 std::vector<CollectiveForm> CollectiveChoice::forms_of(const Collective& collective) const {
   std::vector<CollectiveForm> forms{{}};
-  const std::vector<RankLevel> levels = levels_of(spreading_, collective, forms.front());
+  const std::vector<RankLevel> levels = levels_of(spreading_.axes, collective, forms.front());
   if (levels.empty() || is_pass(collective.kind)) return forms;
   if (std::ranges::all_of(levels, [](const RankLevel& it) { return std::has_single_bit(it.size); }))
     forms.push_back({AllReduce::tree, 0, 1});
@@ -94,7 +94,7 @@ std::optional<Time> CollectiveChoice::time_of(const CollectiveForm& form,
                                               const Collective& collective,
                                               std::span<const MemoryId> memories, Bytes bytes,
                                               Groups groups) const {
-  const std::vector<RankLevel> levels = levels_of(spreading_, collective, form);
+  const std::vector<RankLevel> levels = levels_of(spreading_.axes, collective, form);
   if (levels.empty()) return Time{};
   const std::uint32_t n = product(levels);
   std::vector<std::uint32_t> sizes;
@@ -124,8 +124,7 @@ std::optional<Time> CollectiveChoice::time_of_round(std::span<const RankLevel> l
   const std::vector<std::uint32_t> offsets = members_of(0, levels);
   const std::size_t ranks = groups == Groups::all ? memories.size() : 1;
   for (std::uint32_t first = 0; first < ranks; ++first) {
-    const auto is_first = [&](const RankLevel& it) { return first / it.stride % it.size == 0; };
-    if (!std::ranges::all_of(levels, is_first)) continue;
+    if (!is_first(first, levels)) continue;
     for (std::uint32_t i = 0; i < offsets.size(); ++i) {
       const std::uint32_t there = led_to(levels, form.algorithm, i, to);
       const Route* way = spreading_.chosen_on->route(memories[first + offsets[i]],

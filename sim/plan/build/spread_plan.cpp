@@ -16,34 +16,10 @@ namespace {
 
 constexpr std::size_t kMostSpreadSteps = 20'000'000;
 
-bool takes_part(const Collective& collective, MeshAxis axis) {
-  if (collective.axis != MeshAxis::data) return axis == collective.axis;
-  if (axis == MeshAxis::expert) return !collective.of_experts;
-  return axis == MeshAxis::context || axis == MeshAxis::data;
-}
-
-/// The part with a number, of as many.
-struct Share {
-  std::uint32_t part = 0, of = 1;
-};
-
 /// A reduce-scatter that came before, or none.
 struct Scatter {
   std::vector<RankLevel> levels;
   AllReduce algorithm = AllReduce::ring;
-
-  /// That it leaves a rank.
-  [[nodiscard]] Share part_of(std::uint32_t rank) const {
-    std::vector<std::uint32_t> sizes, places;
-    Share share;
-    for (const RankLevel& it : levels) {
-      sizes.push_back(it.size);
-      places.push_back(rank / it.stride % it.size);
-      share.of *= it.size;
-    }
-    share.part = part_left(algorithm, sizes, places);
-    return share;
-  }
 };
 
 class Spreader {
@@ -96,7 +72,7 @@ class Spreader {
     MemoryId memory{};                        ///< of the first rank
     std::vector<std::uint32_t> levels;        ///< of collectives (sends_in_levels())
     std::uint32_t form = 0;                   ///< in SpreadPlan::forms
-    Share share;                              ///< of the buffers: what is moved
+    RankPart share;                           ///< of the buffers: what is moved
     OperatorId op = kNoOperator;              ///< that is the collective, if one is
     std::uint32_t number = 0;                 ///< Reduction::collective
   };
@@ -482,7 +458,7 @@ class Spreader {
       return;
     const CollectiveForm& form =
         result_.forms[form_of(bucket.collective, bucket.memory, bytes_of(bucket.buffers))];
-    const Scatter scatter{levels_of(spreading_, bucket.collective, form), form.algorithm};
+    const Scatter scatter{levels_of(spreading_.axes, bucket.collective, form), form.algorithm};
     add_collective({CollectiveKind::all_reduce, MeshAxis::replica}, kNoOperator, bucket.memory,
                    bucket.buffers, {}, bucket.users, scatter);
   }
@@ -499,20 +475,19 @@ class Spreader {
                       const std::vector<BufferId>& moved, const std::vector<BufferId>& made,
                       const std::vector<StepId>& before, const Scatter& scatter = {}) {
     if (moved.empty()) return;
-    const std::int64_t parts = scatter.part_of(0).of;
+    const std::int64_t parts = part_left(0, scatter.levels, scatter.algorithm).of;
     const std::uint32_t form =
         form_of(collective, where, Bytes{(bytes_of(moved).count() + parts - 1) / parts});
     const std::vector<RankLevel> levels =
-        plimsoll::levels_of(spreading_, collective, result_.forms[form]);
+        levels_of(spreading_.axes, collective, result_.forms[form]);
     if (levels.empty()) return;
     const bool passes = is_pass(collective.kind);
     for (std::uint32_t rank = 0; rank < played_; ++rank) {
-      const auto is_first = [&](const RankLevel& it) { return rank / it.stride % it.size == 0; };
-      if (!std::ranges::all_of(levels, is_first)) continue;
+      if (!is_first(rank, levels)) continue;
       Group group{.ranks = members_of(rank, levels),
                   .memory = where,
                   .form = form,
-                  .share = scatter.part_of(rank),
+                  .share = part_left(rank, scatter.levels, scatter.algorithm),
                   .op = op,
                   .number = ++collectives_};
       for (const RankLevel& it : levels) group.levels.push_back(it.size);
@@ -551,7 +526,7 @@ class Spreader {
                                               std::uint32_t member) const {
     auto sends = sends_of(kind, result_.forms[group.form].algorithm, group.levels, member);
     for (CollectiveSend& send : sends) {
-      send.part.first += group.share.part * send.part.of;
+      send.part.first += group.share.number * send.part.of;
       send.part.of *= group.share.of;
       send.part.op = group.op;
       send.part.collective = group.number;
@@ -706,13 +681,13 @@ class Spreader {
 
 std::uint32_t Spreading::ranks() const {
   std::uint32_t ranks = 1;
-  for (const Axis& axis : axes) ranks *= axis.size;
+  for (const RankAxis& axis : axes) ranks *= axis.size;
   return ranks;
 }
 
 bool Spreading::has_copies() const {
   return std::ranges::any_of(
-      axes, [](const Axis& it) { return it.axis == MeshAxis::replica && it.size > 1; });
+      axes, [](const RankAxis& it) { return it.axis == MeshAxis::replica && it.size > 1; });
 }
 
 TensorList moved_by(const Operator& collective) {
@@ -724,32 +699,6 @@ TensorList moved_by(const Operator& collective) {
     default:
       return collective.reads;
   }
-}
-
-std::vector<RankLevel> levels_of(const Spreading& spreading, const Collective& collective,
-                                 const CollectiveForm& form) {
-  std::vector<RankLevel> levels;
-  std::uint32_t stride = 1;
-  for (std::uint32_t a = 0; a < spreading.axes.size(); ++a) {
-    const Spreading::Axis& it = spreading.axes[a];
-    if (takes_part(collective, it.axis)) {
-      const std::uint32_t node = std::max(it.node, a == form.axis ? form.node : 1);
-      if (node > 1) levels.push_back({node, stride});
-      if (it.size > node) levels.push_back({it.size / node, stride * node});
-    }
-    stride *= it.size;
-  }
-  return levels;
-}
-
-std::vector<std::uint32_t> members_of(std::uint32_t first, std::span<const RankLevel> levels) {
-  std::vector<std::uint32_t> ranks{first};
-  for (const RankLevel& level : levels) {
-    const std::vector<std::uint32_t> inner = ranks;
-    for (std::uint32_t i = 1; i < level.size; ++i)
-      for (const std::uint32_t rank : inner) ranks.push_back(rank + i * level.stride);
-  }
-  return ranks;
 }
 
 SpreadPlan spread(const Plan& plan, const Workload& workload, const Platform& platform,

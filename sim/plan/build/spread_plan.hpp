@@ -28,7 +28,7 @@
 /// all gradients are there.
 #pragma once
 
-#include "plan/build/collective.hpp"
+#include "plan/build/rank_groups.hpp"
 #include "plan/core/plan.hpp"
 #include "platform/core/topology.hpp"
 
@@ -47,13 +47,7 @@ struct RankHomes {
 };
 
 struct Spreading {
-  struct Axis {
-    MeshAxis axis = MeshAxis::data;
-    std::uint32_t size = 1;
-    std::uint32_t node = 1;  ///< ranks of a node, where collectives are hierarchical
-  };
-  /// Digits of a rank's number, the first varies fastest.
-  std::vector<Axis> axes;
+  std::vector<RankAxis> axes;  ///< digits of a rank's number (rank_groups.hpp)
   /// By processor that the plan of one rank uses: it and its likes, by rank. No two share a memory.
   std::vector<std::vector<ProcessorId>> likes;
   /// Of these; empty where all state lives with them.
@@ -74,33 +68,9 @@ struct Spreading {
   [[nodiscard]] bool has_copies() const;
 };
 
-/// How a collective is done: its algorithm, and of how many neighbours on one of the axes it makes a
-/// level of its own.
-struct CollectiveForm {
-  AllReduce algorithm = AllReduce::ring;
-  std::uint32_t axis = 0;  ///< in Spreading::axes
-  std::uint32_t node = 1;
-  friend bool operator==(const CollectiveForm&, const CollectiveForm&) = default;
-};
-
-/// Digits of a member's or a rank's number, the first varies fastest.
-struct RankLevel {
-  std::uint32_t size = 1, stride = 1;
-};
-
 /// What a collective of ranks moves: it reduces what it changes in place, gathers what it makes, and
 /// scatters or hands out what it reads. Precondition: the operator is one.
 [[nodiscard]] TensorList moved_by(const Operator& collective);
-
-/// Along which digits of a rank's number the members of a collective's group differ: none of one
-/// place.
-[[nodiscard]] std::vector<RankLevel> levels_of(const Spreading& spreading,
-                                               const Collective& collective,
-                                               const CollectiveForm& form);
-
-/// The members of the group of `first`, whose digits there are 0: the innermost level varies fastest.
-[[nodiscard]] std::vector<std::uint32_t> members_of(std::uint32_t first,
-                                                    std::span<const RankLevel> levels);
 
 /// A way between ranks that steps of the plan take: from a processor of the first rank, as a place in
 /// Spreading::likes, to one of another rank, or of its own.

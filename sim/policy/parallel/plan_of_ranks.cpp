@@ -54,7 +54,7 @@ void check_memories(const Platform& platform, const MeshOptions& parallel,
 }
 
 void check_tree(const Spreading& spreading, const MeshOptions& parallel) {
-  for (const Spreading::Axis& axis : spreading.axes)
+  for (const RankAxis& axis : spreading.axes)
     if (spreading.algorithm == AllReduce::tree && !std::has_single_bit(axis.size))
       refuse(parallel.where,
              fmt::format("a tree halves what it reduces until one part is left, so an "
@@ -76,7 +76,7 @@ void require_routes(const Plan& plan, const Problem& problem, const MeshOptions&
 ReplicaShifts shifts_of(const Spreading& spreading, const CollectiveForm& form) {
   ReplicaShifts shifts;
   for (std::uint32_t a = 0; a < spreading.axes.size(); ++a) {
-    const Spreading::Axis& axis = spreading.axes[a];
+    const RankAxis& axis = spreading.axes[a];
     const std::uint32_t node = std::max(axis.node, a == form.axis ? form.node : 1);
     const bool exchanges = form.algorithm == AllReduce::tree && std::has_single_bit(axis.size);
     if (node > 1) shifts.axes.push_back({node, exchanges});
@@ -211,7 +211,7 @@ Spreading mesh_of(const Platform& platform, const MeshOptions& parallel,
 
 void divide_into_groups(Spreading& spreading, const MeshOptions& parallel,
                         const Located<std::int64_t>& group) {
-  Spreading::Axis& within = spreading.axes.back();
+  RankAxis& within = spreading.axes.back();
   const std::int64_t data = within.size, node = within.node, size = group.value;
   if (data % size != 0)
     refuse(group.where,

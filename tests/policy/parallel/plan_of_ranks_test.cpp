@@ -519,10 +519,10 @@ TEST_CASE("collectives in levels: sums") {
         CHECK(std::ranges::count_if(held, [&](const auto& it) { return it[p] == all; }) == 1);
       for (std::uint32_t i = 0; i < n; ++i) {
         CHECK(std::ranges::count(held[i], all) == 1);
-        std::vector<std::uint32_t> places;
-        for (std::uint32_t l = 0, rest = i; l < levels.size(); rest /= levels[l++])
-          places.push_back(rest % levels[l]);
-        CHECK(held[i][part_left(algorithm, levels, places)] == all);
+        std::vector<RankLevel> digits;
+        for (std::uint32_t l = 0, stride = 1; l < levels.size(); stride *= levels[l++])
+          digits.push_back({levels[l], stride});
+        CHECK(held[i][part_left(i, digits, algorithm).number] == all);
       }
     }
     CHECK(held == std::vector<std::vector<std::int64_t>>(n, std::vector<std::int64_t>(n, all)));
