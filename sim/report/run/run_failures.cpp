@@ -4,6 +4,7 @@
 #include "report/run/run_details.hpp"
 #include "report/text/text_table.hpp"
 #include "scenario/run/failure_words.hpp"
+#include "scenario/run/mesh_remedies.hpp"
 #include "scenario/run/remedies.hpp"
 #include "workload/sharding/away_step.hpp"
 
@@ -208,11 +209,13 @@ class Explanation {
       item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less",
                        key_of(oom.memory)));
     } else if (used > 1) {
-      item("more microbatches, so that each is smaller, or other cuts (`partition`)");
+      if (result_.policy.starts_with("pipeline/"))
+        item("more microbatches, so that each is smaller, or other cuts (`partition`)");
       tell_allocators(remedies_of(scenario_, result_, all_).allocators);
     } else {
       advise_single(oom);
     }
+    if (is_home) tell_mesh(mesh_remedies_of(scenario_, result_));
     // The sizes of abstract workloads are given, whatever the batch.
     if (result_.workload_as_run.macs > 0 && result_.workload_as_run.batch > 1)
       item(fmt::format("a batch below {}", result_.workload_as_run.batch));
@@ -252,6 +255,8 @@ class Explanation {
         item(what);
       else if (reaches_more(oom.memory))
         item(what + ": of all policies only `offload/placement` lets them live elsewhere");
+      else if (scenario_.parallel)
+        item(what + ": no policy fits while the mesh is divided so");
       else
         item(what +
              ": no policy on one processor fits; take a larger memory, several processors "
@@ -291,6 +296,15 @@ class Explanation {
                            allocators.tried)
              : fmt::format("this plan runs with another allocator, tried: {}",
                            fmt::join(allocators.run, "; ")));
+  }
+
+  void tell_mesh(const MeshRemedies& remedies) {
+    for (const MeshRemedies::Change& it : remedies.run)
+      item(fmt::format("`{}` runs on the same processors, tried: {} a step", it.written,
+                       to_text(it.makespan)));
+    if (!remedies.failed.empty())
+      item(fmt::format("tried on the same processors, and did not run: `{}`",
+                       fmt::join(remedies.failed, "`; `")));
   }
 
   void tell_states(const Remedies& remedies) {

@@ -6,6 +6,7 @@
 #include "policy/parallel/state_options.hpp"
 #include "scenario/document/memo.hpp"
 #include "scenario/replay/replay.hpp"
+#include "scenario/run/trial.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,9 +18,6 @@ namespace plimsoll {
 
 namespace {
 
-/// Of planning, for each policy: a second of a core, or a little more.
-constexpr std::int64_t kWorkOfTrial = 200'000'000;
-constexpr std::size_t kMostStepsTried = 200'000;
 constexpr std::size_t kMostBuffersPlaced = 4'096;  ///< by rules that take their square
 constexpr std::size_t kMostHomesTried = 2;         ///< memories for state
 constexpr std::array kTriedPolicies{"remat/search", "offload/dynamic", "online/dtr", "online/coop"};
@@ -133,26 +131,17 @@ class RemedySearch {
     }
   }
 
-  /// Of a run that a policy planned.
-  [[nodiscard]] Node own_policy() const {
-    const std::string& parameters = result_.policy_parameters;
-    return parse_value(parameters.empty()
-                           ? result_.policy
-                           : fmt::format("{{name: {}, {}}}", result_.policy, parameters),
-                       "--policy");
-  }
-
   void try_all_of_memory() {
     if (result_.from_file) return;
     const Bytes usable = scenario_.platform[memory_].usable();
-    Node policy = own_policy();
+    Node policy = own_policy(result_);
     if (usable.is_unlimited() || !has_budget() || policy.find("budget") == nullptr) return;
     Diagnostics diagnostics;
     policy.set("budget", parse_value(fmt::format("{} B", usable.count()), "--policy"), diagnostics);
     WorkMeter meter(kWorkOfTrial);
     try {
       found_.with_all_of_memory =
-          step_of(scenario_, policy, {.work = Work(&meter), .compares = false});
+          tried_step(scenario_, policy, {.work = Work(&meter), .compares = false});
     } catch (const InputError&) {
       // Its planning was stopped.
     }
@@ -161,14 +150,6 @@ class RemedySearch {
   /// Of less than the memory has.
   [[nodiscard]] bool has_budget() const {
     return result_.oom->capacity < scenario_.platform[memory_].usable();
-  }
-
-  /// Nothing where the run does not end well. Throws InputError where there is none.
-  static std::optional<Time> step_of(const Scenario& scenario, const Node& policy,
-                                     const RunOptions& options) {
-    const RunResult tried = run_policy(scenario, policy, options);
-    if (std::string_view(status_text(tried)) != "ok") return std::nullopt;
-    return tried.metrics.makespan;
   }
 
   void try_state(const std::string& written) {
@@ -180,7 +161,7 @@ class RemedySearch {
     WorkMeter meter(kWorkOfTrial);
     try {
       if (const auto step =
-              step_of(elsewhere, own_policy(), {.work = Work(&meter), .compares = false}))
+              tried_step(elsewhere, own_policy(result_), {.work = Work(&meter), .compares = false}))
         found_.states.push_back({written, *step});
       else
         found_.failed_states.push_back(written);
@@ -197,7 +178,7 @@ class RemedySearch {
     WorkMeter meter(kWorkOfTrial);
     try {
       if (const auto step =
-              step_of(scenario_, parse_value(written, "--policy"), {.work = Work(&meter)}))
+              tried_step(scenario_, parse_value(written, "--policy"), {.work = Work(&meter)}))
         found_.policies.push_back({written, *step});
       else
         found_.failed.push_back(written);

@@ -1,0 +1,26 @@
+/// What runs on the processors of a mesh where a run on it was out of memory: more of the state in parts, the
+/// half, a fourth, .. of the data axis given to another axis, or every block run again. Nothing is guessed, all is
+/// tried.
+#pragma once
+
+#include "scenario/run/run.hpp"
+
+#include <string>
+#include <vector>
+
+namespace plimsoll {
+
+struct MeshRemedies {
+  struct Change {
+    std::string written;  ///< "--set parallel.tensor=2 --set parallel.data=4"
+    Time makespan;        ///< of a step
+  };
+  std::vector<Change> run;          ///< the fastest first
+  std::vector<std::string> failed;  ///< tried, and out of memory as well
+};
+
+/// Of each change the least that runs. Nothing for runs without a mesh, of plan files, and of very long
+/// plans. O(a run of each).
+[[nodiscard]] MeshRemedies mesh_remedies_of(const Scenario& scenario, const RunResult& result);
+
+}  // namespace plimsoll
