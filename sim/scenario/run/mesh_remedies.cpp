@@ -1,5 +1,6 @@
 #include "scenario/run/mesh_remedies.hpp"
 
+#include "scenario/run/run_bound.hpp"
 #include "scenario/run/trial.hpp"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ namespace {
 constexpr std::int64_t kMostGiven = 64;  ///< of the data axis to another one
 /// Larger meshes are tried only where one rank stands for all.
 constexpr std::int64_t kMostRanksPlayed = 64;
+constexpr std::size_t kMostStepsPlayed = 2'000'000;  ///< of the run that is out of memory
 
 class MeshSearch {
  public:
@@ -48,8 +50,10 @@ class MeshSearch {
         changed.parallel->play.value == MeshOptions::Play::automatic)
       changed.parallel->play.value = MeshOptions::Play::once;
     WorkMeter meter(kWorkOfTrial);
+    const RunOptions options{.work = Work(&meter), .compares = false};
     try {
-      const auto step = tried_step(changed, policy, {.work = Work(&meter), .compares = false});
+      const bool may_fit = bound_run(changed, policy, options).does_not_fit.empty();
+      const auto step = may_fit ? tried_step(changed, policy, options) : std::nullopt;
       if (step)
         found_.run.push_back({written, *step});
       else
@@ -119,7 +123,7 @@ class MeshSearch {
 }  // namespace
 
 MeshRemedies mesh_remedies_of(const Scenario& scenario, const RunResult& result) {
-  if (!scenario.parallel || result.from_file || result.plan.steps.size() > kMostStepsTried)
+  if (!scenario.parallel || result.from_file || result.plan.steps.size() > kMostStepsPlayed)
     return {};
   return MeshSearch(scenario, result).run();
 }
