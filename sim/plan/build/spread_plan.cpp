@@ -513,8 +513,11 @@ class Spreader {
 
   /// In SpreadPlan::forms.
   std::uint32_t form_of(const Collective& collective, MemoryId where, Bytes bytes) {
-    if (spreading_.chosen_on == nullptr) return 0;
-    const CollectiveForm form = choice_.of(collective, memory_[index(where)], bytes);
+    // What is passed on goes round, whatever reduces.
+    const bool goes_round = is_pass(collective.kind) && spreading_.algorithm == AllReduce::tree;
+    if (spreading_.chosen_on == nullptr && !goes_round) return 0;
+    const CollectiveForm form =
+        goes_round ? CollectiveForm{} : choice_.of(collective, memory_[index(where)], bytes);
     auto& forms = result_.forms;
     const auto known = std::ranges::find(forms, form);
     const auto place = static_cast<std::uint32_t>(known - forms.begin());

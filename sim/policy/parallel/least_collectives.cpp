@@ -43,8 +43,9 @@ Time LeastCollectives::time_of(const Collective& collective, MemoryId memory, By
   if (likes == spreading_.likes.end()) return Time{};
   std::vector<MemoryId> memories;
   for (const ProcessorId like : *likes) memories.push_back(platform_[like].memory);
-  const CollectiveForm form = chooses_ ? choice_.of(collective, memories, bytes)
-                                       : CollectiveForm{spreading_.algorithm, 0, 1};
+  const CollectiveForm form = is_pass(collective.kind) ? CollectiveForm{}
+                              : chooses_               ? choice_.of(collective, memories, bytes)
+                                                       : CollectiveForm{spreading_.algorithm, 0, 1};
   return choice_.time_of(form, collective, memories, bytes, CollectiveChoice::Groups::first)
       .value_or(Time{});
 }

@@ -103,6 +103,10 @@ std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
                ? fmt::format("copies of all ranks to and from `{}` would meet", common)
                : fmt::format("the state of each moves to and from `{}`", common);
   }
+  // In a ring each rank follows its neighbour, in a tree both send to each other: no renaming of ranks keeps
+  // both, and on a way that both take one waits for the other.
+  if (spreading.algorithm == AllReduce::tree && once.forms.size() > 1)
+    return "some collectives go round in rings, others along a tree";
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
