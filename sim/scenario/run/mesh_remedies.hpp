@@ -19,9 +19,8 @@ struct MeshRemedies {
   std::vector<std::string> failed;  ///< tried, and out of memory as well
 };
 
-/// Of each change the least that runs. What surely does not fit (run_bound.hpp) is not run. Nothing for runs
-/// without a mesh, of plan files, and of very long
-/// plans. O(a run of each).
+/// Of each change the least that runs. What surely does not fit (run_bound.hpp) is not run. Nothing for
+/// runs without a mesh, of plan files, and of very long plans. O(a run of each).
 [[nodiscard]] MeshRemedies mesh_remedies_of(const Scenario& scenario, const RunResult& result);
 
 }  // namespace plimsoll

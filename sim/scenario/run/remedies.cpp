@@ -18,6 +18,7 @@ namespace plimsoll {
 
 namespace {
 
+constexpr std::size_t kMostStepsTried = 200'000;
 constexpr std::size_t kMostBuffersPlaced = 4'096;  ///< by rules that take their square
 constexpr std::size_t kMostHomesTried = 2;         ///< memories for state
 constexpr std::array kTriedPolicies{"remat/search", "offload/dynamic", "online/dtr", "online/coop"};

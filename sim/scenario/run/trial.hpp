@@ -11,9 +11,6 @@ namespace plimsoll {
 /// Of planning, for each run: a second of a core, or a little more.
 inline constexpr std::int64_t kWorkOfTrial = 200'000'000;
 
-/// Plans and runs of more steps are not tried in other forms.
-inline constexpr std::size_t kMostStepsTried = 200'000;
-
 /// The policy with the parameters of a run that it planned.
 [[nodiscard]] Node own_policy(const RunResult& result);
 

@@ -140,16 +140,7 @@ TEST_CASE("one rank stands for all: random meshes with hybrid sharding") {
               .stage = from(1, 3),
               .group = group};
     const int layers = static_cast<int>(from(1, 3));
-    const char* const policies[] = {"none", "{name: remat/blocks, blocks: [\"block_*\"]}",
-                                    "remat/sqrt"};
-    mesh.policy = policies[from(0, 2)];
-    if (layers > 1 && from(0, 2) == 0) {
-      mesh.pipeline = 2;
-      const char* const pipelines[] = {"{name: pipeline/1f1b, microbatches: 3}",
-                                       "{name: pipeline/gpipe, microbatches: 2, recompute: full}",
-                                       "{name: pipeline/zb-h1, microbatches: 3}"};
-      mesh.policy = pipelines[from(0, 2)];
-    }
+    choose_policy(mesh, layers, from);
     WorkloadOptions options = trained_with_adam(mesh, from(1, 3));
     options.split_backward = bound_policy(mesh.policy).splits_backward;
     const Workload step = workload_of(llama(layers, 24, 12), options);

@@ -33,6 +33,20 @@ struct Mesh {
   [[nodiscard]] std::int64_t sharing() const { return group > 0 ? group : data; }
 };
 
+/// A policy of one processor or, of several layers, a pipeline at times; `from(least, most)` is random.
+template <class From>
+void choose_policy(Mesh& mesh, int layers, const From& from) {
+  const char* const policies[] = {"none", "{name: remat/blocks, blocks: [\"block_*\"]}",
+                                  "remat/sqrt"};
+  mesh.policy = policies[from(0, 2)];
+  if (layers < 2 || from(0, 2) > 0) return;
+  mesh.pipeline = 2;
+  const char* const pipelines[] = {"{name: pipeline/1f1b, microbatches: 3}",
+                                   "{name: pipeline/gpipe, microbatches: 2, recompute: full}",
+                                   "{name: pipeline/zb-h1, microbatches: 3}"};
+  mesh.policy = pipelines[from(0, 2)];
+}
+
 inline MeshOptions options_of(const Mesh& mesh) {
   Diagnostics diagnostics;
   const std::string text = fmt::format(
