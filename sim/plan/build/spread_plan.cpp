@@ -586,12 +586,34 @@ class Spreader {
     return {waits};
   }
 
+  /// Whom the first of a group sends to in a round, and from whom it receives, in ranks after it.
+  using RankTurn = std::pair<std::uint32_t, std::uint32_t>;
+
+  static RankTurn turn_of(const Group& group, const CollectiveSend& of_first) {
+    const auto after_first = [&](std::uint32_t member) {
+      return group.ranks[member] - group.ranks.front();
+    };
+    return {after_first(of_first.to), after_first(of_first.from)};
+  }
+
+  /// Where every member sends to the one after it, and in another collective pairs exchange, then some
+  /// send the same way in both and others do not. So that none of them waits where others go on, each
+  /// turn has a stream of its own on a channel.
+  std::uint32_t stream_of(std::pair<MemoryId, MemoryId> channel, const RankTurn& turn) {
+    auto& turns = turns_[channel];
+    const auto known = std::ranges::find(turns, turn);
+    const auto stream = static_cast<std::uint32_t>(known - turns.begin());
+    if (known == turns.end()) turns.push_back(turn);
+    return stream;
+  }
+
   std::vector<std::vector<StepId>> add_rounds_of_all(const Group& group, CollectiveKind kind) {
     const auto n = static_cast<std::uint32_t>(group.ranks.size());
     std::vector<std::vector<CollectiveSend>> sends;
     for (std::uint32_t i = 0; i < n; ++i) sends.push_back(sends_of_member(group, kind, i));
     std::vector<StepId> before(n), now(n), waits;
     for (std::size_t round = 0; round < sends.front().size(); ++round) {
+      const RankTurn turn = turn_of(group, sends.front()[round]);
       for (std::uint32_t i = 0; i < n; ++i) {
         const CollectiveSend& send = sends[i][round];
         if (round == 0) {
@@ -601,12 +623,9 @@ class Spreader {
           waits = {before[i], before[sends[i][round - 1].from],
                    before[sends[send.to][round - 1].from]};
         }
-        const Lane way{Lane::Kind::channel,
-                       {},
-                       0,
-                       memory(group.memory, group.ranks[i]),
-                       memory(group.memory, group.ranks[send.to]),
-                       {}};
+        const MemoryId from = memory(group.memory, group.ranks[i]);
+        const MemoryId to = memory(group.memory, group.ranks[send.to]);
+        const Lane way{Lane::Kind::channel, {}, stream_of({from, to}, turn), from, to, {}};
         std::vector<BufferId> buffers = group.buffers[i];
         const auto& changed = (group.into.empty() ? group.buffers : group.into)[send.to];
         buffers.insert(buffers.end(), changed.begin(), changed.end());
@@ -661,7 +680,9 @@ class Spreader {
   using LaneKey = std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId, MemoryId>;
   std::map<LaneKey, LaneId> lane_of_;  ///< an image that is its own memory: none
   std::vector<LaneId> lanes_;          ///< by rank and lane of the plan
-  std::vector<StepId> steps_;          ///< by step of the plan and rank
+  /// By channel between ranks that are all played: what each of its streams is for.
+  std::map<std::pair<MemoryId, MemoryId>, std::vector<RankTurn>> turns_;
+  std::vector<StepId> steps_;  ///< by step of the plan and rank
   struct Scratch {
     std::vector<BufferId> reads, writes;
     std::vector<Dependency> after;

@@ -91,15 +91,15 @@ class Checker {
     check_lanes_differ();
   }
 
-  /// A stream runs one step at a time, a channel starts its moves in one order: two lanes of one
-  /// place would be two of each.
+  /// A compute stream runs one step at a time, that of a channel starts its moves in one order: two lanes
+  /// of one place would be two of each.
   void check_lanes_differ() {
     const auto place = [&](std::uint32_t l) {
       const Lane& lane = plan_.lanes[l];
       const bool on_stream = lane.kind == Lane::Kind::stream;
-      return on_stream ? std::tuple(lane.kind, index(lane.processor), lane.stream, 0u)
+      return on_stream ? std::tuple(lane.kind, index(lane.processor), 0u, 0u, lane.stream)
                        : std::tuple(lane.kind, index(lane.from), index(lane.to),
-                                    lane.image ? index(*lane.image) + 1 : 0u);
+                                    lane.image ? index(*lane.image) + 1 : 0u, lane.stream);
     };
     std::vector<std::uint32_t> order(plan_.lanes.size());
     std::iota(order.begin(), order.end(), 0u);

@@ -91,7 +91,7 @@ struct Reduction {
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
-/// A compute stream of a processor, or a channel between two memories.
+/// A compute stream of a processor, or one of a channel between two memories.
 struct Lane {
   enum class Kind : std::uint8_t { stream, channel };
   Kind kind = Kind::stream;

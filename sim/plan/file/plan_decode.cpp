@@ -221,6 +221,7 @@ class Decoder {
       lane.kind = Lane::Kind::channel;
       lane.from = memory(in.channel().from_memory(), place.of("channel.from_memory"));
       lane.to = memory(in.channel().to_memory(), place.of("channel.to_memory"));
+      lane.stream = in.channel().index();
       if (in.channel().has_image_from_memory())
         lane.image =
             memory(in.channel().image_from_memory(), place.of("channel.image_from_memory"));

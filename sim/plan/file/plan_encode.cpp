@@ -82,6 +82,7 @@ class Encoder {
     } else {
       out.mutable_channel()->set_from_memory(platform_[lane.from].name);
       out.mutable_channel()->set_to_memory(platform_[lane.to].name);
+      if (lane.stream > 0) out.mutable_channel()->set_index(lane.stream);
       if (lane.image) out.mutable_channel()->set_image_from_memory(platform_[*lane.image].name);
     }
   }

@@ -94,16 +94,6 @@ ReplicaSymmetry symmetry_of(const SpreadPlan& once, const Problem& problem,
   return replica_symmetry(problem, spreading.likes, ways, shifts);
 }
 
-/// Whether ways between ranks are taken in trees and in rings.
-bool mixes_forms(const SpreadPlan& once) {
-  const auto takes = [&](AllReduce algorithm) {
-    return std::ranges::any_of(once.ways, [&](const RankWay& way) {
-      return way.to_rank > 0 && once.forms[way.form].algorithm == algorithm;
-    });
-  };
-  return takes(AllReduce::ring) && takes(AllReduce::tree);
-}
-
 /// Empty, or why one rank cannot stand for all.
 std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
                            const Spreading& spreading, RankSymmetry& known) {
@@ -113,10 +103,6 @@ std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
                ? fmt::format("copies of all ranks to and from `{}` would meet", common)
                : fmt::format("the state of each moves to and from `{}`", common);
   }
-  // In a ring each rank follows its neighbour, in a tree both send to each other: no renaming of ranks keeps
-  // both, and on a way that both take one waits for the other.
-  if (spreading.algorithm == AllReduce::tree && once.forms.size() > 1)
-    return "some collectives go round in rings, others along a tree";
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
@@ -142,12 +128,6 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
     why = cannot_be_once(once, problem, spreading, known);
     if (why.empty()) {
       once.plan.link_mirrors = known.links;
-      if (mixes_forms(once))
-        once.plan.notes.push_back(
-            "one rank was played for all, although small collectives take trees and others rings: "
-            "on "
-            "a way that both take, waits may differ from rank to rank; `parallel.play: all` plays "
-            "every one");
       return std::move(once.plan);
     }
     if (parallel.play.value == Play::once)

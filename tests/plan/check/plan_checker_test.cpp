@@ -175,6 +175,7 @@ TEST_CASE("rule 1: a stream and a channel have one lane", "[plan_checker]") {
   CHECK(with_lane(0, [](Lane& lane) { lane.stream = 1; }) == Problems{});
   CHECK(with_lane(2, leave) == Problems{"lanes 2 and 3 are both the channel from `dram` to `hbm`; "
                                         "expected one lane for a channel"});
+  CHECK(with_lane(2, [](Lane& lane) { lane.stream = 1; }) == Problems{});
   // Two lanes that nothing tells apart would run two operators at once on one stream: F2 and a
   // second run of F1, here, at 1 ms each and both from 1 ms on.
   CHECK(after([](Plan& p) {
