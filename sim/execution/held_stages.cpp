@@ -30,8 +30,9 @@ std::vector<std::vector<ProcessorId>> runners_of(const Plan& plan, const Workloa
 
 /// Adds those that do as one of `processors` does, without being played.
 void add_mirrors(const Plan& plan, std::vector<ProcessorId>& processors) {
+  const std::vector<ProcessorId> played = processors;
   for (const Mirror& mirror : plan.mirrors)
-    if (std::ranges::find(processors, mirror.like) != processors.end())
+    if (std::ranges::find(played, mirror.like) != played.end())
       processors.push_back(mirror.processor);
   std::ranges::sort(processors);
 }

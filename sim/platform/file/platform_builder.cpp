@@ -6,9 +6,10 @@
 #include "platform/file/platform_contradictions.hpp"
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -246,7 +247,7 @@ class Joiner {
   }
 
   /// Whether `name` is new to its kind.
-  bool is_new(std::set<std::string>& names, const Name& name, const char* kind) {
+  bool is_new(std::unordered_set<std::string>& names, const Name& name, const char* kind) {
     const bool added = names.insert(name.value).second;
     if (!added) report(name.where, fmt::format("there is already a {} `{}`", kind, name.value));
     return added;
@@ -281,6 +282,7 @@ class Joiner {
     for (const auto& [memory, id] : memory_ids_) {
       if (!diagnostics_.is_full()) known.push_back(memory);
     }
+    std::ranges::sort(known);
     report(name.where, fmt::format("there is no memory `{}`", name.value),
            hint_of_names(name.value, known));
     return std::nullopt;
@@ -351,8 +353,8 @@ class Joiner {
   Diagnostics& diagnostics_;
   Platform platform_;
   PlacesOfParts places_;
-  std::map<std::string, MemoryId> memory_ids_;
-  std::set<std::string> processors_, links_;
+  std::unordered_map<std::string, MemoryId> memory_ids_;
+  std::unordered_set<std::string> processors_, links_;
   std::set<std::tuple<int, int, std::string>> reported_;
 };
 

@@ -29,8 +29,7 @@ class OtherMicrobatches {
         ranks_(ranks),
         options_(options),
         step_(step),
-        roomy_(without_limits(scenario.platform)),
-        topology_(scenario.platform) {}
+        roomy_(without_limits(scenario.platform)) {}
 
   /// The run with its own number, where that is shown from runs with less.
   std::optional<RunResult> run() {
@@ -46,7 +45,7 @@ class OtherMicrobatches {
         {count(), [this](std::uint32_t few) { return outline(few, true); },
          [this](std::uint32_t few, RunInspector& inspector) { play_alone(few, inspector); }});
     if (!makespan)
-      makespan = makespan_alone(result.workload_as_run, scenario_, own_, ranks_, options_.work);
+      makespan = makespan_alone(result.workload_as_run, roomy_, own_, ranks_, options_.work);
     if (makespan) result.overhead = relative(*result.metrics.makespan, *makespan);
     return result;
   }
@@ -89,9 +88,10 @@ class OtherMicrobatches {
     const BoundPolicy policy = bound(few);
     Outline outline;
     if (policy.microbatches != few) return outline;
-    const Problem problem{step_.workload, step_.chain,        alone ? roomy_ : scenario_.platform,
-                          topology_,      judge_by_execution, options_.work,
-                          &outline};
+    const Problem problem{
+        step_.workload,    step_.chain,        alone ? roomy_ : scenario_.platform,
+        ranks_.topology(), judge_by_execution, options_.work,
+        &outline};
     static_cast<void>(ranks_.planned(alone ? policy.schedule_alone : policy.plan, problem));
     return outline;
   }
@@ -104,14 +104,14 @@ class OtherMicrobatches {
     work_before_ = std::exchange(work_, std::vector<ProcessorWork>());
     const ChainView chain;  // work looks at operators only
     if (last_->metrics.makespan)
-      work_ = work_by_processor(last_->plan,
-                                {last_->workload_as_run, chain, scenario_.platform, topology_});
+      work_ = work_by_processor(
+          last_->plan, {last_->workload_as_run, chain, scenario_.platform, ranks_.topology()});
   }
 
   void play_alone(std::uint32_t few, RunInspector& inspector) const {
     const Workload workload = ranks_.as_played(step(few).workload);
     static_cast<void>(
-        makespan_alone(workload, scenario_, bound(few), ranks_, options_.work, &inspector));
+        makespan_alone(workload, roomy_, bound(few), ranks_, options_.work, &inspector));
   }
 
   /// `result`: of the longer one of the two last runs that were played, which came first.
@@ -158,7 +158,6 @@ class OtherMicrobatches {
   const RunOptions& options_;
   const TrainingStep& step_;
   const Platform roomy_;
-  const Topology topology_;
   std::optional<RunResult> last_, before_;         ///< of the runs that were played
   std::vector<ProcessorWork> work_, work_before_;  ///< likewise
 };

@@ -278,6 +278,8 @@ template <class Made>
 struct By {
   std::optional<Made> (*make)(const Microbatches&, const Trial&, Sample& more);
   bool keeps_memory = true;  ///< what it is made of
+  /// Whether runs mostly repeat themselves after the fewest microbatches after which their tasks do.
+  bool begins_short = true;
 };
 
 /// Plays patterns until one is shown to repeat itself.
@@ -296,9 +298,11 @@ class PatternSearch {
       unit = devices;
       trial = trial_of(all_, many_, devices + kSome * unit, unit);
     }
-    if (auto made = play(trial, by)) return made;
     const std::uint32_t probed = probe_size(devices, unit);
-    if (kLong * probed > all_.count || !is_known(all_.outline(probed))) return std::nullopt;
+    const bool can_probe = kLong * probed <= all_.count && is_known(all_.outline(probed));
+    if (!can_probe || by.begins_short)
+      if (auto made = play(trial, by)) return made;
+    if (!can_probe) return std::nullopt;
     Sample probe(std::nullopt, by.keeps_memory);
     all_.play(probed, probe);
     if (!probe.repeats) return std::nullopt;
@@ -350,7 +354,9 @@ std::optional<LongRun> run_long(const Microbatches& all) {
 }
 
 std::optional<Time> makespan_of_long(const Microbatches& all) {
-  return PatternSearch(all).run(By<Time>{makespan_by, false});
+  // Without recomputation backwards wait for their gradients: what goes forth and back through the pipeline
+  // paces it, and it repeats itself after about as many microbatches as are in it.
+  return PatternSearch(all).run(By<Time>{makespan_by, false, false});
 }
 
 std::string note_on(const LongRun& run, std::uint32_t microbatches) {

@@ -37,11 +37,10 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-Time makespan_without_limits(const Plan& plan, const Workload& workload, const Platform& platform,
-                             RunInspector* inspector = nullptr) {
-  const Platform unlimited = without_limits(platform);
-  const Topology topology(unlimited);
-  const Program program = lower(plan, workload, unlimited, topology);
+/// Precondition: the memories of `roomy` never fill.
+Time makespan_on(const Platform& roomy, const Topology& topology, const Plan& plan,
+                 const Workload& workload, RunInspector* inspector = nullptr) {
+  const Program program = lower(plan, workload, roomy, topology);
   const Execution execution = execute(program);
   if (inspector != nullptr) inspector->see(program, execution, step_sums(program, execution));
   return execution.makespan;
@@ -74,23 +73,23 @@ Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
 /// The makespan of `none` on unlimited memory, on the processor that `policy` runs on, or its likes.
 Time reference_makespan(const Workload& step, const Scenario& scenario, const BoundPolicy& policy,
                         const Ranks& ranks) {
-  const Topology topology(scenario.platform);
   const ChainView chain;  // `none` looks at operators only
-  const Problem problem{step, chain, scenario.platform, topology};
+  const Problem problem{step, chain, scenario.platform, ranks.topology()};
   Planned none = ranks.planned(policy_on_processor_of(policy, "none").plan, problem);
   const Plan reference =
       ranks.of_all(accumulated(std::move(std::get<Plan>(none)), scenario, problem), problem);
-  return makespan_without_limits(reference, step, scenario.platform);
+  return makespan_on(without_limits(scenario.platform), ranks.topology(), reference, step);
 }
 
 std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
                                            const BoundPolicy& policy, const Ranks& ranks,
                                            Work work) {
   if (!policy.schedule_alone && !result.execution.waited_for_memory) return 0.0;
+  const Platform roomy = without_limits(scenario.platform);
   const auto reference =
       policy.schedule_alone
-          ? makespan_alone(result.workload_as_run, scenario, policy, ranks, work)
-          : makespan_without_limits(result.plan, result.workload_as_run, scenario.platform);
+          ? makespan_alone(result.workload_as_run, roomy, policy, ranks, work)
+          : makespan_on(roomy, ranks.topology(), result.plan, result.workload_as_run);
   if (!reference) return std::nullopt;
   return relative(*result.metrics.makespan, *reference);
 }
@@ -160,7 +159,7 @@ void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const P
     result.plan.bounds.makespan = work_bound(result.plan, problem);
   result.budgets = given_budgets(bound, result.plan, result.workload_as_run, scenario.platform);
   check_policy(result, scenario, problem.topology);
-  execute_plan(result, scenario, problem.topology, ranks, inspector);
+  execute_plan(result, scenario, ranks, inspector);
 }
 
 /// Runs `ordered`, whose order an allocator has planned. Where its placement ends above that of
@@ -204,9 +203,10 @@ void measure_run(RunResult& result, const Program& program, const StepSums& sums
   if (has_ranks(ranks)) measure_ranks(program, sums, ranks.count(), result.metrics);
 }
 
-void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology,
-                  const Ranks& ranks, RunInspector* inspector) {
-  const Program program = lower(result.plan, result.workload_as_run, scenario.platform, topology);
+void execute_plan(RunResult& result, const Scenario& scenario, const Ranks& ranks,
+                  RunInspector* inspector) {
+  const Program program =
+      lower(result.plan, result.workload_as_run, scenario.platform, ranks.topology());
   const Stopwatch watch;
   result.execution = execute(program);
   result.execution_s = watch.seconds();
@@ -220,7 +220,7 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   if (result.metrics.energy)
     for (const std::string& note :
          {note_on_unknown_operators(result.plan, result.workload_as_run, scenario.platform),
-          note_on_unknown_energy(result.plan, scenario.platform, topology)})
+          note_on_unknown_energy(result.plan, scenario.platform, ranks.topology())})
       if (!note.empty()) result.notes.push_back(note);
   result.oom = result.execution.oom;
   result.cycle = result.execution.cycle;
@@ -228,18 +228,16 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Topology& t
   result.bounds = result.plan.bounds;
 }
 
-std::optional<Time> makespan_alone(const Workload& step, const Scenario& scenario,
+std::optional<Time> makespan_alone(const Workload& step, const Platform& roomy,
                                    const BoundPolicy& policy, const Ranks& ranks, Work work,
                                    RunInspector* inspector) {
-  const Platform roomy = without_limits(scenario.platform);
-  const Topology topology(roomy);
   const ChainView chain = chain_view(step);
-  const Problem problem{step, chain, roomy, topology, judge_by_execution, work};
+  const Problem problem{step, chain, roomy, ranks.topology(), judge_by_execution, work};
   Planned reference = ranks.planned(policy.schedule_alone, problem);
   Plan* of_one = std::get_if<Plan>(&reference);
   if (of_one == nullptr) return std::nullopt;
   const Plan plan = ranks.of_all(std::move(*of_one), problem);
-  return makespan_without_limits(plan, step, scenario.platform, inspector);
+  return makespan_on(roomy, ranks.topology(), plan, step, inspector);
 }
 
 RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
@@ -250,9 +248,8 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
   const ChainView chain = std::move(step.chain);
   result.workload_as_run = std::move(step.workload);
   result.saved_bytes = step.saved_bytes;
-  const Topology topology(scenario.platform);
   const Stopwatch watch;
-  const Problem problem{result.workload_as_run, chain,       scenario.platform, topology,
+  const Problem problem{result.workload_as_run, chain,       scenario.platform, ranks.topology(),
                         judge_by_execution,     options.work};
   const auto ordering =
       ranks.has_state_elsewhere() ? std::nullopt : policy_that_orders(bound, scenario.platform);

@@ -16,8 +16,8 @@ namespace plimsoll {
 [[nodiscard]] RunResult describe_run(const Scenario& scenario, std::string policy);
 
 /// Executes result.plan, and measures. Precondition: check_plan() finds nothing wrong with it. `inspector` may be nullptr.
-void execute_plan(RunResult& result, const Scenario& scenario, const Topology& topology,
-                  const Ranks& ranks, RunInspector* inspector = nullptr);
+void execute_plan(RunResult& result, const Scenario& scenario, const Ranks& ranks,
+                  RunInspector* inspector = nullptr);
 
 /// Sets result.metrics.
 void measure_run(RunResult& result, const Program& program, const StepSums& sums,
@@ -30,8 +30,9 @@ void measure_run(RunResult& result, const Program& program, const StepSums& sums
                                  const std::string& step_key, RunInspector* inspector = nullptr);
 
 /// The makespan of the same pipeline without offload and recomputation, on unlimited memory and without a
-/// limit that the parameters give; nothing where it has no plan. `step` is as it is played.
-[[nodiscard]] std::optional<Time> makespan_alone(const Workload& step, const Scenario& scenario,
+/// limit that the parameters give; nothing where it has no plan. `step` is as it is played; the memories of
+/// `roomy`, the platform of `ranks`, never fill.
+[[nodiscard]] std::optional<Time> makespan_alone(const Workload& step, const Platform& roomy,
                                                  const BoundPolicy& policy, const Ranks& ranks,
                                                  Work work, RunInspector* inspector = nullptr);
 

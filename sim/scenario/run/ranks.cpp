@@ -46,7 +46,8 @@ void refuse_given(const Node& policy, std::initializer_list<const char*> keys) {
 
 }  // namespace
 
-Ranks::Ranks(const Scenario& scenario, const Node& policy) : scenario_(scenario) {
+Ranks::Ranks(const Scenario& scenario, const Node& policy)
+    : scenario_(scenario), topology_(scenario.platform) {
   if (scenario.state) updaters_ = updaters_of(*scenario.state, scenario.platform);
   if (is_mesh()) find_mesh();
   if (scenario.state) find_homes(policy);
@@ -98,12 +99,11 @@ void Ranks::find_homes(const Node& policy) {
   }
   for (const auto& likes : spreading_->likes)
     for (const ProcessorId device : likes) std::erase(updaters_, device);
-  const Topology topology(scenario_.platform);
   std::optional<AwayState> of_all;
   for (const auto& likes : spreading_->likes) {
     auto& homes = spreading_->homes.emplace_back();
     for (const ProcessorId device : likes) {
-      homes.push_back(homes_of(*scenario_.state, scenario_.platform, topology, device));
+      homes.push_back(homes_of(*scenario_.state, scenario_.platform, topology_, device));
       const AwayState its = away_of(homes.back(), scenario_.platform, device);
       if (of_all && its != *of_all)
         refuse(scenario_.state->where,

@@ -28,6 +28,9 @@ class Ranks {
   /// of whose steps nothing is shown.
   void join_rounds();
 
+  /// Of the scenario's platform.
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+
   [[nodiscard]] bool is_mesh() const { return scenario_.parallel.has_value(); }
   [[nodiscard]] bool has_state_elsewhere() const { return away_.has_value(); }
   /// Processors of the mesh.
@@ -90,6 +93,7 @@ class Ranks {
   [[nodiscard]] Plan with_fetches_ahead(Plan of_one, const Problem& problem) const;
 
   const Scenario& scenario_;
+  const Topology topology_;
   std::optional<Spreading> spreading_;
   mutable RankSymmetry symmetry_;      ///< of the plan made last
   std::vector<ProcessorId> updaters_;  ///< processors that only update

@@ -168,7 +168,6 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo*
 RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {
   RunResult result = describe_run(scenario, path.filename().string());
   result.from_file = true;
-  const Topology topology(scenario.platform);
   result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
   const Ranks ranks(scenario);
   bool split_backward = false;
@@ -189,7 +188,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
   result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
   const auto problems =
-      check_plan(result.plan, result.workload_as_run, scenario.platform, topology);
+      check_plan(result.plan, result.workload_as_run, scenario.platform, ranks.topology());
   if (!problems.empty()) {
     std::vector<Diagnostic> diagnostics;
     for (const std::string& problem : problems)
@@ -197,7 +196,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
     throw InputError(std::move(diagnostics));
   }
   return in_range(scenario, [&] {
-    execute_plan(result, scenario, topology, ranks);
+    execute_plan(result, scenario, ranks);
     drop_what_does_not_hold(result);
     return std::move(result);
   });

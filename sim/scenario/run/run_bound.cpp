@@ -40,9 +40,8 @@ RunBound bound_of_step(const Scenario& scenario, const BoundPolicy& policy, cons
                        const RunOptions& options, const TrainingStep& step) {
   RunBound bound;
   if (policy.is_pipeline && !ranks.has_state_elsewhere()) {
-    const Topology topology(scenario.platform);
     PlanBoundRequest request;
-    const Problem problem{step.workload, step.chain,   scenario.platform, topology,
+    const Problem problem{step.workload, step.chain,   scenario.platform, ranks.topology(),
                           nullptr,       options.work, nullptr,           &request};
     const auto collectives = ranks.least_collectives(problem);
     if (collectives)

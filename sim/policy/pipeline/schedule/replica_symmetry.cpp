@@ -3,9 +3,9 @@
 #include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -13,12 +13,48 @@ namespace plimsoll {
 
 namespace {
 
+/// A direction of a link.
 using PortId = std::uint32_t;
 
 /// That a way of a replica takes a port, as its hop of that number.
 struct Use {
   std::uint32_t way = 0, hop = 0, replica = 0;
   auto operator<=>(const Use&) const = default;
+};
+
+/// Who uses a port, whatever the replica: all of them take a way at the same times.
+using Pattern = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+
+/// The uses of all ports, each port's in order.
+class PortUses {
+ public:
+  void add(PortId port, const Use& use) { added_.emplace_back(port, use); }
+
+  /// When all are added. O(uses log uses of a port + ports).
+  void sort(std::size_t ports) {
+    begin_.assign(ports + 1, 0);
+    for (const auto& [port, use] : added_) ++begin_[port + 1];
+    for (std::size_t p = 0; p < ports; ++p) begin_[p + 1] += begin_[p];
+    uses_.resize(added_.size());
+    std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
+    for (const auto& [port, use] : added_) uses_[next[port]++] = use;
+    added_ = {};
+    for (PortId p = 0; p < ports; ++p) {
+      const auto at = [&](PortId id) {
+        return uses_.begin() + static_cast<std::ptrdiff_t>(begin_[id]);
+      };
+      std::sort(at(p), at(p + 1));
+    }
+  }
+
+  [[nodiscard]] std::span<const Use> of(PortId port) const {
+    return std::span(uses_).subspan(begin_[port], begin_[port + 1] - begin_[port]);
+  }
+
+ private:
+  std::vector<std::pair<PortId, Use>> added_;
+  std::vector<std::size_t> begin_;  ///< by port: in `uses_`
+  std::vector<Use> uses_;
 };
 
 class Symmetry {
@@ -66,10 +102,10 @@ class Symmetry {
         for (std::uint32_t h = 0; h < route->hops.size(); ++h) {
           if (const std::string why = compare(route->hops[h], hops_[w][h]); !why.empty())
             return why;
-          uses_[port(route->hops[h])].push_back({w, h, k});
-          note_travel(route->hops[h], {w, h, k});
+          uses_.add(direction(route->hops[h]), {w, h, k});
         }
       }
+    uses_.sort(2 * platform_.links.size());
     return {};
   }
 
@@ -83,24 +119,38 @@ class Symmetry {
     return {};
   }
 
+  static PortId direction(const Hop& hop) { return 2 * index(hop.link) + hop.direction; }
+
+  bool is_half(LinkId link) const { return platform_[link].duplex == Duplex::half; }
+
+  /// Both directions of a half-duplex link are one port, that of the first.
   PortId port(const Hop& hop) const {
-    const bool half = platform_[hop.link].duplex == Duplex::half;
-    return 2 * index(hop.link) + (half ? 0u : hop.direction);
+    return is_half(hop.link) ? 2 * index(hop.link) : direction(hop);
   }
 
-  /// Who uses a port, whatever the replica: all of them take a way at the same times.
-  static std::vector<std::pair<std::uint32_t, std::uint32_t>> pattern(
-      const std::vector<Use>& uses) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> of_all;
-    for (const Use& use : uses) of_all.emplace_back(use.way, use.hop);
-    return of_all;
+  void set_uses_of(PortId port, std::vector<Use>& uses) const {
+    const auto there = uses_.of(port);
+    uses.assign(there.begin(), there.end());
+    if (!is_half(LinkId{port / 2})) return;
+    const auto back = uses_.of(port + 1);
+    uses.insert(uses.end(), back.begin(), back.end());
+    std::ranges::sort(uses);
+  }
+
+  static void set_pattern_of(std::span<const Use> uses, Pattern& pattern) {
+    pattern.clear();
+    for (const Use& use : uses) pattern.emplace_back(use.way, use.hop);
   }
 
   std::string look_at_ports() {
-    using Hops = std::pair<std::uint32_t, std::uint32_t>;
-    std::map<Hops, std::vector<Hops>> pattern_of;
-    for (auto& [id, uses] : uses_) {
-      std::ranges::sort(uses);
+    std::map<Pattern::value_type, Pattern> pattern_of;  // by the first way and hop in it
+    std::vector<Use> uses;
+    Pattern pattern;
+    stands_for_.resize(2 * platform_.links.size());
+    for (PortId id = 0; id < stands_for_.size(); ++id) {
+      if (id % 2 == 1 && is_half(LinkId{id / 2})) continue;
+      set_uses_of(id, uses);
+      if (uses.empty()) continue;
       const Link& link = platform_.links[id / 2];
       for (std::size_t u = 1; u < uses.size(); ++u)
         if (uses[u].way == uses[u - 1].way)
@@ -108,11 +158,11 @@ class Symmetry {
                              uses[u].replica == uses[u - 1].replica
                                  ? "one way twice"
                                  : "the same way of two replicas, of which one waits");
-      const Use& first = uses.front();
-      const auto found = pattern_of.try_emplace({first.way, first.hop}, pattern(uses)).first;
-      if (found->second != pattern(uses))
+      set_pattern_of(uses, pattern);
+      const auto known = pattern_of.try_emplace(pattern.front(), pattern).first;
+      if (known->second != pattern)
         return fmt::format("link `{}` has other uses than those that stand for it", link.name);
-      stands_for_[id] = {first.way, first.hop};
+      stands_for_[id] = pattern.front();
     }
     return {};
   }
@@ -130,45 +180,40 @@ class Symmetry {
     return {};
   }
 
-  /// The ways that go over a link in one direction, sorted when all are known.
-  struct Travel {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> pattern;
-    bool is_seen = true;  ///< all of them: by the replica that is played
-  };
-
-  void note_travel(const Hop& hop, const Use& use) {
-    Travel& travel = travels_[index(hop.link)][hop.direction];
-    travel.pattern.emplace_back(use.way, use.hop);
-    const ReplicaWay& way = ways_[use.way];
-    const bool comes_in = way.to_replica != 0 && image(way, use.replica) == 0;
-    travel.is_seen = travel.is_seen && (use.replica == 0 || comes_in);
+  /// Whether the replica that is played sees them all.
+  bool are_seen(std::span<const Use> uses) const {
+    return std::ranges::all_of(uses, [&](const Use& use) {
+      const ReplicaWay& way = ways_[use.way];
+      const bool comes_in = way.to_replica != 0 && image(way, use.replica) == 0;
+      return use.replica == 0 || comes_in;
+    });
   }
 
-  /// Of those that are not seen whole, what is like them and is. A half-duplex link is one way for both
-  /// directions.
+  /// Calls `visit(hop, ways, is_seen)` for each direction of a link that is taken, with what goes in that
+  /// direction and, as a half-duplex link is one way for both, against it.
+  template <class Visit>
+  void for_each_travel(Visit visit) const {
+    std::pair<Pattern, Pattern> ways;
+    for (PortId id = 0; id < 2 * platform_.links.size(); ++id) {
+      const auto there = uses_.of(id), back = uses_.of(id ^ 1);
+      const bool half = is_half(LinkId{id / 2});
+      if (there.empty() && (!half || back.empty())) continue;
+      set_pattern_of(there, ways.first);
+      if (half) set_pattern_of(back, ways.second);
+      visit(Hop{LinkId{id / 2}, static_cast<std::uint8_t>(id % 2)}, ways,
+            are_seen(there) && (!half || are_seen(back)));
+      ways.second.clear();
+    }
+  }
+
+  /// Of those that are not seen whole, what is like them and is.
   std::string find_links() {
-    using Ways = std::vector<std::vector<std::pair<std::uint32_t, std::uint32_t>>>;
-    std::map<Ways, Hop> seen;  // by what goes in the direction of the hop, then against it
-    for (auto& [link, travel] : travels_)
-      for (Travel& it : travel) std::ranges::sort(it.pattern);
-    const auto each = [&](auto visit) {
-      for (const auto& [link, travel] : travels_) {
-        const bool half = platform_[LinkId{link}].duplex == Duplex::half;
-        for (std::uint8_t d = 0; d < 2; ++d) {
-          const Travel &there = travel[d], &back = travel[1 - d];
-          if (half)
-            visit(Hop{LinkId{link}, d}, Ways{there.pattern, back.pattern},
-                  there.is_seen && back.is_seen);
-          else if (!there.pattern.empty())
-            visit(Hop{LinkId{link}, d}, Ways{there.pattern}, there.is_seen);
-        }
-      }
-    };
-    each([&](const Hop& hop, Ways ways, bool is_seen) {
-      if (is_seen) seen.try_emplace(std::move(ways), hop);
+    std::map<std::pair<Pattern, Pattern>, Hop> seen;
+    for_each_travel([&](const Hop& hop, const auto& ways, bool is_seen) {
+      if (is_seen) seen.try_emplace(ways, hop);
     });
     std::string why;
-    each([&](const Hop& hop, const Ways& ways, bool is_seen) {
+    for_each_travel([&](const Hop& hop, const auto& ways, bool is_seen) {
       if (is_seen) return;
       const auto like = seen.find(ways);
       if (like != seen.end())
@@ -199,8 +244,8 @@ class Symmetry {
 
   bool meet_somewhere(std::uint32_t a, std::uint32_t b) const {
     const auto kinds = [&](std::uint32_t w) {
-      std::vector<std::pair<std::uint32_t, std::uint32_t>> all;
-      for (const Hop& hop : hops_[w]) all.push_back(stands_for_.at(port(hop)));
+      Pattern all;
+      for (const Hop& hop : hops_[w]) all.push_back(stands_for_[port(hop)]);
       return all;
     };
     const auto of_a = kinds(a);
@@ -214,12 +259,11 @@ class Symmetry {
   const std::vector<ReplicaWay>& ways_;
   const std::span<const ReplicaShifts> shifts_;
   const std::uint32_t replicas_;
-  std::vector<std::vector<Hop>> hops_;                      ///< by way, of replica 0
-  std::map<PortId, std::vector<Use>> uses_;                 ///< of the ways of all replicas
-  std::map<std::uint32_t, std::array<Travel, 2>> travels_;  ///< by link, and direction
+  std::vector<std::vector<Hop>> hops_;  ///< by way, of replica 0
+  PortUses uses_;                       ///< of the ways of all replicas, by direction
   std::vector<LinkMirror> links_;
   /// By port: the way and hop that its uses begin with, the same for all that stand for each other.
-  std::map<PortId, std::pair<std::uint32_t, std::uint32_t>> stands_for_;
+  std::vector<Pattern::value_type> stands_for_;
 };
 
 }  // namespace
