@@ -12,7 +12,7 @@
 /// its own, a tree needs 2 log2(n) a less than 2 (n-1) a, and moves as much.
 #pragma once
 
-#include "plan/build/spread_plan.hpp"
+#include "plan/build/spreading.hpp"
 #include "plan/core/collective_opening.hpp"
 
 #include <map>

@@ -15,7 +15,7 @@
 /// issued: sums commute, and so they hold up no other bucket.
 #pragma once
 
-#include "plan/build/spread_plan.hpp"
+#include "plan/build/spreading.hpp"
 
 #include <vector>
 

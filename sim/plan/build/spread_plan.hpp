@@ -28,67 +28,9 @@
 /// all gradients are there.
 #pragma once
 
-#include "plan/build/rank_groups.hpp"
-#include "plan/core/plan.hpp"
-#include "platform/core/topology.hpp"
-
-#include <array>
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
+#include "plan/build/ranked_plan.hpp"
 
 namespace plimsoll {
-
-/// Where a rank's state lives.
-struct RankHomes {
-  std::array<MemoryId, kHomes> memory{};  ///< by Home; of the first none
-  std::optional<ProcessorId> updates_on;  ///< where another processor does
-};
-
-struct Spreading {
-  std::vector<RankAxis> axes;  ///< digits of a rank's number (rank_groups.hpp)
-  /// By processor that the plan of one rank uses: it and its likes, by rank. No two share a memory.
-  std::vector<std::vector<ProcessorId>> likes;
-  /// Of these; empty where all state lives with them.
-  std::vector<std::vector<RankHomes>> homes;
-  AllReduce algorithm = AllReduce::ring;
-  /// Where it is set, `algorithm` and nodes are those that take each collective the least time on these
-  /// ways (plan/build/collective_choice.hpp).
-  const Topology* chosen_on = nullptr;
-  CollectiveKind of_gradients = CollectiveKind::all_reduce;
-  bool gathers_parameters = false;  ///< after the updates, over the same ranks as gradients
-  Bytes first_bucket, bucket;
-  bool overlap = true;
-  /// Whether rounds that follow each other on one channel are one step, where one rank is played.
-  bool joins_rounds = false;
-
-  [[nodiscard]] std::uint32_t ranks() const;
-  /// Whether several groups each hold all state, in parts.
-  [[nodiscard]] bool has_copies() const;
-};
-
-/// What a collective of ranks moves: it reduces what it changes in place, gathers what it makes, and
-/// scatters or hands out what it reads. Precondition: the operator is one.
-[[nodiscard]] TensorList moved_by(const Operator& collective);
-
-/// A way between ranks that steps of the plan take: from a processor of the first rank, as a place in
-/// Spreading::likes, to one of another rank, or of its own.
-struct RankWay {
-  std::uint32_t from = 0, to = 0;
-  std::uint32_t to_rank = 0;
-  std::uint32_t form = 0;  ///< in SpreadPlan::forms: of what takes it
-  friend bool operator==(const RankWay&, const RankWay&) = default;
-};
-
-struct SpreadPlan {
-  Plan plan;
-  std::vector<RankWay> ways;  ///< of the first rank
-  std::vector<CollectiveForm>
-      forms;  ///< of its collectives, the first of all that is no collective
-  /// Memories beside those of ranks, which all of them would use.
-  std::vector<MemoryId> common;
-};
 
 /// The plan, for all ranks or for one that stands for all: then the precondition is that the ranks
 /// cannot be told apart. Claims and bounds are left out. Throws std::invalid_argument, in words,

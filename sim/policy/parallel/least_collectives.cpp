@@ -1,5 +1,7 @@
 #include "policy/parallel/least_collectives.hpp"
 
+#include "plan/build/rank_collectives.hpp"
+
 #include <algorithm>
 #include <utility>
 #include <vector>
