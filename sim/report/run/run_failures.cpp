@@ -6,10 +6,10 @@
 #include "scenario/run/failure_words.hpp"
 #include "scenario/run/mesh_remedies.hpp"
 #include "scenario/run/remedies.hpp"
+#include "scenario/run/step_needs.hpp"
 #include "workload/sharding/away_step.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,74 +19,6 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kMostWaits = 20;
-
-/// What no policy of one processor can do without.
-struct Needs {
-  Bytes resident;          ///< parameters, their gradients, optimizer state, inputs
-  Bytes largest_operator;  ///< beside them: what the greediest operator reads and makes
-  std::string largest_name;
-  Bytes at_once;   ///< the most that an operator needs, with what of `resident` is there then
-  Bytes of_worst;  ///< of that, what it reads and makes
-  std::string worst_name;  ///< whose need that is
-};
-
-bool is_there_throughout(const Tensor& tensor) {
-  return tensor.lifetime == Lifetime::resident || tensor.lifetime == Lifetime::input ||
-         tensor.lifetime == Lifetime::accumulated;
-}
-
-/// Distinct tensors that live for the step only, and the workspace. A value that is read beside the
-/// tensor that holds it is not counted twice.
-Bytes passing_bytes(const Workload& workload, const Operator& op) {
-  std::vector<TensorId> tensors;
-  for (const TensorList list : {op.reads, op.bare})
-    for (const TensorId id : workload.list(list))
-      if (!is_there_throughout(workload[id])) tensors.push_back(id);
-  std::ranges::sort(tensors);
-  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
-  Bytes sum = op.workspace;
-  for (const TensorId id : tensors)
-    if (!std::ranges::binary_search(tensors, workload[id].inside)) sum += workload[id].bytes;
-  return sum;
-}
-
-/// By operator: the gradients that it is the first to make.
-std::vector<Bytes> new_gradients(const Workload& workload) {
-  std::vector<Bytes> made(workload.operators.size());
-  std::vector<bool> is_there(workload.tensors.size(), false);
-  for (std::size_t op = 0; op < made.size(); ++op)
-    for (const TensorId id : workload.list(workload.operators[op].kept))
-      if (workload[id].lifetime == Lifetime::accumulated && !is_there[index(id)]) {
-        is_there[index(id)] = true;
-        made[op] += workload[id].bytes;
-      }
-  return made;
-}
-
-/// With several microbatches the gradients of those before are there from the first operator on.
-Needs needs_of(const Workload& workload, std::uint32_t microbatches) {
-  Needs needs;
-  const std::vector<Bytes> gradients = new_gradients(workload);
-  const Bytes all_gradients = std::accumulate(gradients.begin(), gradients.end(), Bytes{});
-  for (const Tensor& tensor : workload.tensors)
-    if (is_there_throughout(tensor)) needs.resident += tensor.bytes;
-  Bytes there = microbatches > 1 ? needs.resident : needs.resident - all_gradients;
-  for (std::size_t i = 0; i < gradients.size(); ++i) {
-    const Operator& op = workload.operators[i];
-    const Bytes bytes = passing_bytes(workload, op);
-    if (microbatches == 1) there += gradients[i];
-    if (bytes > needs.largest_operator) {
-      needs.largest_operator = bytes;
-      needs.largest_name = op.name;
-    }
-    if (there + bytes > needs.at_once) {
-      needs.at_once = there + bytes;
-      needs.of_worst = bytes;
-      needs.worst_name = op.name;
-    }
-  }
-  return needs;
-}
 
 class Explanation {
  public:
@@ -243,8 +175,9 @@ class Explanation {
   }
 
   void advise_single(const OutOfMemory& oom) {
-    const Needs needs = needs_of(as_seen_here(result_.workload_as_run, scenario_.state.has_value()),
-                                 result_.plan.microbatches);
+    const StepNeeds needs =
+        needs_of(as_seen_here(result_.workload_as_run, scenario_.state.has_value()),
+                 result_.plan.microbatches);
     if (needs.resident > oom.capacity) {
       const std::string what = fmt::format(
           "parameters, gradients, optimizer state and inputs alone take {}, more than "
@@ -305,6 +238,8 @@ class Explanation {
     if (!remedies.failed.empty())
       item(fmt::format("tried on the same processors, and did not run: `{}`",
                        fmt::join(remedies.failed, "`; `")));
+    if (!remedies.skipped.empty())
+      item(fmt::format("not tried, as that takes long: `{}`", fmt::join(remedies.skipped, "`; `")));
   }
 
   void tell_states(const Remedies& remedies) {

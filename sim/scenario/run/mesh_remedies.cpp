@@ -1,15 +1,21 @@
 #include "scenario/run/mesh_remedies.hpp"
 
+#include "scenario/document/memo.hpp"
+#include "scenario/run/ranks.hpp"
 #include "scenario/run/run_bound.hpp"
+#include "scenario/run/step_of_rank.hpp"
 #include "scenario/run/trial.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace plimsoll {
 
@@ -19,6 +25,67 @@ constexpr std::int64_t kMostGiven = 64;  ///< of the data axis to another one
 /// Larger meshes are tried only where one rank stands for all.
 constexpr std::int64_t kMostRanksPlayed = 64;
 constexpr std::size_t kMostStepsPlayed = 2'000'000;  ///< of the run that is out of memory
+/// Of all trials, steps of plans and events: some seconds of a core. The last one may go beyond.
+constexpr std::uint64_t kMostPlayed = 1'200'000;
+constexpr std::int64_t kMostPlanned = 5 * kWorkOfTrial;  ///< likewise, of planning
+
+/// The scenario changed, and as it is written.
+struct MeshTrial {
+  Scenario scenario;
+  Node policy;
+  std::string written;
+
+  void write(const std::string& text) { written += (written.empty() ? "" : " ") + text; }
+};
+
+enum class Outcome {
+  runs,
+  full,      ///< out of memory, and smaller microbatches may help
+  hopeless,  ///< out of memory whatever the microbatches
+  refused,   ///< the sizes divide nothing, or the policy has no such plan
+  skipped,
+};
+
+std::int64_t size_of(const std::optional<Located<std::int64_t>>& axis) {
+  return MeshOptions::size(axis);
+}
+
+/// The least divisor of `data` that is not below `group`: no rank then holds more.
+std::int64_t group_that_divides(std::int64_t data, std::int64_t group) {
+  for (std::int64_t size = group; size < data; ++size)
+    if (data % size == 0) return size;
+  return data;
+}
+
+/// What is told of the data axis, for one of another size.
+void fit_to_data(MeshTrial& trial) {
+  MeshOptions& parallel = *trial.scenario.parallel;
+  const std::int64_t data = size_of(parallel.data);
+  auto& group = trial.scenario.sharding.group;
+  if (trial.scenario.sharding.stage > 0 && group && data % group->value != 0) {
+    group->value = group_that_divides(data, group->value);
+    trial.write(fmt::format("--set sharding.group={}", group->value));
+  }
+  if (parallel.node && data % parallel.node->value != 0) {
+    parallel.node->value = std::gcd(data, parallel.node->value);
+    trial.write(fmt::format("--set parallel.node={}", parallel.node->value));
+  }
+}
+
+/// An `order` that leaves the axis out has it innermost, as by default.
+void put_in_order(MeshTrial& trial, MeshOptions::Axis axis) {
+  MeshOptions& parallel = *trial.scenario.parallel;
+  if (!parallel.order ||
+      std::ranges::count(*parallel.order, axis, &Located<MeshOptions::Axis>::value) > 0)
+    return;
+  const Located<MeshOptions::Axis> added{axis, parallel.order->front().where};
+  parallel.order->insert(
+      axis == MeshOptions::Axis::pipeline ? parallel.order->end() : parallel.order->begin(), added);
+  std::vector<std::string_view> names;
+  for (const Located<MeshOptions::Axis>& it : *parallel.order)
+    names.emplace_back(std::ranges::find(kNamedAxes, it.value, &NamedAxis::axis)->name);
+  trial.write(fmt::format("--set 'parallel.order=[{}]'", fmt::join(names, ", ")));
+}
 
 class MeshSearch {
  public:
@@ -26,97 +93,205 @@ class MeshSearch {
       : scenario_(scenario),
         policy_(own_policy(result)),
         name_(result.policy),
-        is_pipeline_(policy_.is_mapping() && name_.starts_with("pipeline/")) {}
+        is_pipeline_(policy_.is_mapping() && name_.starts_with("pipeline/")),
+        states_samples_(result.workload_as_run.macs > 0 && states_batch(scenario)) {
+    if (states_samples_) turns_ = turns_of_run();
+  }
 
+  /// The axis that sends least comes first, collectives of many ranks, which take longest to play, come last.
   MeshRemedies run() {
+    using Axis = MeshOptions::Axis;
+    for (const Axis axis : {Axis::expert, Axis::tensor, Axis::context, Axis::pipeline})
+      if (axis != Axis::pipeline || is_pipeline_)
+        try_axis(*std::ranges::find(kNamedAxes, axis, &NamedAxis::axis));
+    try_positions();
+    try_turns(as_it_is());
+    try_recomputation();
     try_stages();
     try_one_group();
-    try_axis("tensor", &MeshOptions::tensor);
-    try_axis("context", &MeshOptions::context);
-    try_axis("expert", &MeshOptions::expert);
-    if (is_pipeline_) try_axis("pipeline", &MeshOptions::pipeline);
-    try_recomputation();
     std::ranges::stable_sort(found_.run, {}, &MeshRemedies::Change::makespan);
     return std::move(found_);
   }
 
  private:
-  using Size = std::optional<Located<std::int64_t>> MeshOptions::*;
+  [[nodiscard]] MeshTrial as_it_is() const { return {scenario_, policy_, {}}; }
 
-  /// Of one kind of change: whether it runs; then no more of it is tried.
-  bool runs(Scenario changed, const Node& policy, const std::string& written) {
-    changed.parallel_key += written;
-    if (changed.parallel->product() > kMostRanksPlayed &&
-        changed.parallel->play.value == MeshOptions::Play::automatic)
-      changed.parallel->play.value = MeshOptions::Play::once;
-    WorkMeter meter(kWorkOfTrial);
-    const RunOptions options{.work = Work(&meter), .compares = false};
+  [[nodiscard]] std::int64_t turns_of_run() const {
+    if (!is_pipeline_) return scenario_.workload_options.accumulate.value_or(1);
+    Diagnostics diagnostics;
+    const auto bound = bind_policy(Ranks(scenario_, policy_).policy_of_one(policy_), diagnostics);
+    return bound ? bound->microbatches : 1;
+  }
+
+  [[nodiscard]] bool took_long() const {
+    return played_ > kMostPlayed || planned_.steps() > kMostPlanned;
+  }
+
+  Outcome attempt(const MeshTrial& trial) {
+    const Outcome outcome = outcome_of(trial);
+    if (outcome == Outcome::full || outcome == Outcome::hopeless)
+      found_.failed.push_back(trial.written);
+    if (outcome == Outcome::skipped) found_.skipped.push_back(trial.written);
+    return outcome;
+  }
+
+  Outcome outcome_of(const MeshTrial& trial) {
+    Scenario changed = trial.scenario;
+    changed.parallel_key += trial.written;
+    const bool is_large = changed.parallel->product() > kMostRanksPlayed &&
+                          changed.parallel->play.value == MeshOptions::Play::automatic;
+    if (is_large) changed.parallel->play.value = MeshOptions::Play::once;
+    WorkMeter meter(kWorkOfTrial, &planned_);
+    const RunOptions options{
+        .memo = &memo_, .work = Work(&meter), .compares = false, .sums_only = true};
+    bool is_allowed = false;
     try {
-      const bool may_fit = bound_run(changed, policy, options).does_not_fit.empty();
-      const auto step = may_fit ? tried_step(changed, policy, options) : std::nullopt;
-      if (step)
-        found_.run.push_back({written, *step});
-      else
-        found_.failed.push_back(written);
-      return step.has_value();
+      const bool may_fit = bound_run(changed, trial.policy, options).does_not_fit.empty();
+      if (!may_fit) return is_pipeline_ ? Outcome::full : Outcome::hopeless;
+      is_allowed = true;
+      if (took_long()) return Outcome::skipped;
+      return played(changed, trial, options);
     } catch (const InputError&) {
-      return false;  // the sizes divide nothing, or its planning was stopped
+      const bool takes_long = meter.steps() > kWorkOfTrial || (is_allowed && is_large);
+      return takes_long ? Outcome::skipped : Outcome::refused;
     }
+  }
+
+  Outcome played(const Scenario& changed, const MeshTrial& trial, const RunOptions& options) {
+    const RunResult tried = run_policy(changed, trial.policy, options);
+    played_ += tried.execution.events + tried.plan.steps.size();
+    if (std::string_view(status_text(tried)) != "ok") return Outcome::full;
+    found_.run.push_back({trial.written, *tried.metrics.makespan});
+    return Outcome::runs;
   }
 
   void try_stages() {
     if (scenario_.parallel->alike() == 1) return;
     for (std::int64_t stage = scenario_.sharding.stage + 1; stage <= 3; ++stage) {
-      Scenario changed = scenario_;
-      changed.sharding.stage = stage;
-      if (runs(std::move(changed), policy_, fmt::format("--set sharding.stage={}", stage))) return;
+      MeshTrial trial = as_it_is();
+      trial.scenario.sharding.stage = stage;
+      trial.write(fmt::format("--set sharding.stage={}", stage));
+      if (attempt(trial) == Outcome::runs) return;
     }
   }
 
   void try_one_group() {
-    const std::int64_t data = MeshOptions::size(scenario_.parallel->data);
+    const std::int64_t data = size_of(scenario_.parallel->data);
     const auto& group = scenario_.sharding.group;
     if (scenario_.sharding.stage == 0 || !group || group->value == data) return;
-    Scenario changed = scenario_;
-    changed.sharding.group->value = data;
-    runs(std::move(changed), policy_, fmt::format("--set sharding.group={}", data));
+    MeshTrial trial = as_it_is();
+    trial.scenario.sharding.group->value = data;
+    trial.write(fmt::format("--set sharding.group={}", data));
+    attempt(trial);
   }
 
-  /// Gives it half of the data axis, a fourth, ..
-  void try_axis(const char* name, Size axis) {
-    const std::int64_t data = MeshOptions::size(scenario_.parallel->data);
+  /// Gives it half of the data axis, a fourth, ..; then likewise with positions divided, or with smaller microbatches.
+  void try_axis(const NamedAxis& axis) {
+    const std::int64_t data = size_of(scenario_.parallel->data);
+    std::vector<MeshTrial> full;
     for (std::int64_t given = 2; given <= kMostGiven && data % given == 0; given *= 2) {
-      Scenario changed = scenario_;
-      MeshOptions& parallel = *changed.parallel;
-      const std::int64_t size = MeshOptions::size(parallel.*axis) * given;
-      parallel.*axis = {size, parallel.where};
-      parallel.data = {data / given, parallel.where};
-      if (changed.sharding.stage > 0 && parallel.alike() == 1) return;
-      if (runs(
-              std::move(changed), policy_,
-              fmt::format("--set parallel.{}={} --set parallel.data={}", name, size, data / given)))
-        return;
+      MeshTrial trial = given_to(axis, given);
+      if (trial.scenario.sharding.stage > 0 && trial.scenario.parallel->alike() == 1) break;
+      const Outcome outcome = attempt(trial);
+      if (outcome == Outcome::runs) return;
+      if (outcome == Outcome::full) full.push_back(std::move(trial));
     }
+    if (axis.axis == MeshOptions::Axis::tensor)
+      for (MeshTrial& trial : full)
+        if (divide_positions(trial) && attempt(trial) == Outcome::runs) return;
+    for (const MeshTrial& trial : full)
+      if (try_turns(trial)) return;
+  }
+
+  [[nodiscard]] MeshTrial given_to(const NamedAxis& axis, std::int64_t given) const {
+    MeshTrial trial = as_it_is();
+    MeshOptions& parallel = *trial.scenario.parallel;
+    const std::int64_t size = size_of(parallel.*axis.size) * given;
+    const std::int64_t data = size_of(parallel.data) / given;
+    parallel.*axis.size = {size, parallel.where};
+    parallel.data = {data, parallel.where};
+    trial.write(fmt::format("--set parallel.{}={} --set parallel.data={}", axis.name, size, data));
+    put_in_order(trial, axis.axis);
+    fit_to_data(trial);
+    return trial;
+  }
+
+  /// Whether it was not so before.
+  static bool divide_positions(MeshTrial& trial) {
+    auto& sequence = trial.scenario.parallel->sequence;
+    if (sequence && sequence->value) return false;
+    sequence = {true, trial.scenario.parallel->where};
+    trial.write("--set parallel.sequence=true");
+    return true;
+  }
+
+  void try_positions() {
+    if (size_of(scenario_.parallel->tensor) == 1) return;
+    MeshTrial trial = as_it_is();
+    if (divide_positions(trial)) attempt(trial);
+  }
+
+  /// Smaller microbatches, down to one sample. Whether it runs with some; else the smallest failed.
+  bool try_turns(const MeshTrial& base) {
+    if (!states_samples_) return false;
+    const std::int64_t batch =
+        base.scenario.workload_options.batch.value_or(default_batch(base.scenario.workload));
+    const std::int64_t of_a_rank = batch / base.scenario.parallel->samples();
+    std::optional<std::string> failed;
+    for (std::int64_t turns = turns_ + 1; turns <= of_a_rank; ++turns) {
+      if (of_a_rank % turns != 0) continue;
+      const MeshTrial trial = in_turns(base, turns);
+      const Outcome outcome = outcome_of(trial);
+      if (outcome == Outcome::runs) return true;
+      if (outcome == Outcome::skipped) {
+        found_.skipped.push_back(trial.written);
+        break;
+      }
+      if (outcome != Outcome::refused) failed = trial.written;
+    }
+    if (failed) found_.failed.push_back(*failed);
+    return false;
+  }
+
+  [[nodiscard]] MeshTrial in_turns(const MeshTrial& base, std::int64_t turns) const {
+    MeshTrial trial = base;
+    if (is_pipeline_) {
+      Diagnostics diagnostics;
+      trial.policy.set("microbatches", parse_value(std::to_string(turns), "--policy"), diagnostics);
+      trial.write(fmt::format("--set policy.microbatches={}", turns));
+    } else {
+      trial.scenario.workload_options.accumulate = turns;
+      trial.scenario.workload_key += fmt::format(" in {} turns", turns);
+      trial.write(fmt::format("--set workload.accumulate={}", turns));
+    }
+    return trial;
   }
 
   void try_recomputation() {
+    MeshTrial trial = as_it_is();
     if (!is_pipeline_) {
-      const Node blocks = parse_value("remat/blocks", "--policy");
-      if (name_ != blocks.scalar()) runs(scenario_, blocks, "--policy remat/blocks");
+      trial.policy = parse_value("remat/blocks", "--policy");
+      trial.write("--policy remat/blocks");
+      if (name_ != trial.policy.scalar()) attempt(trial);
       return;
     }
     const Node* given = policy_.find("recompute");
     if (given != nullptr && given->is_scalar() && given->scalar() == "full") return;
-    Node policy = policy_;
     Diagnostics diagnostics;
-    policy.set("recompute", parse_value("full", "--policy"), diagnostics);
-    runs(scenario_, policy, "--set policy.recompute=full");
+    trial.policy.set("recompute", parse_value("full", "--policy"), diagnostics);
+    trial.write("--set policy.recompute=full");
+    attempt(trial);
   }
 
   const Scenario& scenario_;
   const Node policy_;
   const std::string& name_;
   const bool is_pipeline_;
+  const bool states_samples_;  ///< sizes follow from the samples of a microbatch
+  std::int64_t turns_ = 1;     ///< microbatches of a rank
+  ScenarioMemo memo_;          ///< a step is built once for its bound and its run
+  WorkMeter planned_;
+  std::uint64_t played_ = 0;
   MeshRemedies found_;
 };
 

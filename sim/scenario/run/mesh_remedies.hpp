@@ -1,6 +1,6 @@
 /// What runs on the processors of a mesh where a run on it was out of memory: more of the state in parts, the
-/// half, a fourth, .. of the data axis given to another axis, or every block run again. Nothing is guessed, all is
-/// tried.
+/// half, a fourth, .. of the data axis given to another axis, positions divided as well, smaller microbatches, or
+/// every block run again. Nothing is guessed, all is tried.
 #pragma once
 
 #include "scenario/run/run.hpp"
@@ -15,12 +15,14 @@ struct MeshRemedies {
     std::string written;  ///< "--set parallel.tensor=2 --set parallel.data=4"
     Time makespan;        ///< of a step
   };
-  std::vector<Change> run;          ///< the fastest first
-  std::vector<std::string> failed;  ///< tried, and out of memory as well
+  std::vector<Change> run;           ///< the fastest first
+  std::vector<std::string> failed;   ///< tried, and out of memory as well
+  std::vector<std::string> skipped;  ///< not tried: those before it, or it alone, take too long
 };
 
-/// Of each change the least that runs. What surely does not fit (run_bound.hpp) is not run. Nothing for
-/// runs without a mesh, of plan files, and of very long plans. O(a run of each).
+/// Of each kind of change the least that runs. What surely does not fit (run_bound.hpp) is not run. After about a
+/// fixed count of planned and played steps, nothing more is tried. Nothing for runs without a mesh, of plan files,
+/// and of very long plans. O(a run of each).
 [[nodiscard]] MeshRemedies mesh_remedies_of(const Scenario& scenario, const RunResult& result);
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include "base/quantity_text.hpp"
 #include "scenario/run/in_words.hpp"
+#include "scenario/run/step_needs.hpp"
 #include "scenario/run/step_of_rank.hpp"
 
 #include <fmt/format.h>
@@ -36,6 +37,25 @@ std::string does_not_fit(const PlanBound& bound, const Platform& platform) {
   return {};
 }
 
+/// The memory in which one processor works, unless a policy may place state elsewhere.
+std::optional<MemoryId> only_home(const Platform& platform, const BoundPolicy& bound) {
+  const std::vector<Processor> processors = processors_of(platform, bound);
+  if (processors.size() != 1 || !processors.front().reaches.empty()) return std::nullopt;
+  return processors.front().memory;
+}
+
+/// Of policies of one processor.
+std::string needs_more(const Scenario& scenario, const BoundPolicy& policy, const Workload& step) {
+  const auto home = only_home(scenario.platform, policy);
+  if (!home) return {};
+  const bool takes_turns = scenario.workload_options.accumulate.value_or(1) > 1;
+  const Bytes needs = needs_of(step, takes_turns ? 2 : 1).in_any_order(takes_turns);
+  const Memory& memory = scenario.platform[*home];
+  if (needs <= memory.usable()) return {};
+  return fmt::format("{} has {} for plans, and every plan needs at least {}", memory.name,
+                     to_text(memory.usable()), to_text(needs));
+}
+
 RunBound bound_of_step(const Scenario& scenario, const BoundPolicy& policy, const Ranks& ranks,
                        const RunOptions& options, const TrainingStep& step) {
   RunBound bound;
@@ -53,6 +73,8 @@ RunBound bound_of_step(const Scenario& scenario, const BoundPolicy& policy, cons
     }
   } else if (!policy.is_pipeline) {
     bound.makespan = work_of_step(scenario, policy, ranks, step.workload);
+    if (!ranks.has_state_elsewhere())
+      bound.does_not_fit = needs_more(scenario, policy, step.workload);
   }
   // Of several iterations, those after the first may take less.
   if (bound.makespan > Time{} && scenario.iterations == 1)

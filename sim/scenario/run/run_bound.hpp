@@ -18,7 +18,7 @@ struct RunBound {
 /// Of a policy of the scenario. Throws InputError where run_policy() would for the split into ranks and
 /// microbatches, the step and the parameters; not for what planning alone finds. Of pipelines it
 /// knows what a schedule takes (policy/pipeline/bounds/schedule_bound.hpp), of other policies the
-/// work of their processor. O(operators + tasks).
+/// work of their processor, and what its state and its greediest operator need (step_needs.hpp). O(operators + tasks).
 [[nodiscard]] RunBound bound_run(const Scenario& scenario, const Node& policy,
                                  const RunOptions& options);
 

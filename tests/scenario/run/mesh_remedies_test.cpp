@@ -4,6 +4,7 @@
 #include "support/temporary_folder.hpp"
 
 #include <algorithm>
+#include <regex>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -17,18 +18,24 @@ struct Setup {
   std::string sharding = "stage: 0";
   std::string capacity = "unlimited";
   std::string policy = "none";
+  int batch = 16;
+  std::string more = "";  ///< of the workload
 };
 
-Scenario scenario_of(const Setup& it) {
-  const std::string text = fmt::format(
+std::string document_of(const Setup& it) {
+  return fmt::format(
       "scenario: s\nplatform:\n  platform: p\n  memories: {{hbm: {{capacity: {}, bandwidth: 1 "
       "TB/s}}}}\n  processors: {{gpu: {{memory: hbm, compute: {{fp32: 1 TFLOP/s, bf16: 1 "
       "TFLOP/s}}}}}}\n  cluster: {{count: 4, topology: mesh, link: {{name: l, bandwidth: 10 "
       "GB/s}}}}\nworkload: {{model: gpt2-small, with: {{blocks: 4, hidden: 192, heads: 4, "
-      "vocabulary: 1024, sequence: 64}}, batch: 16, dtype: bf16, master_weights: true, optimizer: "
-      "adamw, fused_optimizer: true}}\nparallel: {{{}}}\nsharding: {{{}}}\npolicy: {}\n",
-      it.capacity, it.parallel, it.sharding, it.policy);
-  return read_scenario(parse_document(text, "s.yaml"), PLIMSOLL_SOURCE_DIR "/scenarios/what-if");
+      "vocabulary: 1024, sequence: 64}}, batch: {}, dtype: bf16, master_weights: true, optimizer: "
+      "adamw, fused_optimizer: true{}}}\nparallel: {{{}}}\nsharding: {{{}}}\npolicy: {}\n",
+      it.capacity, it.batch, it.more, it.parallel, it.sharding, it.policy);
+}
+
+Scenario scenario_of(const Setup& it, const Overrides& overrides = {}) {
+  return read_scenario(parse_document(document_of(it), "s.yaml"),
+                       PLIMSOLL_SOURCE_DIR "/scenarios/what-if", overrides);
 }
 
 RunResult run_of(const Setup& it) {
@@ -40,6 +47,44 @@ RunResult run_of(const Setup& it) {
 std::optional<Time> step_with(const MeshRemedies& found, const std::string& written) {
   const auto change = std::ranges::find(found.run, written, &MeshRemedies::Change::written);
   return change == found.run.end() ? std::nullopt : std::optional(change->makespan);
+}
+
+/// What "--set a=1 --set 'b=[c, d]' --policy p" says.
+Overrides overrides_of(const std::string& written) {
+  static const std::regex option("--(set|policy) (?:'([^']*)'|([^ ]+))");
+  Overrides overrides;
+  for (std::sregex_iterator it(written.begin(), written.end(), option), end; it != end; ++it) {
+    const std::string value = (*it)[2].matched ? (*it)[2] : (*it)[3];
+    const std::size_t equal = value.find('=');
+    if ((*it)[1] == "policy")
+      overrides.policies.push_back(value);
+    else
+      overrides.set.emplace_back(value.substr(0, equal), value.substr(equal + 1));
+  }
+  return overrides;
+}
+
+/// Whoever writes what is told gets what was tried.
+void check_what_is_told(const Setup& base, const MeshRemedies& found) {
+  for (const MeshRemedies::Change& change : found.run) {
+    CAPTURE(base.capacity, base.parallel, base.sharding, change.written);
+    const Scenario changed = scenario_of(base, overrides_of(change.written));
+    const RunResult it = run_policy(changed, changed.policies.front());
+    CHECK(it.metrics.status == RunStatus::ok);
+    CHECK(it.metrics.makespan == change.makespan);
+  }
+  for (const std::string& written : found.failed) {
+    CAPTURE(base.capacity, base.parallel, base.sharding, written);
+    const Scenario changed = scenario_of(base, overrides_of(written));
+    CHECK(run_policy(changed, changed.policies.front()).metrics.status == RunStatus::oom);
+  }
+}
+
+bool is_told(const MeshRemedies& found, std::string_view part, std::string_view other = "") {
+  const auto has = [&](std::string_view text) {
+    return text.find(part) != text.npos && text.find(other) != text.npos;
+  };
+  return std::ranges::any_of(found.run, has, &MeshRemedies::Change::written);
 }
 
 }  // namespace
@@ -84,6 +129,70 @@ TEST_CASE("one copy of the state is tried where groups have one each") {
   const RunResult with_one = run_of(whole);
   REQUIRE(with_one.metrics.status == RunStatus::ok);
   CHECK(step_with(found, "--set sharding.group=4") == with_one.metrics.makespan);
+}
+
+TEST_CASE(
+    "what is told to help with a mesh does as it is written, and what did not help does not") {
+  const Setup bases[] = {
+      {.parallel = "data: 4"},
+      {.parallel = "data: 4", .sharding = "stage: 1", .batch = 128},
+      {.parallel = "data: 4", .policy = "remat/blocks", .more = ", accumulate: 2"},
+      {.parallel = "tensor: 2, data: 2"},
+      {.parallel = "data: 4", .sharding = "stage: 3, group: 4"},
+      {.parallel = "data: 4, order: [data]", .sharding = "stage: 2"},
+      {.parallel = "data: 4, collectives: hierarchical, node: 4", .sharding = "stage: 1"},
+      {.parallel = "data: 2, pipeline: 2",
+       .policy = "{name: pipeline/1f1b, microbatches: 2}",
+       .batch = 128}};
+  int out_of_memory = 0;
+  bool has_turns = false, has_both = false, has_microbatches = false, has_positions = false,
+       has_group = false, has_node = false, has_order = false;
+  for (Setup base : bases)
+    for (int capacity = 5; capacity < 200; capacity = capacity * 5 / 4) {
+      base.capacity = fmt::format("{} MB", capacity);
+      const RunResult result = run_of(base);
+      if (result.metrics.status != RunStatus::oom) continue;
+      ++out_of_memory;
+      const MeshRemedies found = mesh_remedies_of(scenario_of(base), result);
+      check_what_is_told(base, found);
+      has_turns |= is_told(found, "workload.accumulate");
+      has_both |= is_told(found, "parallel.tensor=", "workload.accumulate=");
+      has_microbatches |= is_told(found, "policy.microbatches");
+      has_positions |= is_told(found, "parallel.sequence=true");
+      has_group |= is_told(found, "sharding.group=2");
+      has_node |= is_told(found, "parallel.node=2");
+      has_order |= is_told(found, "parallel.order=[");
+    }
+  CHECK(out_of_memory > 20);
+  CHECK(has_turns);
+  CHECK(has_both);
+  CHECK(has_microbatches);
+  CHECK(has_positions);
+  CHECK(has_group);
+  CHECK(has_node);
+  CHECK(has_order);
+}
+
+TEST_CASE("of smaller microbatches the largest that run are told") {
+  int told = 0;
+  for (int capacity = 20; capacity < 200; capacity += 5) {
+    const Setup base{.capacity = fmt::format("{} MB", capacity), .batch = 64};
+    const RunResult result = run_of(base);
+    if (result.metrics.status != RunStatus::oom) continue;
+    const MeshRemedies found = mesh_remedies_of(scenario_of(base), result);
+    CAPTURE(capacity);
+    bool is_before = true;
+    for (const int turns : {2, 4, 8, 16}) {  // they divide the 16 samples of each rank
+      Setup changed = base;
+      changed.more = fmt::format(", accumulate: {}", turns);
+      const bool runs = run_of(changed).metrics.status == RunStatus::ok;
+      CHECK(step_with(found, fmt::format("--set workload.accumulate={}", turns)).has_value() ==
+            (runs && is_before));
+      if (runs) is_before = false;
+    }
+    told += is_before ? 0 : 1;
+  }
+  CHECK(told > 0);
 }
 
 }  // namespace plimsoll

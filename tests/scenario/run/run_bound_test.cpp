@@ -123,4 +123,31 @@ TEST_CASE("no pipeline takes less than its bound") {
   CHECK(seen.foreseen > 50);
 }
 
+TEST_CASE("no policy of one processor runs where its step needs more than there is") {
+  const test::TemporaryFolder folder;
+  const auto network = folder.write("net.yaml", test::kSmallModel);
+  Dice dice(271);
+  Seen seen;
+  for (int turn = 0; turn < 150; ++turn) {
+    const std::int64_t data = dice(1, 3), accumulate = dice(1, 3), samples = dice(1, 8);
+    const std::int64_t stage = data == 1 ? 0 : dice(0, 3);
+    std::string document = fmt::format(
+        "scenario: s\nplatform: {{platform: p, memories: {{hbm: {{capacity: {} kB, bandwidth: 1 "
+        "GB/s}}, dram: {{capacity: 1 GB}}}}, processors: {{gpu: {{memory: hbm, compute: {{fp32: 1 "
+        "GFLOP/s}}}}}}, links: {{pcie: {{between: [hbm, dram], bandwidth: 1 GB/s}}}}, cluster: "
+        "{{count: {}, shared: [dram], topology: mesh, link: {{name: l, bandwidth: 1 GB/s}}}}}}\n"
+        "workload: {{model: {}, batch: {}, optimizer: adam{}{}}}\nparallel: {{data: {}}}\n"
+        "sharding: {{stage: {}}}\npolicy: [none, remat/blocks, remat/rotor, offload/eager, "
+        "offload/dynamic]\n",
+        dice(100, 2000), data, network.string(), data * accumulate * samples,
+        accumulate > 1 ? fmt::format(", accumulate: {}", accumulate) : "",
+        dice(0, 1) == 0 ? ", fused_optimizer: true" : "", data, stage);
+    compare(document, seen);
+  }
+  CAPTURE(seen.runs, seen.bounded, seen.failed, seen.foreseen);
+  CHECK(seen.runs - seen.failed > 100);
+  CHECK(seen.foreseen > 100);
+  CHECK(seen.foreseen < seen.failed);
+}
+
 }  // namespace plimsoll
