@@ -7,6 +7,7 @@
 #include "scenario/run/mesh_remedies.hpp"
 #include "scenario/run/remedies.hpp"
 #include "scenario/run/step_needs.hpp"
+#include "scenario/run/step_of_rank.hpp"
 #include "workload/sharding/away_step.hpp"
 
 #include <algorithm>
@@ -141,16 +142,69 @@ class Explanation {
       item(fmt::format("a larger `memories.{}.capacity`, or a policy that keeps less",
                        key_of(oom.memory)));
     } else if (used > 1) {
-      if (result_.policy.starts_with("pipeline/"))
-        item("more microbatches, so that each is smaller, or other cuts (`partition`)");
+      if (result_.policy.starts_with("pipeline/")) advise_pipeline(oom);
       tell_allocators(remedies_of(scenario_, result_, all_).allocators);
     } else {
       advise_single(oom);
     }
     if (is_home) tell_mesh(mesh_remedies_of(scenario_, result_));
-    // The sizes of abstract workloads are given, whatever the batch.
-    if (result_.workload_as_run.macs > 0 && result_.workload_as_run.batch > 1)
-      item(fmt::format("a batch below {}", result_.workload_as_run.batch));
+    if (is_home && !is_full_of_state(oom)) advise_batch();
+  }
+
+  /// The sizes of abstract workloads are given, whatever the batch.
+  [[nodiscard]] bool states_samples() const {
+    return result_.workload_as_run.macs > 0 && states_batch(scenario_);
+  }
+
+  /// Whether what stays from before the step until after it, whatever the batch, is more than there is.
+  [[nodiscard]] bool is_full_of_state(const OutOfMemory& oom) const {
+    const MemoryId memory = *scenario_.platform.find_memory(oom.memory);
+    Bytes state;
+    for (const BufferId id : result_.plan.initial) {
+      const Buffer& buffer = result_.plan[id];
+      const Tensor& tensor = result_.workload_as_run[buffer.tensor];
+      const bool is_state = tensor.tensor_class == TensorClass::parameter ||
+                            tensor.tensor_class == TensorClass::gradient ||
+                            tensor.tensor_class == TensorClass::optimizer_state;
+      if (buffer.memory == memory && is_state) state += tensor.bytes;
+    }
+    return state > oom.capacity;
+  }
+
+  /// On a mesh smaller microbatches are tried.
+  void advise_pipeline(const OutOfMemory& oom) {
+    const bool is_full = is_full_of_state(oom);
+    const Workload& workload = result_.workload_as_run;
+    std::vector<std::int64_t> more;
+    if (!scenario_.parallel && !is_full && states_samples())
+      for (std::int64_t n = workload.microbatches + 1; n <= workload.batch; ++n)
+        if (workload.batch % n == 0) more.push_back(n);
+    const std::string cuts = "other cuts (`partition`)";
+    if (more.empty())
+      item(cuts +
+           (is_full ? ": parameters, gradients and optimizer state alone are too large" : ""));
+    else
+      item(fmt::format("smaller microbatches (`microbatches: {}`), or {}", in_words_of_choice(more),
+                       cuts));
+  }
+
+  /// "8, 16 or 32".
+  static std::string in_words_of_choice(std::span<const std::int64_t> numbers) {
+    if (numbers.size() == 1) return fmt::format("{}", numbers.front());
+    return fmt::format("{} or {}", fmt::join(numbers.first(numbers.size() - 1), ", "),
+                       numbers.back());
+  }
+
+  /// Ranks and microbatches divide it.
+  void advise_batch() {
+    const Workload& workload = result_.workload_as_run;
+    const std::int64_t step = std::max<std::int64_t>(workload.microbatches, 1);
+    if (!states_samples() || workload.batch <= step) return;
+    const std::int64_t most = workload.batch - step;
+    item(fmt::format("a batch of at most {}{}", most,
+                     step == 1     ? ""
+                     : most > step ? fmt::format(", a multiple of {}", step)
+                                   : ""));
   }
 
   /// By which the platform's file is told of a memory.

@@ -194,7 +194,7 @@ TEST_CASE("out of memory says who asked, what fills the memory and what to try")
   CHECK(contains(text, "  s1.saved         saved       4 MiB\n"));
   CHECK(contains(text, "  - s2.backward needs 7 MiB at once, beside 1 MiB of parameters"));
   // The sizes are given: a smaller batch would not change them.
-  CHECK_FALSE(contains(text, "a batch below"));
+  CHECK_FALSE(contains(text, "a batch of"));
   // With 10 MiB each operator fits: what is named has run.
   RanScenario roomy = run_scenario(two_stages("10 MiB", "none"));
   const std::string roomier = text_report_of(roomy);
@@ -202,6 +202,39 @@ TEST_CASE("out of memory says who asked, what fills the memory and what to try")
   // What has just failed is no advice.
   roomy.results[0].policy = "remat/search";
   CHECK_FALSE(contains(text_report_of(roomy), "`--policy remat/search`"));
+}
+
+TEST_CASE("out of memory names batches and microbatches that divide each other") {
+  const auto report = [](const char* capacity, const char* of_workload, const char* policy) {
+    return text_report_of(run_scenario(fmt::format(
+        "scenario: s\nplatform:\n  platform: p\n  memories: {{hbm: {{capacity: {}, bandwidth: 1 "
+        "TB/s}}}}\n  processors: {{gpu: {{memory: hbm, compute: {{fp32: 1 TFLOP/s}}}}}}\n  "
+        "cluster: "
+        "{{count: 2, topology: mesh, link: {{name: l, bandwidth: 10 GB/s}}}}\nworkload: "
+        "{{model: " PLIMSOLL_SOURCE_DIR
+        "/workloads/gpt2-small.yaml, with: {{blocks: 2, hidden: 32, heads: 4, "
+        "vocabulary: 96, sequence: 16}}, optimizer: adam, {}}}\npolicy: {}\n",
+        capacity, of_workload, policy)));
+  };
+  // 12 samples in 3 microbatches: of the numbers above 3, 4, 6 and 12 divide them; 9 is the largest
+  // smaller batch that 3 divide.
+  const std::string pipeline = "{name: pipeline/1f1b, devices: [gpu0, gpu1], microbatches: 3}";
+  const std::string text = report("700 kB", "batch: 12", pipeline.c_str());
+  CHECK(contains(text,
+                 "  - smaller microbatches (`microbatches: 4, 6 or 12`), or other cuts "
+                 "(`partition`)\n"));
+  CHECK(contains(text, "  - a batch of at most 9, a multiple of 3\n"));
+  // Each microbatch is one sample: none is smaller, and neither is a batch of 3 of them.
+  const std::string last = report("600 kB", "batch: 3", pipeline.c_str());
+  CHECK(contains(last, "  - other cuts (`partition`)\n"));
+  CHECK_FALSE(contains(last, "a batch of"));
+  // Parameters alone are some 100 kB.
+  const std::string full = report("50 kB", "batch: 12", pipeline.c_str());
+  CHECK(contains(full, "  - other cuts (`partition`): parameters, gradients and optimizer state "));
+  CHECK_FALSE(contains(full, "a batch of"));
+  CHECK_FALSE(contains(full, "smaller microbatches"));
+  const std::string one = report("1 MB", "batch: 32", "{name: none, on: gpu0}");
+  CHECK(contains(one, "  - a batch of at most 31\n"));
 }
 
 TEST_CASE("infeasible and deadlock are explained") {
