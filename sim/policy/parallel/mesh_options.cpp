@@ -1,5 +1,6 @@
 #include "policy/parallel/mesh_options.hpp"
 
+#include "base/divisors.hpp"
 #include "policy/interface/entry.hpp"
 
 #include <algorithm>
@@ -28,7 +29,8 @@ void check_nodes(const MeshOptions& parallel, Diagnostics& diagnostics) {
   else if (parallel.node && data % parallel.node->value != 0)
     diagnostics.error(parallel.node->where,
                       fmt::format("nodes of {} ranks do not divide a data axis of {}",
-                                  parallel.node->value, data));
+                                  parallel.node->value, data),
+                      expected_divisor(data, parallel.node->value));
 }
 
 /// `what` a key says of it, up to its name.

@@ -1,3 +1,4 @@
+#include "base/divisors.hpp"
 #include "base/names_hint.hpp"
 #include "plan/build/spread_plan.hpp"
 #include "policy/claims/claims.hpp"
@@ -215,7 +216,8 @@ void divide_into_groups(Spreading& spreading, const MeshOptions& parallel,
   const std::int64_t data = within.size, node = within.node, size = group.value;
   if (data % size != 0)
     refuse(group.where,
-           fmt::format("groups of {} ranks do not divide a data axis of {}", size, data));
+           fmt::format("groups of {} ranks do not divide a data axis of {}", size, data),
+           expected_divisor(data, size));
   if (node % size != 0 && size % node != 0)
     refuse(group.where,
            fmt::format("groups of {} ranks and nodes of {} on the data axis: neither divides the "

@@ -3,6 +3,7 @@
 #include "base/dense_id.hpp"
 #include "plan/build/gathers_ahead.hpp"
 #include "policy/parallel/state_options.hpp"
+#include "scenario/run/mesh_axes.hpp"
 #include "workload/sharding/sharded_step.hpp"
 
 #include <algorithm>
@@ -320,23 +321,10 @@ std::int64_t Ranks::of_a_sample() const {
   return size(&MeshOptions::tensor) * size(&MeshOptions::context);
 }
 
-std::optional<TensorAxis> Ranks::tensor_axis() const {
-  const std::int64_t ranks = size(&MeshOptions::tensor);
-  if (ranks == 1) return std::nullopt;
-  TensorAxis axis{scenario_.parallel->tensor->where, ranks, std::nullopt};
-  const auto& sequence = scenario_.parallel->sequence;
-  if (sequence && sequence->value) axis.sequence = sequence->where;
-  const auto& overlap = scenario_.parallel->overlap;
-  axis.overlaps = overlap && overlap->value;
-  return axis;
-}
-
 void Ranks::tell(WorkloadOptions& options) const {
-  options.tensor = tensor_axis();
+  if (is_mesh()) tell_axes(*scenario_.parallel, options);
   options.momentum_is_apart =
       options.tensor.has_value() || scenario_.sharding.stage > 0 || has_state_elsewhere();
-  if (size(&MeshOptions::context) > 1) options.context = scenario_.parallel->context;
-  if (size(&MeshOptions::expert) > 1) options.expert = scenario_.parallel->expert;
 }
 
 Node Ranks::policy_of_one(const Node& policy) const {

@@ -76,7 +76,6 @@ class Ranks {
   /// Whether units are stages of the chain.
   [[nodiscard]] bool is_by_stage() const { return spreading_->likes.size() > 1; }
   [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
-  [[nodiscard]] std::optional<TensorAxis> tensor_axis() const;
   void find_mesh();
   void find_homes(const Node& policy);
   [[nodiscard]] ProcessorId device_of(const Node& policy) const;

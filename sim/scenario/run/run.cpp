@@ -7,6 +7,7 @@
 #include "scenario/run/in_words.hpp"
 #include "scenario/run/larger_storage.hpp"
 #include "scenario/run/long_pipeline.hpp"
+#include "scenario/run/mesh_axes.hpp"
 #include "scenario/run/policy_run.hpp"
 #include "scenario/run/ranks.hpp"
 #include "scenario/run/step_of_rank.hpp"
@@ -153,7 +154,7 @@ std::string label_of(const RunResult& result) {
 
 RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOptions& options) {
   Diagnostics diagnostics;
-  Ranks ranks(scenario, policy);
+  Ranks ranks = options.memo == nullptr ? ranks_of_run(scenario, policy) : Ranks(scenario, policy);
   if (options.sums_only) ranks.join_rounds();
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();

@@ -2,6 +2,7 @@
 
 #include "base/quantity_text.hpp"
 #include "scenario/run/in_words.hpp"
+#include "scenario/run/mesh_axes.hpp"
 #include "scenario/run/step_needs.hpp"
 #include "scenario/run/step_of_rank.hpp"
 
@@ -85,7 +86,7 @@ RunBound bound_of_step(const Scenario& scenario, const BoundPolicy& policy, cons
 /// What `use` makes of the policy and the step that it would be given.
 auto with_step(const Scenario& scenario, const Node& policy, ScenarioMemo* memo, auto use) {
   Diagnostics diagnostics;
-  const Ranks ranks(scenario, policy);
+  const Ranks ranks = memo == nullptr ? ranks_of_run(scenario, policy) : Ranks(scenario, policy);
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   return in_words(scenario, policy, [&] {

@@ -1,5 +1,6 @@
 #include "scenario/run/step_of_rank.hpp"
 
+#include "base/divisors.hpp"
 #include "workload/cost/generator_states.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
 #include "workload/cost/kernel_workspace.hpp"
@@ -37,6 +38,15 @@ void check_accumulation(const Scenario& scenario, const Node& policy, const Boun
   refuse(policy.where(),
          "`accumulate` is for policies of one processor; a pipeline accumulates over its "
          "`microbatches`");
+}
+
+/// What would divide the batch, and what it would divide.
+std::string expected_for_division(std::int64_t of_a_rank, const Ranks& ranks, std::int64_t batch) {
+  const std::int64_t samples = ranks.samples();
+  const std::string other = "a batch of " + nearest_multiples(of_a_rank * samples, batch);
+  if (of_a_rank == 1 || batch % samples != 0) return "expected " + other;
+  return fmt::format("{} microbatch{}{}, or {}", expected_divisor(batch / samples, of_a_rank),
+                     batch == samples ? "" : "es", samples > 1 ? " on each rank" : "", other);
 }
 
 /// All that a network is built from, beside the workload.
@@ -116,7 +126,9 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
   const std::int64_t microbatches = of_a_rank * ranks.samples();
   if (microbatches > 1 && states_batch(scenario)) {
     const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
-    if (batch % microbatches != 0) refuse(where, words_for_division(of_a_rank, ranks, batch));
+    if (batch % microbatches != 0)
+      refuse(where, words_for_division(of_a_rank, ranks, batch),
+             expected_for_division(of_a_rank, ranks, batch));
     options.microbatch = batch / microbatches;
   }
   // Without a mesh a network is that of one step, which is known as a whole.

@@ -1,9 +1,11 @@
 #include "workload/network/divided_experts.hpp"
 
+#include "base/divisors.hpp"
 #include "workload/network/axis_problems.hpp"
 #include "workload/network/division.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -64,10 +66,11 @@ class ExpertDivision {
                       held, kind, axis_.value),
           fmt::format("without `held`, each of {} ranks holds its part of the {} experts",
                       axis_.value, experts));
-    if (experts % axis_.value != 0)
+    // Of each mixture once, behind its `dispatch`.
+    if (experts % axis_.value != 0 && refused_.insert(experts).second)
       problems_.add(fmt::format("`expert: {}` does not divide the {} experts of `{}`", axis_.value,
                                 experts, kind),
-                    words_for_divisors(experts));
+                    expected_divisor(experts, axis_.value));
   }
 
   const std::span<const NetworkCall> calls_;
@@ -75,6 +78,7 @@ class ExpertDivision {
   std::vector<bool> is_away_;  ///< by value: rows at the ranks of their experts
   std::vector<ExpertCall> divided_;
   bool has_experts_ = false;
+  std::set<std::int64_t> refused_;  ///< numbers of experts
   AxisProblems problems_;
 };
 

@@ -1,10 +1,12 @@
 #include "workload/network/divided_positions.hpp"
 
+#include "base/divisors.hpp"
 #include "workload/network/axis_problems.hpp"
 #include "workload/network/division.hpp"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -60,14 +62,23 @@ class PositionCheck {
     if (value.dims.size() != (value.indices ? 1 : 2))
       return problems_.add(fmt::format("`context` divides positions, and an input of {} has none",
                                        to_text(value.dims)));
-    const std::int64_t chunks = axis_.value * std::max<std::int64_t>(is_causal_ ? 2 : 1, part_);
-    if (positions % chunks == 0 && positions % (axis_.value * part_) == 0 &&
-        (!is_causal_ || positions / axis_.value % 2 == 0))
-      return;
+    if (divides(axis_.value, positions)) return;
+    std::vector<std::int64_t> possible;
+    for (const std::int64_t ranks : divisors_of(positions))
+      if (divides(ranks, positions)) possible.push_back(ranks);
     problems_.add(
-        fmt::format("`context: {}` does not divide {} positions into equal parts{}", axis_.value,
-                    positions, is_causal_ ? " of two chunks each, one from either end" : ""),
-        fmt::format("expected a multiple of {} positions", chunks));
+        fmt::format("`context: {}` does not divide {} positions{}{}", axis_.value, positions,
+                    is_causal_ ? " into two chunks a rank, one from either end" : "",
+                    part_ > 1
+                        ? fmt::format(", which {} ranks of the tensor axis divide as well", part_)
+                        : ""),
+        possible.empty() ? "expected a sequence that ranks divide"
+                         : expected_one_of(possible, axis_.value));
+  }
+
+  /// Ranks of the tensor axis divide what each has, and causal attention takes two chunks of it.
+  [[nodiscard]] bool divides(std::int64_t ranks, std::int64_t positions) const {
+    return positions % (ranks * part_) == 0 && (!is_causal_ || positions % (2 * ranks) == 0);
   }
 
   const Network& network_;

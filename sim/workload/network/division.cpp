@@ -1,9 +1,11 @@
 #include "workload/network/division.hpp"
 
+#include "base/divisors.hpp"
 #include "workload/network/axis_problems.hpp"
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 
 #include <fmt/format.h>
@@ -106,6 +108,8 @@ bool is_divided(Part part) {
   return part == Part::features || part == Part::heads || part == Part::rows;
 }
 
+constexpr std::size_t kMostNamed = 4;  ///< of what a number of ranks does not divide
+
 class Division {
  public:
   Division(const Network& network, std::span<const NetworkCall> calls, const TensorAxis& axis)
@@ -129,6 +133,7 @@ class Division {
       divide(call, it);
       if (call.output != kNoValue) parts_[call.output] = it.output;
     }
+    refuse_undivided();
     if (problems_.is_empty() && !is_divided_)
       problems_.add(
           "`tensor` divides dense layers whose outputs meet in another dense layer or in the "
@@ -324,11 +329,9 @@ class Division {
           fmt::format("`sequence: true` divides positions, and `{}` has none: a shape of {}", name,
                       to_text(dims)),
           "`sequence: false` leaves values whole");
-    } else if (dims.front() % axis_.ranks != 0) {
-      problems_.add(
-          fmt::format("`tensor: {}` does not divide the {} positions that `sequence: true` shards",
-                      axis_.ranks, dims.front()),
-          words_for_divisors(dims.front()));
+    } else {
+      divide_size(dims.front(),
+                  fmt::format("{} positions that `sequence: true` shards", dims.front()));
     }
     return base_;
   }
@@ -336,14 +339,43 @@ class Division {
   void take_part(const NetworkCall& call, std::string_view name, DividedCall& it) {
     it.divided.push_back(name);
     const std::int64_t whole = argument_of(call, name);
-    if (whole % axis_.ranks == 0) return;
-    const std::int64_t next = (whole / axis_.ranks + 1) * axis_.ranks;
-    std::string hint = words_for_divisors(whole);
-    if (name == "entries") hint += fmt::format("; or a table filled up to {} entries", next);
-    problems_.add(
-        fmt::format("`tensor: {}` does not divide the {} {} of `{}` ({})", axis_.ranks, whole,
-                    name == "times" ? "heads" : name, call.rule->kind, layer_of(call)),
-        std::move(hint));
+    if (name == "entries") entries_.insert(whole);
+    divide_size(whole, fmt::format("{} {} of `{}` ({})", whole, name == "times" ? "heads" : name,
+                                   call.rule->kind, layer_of(call)));
+  }
+
+  void divide_size(std::int64_t whole, const std::string& what) {
+    sizes_.insert(whole);
+    if (whole % axis_.ranks != 0 && std::ranges::count(undivided_, what) == 0)
+      undivided_.push_back(what);
+  }
+
+  /// All in one, as one number has to divide them all.
+  void refuse_undivided() {
+    if (undivided_.empty()) return;
+    const std::span<const std::string> named =
+        std::span(undivided_).first(std::min(undivided_.size(), kMostNamed));
+    std::string what = fmt::format("the {}", fmt::join(named, ", the "));
+    if (named.size() < undivided_.size())
+      what += fmt::format(", and {} more", undivided_.size() - named.size());
+    problems_.add(fmt::format("`tensor: {}` does not divide {}", axis_.ranks, what),
+                  words_for_all_sizes());
+  }
+
+  /// Tables may be filled up, and layers with one feature for each entry with them.
+  [[nodiscard]] std::string words_for_all_sizes() const {
+    std::int64_t all = 0, others = 0;
+    for (const std::int64_t size : sizes_) {
+      all = std::gcd(all, size);
+      if (!entries_.contains(size)) others = std::gcd(others, size);
+    }
+    if (!entries_.empty() && others % axis_.ranks != 0 && others != all)
+      return expected_divisor(others, axis_.ranks) + ", with tables filled up to a multiple of it";
+    std::string words = expected_divisor(all, axis_.ranks);
+    if (all != 1 && sizes_.size() > 1) words += ", which divide all that ranks divide";
+    if (entries_.empty() || others % axis_.ranks != 0) return words;
+    const std::int64_t next = (*entries_.rbegin() / axis_.ranks + 1) * axis_.ranks;
+    return words + fmt::format("; or a table filled up to {} entries", next);
   }
 
   /// Of layers in blocks that repeat the last part of the name: they are told once.
@@ -362,6 +394,8 @@ class Division {
   std::vector<Part> parts_;  ///< by value
   std::vector<DividedCall> divided_;
   bool is_divided_ = false;
+  std::set<std::int64_t> sizes_, entries_;  ///< that ranks divide; of these, those of tables
+  std::vector<std::string> undivided_;
   AxisProblems problems_;
 };
 
@@ -374,14 +408,6 @@ std::int64_t argument_of(const NetworkCall& call, std::string_view name) {
 
 bool works_on_positions(std::string_view kind) {
   return is_among(kind, kOfNumbers) || is_among(kind, kOfRows) || is_among(kind, kOfPositions);
-}
-
-std::string words_for_divisors(std::int64_t whole) {
-  constexpr std::int64_t kMostRanks = 1024;
-  std::vector<std::int64_t> divisors;
-  for (std::int64_t d = 1; d <= std::min(whole, kMostRanks); ++d)
-    if (whole % d == 0) divisors.push_back(d);
-  return fmt::format("expected one of {}", fmt::join(divisors, ", "));
 }
 
 std::vector<DividedCall> divide(const Network& network, std::span<const NetworkCall> calls,

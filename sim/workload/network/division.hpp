@@ -52,10 +52,7 @@ struct DividedCall {
 /// Whether an operator of the kind works on each position alone, or on rows of them.
 [[nodiscard]] bool works_on_positions(std::string_view kind);
 
-/// "expected one of 1, 2, 4": the divisors of `whole`, up to 1024.
-[[nodiscard]] std::string words_for_divisors(std::int64_t whole);
-
-/// By call. Throws InputError, with everything that does not divide, at the axis. O(calls + inputs).
+/// By call. Throws InputError at the axis, with what it does not divide and the numbers that divide all. O(calls + inputs).
 [[nodiscard]] std::vector<DividedCall> divide(const Network& network,
                                               std::span<const NetworkCall> calls,
                                               const TensorAxis& axis);

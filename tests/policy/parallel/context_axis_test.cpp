@@ -165,8 +165,8 @@ TEST_CASE("positions that ranks cannot divide") {
   };
   CHECK_THAT(
       error(attention(48, 32, true), 5),
-      Contains("scenario.yaml:4:20: error: `context: 5` does not divide 48 positions into equal "
-               "parts of two chunks each, one from either end; expected a multiple of 10"));
+      Contains("scenario.yaml:4:20: error: `context: 5` does not divide 48 positions into two "
+               "chunks a rank, one from either end; expected one of 1, 2, 3, 4, 6, 8, 12, 24"));
   CHECK_THAT(error(attention(48, 32, true), 16), Contains("does not divide 48 positions"));
   CHECK_THAT(error(attention(48, 32, false), 5), Contains("does not divide 48 positions"));
   CHECK_THAT(error(megatron(1, 48, 32, 4), 2),

@@ -573,7 +573,8 @@ TEST_CASE("meshes that cannot be") {
   CHECK(because("{data: 3, collectives: tree}", three).find("2, 4, 8, .. ranks; found 3") !=
         std::string::npos);
   CHECK(because("{data: 3, collectives: hierarchical, node: 2}", three)
-            .find("nodes of 2 ranks do not divide a data axis of 3") != std::string::npos);
+            .find("nodes of 2 ranks do not divide a data axis of 3; expected one of 1, 3") !=
+        std::string::npos);
   CHECK(because("{data: 3, collectives: hierarchical}", three).find("needs `node`") !=
         std::string::npos);
   CHECK(because("{data: 3, node: 3}", three).find("`node` belongs to") != std::string::npos);

@@ -216,7 +216,8 @@ TEST_CASE("a plan for a budget keeps to it while it accumulates") {
 
 TEST_CASE("what cannot be accumulated is refused") {
   CHECK_THAT(step_error("model: mlp, batch: 10, accumulate: 4"),
-             Contains("4 microbatches do not divide a batch of 10"));
+             Contains("4 microbatches do not divide a batch of 10; expected one of 1, 2, 5, 10 "
+                      "microbatches, or a batch of 8 or 12"));
   CHECK_THAT(
       step_error("model: mlp, batch: 8, accumulate: 4",
                  "{name: pipeline/1f1b, microbatches: 4, devices: [cpu]}"),

@@ -122,8 +122,10 @@ TEST_CASE("groups of the data axis divide state, and reduce their parts once a s
 }
 
 TEST_CASE("groups that cannot be") {
-  CHECK_THROWS_WITH(run_sharded("data: 8", 3, ", group: 3"),
-                    Catch::Contains("groups of 3 ranks do not divide a data axis of 8"));
+  CHECK_THROWS_WITH(
+      run_sharded("data: 8", 3, ", group: 3"),
+      Catch::Contains(
+          "groups of 3 ranks do not divide a data axis of 8; expected one of 1, 2, 4, 8"));
   CHECK_THROWS_WITH(run_sharded("data: 8", 2, ", group: 16"),
                     Catch::Contains("groups of 16 ranks do not divide a data axis of 8"));
   CHECK_THROWS_WITH(run_sharded("data: 8", 1, ", group: 1"),
@@ -136,6 +138,35 @@ TEST_CASE("sharding without ranks that hold the same is refused") {
   CHECK_THROWS_WITH(run_sharded("tensor: 2, pipeline: 4", 1),
                     Catch::Contains("`sharding` divides what ranks of the data, context and expert "
                                     "axes all hold, and there is one of them"));
+}
+
+TEST_CASE("what does not divide the network is told with a wrong number of ranks") {
+  CHECK_THROWS_WITH(run_sharded("tensor: 5, data: 8", 0),
+                    Catch::Contains("the mesh has 40 ranks (tensor 5 x data 8 = 40)") &&
+                        Catch::Contains("`tensor: 5` does not divide the ") &&
+                        Catch::Contains(", which divide all that ranks divide"));
+  CHECK_THROWS_WITH(
+      run_sharded("tensor: 2, data: 8", 0),
+      Catch::Contains("the mesh has 16 ranks") && !Catch::Contains("does not divide"));
+}
+
+TEST_CASE("experts that do not divide are told once") {
+  std::size_t told = 0;
+  try {
+    run_sharded("expert: 3, data: 8", 0);
+  } catch (const InputError& refused) {
+    for (const Diagnostic& it : refused.diagnostics())
+      if (it.message.find("`expert: 3` does not divide") != std::string::npos) ++told;
+  }
+  CHECK(told == 1);
+}
+
+TEST_CASE("a batch that ranks do not divide has those next to it told") {
+  CHECK_THROWS_WITH(
+      run_sharded("data: 8", 0, "", ", accumulate: 4"),
+      Catch::Contains("4 microbatches on each of 8 ranks of the data axis do not divide "
+                      "a batch of 16; expected one of 1, 2 microbatches on each rank, "
+                      "or a batch of 32"));
 }
 
 }  // namespace plimsoll

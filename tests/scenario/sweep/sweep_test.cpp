@@ -572,7 +572,7 @@ TEST_CASE("sweep: microbatches that do not divide a batch are holes of the large
   CHECK(
       unmet.message ==
       "no value of workload.batch holds; with 1: s.yaml:10:49: error: 4 microbatches do not divide "
-      "a batch of 1");
+      "a batch of 1; expected 1 microbatch, or a batch of 4");
 }
 
 TEST_CASE("sweep: a search that leaves candidates out says so in its row") {

@@ -259,24 +259,29 @@ TEST_CASE("what does not divide names what would") {
     return error_of(text, on_ranks(ranks, sequence));
   };
   CHECK_THAT(error(megatron(2), 5),
-             Contains("scenario.yaml:4:20: error: `tensor: 5` does not divide the 24 heads of "
-                      "`attention_scores` (attention_scores_1); expected one of 1, 2, 3, 4, 6, 8, "
-                      "12, 24"));
-  CHECK_THAT(error(megatron(1), 32, true), Contains("does not divide the 48 positions"));
+             Contains("scenario.yaml:4:20: error: `tensor: 5` does not divide the ") &&
+                 Contains("the 24 heads of `attention_scores` (attention_scores_1)") &&
+                 Contains("; expected one of 1, 2, 3, 4, 6, 8, 12, 24, which divide all that ranks "
+                          "divide"));
+  CHECK_THAT(error(megatron(1), 32, true),
+             Contains("the 48 positions that `sequence: true` shards"));
   const std::string grouped =
       "workload: net\nwith: {heads: 32, kv_heads: 8}\ninput: [16, 256]\nloss: sum\nlayers:\n  - "
       "rms_norm\n  - grouped_attention: {heads: heads, kv_heads: kv_heads, size: 8, out: 256, "
       "fused: 1}\n  - gated_mlp: {features: 360, out: 256}\n";
-  CHECK_THAT(error(grouped, 16), Contains("`tensor: 16` does not divide the 8 kv_heads of "
-                                          "`dot_product_attention`") &&
-                                     Contains("does not divide the 360 features of `linear` (up)"));
-  CHECK_THAT(error(grouped, 6), Contains("`tensor: 6` does not divide the 32 heads of "
-                                         "`dot_product_attention` (dot_product_attention_1); "
-                                         "expected one of 1, 2, 4, 8, 16, 32"));
+  CHECK_THAT(error(grouped, 16), Contains("the 8 kv_heads of `dot_product_attention`") &&
+                                     Contains("the 360 features of `linear` (up)"));
+  // Of 256 and 64 features, 32 and 8 heads and 360 features of the MLP, 8 is the greatest common divisor.
+  CHECK_THAT(error(grouped, 6),
+             Contains("the 32 heads of `dot_product_attention` (dot_product_attention_1)") &&
+                 Contains("; expected one of 1, 2, 4, 8, which divide all that ranks divide"));
   const std::string words =
       "workload: net\ninput: {shape: [16], type: indices}\nlayers:\n  - embedding: {entries: "
       "50257, "
       "features: 64}\n  - linear: 128\n  - gelu\n  - linear: 64\n";
+  CHECK_THAT(error(words, 3),
+             Contains("; expected one of 1, 2, 4, 8, 16, 32, 64, 128, with tables filled up to a "
+                      "multiple of it"));
   CHECK_THAT(error(words, 4), Contains("does not divide the 50257 entries of `embedding`") &&
                                   Contains("a table filled up to 50260 entries"));
   CHECK_THAT(error("workload: net\ninput: [3, 32, 32]\nlayers:\n  - conv2d: {channels: 8, kernel: "
