@@ -161,7 +161,11 @@ class DocumentBuilder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     source_.reached(mark);
     if (!frames_.empty()) report_bare_key(frames_.back(), mark);
-    add(make(mark, Node::Kind::null), anchor);
+    Node nothing = make(mark, Node::Kind::null);
+    // Where nothing follows a key, yaml-cpp is at what comes next.
+    if (!frames_.empty() && frames_.back().has_key && frames_.back().key.line_ < nothing.line_)
+      move_to(nothing, frames_.back().key.line_, frames_.back().key.column_);
+    add(std::move(nothing), anchor);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,

@@ -10,12 +10,17 @@ void report_kind(const Node& node, const Shape& shape, Diagnostics& diagnostics)
   diagnostics.error(node.where(), "found " + node.describe() + ", expected " + expected(shape));
 }
 
+/// "the memory", or "`parallel`": a title that is a key is no noun.
+static std::string the(const Shape& record) {
+  return (record.title.starts_with('`') ? "" : "the ") + record.title;
+}
+
 void report_unknown_key(const Node& key, const Shape& record, Diagnostics& diagnostics) {
   if (diagnostics.is_full()) return diagnostics.error({}, {});
   std::vector<std::string> known;
   for (const Shape::Field& field : record.fields) known.push_back(field.key);
   std::string hint = did_you_mean(key.scalar(), known);
-  std::string message = "unknown key " + key.describe() + " in the " + record.title;
+  std::string message = "unknown key " + key.describe() + " in " + the(record);
   if (hint.empty()) message += ", expected " + list_of_keys(record);
   diagnostics.error(key.where(), std::move(message), std::move(hint));
 }
@@ -27,7 +32,7 @@ void report_unknown_word(const Node& node, const Shape& words, Diagnostics& diag
 
 void report_missing_key(const Node& node, const std::string& key, const Shape& record,
                         Diagnostics& diagnostics) {
-  diagnostics.error(node.where(), "the " + record.title + " has no `" + key + "`");
+  diagnostics.error(node.where(), the(record) + " has no `" + key + "`");
 }
 
 const std::string* scalar_of(const Node& node, const Shape& shape, Diagnostics& diagnostics) {

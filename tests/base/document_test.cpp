@@ -103,6 +103,10 @@ TEST_CASE("what YAML allows and we do not is refused, with its place") {
         "f:1:3: error: a list or mapping as a key, or a bracket that is not closed");
   CHECK(refusal("a: 1\nb\n") == "f:2:1: error: `b` has no `:`, expected `key: value`");
   CHECK(parsed("a:\nb:").find("b")->is_null());
+  // What is not there is where its key is; what is written is where it is.
+  CHECK(parsed("\na:\n\nb: 1\n").find("a")->where().line == 2);
+  CHECK(parsed("x:\n  a:\n\nb: 1\n").find("x")->find("a")->where().column == 3);
+  CHECK(parsed("a: ~\n").find("a")->where().column == 4);
   CHECK(refusal("a:\n\tb: 1\n") == "f:2:3: error: a tab in the indentation, expected spaces");
   CHECK(refusal("~: b\n") == "f:1:1: error: found nothing, expected a key");
   CHECK(refusal("a: &x [1, *x]\n") ==

@@ -96,7 +96,7 @@ std::int64_t MeshOptions::product() const {
 Format<MeshOptions> parallel_format() {
   using P = MeshOptions;
   const auto axis = [] { return located(integer(1, kMostRanks)); };
-  return Record<P>("parallel", "Training on many processors: sizes of the axes of a mesh.")
+  return Record<P>("`parallel`", "Training on many processors: sizes of the axes of a mesh.")
       .where(&P::where)
       .optional(
           "data", &P::data, axis(),
@@ -164,7 +164,7 @@ Format<MeshOptions> parallel_format() {
 
 Format<ShardingOptions> sharding_format() {
   using S = ShardingOptions;
-  return Record<S>("sharding",
+  return Record<S>("`sharding`",
                    "What ranks that would all hold the same hold a part of (ZeRO, FSDP).")
       .where(&S::where)
       .optional("stage", &S::stage, integer(0, 3),

@@ -170,7 +170,7 @@ Format<StateOptions> state_format() {
           .optional("on", &O::on, located(name()),
                     "the processor that runs updates; default: the one that runs the step")
           .format();
-  return Record<S>("state", "In which memories the state of training lives.")
+  return Record<S>("`state`", "In which memories the state of training lives.")
       .where(&S::where)
       .optional("optimizer", &S::optimizer, optimizer,
                 "{memory: NAME, on: PROCESSOR}; default: with the processor that runs the step")

@@ -106,11 +106,7 @@ void Ranks::find_homes(const Node& policy) {
     for (const ProcessorId device : likes) {
       homes.push_back(homes_of(*scenario_.state, scenario_.platform, topology_, device));
       const AwayState its = away_of(homes.back(), scenario_.platform, device);
-      if (of_all && its != *of_all)
-        refuse(scenario_.state->where,
-               fmt::format("state of `{}` would live otherwise than that of `{}`",
-                           scenario_.platform[device].name,
-                           scenario_.platform[spreading_->likes.front().front()].name));
+      if (of_all && its != *of_all) refuse_home_of_one(device);
       of_all = its;
     }
   }
@@ -130,6 +126,36 @@ void Ranks::find_homes(const Node& policy) {
     away_->parts_of_experts = parts_of_experts();
   }
   check_state();
+}
+
+/// Where state goes to the memory of one rank, it stays there for that one alone.
+void Ranks::refuse_home_of_one(ProcessorId device) const {
+  const StateOptions& state = *scenario_.state;
+  const Platform& platform = scenario_.platform;
+  const auto works_in = [&](const std::string& memory) -> const Processor* {
+    for (const auto& likes : spreading_->likes)
+      for (const ProcessorId rank : likes)
+        if (platform[platform[rank].memory].name == memory) return &platform[rank];
+    return nullptr;
+  };
+  const auto free = std::ranges::find_if(platform.memories, [&](const Memory& memory) {
+    return !memory.is_switch && works_in(memory.name) == nullptr;
+  });
+  for (const auto* named :
+       {state.optimizer ? &state.optimizer->memory : nullptr, &state.parameters, &state.gradients})
+    if (named != nullptr && *named)
+      if (const Processor* rank = works_in((*named)->value))
+        refuse((*named)->where,
+               fmt::format("`{}` is the memory in which rank `{}` works: its own state would stay "
+                           "there, that of the other ranks would leave them",
+                           (*named)->value, rank->name),
+               free == platform.memories.end()
+                   ? "expected a memory in which no rank works, and there is none"
+                   : fmt::format("expected a memory in which no rank works, such as `{}`",
+                                 free->key()));
+  refuse(state.where,
+         fmt::format("state of `{}` would live otherwise than that of `{}`", platform[device].name,
+                     platform[spreading_->likes.front().front()].name));
 }
 
 void Ranks::check_network(const Location& where, const char* key, const char* what) const {

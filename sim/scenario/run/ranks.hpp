@@ -78,6 +78,7 @@ class Ranks {
   [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
   void find_mesh();
   void find_homes(const Node& policy);
+  [[noreturn]] void refuse_home_of_one(ProcessorId device) const;
   [[nodiscard]] ProcessorId device_of(const Node& policy) const;
   void check_network(const Location& where, const char* key, const char* what) const;
   void check_sharding() const;

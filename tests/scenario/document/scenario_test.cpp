@@ -71,7 +71,7 @@ TEST_CASE("an error across fields points at the value that was set") {
 
 TEST_CASE("a misspelt axis is one error, not another for what sharding reads in its place") {
   CHECK(error_of({{"parallel.dat", "2"}, {"sharding.stage", "1"}}) ==
-        "--set #1: error: unknown key `dat` in the parallel; did you mean `data`?");
+        "--set #1: error: unknown key `dat` in `parallel`; did you mean `data`?");
 }
 
 TEST_CASE("a key of sharding that has no effect is refused, with what it goes with") {
