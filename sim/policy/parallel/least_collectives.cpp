@@ -1,10 +1,14 @@
 #include "policy/parallel/least_collectives.hpp"
 
 #include "plan/build/rank_collectives.hpp"
+#include "policy/interface/entry.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 namespace plimsoll {
 
@@ -22,6 +26,7 @@ LeastCollectives::LeastCollectives(Spreading spreading, const MeshOptions& paral
                                    const Topology& topology)
     : workload_(workload),
       platform_(platform),
+      where_(parallel.where),
       chooses_(parallel.collectives == MeshOptions::Algorithm::automatic),
       spreading_(with_ways(std::move(spreading), topology)),
       choice_(spreading_, platform) {}
@@ -45,11 +50,65 @@ Time LeastCollectives::time_of(const Collective& collective, MemoryId memory, By
   if (likes == spreading_.likes.end()) return Time{};
   std::vector<MemoryId> memories;
   for (const ProcessorId like : *likes) memories.push_back(platform_[like].memory);
-  const CollectiveForm form = is_pass(collective.kind) ? CollectiveForm{}
-                              : chooses_               ? choice_.of(collective, memories, bytes)
-                                                       : CollectiveForm{spreading_.algorithm, 0, 1};
+  const CollectiveForm form = form_of(collective, memories, bytes);
   return choice_.time_of(form, collective, memories, bytes, CollectiveChoice::Groups::first)
       .value_or(Time{});
+}
+
+CollectiveForm LeastCollectives::form_of(const Collective& collective,
+                                         std::span<const MemoryId> memories, Bytes bytes) {
+  if (is_pass(collective.kind)) return {};
+  return chooses_ ? choice_.of(collective, memories, bytes)
+                  : CollectiveForm{spreading_.algorithm, 0, 1};
+}
+
+/// Of several stages the plan tells what each of them exchanges.
+void LeastCollectives::require_ways() {
+  if (spreading_.likes.size() != 1) return;
+  std::vector<MemoryId> memories;
+  for (const ProcessorId like : spreading_.likes.front())
+    memories.push_back(platform_[like].memory);
+  constexpr Bytes kAny{1};
+  for (const Collective& collective : all_of_step()) {
+    const CollectiveForm form = form_of(collective, memories, kAny);
+    if (!choice_.time_of(form, collective, memories, kAny)) refuse_ways(collective, form, memories);
+  }
+}
+
+/// What its operators are, and how its gradients are reduced.
+std::vector<Collective> LeastCollectives::all_of_step() const {
+  std::vector<Collective> all;
+  const auto add = [&](const Collective& it) {
+    if (it.kind != CollectiveKind::none && std::ranges::count(all, it) == 0) all.push_back(it);
+  };
+  for (const Operator& op : workload_.operators) add(op.collective);
+  for (const Tensor& tensor : workload_.tensors) {
+    if (tensor.tensor_class != TensorClass::gradient || tensor.home != Home::processor ||
+        (tensor.lifetime != Lifetime::accumulated && tensor.lifetime != Lifetime::resident))
+      continue;
+    add({spreading_.of_gradients, MeshAxis::data, tensor.is_of_experts});
+    if (spreading_.has_copies()) add({CollectiveKind::all_reduce, MeshAxis::replica});
+  }
+  return all;
+}
+
+void LeastCollectives::refuse_ways(const Collective& collective, const CollectiveForm& form,
+                                   std::span<const MemoryId> memories) const {
+  const std::vector<RankLevel> levels = levels_of(spreading_.axes, collective, form);
+  const std::vector<std::uint32_t> members = members_of(0, levels);
+  for (std::size_t apart = 1; apart < members.size(); ++apart)
+    for (std::uint32_t first = 0; first < memories.size(); ++first)
+      for (std::size_t i = 0; is_first(first, levels) && i < members.size(); ++i) {
+        const MemoryId from = memories[first + members[i]];
+        const MemoryId to = memories[first + members[(i + apart) % members.size()]];
+        if (spreading_.chosen_on->route(from, to) == nullptr)
+
+          refuse(where_,
+                 fmt::format("the mesh has neighbours that no link joins: none leads from `{}` to "
+                             "`{}`",
+                             platform_[from].name, platform_[to].name));
+      }
+  throw std::logic_error("a form of a collective lacks a way that its members have");
 }
 
 }  // namespace plimsoll

@@ -22,7 +22,8 @@ struct RunBound {
 [[nodiscard]] RunBound bound_run(const Scenario& scenario, const Node& policy,
                                  const RunOptions& options);
 
-/// Throws as bound_run() does, and finds no bound. O(operators).
+/// Throws as bound_run() does, and where ranks of one stage exchange something and no links join them; finds no
+/// bound. O(operators + ranks x distinct rounds).
 void check_run(const Scenario& scenario, const Node& policy);
 
 }  // namespace plimsoll

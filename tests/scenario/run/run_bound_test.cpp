@@ -34,6 +34,7 @@ std::optional<RunResult> run_of(const Scenario& scenario, const Node& policy) {
 void compare(const Scenario& scenario, const Node& policy, Seen& seen) {
   const auto run = run_of(scenario, policy);
   if (!run) return;
+  CHECK_NOTHROW(check_run(scenario, policy));
   const RunBound bound = bound_run(scenario, policy, {});
   ++seen.runs;
   seen.bounded += bound.makespan > Time{} ? 1 : 0;
@@ -148,6 +149,62 @@ TEST_CASE("no policy of one processor runs where its step needs more than there 
   CHECK(seen.runs - seen.failed > 100);
   CHECK(seen.foreseen > 100);
   CHECK(seen.foreseen < seen.failed);
+}
+
+TEST_CASE("what is checked and what runs agree about the links that a mesh needs") {
+  const test::TemporaryFolder folder;
+  const auto network = folder.write("net.yaml", test::kSmallModel);
+  Dice dice(812);
+  int refused = 0, run = 0;
+  for (int turn = 0; turn < 300; ++turn) {
+    std::string links;
+    const std::int64_t odds = dice(1, 3);
+    for (int a = 0; a < 4; ++a)
+      for (int b = a + 1; b < 4; ++b)
+        if (dice(0, odds) > 0)
+          links += fmt::format("{}l{}{}: {{between: [m{}, m{}], bandwidth: 1 GB/s}}",
+                               links.empty() ? "" : ", ", a, b, a, b);
+    std::string memories, processors;
+    for (int a = 0; a < 4; ++a) {
+      memories += fmt::format("{}m{}: {{capacity: unlimited}}", a == 0 ? "" : ", ", a);
+      processors += fmt::format("{}g{}: {{memory: m{}, compute: {{fp32: 1 GFLOP/s}}}}",
+                                a == 0 ? "" : ", ", a, a);
+    }
+    const char* const axes[] = {"data: 4",
+                                "tensor: 4",
+                                "context: 4",
+                                "tensor: 2, data: 2",
+                                "context: 2, data: 2",
+                                "data: 2, tensor: 2, sequence: true",
+                                "data: 4, collectives: hierarchical, node: 2"};
+    const char* const forms[] = {"", ", collectives: tree", ", collectives: auto"};
+    const std::int64_t axis = dice(0, 6), stage = axis == 1 ? 0 : dice(0, 3);
+    const bool has_groups = stage > 0 && (axis == 0 || axis == 6) && dice(0, 1) == 0;
+    const Scenario scenario = read_scenario(
+        parse_document(
+            fmt::format(
+                "scenario: s\nplatform: {{platform: p, memories: {{{}}}, processors: {{{}}}, "
+                "links: {{{}}}}}\nworkload: {{model: {}, batch: 8, optimizer: "
+                "adam{}}}\nparallel: {{{}{}}}\nsharding: {{stage: {}{}}}\npolicy: {}\n",
+                memories, processors, links, network.string(),
+                dice(0, 1) == 0 ? ", accumulate: 2" : "", axes[axis],
+                axis == 6 ? "" : forms[dice(0, 2)], stage, has_groups ? ", group: 2" : "",
+                dice(0, 1) == 0 ? "none" : "remat/blocks"),
+            "links.yaml"),
+        ".");
+    CAPTURE(links, axes[axis], stage, has_groups);
+    const Node& policy = scenario.policies.front();
+    if (run_of(scenario, policy)) {
+      CHECK_NOTHROW(check_run(scenario, policy));
+      ++run;
+    } else {
+      CHECK_THROWS_WITH(check_run(scenario, policy),
+                        Catch::Contains("the mesh has neighbours that no link joins"));
+      ++refused;
+    }
+  }
+  CHECK(run > 50);
+  CHECK(refused > 50);
 }
 
 }  // namespace plimsoll
