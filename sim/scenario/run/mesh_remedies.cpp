@@ -98,17 +98,22 @@ class MeshSearch {
     if (states_samples_) turns_ = turns_of_run();
   }
 
-  /// The axis that sends least comes first, collectives of many ranks, which take longest to play, come last.
+  /// One change before two. What sends least comes first; stage 3, which takes longest to play, last of one change.
   MeshRemedies run() {
     using Axis = MeshOptions::Axis;
-    for (const Axis axis : {Axis::expert, Axis::tensor, Axis::context, Axis::pipeline})
-      if (axis != Axis::pipeline || is_pipeline_)
-        try_axis(*std::ranges::find(kNamedAxes, axis, &NamedAxis::axis));
+    std::vector<std::vector<MeshTrial>> full;  // by axis of which no size runs by itself
+    full.push_back(try_axis(Axis::expert));
+    const bool is_sharded = try_stages(1, 2);
+    for (const Axis axis : {Axis::tensor, Axis::context, Axis::pipeline})
+      if (axis != Axis::pipeline || is_pipeline_) full.push_back(try_axis(axis));
     try_positions();
     try_turns(as_it_is());
     try_recomputation();
-    try_stages();
+    if (!is_sharded) try_stages(3, 3);
     try_one_group();
+    for (const std::vector<MeshTrial>& trials : full)
+      for (const MeshTrial& trial : trials)
+        if (try_turns(trial)) break;
     std::ranges::stable_sort(found_.run, {}, &MeshRemedies::Change::makespan);
     return std::move(found_);
   }
@@ -165,14 +170,17 @@ class MeshSearch {
     return Outcome::runs;
   }
 
-  void try_stages() {
-    if (scenario_.parallel->alike() == 1) return;
-    for (std::int64_t stage = scenario_.sharding.stage + 1; stage <= 3; ++stage) {
+  /// Whether it runs with one of them.
+  bool try_stages(std::int64_t first, std::int64_t last) {
+    if (scenario_.parallel->alike() == 1) return false;
+    for (std::int64_t stage = std::max(first, scenario_.sharding.stage + 1); stage <= last;
+         ++stage) {
       MeshTrial trial = as_it_is();
       trial.scenario.sharding.stage = stage;
       trial.write(fmt::format("--set sharding.stage={}", stage));
-      if (attempt(trial) == Outcome::runs) return;
+      if (attempt(trial) == Outcome::runs) return true;
     }
+    return false;
   }
 
   void try_one_group() {
@@ -185,22 +193,23 @@ class MeshSearch {
     attempt(trial);
   }
 
-  /// Gives it half of the data axis, a fourth, ..; then likewise with positions divided, or with smaller microbatches.
-  void try_axis(const NamedAxis& axis) {
+  /// Gives it half of the data axis, a fourth, ..; then likewise with positions divided. Returns what may run with
+  /// smaller microbatches, if none does without.
+  std::vector<MeshTrial> try_axis(MeshOptions::Axis which) {
+    const NamedAxis& axis = *std::ranges::find(kNamedAxes, which, &NamedAxis::axis);
     const std::int64_t data = size_of(scenario_.parallel->data);
     std::vector<MeshTrial> full;
     for (std::int64_t given = 2; given <= kMostGiven && data % given == 0; given *= 2) {
       MeshTrial trial = given_to(axis, given);
       if (trial.scenario.sharding.stage > 0 && trial.scenario.parallel->alike() == 1) break;
       const Outcome outcome = attempt(trial);
-      if (outcome == Outcome::runs) return;
+      if (outcome == Outcome::runs) return {};
       if (outcome == Outcome::full) full.push_back(std::move(trial));
     }
     if (axis.axis == MeshOptions::Axis::tensor)
       for (MeshTrial& trial : full)
-        if (divide_positions(trial) && attempt(trial) == Outcome::runs) return;
-    for (const MeshTrial& trial : full)
-      if (try_turns(trial)) return;
+        if (divide_positions(trial) && attempt(trial) == Outcome::runs) return {};
+    return full;
   }
 
   [[nodiscard]] MeshTrial given_to(const NamedAxis& axis, std::int64_t given) const {
