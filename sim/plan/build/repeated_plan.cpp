@@ -151,7 +151,8 @@ class Repeater {
     result_.steps.push_back(step);
   }
 
-  /// Until the last microbatch the optimizer does not run, so that nothing waits for it.
+  /// Until the last microbatch the optimizer does not run, so that nothing waits for it: what it alone was waited for
+  /// goes at the end of a microbatch.
   void add_releases(std::size_t begin) {
     const bool is_last = microbatch_ + 1 == count_;
     for (const Release& release : plan_.releases) {
@@ -161,17 +162,24 @@ class Repeater {
       for (const StepId step : plan_.after(release))
         if (is_last || static_cast<std::size_t>(step) < body_)
           result_.release_steps.push_back(moved(static_cast<std::size_t>(step), begin));
-      const auto to = static_cast<std::uint32_t>(result_.release_steps.size());
-      result_.releases.push_back({buffer_[static_cast<std::size_t>(release.buffer)], {from, to}});
+      if (result_.release_steps.size() == from) add_ends(begin);
+      result_.releases.push_back({buffer_[b], steps_since(from)});
     }
+  }
+
+  void add_ends(std::size_t begin) {
+    for (const std::size_t step : ends_) result_.release_steps.push_back(moved(step, begin));
+  }
+
+  [[nodiscard]] Slice steps_since(std::uint32_t from) const {
+    return {from, static_cast<std::uint32_t>(result_.release_steps.size())};
   }
 
   void release_left(std::size_t begin) {
     for (const std::size_t b : left_) {
       const auto from = static_cast<std::uint32_t>(result_.release_steps.size());
-      for (const std::size_t step : ends_) result_.release_steps.push_back(moved(step, begin));
-      const auto to = static_cast<std::uint32_t>(result_.release_steps.size());
-      result_.releases.push_back({buffer_[b], {from, to}});
+      add_ends(begin);
+      result_.releases.push_back({buffer_[b], steps_since(from)});
     }
   }
 

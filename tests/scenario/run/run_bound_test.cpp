@@ -139,7 +139,7 @@ TEST_CASE("no policy of one processor runs where its step needs more than there 
         "{{count: {}, shared: [dram], topology: mesh, link: {{name: l, bandwidth: 1 GB/s}}}}}}\n"
         "workload: {{model: {}, batch: {}, optimizer: adam{}{}}}\nparallel: {{data: {}}}\n"
         "sharding: {{stage: {}}}\npolicy: [none, remat/blocks, remat/rotor, offload/eager, "
-        "offload/dynamic]\n",
+        "offload/dynamic, online/dtr]\n",
         dice(100, 2000), data, network.string(), data * accumulate * samples,
         accumulate > 1 ? fmt::format(", accumulate: {}", accumulate) : "",
         dice(0, 1) == 0 ? ", fused_optimizer: true" : "", data, stage);
