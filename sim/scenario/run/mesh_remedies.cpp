@@ -1,5 +1,6 @@
 #include "scenario/run/mesh_remedies.hpp"
 
+#include "base/divisors.hpp"
 #include "scenario/document/memo.hpp"
 #include "scenario/run/ranks.hpp"
 #include "scenario/run/run_bound.hpp"
@@ -247,8 +248,8 @@ class MeshSearch {
         base.scenario.workload_options.batch.value_or(default_batch(base.scenario.workload));
     const std::int64_t of_a_rank = batch / base.scenario.parallel->samples();
     std::optional<std::string> failed;
-    for (std::int64_t turns = turns_ + 1; turns <= of_a_rank; ++turns) {
-      if (of_a_rank % turns != 0) continue;
+    for (const std::int64_t turns : divisors_of(of_a_rank)) {
+      if (turns <= turns_) continue;
       const MeshTrial trial = in_turns(base, turns);
       const Outcome outcome = outcome_of(trial);
       if (outcome == Outcome::runs) return true;
