@@ -92,6 +92,7 @@ void RankCollectives::add_collective(const Collective& collective, OperatorId op
   const std::vector<RankLevel> levels =
       levels_of(plan_.spreading.axes, collective, plan_.result.forms[form]);
   if (levels.empty()) return;
+  note_form({collective.axis, plan_.result.forms[form]});
   const bool passes = is_pass(collective.kind);
   for (std::uint32_t rank = 0; rank < plan_.played; ++rank) {
     if (!is_first(rank, levels)) continue;
@@ -128,6 +129,11 @@ void RankCollectives::add_members(Group& group, const std::vector<BufferId>& mov
       for (const BufferId id : held)
         waits.insert(waits.end(), plan_.open[index(id)].begin(), plan_.open[index(id)].end());
   }
+}
+
+void RankCollectives::note_form(const TakenForm& form) {
+  auto& taken = plan_.result.taken;
+  if (std::ranges::find(taken, form) == taken.end()) taken.push_back(form);
 }
 
 /// In SpreadPlan::forms.

@@ -59,6 +59,7 @@ class RankCollectives {
   void add_members(Group& group, const std::vector<BufferId>& moved,
                    const std::vector<BufferId>& made, const std::vector<StepId>& before,
                    bool passes) const;
+  void note_form(const TakenForm& form);
   std::uint32_t form_of(const Collective& collective, MemoryId where, Bytes bytes);
   [[nodiscard]] std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                                             std::uint32_t member) const;

@@ -25,11 +25,19 @@ struct RankWay {
   friend bool operator==(const RankWay&, const RankWay&) = default;
 };
 
+/// A form in which collectives along an axis are done.
+struct TakenForm {
+  MeshAxis along = MeshAxis::data;
+  CollectiveForm form;
+  friend bool operator==(const TakenForm&, const TakenForm&) = default;
+};
+
 struct SpreadPlan {
   Plan plan;
   std::vector<RankWay> ways;  ///< of the first rank
   std::vector<CollectiveForm>
       forms;  ///< of its collectives, the first of all that is no collective
+  std::vector<TakenForm> taken;  ///< each once, in the order in which they are taken first
   /// Memories beside those of ranks, which all of them would use.
   std::vector<MemoryId> common;
 };

@@ -109,7 +109,8 @@ std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
   if (known.ways != once.ways || known.forms != once.forms) {
     auto [told_apart, links] = symmetry_of(once, problem, spreading);
-    known = {once.ways, once.forms, std::move(told_apart), std::move(links)};
+    known = {once.ways, once.forms, std::move(told_apart), std::move(links),
+             std::move(known.taken)};
   }
   return known.told_apart;
 }
@@ -120,7 +121,9 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
   if (parallel.collectives == MeshOptions::Algorithm::automatic)
     spreading.chosen_on = &problem.topology;
   const auto spread_over = [&](bool plays_one) {
-    return spread(of_one, problem.workload, problem.platform, spreading, plays_one);
+    SpreadPlan all = spread(of_one, problem.workload, problem.platform, spreading, plays_one);
+    known.taken = all.taken;
+    return all;
   };
   std::string why;
   if (parallel.play.value != Play::all) {

@@ -14,6 +14,7 @@ struct RankSymmetry {
   std::vector<CollectiveForm> forms;  ///< empty: nothing is known yet
   std::string told_apart;             ///< by what; empty where they cannot be
   std::vector<LinkMirror> links;      ///< then: ReplicaSymmetry::links
+  std::vector<TakenForm> taken;       ///< SpreadPlan::taken of the last plan
 };
 
 }  // namespace plimsoll

@@ -252,6 +252,52 @@ Json oom_json(const OutOfMemory& oom) {
   return object;
 }
 
+Json sharding_json(const MeshOfRun& mesh) {
+  Json object{{"stage", mesh.stage}};
+  if (mesh.group) object["group"] = *mesh.group;
+  object["parts"] = mesh.parts;
+  object["parts_of_experts"] = mesh.parts_of_experts;
+  object["copies"] = mesh.copies;
+  return object;
+}
+
+Json form_json(const MeshOfRun::Form& form) {
+  const char* name = form.node > 1                       ? "hierarchical"
+                     : form.algorithm == AllReduce::tree ? "tree"
+                                                         : "ring";
+  Json object{{"along", form.along}, {"form", name}};
+  if (form.node > 1) {
+    object["node"] = form.node;
+    object["on"] = form.level_on;
+  }
+  return object;
+}
+
+const char* name_of(MeshOptions::Algorithm algorithm) {
+  switch (algorithm) {
+    case MeshOptions::Algorithm::ring:
+      return "ring";
+    case MeshOptions::Algorithm::tree:
+      return "tree";
+    case MeshOptions::Algorithm::hierarchical:
+      return "hierarchical";
+    case MeshOptions::Algorithm::automatic:
+      return "auto";
+  }
+  return "";
+}
+
+/// How they are divided.
+Json ranks_json(const MeshOfRun& mesh) {
+  Json axes = Json::object(), forms = Json::array();
+  for (const MeshOfRun::Axis& axis : mesh.axes) axes[axis.name] = axis.size;
+  for (const MeshOfRun::Form& form : mesh.taken) forms.push_back(form_json(form));
+  return {{"count", mesh.ranks()},
+          {"axes", std::move(axes)},
+          {"sharding", sharding_json(mesh)},
+          {"collectives", {{"asked", name_of(mesh.collectives)}, {"taken", std::move(forms)}}}};
+}
+
 /// Of a mesh of ranks.
 void add_rank_measurements(const Metrics& metrics, Json& object) {
   if (metrics.tokens_per_s) object["tokens_per_s"] = *metrics.tokens_per_s;
@@ -294,6 +340,7 @@ Json run_json(const RunResult& result) {
   if (!result.policy_parameters.empty()) object["policy_parameters"] = result.policy_parameters;
   if (!result.notes.empty()) object["notes"] = result.notes;
   object["status"] = status_text(result);
+  if (result.mesh) object["ranks"] = ranks_json(*result.mesh);
   if (!result.infeasible) add_measurements(result, object);
   if (Json held = stages_json(result); !held.empty()) object["stages"] = std::move(held);
   if (result.claims.eviction) object["eviction"] = eviction_json(*result.claims.eviction);

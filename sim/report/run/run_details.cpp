@@ -4,6 +4,7 @@
 #include "execution/held_stages.hpp"
 #include "platform/core/break_even.hpp"
 #include "report/run/alike_rows.hpp"
+#include "report/run/mesh_words.hpp"
 #include "report/run/run_notes.hpp"
 #include "report/run/training_words.hpp"
 #include "scenario/run/plan_choice.hpp"
@@ -33,10 +34,13 @@ class Details {
       : scenario_(scenario), result_(result), metrics_(result.metrics), style_(style) {}
 
   std::string run() {
+    if (result_.mesh) line("mesh", mesh_words(*result_.mesh));
     if (metrics_.makespan) tell_speed();
+    if (metrics_.makespan) tell_use_of_ranks();
     tell_memories();
     tell_processors();
     tell_links();
+    tell_collectives();
     if (result_.claims.eviction) tell_eviction(*result_.claims.eviction);
     tell_choice(plan_choice(result_, scenario_.platform));
     if (metrics_.energy) tell_energy(*metrics_.energy);
@@ -60,6 +64,27 @@ class Details {
     if (metrics_.throughput) text += fmt::format("; {} samples/s", decimal(*metrics_.throughput));
     if (result_.overhead) text += fmt::format("; overhead {}", percent(*result_.overhead));
     line("step", text);
+  }
+
+  /// Of a mesh: how well its ranks are used.
+  void tell_use_of_ranks() {
+    std::vector<std::string> parts;
+    if (metrics_.tokens_per_s)
+      parts.push_back(
+          fmt::format("{} tokens/s", thousands(static_cast<std::int64_t>(*metrics_.tokens_per_s))));
+    if (metrics_.mfu)
+      parts.push_back(
+          fmt::format("MFU {}, HFU {}", percent(*metrics_.mfu), percent(*metrics_.hfu)));
+    if (!parts.empty()) line("", fmt::format("{}", fmt::join(parts, "; ")));
+  }
+
+  /// What the ranks of a mesh move between them.
+  void tell_collectives() {
+    std::vector<std::string> parts;
+    for (const CollectiveMetrics& it : metrics_.collectives)
+      parts.push_back(fmt::format("{}: {} from each in {}, {} of it exposed", it.name,
+                                  to_text(it.bytes), to_text(it.busy), to_text(it.exposed)));
+    if (!parts.empty()) line("ranks", fmt::format("{}", fmt::join(parts, "; ")));
   }
 
   void tell_memories() {

@@ -4,6 +4,7 @@
 #include "platform/core/break_even.hpp"
 #include "policy/interface/left_out.hpp"
 #include "report/run/json_report.hpp"
+#include "report/run/mesh_words.hpp"
 #include "report/run/run_comparison.hpp"
 #include "report/run/run_details.hpp"
 #include "report/run/run_failures.hpp"
@@ -39,6 +40,7 @@ class Report {
   std::string run() {
     heading();
     if (results_.size() > 1) {
+      if (!options_.verbose) tell_meshes();
       compare_runs();
       if (!options_.verbose) {
         compare_peaks();
@@ -58,6 +60,19 @@ class Report {
   void heading() {
     out_ += style_(Paint::bold, scenario_.name);
     out_ += fmt::format("   {}\n", run_subject(scenario_, results_));
+  }
+
+  /// Of runs that are compared; alone, each tells its own.
+  void tell_meshes() {
+    std::vector<std::string> told;
+    for (const RunResult& result : results_) {
+      if (!result.mesh) continue;
+      std::string words = mesh_words(*result.mesh);
+      if (std::ranges::count(told, words) > 0) continue;
+      out_ +=
+          fmt::format("  {}  {}\n", style_(Paint::bold, "mesh"), wrapped(words, kReportWidth, 8));
+      told.push_back(std::move(words));
+    }
   }
 
   Cell status_cell(const RunResult& result) const {
@@ -334,25 +349,8 @@ class Report {
                           wrapped(fmt::format("keep {} microbatches in flight",
                                               fmt::join(result.claims.in_flight, ", ")),
                                   kReportWidth, 12));
-    tell_ranks(result.metrics);
     tell_bound(result);
     tell_choice(result.claims);
-  }
-
-  /// Of a mesh: what its ranks move between them, and how well they are used.
-  void tell_ranks(const Metrics& metrics) {
-    std::vector<std::string> parts;
-    for (const CollectiveMetrics& it : metrics.collectives)
-      parts.push_back(fmt::format("{}: {} from each in {}, {} of it exposed", it.name,
-                                  to_text(it.bytes), to_text(it.busy), to_text(it.exposed)));
-    if (metrics.tokens_per_s)
-      parts.push_back(
-          fmt::format("{} tokens/s", thousands(static_cast<std::int64_t>(*metrics.tokens_per_s))));
-    if (metrics.mfu)
-      parts.push_back(fmt::format("MFU {}, HFU {}", percent(*metrics.mfu), percent(*metrics.hfu)));
-    if (!parts.empty())
-      out_ += fmt::format("  {}  {}\n", style_(Paint::bold, "ranks   "),
-                          wrapped(fmt::format("{}", fmt::join(parts, "; ")), kReportWidth, 12));
   }
 
   void tell_choice(const Claims& claims) {

@@ -154,6 +154,7 @@ std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Nod
 void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const Problem& problem,
                  const BoundPolicy& bound, const Ranks& ranks, RunInspector* inspector = nullptr) {
   result.plan = ranks.of_all(accumulated(std::move(plan), scenario, problem), problem);
+  if (ranks.is_mesh()) result.mesh = mesh_of_run(scenario, ranks.forms_taken());
   std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
     result.plan.bounds.makespan = work_bound(result.plan, problem);

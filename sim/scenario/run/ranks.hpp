@@ -62,6 +62,9 @@ class Ranks {
   /// How long their collectives take at least in the step of `problem`; nullptr for one rank.
   [[nodiscard]] std::unique_ptr<LeastCollectives> least_collectives(const Problem& problem) const;
 
+  /// In which forms the collectives of the plan made last are done (SpreadPlan::taken).
+  [[nodiscard]] const std::vector<TakenForm>& forms_taken() const { return symmetry_.taken; }
+
   /// The plan of the first rank for all of them.
   [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem) const;
 

@@ -5,6 +5,7 @@
 #include "execution/metrics.hpp"
 #include "platform/core/energy_band.hpp"
 #include "scenario/document/scenario.hpp"
+#include "scenario/run/mesh_of_run.hpp"
 #include "scenario/run/whole_training.hpp"
 
 #include <chrono>
@@ -19,6 +20,7 @@ struct RunResult {
   std::string scenario, platform, workload, policy;
   std::string policy_parameters;          ///< as written, without the name: "distance: 2"
   std::vector<std::string> memory_names;  ///< by MemoryId, switches included
+  std::optional<MeshOfRun> mesh;          ///< of the ranks that a plan was made for
   Metrics metrics;
   std::optional<Infeasible> infeasible;  ///< the planner found no plan: no metrics
   std::optional<double> overhead;        ///< makespan / that of the reference - 1

@@ -1,0 +1,94 @@
+#include "report/run/mesh_words.hpp"
+
+#include "report/text/style.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace plimsoll {
+
+namespace {
+
+/// "the context axis and groups of 8 on the data axis": those of more than one rank.
+std::string axes_in_words(const MeshOfRun& mesh, std::initializer_list<const char*> among) {
+  std::vector<std::string> names;
+  for (const std::string name : among)
+    if (name == "data" && mesh.group)
+      names.push_back(fmt::format("groups of {} on the data axis", *mesh.group));
+    else if (mesh.size(name) > 1)
+      names.push_back(fmt::format("the {} axis", name));
+  if (names.size() < 2) return names.empty() ? "" : names.front();
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+std::string axes_text(const MeshOfRun& mesh) {
+  std::vector<std::string> parts;
+  for (const MeshOfRun::Axis& axis : mesh.axes)
+    if (axis.size > 1) parts.push_back(fmt::format("{} {}", axis.name, axis.size));
+  return fmt::format("{}", fmt::join(parts, " x "));
+}
+
+/// By axis: the forms that its collectives take.
+std::string taken_text(const MeshOfRun& mesh) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_axis;
+  for (const MeshOfRun::Form& form : mesh.taken) {
+    const std::string axis =
+        form.along == "replica" ? "between groups" : fmt::format("{} axis", form.along);
+    auto found = std::ranges::find(by_axis, axis, &decltype(by_axis)::value_type::first);
+    if (found == by_axis.end()) found = by_axis.insert(by_axis.end(), {axis, {}});
+    found->second.push_back(form_words(form));
+  }
+  std::vector<std::string> parts;
+  for (const auto& [axis, forms] : by_axis)
+    parts.push_back(fmt::format("{} in {}", axis, fmt::join(forms, " and in ")));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// By axis only where the forms differ.
+std::string collectives_text(const MeshOfRun& mesh) {
+  if (mesh.taken.empty()) return "no collectives";
+  const std::string first = form_words(mesh.taken.front());
+  const bool are_alike = std::ranges::all_of(
+      mesh.taken, [&](const MeshOfRun::Form& form) { return form_words(form) == first; });
+  return fmt::format("collectives{}{}",
+                     mesh.collectives == MeshOptions::Algorithm::automatic ? " (auto)" : "",
+                     are_alike ? " in " + first : ": " + taken_text(mesh));
+}
+
+}  // namespace
+
+std::string form_words(const MeshOfRun::Form& form) {
+  const char* name = form.algorithm == AllReduce::tree ? "trees" : "rings";
+  if (form.node == 1) return name;
+  const std::string axis =
+      form.level_on == "replica" ? "groups" : fmt::format("ranks of the {} axis", form.level_on);
+  return fmt::format("{} within nodes of {} {} and between them", name, form.node, axis);
+}
+
+std::string sharding_words(const MeshOfRun& mesh) {
+  if (mesh.stage == 0) return "no sharding";
+  std::string text = fmt::format("sharding stage {}: state in {} over {}", mesh.stage,
+                                 counted(static_cast<std::size_t>(mesh.parts), "part"),
+                                 axes_in_words(mesh, {"context", "expert", "data"}));
+  if (mesh.parts_of_experts == 1 && mesh.parts > 1)
+    text += ", of experts whole";
+  else if (mesh.parts_of_experts != mesh.parts)
+    text += fmt::format(", of experts in {} over {}", mesh.parts_of_experts,
+                        axes_in_words(mesh, {"context", "data"}));
+  if (mesh.copies > 1) text += fmt::format(", in {} copies", mesh.copies);
+  return text;
+}
+
+std::string mesh_words(const MeshOfRun& mesh) {
+  const std::string axes = axes_text(mesh);
+  return fmt::format("{}{}{}; {}; {}", counted(static_cast<std::size_t>(mesh.ranks()), "rank"),
+                     axes.empty() ? "" : ": ", axes, sharding_words(mesh), collectives_text(mesh));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,118 @@
+// What a report tells of how a mesh of ranks is divided.
+#include "report/html/html_page.hpp"
+#include "report/html/html_report.hpp"
+#include "report/run/json_report.hpp"
+#include "report/run/text_report.hpp"
+#include "report/run_scenario.hpp"
+
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+using namespace plimsoll;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr const char* kPageOfMesh =
+    "<meta name=\"plimsoll-report\" content=\"1\"><script id=data>@DATA@</script>";
+
+/// On eight processors, each of whose pairs has a link.
+RanScenario run_on_mesh(const std::string& parallel, const std::string& sharding,
+                        const std::string& latency = "0 s", const std::string& rest = "") {
+  return run_scenario(
+      fmt::format("scenario: s\n"
+                  "platform: {{platform: p, memories: {{hbm: {{capacity: 1 GiB}}}}, processors: "
+                  "{{gpu: {{memory: "
+                  "hbm, compute: {{fp32: 1 TFLOP/s}}}}}}, cluster: {{count: 8, topology: mesh, "
+                  "link: {{name: l, "
+                  "bandwidth: 1 GB/s, latency: {}}}}}}}\n"
+                  "workload: {{workload: w, batch: 16, input: {{shape: [8, 64]}}, loss: sum, "
+                  "layers: [{{linear: "
+                  "256}}, relu, {{linear: 64}}]}}\n"
+                  "parallel: {{{}}}\nsharding: {{{}}}\npolicy: {}\n",
+                  latency, parallel, sharding, rest.empty() ? "none" : rest));
+}
+
+/// Without the breaks of lines.
+std::string text_of(const RanScenario& ran) {
+  std::string text = text_report(ran.scenario, ran.results, {});
+  for (std::size_t at = text.find("\n            "); at != std::string::npos;
+       at = text.find("\n            "))
+    text.replace(at, 13, " ");
+  return text;
+}
+
+Json ranks_of(const RanScenario& ran) {
+  return Json::parse(json_report(ran.results))[0].at("ranks");
+}
+
+}  // namespace
+
+TEST_CASE("a report begins with how its mesh is divided") {
+  // Groups of 2 among 4 ranks of the data axis: 2 parts, 2 copies. A ring of two along tensor; along data one of
+  // each group, and between groups another one.
+  const RanScenario ran = run_on_mesh("tensor: 2, data: 4", "stage: 3, group: 2");
+  CHECK_THAT(text_of(ran),
+             Catch::Matchers::Contains(
+                 "\nnone  ok\n  mesh      8 ranks: tensor 2 x data 4; sharding stage 3: state in 2 "
+                 "parts over groups of 2 on the data axis, in 2 copies; collectives in rings\n"));
+  const Json ranks = ranks_of(ran);
+  CHECK(ranks.at("count") == 8);
+  CHECK(ranks.at("axes").dump() == R"({"tensor":2,"context":1,"expert":1,"data":4,"pipeline":1})");
+  CHECK(ranks.at("sharding").dump() ==
+        R"({"stage":3,"group":2,"parts":2,"parts_of_experts":2,"copies":2})");
+  CHECK(ranks.at("collectives").at("asked") == "ring");
+  for (const Json& form : ranks.at("collectives").at("taken")) CHECK(form.at("form") == "ring");
+  CHECK(ranks.at("collectives").at("taken").size() == 3);
+}
+
+TEST_CASE("axes are told as they are laid") {
+  const Json ranks = ranks_of(run_on_mesh("tensor: 2, data: 4, order: [data, tensor]", "stage: 0"));
+  CHECK(ranks.at("axes").begin().key() == "data");
+  CHECK(ranks.at("sharding").dump() == R"({"stage":0,"parts":1,"parts_of_experts":1,"copies":1})");
+}
+
+TEST_CASE("under `auto` the forms taken are told") {
+  // A ring of 8 has 14 rounds, a tree 6, and rings in nodes of 2 and between them 2 + 6 = 8: with a latency of 1 s,
+  // and megabytes that take milliseconds, the tree takes least. Without latency all take the same, 2 (n-1)/n B / b,
+  // and the first is the ring.
+  const RanScenario slow = run_on_mesh("data: 8, collectives: auto", "stage: 0", "1 s");
+  CHECK_THAT(text_of(slow),
+             Catch::Matchers::Contains("; no sharding; collectives (auto) in trees\n"));
+  CHECK(ranks_of(slow).at("collectives").dump() ==
+        R"({"asked":"auto","taken":[{"along":"data","form":"tree"}]})");
+  CHECK(ranks_of(run_on_mesh("data: 8, collectives: auto", "stage: 0")).at("collectives").dump() ==
+        R"({"asked":"auto","taken":[{"along":"data","form":"ring"}]})");
+}
+
+TEST_CASE("nodes that a scenario names are told, within groups and between them") {
+  // Nodes of 4 are 2 groups of 2: nothing to divide within a group, which is one level; between the groups nodes of 2.
+  const Json within =
+      ranks_of(run_on_mesh("data: 8, collectives: hierarchical, node: 4", "stage: 1"));
+  CHECK(within.at("collectives").at("taken").dump() ==
+        R"([{"along":"data","form":"hierarchical","node":4,"on":"data"}])");
+  const Json groups =
+      ranks_of(run_on_mesh("data: 8, collectives: hierarchical, node: 4", "stage: 1, group: 2"));
+  CHECK(
+      groups.at("collectives").at("taken").dump() ==
+      R"([{"along":"data","form":"ring"},{"along":"replica","form":"hierarchical","node":2,"on":"replica"}])");
+}
+
+TEST_CASE("one mesh is told once for all policies that are compared") {
+  const std::string text =
+      text_of(run_on_mesh("data: 8", "stage: 1", "0 s", "[none, remat/every-stage]"));
+  const std::size_t first = text.find("  mesh  8 ranks: data 8; ");
+  CHECK(first != std::string::npos);
+  CHECK(text.find("  mesh  ", first + 1) == std::string::npos);
+}
+
+TEST_CASE("the page's words tell the mesh and how its ranks are used") {
+  const RanScenario ran = run_on_mesh("data: 8", "stage: 1");
+  const HtmlOutcome outcome{&ran.scenario, ran.results};
+  const std::string page = html_of(html_report(std::span(&outcome, 1), "plimsoll"), kPageOfMesh);
+  CHECK_THAT(page, Catch::Matchers::Contains("  mesh      8 ranks: data 8; "));
+  CHECK_THAT(page, Catch::Matchers::Contains("MFU "));
+}
