@@ -6,6 +6,7 @@
 #include "scenario/document/search_path.hpp"
 #include "scenario/run/claim_check.hpp"
 #include "scenario/run/larger_storage.hpp"
+#include "scenario/run/mesh_remedies.hpp"
 #include "scenario/run/run.hpp"
 
 #include <algorithm>
@@ -96,6 +97,9 @@ void run_one(const Scenario& scenario, const RunArguments& arguments, Complaints
           run_policy(scenario, policy,
                      {.work = planning.work(), .sums_only = !arguments.reports.show_steps()});
       tell_storage_needed(result, scenario, policy, planning.work());
+      if (result.oom && scenario.parallel)
+        result.mesh_remedies =
+            std::make_shared<const MeshRemedies>(mesh_remedies_of(scenario, result));
       results.push_back(std::move(result));
     });
 }

@@ -1,8 +1,10 @@
 #include "report/run/json_report.hpp"
 
 #include "execution/held_stages.hpp"
+#include "scenario/run/mesh_remedies.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -223,6 +225,36 @@ Json layout_json(const LayoutAtRefusal& layout) {
       {"cut_segments", layout.cut_segments},         {"kept", std::move(kept)}};
 }
 
+/// The words of a command line, of which quotes hold spaces.
+Json words_of(const std::string& written) {
+  Json words = Json::array();
+  std::string word;
+  bool quotes = false;
+  for (const char c : written) {
+    if (c == '\'') {
+      quotes = !quotes;
+    } else if (c == ' ' && !quotes) {
+      words.push_back(std::exchange(word, {}));
+    } else {
+      word += c;
+    }
+  }
+  words.push_back(word);
+  return words;
+}
+
+/// As arguments of `plimsoll run`.
+Json remedies_json(const MeshRemedies& remedies) {
+  Json run = Json::array(), failed = Json::array(), skipped = Json::array();
+  for (const MeshRemedies::Change& it : remedies.run)
+    run.push_back({{"arguments", words_of(it.written)}, {"step_s", in_seconds(it.makespan)}});
+  for (const std::string& it : remedies.failed) failed.push_back({{"arguments", words_of(it)}});
+  for (const std::string& it : remedies.skipped) skipped.push_back({{"arguments", words_of(it)}});
+  return {{"run", std::move(run)},
+          {"out_of_memory", std::move(failed)},
+          {"not_tried", std::move(skipped)}};
+}
+
 Json oom_json(const OutOfMemory& oom) {
   Json object{{"step", oom.step},
               {"memory", oom.memory},
@@ -352,6 +384,8 @@ Json run_json(const RunResult& result) {
   if (result.recorded)
     object["provenance"]["times"] = {{"of", "profile"}, {"recorded", *result.recorded}};
   if (result.oom) object["oom"] = oom_json(*result.oom);
+  if (result.oom && result.mesh_remedies)
+    object["oom"]["what_helps"] = remedies_json(*result.mesh_remedies);
   if (!result.cycle.empty()) object["deadlock"] = {{"cycle", result.cycle}};
   if (result.infeasible) object["infeasible"] = infeasible_json(*result.infeasible);
   return object;

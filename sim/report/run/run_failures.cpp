@@ -147,7 +147,9 @@ class Explanation {
     } else {
       advise_single(oom);
     }
-    if (is_home) tell_mesh(mesh_remedies_of(scenario_, result_));
+    if (is_home)
+      tell_mesh(result_.mesh_remedies ? *result_.mesh_remedies
+                                      : mesh_remedies_of(scenario_, result_));
     if (is_home && !is_full_of_state(oom)) advise_batch();
   }
 

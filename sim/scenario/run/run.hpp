@@ -9,11 +9,14 @@
 #include "scenario/run/whole_training.hpp"
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace plimsoll {
+
+struct MeshRemedies;
 
 /// Everything about one policy's run. The plan and the execution stay, for traces and reports.
 struct RunResult {
@@ -37,6 +40,8 @@ struct RunResult {
   double execution_s = 0;  ///< wall time of execution; not part of the JSON
 
   std::optional<OutOfMemory> oom;
+  /// What runs on the same mesh instead, where somebody has tried (mesh_remedies.hpp).
+  std::shared_ptr<const MeshRemedies> mesh_remedies;
   std::vector<std::string> cycle;
   /// What was made of the policy's parameters, and what the policy leaves out; a sentence each.
   std::vector<std::string> notes;

@@ -4,6 +4,7 @@
 #include "report/run/json_report.hpp"
 #include "report/run/text_report.hpp"
 #include "report/run_scenario.hpp"
+#include "scenario/run/mesh_remedies.hpp"
 
 #include <string>
 
@@ -115,4 +116,20 @@ TEST_CASE("the page's words tell the mesh and how its ranks are used") {
   const std::string page = html_of(html_report(std::span(&outcome, 1), "plimsoll"), kPageOfMesh);
   CHECK_THAT(page, Catch::Matchers::Contains("  mesh      8 ranks: data 8; "));
   CHECK_THAT(page, Catch::Matchers::Contains("MFU "));
+}
+
+TEST_CASE("what helps a mesh out of memory is there as arguments of a run") {
+  // The word of quotes is one, without them.
+  RunResult result;
+  result.oom.emplace();
+  MeshRemedies tried;
+  tried.run.push_back(
+      {"--set parallel.tensor=2 --set 'parallel.order=[data, tensor]'", time_of_seconds(0.25)});
+  tried.failed.emplace_back("--policy remat/blocks");
+  result.mesh_remedies = std::make_shared<const MeshRemedies>(std::move(tried));
+  const Json oom = Json::parse(json_report(std::span(&result, 1)))[0].at("oom");
+  CHECK(
+      oom.at("what_helps").dump() ==
+      R"({"run":[{"arguments":["--set","parallel.tensor=2","--set","parallel.order=[data, tensor]"],)"
+      R"("step_s":0.25}],"out_of_memory":[{"arguments":["--policy","remat/blocks"]}],"not_tried":[]})");
 }
