@@ -58,6 +58,7 @@ void RankedPlan::begin() {
   plan.policy = of_one.policy;
   plan.notes = of_one.notes;
   plan.microbatches = of_one.microbatches * played;
+  plan.replicas = played;
   plan.steps.reserve(of_one.steps.size() * played);
   plan.dependencies.reserve(of_one.dependencies.size() * played);
   plan.buffer_lists.reserve(of_one.buffer_lists.size() * played);

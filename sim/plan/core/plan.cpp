@@ -10,10 +10,22 @@ namespace plimsoll {
 
 namespace {
 
+/// " of microbatch 2", as its replica counts them.
+std::string microbatch_text(const Plan& plan, std::uint32_t microbatch) {
+  return plan.microbatches > plan.replicas
+             ? fmt::format(" of microbatch {}", microbatch / plan.replicas)
+             : "";
+}
+
+/// " on gpu3", where other processors do the same.
+std::string place_text(const Plan& plan, const Step& step, const Platform& platform) {
+  return plan.replicas > 1 ? " on " + platform[plan[step.lane].processor].name : "";
+}
+
 std::string describe_part(const Plan& plan, OperatorId op, std::uint32_t microbatch,
                           std::uint32_t instance, const Workload& workload) {
   std::string text = workload[op].name;
-  if (plan.microbatches > 1) text += fmt::format(" of microbatch {}", microbatch);
+  text += microbatch_text(plan, microbatch);
   if (instance > 0) text += fmt::format(" (run {})", instance + 1);
   return text;
 }
@@ -146,18 +158,19 @@ std::string describe(const Plan& plan, StepId id, const Workload& workload,
   const Step& step = plan[id];
   switch (step.kind) {
     case StepKind::compute:
-      return describe_part(plan, step.op, step.microbatch, step.instance, workload);
+      return describe_part(plan, step.op, step.microbatch, step.instance, workload) +
+             place_text(plan, step, platform);
     case StepKind::pair:
       return describe_part(plan, step.op, step.microbatch, step.instance, workload) + " with " +
-             describe_part(plan, step.second, step.second_microbatch, 0, workload);
+             describe_part(plan, step.second, step.second_microbatch, 0, workload) +
+             place_text(plan, step, platform);
     case StepKind::copy: {
       if (step.writes.begin == step.writes.end) return "a copy of nothing";
       const Buffer& to = plan[plan.list(step.writes).front()];
       const Lane& lane = plan[step.lane];
-      std::string text = fmt::format("copy of {} from {} to {}", workload[to.tensor].name,
-                                     platform[lane.from].name, platform[lane.to].name);
-      if (plan.microbatches > 1) text += fmt::format(" of microbatch {}", to.microbatch);
-      return text;
+      const std::string text = fmt::format("copy of {} from {} to {}", workload[to.tensor].name,
+                                           platform[lane.from].name, platform[lane.to].name);
+      return text + microbatch_text(plan, to.microbatch);
     }
     case StepKind::reduce:
       return describe_reduction(plan, step, workload, platform);

@@ -229,6 +229,9 @@ struct PlanArena {
 struct Plan {
   std::string policy;
   std::uint32_t microbatches = 1;
+  /// Replicas that are played and number their microbatches in turns: m of replica r is number
+  /// m * replicas + r. Not in plan files.
+  std::uint32_t replicas = 1;
   std::vector<Lane> lanes;
   std::vector<Buffer> buffers;
   std::vector<BufferId> initial;  ///< in place before the first step

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +13,36 @@
 namespace plimsoll {
 
 namespace {
+
+constexpr std::size_t kMostReasons = 3;  ///< for which divisions are left out
+
+/// "the fastest of the 4 divisions that fit the processors", and why others are left out.
+std::string divided_text(const Configuration& it) {
+  std::vector<std::pair<std::string, std::size_t>> left_out;
+  std::size_t refused = 0;
+  for (const TriedSplit& split : it.splits) {
+    if (split.verdict != Verdict::does_not_apply) continue;
+    ++refused;
+    const auto found =
+        std::ranges::find(left_out, split.why, &std::pair<std::string, std::size_t>::first);
+    if (found == left_out.end())
+      left_out.emplace_back(split.why, 1);
+    else
+      ++found->second;
+  }
+  std::string text = fmt::format("the fastest of the {} that fit the processors",
+                                 counted(it.splits.size() - refused, "division"));
+  if (refused == 0) return text;
+  std::vector<std::string> reasons;
+  for (const auto& [why, count] : left_out) {
+    if (reasons.size() == kMostReasons) break;
+    reasons.push_back(count == 1 ? why : fmt::format("{} ({} times)", why, count));
+  }
+  text += fmt::format("; {} more left out, as {}", refused, fmt::join(reasons, "; "));
+  if (left_out.size() > reasons.size())
+    text += fmt::format("; and {}", counted(left_out.size() - reasons.size(), "other reason"));
+  return text;
+}
 
 std::string batch_text(const Configuration& it) {
   if (!it.figures) return "-";
@@ -184,11 +215,17 @@ std::vector<std::string> CapacityWords::legend() const {
   if (is_any_at_risk())
     lines.emplace_back(
         "risk: there are enough units, but not where each is as slow as the error band allows");
-  const auto divided = std::ranges::find_if(
-      answer_.configurations, [](const Configuration& it) { return it.axes.has_value(); });
-  if (divided != answer_.configurations.end())
-    lines.push_back(fmt::format("divided by: the fastest of the {} that fit the processors",
-                                counted(divided->splits.size(), "division")));
+  std::vector<std::string> divided;
+  for (const Configuration& it : answer_.configurations) {
+    if (!it.axes) continue;
+    std::string text = divided_text(it);
+    if (std::ranges::count(divided, text) == 0) divided.push_back(std::move(text));
+  }
+  if (divided.size() == 1) lines.push_back("divided by: " + divided.front());
+  if (divided.size() > 1)
+    for (const Configuration& it : answer_.configurations)
+      if (it.axes)
+        lines.push_back(fmt::format("divided by, {}: {}", name_of(it), divided_text(it)));
   for (const Configuration& it : answer_.configurations)
     if (policy_of(it) != it.policy)
       lines.push_back(fmt::format("{}: {}", name_of(it), it.parameters));

@@ -2,10 +2,13 @@
 
 #include "base/dense_id.hpp"
 #include "platform/core/topology.hpp"
+#include "report/run/mesh_words.hpp"
 #include "report/text/style.hpp"
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,12 +29,24 @@ struct MeshAxisOfRun {
   }
 };
 
-/// The least and the most coordinate of a rank and its likes, by axis.
-using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+/// The coordinates of a rank and its likes, by axis.
+using Spans = std::vector<std::set<std::int64_t>>;
 
-std::string words_of(const std::pair<std::int64_t, std::int64_t>& span) {
-  return span.first == span.second ? std::to_string(span.first)
-                                   : fmt::format("{} to {}", span.first, span.second);
+constexpr std::size_t kMostListed = 4;  ///< coordinates one by one
+
+/// "3"; "0 to 3"; "0, 8, 16, 24"; "0 to 56 in steps of 8"; "0, 1, 4, 5 and 12 more".
+std::string words_of(const std::set<std::int64_t>& span) {
+  const std::vector<std::int64_t> all(span.begin(), span.end());
+  if (all.size() == 1) return std::to_string(all.front());
+  const std::int64_t step = all[1] - all[0];
+  bool is_even = true;
+  for (std::size_t i = 2; i < all.size(); ++i) is_even = is_even && all[i] - all[i - 1] == step;
+  if (is_even && step == 1) return fmt::format("{} to {}", all.front(), all.back());
+  if (is_even && all.size() > kMostListed)
+    return fmt::format("{} to {} in steps of {}", all.front(), all.back(), step);
+  const std::size_t listed = std::min(all.size(), kMostListed);
+  const std::string text = fmt::format("{}", fmt::join(std::span(all).first(listed), ", "));
+  return all.size() == listed ? text : fmt::format("{} and {} more", text, all.size() - listed);
 }
 
 class MeshPicture {
@@ -45,8 +60,6 @@ class MeshPicture {
     std::vector<ProcessorId> others;
     if (scenario.state) others = updaters_of(*scenario.state, platform_);
     devices_ = mesh_devices(platform_, parallel, others);
-    if (scenario.sharding.stage > 0 && scenario.sharding.group)
-      group_ = scenario.sharding.group->value;
     find_machines();
   }
 
@@ -71,11 +84,10 @@ class MeshPicture {
             ? fmt::format(" Of {} kinds of machines the first {} are drawn.", kinds.size(),
                           kMostMachines)
             : "");
-    if (group_)
-      mesh.note += fmt::format(
-          " State is in parts within groups of {} neighbours on the data axis, of which each has a "
-          "copy.",
-          *group_);
+    if (run_.mesh && run_.mesh->stage > 0) {
+      const std::string words = sharding_words(*run_.mesh);
+      mesh.note += fmt::format(" S{}.", words.substr(1));
+    }
     return mesh;
   }
 
@@ -144,10 +156,8 @@ class MeshPicture {
       for (std::size_t g = 0; g < ranks.size(); ++g)
         for (std::size_t a = 0; a < axes_.size(); ++a) {
           const std::int64_t at = axes_[a].of(ranks[g]);
-          if (is_new) kind.spans[g].emplace_back(at, at);
-          auto& [least, most] = kind.spans[g][a];
-          least = std::min(least, at);
-          most = std::max(most, at);
+          if (is_new) kind.spans[g].emplace_back();
+          kind.spans[g][a].insert(at);
         }
     }
     return kinds;
@@ -233,30 +243,70 @@ class MeshPicture {
   }
 
   /// Of the results' collectives, which do not say along which axis: gradients and parameters go along all
-  /// on which ranks hold the same.
+  /// on which ranks hold the same. Each is counted on the first of its axes.
   std::string carried_on(const std::string& axis) const {
-    static const std::map<std::string, std::vector<std::string>> kNames{
-        {"tensor", {"activations", "directions"}},
-        {"context", {"blocks", "gradients", "parameters", "directions"}},
-        {"expert", {"experts", "gradients", "parameters", "directions"}},
-        {"data", {"gradients", "parameters", "directions"}}};
-    if (axis == "pipeline") return "messages between stages";
+    if (axis == "pipeline") return messages();
     std::vector<std::string> carried;
-    for (const std::string& name : kNames.at(axis))
-      for (const CollectiveMetrics& collective : run_.metrics.collectives)
-        if (collective.name == name)
-          carried.push_back(fmt::format("{} {}, {} exposed of {}", name, to_text(collective.bytes),
-                                        to_text(collective.exposed), to_text(collective.busy)));
+    for (const CollectiveMetrics& it : run_.metrics.collectives) {
+      const std::vector<std::string> along = axes_of(it.name);
+      if (std::ranges::count(along, axis) == 0) continue;
+      if (along.front() != axis)
+        carried.push_back(fmt::format("{}, as told of {}", it.name, along.front()));
+      else
+        carried.push_back(
+            fmt::format("{} {}{}, {} exposed of {}", it.name, to_text(it.bytes),
+                        along.size() > 1 ? fmt::format(" over {}", in_words(along)) : "",
+                        to_text(it.exposed), to_text(it.busy)));
+    }
     return carried.empty() ? "nothing" : fmt::format("{}", fmt::join(carried, "; "));
+  }
+
+  /// Of more than one rank, on which a collective goes or may go.
+  [[nodiscard]] std::vector<std::string> axes_of(const std::string& collective) const {
+    static const std::map<std::string, std::vector<std::string>> kAxes{
+        {"activations", {"tensor"}},
+        {"blocks", {"context"}},
+        {"experts", {"expert"}},
+        {"gradients", {"context", "expert", "data"}},
+        {"parameters", {"context", "expert", "data"}},
+        {"directions", {"tensor", "context", "expert", "data"}}};
+    std::vector<std::string> along;
+    const auto found = kAxes.find(collective);
+    if (found == kAxes.end()) return along;
+    for (const MeshAxisOfRun& axis : axes_)
+      if (std::ranges::count(found->second, axis.name) > 0) along.emplace_back(axis.name);
+    return along;
+  }
+
+  /// "context, expert and data".
+  static std::string in_words(std::span<const std::string> names) {
+    return fmt::format("{} and {}", fmt::join(names.first(names.size() - 1), ", "), names.back());
+  }
+
+  /// What the rank sends that sends most to other stages.
+  std::string messages() const {
+    std::map<MemoryId, Bytes> sent;
+    for (const ProcessorId device : devices_) sent[platform_[device].memory] = Bytes{};
+    for (std::size_t s = 0; s < run_.plan.steps.size(); ++s) {
+      const Step& step = run_.plan.steps[s];
+      if (step.kind != StepKind::copy || run_.execution.end[s].is_unlimited()) continue;
+      const Lane& lane = run_.plan[step.lane];
+      if (!sent.contains(lane.from) || !sent.contains(lane.to)) continue;
+      for (const BufferId written : run_.plan.list(step.writes))
+        sent[lane.from] += run_.workload_as_run[run_.plan[written].tensor].bytes;
+    }
+    const auto most =
+        std::ranges::max_element(sent, {}, [](const auto& of_memory) { return of_memory.second; });
+    return fmt::format("messages between stages, {} from the rank that sends most",
+                       to_text(most->second));
   }
 
   const Platform& platform_;
   const RunResult& run_;
   const Topology topology_;
-  std::optional<std::int64_t> group_;  ///< of hybrid sharding
-  std::vector<MeshAxisOfRun> axes_;    ///< of more than one rank, as kNamedAxes has them
-  std::vector<ProcessorId> devices_;   ///< by rank
-  std::vector<std::size_t> machine_;   ///< by rank
+  std::vector<MeshAxisOfRun> axes_;   ///< of more than one rank, as kNamedAxes has them
+  std::vector<ProcessorId> devices_;  ///< by rank
+  std::vector<std::size_t> machine_;  ///< by rank
   std::vector<std::vector<std::size_t>> machines_;  ///< their ranks
   mutable std::map<std::string, const MemoryMetrics*> memory_;
 };

@@ -1,6 +1,8 @@
 /// Rows of a report that say the same of parts of other names: ranks of a mesh mostly do.
 #pragma once
 
+#include "report/text/style.hpp"
+
 #include <cstddef>
 #include <map>
 #include <string>
@@ -16,7 +18,8 @@ struct AlikeRows {
 
   /// "hbm0", or "hbm0, like 7 others".
   [[nodiscard]] std::string name() const {
-    return others == 0 ? first->name : first->name + ", like " + std::to_string(others) + " others";
+    if (others == 0) return first->name;
+    return first->name + ", like " + counted(others, "other");
   }
   /// That before a verb.
   [[nodiscard]] std::string subject() const { return others == 0 ? name() : name() + ','; }

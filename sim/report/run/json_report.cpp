@@ -381,6 +381,10 @@ Json run_json(const RunResult& result) {
   object["saved_bytes"] = result.saved_bytes.count();
   object["planning_s"] = result.planning_s;
   object["provenance"] = {{"worst_quality", to_text(result.worst_quality)}};
+  Json& numbers = object["provenance"]["numbers"] = Json::object();
+  for (std::size_t q = 0; q < kQualities; ++q)
+    if (!result.numbers_of[q].empty())
+      numbers[to_text(static_cast<Quality>(q))] = result.numbers_of[q];
   if (result.recorded)
     object["provenance"]["times"] = {{"of", "profile"}, {"recorded", *result.recorded}};
   if (result.oom) object["oom"] = oom_json(*result.oom);

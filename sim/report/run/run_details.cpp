@@ -167,13 +167,25 @@ class Details {
     tell_rest(rows_beyond(told, kMostParts), "processors");
   }
 
-  static std::string work_text(const ProcessorMetrics& processor) {
+  /// Of the makespan, for each of its streams: what is before its first step, after its last, and between those that
+  /// no cause is known for.
+  [[nodiscard]] Time idle_of(const ProcessorMetrics& processor) const {
+    if (!metrics_.makespan) return {};
+    const ProcessorId id = *scenario_.platform.find_processor(processor.name);
+    Time rest = *metrics_.makespan * scenario_.platform[id].streams - processor.busy;
+    for (const Time stall : processor.stall) rest -= stall;
+    return std::max(rest, Time{});
+  }
+
+  [[nodiscard]] std::string work_text(const ProcessorMetrics& processor) const {
     std::string text = fmt::format("works {}", to_text(processor.busy));
     if (processor.bubble) text += fmt::format(" ({})", percent(1 - *processor.bubble));
     for (std::size_t c = 0; c < kStallCauses; ++c)
       if (processor.stall[c] > Time{})
         text += fmt::format(", waits {} for {}", to_text(processor.stall[c]),
                             to_text(static_cast<StallCause>(c)));
+    if (const Time idle = idle_of(processor); idle > Time{})
+      text += fmt::format(", idle {}", to_text(idle));
     if (processor.reach.value_or(Time{}) > Time{})
       text += fmt::format("; {} of it for what lives in slower memory", to_text(*processor.reach));
     if (processor.recomputed_ops > 0) {

@@ -27,6 +27,7 @@ namespace {
 constexpr std::size_t kBarWidth = 6;
 constexpr const char* kNothing = "-";
 constexpr std::size_t kMostStorages = 8;  ///< of which a break-even is told
+constexpr std::size_t kMostNumbers = 4;   ///< of the worst quality, by name
 
 class Report {
  public:
@@ -388,8 +389,28 @@ class Report {
     if (results_.size() > 1 && !options_.verbose) tell_claims_of_all();
     if (!results_.empty())
       note(Paint::dim, "rests on",
-           fmt::format("`{}`, the worst quality among the platform's numbers",
-                       to_text(results_.front().worst_quality)));
+           fmt::format("`{}`, the worst quality among the platform's numbers{}",
+                       to_text(results_.front().worst_quality), quality_counts(results_.front())));
+  }
+
+  /// How many have which quality, the worst first, and which are of the worst; nothing where all are of one.
+  static std::string quality_counts(const RunResult& result) {
+    std::vector<std::string> parts;
+    for (std::size_t q = kQualities; q-- > 0;) {
+      const std::vector<std::string>& paths = result.numbers_of[q];
+      if (paths.empty()) continue;
+      parts.push_back(fmt::format("{} `{}`", thousands(static_cast<std::int64_t>(paths.size())),
+                                  to_text(static_cast<Quality>(q))));
+      if (parts.size() > 1) continue;
+      const std::size_t named = std::min(paths.size(), kMostNumbers);
+      parts.back() +=
+          fmt::format(" ({}{})", fmt::join(std::span(paths).first(named), ", "),
+                      paths.size() > named
+                          ? fmt::format(" and {} more",
+                                        thousands(static_cast<std::int64_t>(paths.size() - named)))
+                          : "");
+    }
+    return parts.size() < 2 ? "" : fmt::format(": {}", fmt::join(parts, ", "));
   }
 
   void tell_claims_of_all() {

@@ -8,6 +8,7 @@
 #include "scenario/run/mesh_of_run.hpp"
 #include "scenario/run/whole_training.hpp"
 
+#include <array>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -17,6 +18,9 @@
 namespace plimsoll {
 
 struct MeshRemedies;
+
+/// How many there are.
+inline constexpr std::size_t kQualities = static_cast<std::size_t>(Quality::estimate) + 1;
 
 /// Everything about one policy's run. The plan and the execution stay, for traces and reports.
 struct RunResult {
@@ -33,6 +37,8 @@ struct RunResult {
   Bounds bounds;
   Bytes saved_bytes;
   Quality worst_quality = Quality::estimate;
+  /// Paths of the platform's numbers, by quality; those without a source are estimates.
+  std::array<std::vector<std::string>, kQualities> numbers_of{};
   EnergyBand energy_band;
   /// Where and how the times of a profile were recorded, which are the same on every platform.
   std::optional<std::string> recorded;

@@ -1,4 +1,5 @@
 // What a report tells of how a mesh of ranks is divided.
+#include "report/html/html_mesh.hpp"
 #include "report/html/html_page.hpp"
 #include "report/html/html_report.hpp"
 #include "report/run/json_report.hpp"
@@ -20,21 +21,28 @@ namespace {
 constexpr const char* kPageOfMesh =
     "<meta name=\"plimsoll-report\" content=\"1\"><script id=data>@DATA@</script>";
 
+constexpr const char* kLinear =
+    "input: {shape: [8, 64]}, loss: sum, layers: [{linear: 256}, relu, {linear: 64}]";
+constexpr const char* kAttention =
+    "framework: pytorch-2, input: {shape: [8, 64]}, loss: sum, layers: [{grouped_attention: "
+    "{heads: 4, kv_heads: 2, "
+    "size: 16, out: 64}}]";
+
 /// On eight processors, each of whose pairs has a link.
 RanScenario run_on_mesh(const std::string& parallel, const std::string& sharding,
-                        const std::string& latency = "0 s", const std::string& rest = "") {
-  return run_scenario(
-      fmt::format("scenario: s\n"
-                  "platform: {{platform: p, memories: {{hbm: {{capacity: 1 GiB}}}}, processors: "
-                  "{{gpu: {{memory: "
-                  "hbm, compute: {{fp32: 1 TFLOP/s}}}}}}, cluster: {{count: 8, topology: mesh, "
-                  "link: {{name: l, "
-                  "bandwidth: 1 GB/s, latency: {}}}}}}}\n"
-                  "workload: {{workload: w, batch: 16, input: {{shape: [8, 64]}}, loss: sum, "
-                  "layers: [{{linear: "
-                  "256}}, relu, {{linear: 64}}]}}\n"
-                  "parallel: {{{}}}\nsharding: {{{}}}\npolicy: {}\n",
-                  latency, parallel, sharding, rest.empty() ? "none" : rest));
+                        const std::string& latency = "0 s", const std::string& policy = "",
+                        const std::string& network = "", const std::string& capacity = "1 GiB") {
+  return run_scenario(fmt::format(
+      "scenario: s\n"
+      "platform: {{platform: p, memories: {{hbm: {{capacity: {}}}}}, processors: {{gpu: {{memory: "
+      "hbm, compute: {{fp32: 1 TFLOP/s}}}}}}, cluster: {{count: 8, topology: mesh, link: {{name: "
+      "l, "
+      "bandwidth: 1 GB/s, latency: {}}}}}, provenance: {{memories.hbm.capacity: {{quality: "
+      "datasheet, source: s}}}}}}\n"
+      "workload: {{workload: w, batch: 16, {}}}\n"
+      "parallel: {{{}}}\nsharding: {{{}}}\npolicy: {}\n",
+      capacity, latency, network.empty() ? kLinear : network, parallel, sharding,
+      policy.empty() ? "none" : policy));
 }
 
 /// Without the breaks of lines.
@@ -132,4 +140,81 @@ TEST_CASE("what helps a mesh out of memory is there as arguments of a run") {
       oom.at("what_helps").dump() ==
       R"({"run":[{"arguments":["--set","parallel.tensor=2","--set","parallel.order=[data, tensor]"],)"
       R"("step_s":0.25}],"out_of_memory":[{"arguments":["--policy","remat/blocks"]}],"not_tried":[]})");
+}
+
+TEST_CASE("what is carried on several axes of the page's mesh is counted once") {
+  const RanScenario ran = run_on_mesh("context: 2, data: 4", "stage: 0", "0 s", "", kAttention);
+  const HtmlMesh mesh = mesh_picture(ran.scenario, ran.results.front()).value();
+  REQUIRE(mesh.axes.size() == 2);
+  CHECK_THAT(mesh.axes[0].carries, Catch::Matchers::Contains("gradients ") &&
+                                       Catch::Matchers::Contains(" over context and data, "));
+  CHECK(mesh.axes[1].carries == "gradients, as told of context");
+}
+
+TEST_CASE("the page tells coordinates with gaps as they are") {
+  // Machines of two: the first of each is 0, 2, 4, ..
+  const auto first_gpu = [](int machines) {
+    const RanScenario ran = run_scenario(fmt::format(
+        "scenario: s\n"
+        "platform: {{platform: p, memories: {{hbm: {{capacity: 1 GiB}}, dram: {{capacity: 1 "
+        "GiB}}}}, "
+        "switches: [fabric], processors: {{gpu: {{memory: hbm, compute: {{fp32: 1 TFLOP/s}}}}}}, "
+        "links: {{nic: {{between: [hbm, fabric], bandwidth: 1 GB/s}}, pcie: {{between: [hbm, "
+        "dram], "
+        "bandwidth: 1 GB/s}}}}, cluster: {{count: 2, shared: [dram], topology: switch, link: "
+        "{{name: "
+        "nvlink, bandwidth: 100 GB/s}}, nodes: {{count: {}, shared: [fabric]}}}}}}\n"
+        "workload: {{workload: w, batch: 16, {}}}\nparallel: {{data: {}}}\npolicy: none\n",
+        machines, kLinear, 2 * machines));
+    return mesh_picture(ran.scenario, ran.results.front()).value().machines.at(0).gpus.at(0).words;
+  };
+  CHECK_THAT(first_gpu(4), Catch::Matchers::StartsWith("gpu0 and 3 alike: data 0, 2, 4, 6; "));
+  CHECK_THAT(first_gpu(8),
+             Catch::Matchers::StartsWith("gpu0 and 7 alike: data 0 to 14 in steps of 2; "));
+}
+
+TEST_CASE("the page's note on sharding names all axes that divide state") {
+  const RanScenario ran =
+      run_on_mesh("context: 2, data: 4", "stage: 3, group: 2", "0 s", "", kAttention);
+  const HtmlMesh mesh = mesh_picture(ran.scenario, ran.results.front()).value();
+  CHECK_THAT(mesh.note, Catch::Matchers::EndsWith(
+                            " Sharding stage 3: state in 4 parts over the context axis and groups "
+                            "of 2 on the data axis, in 2 copies."));
+}
+
+TEST_CASE("the parts of a processor's time add up to the step") {
+  // What is left of the makespan is idle: the last gradients are on their way, and of a pipeline's second stage
+  // nothing is there at first.
+  const RanScenario ran = run_on_mesh("data: 8", "stage: 1", "1 ms");
+  const Metrics& metrics = ran.results.front().metrics;
+  const ProcessorMetrics& first = metrics.processors.front();
+  Time idle = *metrics.makespan - first.busy;
+  for (const Time stall : first.stall) idle -= stall;
+  REQUIRE(idle > Time{});
+  CHECK_THAT(text_of(ran), Catch::Matchers::Contains(", idle " + to_text(idle)));
+}
+
+TEST_CASE("out of memory names the microbatch as its rank counts it, and the processor") {
+  // Four ranks of a stage number their 2 microbatches in turns, 0 to 7 in all.
+  const RanScenario ran = run_on_mesh("data: 4, pipeline: 2, play: all", "stage: 0", "0 s",
+                                      "{name: pipeline/gpipe, microbatches: 2}", "", "170 KiB");
+  REQUIRE(ran.results.front().oom);
+  const std::string& step = ran.results.front().oom->step;
+  CHECK_THAT(step, Catch::Matchers::Contains(" of microbatch 0 on gpu") ||
+                       Catch::Matchers::Contains(" of microbatch 1 on gpu"));
+}
+
+TEST_CASE("numbers are told by quality") {
+  const RanScenario ran = run_on_mesh("data: 8", "stage: 0");
+  // One has a source: all others are estimates.
+  const Json provenance = Json::parse(json_report(ran.results))[0].at("provenance");
+  CHECK(provenance.at("worst_quality") == "estimate");
+  CHECK(provenance.at("numbers").at("datasheet") == Json{"memories.hbm.capacity"});
+  const std::vector<std::string>& others = ran.scenario.platform.without_provenance;
+  REQUIRE(!others.empty());
+  CHECK(provenance.at("numbers").at("estimate") == Json(others));
+  const std::string text = text_of(ran);
+  CHECK_THAT(text, Catch::Matchers::Contains(fmt::format("platform's numbers: {} `estimate` ({}",
+                                                         others.size(), others.front())));
+  CHECK_THAT(text, Catch::Matchers::Contains("1 `datasheet`"));
 }

@@ -401,7 +401,7 @@ TEST_CASE("a plan in which gradients do not leave behind their store is refused"
     if (moves_state(plan, move, step)) move.after.end = move.after.begin;
   const auto problems = check_plan(plan, step, scenario.platform, topology);
   REQUIRE_FALSE(problems.empty());
-  CHECK_THAT(problems.front(), Contains("store of microbatch 0 has neither"));
+  CHECK_THAT(problems.front(), Contains("store on gpu0 has neither"));
 }
 
 TEST_CASE("each machine keeps the state of its own rank") {
