@@ -91,4 +91,14 @@ std::string mesh_words(const MeshOfRun& mesh) {
                      axes.empty() ? "" : ": ", axes, sharding_words(mesh), collectives_text(mesh));
 }
 
+std::string use_of_ranks(const Metrics& metrics) {
+  std::vector<std::string> parts;
+  if (metrics.tokens_per_s)
+    parts.push_back(
+        fmt::format("{} tokens/s", thousands(static_cast<std::int64_t>(*metrics.tokens_per_s))));
+  if (metrics.mfu)
+    parts.push_back(fmt::format("MFU {}, HFU {}", percent(*metrics.mfu), percent(*metrics.hfu)));
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 /// How the mesh of a run is divided, in words.
 #pragma once
 
+#include "execution/metrics.hpp"
 #include "scenario/run/mesh_of_run.hpp"
 
 #include <string>
@@ -15,5 +16,8 @@ namespace plimsoll {
 
 /// "64 ranks: tensor 8 x pipeline 8; no sharding; collectives in rings".
 [[nodiscard]] std::string mesh_words(const MeshOfRun& mesh);
+
+/// How well the ranks are used: "53,318 tokens/s; MFU 38 %, HFU 50 %". Empty where that is not known.
+[[nodiscard]] std::string use_of_ranks(const Metrics& metrics);
 
 }  // namespace plimsoll

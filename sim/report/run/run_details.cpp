@@ -36,7 +36,7 @@ class Details {
   std::string run() {
     if (result_.mesh) line("mesh", mesh_words(*result_.mesh));
     if (metrics_.makespan) tell_speed();
-    if (metrics_.makespan) tell_use_of_ranks();
+    if (const std::string use = use_of_ranks(metrics_); !use.empty()) line("", use);
     tell_memories();
     tell_processors();
     tell_links();
@@ -64,18 +64,6 @@ class Details {
     if (metrics_.throughput) text += fmt::format("; {} samples/s", decimal(*metrics_.throughput));
     if (result_.overhead) text += fmt::format("; overhead {}", percent(*result_.overhead));
     line("step", text);
-  }
-
-  /// Of a mesh: how well its ranks are used.
-  void tell_use_of_ranks() {
-    std::vector<std::string> parts;
-    if (metrics_.tokens_per_s)
-      parts.push_back(
-          fmt::format("{} tokens/s", thousands(static_cast<std::int64_t>(*metrics_.tokens_per_s))));
-    if (metrics_.mfu)
-      parts.push_back(
-          fmt::format("MFU {}, HFU {}", percent(*metrics_.mfu), percent(*metrics_.hfu)));
-    if (!parts.empty()) line("", fmt::format("{}", fmt::join(parts, "; ")));
   }
 
   /// What the ranks of a mesh move between them.

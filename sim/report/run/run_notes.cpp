@@ -2,6 +2,7 @@
 
 #include "plan/core/mirror_problems.hpp"
 #include "policy/interface/left_out.hpp"
+#include "report/run/mesh_words.hpp"
 #include "report/run/run_details.hpp"
 #include "report/text/style.hpp"
 #include "scenario/run/claim_check.hpp"
@@ -100,6 +101,9 @@ std::string holders_of(const RunResult& result, const HeldStages& stages, std::s
 
 std::vector<std::string> notes_of(const RunResult& result) {
   std::vector<std::string> notes;
+  if (result.mesh) notes.push_back(fmt::format("{}.", mesh_words(*result.mesh)));
+  if (const std::string use = use_of_ranks(result.metrics); !use.empty())
+    notes.push_back(fmt::format("{}.", use));
   for (const std::string& note : result.notes) notes.push_back(fmt::format("Note: {}.", note));
   const ClaimCheck claims = check_claims(result);
   if (!claims.held.empty())

@@ -1,5 +1,6 @@
 #include "report/capacity/capacity_html.hpp"
 
+#include "report/capacity/capacity_answer.hpp"
 #include "support/capacity_plans.hpp"
 
 #include <algorithm>
@@ -69,4 +70,34 @@ TEST_CASE("the page of a capacity plan has the table, the front and the changes"
   // As the text says it.
   CHECK(bars.items.front().label == "+8 MiB of sram");
   CHECK(bars.items.front().text == "no difference");
+}
+
+TEST_CASE("divisions that a plan leaves out are told with their reason") {
+  // Of 4 processors the tensor axis takes 1, 2 or 4. Groups of 4 divide a data axis of 4; of 2 ranks they do not, and one
+  // rank has nothing to divide, so that `sharding` says nothing there.
+  const auto legend_of = [](const std::string& sharding) {
+    const CapacityReport report = test::capacity_report_of(
+        "capacity: test\nworkloads:\n  - name: perceptron\n    workload: {workload: p, input: [16, "
+        "64], layers: "
+        "[{linear: 256}, relu, {linear: 64}], loss: mse, optimizer: adam}\n    batch: {at_least: "
+        "1, at_most: 16}\n"
+        "    parallel: {tensor: [1, 2, 4]}\n    sharding: {stage: 3" +
+        sharding +
+        "}\nplatforms:\n  - platform: {platform: ring, memories: {hbm: {capacity: 4 MiB, "
+        "bandwidth: 1 GB/s}}, "
+        "processors: {gpu: {memory: hbm, compute: {fp32: 10 GFLOP/s}}}, cluster: {count: 4, "
+        "topology: switch, "
+        "link: {name: nv, bandwidth: 2 GB/s}}}\npolicies: [none]\n");
+    std::string all;
+    for (const std::string& line : CapacityWords(report, report.answers.front()).legend())
+      all += line + "\n";
+    return all;
+  };
+  CHECK_THAT(
+      legend_of(""),
+      Catch::Contains("divided by: the fastest of the 3 divisions that fit the processors\n"));
+  CHECK_THAT(
+      legend_of(", group: 4"),
+      Catch::Contains("divided by: the fastest of the 2 divisions that fit the processors; 1 more "
+                      "left out, as groups of 4 ranks do not divide a data axis of 2\n"));
 }
