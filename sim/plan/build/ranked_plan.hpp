@@ -36,7 +36,7 @@ struct SpreadPlan {
   Plan plan;
   std::vector<RankWay> ways;  ///< of the first rank
   std::vector<CollectiveForm>
-      forms;  ///< of its collectives, the first of all that is no collective
+      forms;                     ///< of its collectives, the first of all that is no collective
   std::vector<TakenForm> taken;  ///< each once, in the order in which they are taken first
   /// Memories beside those of ranks, which all of them would use.
   std::vector<MemoryId> common;
