@@ -20,6 +20,8 @@ namespace plimsoll {
 namespace {
 
 constexpr std::size_t kMostWaits = 20;
+/// Of settings of one kind that are told.
+constexpr std::size_t kMostSettings = 4;
 
 class Explanation {
  public:
@@ -292,10 +294,18 @@ class Explanation {
       item(fmt::format("`{}` runs on the same processors, tried: {} a step", it.written,
                        to_text(it.makespan)));
     if (!remedies.failed.empty())
-      item(fmt::format("tried on the same processors, and did not run: `{}`",
-                       fmt::join(remedies.failed, "`; `")));
+      item("tried on the same processors, and did not run: " + some_of(remedies.failed));
     if (!remedies.skipped.empty())
-      item(fmt::format("not tried, as that takes long: `{}`", fmt::join(remedies.skipped, "`; `")));
+      item("not tried, as that takes long: " + some_of(remedies.skipped));
+  }
+
+  /// The JSON has all.
+  static std::string some_of(const std::vector<std::string>& written) {
+    const auto told = static_cast<std::ptrdiff_t>(std::min(written.size(), kMostSettings));
+    const std::string text =
+        fmt::format("`{}`", fmt::join(written.begin(), written.begin() + told, "`; `"));
+    const std::size_t more = written.size() - static_cast<std::size_t>(told);
+    return more > 0 ? fmt::format("{}; and {} more", text, more) : text;
   }
 
   void tell_states(const Remedies& remedies) {
