@@ -58,6 +58,7 @@ std::vector<ProcessorMetrics> measure_processors(const Platform& platform,
     if (!platform.processors[p].reaches.empty()) metrics.reach = sums.processors[p].reach;
     metrics.recomputed_ops = sums.processors[p].recomputed_ops;
     metrics.recomputed_flops = sums.processors[p].recomputed_flops;
+    metrics.recomputed_products = sums.processors[p].recomputed_products;
     all.push_back(std::move(metrics));
   }
   return all;

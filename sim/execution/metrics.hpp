@@ -48,6 +48,7 @@ struct ProcessorMetrics {
   std::optional<double> bubble;     ///< 1 - busy / (makespan x streams); absent without a makespan
   std::int64_t recomputed_ops = 0;  ///< forward executions - distinct forwards
   Flops recomputed_flops;
+  Flops recomputed_products;  ///< of these, those of operators that multiply
 };
 
 struct EnergyMetrics {

@@ -199,7 +199,7 @@ void measure_utilization(const Program& program, std::int64_t processors, Metric
       runs;
   double again = 0;
   for (const ProcessorMetrics& processor : metrics.processors)
-    again += static_cast<double>(processor.recomputed_flops.count());
+    again += static_cast<double>(processor.recomputed_products.count());
   metrics.mfu = model / seconds / *rate;
   metrics.hfu = (model + again) / seconds / *rate;
 }

@@ -38,6 +38,7 @@ void count_recomputation(const Program& program, const Execution& execution,
       StepSums::OfProcessor& processor = processors[program.lanes[program.steps[s].lane].processor];
       ++processor.recomputed_ops;
       processor.recomputed_flops += op.flops;
+      if (multiplies(op.operator_class)) processor.recomputed_products += op.flops;
     }
     ran[place] = true;
   };
@@ -51,6 +52,7 @@ void count_recomputation(const Program& program, const Execution& execution,
     const StepSums::OfProcessor& like = processors[index(mirror.like)];
     processors[index(mirror.processor)].recomputed_ops = like.recomputed_ops;
     processors[index(mirror.processor)].recomputed_flops = like.recomputed_flops;
+    processors[index(mirror.processor)].recomputed_products = like.recomputed_products;
   }
 }
 

@@ -24,7 +24,8 @@ struct StepSums {
   struct OfProcessor {
     std::int64_t recomputed_ops = 0;  ///< forward executions - distinct forwards
     Flops recomputed_flops;
-    Time reach;             ///< for what lives in memories that it reaches beside its own
+    Flops recomputed_products;  ///< those of operators that multiply
+    Time reach;                 ///< for what lives in memories that it reaches beside its own
     PhaseEnergies drawn{};  ///< by its steps, as if none overlapped; zero where no energy is known
   };
   /// What wears each memory: whole erase blocks of what each copy writes, what operators write that reach

@@ -40,6 +40,12 @@ enum class KernelKind : std::uint8_t {
 };
 inline constexpr std::size_t kKernelKinds = kOperatorClasses + 12;
 
+/// Whether it is made of multiply-adds, but for little.
+[[nodiscard]] constexpr bool multiplies(OperatorClass of_class) {
+  return of_class == OperatorClass::matmul || of_class == OperatorClass::convolution ||
+         of_class == OperatorClass::attention;
+}
+
 [[nodiscard]] constexpr KernelKind kind_of(OperatorClass of_class) {
   return static_cast<KernelKind>(of_class);
 }

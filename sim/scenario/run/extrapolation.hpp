@@ -57,6 +57,7 @@ class Extrapolation {
     each(few.processors, more.processors, [&](const auto& a, auto& b) {
       grow(a.recomputed_ops, b.recomputed_ops);
       grow(a.recomputed_flops, b.recomputed_flops);
+      grow(a.recomputed_products, b.recomputed_products);
       grow(a.reach, b.reach);
       grow_each(a.drawn, b.drawn);
     });

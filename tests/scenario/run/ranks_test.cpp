@@ -121,6 +121,23 @@ TEST_CASE("groups of the data axis divide state, and reduce their parts once a s
     }
 }
 
+TEST_CASE("hfu counts the products that run again, and nothing else") {
+  const auto blocks = [](const char* pattern) {
+    return run_sharded("data: 8", 0, "", "",
+                       fmt::format("{{name: remat/blocks, blocks: [\"{}\"]}}", pattern));
+  };
+  const RunResult norms = blocks("*rms_norm*");
+  CHECK(norms.metrics.processors.front().recomputed_flops > Flops{});
+  CHECK(norms.metrics.hfu == norms.metrics.mfu);
+  const RunResult all = blocks("block_*");
+  // Of every microbatch on every rank, 2 FLOPs for each multiply-add.
+  const Flops again = all.metrics.processors.front().recomputed_products;
+  CHECK(again < all.metrics.processors.front().recomputed_flops);
+  CHECK(*all.metrics.hfu / *all.metrics.mfu ==
+        Approx(1 + static_cast<double>(again.count()) /
+                       (6.0 * static_cast<double>(all.workload_as_run.macs))));
+}
+
 TEST_CASE("groups that cannot be") {
   CHECK_THROWS_WITH(
       run_sharded("data: 8", 3, ", group: 3"),
