@@ -1,5 +1,7 @@
 #include "base/divisors.hpp"
 #include "base/names_hint.hpp"
+#include "base/quantity_text.hpp"
+#include "plan/build/collective_choice.hpp"
 #include "plan/build/spread_plan.hpp"
 #include "policy/claims/claims.hpp"
 #include "policy/interface/entry.hpp"
@@ -109,10 +111,52 @@ std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
   if (known.ways != once.ways || known.forms != once.forms) {
     auto [told_apart, links] = symmetry_of(once, problem, spreading);
-    known = {once.ways, once.forms, std::move(told_apart), std::move(links),
-             std::move(known.taken)};
+    known = {once.ways,
+             once.forms,
+             std::move(told_apart),
+             std::move(links),
+             std::move(known.taken),
+             std::move(known.rings)};
   }
   return known.told_apart;
+}
+
+/// Rings that are told of where another form takes so many times less.
+constexpr double kSlowRing = 1.5;
+
+/// A bucket, or all gradients where they are less.
+Bytes full_bucket(const Workload& workload) {
+  Bytes gradients;
+  for (const Tensor& tensor : workload.tensors)
+    if (tensor.tensor_class == TensorClass::gradient && tensor.lifetime != Lifetime::step)
+      gradients += tensor.bytes;
+  return std::min(gradients, kBucket);
+}
+
+/// Empty, or how much less a collective of one bucket over the data axis would take in the form of least time:
+/// a ring through machines of several ranks uses one way of each machine.
+std::string note_on_rings(const Problem& problem, const MeshOptions& parallel,
+                          Spreading spreading) {
+  const Bytes bytes = full_bucket(problem.workload);
+  if (parallel.collectives != MeshOptions::Algorithm::ring || bytes == Bytes{}) return {};
+  const bool is_by_unit = spreading.of_gradients == CollectiveKind::none;
+  const Collective along{is_by_unit ? CollectiveKind::reduce_scatter : spreading.of_gradients,
+                         MeshAxis::data};
+  std::vector<MemoryId> memories;
+  for (const ProcessorId like : spreading.likes.front())
+    memories.push_back(problem.platform[like].memory);
+  spreading.chosen_on = &problem.topology;
+  CollectiveChoice choice(spreading, problem.platform);
+  const CollectiveForm best = choice.of(along, memories, bytes);
+  const auto ring = choice.time_of({}, along, memories, bytes);
+  const auto least = choice.time_of(best, along, memories, bytes);
+  if (!ring || !least || *least == Time{}) return {};
+  const double times = static_cast<double>(ring->count()) / static_cast<double>(least->count());
+  if (times < kSlowRing) return {};
+  return fmt::format(
+      "the ring of the data axis takes {:.1f} times as long for {} as the form that "
+      "`parallel.collectives: auto` takes",
+      times, to_text(bytes));
 }
 
 Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
@@ -251,7 +295,10 @@ Plan with_claims(Plan plan, const Plan& of_one, const Problem& problem) {
 
 Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
                    const Spreading& spreading, RankSymmetry& known) {
-  return with_claims(of_one_or_all(of_one, problem, parallel, spreading, known), of_one, problem);
+  Plan plan = of_one_or_all(of_one, problem, parallel, spreading, known);
+  if (!known.rings) known.rings = note_on_rings(problem, parallel, spreading);
+  if (!known.rings->empty()) plan.notes.push_back(*known.rings);
+  return with_claims(std::move(plan), of_one, problem);
 }
 
 Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,

@@ -3,6 +3,7 @@
 
 #include "plan/build/spread_plan.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct RankSymmetry {
   std::string told_apart;             ///< by what; empty where they cannot be
   std::vector<LinkMirror> links;      ///< then: ReplicaSymmetry::links
   std::vector<TakenForm> taken;       ///< SpreadPlan::taken of the last plan
+  std::optional<std::string>
+      rings;  ///< what a run says of slow rings; nothing: it is not known yet
 };
 
 }  // namespace plimsoll

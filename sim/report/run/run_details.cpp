@@ -159,8 +159,10 @@ class Details {
   /// no cause is known for.
   [[nodiscard]] Time idle_of(const ProcessorMetrics& processor) const {
     if (!metrics_.makespan) return {};
-    const ProcessorId id = *scenario_.platform.find_processor(processor.name);
-    Time rest = *metrics_.makespan * scenario_.platform[id].streams - processor.busy;
+    const auto place =
+        &processor - metrics_.processors.data();  // those of the platform, in its order
+    const auto streams = scenario_.platform.processors[static_cast<std::size_t>(place)].streams;
+    Time rest = *metrics_.makespan * streams - processor.busy;
     for (const Time stall : processor.stall) rest -= stall;
     return std::max(rest, Time{});
   }

@@ -4,6 +4,7 @@
 #include "scenario/run/run.hpp"
 #include "support/temporary_folder.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -136,6 +137,29 @@ TEST_CASE("hfu counts the products that run again, and nothing else") {
   CHECK(*all.metrics.hfu / *all.metrics.mfu ==
         Approx(1 + static_cast<double>(again.count()) /
                        (6.0 * static_cast<double>(all.workload_as_run.macs))));
+}
+
+TEST_CASE("a ring that goes through one adapter of each machine is told of") {
+  const test::TemporaryFolder folder;
+  const auto network = folder.write("net.yaml", kMixture);
+  const auto says_so = [&](const char* axes) {
+    const Scenario scenario = read_scenario(
+        parse_document(
+            fmt::format("scenario: s\nplatform: {}/platforms/h100-cluster.yaml\n"
+                        "set: {{cluster.nodes.count: 2}}\nworkload: {{model: {}, batch: 16, dtype: "
+                        "bf16}}\nparallel: {{{}}}\npolicy: none\n",
+                        PLIMSOLL_SOURCE_DIR, network.string(), axes),
+            "s.yaml"),
+        ".");
+    const RunResult result = run_policy(scenario, scenario.policies.front());
+    return std::ranges::any_of(result.notes, [](const std::string& note) {
+      return note.starts_with("the ring of the data axis takes ");
+    });
+  };
+  CHECK(says_so("data: 16"));
+  CHECK_FALSE(says_so("data: 16, collectives: auto"));
+  // Each of its rings has an adapter of its own in each machine.
+  CHECK_FALSE(says_so("expert: 8, data: 2"));
 }
 
 TEST_CASE("groups that cannot be") {
