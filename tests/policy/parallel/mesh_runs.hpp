@@ -43,8 +43,10 @@ void choose_policy(Mesh& mesh, int layers, const From& from) {
   mesh.pipeline = 2;
   const char* const pipelines[] = {"{name: pipeline/1f1b, microbatches: 3}",
                                    "{name: pipeline/gpipe, microbatches: 2, recompute: full}",
-                                   "{name: pipeline/zb-h1, microbatches: 3}"};
-  mesh.policy = pipelines[from(0, 2)];
+                                   "{name: pipeline/zb-h1, microbatches: 3}",
+                                   "{name: pipeline/1f1b, microbatches: 3, recompute: {policy: "
+                                   "remat/blocks, blocks: [\"block_*\"]}}"};
+  mesh.policy = pipelines[from(0, 3)];
 }
 
 inline MeshOptions options_of(const Mesh& mesh) {

@@ -32,11 +32,14 @@ void check_key(const Node& node, const char* key, bool belongs, const char* wher
 
 /// Each planner takes what the policy of its name takes.
 void check_keys(OperatorReruns& reruns, const Node& node, Diagnostics& diagnostics) {
-  const bool searches = reruns.planner != Planner::checkmate;
+  const bool searches = reruns.planner == Planner::search || reruns.planner == Planner::moccasin;
+  check_key(node, "budget", reruns.has_budget(), "planners, which `remat/blocks` is not",
+            diagnostics);
+  check_key(node, "blocks", reruns.planner == Planner::blocks, "`remat/blocks`", diagnostics);
   check_key(node, "computations", searches, "`remat/search` and `remat/moccasin`", diagnostics);
   check_key(node, "iterations", searches, "`remat/search` and `remat/moccasin`", diagnostics);
   check_key(node, "seed", searches, "`remat/search` and `remat/moccasin`", diagnostics);
-  check_key(node, "nodes", !searches, "`remat/checkmate`", diagnostics);
+  check_key(node, "nodes", reruns.planner == Planner::checkmate, "`remat/checkmate`", diagnostics);
   if (reruns.planner == Planner::moccasin && !reruns.computations) reruns.computations = 2;
 }
 
@@ -46,8 +49,11 @@ Format<RecomputeChoice> planned_format() {
       .required("policy", &OperatorReruns::planner,
                 one_of<Planner>({{"remat/search", Planner::search},
                                  {"remat/moccasin", Planner::moccasin},
-                                 {"remat/checkmate", Planner::checkmate}}),
-                "the planner of graphs that chooses them")
+                                 {"remat/checkmate", Planner::checkmate},
+                                 {"remat/blocks", Planner::blocks}}),
+                "the planner of graphs that chooses them, or block by block")
+      .optional("blocks", &OperatorReruns::blocks, list_of(block_names_format(), 1),
+                "patterns of names, for remat/blocks; default: the outermost blocks")
       .optional("budget", &OperatorReruns::budget, located(quantity<Bytes>()),
                 "bytes of each device's memory for all that is there; default: its capacity")
       .optional("computations", &OperatorReruns::computations, integer(1, 1'000'000),
@@ -57,7 +63,8 @@ Format<RecomputeChoice> planned_format() {
       .optional("seed", &OperatorReruns::seed, integer(0, 1'000'000'000), "default 1")
       .optional("nodes", &OperatorReruns::nodes, integer(0, 10'000'000),
                 "of the branch and bound of remat/checkmate; default 100")
-      .check({"policy", "computations", "iterations", "seed", "nodes"}, check_keys);
+      .check({"policy", "budget", "blocks", "computations", "iterations", "seed", "nodes"},
+             check_keys);
   return mapped<OperatorReruns, RecomputeChoice>(record.format(), of_operators);
 }
 

@@ -3,27 +3,34 @@
 
 #include "policy/interface/entry.hpp"
 #include "policy/pipeline/parameters/slot_choice.hpp"
+#include "policy/remat/segments/named_blocks.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace plimsoll {
 
 struct OperatorReruns {
   enum class Planner : std::uint8_t {
     selective,  ///< a rule: the cores of attention
+    blocks,     ///< a rule: as remat/blocks
     search,     ///< as remat/search
     moccasin,   ///< as remat/moccasin
     checkmate   ///< as remat/checkmate
   };
   Planner planner = Planner::search;
+  std::vector<BlockNames> blocks;            ///< of that rule; none: the outermost ones
   std::optional<Located<Bytes>> budget;      ///< of each device's memory, for all that is there
   std::optional<std::int64_t> computations;  ///< most runs of an operator
   std::int64_t iterations = 50;              ///< rounds of improvement
   std::int64_t seed = 1;
   std::int64_t nodes = 100;  ///< of the branch and bound of `checkmate`
 
-  [[nodiscard]] bool has_budget() const { return planner != Planner::selective; }
+  /// Whether it is a planner, and not a rule.
+  [[nodiscard]] bool has_budget() const {
+    return planner != Planner::selective && planner != Planner::blocks;
+  }
 };
 
 struct RecomputeChoice {

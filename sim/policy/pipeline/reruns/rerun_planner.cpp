@@ -5,6 +5,7 @@
 #include "policy/budget/budget.hpp"
 #include "policy/pipeline/parameters/device_limits.hpp"
 #include "policy/pipeline/reruns/attention_cores.hpp"
+#include "policy/pipeline/reruns/block_reruns.hpp"
 #include "policy/pipeline/reruns/device_families.hpp"
 #include "policy/pipeline/reruns/family_plans.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
@@ -43,7 +44,7 @@ class RerunPlanner {
   }
 
   Planned run() {
-    if (!reruns_.has_budget()) return selective();
+    if (!reruns_.has_budget()) return by_rule();
     for (const std::vector<Task>& order : schedule_.orders) loads_.push_back(device_loads(order));
     limits_ = device_limits(
         problem_, devices_,
@@ -91,9 +92,10 @@ class RerunPlanner {
     for (std::uint32_t slot = 0; slot < slots.count(); ++slot) {
       const std::uint32_t device = schedule_.placement[slot];
       if (wholes[device].nodes.empty()) wholes[device] = operator_graph(problem_, devices_[device]);
-      slots_.push_back(std::make_unique<SlotPlanner>(
-          slot_graph(problem_.workload, wholes[device], slots, slot, has_halves(slot)), reruns_,
-          problem_.work));
+      SlotGraph its = slot_graph(problem_.workload, wholes[device], slots, slot, has_halves(slot));
+      if (reruns_.planner == OperatorReruns::Planner::blocks)
+        let_gathers_run_again(problem_.workload, its);
+      slots_.push_back(std::make_unique<SlotPlanner>(std::move(its), reruns_, problem_.work));
       if (reruns_.planner == OperatorReruns::Planner::checkmate) refuse_for_program(slot);
     }
   }
@@ -113,20 +115,36 @@ class RerunPlanner {
 
   [[nodiscard]] const SlotGraph& graph(std::uint32_t slot) const { return slots_[slot]->slot(); }
 
-  Planned selective() {
+  Planned by_rule() {
+    const bool by_block = reruns_.planner == OperatorReruns::Planner::blocks;
+    const std::vector<ForwardRange> blocks = by_block ? named() : std::vector<ForwardRange>{};
     bool is_any = false;
-    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot)
-      if (const auto plan = slots_[slot]->selective(problem_.workload)) {
-        schedule_.operators[slot] = runs_of(graph(slot), plan->computations);
-        is_any = true;
-      }
-    if (!is_any)
-      refuse(parameters_.recompute->where,
-             fmt::format("`selective` runs the cores of attention again, and `{}` has none in "
-                         "operators of their own",
-                         problem_.workload.name),
-             "`full`, a list of slots or a `policy` runs other operators again");
+    for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+      const auto plan = by_block ? slots_[slot]->by_block(problem_.workload, blocks)
+                                 : slots_[slot]->selective(problem_.workload);
+      if (!plan) continue;
+      schedule_.operators[slot] = runs_of(graph(slot), plan->computations);
+      is_any = true;
+    }
+    if (!is_any) refuse_rule(by_block);
     return planned(schedule_);
+  }
+
+  [[nodiscard]] std::vector<ForwardRange> named() const {
+    return reruns_.blocks.empty() ? outermost_blocks(problem_.workload)
+                                  : named_blocks(problem_.workload, reruns_.blocks, problem_.work);
+  }
+
+  [[noreturn]] void refuse_rule(bool by_block) const {
+    const Location& where = parameters_.recompute->where;
+    if (by_block)
+      refuse(where, fmt::format("no backward of `{}` reads anything that these blocks make",
+                                problem_.workload.name));
+    refuse(where,
+           fmt::format("`selective` runs the cores of attention again, and `{}` has none in "
+                       "operators of their own",
+                       problem_.workload.name),
+           "`full`, a list of slots or a `policy` runs other operators again");
   }
 
   // --- what plans need

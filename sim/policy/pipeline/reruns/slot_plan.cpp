@@ -2,6 +2,7 @@
 
 #include "policy/graph/gap_bound.hpp"
 #include "policy/pipeline/reruns/attention_cores.hpp"
+#include "policy/pipeline/reruns/block_reruns.hpp"
 #include "policy/remat/graph/program/checkmate_planner.hpp"
 #include "policy/remat/graph/program/staged_solver.hpp"
 
@@ -53,6 +54,11 @@ SlotPlan SlotPlanner::plain() const {
 std::optional<SlotPlan> SlotPlanner::selective(const Workload& workload) const {
   const std::vector<Rerun> reruns = attention_reruns(workload, slot_, groups_);
   return with(reruns);
+}
+
+std::optional<SlotPlan> SlotPlanner::by_block(const Workload& workload,
+                                              std::span<const ForwardRange> blocks) const {
+  return with(block_reruns(workload, slot_, groups_, blocks));
 }
 
 std::optional<SlotPlan> SlotPlanner::full() const {

@@ -5,9 +5,11 @@
 #include "policy/pipeline/parameters/operator_reruns.hpp"
 #include "policy/pipeline/reruns/slot_graph.hpp"
 #include "policy/remat/graph/search/rerun_search.hpp"
+#include "policy/remat/segments/named_blocks.hpp"
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,9 @@ class SlotPlanner {
   [[nodiscard]] SlotPlan plain() const;
   /// The cores of attention run again; nothing where there are none.
   [[nodiscard]] std::optional<SlotPlan> selective(const Workload& workload) const;
+  /// Blocks run again, each before its backwards; nothing where the slot has none that does.
+  [[nodiscard]] std::optional<SlotPlan> by_block(const Workload& workload,
+                                                 std::span<const ForwardRange> blocks) const;
   /// All that may run again does so once gradients are there; nothing where nothing may.
   [[nodiscard]] std::optional<SlotPlan> full() const;
 

@@ -1,6 +1,7 @@
 // Single operators run again in the slots of a pipeline.
 #include "policy/pipeline/reruns/rerun_planner.hpp"
 
+#include "platform/core/without_limits.hpp"
 #include "property/random_generators.hpp"
 #include "support/library.hpp"
 #include "support/oracles.hpp"
@@ -11,6 +12,8 @@
 
 #include <algorithm>
 #include <regex>
+#include <string_view>
+#include <utility>
 
 #include <catch2/catch.hpp>
 
@@ -278,6 +281,55 @@ TEST_CASE("selective: the cores of attention run again, as remat/blocks names th
   }
 }
 
+TEST_CASE("block by block, one stage does as remat/blocks") {
+  const Platform platform = test::library_platform("a100-sxm-80gb");
+  const WorkloadOptions options{.batch = 2, .optimizer = Optimizer::adam};
+  const std::pair<const char*, const char*> runs[] = {
+      {"gpt2-small", ""}, {"gpt2-small", ", blocks: ['block_*']"},
+      {"bert-base", ""},  {"vit-b-16", ""},
+      {"llama3-8b", ""},  {"llama3-8b", ", blocks: ['*/rms_norm_*']"}};
+  for (const auto& [network, blocks] : runs) {
+    CAPTURE(network, blocks);
+    const Workload workload = build(test::library_network(network), options);
+    const Platform roomy = without_limits(platform);
+    const Played alone =
+        test::play_policy(fmt::format("{{name: remat/blocks{}}}", blocks), workload, roomy);
+    const Played run = played_within(
+        fmt::format("{{name: pipeline/gpipe, recompute: {{policy: remat/blocks{}}}}}", blocks),
+        workload, roomy);
+    CHECK(recomputed(run, 0) == recomputed(alone, 0));
+    CHECK(run.execution.makespan == alone.execution.makespan);
+    CHECK(run.metrics.memories[0].peak_requested == alone.metrics.memories[0].peak_requested);
+  }
+}
+
+TEST_CASE("block by block, stages keep the inputs of blocks") {
+  const Platform platform = without_limits(test::library_platform("pcie-4gpu-workstation"));
+  const WorkloadOptions options{.batch = 4, .optimizer = Optimizer::adam};
+  const auto fullest = [](const Played& run) {
+    return std::ranges::max(run.metrics.memories, {}, &MemoryMetrics::peak_requested)
+        .peak_requested;
+  };
+  for (const char* schedule : {"1f1b", "gpipe", "zb-h1", "interleaved-1f1b"}) {
+    CAPTURE(schedule);
+    const std::string start = fmt::format("{{name: pipeline/{}, microbatches: 8", schedule);
+    WorkloadOptions own = options;
+    own.split_backward = test::bound_policy(start + "}").splits_backward;
+    const Workload workload = build(test::library_network("gpt2-small"), own);
+    const Played blocks =
+        played_within(start + ", recompute: {policy: remat/blocks}}", workload, platform);
+    const Played full = played_within(start + ", recompute: full}", workload, platform);
+    const Played none = played_within(start + "}", workload, platform);
+    for (std::size_t d = 0; d < 4; ++d) {
+      CHECK(recomputed(blocks, d) > 0);
+      CHECK(recomputed(blocks, d) <= recomputed(full, d));
+    }
+    // GPipe keeps the inputs of three blocks for eight microbatches, more than one whole stage.
+    if (std::string_view(schedule) != "gpipe") CHECK(fullest(blocks) < fullest(full));
+    CHECK(fullest(blocks) < fullest(none));
+  }
+}
+
 TEST_CASE("what cannot run again in a pipeline is refused") {
   const Platform platform = test::platform_of(test::ring_with_host(4, "bandwidth: 1 B/s"));
   const Workload workload = test::workload_of(test::split_chain_yaml(4, {"1 s", "1 s", "1 s"}));
@@ -301,6 +353,12 @@ TEST_CASE("what cannot run again in a pipeline is refused") {
   CHECK(says("{name: pipeline/1f1b, recompute: {policy: remat/search, nodes: 5}}",
              "`nodes` is a parameter of `remat/checkmate`"));
   CHECK(says("{name: pipeline/periodic, recompute: selective}", "expected one of"));
+  CHECK(says("{name: pipeline/1f1b, recompute: {policy: remat/blocks, budget: 5 B}}",
+             "`budget` is a parameter of planners"));
+  CHECK(says("{name: pipeline/1f1b, recompute: {policy: remat/search, blocks: [a]}}",
+             "`blocks` is a parameter of `remat/blocks`"));
+  CHECK(says("{name: pipeline/1f1b, recompute: {policy: remat/blocks, blocks: [nowhere]}}",
+             "nowhere"));
 }
 
 }  // namespace plimsoll
