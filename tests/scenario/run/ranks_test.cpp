@@ -162,6 +162,25 @@ TEST_CASE("a ring that goes through one adapter of each machine is told of") {
   CHECK_FALSE(says_so("expert: 8, data: 2"));
 }
 
+TEST_CASE("cores of attention are the same where parameters are gathered") {
+  const auto run_again = [](int stage) {
+    const Scenario scenario = read_scenario(
+        parse_document(
+            fmt::format("scenario: s\nplatform: {}/platforms/dgx-h100.yaml\nworkload: {{model: "
+                        "gpt2-small, batch: 16}}\nparallel: {{data: 4, pipeline: 2}}\nsharding: "
+                        "{{stage: {}}}\npolicy: {{name: pipeline/1f1b, microbatches: 2, recompute: "
+                        "selective}}\n",
+                        PLIMSOLL_SOURCE_DIR, stage),
+            "s.yaml"),
+        ".");
+    const RunResult result = run_policy(scenario, scenario.policies.front());
+    CHECK(result.metrics.status == RunStatus::ok);
+    return result.metrics.processors.front().recomputed_ops;
+  };
+  CHECK(run_again(0) > 0);
+  CHECK(run_again(3) == run_again(0));
+}
+
 TEST_CASE("groups that cannot be") {
   CHECK_THROWS_WITH(
       run_sharded("data: 8", 3, ", group: 3"),

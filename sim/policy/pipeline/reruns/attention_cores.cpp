@@ -46,7 +46,8 @@ class CoreFinder {
     if (!multiplies(node)) return false;
     const OperatorId op = slot_.parts[node].first;
     return std::ranges::none_of(workload_.list(workload_[op].reads), [&](TensorId read) {
-      return workload_[read].lifetime == Lifetime::resident;
+      const Tensor& tensor = workload_[read];  // gathered parameters are there for a while
+      return tensor.lifetime == Lifetime::resident || tensor.tensor_class == TensorClass::parameter;
     });
   }
 
