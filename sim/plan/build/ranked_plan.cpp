@@ -49,7 +49,7 @@ void RankedPlan::find_memories() {
     const auto& likes = spreading.likes[d];
     const std::uint32_t first = index(platform[likes.front()].memory);
     device_[first] = d;
-    for (const ProcessorId like : likes) memory_[first].push_back(platform[like].memory);
+    memory_[first] = memories_of(likes, platform);
   }
 }
 

@@ -15,4 +15,11 @@ bool Spreading::has_copies() const {
       axes, [](const RankAxis& it) { return it.axis == MeshAxis::replica && it.size > 1; });
 }
 
+std::vector<MemoryId> memories_of(std::span<const ProcessorId> processors,
+                                  const Platform& platform) {
+  std::vector<MemoryId> memories;
+  for (const ProcessorId processor : processors) memories.push_back(platform[processor].memory);
+  return memories;
+}
+
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace plimsoll {
@@ -38,5 +39,9 @@ struct Spreading {
   /// Whether several groups each hold all state, in parts.
   [[nodiscard]] bool has_copies() const;
 };
+
+/// In which they work.
+[[nodiscard]] std::vector<MemoryId> memories_of(std::span<const ProcessorId> processors,
+                                                const Platform& platform);
 
 }  // namespace plimsoll

@@ -1,14 +1,11 @@
 #include "policy/parallel/least_collectives.hpp"
 
 #include "plan/build/rank_collectives.hpp"
-#include "policy/interface/entry.hpp"
 
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace plimsoll {
 
@@ -48,8 +45,7 @@ Time LeastCollectives::time_of(const Collective& collective, MemoryId memory, By
   };
   const auto likes = std::ranges::find_if(spreading_.likes, has_it);
   if (likes == spreading_.likes.end()) return Time{};
-  std::vector<MemoryId> memories;
-  for (const ProcessorId like : *likes) memories.push_back(platform_[like].memory);
+  const std::vector<MemoryId> memories = memories_of(*likes, platform_);
   const CollectiveForm form = form_of(collective, memories, bytes);
   return choice_.time_of(form, collective, memories, bytes, CollectiveChoice::Groups::first)
       .value_or(Time{});
@@ -65,9 +61,7 @@ CollectiveForm LeastCollectives::form_of(const Collective& collective,
 /// Of several stages the plan tells what each of them exchanges.
 void LeastCollectives::require_ways() {
   if (spreading_.likes.size() != 1) return;
-  std::vector<MemoryId> memories;
-  for (const ProcessorId like : spreading_.likes.front())
-    memories.push_back(platform_[like].memory);
+  const std::vector<MemoryId> memories = memories_of(spreading_.likes.front(), platform_);
   constexpr Bytes kAny{1};
   for (const Collective& collective : all_of_step()) {
     const CollectiveForm form = form_of(collective, memories, kAny);
@@ -102,11 +96,7 @@ void LeastCollectives::refuse_ways(const Collective& collective, const Collectiv
         const MemoryId from = memories[first + members[i]];
         const MemoryId to = memories[first + members[(i + apart) % members.size()]];
         if (spreading_.chosen_on->route(from, to) == nullptr)
-
-          refuse(where_,
-                 fmt::format("the mesh has neighbours that no link joins: none leads from `{}` to "
-                             "`{}`",
-                             platform_[from].name, platform_[to].name));
+          refuse_missing_way(where_, platform_[from].name, platform_[to].name);
       }
   throw std::logic_error("a form of a collective lacks a way that its members have");
 }

@@ -197,4 +197,10 @@ Format<ShardingOptions> sharding_format() {
       .format();
 }
 
+void refuse_missing_way(const Location& where, const std::string& from, const std::string& to) {
+  refuse(where,
+         fmt::format("the mesh has neighbours that no link joins: none leads from `{}` to `{}`",
+                     from, to));
+}
+
 }  // namespace plimsoll

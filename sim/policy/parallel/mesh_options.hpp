@@ -116,4 +116,8 @@ void divide_into_groups(Spreading& spreading, const MeshOptions& parallel,
 [[nodiscard]] Plan plan_of_one_rank(const Plan& plan, const Problem& problem,
                                     const Spreading& spreading);
 
+/// Of two neighbours on an axis, by the memories in which they work.
+[[noreturn]] void refuse_missing_way(const Location& where, const std::string& from,
+                                     const std::string& to);
+
 }  // namespace plimsoll

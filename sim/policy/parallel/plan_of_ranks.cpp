@@ -69,10 +69,8 @@ void check_tree(const Spreading& spreading, const MeshOptions& parallel) {
 void require_routes(const Plan& plan, const Problem& problem, const MeshOptions& parallel) {
   for (const Lane& lane : plan.lanes)
     if (lane.kind == Lane::Kind::channel && problem.topology.route(lane.from, lane.to) == nullptr)
-      refuse(parallel.where,
-             fmt::format("the mesh has neighbours that no link joins: none leads from "
-                         "`{}` to `{}`",
-                         problem.platform[lane.from].name, problem.platform[lane.to].name));
+      refuse_missing_way(parallel.where, problem.platform[lane.from].name,
+                         problem.platform[lane.to].name);
 }
 
 /// How ranks are renamed by a form of collectives.
@@ -142,9 +140,7 @@ std::string note_on_rings(const Problem& problem, const MeshOptions& parallel,
   const bool is_by_unit = spreading.of_gradients == CollectiveKind::none;
   const Collective along{is_by_unit ? CollectiveKind::reduce_scatter : spreading.of_gradients,
                          MeshAxis::data};
-  std::vector<MemoryId> memories;
-  for (const ProcessorId like : spreading.likes.front())
-    memories.push_back(problem.platform[like].memory);
+  const std::vector<MemoryId> memories = memories_of(spreading.likes.front(), problem.platform);
   spreading.chosen_on = &problem.topology;
   CollectiveChoice choice(spreading, problem.platform);
   const CollectiveForm best = choice.of(along, memories, bytes);

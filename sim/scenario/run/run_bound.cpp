@@ -108,9 +108,8 @@ RunBound bound_run(const Scenario& scenario, const Node& policy, const RunOption
 void check_run(const Scenario& scenario, const Node& policy) {
   with_step(scenario, policy, nullptr,
             [&](const BoundPolicy&, const Ranks& ranks, const TrainingStep& step) {
-              const Topology topology(scenario.platform);
-              const auto collectives =
-                  ranks.least_collectives({step.workload, step.chain, scenario.platform, topology});
+              const auto collectives = ranks.least_collectives(
+                  {step.workload, step.chain, scenario.platform, ranks.topology()});
               if (collectives) collectives->require_ways();
             });
 }
