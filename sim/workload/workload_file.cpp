@@ -22,18 +22,6 @@ std::string form_of(const WorkloadSource& source) {
   return std::holds_alternative<GraphSpec>(source) ? "graph" : "profile";
 }
 
-/// The optimizer that the step will have.
-Optimizer optimizer_of(const WorkloadSource& source, const WorkloadOptions& options) {
-  return std::visit(
-      [&](const auto& spec) {
-        if constexpr (requires { spec.optimizer; })
-          return options.optimizer.value_or(spec.optimizer.value_or(Optimizer::none));
-        else
-          return options.optimizer.value_or(Optimizer::none);
-      },
-      source);
-}
-
 /// Bytes that are given follow no layers, shapes or types.
 void check_training(const Location& where, const std::string& form, const WorkloadSource& source,
                     const WorkloadOptions& options) {
@@ -50,6 +38,9 @@ void check_training(const Location& where, const std::string& form, const Worklo
   if (options.fuses_optimizer)
     refuse(*options.fuses_optimizer,
            "a " + form + " takes no `fused_optimizer`: its times are given");
+  if (options.fuses_accumulation)
+    refuse(*options.fuses_accumulation,
+           "a " + form + " takes no `fused_accumulation`: its times are given");
   if (options.clips_gradients)
     refuse(*options.clips_gradients,
            "a " + form + " takes no `clip_gradients`: its times are given");
@@ -86,6 +77,11 @@ void check_source_options(const WorkloadSource& source, const WorkloadOptions& o
   if (std::holds_alternative<LayersSpec>(source) || std::holds_alternative<OnnxSpec>(source)) {
     const Optimizer optimizer = optimizer_of(source, options);
     if (optimizer == Optimizer::none) check_without_optimizer(options);
+    if (options.fuses_accumulation && !options.master_weights)
+      refuse(
+          *options.fuses_accumulation,
+          "`fused_accumulation` adds to gradients in fp32 beside parameters in 16 bits; expected "
+          "`master_weights: true` beside it");
     if (optimizer == Optimizer::muon && options.fuses_optimizer)
       refuse(*options.fuses_optimizer,
              "`optimizer: muon` multiplies matrices; no `fused_optimizer` makes it one kernel");
@@ -151,6 +147,17 @@ std::optional<std::string> recorded_of(const WorkloadSource& source) {
 
 std::int64_t default_batch(const WorkloadSource& source) {
   return std::visit([](const auto& spec) { return spec.batch.value_or(1); }, source);
+}
+
+Optimizer optimizer_of(const WorkloadSource& source, const WorkloadOptions& options) {
+  return std::visit(
+      [&](const auto& spec) {
+        if constexpr (requires { spec.optimizer; })
+          return options.optimizer.value_or(spec.optimizer.value_or(Optimizer::none));
+        else
+          return options.optimizer.value_or(Optimizer::none);
+      },
+      source);
 }
 
 Workload build(const WorkloadSource& source, const WorkloadOptions& options) {

@@ -38,6 +38,9 @@ using WorkloadSource =
 /// The samples of a mini-batch where the scenario does not say: as in the file, else 1.
 [[nodiscard]] std::int64_t default_batch(const WorkloadSource& source);
 
+/// The optimizer that a step will have.
+[[nodiscard]] Optimizer optimizer_of(const WorkloadSource& source, const WorkloadOptions& options);
+
 /// O(operators). Throws InputError: layers that do not fit each other, sizes out of range, options
 /// that do not apply to this form, a backward that cannot be split.
 [[nodiscard]] Workload build(const WorkloadSource& source, const WorkloadOptions& options = {});

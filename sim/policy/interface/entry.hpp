@@ -20,11 +20,19 @@ struct SingleProcessorParameters : CommonParameters {
   std::optional<Located<std::string>> on;
 };
 
+/// What planning does with the workload.
+struct PolicyFacts {
+  /// Plans for a workload built with WorkloadOptions::split_backward.
+  bool splits_backward = false;
+  /// Copies of the parameters of a pipeline, which share its microbatches.
+  std::int64_t copies_of_parameters = 1;
+  std::optional<std::int64_t> updates_after = {};  ///< BoundPolicy::updates_after
+};
+
 /// The part of an entry that people read.
 struct PolicyText {
   std::string name, summary, paper, assumes, guarantees, complexity;
-  /// Plans for a workload built with WorkloadOptions::split_backward.
-  bool splits_backward = false;
+  PolicyFacts facts = {};
   bool is_for_compute_graphs = false;  ///< PolicyInfo::is_for_compute_graphs
   bool is_online = false;              ///< PolicyInfo::is_online
 };
@@ -33,15 +41,20 @@ namespace detail {
 
 /// What a bound policy says of itself, as far as its parameters have it.
 template <class Parameters>
-void tell(BoundPolicy& bound, const Parameters& parameters) {
+void tell(BoundPolicy& bound, const Parameters& parameters, const PolicyFacts& facts) {
+  bound.splits_backward = facts.splits_backward;
   if constexpr (requires { parameters.of_mini_batch(); }) {
     bound.is_pipeline = true;
     bound.microbatches = parameters.of_mini_batch();
+    bound.microbatches_of_copy = parameters.microbatches / facts.copies_of_parameters;
+    bound.updates_after = facts.updates_after;
   } else if constexpr (requires { parameters.microbatches; }) {
     bound.microbatches = parameters.microbatches;
   }
   if constexpr (requires { parameters.splits_backward(); })
     bound.splits_backward = parameters.splits_backward();
+  if constexpr (requires { parameters.accumulate; })
+    if (parameters.accumulate) bound.updates_after = parameters.accumulate->value;
   if constexpr (requires { parameters.on; })
     if (parameters.on) bound.processors.push_back(parameters.on->value);
   if constexpr (requires { parameters.devices; })
@@ -64,15 +77,15 @@ template <class Parameters>
   std::string Parameters::*chosen = &Parameters::name;
   record.required("name", chosen, plimsoll::text(), "the policy").where(&Parameters::where);
   const Format<Parameters> format = record.format();
-  const bool splits = text.splits_backward;
-  const auto bind = [format, plan, splits](const Node& node,
-                                           Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
+  const PolicyFacts facts = text.facts;
+  const auto bind = [format, plan, facts](const Node& node,
+                                          Diagnostics& diagnostics) -> std::optional<BoundPolicy> {
     auto parameters = format.read(node, diagnostics);
     if (!parameters) return std::nullopt;
     // A policy given by its name alone is in a mapping that nobody wrote.
     if (const Node* chosen_by = node.find("name")) parameters->where = chosen_by->where();
-    BoundPolicy bound{.name = parameters->name, .splits_backward = splits};
-    detail::tell(bound, *parameters);
+    BoundPolicy bound{.name = parameters->name};
+    detail::tell(bound, *parameters, facts);
     if constexpr (requires { parameters->drop_savings(); })
       if (Parameters alone = *parameters; alone.drop_savings()) {
         if constexpr (requires { alone.memory_limit; })

@@ -55,6 +55,7 @@ struct WorkloadReference {
   std::optional<Located<bool>> master_weights;
   std::optional<Located<DType>> autocast;
   std::optional<Located<bool>> fused_optimizer;
+  std::optional<Located<bool>> fused_accumulation;
   std::optional<Located<bool>> clip_gradients;
   std::optional<std::int64_t> accumulate;
   std::optional<Time> step_overhead;
@@ -139,6 +140,9 @@ Format<WorkloadReference> workload_reference_format() {
                 "products in fp16 or bf16, parameters in fp32, as torch.autocast does it")
       .optional("fused_optimizer", &WorkloadReference::fused_optimizer, located(boolean()),
                 "each update is one kernel, without temporaries; default false")
+      .optional("fused_accumulation", &WorkloadReference::fused_accumulation, located(boolean()),
+                "matrix products add to the fp32 gradients of `master_weights` themselves; default "
+                "false")
       .optional("clip_gradients", &WorkloadReference::clip_gradients, located(boolean()),
                 "gradients are scaled to a common norm before the update; default false")
       .optional("accumulate", &WorkloadReference::accumulate, integer(1, kMaxAccumulated),
@@ -625,6 +629,7 @@ class ScenarioReader {
     if (fields->fp8 && fields->fp8->value.recipe != Fp8Recipe::none)
       scenario_.workload_options.fp8 = fields->fp8;
     scenario_.workload_options.fuses_optimizer = where_it_is_wanted(fields->fused_optimizer);
+    scenario_.workload_options.fuses_accumulation = where_it_is_wanted(fields->fused_accumulation);
     scenario_.workload_options.clips_gradients = where_it_is_wanted(fields->clip_gradients);
     if (fields->model && is_onnx_path(fields->model->value))
       refuse_model(*fields->model, "an ONNX file", "onnx");

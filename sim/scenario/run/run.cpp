@@ -4,6 +4,7 @@
 #include "plan/check/plan_checker.hpp"
 #include "plan/core/mirror_problems.hpp"
 #include "plan/file/plan_file.hpp"
+#include "scenario/run/added_gradients.hpp"
 #include "scenario/run/in_words.hpp"
 #include "scenario/run/larger_storage.hpp"
 #include "scenario/run/long_pipeline.hpp"
@@ -42,26 +43,31 @@ bool can_split(const WorkloadSource& workload) {
          });
 }
 
+struct ReadPlan {
+  Plan plan;
+  bool splits_backward = false, adds_up_gradients = false;
+};
+
 /// Reads a plan for the scenario's workload. Names do not depend on the size of a microbatch, so
 /// that need not be known; but the halves of a split backward have names of their own, so a plan
 /// that cannot be read for whole backwards may be one for split ones.
-Plan read_plan_of(const Scenario& scenario, const std::filesystem::path& path, const Ranks& ranks,
-                  bool& split_backward) {
+ReadPlan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
+                      const Ranks& ranks) {
   WorkloadOptions options = scenario.workload_options;
   ranks.tell(options);
   const auto read = [&] {
     Workload workload = ranks.as_played(ranks.step_of_one(build(scenario.workload, options)));
     add_generator_states(workload, scenario.platform.processors);
-    return read_plan(path, workload, scenario.platform);
+    Plan plan = read_plan(path, workload, scenario.platform);
+    const bool adds = adds_up_gradients(plan, workload);
+    return ReadPlan{std::move(plan), options.split_backward, adds};
   };
-  split_backward = false;
   try {
     return read();
   } catch (const InputError&) {
     if (!can_split(scenario.workload)) throw;
     options.split_backward = true;
     try {
-      split_backward = true;
       return read();
     } catch (const InputError&) {
       // The first complaint is about the workload as it is usually read.
@@ -171,8 +177,8 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   result.from_file = true;
   result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
   const Ranks ranks(scenario);
-  bool split_backward = false;
-  result.plan = read_plan_of(scenario, path, ranks, split_backward);
+  ReadPlan read = read_plan_of(scenario, path, ranks);
+  result.plan = std::move(read.plan);
   const Location place{path.string(), 0, 0};
   if (scenario.workload_options.accumulate &&
       result.plan.microbatches != *scenario.workload_options.accumulate)
@@ -183,9 +189,9 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
   const std::int64_t of_a_rank = of_mini_batch / (ranks.samples() * ranks.of_a_sample());
-  result.workload_as_run =
-      build_for(scenario, scenario.platform.processors, std::max<std::int64_t>(of_a_rank, 1), ranks,
-                split_backward, place, nullptr);
+  const RankBatch batch{std::max<std::int64_t>(of_a_rank, 1), read.splits_backward,
+                        read.adds_up_gradients, place};
+  result.workload_as_run = build_for(scenario, scenario.platform.processors, batch, ranks, nullptr);
   if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
   result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
   const auto problems =

@@ -1,6 +1,7 @@
 #include "scenario/run/step_of_rank.hpp"
 
 #include "base/divisors.hpp"
+#include "scenario/run/added_gradients.hpp"
 #include "workload/cost/generator_states.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
 #include "workload/cost/kernel_workspace.hpp"
@@ -20,6 +21,13 @@ bool scales_with_batch(const Scenario& scenario) {
 
 bool is_network(const WorkloadSource& workload) {
   return std::holds_alternative<LayersSpec>(workload) || std::holds_alternative<OnnxSpec>(workload);
+}
+
+MadeGradients made_gradients(const Scenario& scenario) {
+  if (!is_network(scenario.workload)) return MadeGradients::given;
+  if (!scenario.workload_options.master_weights) return MadeGradients::apart;
+  return scenario.workload_options.fuses_accumulation ? MadeGradients::fused
+                                                      : MadeGradients::as_values;
 }
 
 /// "3 microbatches do not divide a batch of 8".
@@ -83,11 +91,13 @@ TrainingStep make_step(const Scenario& scenario, const Node& policy, const Bound
                        const Ranks& ranks, ScenarioMemo* memo) {
   check_accumulation(scenario, policy, bound);
   TrainingStep step;
-  const std::int64_t microbatches =
-      scenario.workload_options.accumulate.value_or(bound.microbatches);
-  step.workload =
-      build_for(scenario, processors_of(scenario.platform, bound), microbatches, ranks,
-                bound.splits_backward, place_of_division(scenario, policy, ranks), memo);
+  const std::vector<Processor> processors = processors_of(scenario.platform, bound);
+  const bool updates =
+      optimizer_of(scenario.workload, scenario.workload_options) != Optimizer::none;
+  const RankBatch batch{scenario.workload_options.accumulate.value_or(bound.microbatches),
+                        bound.splits_backward, adds_up_gradients(bound, processors.size(), updates),
+                        place_of_division(scenario, policy, ranks)};
+  step.workload = build_for(scenario, processors, batch, ranks, memo);
   step.chain = chain_view(step.workload);
   if (ranks.is_mesh()) {
     step.saved_bytes = step.workload.saved_bytes * bound.microbatches;
@@ -118,17 +128,16 @@ std::vector<Processor> processors_of(const Platform& platform, const BoundPolicy
 }
 
 Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
-                   std::int64_t of_a_rank, const Ranks& ranks, bool split_backward,
-                   const Location& where, ScenarioMemo* memo) {
+                   const RankBatch& of_a_rank, const Ranks& ranks, ScenarioMemo* memo) {
   WorkloadOptions options = scenario.workload_options;
-  options.split_backward = split_backward;
+  options.split_backward = of_a_rank.splits_backward;
   ranks.tell(options);
-  const std::int64_t microbatches = of_a_rank * ranks.samples();
+  const std::int64_t microbatches = of_a_rank.microbatches * ranks.samples();
   if (microbatches > 1 && states_batch(scenario)) {
     const std::int64_t batch = options.batch.value_or(default_batch(scenario.workload));
     if (batch % microbatches != 0)
-      refuse(where, words_for_division(of_a_rank, ranks, batch),
-             expected_for_division(of_a_rank, ranks, batch));
+      refuse(of_a_rank.where, words_for_division(of_a_rank.microbatches, ranks, batch),
+             expected_for_division(of_a_rank.microbatches, ranks, batch));
     options.microbatch = batch / microbatches;
   }
   // Without a mesh a network is that of one step, which is known as a whole.
@@ -136,8 +145,9 @@ Workload build_for(const Scenario& scenario, std::span<const Processor> processo
       ranks.step_of_one(network_of(scenario, options, ranks.is_mesh() ? memo : nullptr));
   add_kernel_workspace(workload, processors);
   add_generator_states(workload, processors);
-  if (scenario.workload_options.accumulate)
-    keep_gradients(workload, is_network(scenario.workload) && !options.master_weights);
+  if (scenario.workload_options.accumulate || of_a_rank.adds_up)
+    add_gradients(workload, made_gradients(scenario));
+  if (scenario.workload_options.accumulate) keep_gradients(workload);
   workload.microbatches = microbatches;
   return workload;
 }
@@ -160,7 +170,8 @@ TrainingStep step_of_rank(const Scenario& scenario, const Node& policy, const Bo
 
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
-  return fmt::format("{} {}{} {} {}", bound.microbatches, bound.splits_backward ? "split " : "",
+  return fmt::format("{} {} {} {}{} {} {}", bound.microbatches, bound.microbatches_of_copy,
+                     bound.updates_after.value_or(-1), bound.splits_backward ? "split " : "",
                      kernel_key(processors), generator_key(processors),
                      key_text(scenario.workload_key) + scenario.parallel_key);
 }

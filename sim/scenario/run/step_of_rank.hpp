@@ -20,11 +20,19 @@ namespace plimsoll {
 [[nodiscard]] std::vector<Processor> processors_of(const Platform& platform,
                                                    const BoundPolicy& bound);
 
-/// The workload of one rank, at the size of one of its `microbatches`; a memo may be nullptr. Throws
+/// How a rank runs its mini-batch.
+struct RankBatch {
+  std::int64_t microbatches = 1;
+  bool splits_backward = false;
+  /// Whether a pipeline adds up gradients of several microbatches before an update.
+  bool adds_up = false;
+  Location where;  ///< what says so, for errors
+};
+
+/// The workload of one rank, at the size of one of its microbatches; a memo may be nullptr. Throws
 /// InputError where they do not divide the batch, or where a backward cannot be split.
 [[nodiscard]] Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
-                                 std::int64_t of_a_rank, const Ranks& ranks, bool split_backward,
-                                 const Location& where, ScenarioMemo* memo);
+                                 const RankBatch& batch, const Ranks& ranks, ScenarioMemo* memo);
 
 /// What build_for() builds for the policy, with its chain. `key` is step_key_of(); a memo may be nullptr.
 [[nodiscard]] std::shared_ptr<const TrainingStep> known_step_of_rank(

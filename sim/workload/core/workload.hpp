@@ -100,12 +100,15 @@ struct Additions {
   Bytes apart;    ///< what kernels of their own move: each of the two is read, the sum written
 };
 
-/// One more, of `bytes`, `counted` of them in the traffic.
+/// One more of `bytes`, `counted` of them in the traffic.
 inline void add(Additions& additions, Bytes bytes, Bytes counted) {
   ++additions.count;
   additions.counted += counted;
   additions.apart += bytes * 3;
 }
+
+/// Of a master copy, and of its gradient.
+inline constexpr Bytes kMasterElement{4};
 
 struct Operator {
   std::string name;
@@ -138,6 +141,25 @@ struct Operator {
   /// again.
   TensorList kept, bare;
 };
+
+/// Lets an operator, or the specification of one, add a gradient of the type of the sum, which has
+/// `bytes`: what it wrote is read again, and the sum is read and written.
+template <class Op>
+void add_to_sum(Op& op, Bytes bytes) {
+  op.traffic += bytes * 3;
+  add(op.additions, bytes, bytes * 3);
+}
+
+/// The same where `made` bytes of another type are cast to a sum of `bytes`; that they are written and read is counted already: the
+/// sum is read as well.
+template <class Op>
+void add_cast_to_sum(Op& op, Bytes bytes, Bytes made) {
+  const Bytes moved = made + bytes * 2;
+  op.traffic += bytes;
+  ++op.additions.count;
+  op.additions.counted += moved;
+  op.additions.apart += moved;
+}
 
 /// A step. Invariants, checked by WorkloadBuilder::freeze(): ids in range, every value read is
 /// resident, an input, or produced by an earlier operator; the graph is acyclic.

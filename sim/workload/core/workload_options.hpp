@@ -145,6 +145,9 @@ struct WorkloadOptions {
   /// Where it is said that each update is one kernel, without temporaries; networks only
   /// (optimizer_rules.hpp).
   std::optional<Location> fuses_optimizer;
+  /// Where it is said that products add to the gradients of `master_weights` themselves
+  /// (training_step.hpp).
+  std::optional<Location> fuses_accumulation;
   /// Where it is said that gradients are scaled to a norm before the update; networks only
   /// (training_step.hpp).
   std::optional<Location> clips_gradients;

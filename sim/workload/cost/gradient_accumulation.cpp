@@ -1,5 +1,7 @@
 #include "workload/cost/gradient_accumulation.hpp"
 
+#include "base/dense_id.hpp"
+
 #include <vector>
 
 namespace plimsoll {
@@ -11,9 +13,66 @@ TensorList append_tensors(Workload& workload, const std::vector<TensorId>& ids) 
   return {begin, static_cast<std::uint32_t>(workload.tensor_lists.size())};
 }
 
+class GradientAdder {
+ public:
+  GradientAdder(Workload& workload, MadeGradients made)
+      : workload_(workload), made_(made), maker_(workload.tensors.size(), kNoOperator) {}
+
+  void run() {
+    for (std::uint32_t i = workload_.forwards; i < workload_.optimizer_begin; ++i) {
+      Operator& op = workload_.operators[i];
+      if (op.collective.kind == CollectiveKind::none)
+        add_made(op, OperatorId{i});
+      else if (op.collective.kind == CollectiveKind::reduce_scatter)
+        add_parts(op);
+    }
+  }
+
+ private:
+  void add_made(Operator& op, OperatorId id) {
+    for (const TensorId kept : workload_.list(op.kept)) {
+      const bool is_first = maker_[index(kept)] == kNoOperator;
+      maker_[index(kept)] = id;
+      if (workload_[kept].lifetime != Lifetime::accumulated) continue;
+      if (made_ == MadeGradients::apart) op.workspace += workload_[kept].bytes;
+      // A second backward that makes it is charged already, with adding to the first.
+      if (is_first) add_first(op, workload_[kept].bytes);
+    }
+  }
+
+  void add_first(Operator& op, Bytes sum) const {
+    if (made_ == MadeGradients::fused && op.operator_class == OperatorClass::matmul) {
+      op.traffic += sum;
+    } else if (made_ == MadeGradients::as_values || made_ == MadeGradients::fused) {
+      const Bytes made{sum.count() / kMasterElement.count() * bytes_per_element(workload_.dtype)};
+      add_cast_to_sum(op, sum, made);
+    } else {
+      add_to_sum(op, sum);
+    }
+  }
+
+  void add_parts(const Operator& scatter) {
+    OperatorId last = kNoOperator;
+    for (const TensorId id : workload_.list(scatter.reads))
+      if (maker_[index(id)] != kNoOperator) last = maker_[index(id)];
+    if (last == kNoOperator) return;
+    for (const TensorId id : workload_.list(scatter.kept))
+      if (workload_[id].lifetime == Lifetime::accumulated)
+        add_to_sum(workload_.operators[index(last)], workload_[id].bytes);
+  }
+
+  Workload& workload_;
+  const MadeGradients made_;
+  std::vector<OperatorId> maker_;  ///< by tensor
+};
+
 }  // namespace
 
-void keep_gradients(Workload& workload, bool makes_apart) {
+void add_gradients(Workload& workload, MadeGradients made) {
+  GradientAdder(workload, made).run();
+}
+
+void keep_gradients(Workload& workload) {
   for (std::uint32_t i = workload.forwards; i < workload.optimizer_begin; ++i) {
     Operator& op = workload.operators[i];
     std::vector<TensorId> made, added;
@@ -25,14 +84,6 @@ void keep_gradients(Workload& workload, bool makes_apart) {
     all.insert(all.end(), added.begin(), added.end());
     op.reads = append_tensors(workload, all);
     op.kept = op.bare = append_tensors(workload, made);
-    // A collective adds on its way, in no time.
-    if (op.collective.kind != CollectiveKind::none) continue;
-    // What it made is read again, and the sum read and written.
-    for (const TensorId id : added) {
-      if (makes_apart) op.workspace += workload[id].bytes;
-      add(op.additions, workload[id].bytes, workload[id].bytes * 3);
-      op.traffic += workload[id].bytes * 3;
-    }
   }
   for (Tensor& tensor : workload.tensors)
     if (tensor.lifetime == Lifetime::accumulated) tensor.lifetime = Lifetime::resident;

@@ -1002,7 +1002,7 @@ class StepBuilder {
 
   /// To the gradient of what the operator reads of a parameter.
   void contribute(const NetworkOperator& op, Parameter& parameter, OperatorSpec& spec) {
-    if (!op.copies_parameters) return contribute(parameter, spec);
+    if (!op.copies_parameters) return contribute(parameter, spec, fuses_accumulation(op));
     if (parameter.gradient == kNoTensor) return;
     if (parameter.copy_gradient != kNoTensor) {
       add_once(spec.reads, parameter.copy_gradient);
@@ -1015,18 +1015,25 @@ class StepBuilder {
     spec.kept.push_back(parameter.copy_gradient);
   }
 
-  /// A second gradient of the same parameter, or one in another type, is added to the first.
-  void contribute(Parameter& parameter, OperatorSpec& spec) {
+  [[nodiscard]] bool fuses_accumulation(const NetworkOperator& op) const {
+    return options_.fused_accumulation && op.rule->operator_class == OperatorClass::matmul;
+  }
+
+  /// A second gradient of the same parameter, or one in another type, is added to the first; `fused`:
+  /// by the product that makes it.
+  void contribute(Parameter& parameter, OperatorSpec& spec, bool fused = false) {
     if (parameter.gradient == kNoTensor) return;
-    if (options_.master_weights)
-      spec.workspace += Bytes{parameter_element()} * parameter.elements();
-    else if (parameter.has_gradient)
-      spec.workspace += builder_[parameter.gradient].bytes;
-    // Where microbatches accumulate, each gradient is added to what is there, the first, too.
-    if (parameter.has_gradient && !options_.accumulates) {
-      const Bytes bytes = builder_[parameter.gradient].bytes;
-      spec.traffic += bytes * 3;
-      add(spec.additions, bytes, bytes * 3);
+    const Bytes bytes = builder_[parameter.gradient].bytes;
+    if (fused) {
+      if (parameter.has_gradient) spec.traffic += bytes;
+    } else if (options_.master_weights) {
+      const Bytes made = Bytes{parameter_element()} * parameter.elements();
+      spec.workspace += made;
+      spec.traffic += made * 2;  // written, and read by the cast
+      if (parameter.has_gradient) add_cast_to_sum(spec, bytes, made);
+    } else if (parameter.has_gradient) {
+      spec.workspace += bytes;
+      add_to_sum(spec, bytes);
     }
     parameter.has_gradient = true;
     spec.kept.push_back(parameter.gradient);
@@ -1097,8 +1104,8 @@ StepOptions step_options(const WorkloadOptions& options, Optimizer optimizer, DT
           is_scaled && options.autocast.value_or(dtype) == DType::fp16,
           options.fuses_optimizer.has_value(),
           options.clips_gradients.has_value(),
+          options.fuses_accumulation.has_value(),
           Bytes{bytes_per_element(options.state_dtype ? options.state_dtype->value : DType::fp32)},
-          options.accumulate.has_value(),
           options.tensor && options.tensor->overlaps && !options.split_backward,
           options.momentum_is_apart};
 }

@@ -41,7 +41,8 @@
 /// is the older form of mixed precision, with an optimizer that computes in fp32). With
 /// `master_weights` as Megatron-LM does it, 18 bytes a parameter with Adam (V. Korthikanti et al.,
 /// "Reducing activation recomputation in large transformer models", 2022): parameters and values of
-/// 2 bytes; a gradient of 4, to which each backward adds the one that it has made in `dtype`;
+/// 2 bytes; a gradient of 4, to which each backward adds the one that it has made in `dtype`, or with
+/// `fused_accumulation` matrix products add what they make (Megatron-LM's wgrad_gemm_accum_fp32);
 /// master copies of 4, with the optimizer's state. In fp16 the loss is scaled: before the first
 /// update all gradients are divided by the scale, in place, and checked. bf16 needs no scale.
 ///
@@ -63,9 +64,6 @@ namespace plimsoll {
 /// The most operators of one network.
 inline constexpr std::size_t kMaxNetworkOperators = 100'000;
 
-/// Of a master copy, and of its gradient.
-inline constexpr Bytes kMasterElement{4};
-
 struct StepOptions {
   Optimizer optimizer = Optimizer::none;
   bool split_backward = false;
@@ -73,8 +71,8 @@ struct StepOptions {
   bool scales_loss = false;     ///< and gradients back before the optimizer
   bool fused_optimizer = false;
   bool clips_gradients = false;
-  Bytes state_element{4};    ///< of what the optimizer keeps, and of what it holds for a while
-  bool accumulates = false;  ///< over microbatches (workload/cost/gradient_accumulation.hpp)
+  bool fused_accumulation = false;  ///< with master weights
+  Bytes state_element{4};  ///< of what the optimizer keeps, and of what it holds for a while
   bool overlaps_exchanges = false;  ///< where the backward is not split anyway
   bool momentum_is_apart = false;   ///< see optimizer_step.hpp
 };

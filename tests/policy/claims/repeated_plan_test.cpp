@@ -73,7 +73,8 @@ TEST_CASE("the optimizer runs once, after the last microbatch") {
   const Platform platform = test::library_platform("v100-sxm2-host");
   Workload workload =
       build(test::library_network("resnet18-cifar"), {.batch = 2, .optimizer = Optimizer::adam});
-  keep_gradients(workload, true);
+  add_gradients(workload, MadeGradients::apart);
+  keep_gradients(workload);
   const Plan plan = test::planned("offload/eager", workload, platform);
   take_turns(workload);
   const Both both = play_both(plan, workload, platform);
@@ -92,7 +93,8 @@ TEST_CASE("the optimizer runs once, after the last microbatch") {
 TEST_CASE("the gradient of each parameter is added to that of the microbatches before") {
   Workload workload = build(test::library_network("lenet"), {.batch = 2});
   const Workload made_anew = workload;
-  keep_gradients(workload, true);
+  add_gradients(workload, MadeGradients::apart);
+  keep_gradients(workload);
   for (std::size_t i = workload.forwards; i < workload.optimizer_begin; ++i) {
     const Operator &it = workload.operators[i], &before = made_anew.operators[i];
     Bytes gradients;

@@ -51,7 +51,10 @@ Workload sharded_of(const Stages& it, const std::string& network, WorkloadOption
   if (it.stage > 0)
     workload =
         sharded_step(workload, {it.stage, it.data, by_stage ? 0 : it.prefetch, true, by_stage});
-  if (it.accumulate > 1) keep_gradients(workload, false);
+  if (it.accumulate > 1) {
+    add_gradients(workload, MadeGradients::as_values);
+    keep_gradients(workload);
+  }
   return workload;
 }
 

@@ -333,7 +333,7 @@ TEST_CASE("the page of a mesh draws machines that do the same once") {
   REQUIRE(last != memories.end());
   CHECK(mesh.machines[1].gpus[1].words ==
         "gpu9 and 3 alike: tensor 1, data 0 to 3, pipeline 1; hbm9 peaks at " +
-            to_text(last->peak_requested) + " of 1 GiB (0.01 %)");
+            to_text(last->peak_requested) + " of 1 GiB (0.02 %)");
   CHECK(mesh.coloured == "tensor");
   REQUIRE(mesh.axes.size() == 3);
   CHECK(mesh.axes[0].inside == "nvlink, 100 GB/s");

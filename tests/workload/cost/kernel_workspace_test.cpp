@@ -1,6 +1,5 @@
 #include "workload/cost/kernel_workspace.hpp"
 
-#include "workload/cost/gradient_accumulation.hpp"
 #include "workload/workload_text.hpp"
 
 #include <catch2/catch.hpp>
@@ -93,27 +92,4 @@ TEST_CASE(
   add_kernel_workspace(net, oneDnn);
   CHECK(find_operator(net, "batch_norm_1.backward").workspace == Bytes{});
   CHECK(find_operator(net, "batch_norm_2.backward").workspace == Bytes{4 * 3 * 4 * 64});
-}
-
-TEST_CASE("gradients that stay are read by what adds to them, which makes its own") {
-  const std::string text = network("[4]", "  - linear: 8\n  - relu\n  - linear: 2\n", "mse");
-  Workload net = build_text(text, {.optimizer = Optimizer::sgd});
-  const Workload before = net;
-  keep_gradients(net, true);
-  const Operator& backward = find_operator(net, "linear_2.backward");
-  CHECK(names(net, backward.kept) == "linear_1.gradient");
-  CHECK(names(net, backward.reads) ==
-        "linear_2.gradient linear_1 linear_2.weight linear_2.bias linear_2.weight.gradient "
-        "linear_2.bias.gradient");
-  CHECK(backward.workspace == Bytes{4 * (16 + 2)});
-  // Made, and read again; the sum is read, and written.
-  CHECK(backward.traffic == find_operator(before, "linear_2.backward").traffic + Bytes{3 * 4 * 18});
-  for (const Tensor& tensor : net.tensors) CHECK(tensor.lifetime != Lifetime::accumulated);
-  // The optimizer and the forward are as they were.
-  CHECK(find_operator(net, "linear_2.update").traffic ==
-        find_operator(before, "linear_2.update").traffic);
-  CHECK(net.saved_bytes == before.saved_bytes);
-  Workload apart = before;
-  keep_gradients(apart, false);
-  CHECK(find_operator(apart, "linear_2.backward").workspace == Bytes{});
 }

@@ -3,6 +3,7 @@
 
 #include "support/played.hpp"
 #include "workload/chain/chain_view.hpp"
+#include "workload/cost/gradient_accumulation.hpp"
 
 #include <map>
 #include <string>
@@ -175,6 +176,25 @@ TEST_CASE("units of a pipeline are the stages of the chain") {
             CHECK(is_made_here);
           }
   }
+}
+
+// A rank adds its part of 4 bytes to the sum of 4: three times 1/n.
+TEST_CASE("a rank adds the parts of later microbatches to the parts that it has") {
+  const Workload step = step_of(mixed_precision());
+  const auto traffic = [](const Workload& of) {
+    Bytes sum;
+    for (const Operator& op : of.operators) sum += op.traffic;
+    return sum;
+  };
+  for (const std::int64_t stage : {0, 1, 2, 3})
+    for (const std::int64_t n : {2, 4, 8}) {
+      const Workload sharded = stage == 0 ? step : sharded_step(step, {stage, n});
+      Workload adding = sharded;
+      add_gradients(adding, MadeGradients::as_values);
+      CAPTURE(stage, n);
+      CHECK(traffic(adding) - traffic(sharded) ==
+            Bytes{stage < 2 ? 4 * step.parameters : 3 * 4 * step.parameters / n});
+    }
 }
 
 // PyTorch's FSDP holds 4 + 4 + 8 bytes a parameter; what is gathered is as large as before.

@@ -65,7 +65,8 @@ PolicyInfo pipeline_chimera_policy() {
                   "copies sum up their gradients at the end, one slot after the other",
        .guarantees = "on equal stages without message latency: idle p-2 forwards where B = F and p "
                      "divides m; idle 2(p-2) forwards where B = 2F and m = p; more for other m",
-       .complexity = "O(microbatches x operators)"},
+       .complexity = "O(microbatches x operators)",
+       .facts = {.copies_of_parameters = 2}},
       pipeline_record("pipeline/chimera"), plan_chimera);
 }
 

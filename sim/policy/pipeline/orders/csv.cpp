@@ -77,6 +77,7 @@ PolicyInfo pipeline_csv_policy() {
     try {
       const CsvSchedule csv = read_file(file.scalar(), file.where());
       bound->microbatches *= csv.microbatches;  // of each of the replicas
+      bound->microbatches_of_copy = csv.microbatches;
       bound->splits_backward = csv.splits_backward;
     } catch (const InputError& error) {
       for (const Diagnostic& it : error.diagnostics())

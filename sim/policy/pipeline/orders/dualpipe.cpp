@@ -55,7 +55,7 @@ PolicyInfo pipeline_dualpipe_policy() {
            "greatest idle (p/2-1)(F&B + BW - 3W) on equal stages with F = B and no message "
            "latency; keeps p+1 stages of microbatches on every device",
        .complexity = "O(microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true, .copies_of_parameters = 2}},
       with_overlap(pipeline_record("pipeline/dualpipe")), plan_dualpipe);
 }
 

@@ -42,7 +42,7 @@ PolicyInfo pipeline_dualpipe_v_policy() {
            "greatest idle (p-1)(F&B + BW - 3W) of a chunk on equal chunks with F = B and no "
            "message latency; keeps 2p+1 chunks on every device",
        .complexity = "O(microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       with_overlap(pipeline_record("pipeline/dualpipe-v", 2)), plan_dualpipe_v);
 }
 

@@ -22,7 +22,7 @@ PolicyInfo gis_policy(const std::string& name, std::string summary, const std::s
        .assumes = "a chain whose stages give both halves of their backward, or a network",
        .guarantees = std::move(guarantees),
        .complexity = "O(tasks log tasks + microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       record, [group_for](const Problem& problem, const GroupParameters& parameters) {
         const std::size_t devices = pipeline_devices(problem, parameters).size();
         const std::uint32_t group = group_of(parameters, devices, group_for(devices));

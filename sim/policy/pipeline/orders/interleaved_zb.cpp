@@ -78,7 +78,7 @@ PolicyInfo pipeline_interleaved_zb_policy() {
            "idle (p-1)(F+B-W) in chunk times on equal stages without message latency, W <= min(F, "
            "B), microbatches a multiple of the devices; every device keeps p microbatches",
        .complexity = "O(microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       pipeline_record("pipeline/interleaved-zb", 2), plan_interleaved_zb);
 }
 

@@ -106,7 +106,8 @@ PolicyInfo pipeline_pipedream_policy() {
        .guarantees = "device i keeps at most p-i microbatches and p-i versions of its parameters; "
                      "on equal stages without message latency, devices idle in the steady state "
                      "only while replicas reduce",
-       .complexity = "O(microbatches x operators)"},
+       .complexity = "O(microbatches x operators)",
+       .facts = {.updates_after = 1}},
       pipeline_record("pipeline/pipedream"), plan_pipedream);
 }
 
@@ -128,7 +129,8 @@ PolicyInfo pipeline_pipedream_2bw_policy() {
        .guarantees = "device i keeps at most p-i microbatches and two versions of its parameters; "
                      "on equal stages without message latency, devices idle in the steady state "
                      "only while replicas reduce",
-       .complexity = "O(microbatches x operators)"},
+       .complexity = "O(microbatches x operators)",
+       .facts = {.updates_after = 0}},
       record, plan_2bw);
 }
 

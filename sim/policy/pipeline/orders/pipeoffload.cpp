@@ -114,7 +114,7 @@ PolicyInfo pipeline_pipeoffload_policy() {
            "clock; recorded peaks of the published pass at F = B = W are met, or undercut "
            "by a chunk",
        .complexity = "O(tasks log tasks + microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       pipeoffload_record(), plan_pipeoffload);
 }
 

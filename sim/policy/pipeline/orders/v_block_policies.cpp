@@ -34,7 +34,7 @@ PolicyInfo block_policy(const std::string& name, std::string summary, std::strin
                   "equal F, B and W, executed with the real times",
        .guarantees = std::move(guarantees),
        .complexity = "O(devices^3 x (microbatches + devices) + microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       pipeline_record(name, 2), [block](const Problem& problem, const PipelineParameters& it) {
         return plan_block(problem, it, block);
       });

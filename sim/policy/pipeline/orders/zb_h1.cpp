@@ -46,7 +46,7 @@ PolicyInfo pipeline_zb_h1_policy() {
            "m >= p; least makespan at F = B = W; device i keeps p-i microbatches whole and i for "
            "their weight halves",
        .complexity = "O(microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       pipeline_record("pipeline/zb-h1"), plan_zb_h1);
 }
 

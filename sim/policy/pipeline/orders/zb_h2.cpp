@@ -49,7 +49,7 @@ PolicyInfo pipeline_zb_h2_policy() {
            "span has idle (p-1)(F+B-2W), the makespan (p-1) max(F, F+B-2W), the least where B <= "
            "2W; device i keeps 2(p-i)-1 microbatches whole and 2i for their weight halves",
        .complexity = "O(microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       pipeline_record("pipeline/zb-h2"), plan_zb_h2);
 }
 

@@ -37,7 +37,7 @@ PolicyInfo zb_p_policy(const std::string& name, std::int64_t factor, const std::
            "that the leanest order needs. With `improve` eighths of the peak without a limit are "
            "tried as well, so that none of them has a faster plan",
        .complexity = "O(microbatches x devices^2 + microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       record, [factor](const Problem& problem, const LimitedParameters& parameters) {
         return plan_zb_p(problem, parameters, factor);
       });

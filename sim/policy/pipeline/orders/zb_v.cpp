@@ -131,7 +131,7 @@ PolicyInfo pipeline_zb_v_policy() {
            "With `improve` eighths of the peak without a limit are tried as well, so that "
            "none of them has a faster plan",
        .complexity = "O(microbatches x devices + microbatches x operators)",
-       .splits_backward = true},
+       .facts = {.splits_backward = true}},
       record, plan_zb_v);
 }
 

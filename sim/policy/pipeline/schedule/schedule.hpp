@@ -5,7 +5,7 @@
 /// microbatch. Slots are numbered along the network; `placement` says which device holds each.
 ///
 /// A backward runs whole or in two halves. Where the workload is built with its backwards split
-/// (PolicyText::splits_backward), a whole one runs both halves of a stage as one operator of summed
+/// (PolicyFacts::splits_backward), a whole one runs both halves of a stage as one operator of summed
 /// time, whose outputs are valid at its end; so one schedule may hold whole and split backwards.
 ///
 /// A send starts once the tasks before it in its order are done, the awaited among them, and sends
