@@ -5,6 +5,7 @@
 #include "plan/build/rank_collectives.hpp"
 #include "plan/build/state_moves.hpp"
 
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -51,6 +52,20 @@ class Spreader {
           after.push_back({on, Dependency::Edge::after_end});
   }
 
+  /// Gradients of a unit leave once those of the one before have left, and the processor waits for that:
+  /// so those of two units are whole at most, as with FSDP2, or in the two buckets of DeepSpeed.
+  void wait_for_unit_before(std::uint32_t s, std::uint32_t rank, std::vector<Dependency>& after) {
+    const Step& of_one = plan_.of_one.steps[s];
+    if (of_one.kind != StepKind::compute || !takes_gradients(plan_.workload[of_one.op])) return;
+    auto& last = last_take_[{of_one.lane, plan_.collective_kind(of_one)}];
+    if (last)
+      for (const BufferId id : plan_.of_rank(plan_.of_one.list(plan_.of_one[*last].reads), rank))
+        if (!plan_.is_summed_up(plan_.result.plan[id].tensor))
+          for (const StepId on : plan_.open[index(id)])
+            after.push_back({on, Dependency::Edge::after_end});
+    if (rank + 1 == plan_.played) last = StepId{s};
+  }
+
   void add_step(std::uint32_t s, std::uint32_t rank) {
     const Step& of_one = plan_.of_one.steps[s];
     Step it = of_one;
@@ -66,6 +81,7 @@ class Spreader {
     it.reads = plan_.add_list(used_.reads);
     it.writes = plan_.add_list(used_.writes);
     wait_for_rounds(of_one, used_.reads, after_);
+    wait_for_unit_before(s, rank, after_);
     if (it.kind == StepKind::reduce) it.reduction = add_reduction(of_one.reduction, rank);
     const StepId added = plan_.push(it, after_);
     plan_.steps.push_back(added);
@@ -100,6 +116,8 @@ class Spreader {
   const std::vector<GradientBucket> buckets_;
   RankedPlan plan_;
   RankCollectives collectives_;
+  /// By lane of the plan of one: its last step that lets gradients leave for ranks, or elsewhere.
+  std::map<std::pair<LaneId, CollectiveKind>, std::optional<StepId>> last_take_;
   std::optional<StateMoves> state_;  ///< where state lives elsewhere
   StepBuffers used_;                 ///< by the step that is added
   std::vector<Dependency> after_;    ///< likewise: what it waits for

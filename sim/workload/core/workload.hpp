@@ -205,6 +205,14 @@ struct Workload {
   return op.phase != Phase::optimizer && (gathers || it.kind == CollectiveKind::fetch);
 }
 
+/// Whether gradients of parameters leave with it, to the ranks that hold their parts or to another
+/// memory.
+[[nodiscard]] inline bool takes_gradients(const Operator& op) {
+  const Collective& it = op.collective;
+  const bool scatters = it.kind == CollectiveKind::reduce_scatter && it.axis == MeshAxis::data;
+  return op.phase != Phase::optimizer && (scatters || it.kind == CollectiveKind::store);
+}
+
 /// Of a fetch or store: each tensor that it moves, and what that becomes: what it makes, or else the
 /// second half of what it reads.
 [[nodiscard]] std::vector<std::pair<TensorId, TensorId>> moved_state(const Workload& workload,

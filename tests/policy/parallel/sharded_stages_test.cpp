@@ -146,7 +146,7 @@ TEST_CASE("fully sharded microbatches, without prefetch: everything follows ever
 }
 
 // Stage 2 moves nothing but 4 w^2 bytes of each block and microbatch, one after the other; the
-// processor never waits for them. The last one ends last.
+// processor waits for one behind another. The last one ends last.
 TEST_CASE("gradients of microbatches are scattered beside what computes") {
   for (const char* link : {"bandwidth: 1 GB/s, latency: 1 us", "bandwidth: 20 MB/s, latency: 9 us"})
     for (const std::int64_t microbatches : {2, 4}) {
@@ -169,6 +169,26 @@ TEST_CASE("gradients of microbatches are scattered beside what computes") {
         }
       CAPTURE(link, microbatches);
       CHECK(played_stages(it, linear_blocks(3, 64), machine, options).execution.makespan == moved);
+    }
+}
+
+// While one unit is scattered, the gradients of the next are made; those after wait.
+TEST_CASE("gradients of two units are whole at most, however slow links are") {
+  constexpr std::int64_t kUnit = 4 * 64 * 64;
+  for (const int units : {3, 9})
+    for (const std::int64_t stage : {2, 3}) {
+      WorkloadOptions options;
+      options.batch = 8;
+      const Stages it{.stage = stage, .data = 2, .accumulate = 3};
+      const auto peak_on = [&](const char* link) {
+        const std::string machine = mesh_machine(2, "chain", link);
+        return played_stages(it, linear_blocks(units, 64), machine, options).peak(MemoryId{0});
+      };
+      CAPTURE(units, stage);
+      const std::int64_t slow = peak_on("bandwidth: 20 MB/s, latency: 9 us");
+      const std::int64_t at_once = peak_on("bandwidth: unlimited");
+      CHECK(slow >= at_once);
+      CHECK(slow <= at_once + kUnit);
     }
 }
 
