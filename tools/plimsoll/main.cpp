@@ -1,6 +1,7 @@
 /// The command line. It parses, hands over to a command, and turns whatever happens into an exit
 /// code and a sentence.
 #include "commands.hpp"
+#include "heap.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
 
@@ -123,6 +124,7 @@ int guarded(int argc, const char* const* argv) {
 }  // namespace plimsoll
 
 int main(int argc, char** argv) {
+  plimsoll::prepare_heap();
   plimsoll::end_on_interrupt();
   return plimsoll::guarded(argc, argv);
 }
