@@ -225,31 +225,12 @@ Json layout_json(const LayoutAtRefusal& layout) {
       {"cut_segments", layout.cut_segments},         {"kept", std::move(kept)}};
 }
 
-/// The words of a command line, of which quotes hold spaces.
-Json words_of(const std::string& written) {
-  Json words = Json::array();
-  std::string word;
-  bool quotes = false;
-  for (const char c : written) {
-    if (c == '\'') {
-      quotes = !quotes;
-    } else if (c == ' ' && !quotes) {
-      words.push_back(std::exchange(word, {}));
-    } else {
-      word += c;
-    }
-  }
-  words.push_back(word);
-  return words;
-}
-
-/// As arguments of `plimsoll run`.
 Json remedies_json(const MeshRemedies& remedies) {
   Json run = Json::array(), failed = Json::array(), skipped = Json::array();
   for (const MeshRemedies::Change& it : remedies.run)
-    run.push_back({{"arguments", words_of(it.written)}, {"step_s", in_seconds(it.makespan)}});
-  for (const std::string& it : remedies.failed) failed.push_back({{"arguments", words_of(it)}});
-  for (const std::string& it : remedies.skipped) skipped.push_back({{"arguments", words_of(it)}});
+    run.push_back({{"arguments", it.arguments}, {"step_s", in_seconds(it.makespan)}});
+  for (const ChangeArguments& it : remedies.failed) failed.push_back({{"arguments", it}});
+  for (const ChangeArguments& it : remedies.skipped) skipped.push_back({{"arguments", it}});
   return {{"run", std::move(run)},
           {"out_of_memory", std::move(failed)},
           {"not_tried", std::move(skipped)}};

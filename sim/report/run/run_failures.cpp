@@ -291,8 +291,8 @@ class Explanation {
 
   void tell_mesh(const MeshRemedies& remedies) {
     for (const MeshRemedies::Change& it : remedies.run)
-      item(fmt::format("`{}` runs on the same processors, tried: {} a step", it.written,
-                       to_text(it.makespan)));
+      item(fmt::format("`{}` runs on the same processors, tried: {} a step",
+                       in_one_line(it.arguments), to_text(it.makespan)));
     if (!remedies.failed.empty())
       item("tried on the same processors, and did not run: " + some_of(remedies.failed));
     if (!remedies.skipped.empty())
@@ -300,11 +300,12 @@ class Explanation {
   }
 
   /// The JSON has all.
-  static std::string some_of(const std::vector<std::string>& written) {
-    const auto told = static_cast<std::ptrdiff_t>(std::min(written.size(), kMostSettings));
-    const std::string text =
-        fmt::format("`{}`", fmt::join(written.begin(), written.begin() + told, "`; `"));
-    const std::size_t more = written.size() - static_cast<std::size_t>(told);
+  static std::string some_of(const std::vector<ChangeArguments>& changes) {
+    std::vector<std::string> told;
+    for (const ChangeArguments& it : changes)
+      if (told.size() < kMostSettings) told.push_back(in_one_line(it));
+    const std::string text = fmt::format("`{}`", fmt::join(told, "`; `"));
+    const std::size_t more = changes.size() - told.size();
     return more > 0 ? fmt::format("{}; and {} more", text, more) : text;
   }
 

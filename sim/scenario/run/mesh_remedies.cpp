@@ -30,13 +30,15 @@ constexpr std::size_t kMostStepsPlayed = 2'000'000;  ///< of the run that is out
 constexpr std::uint64_t kMostPlayed = 1'200'000;
 constexpr std::int64_t kMostPlanned = 5 * kWorkOfTrial;  ///< likewise, of planning
 
-/// The scenario changed, and as it is written.
+/// The scenario changed, and what changes it so.
 struct MeshTrial {
   Scenario scenario;
   Node policy;
-  std::string written;
+  ChangeArguments arguments;
 
-  void write(const std::string& text) { written += (written.empty() ? "" : " ") + text; }
+  void set(const std::string& path_and_value) {
+    arguments.insert(arguments.end(), {"--set", path_and_value});
+  }
 };
 
 enum class Outcome {
@@ -65,11 +67,11 @@ void fit_to_data(MeshTrial& trial) {
   auto& group = trial.scenario.sharding.group;
   if (trial.scenario.sharding.stage > 0 && group && data % group->value != 0) {
     group->value = group_that_divides(data, group->value);
-    trial.write(fmt::format("--set sharding.group={}", group->value));
+    trial.set(fmt::format("sharding.group={}", group->value));
   }
   if (parallel.node && data % parallel.node->value != 0) {
     parallel.node->value = std::gcd(data, parallel.node->value);
-    trial.write(fmt::format("--set parallel.node={}", parallel.node->value));
+    trial.set(fmt::format("parallel.node={}", parallel.node->value));
   }
 }
 
@@ -85,7 +87,7 @@ void put_in_order(MeshTrial& trial, MeshOptions::Axis axis) {
   std::vector<std::string_view> names;
   for (const Located<MeshOptions::Axis>& it : *parallel.order)
     names.emplace_back(std::ranges::find(kNamedAxes, it.value, &NamedAxis::axis)->name);
-  trial.write(fmt::format("--set 'parallel.order=[{}]'", fmt::join(names, ", ")));
+  trial.set(fmt::format("parallel.order=[{}]", fmt::join(names, ", ")));
 }
 
 class MeshSearch {
@@ -136,14 +138,14 @@ class MeshSearch {
   Outcome attempt(const MeshTrial& trial) {
     const Outcome outcome = outcome_of(trial);
     if (outcome == Outcome::full || outcome == Outcome::hopeless)
-      found_.failed.push_back(trial.written);
-    if (outcome == Outcome::skipped) found_.skipped.push_back(trial.written);
+      found_.failed.push_back(trial.arguments);
+    if (outcome == Outcome::skipped) found_.skipped.push_back(trial.arguments);
     return outcome;
   }
 
   Outcome outcome_of(const MeshTrial& trial) {
     Scenario changed = trial.scenario;
-    changed.parallel_key += trial.written;
+    changed.parallel_key += in_one_line(trial.arguments);
     const bool is_large = changed.parallel->product() > kMostRanksPlayed &&
                           changed.parallel->play.value == MeshOptions::Play::automatic;
     if (is_large) changed.parallel->play.value = MeshOptions::Play::once;
@@ -167,7 +169,7 @@ class MeshSearch {
     const RunResult tried = run_policy(changed, trial.policy, options);
     played_ += tried.execution.events + tried.plan.steps.size();
     if (std::string_view(status_text(tried)) != "ok") return Outcome::full;
-    found_.run.push_back({trial.written, *tried.metrics.makespan});
+    found_.run.push_back({trial.arguments, *tried.metrics.makespan});
     return Outcome::runs;
   }
 
@@ -178,7 +180,7 @@ class MeshSearch {
          ++stage) {
       MeshTrial trial = as_it_is();
       trial.scenario.sharding.stage = stage;
-      trial.write(fmt::format("--set sharding.stage={}", stage));
+      trial.set(fmt::format("sharding.stage={}", stage));
       if (attempt(trial) == Outcome::runs) return true;
     }
     return false;
@@ -190,7 +192,7 @@ class MeshSearch {
     if (scenario_.sharding.stage == 0 || !group || group->value == data) return;
     MeshTrial trial = as_it_is();
     trial.scenario.sharding.group->value = data;
-    trial.write(fmt::format("--set sharding.group={}", data));
+    trial.set(fmt::format("sharding.group={}", data));
     attempt(trial);
   }
 
@@ -220,7 +222,8 @@ class MeshSearch {
     const std::int64_t data = size_of(parallel.data) / given;
     parallel.*axis.size = {size, parallel.where};
     parallel.data = {data, parallel.where};
-    trial.write(fmt::format("--set parallel.{}={} --set parallel.data={}", axis.name, size, data));
+    trial.set(fmt::format("parallel.{}={}", axis.name, size));
+    trial.set(fmt::format("parallel.data={}", data));
     put_in_order(trial, axis.axis);
     fit_to_data(trial);
     return trial;
@@ -231,7 +234,7 @@ class MeshSearch {
     auto& sequence = trial.scenario.parallel->sequence;
     if (sequence && sequence->value) return false;
     sequence = {true, trial.scenario.parallel->where};
-    trial.write("--set parallel.sequence=true");
+    trial.set("parallel.sequence=true");
     return true;
   }
 
@@ -247,17 +250,17 @@ class MeshSearch {
     const std::int64_t batch =
         base.scenario.workload_options.batch.value_or(default_batch(base.scenario.workload));
     const std::int64_t of_a_rank = batch / base.scenario.parallel->samples();
-    std::optional<std::string> failed;
+    std::optional<ChangeArguments> failed;
     for (const std::int64_t turns : divisors_of(of_a_rank)) {
       if (turns <= turns_) continue;
       const MeshTrial trial = in_turns(base, turns);
       const Outcome outcome = outcome_of(trial);
       if (outcome == Outcome::runs) return true;
       if (outcome == Outcome::skipped) {
-        found_.skipped.push_back(trial.written);
+        found_.skipped.push_back(trial.arguments);
         break;
       }
-      if (outcome != Outcome::refused) failed = trial.written;
+      if (outcome != Outcome::refused) failed = trial.arguments;
     }
     if (failed) found_.failed.push_back(*failed);
     return false;
@@ -268,11 +271,11 @@ class MeshSearch {
     if (is_pipeline_) {
       Diagnostics diagnostics;
       trial.policy.set("microbatches", parse_value(std::to_string(turns), "--policy"), diagnostics);
-      trial.write(fmt::format("--set policy.microbatches={}", turns));
+      trial.set(fmt::format("policy.microbatches={}", turns));
     } else {
       trial.scenario.workload_options.accumulate = turns;
       trial.scenario.workload_key += fmt::format(" in {} turns", turns);
-      trial.write(fmt::format("--set workload.accumulate={}", turns));
+      trial.set(fmt::format("workload.accumulate={}", turns));
     }
     return trial;
   }
@@ -281,7 +284,7 @@ class MeshSearch {
     MeshTrial trial = as_it_is();
     if (!is_pipeline_) {
       trial.policy = parse_value("remat/blocks", "--policy");
-      trial.write("--policy remat/blocks");
+      trial.arguments.insert(trial.arguments.end(), {"--policy", "remat/blocks"});
       if (name_ != trial.policy.scalar()) attempt(trial);
       return;
     }
@@ -289,7 +292,7 @@ class MeshSearch {
     if (given != nullptr && given->is_scalar() && given->scalar() == "full") return;
     Diagnostics diagnostics;
     trial.policy.set("recompute", parse_value("full", "--policy"), diagnostics);
-    trial.write("--set policy.recompute=full");
+    trial.set("policy.recompute=full");
     attempt(trial);
   }
 
@@ -306,6 +309,15 @@ class MeshSearch {
 };
 
 }  // namespace
+
+std::string in_one_line(const ChangeArguments& arguments) {
+  std::string line;
+  for (const std::string& argument : arguments) {
+    const char* quote = argument.find(' ') == std::string::npos ? "" : "'";
+    line += fmt::format("{}{}{}{}", line.empty() ? "" : " ", quote, argument, quote);
+  }
+  return line;
+}
 
 MeshRemedies mesh_remedies_of(const Scenario& scenario, const RunResult& result) {
   if (!scenario.parallel || result.from_file || result.plan.steps.size() > kMostStepsPlayed)

@@ -10,14 +10,20 @@
 
 namespace plimsoll {
 
+/// Of `plimsoll run`: "--set", "parallel.tensor=2", "--set", "parallel.data=4".
+using ChangeArguments = std::vector<std::string>;
+
+/// For a shell.
+[[nodiscard]] std::string in_one_line(const ChangeArguments& arguments);
+
 struct MeshRemedies {
   struct Change {
-    std::string written;  ///< "--set parallel.tensor=2 --set parallel.data=4"
-    Time makespan;        ///< of a step
+    ChangeArguments arguments;
+    Time makespan;  ///< of a step
   };
-  std::vector<Change> run;           ///< the fastest first
-  std::vector<std::string> failed;   ///< tried, and out of memory as well
-  std::vector<std::string> skipped;  ///< not tried: those before it, or it alone, take too long
+  std::vector<Change> run;               ///< the fastest first
+  std::vector<ChangeArguments> failed;   ///< tried, and out of memory as well
+  std::vector<ChangeArguments> skipped;  ///< not tried: those before it, or it alone, take too long
 };
 
 /// Of each kind of change the least that runs. What surely does not fit (run_bound.hpp) is not run. After about a

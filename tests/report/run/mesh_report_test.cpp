@@ -131,13 +131,14 @@ TEST_CASE("the page tells the mesh and how its ranks are used") {
 }
 
 TEST_CASE("what helps a mesh out of memory is there as arguments of a run") {
-  // The word of quotes is one, without them.
   RunResult result;
   result.oom.emplace();
   MeshRemedies tried;
-  tried.run.push_back(
-      {"--set parallel.tensor=2 --set 'parallel.order=[data, tensor]'", time_of_seconds(0.25)});
-  tried.failed.emplace_back("--policy remat/blocks");
+  const ChangeArguments divided{"--set", "parallel.tensor=2", "--set",
+                                "parallel.order=[data, tensor]"};
+  CHECK(in_one_line(divided) == "--set parallel.tensor=2 --set 'parallel.order=[data, tensor]'");
+  tried.run.push_back({divided, time_of_seconds(0.25)});
+  tried.failed.push_back({"--policy", "remat/blocks"});
   result.mesh_remedies = std::make_shared<const MeshRemedies>(std::move(tried));
   const Json oom = Json::parse(json_report(std::span(&result, 1)))[0].at("oom");
   CHECK(

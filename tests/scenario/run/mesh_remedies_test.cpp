@@ -43,9 +43,13 @@ RunResult run_of(const Setup& it) {
   return run_policy(scenario, scenario.policies.front());
 }
 
+std::string written_of(const MeshRemedies::Change& change) {
+  return in_one_line(change.arguments);
+}
+
 /// Of the change among those that run, a step.
 std::optional<Time> step_with(const MeshRemedies& found, const std::string& written) {
-  const auto change = std::ranges::find(found.run, written, &MeshRemedies::Change::written);
+  const auto change = std::ranges::find(found.run, written, written_of);
   return change == found.run.end() ? std::nullopt : std::optional(change->makespan);
 }
 
@@ -67,13 +71,15 @@ Overrides overrides_of(const std::string& written) {
 /// Whoever writes what is told gets what was tried.
 void check_what_is_told(const Setup& base, const MeshRemedies& found) {
   for (const MeshRemedies::Change& change : found.run) {
-    CAPTURE(base.capacity, base.parallel, base.sharding, change.written);
-    const Scenario changed = scenario_of(base, overrides_of(change.written));
+    const std::string written = written_of(change);
+    CAPTURE(base.capacity, base.parallel, base.sharding, written);
+    const Scenario changed = scenario_of(base, overrides_of(written));
     const RunResult it = run_policy(changed, changed.policies.front());
     CHECK(it.metrics.status == RunStatus::ok);
     CHECK(it.metrics.makespan == change.makespan);
   }
-  for (const std::string& written : found.failed) {
+  for (const ChangeArguments& arguments : found.failed) {
+    const std::string written = in_one_line(arguments);
     CAPTURE(base.capacity, base.parallel, base.sharding, written);
     const Scenario changed = scenario_of(base, overrides_of(written));
     CHECK(run_policy(changed, changed.policies.front()).metrics.status == RunStatus::oom);
@@ -84,7 +90,7 @@ bool is_told(const MeshRemedies& found, std::string_view part, std::string_view 
   const auto has = [&](std::string_view text) {
     return text.find(part) != text.npos && text.find(other) != text.npos;
   };
-  return std::ranges::any_of(found.run, has, &MeshRemedies::Change::written);
+  return std::ranges::any_of(found.run, has, written_of);
 }
 
 }  // namespace
@@ -110,7 +116,7 @@ TEST_CASE("what divides a mesh otherwise is tried where a run is out of memory")
         CHECK(step_with(found, written) == it.metrics.makespan);
         ++run;
       } else {
-        CHECK(std::ranges::count(found.failed, written) == 1);
+        CHECK(std::ranges::count(found.failed, written, in_one_line) == 1);
         ++failed;
       }
     }
