@@ -46,7 +46,6 @@ using Warnings = std::vector<Diagnostic>;
 
 Warnings validate_scenario(const std::string& file, const Node&) {
   const Scenario scenario = load_scenario(file);
-  (void)build(scenario.workload, scenario.workload_options);
   Diagnostics diagnostics;
   for (const Node& policy : scenario.policies)
     gather(diagnostics, [&] { check_run(scenario, policy); });

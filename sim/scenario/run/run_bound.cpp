@@ -107,10 +107,11 @@ RunBound bound_run(const Scenario& scenario, const Node& policy, const RunOption
 
 void check_run(const Scenario& scenario, const Node& policy) {
   with_step(scenario, policy, nullptr,
-            [&](const BoundPolicy&, const Ranks& ranks, const TrainingStep& step) {
+            [&](const BoundPolicy& bound, const Ranks& ranks, const TrainingStep& step) {
               const auto collectives = ranks.least_collectives(
                   {step.workload, step.chain, scenario.platform, ranks.topology()});
               if (collectives) collectives->require_ways();
+              if (bound.is_pipeline) bound_of_step(scenario, bound, ranks, {}, step);
             });
 }
 

@@ -7,6 +7,7 @@
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +15,16 @@
 namespace plimsoll {
 
 namespace {
+
+/// As the plan of the schedule does.
+void require_links(const Problem& problem, const PipelineParameters& parameters,
+                   const Schedule& schedule, std::span<const ProcessorId> devices) {
+  const auto memory = [&](std::size_t slot) {
+    return problem.platform[devices[schedule.placement[slot]]].memory;
+  };
+  for (std::size_t slot = 1; slot < schedule.placement.size(); ++slot)
+    require_link(problem, memory(slot - 1), memory(slot), "neighbouring stages", parameters.where);
+}
 
 /// With the first of its partitions.
 Planned plan_cut(const Problem& problem, const PipelineParameters& parameters,
@@ -32,6 +43,7 @@ Planned plan_cut(const Problem& problem, const PipelineParameters& parameters,
            fmt::format("`replicas: {}` plays every one", parameters.data_parallel->value));
   save_memory(schedule, problem, parameters, devices);
   if (problem.bound != nullptr) {
+    require_links(problem, parameters, schedule, devices);
     problem.bound->add(bound_of(problem, parameters, schedule, partition, devices));
     return Infeasible{"only a bound was asked for", MemoryId{}, Bytes{}};
   }
