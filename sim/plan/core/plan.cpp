@@ -10,10 +10,10 @@ namespace plimsoll {
 
 namespace {
 
-/// " of microbatch 2", as its replica counts them.
+/// " of microbatch 2".
 std::string microbatch_text(const Plan& plan, std::uint32_t microbatch) {
   return plan.microbatches > plan.replicas
-             ? fmt::format(" of microbatch {}", microbatch / plan.replicas)
+             ? fmt::format(" of microbatch {}", plan.of_replica(microbatch))
              : "";
 }
 

@@ -264,6 +264,10 @@ struct Plan {
   /// What the policy does not do that its users may expect, a sentence each; not in plan files.
   std::vector<std::string> notes;
 
+  /// The number of a microbatch as its replica counts them.
+  [[nodiscard]] std::uint32_t of_replica(std::uint32_t microbatch) const {
+    return microbatch / replicas;
+  }
   [[nodiscard]] std::span<const BufferId> list(Slice s) const {
     return std::span(buffer_lists).subspan(s.begin, s.end - s.begin);
   }

@@ -277,15 +277,16 @@ class RunEncoder {
       const auto kind = [&](OperatorId op) {
         return static_cast<std::size_t>(kind_of(run_.workload_as_run[op].phase));
       };
-      pairs.push_back(
-          {s, kind(step.op), step.microbatch, kind(step.second), step.second_microbatch});
+      pairs.push_back({s, kind(step.op), run_.plan.of_replica(step.microbatch), kind(step.second),
+                       run_.plan.of_replica(step.second_microbatch)});
     }
     return pairs;
   }
 
   /// What is there once for all microbatches has none.
   [[nodiscard]] std::int64_t microbatch_of(const TrackSlice& slice) const {
-    return slice.kind == SliceKind::optimizer ? kShared : std::int64_t{slice.microbatch};
+    if (slice.kind == SliceKind::optimizer) return kShared;
+    return run_.plan.of_replica(slice.microbatch);
   }
 
   std::size_t name_of(StepId id) {
@@ -297,8 +298,9 @@ class RunEncoder {
     const std::string& first = run_.workload_as_run[step.op].name;
     if (step.kind != StepKind::pair) return names_(first);
     return names_(fmt::format("{} of microbatch {} with {} of microbatch {}", first,
-                              step.microbatch, run_.workload_as_run[step.second].name,
-                              step.second_microbatch));
+                              run_.plan.of_replica(step.microbatch),
+                              run_.workload_as_run[step.second].name,
+                              run_.plan.of_replica(step.second_microbatch)));
   }
 
   static Json stalls_json(const Track& track) {
@@ -349,10 +351,10 @@ class RunEncoder {
   }
 
   [[nodiscard]] std::int64_t microbatch_of(TensorId tensor, std::uint32_t microbatch) const {
-    if (tensor == kNoTensor) return microbatch;
+    if (tensor == kNoTensor) return run_.plan.of_replica(microbatch);
     const Lifetime lifetime = run_.workload_as_run[tensor].lifetime;
     const bool is_shared = lifetime == Lifetime::resident || lifetime == Lifetime::accumulated;
-    return is_shared ? kShared : std::int64_t{microbatch};
+    return is_shared ? kShared : std::int64_t{run_.plan.of_replica(microbatch)};
   }
 
   /// Of a tensor, or without one of the workspace of a step.
@@ -386,7 +388,7 @@ Json run_page_json(const Scenario& scenario, const RunResult& run, std::span<con
                    Names& names) {
   Json object{{"label", label_of(run)},
               {"status", status_text(run)},
-              {"microbatches", run.plan.microbatches},
+              {"microbatches", run.plan.microbatches / run.plan.replicas},
               {"makespan", 0},
               {"notes", notes_of(run)}};
   if (const std::string failure = explain_failure(scenario, run, all, Style{}); !failure.empty())

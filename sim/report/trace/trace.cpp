@@ -171,7 +171,8 @@ class RunTrace {
     const Buffer& buffer = plan[plan.list(step.writes).front()];
     std::string name =
         fmt::format("{} {}", to_text(slice.kind), result_.workload_as_run[buffer.tensor].name);
-    if (plan.microbatches > 1) name += fmt::format(" of microbatch {}", buffer.microbatch);
+    if (plan.microbatches > plan.replicas)
+      name += fmt::format(" of microbatch {}", plan.of_replica(buffer.microbatch));
     return name;
   }
 

@@ -6,6 +6,8 @@
 #include "support/temporary_folder.hpp"
 
 #include <cstdlib>
+#include <set>
+#include <string>
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
@@ -131,6 +133,24 @@ TEST_CASE("a run is written as it was played") {
   CHECK(memory.at("usable") == 16 << 20);
   CHECK(memory.at("limited") == false);
   CHECK_FALSE(run.contains("power"));
+}
+
+TEST_CASE("where all ranks are played, each counts its microbatches") {
+  const json data = json::parse(data_in(page_of(run_scenario(
+      "scenario: s\nplatform: {platform: p, memories: {hbm: {capacity: 1 GiB}}, processors: {gpu: "
+      "{memory: hbm, compute: {fp32: 1 TFLOP/s}}}, cluster: {count: 6, topology: mesh, link: "
+      "{name: "
+      "l, bandwidth: 1 GB/s}}}\nworkload: {workload: w, batch: 12, input: {shape: [64]}, loss: "
+      "sum, "
+      "layers: [{linear: 64}, {linear: 64}]}\nparallel: {data: 3, pipeline: 2, play: all}\n"
+      "policy: {name: pipeline/1f1b, microbatches: 4}\n"))));
+  const json& run = data.at("sections").at(1).at("runs").at(0);
+  CHECK(run.at("microbatches") == 4);
+  std::set<std::int64_t> found;
+  for (const json& track : run.at("tracks"))
+    for (const json& number : track.at("microbatch")) found.insert(number.get<std::int64_t>());
+  found.erase(-1);
+  CHECK(found == std::set<std::int64_t>{0, 1, 2, 3});
 }
 
 TEST_CASE("a memory with addresses has its map, and the request that did not fit") {
