@@ -77,10 +77,10 @@ struct PlanBuilder::State {
   }
 
   /// Where the value can be read: first a stay that nothing takes away, the wider tensor before its
-  /// part.
+  /// part, and what was made later, of which the other need not stay.
   std::optional<BufferId> find(TensorId value, std::uint32_t microbatch, MemoryId memory) const {
     std::optional<BufferId> leaving;
-    for (const TensorId tensor : {workload[value].inside, value}) {
+    for (const TensorId tensor : {workload[value].inside, workload[value].later, value}) {
       if (tensor == kNoTensor) continue;
       const auto found = stay(tensor, microbatch, memory_of(tensor, memory));
       if (!found) continue;

@@ -52,18 +52,33 @@ class Spreader {
           after.push_back({on, Dependency::Edge::after_end});
   }
 
+  void wait_for_take(StepId of_one, std::uint32_t rank, std::vector<Dependency>& after) const {
+    for (const BufferId id : plan_.of_rank(plan_.of_one.list(plan_.of_one[of_one].reads), rank))
+      if (!plan_.is_summed_up(plan_.result.plan[id].tensor))
+        for (const StepId on : plan_.open[index(id)])
+          after.push_back({on, Dependency::Edge::after_end});
+  }
+
   /// Gradients of a unit leave once those of the one before have left, and the processor waits for that:
   /// so those of two units are whole at most, as with FSDP2, or in the two buckets of DeepSpeed.
   void wait_for_unit_before(std::uint32_t s, std::uint32_t rank, std::vector<Dependency>& after) {
     const Step& of_one = plan_.of_one.steps[s];
-    if (of_one.kind != StepKind::compute || !takes_gradients(plan_.workload[of_one.op])) return;
+    if (of_one.kind != StepKind::compute) return;
+    if (!takes_gradients(plan_.workload[of_one.op]))
+      return wait_where_nothing_overlaps(s, rank, after);
     auto& last = last_take_[{of_one.lane, plan_.collective_kind(of_one)}];
-    if (last)
-      for (const BufferId id : plan_.of_rank(plan_.of_one.list(plan_.of_one[*last].reads), rank))
-        if (!plan_.is_summed_up(plan_.result.plan[id].tensor))
-          for (const StepId on : plan_.open[index(id)])
-            after.push_back({on, Dependency::Edge::after_end});
+    if (last) wait_for_take(*last, rank, after);
     if (rank + 1 == plan_.played) last = StepId{s};
+  }
+
+  /// What follows the last scatter of a microbatch begins when that has ended.
+  void wait_where_nothing_overlaps(std::uint32_t s, std::uint32_t rank,
+                                   std::vector<Dependency>& after) {
+    if (plan_.spreading.overlap) return;
+    const auto last = last_take_.find({plan_.of_one.steps[s].lane, CollectiveKind::reduce_scatter});
+    if (last == last_take_.end() || !last->second) return;
+    wait_for_take(*last->second, rank, after);
+    if (rank + 1 == plan_.played) last->second.reset();
   }
 
   void add_step(std::uint32_t s, std::uint32_t rank) {

@@ -40,7 +40,8 @@ bool holds_value(const Buffer& buffer, TensorId value, std::uint32_t microbatch,
                  const WorkingMemories& memories, const Workload& workload) {
   return memories.has(buffer.memory) &&
          (is_shared(workload[value]) || buffer.microbatch == microbatch) &&
-         (buffer.tensor == value || workload[value].inside == buffer.tensor);
+         (buffer.tensor == value || workload[value].inside == buffer.tensor ||
+          workload[value].later == buffer.tensor);
 }
 
 void HeldValues::gather(const Plan& plan, std::span<const BufferId> buffers,
@@ -57,8 +58,8 @@ void HeldValues::gather(const Plan& plan, std::span<const BufferId> buffers,
 
 bool HeldValues::has(TensorId value) const {
   const IdSet<TensorId>& held = is_shared(workload_[value]) ? any_ : of_microbatch_;
-  const TensorId around = workload_[value].inside;
-  return held.has(value) || (around != kNoTensor && held.has(around));
+  const auto is_held = [&](TensorId id) { return id != kNoTensor && held.has(id); };
+  return held.has(value) || is_held(workload_[value].inside) || is_held(workload_[value].later);
 }
 
 void WantedValues::clear() {
@@ -69,8 +70,8 @@ void WantedValues::clear() {
 void WantedValues::add(TensorId value) {
   IdSet<TensorId>& wanted = is_shared(workload_[value]) ? any_ : of_microbatch_;
   wanted.insert(value);
-  const TensorId around = workload_[value].inside;
-  if (around != kNoTensor) wanted.insert(around);
+  for (const TensorId holder : {workload_[value].inside, workload_[value].later})
+    if (holder != kNoTensor) wanted.insert(holder);
 }
 
 bool WantedValues::are_in(const Buffer& buffer, std::uint32_t microbatch,

@@ -46,7 +46,9 @@ void tell(BoundPolicy& bound, const Parameters& parameters, const PolicyFacts& f
   if constexpr (requires { parameters.of_mini_batch(); }) {
     bound.is_pipeline = true;
     bound.microbatches = parameters.of_mini_batch();
-    bound.microbatches_of_copy = parameters.microbatches / facts.copies_of_parameters;
+    bound.microbatches_of_copy =
+        (parameters.microbatches + facts.copies_of_parameters - 1) / facts.copies_of_parameters;
+    bound.replicas = parameters.equal_replicas().value_or(1);
     bound.updates_after = facts.updates_after;
   } else if constexpr (requires { parameters.microbatches; }) {
     bound.microbatches = parameters.microbatches;

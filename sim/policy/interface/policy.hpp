@@ -62,9 +62,11 @@ struct BoundPolicy {
   std::int64_t microbatches = 1;  ///< the workload is built for one of them
   bool splits_backward = false;   ///< the workload is built with WorkloadOptions::split_backward
   bool is_pipeline = false;
-  /// Of a pipeline: microbatches that run on one copy of the parameters, of one replica.
+  /// Of a pipeline: replicas of each stage; 1 where these differ.
+  std::int64_t replicas = 1;
+  /// Of a pipeline: microbatches that run on one copy of the parameters, of one replica, at most.
   std::int64_t microbatches_of_copy = 1;
-  /// After so many of these it updates its parameters, if not after all; 0: one a processor.
+  /// After so many of these it updates its parameters, if not after all; 0: one a stage.
   std::optional<std::int64_t> updates_after = {};
   std::vector<std::string> processors = {};  ///< that its parameters name; empty: all there are
   std::optional<Bytes> budget = {};          ///< that they give, of each memory that it works in

@@ -18,11 +18,37 @@ struct OperatorRun {
   auto operator<=>(const OperatorRun&) const = default;
 };
 
+/// Of gradients of parameters, by tensor: those that stay, and those that leave.
+std::vector<bool> are_of_parameters(const Workload& workload) {
+  std::vector<bool> found(workload.tensors.size());
+  for (std::size_t t = 0; t < found.size(); ++t)
+    found[t] = workload.tensors[t].lifetime == Lifetime::accumulated;
+  for (const Operator& op : workload.operators)
+    if (takes_gradients(op))
+      for (const TensorId id : workload.list(op.reads)) found[index(id)] = true;
+  return found;
+}
+
+/// By operator: updates, and backwards that make gradients of parameters.
+std::vector<bool> are_counted(const Workload& workload) {
+  const std::vector<bool> of_parameters = are_of_parameters(workload);
+  std::vector<bool> counted(workload.operators.size());
+  for (std::uint32_t op = workload.forwards; op < counted.size(); ++op) {
+    const Operator& it = workload.operators[op];
+    const bool updates = op >= workload.optimizer_begin;
+    counted[op] =
+        it.collective.kind == CollectiveKind::none &&
+        std::ranges::any_of(workload.list(updates ? it.reads : it.kept),
+                            [&](TensorId id) { return updates || of_parameters[index(id)]; });
+  }
+  return counted;
+}
+
 std::vector<OperatorRun> runs_of(const Plan& plan, const Workload& workload) {
+  const std::vector<bool> counted = are_counted(workload);
   std::vector<OperatorRun> runs;
   const auto add = [&](const Step& step, OperatorId op) {
-    if (index(op) < workload.forwards) return;
-    runs.push_back({plan.lanes[index(step.lane)].processor, op});
+    if (counted[index(op)]) runs.push_back({plan.lanes[index(step.lane)].processor, op});
   };
   for (const Step& step : plan.steps) {
     if (is_move(step.kind)) continue;
@@ -37,7 +63,8 @@ std::vector<OperatorRun> runs_of(const Plan& plan, const Workload& workload) {
 
 bool adds_up_gradients(const BoundPolicy& bound, std::size_t processors, bool updates) {
   if (!updates || !bound.updates_after) return bound.microbatches_of_copy > 1;
-  return *bound.updates_after == 0 ? processors > 1 : *bound.updates_after > 1;
+  const auto stages = static_cast<std::int64_t>(processors) / bound.replicas;
+  return *bound.updates_after == 0 ? stages > 1 : *bound.updates_after > 1;
 }
 
 bool adds_up_gradients(const Plan& plan, const Workload& workload) {

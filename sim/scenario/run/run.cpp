@@ -175,24 +175,25 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo*
 RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {
   RunResult result = describe_run(scenario, path.filename().string());
   result.from_file = true;
-  result.saved_bytes = build(scenario.workload, scenario.workload_options).saved_bytes;
   const Ranks ranks(scenario);
   ReadPlan read = read_plan_of(scenario, path, ranks);
   result.plan = std::move(read.plan);
   const Location place{path.string(), 0, 0};
-  if (scenario.workload_options.accumulate &&
-      result.plan.microbatches != *scenario.workload_options.accumulate)
-    refuse(place, fmt::format("the plan is one of {} microbatches, but the scenario says "
-                              "`accumulate: {}`",
-                              result.plan.microbatches, *scenario.workload_options.accumulate));
   const auto of_mini_batch =
       std::int64_t{result.plan.mini_batch.value_or(result.plan.microbatches)} *
       replicas_of(result.plan);
   const std::int64_t of_a_rank = of_mini_batch / (ranks.samples() * ranks.of_a_sample());
+  const auto& accumulate = scenario.workload_options.accumulate;
+  if (accumulate && of_a_rank != *accumulate)
+    refuse(place, fmt::format("the plan is one of {} microbatches, but the scenario says "
+                              "`accumulate: {}`",
+                              of_a_rank, *accumulate));
   const RankBatch batch{std::max<std::int64_t>(of_a_rank, 1), read.splits_backward,
                         read.adds_up_gradients, place};
   result.workload_as_run = build_for(scenario, scenario.platform.processors, batch, ranks, nullptr);
-  if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
+  result.saved_bytes =
+      saved_bytes_of(scenario, result.workload_as_run, accumulate ? 1 : batch.microbatches, ranks);
+  if (accumulate) take_turns(result.workload_as_run);
   result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
   const auto problems =
       check_plan(result.plan, result.workload_as_run, scenario.platform, ranks.topology());

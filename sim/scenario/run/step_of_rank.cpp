@@ -87,25 +87,22 @@ Location place_of_division(const Scenario& scenario, const Node& policy, const R
   return microbatches != nullptr ? microbatches->where() : policy.where();
 }
 
+bool updates(const Scenario& scenario) {
+  return optimizer_of(scenario.workload, scenario.workload_options) != Optimizer::none;
+}
+
 TrainingStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                        const Ranks& ranks, ScenarioMemo* memo) {
   check_accumulation(scenario, policy, bound);
   TrainingStep step;
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
-  const bool updates =
-      optimizer_of(scenario.workload, scenario.workload_options) != Optimizer::none;
   const RankBatch batch{scenario.workload_options.accumulate.value_or(bound.microbatches),
-                        bound.splits_backward, adds_up_gradients(bound, processors.size(), updates),
+                        bound.splits_backward,
+                        adds_up_gradients(bound, processors.size(), updates(scenario)),
                         place_of_division(scenario, policy, ranks)};
   step.workload = build_for(scenario, processors, batch, ranks, memo);
   step.chain = chain_view(step.workload);
-  if (ranks.is_mesh()) {
-    step.saved_bytes = step.workload.saved_bytes * bound.microbatches;
-    return step;
-  }
-  step.saved_bytes = bound.microbatches == 1 || !scales_with_batch(scenario)
-                         ? step.workload.saved_bytes
-                         : build(scenario.workload, scenario.workload_options).saved_bytes;
+  step.saved_bytes = saved_bytes_of(scenario, step.workload, bound.microbatches, ranks);
   return step;
 }
 
@@ -118,6 +115,13 @@ bool states_batch(const Scenario& scenario) {
   if (const auto* graph = std::get_if<GraphSpec>(&scenario.workload))
     return graph->batch.has_value();
   return true;
+}
+
+Bytes saved_bytes_of(const Scenario& scenario, const Workload& microbatch,
+                     std::int64_t microbatches, const Ranks& ranks) {
+  if (ranks.is_mesh()) return microbatch.saved_bytes * microbatches;
+  if (microbatches == 1 || !scales_with_batch(scenario)) return microbatch.saved_bytes;
+  return build(scenario.workload, scenario.workload_options).saved_bytes;
 }
 
 std::vector<Processor> processors_of(const Platform& platform, const BoundPolicy& bound) {
@@ -170,9 +174,10 @@ TrainingStep step_of_rank(const Scenario& scenario, const Node& policy, const Bo
 
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
-  return fmt::format("{} {} {} {}{} {} {}", bound.microbatches, bound.microbatches_of_copy,
-                     bound.updates_after.value_or(-1), bound.splits_backward ? "split " : "",
-                     kernel_key(processors), generator_key(processors),
+  const bool adds = adds_up_gradients(bound, processors.size(), updates(scenario));
+  return fmt::format("{} {}{}{} {} {}", bound.microbatches, adds ? "adds " : "",
+                     bound.splits_backward ? "split " : "", kernel_key(processors),
+                     generator_key(processors),
                      key_text(scenario.workload_key) + scenario.parallel_key);
 }
 

@@ -34,6 +34,10 @@ struct RankBatch {
 [[nodiscard]] Workload build_for(const Scenario& scenario, std::span<const Processor> processors,
                                  const RankBatch& batch, const Ranks& ranks, ScenarioMemo* memo);
 
+/// What a rank keeps for the backwards of as many microbatches, of which `microbatch` is one. O(operators).
+[[nodiscard]] Bytes saved_bytes_of(const Scenario& scenario, const Workload& microbatch,
+                                   std::int64_t microbatches, const Ranks& ranks);
+
 /// What build_for() builds for the policy, with its chain. `key` is step_key_of(); a memo may be nullptr.
 [[nodiscard]] std::shared_ptr<const TrainingStep> known_step_of_rank(
     const Scenario& scenario, const Node& policy, const BoundPolicy& bound, const Ranks& ranks,

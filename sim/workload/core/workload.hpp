@@ -86,6 +86,9 @@ struct Tensor {
   Home home = Home::processor;
   /// Of a master copy (`PARAMETER.master`): what of its parameter can be cast from it.
   Bytes cast;
+  /// A tensor that is made later and holds the same value, which can be read from either (parameters that
+  /// are brought for forwards, and again for backwards), or kNoTensor.
+  TensorId later = kNoTensor;
 };
 
 /// A slice of Workload::tensor_lists.

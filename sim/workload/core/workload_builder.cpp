@@ -55,6 +55,10 @@ const Tensor& WorkloadBuilder::operator[](TensorId id) const {
   return state_->tensors[index(id)];
 }
 
+void WorkloadBuilder::note_later(TensorId of, TensorId later) {
+  state_->tensors[index(of)].later = later;
+}
+
 Bytes WorkloadBuilder::moved(const OperatorSpec& spec) const {
   Bytes sum;
   for (const auto* list : {&spec.reads, &spec.kept, &spec.updates})

@@ -43,6 +43,8 @@ class WorkloadBuilder {
   TensorId add(Tensor tensor);
   OperatorId add(OperatorSpec spec);
   [[nodiscard]] const Tensor& operator[](TensorId) const;
+  /// Sets Tensor::later.
+  void note_later(TensorId of, TensorId later);
   /// Bytes that it reads, makes, and changes.
   [[nodiscard]] Bytes moved(const OperatorSpec& spec) const;
 

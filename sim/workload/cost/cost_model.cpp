@@ -188,6 +188,7 @@ KernelKind kind_of(ConvolutionShape shape) {
 const Operator* second_half(const Workload& workload, std::size_t op) {
   if (workload.operators[op].phase != Phase::backward_input || op + 1 == workload.operators.size())
     return nullptr;
+  if (workload.operators[op].collective.kind != CollectiveKind::none) return nullptr;
   const Operator& next = workload.operators[op + 1];
   const bool halves = next.phase == Phase::backward_weight && !next.given_time &&
                       next.forward == workload.operators[op].forward;

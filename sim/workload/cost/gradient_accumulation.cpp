@@ -2,6 +2,7 @@
 
 #include "base/dense_id.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace plimsoll {
@@ -51,14 +52,14 @@ class GradientAdder {
     }
   }
 
+  /// What it reads and what it makes are in the same order.
   void add_parts(const Operator& scatter) {
-    OperatorId last = kNoOperator;
-    for (const TensorId id : workload_.list(scatter.reads))
-      if (maker_[index(id)] != kNoOperator) last = maker_[index(id)];
-    if (last == kNoOperator) return;
-    for (const TensorId id : workload_.list(scatter.kept))
-      if (workload_[id].lifetime == Lifetime::accumulated)
-        add_to_sum(workload_.operators[index(last)], workload_[id].bytes);
+    const auto whole = workload_.list(scatter.reads), parts = workload_.list(scatter.kept);
+    for (std::size_t i = 0; i < std::min(whole.size(), parts.size()); ++i) {
+      const OperatorId maker = maker_[index(whole[i])];
+      if (maker != kNoOperator && workload_[parts[i]].lifetime == Lifetime::accumulated)
+        add_to_sum(workload_.operators[index(maker)], workload_[parts[i]].bytes);
+    }
   }
 
   Workload& workload_;

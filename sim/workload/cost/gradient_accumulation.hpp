@@ -22,7 +22,7 @@ enum class MadeGradients : std::uint8_t {
 
 /// Charges each backward of `workload` with adding to the gradients of parameters that it makes.
 /// Where a collective adds parts on their way to the ranks that hold them, its rank adds one part to
-/// what it has, and the backward that makes the last of what leaves is charged. What a collective
+/// what it has, and the last backward that makes the gradient is charged. What a collective
 /// stores in another memory is added there in no time. O(operators + reads).
 void add_gradients(Workload& workload, MadeGradients made);
 

@@ -97,6 +97,9 @@ void UnitStep::add_tensors() {
                brings(TensorId{t}) && !ways_.brings_once, *its);
     held_.push_back(builder_.add(with_holder(kept_of(TensorId{t}))));
   }
+  for (std::uint32_t t = 0; t < step_.tensors.size(); ++t)
+    if (const TensorId later = step_.tensors[t].later; later != kNoTensor)
+      builder_.note_later(held_[t], held(later));
 }
 
 void UnitStep::add_here(Tensor tensor, const std::string& unit, bool twice, Here& here) {
@@ -104,7 +107,9 @@ void UnitStep::add_here(Tensor tensor, const std::string& unit, bool twice, Here
   tensor.name += unit + ways_.here;
   here.forward = here.backward = builder_.add(tensor);
   tensor.name += "_backward";
-  if (twice) here.backward = builder_.add(std::move(tensor));
+  if (!twice) return;
+  here.backward = builder_.add(std::move(tensor));
+  builder_.note_later(here.forward, here.backward);
 }
 
 /// Units of which an operator reads a parameter, by the first operator that does or is in the unit.

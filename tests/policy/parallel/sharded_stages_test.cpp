@@ -43,14 +43,15 @@ struct Stages {
   std::int64_t accumulate = 1;  ///< of a policy for one processor
   Bytes bucket = Bytes::unlimited();
   const char* play = "automatic";
+  bool overlap = true;
 };
 
 Workload sharded_of(const Stages& it, const std::string& network, WorkloadOptions options) {
   const bool by_stage = it.pipeline > 1 && it.stage > 1;
   Workload workload = workload_of(network, options);
   if (it.stage > 0)
-    workload =
-        sharded_step(workload, {it.stage, it.data, by_stage ? 0 : it.prefetch, true, by_stage});
+    workload = sharded_step(workload,
+                            {it.stage, it.data, by_stage ? 0 : it.prefetch, it.overlap, by_stage});
   if (it.accumulate > 1) {
     add_gradients(workload, MadeGradients::as_values);
     keep_gradients(workload);
@@ -83,6 +84,7 @@ Played played_stages(const Stages& it, const std::string& network, const std::st
   const MeshOptions axes = axes_of(it);
   Spreading spreading = mesh_of(machine, axes);
   spreading.first_bucket = spreading.bucket = it.bucket;
+  spreading.overlap = it.overlap;
   if (it.stage == 1) spreading.of_gradients = CollectiveKind::reduce_scatter;
   if (it.stage > 1) spreading.of_gradients = CollectiveKind::none;
   spreading.gathers_parameters = it.stage == 1 || it.stage == 2;
@@ -170,6 +172,19 @@ TEST_CASE("gradients of microbatches are scattered beside what computes") {
       CAPTURE(link, microbatches);
       CHECK(played_stages(it, linear_blocks(3, 64), machine, options).execution.makespan == moved);
     }
+}
+
+TEST_CASE("without overlap a microbatch waits for what the one before has scattered") {
+  constexpr std::int64_t kBytes = 4 * 64 * 64, kUnits = 3, kMicrobatches = 4;
+  WorkloadOptions options;
+  options.batch = 8;
+  const Stages it{.stage = 2, .data = 2, .accumulate = kMicrobatches, .overlap = false};
+  const std::string machine = mesh_machine(2, "chain", microseconds_and_gigabytes());
+  const Workload step = sharded_of(it, linear_blocks(kUnits, 64), options);
+  Time computed;
+  for (const Time time : durations(step, platform_of(machine), ProcessorId{0})) computed += time;
+  CHECK(played_stages(it, linear_blocks(kUnits, 64), machine, options).execution.makespan ==
+        (computed + half_a_ring(2, kBytes) * kUnits) * kMicrobatches);
 }
 
 // While one unit is scattered, the gradients of the next are made; those after wait.

@@ -1,5 +1,6 @@
 // Gradients are added in the same time by whatever runs several microbatches before an update.
 #include "plan/file/plan_file.hpp"
+#include "scenario/document/memo.hpp"
 #include "scenario/run/run.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -26,7 +27,7 @@ Scenario adding_scenario(const AddingSetup& it) {
               "bandwidth: 1 TB/s}}}}\n  processors: {{gpu: {{memory: hbm, compute: {{fp32: 10 "
               "TFLOP/s, bf16: 100 TFLOP/s}}}}}}\n  cluster: {{count: {}, topology: mesh, link: "
               "{{name: l, bandwidth: 10 GB/s}}}}\nworkload: {{model: gpt2-small, with: {{blocks: "
-              "4, hidden: 192, heads: 4, vocabulary: 1024, sequence: 64}}, batch: 8, {}}}\n{}"
+              "4, hidden: 192, heads: 4, vocabulary: 1024, sequence: 64}}, batch: 24, {}}}\n{}"
               "policy: {}\n",
               it.processors, it.workload, it.more, it.policy),
           "s.yaml"),
@@ -93,7 +94,8 @@ TEST_CASE("a plan that is read takes as long as it did where it was made") {
   for (const std::string policy :
        {"1f1b, microbatches: 1", "1f1b, microbatches: 4", "gpipe, microbatches: 8",
         "pipedream, microbatches: 4", "pipedream-2bw, microbatches: 4", "chimera, microbatches: 2",
-        "chimera, microbatches: 4", "zb-h1, microbatches: 4", "1f1b, replicas: 2, microbatches: 2",
+        "chimera, microbatches: 3", "chimera, microbatches: 4", "zb-h1, microbatches: 4",
+        "pipedream-2bw, replicas: 2, microbatches: 4", "1f1b, replicas: 2, microbatches: 2",
         "1f1b, replicas: 2, microbatches: 4"}) {
     const AddingSetup it{"dtype: bf16, optimizer: adamw",
                          fmt::format("{{name: pipeline/{}, devices: [gpu0, gpu1]}}", policy), "",
@@ -104,6 +106,44 @@ TEST_CASE("a plan that is read takes as long as it did where it was made") {
     const std::filesystem::path path = folder.path() / "plan.json";
     write_plan(made.plan, made.workload_as_run, adding_scenario(it).platform, path);
     CHECK(run_plan_file(adding_scenario(it), path).metrics.makespan == made.metrics.makespan);
+  }
+}
+
+TEST_CASE("a plan that updates some devices alone is read as it was made") {
+  const test::TemporaryFolder folder;
+  const AddingSetup it{"trained_from: block_3/linear_1, dtype: bf16, optimizer: adamw",
+                       "{name: pipeline/pipedream, devices: [gpu0, gpu1], microbatches: 4}", "", 2};
+  const RunResult made = adding_run(it);
+  const std::filesystem::path path = folder.path() / "plan.json";
+  write_plan(made.plan, made.workload_as_run, adding_scenario(it).platform, path);
+  CHECK(run_plan_file(adding_scenario(it), path).metrics.makespan == made.metrics.makespan);
+}
+
+TEST_CASE("a plan of all ranks is read with the microbatches of one") {
+  const test::TemporaryFolder folder;
+  for (const char* stage : {"0", "1", "2", "3"}) {
+    const AddingSetup it{
+        "dtype: bf16, master_weights: true, optimizer: adamw, accumulate: 2", "none",
+        fmt::format("parallel: {{data: 2, play: all}}\nsharding: {{stage: {}}}\n", stage), 2};
+    const RunResult made = adding_run(it);
+    const std::filesystem::path path = folder.path() / "plan.json";
+    write_plan(made.plan, made.workload_as_run, adding_scenario(it).platform, path);
+    const RunResult read = run_plan_file(adding_scenario(it), path);
+    CHECK(read.metrics.makespan == made.metrics.makespan);
+    CHECK(read.saved_bytes == made.saved_bytes);
+  }
+}
+
+TEST_CASE("what is known of one pipeline is not taken for another that adds nothing") {
+  ScenarioMemo memo;
+  for (const char* devices : {"[gpu0]", "[gpu0, gpu1]", "[gpu0]"}) {
+    const AddingSetup it{
+        "dtype: bf16, optimizer: adamw",
+        fmt::format("{{name: pipeline/pipedream-2bw, devices: {}, microbatches: 4}}", devices), "",
+        2};
+    const Scenario scenario = adding_scenario(it);
+    CHECK(run_policy(scenario, scenario.policies.front(), &memo).metrics.makespan ==
+          adding_run(it).metrics.makespan);
   }
 }
 

@@ -548,7 +548,7 @@ TEST_CASE("a host's memory that is too small is told with what would do") {
 }
 
 // Blocks of three layers, on two ranks: of 4 x 3 x 4096 parameters of 2 bytes a rank sends half in a gather.
-TEST_CASE("parameters that stay after the forward are gathered once, whatever runs again") {
+TEST_CASE("what runs again gathers parameters no more often") {
   const std::string network =
       "workload: net\ninput: {shape: [64]}\nloss: sum\nblocks:\n  one:\n    layers:\n      - "
       "linear: "
@@ -575,7 +575,8 @@ TEST_CASE("parameters that stay after the forward are gathered once, whatever ru
   CHECK(gathered("none", "false") == kOnce);
   CHECK(gathered("remat/blocks", "false") == kOnce);
   CHECK(gathered("none", "true") == 2 * kOnce);
-  CHECK(gathered("remat/blocks", "true") > 2 * kOnce);
+  // What is gathered for the backwards of a block serves its forwards that run again.
+  CHECK(gathered("remat/blocks", "true") == 2 * kOnce);
 }
 
 }  // namespace plimsoll

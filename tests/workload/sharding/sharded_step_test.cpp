@@ -3,6 +3,7 @@
 
 #include "support/played.hpp"
 #include "workload/chain/chain_view.hpp"
+#include "workload/cost/cost_model.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
 
 #include <map>
@@ -194,7 +195,36 @@ TEST_CASE("a rank adds the parts of later microbatches to the parts that it has"
       CAPTURE(stage, n);
       CHECK(traffic(adding) - traffic(sharded) ==
             Bytes{stage < 2 ? 4 * step.parameters : 3 * 4 * step.parameters / n});
+      // With the backward that makes it.
+      const auto added = [&](const std::string& name) {
+        const std::size_t op = place_of(sharded, name);
+        return (adding.operators[op].traffic - sharded.operators[op].traffic).count();
+      };
+      for (const char* layer : {"pair_2/linear_1.backward", "pair_2/linear_2.backward"})
+        CHECK(added(layer) == (stage < 2 ? 4 * 4096 : 3 * 4 * 4096 / n));
     }
+}
+
+// A gather for a backward is no half of it.
+TEST_CASE("split backwards take as long, whatever is gathered for them") {
+  WorkloadOptions options = mixed_precision();
+  options.split_backward = true;
+  const Workload step = step_of(options);
+  const Platform platform = platform_of(
+      "platform: p\nmemories: {hbm: {capacity: unlimited, bandwidth: 1 GB/s}}\nprocessors: {gpu: "
+      "{memory: hbm, compute: {fp32: 1 GFLOP/s, bf16: 2 GFLOP/s}}}\n");
+  const auto backwards = [&](const Workload& of) {
+    Time sum;
+    const std::vector<Time> times = durations(of, platform, ProcessorId{0});
+    for (std::uint32_t op = of.forwards; op < of.optimizer_begin; ++op) sum += times[op];
+    return sum;
+  };
+  for (const bool by_chain_stage : {false, true})
+    for (const std::int64_t prefetch : {0, 1})
+      CHECK(backwards(sharded_step(step, {.stage = 3,
+                                          .ranks = 2,
+                                          .prefetch = by_chain_stage ? 0 : prefetch,
+                                          .by_chain_stage = by_chain_stage})) == backwards(step));
 }
 
 // PyTorch's FSDP holds 4 + 4 + 8 bytes a parameter; what is gathered is as large as before.

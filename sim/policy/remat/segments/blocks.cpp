@@ -194,8 +194,10 @@ class BlocksPlayer {
     std::vector<bool> is_done(blocks_.size(), false);
     for (std::uint32_t op = 0; op < workload_.operators.size(); ++op) {
       const std::uint32_t block = runs_.block_of_backward(op);
-      if (block != kNone && !is_done[block]) again(blocks_[block]);
-      if (block != kNone) is_done[block] = true;
+      if (block != kNone && !is_done[block] && !brings_parameters(workload_.operators[op])) {
+        again(blocks_[block]);
+        is_done[block] = true;
+      }
       const bool is_bare = op < workload_.forwards && runs_.is_bare(op);
       const StepId step =
           builder_.compute(stream_, OperatorId{op}, 0, is_bare ? Form::bare : Form::keep);
@@ -209,9 +211,18 @@ class BlocksPlayer {
  private:
   void again(const ForwardRange& block) {
     for (const std::uint32_t gather : runs_.gathers_for(block))
-      builder_.compute(stream_, OperatorId{gather});
+      if (!is_there_for_backwards(gather)) builder_.compute(stream_, OperatorId{gather});
     for (std::uint32_t f = block.begin; f < block.end; ++f)
       if (runs_.again(f)) builder_.compute(stream_, OperatorId{f});
+  }
+
+  /// Whether all that the gather brings is there once more, for backwards that follow.
+  [[nodiscard]] bool is_there_for_backwards(std::uint32_t gather) const {
+    return std::ranges::all_of(workload_.list(workload_.operators[gather].kept),
+                               [&](TensorId brought) {
+                                 const TensorId later = workload_[brought].later;
+                                 return later != kNoTensor && builder_.holds(later, 0, memory_);
+                               });
   }
 
   /// What went into a block stays until the last of its backwards that reads anything kept, whether
