@@ -22,8 +22,13 @@ std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload,
   std::vector<std::uint32_t> places(plan.steps.size());
   std::iota(places.begin(), places.end(), 0U);
   std::map<std::pair<LaneId, std::uint32_t>, std::vector<std::uint32_t>> gathers;
+  std::vector<std::uint32_t> made(plan.buffers.size(), 0);  // by buffer: after which place
+  const auto note_made = [&](const Step& step, std::uint32_t place) {
+    for (const BufferId id : plan.list(step.writes)) made[index(id)] = place;
+  };
   for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
+    note_made(step, s);
     if (!gathers_parameters(step, workload) || (repeated && step.instance == 0)) continue;
     auto& before = gathers[{step.lane, repeated ? step.microbatch : 0}];
     const auto count = static_cast<std::int64_t>(before.size());
@@ -31,6 +36,9 @@ std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload,
       places[s] = before[static_cast<std::size_t>(std::max<std::int64_t>(count - ahead, 0))];
     for (const Dependency& dependency : plan.after(step))
       places[s] = std::max(places[s], index(dependency.on));
+    for (const BufferId id : plan.list(step.reads))
+      places[s] = std::max(places[s], made[index(id)]);
+    note_made(step, places[s]);
     before.push_back(s);
   }
   return places;

@@ -579,4 +579,23 @@ TEST_CASE("what runs again gathers parameters no more often") {
   CHECK(gathered("remat/blocks", "true") == 2 * kOnce);
 }
 
+// A pair of a forward and a backward may fetch what a gather reads.
+TEST_CASE("no gather is issued ahead of what it reads") {
+  for (const char* policy : {"dualpipe-v", "dualpipe", "zb-v", "1f1b"})
+    for (const int prefetch : {0, 1, 2}) {
+      const Scenario scenario = scenario_of(
+          {.state = "{parameters: dram}",
+           .policy = fmt::format("{{name: pipeline/{}, microbatches: 8}}", policy),
+           .blocks = 8,
+           .batch = 16,
+           .rest = fmt::format("parallel: {{data: 2, pipeline: 2, devices: [gpu0, gpu1, gpu2, "
+                               "gpu3]}}\nsharding: {{stage: 3, prefetch: {}}}\n",
+                               prefetch),
+           .cluster = "  cluster: {count: 4, shared: [dram, nvme, apart], topology: mesh, link: "
+                      "{name: l, bandwidth: 10 GB/s}}\n"});
+      CAPTURE(policy, prefetch);
+      CHECK(run_policy(scenario, scenario.policies.front()).metrics.status == RunStatus::ok);
+    }
+}
+
 }  // namespace plimsoll
