@@ -104,25 +104,43 @@ class OrderReader {
         edges_.emplace_back(cache_gate_, op);
   }
 
-  /// An optimizer operator is in the pass after those of which it uses a gradient, too.
-  void add_pass_gates() {
+  /// An operator behind the backwards is in the pass after those of which it uses a gradient, too.
+  /// One that uses none is in no pass: what it reads orders it.
+  [[nodiscard]] std::vector<std::vector<std::uint32_t>> passes() const {
     std::vector<std::uint32_t> passes(workload_.tensors.size(), 0);
     std::vector<std::vector<std::uint32_t>> of_pass;
     for (std::uint32_t op = workload_.optimizer_begin; op < graph_.operators; ++op) {
       std::uint32_t pass = 0;
-      const auto reads = workload_.list(workload_.operators[op].reads);
-      const auto is_gradient = [&](TensorId tensor) {
-        return workload_[tensor].lifetime == Lifetime::accumulated;
-      };
-      for (const TensorId tensor : reads | std::views::filter(is_gradient))
-        pass = std::max(pass, passes[index(tensor)]);
-      for (const TensorId tensor : reads | std::views::filter(is_gradient))
-        passes[index(tensor)] = pass + 1;
+      auto gradients =
+          workload_.list(workload_.operators[op].reads) | std::views::filter([&](TensorId tensor) {
+            return workload_[tensor].lifetime == Lifetime::accumulated;
+          });
+      if (gradients.begin() == gradients.end()) continue;
+      for (const TensorId tensor : gradients) pass = std::max(pass, passes[index(tensor)]);
+      for (const TensorId tensor : gradients) passes[index(tensor)] = pass + 1;
       of_pass.resize(std::max(of_pass.size(), pass + std::size_t{1}));
       of_pass[pass].push_back(op);
     }
-    for (std::size_t pass = 1; pass < of_pass.size(); ++pass)
-      order(of_pass[pass - 1], of_pass[pass]);
+    return of_pass;
+  }
+
+  /// A pass is whole where the given order has none of it behind the begin of a later one. Else, as
+  /// where each gradient takes two operators before the next one begins, the two are one pass.
+  void add_pass_gates() {
+    const std::vector<std::vector<std::uint32_t>> of_pass = passes();
+    // Of it and later ones.
+    std::vector<std::uint32_t> begins(of_pass.size() + 1, graph_.operators);
+    for (std::size_t pass = of_pass.size(); pass-- > 0;)
+      begins[pass] = std::min(begins[pass + 1], of_pass[pass].front());
+    std::vector<std::uint32_t> before, whole;
+    std::uint32_t last = 0;
+    for (std::size_t pass = 0; pass < of_pass.size(); ++pass) {
+      whole.insert(whole.end(), of_pass[pass].begin(), of_pass[pass].end());
+      last = std::max(last, of_pass[pass].back());
+      if (last >= begins[pass + 1]) continue;
+      order(before, whole);
+      before = std::exchange(whole, {});
+    }
   }
 
   void finish(std::uint32_t storage) {

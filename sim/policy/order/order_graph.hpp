@@ -6,7 +6,7 @@
 /// of an activation may do so in any order: the first that runs makes it. Those that add to the
 /// gradient of a parameter keep their order: all but the first need room of their own. Passes over
 /// all gradients before the updates (unscaling, the norm that clips) come whole, one after the
-/// other.
+/// other, where the workload has them so.
 ///
 /// Gates are nodes that run in no time and hold nothing: they stand for "all of these before any of
 /// those". What a framework caches until the end of the forwards ends with one.

@@ -255,6 +255,42 @@ TEST_CASE("order/peak: passes over all gradients stay whole") {
   CHECK(clips == 2);
 }
 
+TEST_CASE("order/peak: operators between the backwards and the updates, and behind those") {
+  const Platform platform = test::library_platform("h100-sxm-80gb");
+  const MemoryId home = *platform.find_memory("hbm");
+  const Located<Fp8> in_blocks{{.recipe = Fp8Recipe::block}, {}};
+  const std::vector<WorkloadOptions> steps = {
+      // A weight is orthogonalized and changed before the next one; others have one operator.
+      {.optimizer = Optimizer::muon},
+      {.optimizer = Optimizer::muon, .clips_gradients = Location{}},
+      // Behind the updates, operators that use no gradient make the weights in fp8.
+      {.dtype = DType::bf16, .optimizer = Optimizer::sgd, .fp8 = in_blocks},
+      {.dtype = DType::bf16,
+       .optimizer = Optimizer::sgd,
+       .fp8 = in_blocks,
+       .clips_gradients = Location{}},
+      // Three passes before the updates: unscaled, measured, clipped.
+      {.dtype = DType::fp16,
+       .optimizer = Optimizer::adamw,
+       .master_weights = true,
+       .clips_gradients = Location{}}};
+  const std::string layers =
+      "workload: n\ninput: [16, 128]\nlayers:\n  - linear: 256\n  - relu\n  - linear: 128\n";
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    CAPTURE(s);
+    const Workload workload = test::workload_of(layers, steps[s]);
+    const OrderGraph graph = order_graph(workload);
+    REQUIRE(graph.given.size() == graph.nodes());
+    REQUIRE(needs_of(graph, graph.given));
+    const test::Played none = test::play_policy("none", workload, platform);
+    const test::Played run = test::play_policy("order/peak", workload, platform);
+    REQUIRE(run.execution.status == RunStatus::ok);
+    test::require_claims_hold(run);
+    CHECK(run.execution.makespan == none.execution.makespan);
+    CHECK(run.peak(home) <= none.peak(home));
+  }
+}
+
 TEST_CASE("order/peak says what its exact method cannot do") {
   const Platform platform = test::one_gpu({});
   test::Dice dice(20261203);
