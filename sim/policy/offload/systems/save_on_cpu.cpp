@@ -23,7 +23,8 @@ class SaveOnCpuPlanner {
       saved_by_[it.saved_by].push_back(it.tensor);
     for (std::uint32_t op = workload_.forwards; op < workload_.optimizer_begin; ++op)
       for (const TensorId value : workload_.list(workload_.operators[op].reads)) {
-        if (is_weight(value) && last_use_[index(value)] == 0)
+        if (!is_saved_weight(op, value)) continue;
+        if (last_use_[index(value)] == 0)
           saved_by_[index(workload_.operators[op].forward)].push_back(value);
         last_use_[index(value)] = op;
       }
@@ -44,8 +45,13 @@ class SaveOnCpuPlanner {
   }
 
  private:
-  [[nodiscard]] bool is_weight(TensorId value) const {
-    return workload_[value].lifetime == Lifetime::resident;
+  /// A weight that the forward of this backward saved for it. What gathers or fetches parameters
+  /// saved nothing, and no forward saves the gradient that its backward adds to.
+  [[nodiscard]] bool is_saved_weight(std::uint32_t op, TensorId value) const {
+    const Operator& reader = workload_.operators[op];
+    const Tensor& it = workload_[value];
+    return reader.forward != kNoOperator && !brings_parameters(reader) &&
+           it.lifetime == Lifetime::resident && it.tensor_class == TensorClass::parameter;
   }
 
   StepId behind(StepId last, StepId copy) {
@@ -65,7 +71,7 @@ class SaveOnCpuPlanner {
     last_ = steps_.compute(OperatorId{op});
     // The copy of a weight that came back goes; the optimizer changes the weight itself.
     for (const TensorId value : reads)
-      if (is_weight(value) && last_use_[index(value)] == op)
+      if (is_saved_weight(op, value) && last_use_[index(value)] == op)
         steps_.builder().release(value, 0, steps_.home());
   }
 

@@ -1,6 +1,10 @@
 // The rules of offload systems in frameworks, on chains whose times are known by hand.
 #include "support/chains.hpp"
 #include "support/policies.hpp"
+#include "workload/cost/gradient_accumulation.hpp"
+
+#include <string>
+#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -58,6 +62,27 @@ TEST_CASE("save-on-cpu copies the weights that a backward reads, and they stay b
   test::require_claims_hold(it);
   CHECK(it.execution.makespan == seconds(12));
   CHECK(it.peak(MemoryId{0}) == 3 + 3 + 3 + 2);
+}
+
+TEST_CASE("save-on-cpu leaves gradients where they are, whatever is added to them") {
+  const Platform platform = test::library_platform("v100-sxm2-host");
+  Workload workload = test::workload_of(
+      "workload: w\ninput: {shape: [4]}\nlayers: [{linear: 8}, relu, {linear: 2}]\nloss: mse\n",
+      {.batch = 2, .optimizer = Optimizer::sgd});
+  const auto copied = [&] {
+    const Played it = test::play_policy("offload/save-on-cpu", workload, platform);
+    REQUIRE(it.execution.status == RunStatus::ok);
+    std::vector<std::string> names;
+    for (const Step& step : it.plan.steps)
+      if (step.kind == StepKind::copy)
+        names.push_back(workload[it.plan[it.plan.list(step.reads).front()].tensor].name);
+    return names;
+  };
+  const std::vector<std::string> of_one = copied();
+  CHECK_FALSE(of_one.empty());
+  add_gradients(workload, MadeGradients::apart);
+  keep_gradients(workload);
+  CHECK(copied() == of_one);
 }
 
 TEST_CASE("torchtune: the compute waits for copies behind the stash, and for every copy back") {
