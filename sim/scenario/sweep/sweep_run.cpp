@@ -32,13 +32,26 @@ std::string sentence_of(const InputError& error) {
   return text;
 }
 
-Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
+Scenario read_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
   Overrides overrides;
   overrides.set_in_file = std::move(point.assignments);
   overrides.may_lack_parameters = true;
   overrides.may_lack_replicas = sweep.varies_replicas();
   overrides.may_have_idle_keys = sweep.varies_sharding();
   return read_scenario(sweep.base, sweep.folder, overrides, &memo);
+}
+
+/// A point that says what no scenario may say, whatever is run of it.
+struct UnreadablePoint : InputError {
+  explicit UnreadablePoint(const InputError& error) : InputError(error) {}
+};
+
+Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
+  try {
+    return read_at(sweep, std::move(point), memo);
+  } catch (const InputError& error) {
+    throw UnreadablePoint(error);
+  }
 }
 
 /// Policy and platform as the point has them, for a row whose scenario cannot be read.
@@ -140,6 +153,8 @@ SweepRow SweepRuns::row_of(std::size_t number, const MakeRow& make) const {
     sweep_.derive(point);
     describe(point, row);
     make(std::move(point), row);
+  } catch (const UnreadablePoint& error) {
+    row.message = sentence_of(error);
   } catch (const InputError& error) {
     if (varies_mesh(sweep_)) row.status = "no-split";
     row.message = sentence_of(error);

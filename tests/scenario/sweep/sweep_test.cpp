@@ -631,4 +631,20 @@ TEST_CASE("points of a mesh that divides nothing are left out, not failed") {
   CHECK_THAT(SweepRuns(sweep).run(0).message, Catch::Contains("the mesh has 2 ranks (data 2 = 2)"));
 }
 
+TEST_CASE("values of a mesh that no scenario may have are errors, whatever divides") {
+  for (const char* grid : {"parallel.collectives: [ring, treee]", "parallel.data: [4, -1]",
+                           "parallel.data: [4, foo]"}) {
+    const Sweep sweep = read_sweep(
+        parse_document(fmt::format("sweep: s\nbase: {{scenario: b, platform: "
+                                   "pcie-4gpu-workstation, workload: {{model: mlp, batch: 8}}, "
+                                   "policy: none, parallel: {{data: 4}}}}\ngrid: {{{}}}\n",
+                                   grid),
+                       "s.yaml"),
+        ".");
+    CAPTURE(grid);
+    CHECK(SweepRuns(sweep).run(0).status == "ok");
+    CHECK(SweepRuns(sweep).run(1).status == "error");
+  }
+}
+
 }  // namespace plimsoll
