@@ -39,6 +39,11 @@ class Spreader {
   }
 
  private:
+  void wait_for_ends(BufferId id, std::vector<Dependency>& after) const {
+    for (const StepId on : plan_.open[index(id)])
+      after.push_back({on, Dependency::Edge::after_end});
+  }
+
   /// But that of a scatter whose sum the one before has not changed yet: their moves follow each
   /// other, and the processor goes on.
   void wait_for_rounds(const Step& of_one, std::span<const BufferId> buffers,
@@ -47,38 +52,32 @@ class Spreader {
         of_one.kind == StepKind::compute &&
         plan_.workload[of_one.op].collective.kind == CollectiveKind::reduce_scatter;
     for (const BufferId id : buffers)
-      if (!scatters || !plan_.is_summed_up(plan_.result.plan[id].tensor))
-        for (const StepId on : plan_.open[index(id)])
-          after.push_back({on, Dependency::Edge::after_end});
+      if (!scatters || !plan_.is_summed_up(plan_.result.plan[id].tensor)) wait_for_ends(id, after);
   }
 
+  /// Until the gradients have left that left with a step.
   void wait_for_take(StepId of_one, std::uint32_t rank, std::vector<Dependency>& after) const {
     for (const BufferId id : plan_.of_rank(plan_.of_one.list(plan_.of_one[of_one].reads), rank))
-      if (!plan_.is_summed_up(plan_.result.plan[id].tensor))
-        for (const StepId on : plan_.open[index(id)])
-          after.push_back({on, Dependency::Edge::after_end});
+      if (!plan_.is_summed_up(plan_.result.plan[id].tensor)) wait_for_ends(id, after);
   }
 
   /// Gradients of a unit leave once those of the one before have left, and the processor waits for that:
-  /// so those of two units are whole at most, as with FSDP2, or in the two buckets of DeepSpeed.
-  void wait_for_unit_before(std::uint32_t s, std::uint32_t rank, std::vector<Dependency>& after) {
+  /// so those of two units are whole at most, as with FSDP2, or in the two buckets of DeepSpeed. Where
+  /// nothing overlaps, what follows the last scatter of a microbatch waits for that as well.
+  void wait_for_takes(std::uint32_t s, std::uint32_t rank, std::vector<Dependency>& after) {
     const Step& of_one = plan_.of_one.steps[s];
     if (of_one.kind != StepKind::compute) return;
-    if (!takes_gradients(plan_.workload[of_one.op]))
-      return wait_where_nothing_overlaps(s, rank, after);
-    auto& last = last_take_[{of_one.lane, plan_.collective_kind(of_one)}];
-    if (last) wait_for_take(*last, rank, after);
-    if (rank + 1 == plan_.played) last = StepId{s};
-  }
-
-  /// What follows the last scatter of a microbatch begins when that has ended.
-  void wait_where_nothing_overlaps(std::uint32_t s, std::uint32_t rank,
-                                   std::vector<Dependency>& after) {
-    if (plan_.spreading.overlap) return;
-    const auto last = last_take_.find({plan_.of_one.steps[s].lane, CollectiveKind::reduce_scatter});
-    if (last == last_take_.end() || !last->second) return;
-    wait_for_take(*last->second, rank, after);
-    if (rank + 1 == plan_.played) last->second.reset();
+    const bool takes = takes_gradients(plan_.workload[of_one.op]);
+    if (!takes && plan_.spreading.overlap) return;
+    const std::pair key(of_one.lane,
+                        takes ? plan_.collective_kind(of_one) : CollectiveKind::reduce_scatter);
+    const auto last = last_take_.find(key);
+    if (last != last_take_.end()) wait_for_take(last->second, rank, after);
+    if (rank + 1 < plan_.played) return;
+    if (takes)
+      last_take_[key] = StepId{s};
+    else
+      last_take_.erase(key);
   }
 
   void add_step(std::uint32_t s, std::uint32_t rank) {
@@ -96,7 +95,7 @@ class Spreader {
     it.reads = plan_.add_list(used_.reads);
     it.writes = plan_.add_list(used_.writes);
     wait_for_rounds(of_one, used_.reads, after_);
-    wait_for_unit_before(s, rank, after_);
+    wait_for_takes(s, rank, after_);
     if (it.kind == StepKind::reduce) it.reduction = add_reduction(of_one.reduction, rank);
     const StepId added = plan_.push(it, after_);
     plan_.steps.push_back(added);
@@ -132,7 +131,7 @@ class Spreader {
   RankedPlan plan_;
   RankCollectives collectives_;
   /// By lane of the plan of one: its last step that lets gradients leave for ranks, or elsewhere.
-  std::map<std::pair<LaneId, CollectiveKind>, std::optional<StepId>> last_take_;
+  std::map<std::pair<LaneId, CollectiveKind>, StepId> last_take_;
   std::optional<StateMoves> state_;  ///< where state lives elsewhere
   StepBuffers used_;                 ///< by the step that is added
   std::vector<Dependency> after_;    ///< likewise: what it waits for

@@ -87,8 +87,9 @@ Location place_of_division(const Scenario& scenario, const Node& policy, const R
   return microbatches != nullptr ? microbatches->where() : policy.where();
 }
 
-bool updates(const Scenario& scenario) {
-  return optimizer_of(scenario.workload, scenario.workload_options) != Optimizer::none;
+bool adds_up(const Scenario& scenario, const BoundPolicy& bound, std::size_t processors) {
+  const Optimizer optimizer = optimizer_of(scenario.workload, scenario.workload_options);
+  return adds_up_gradients(bound, processors, optimizer != Optimizer::none);
 }
 
 TrainingStep make_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
@@ -97,8 +98,7 @@ TrainingStep make_step(const Scenario& scenario, const Node& policy, const Bound
   TrainingStep step;
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
   const RankBatch batch{scenario.workload_options.accumulate.value_or(bound.microbatches),
-                        bound.splits_backward,
-                        adds_up_gradients(bound, processors.size(), updates(scenario)),
+                        bound.splits_backward, adds_up(scenario, bound, processors.size()),
                         place_of_division(scenario, policy, ranks)};
   step.workload = build_for(scenario, processors, batch, ranks, memo);
   step.chain = chain_view(step.workload);
@@ -174,8 +174,8 @@ TrainingStep step_of_rank(const Scenario& scenario, const Node& policy, const Bo
 
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
-  const bool adds = adds_up_gradients(bound, processors.size(), updates(scenario));
-  return fmt::format("{} {}{}{} {} {}", bound.microbatches, adds ? "adds " : "",
+  return fmt::format("{} {}{}{} {} {}", bound.microbatches,
+                     adds_up(scenario, bound, processors.size()) ? "adds " : "",
                      bound.splits_backward ? "split " : "", kernel_key(processors),
                      generator_key(processors),
                      key_text(scenario.workload_key) + scenario.parallel_key);

@@ -32,23 +32,19 @@ std::string sentence_of(const InputError& error) {
   return text;
 }
 
-Scenario read_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
-  Overrides overrides;
-  overrides.set_in_file = std::move(point.assignments);
-  overrides.may_lack_parameters = true;
-  overrides.may_lack_replicas = sweep.varies_replicas();
-  overrides.may_have_idle_keys = sweep.varies_sharding();
-  return read_scenario(sweep.base, sweep.folder, overrides, &memo);
-}
-
 /// A point that says what no scenario may say, whatever is run of it.
 struct UnreadablePoint : InputError {
   explicit UnreadablePoint(const InputError& error) : InputError(error) {}
 };
 
 Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
+  Overrides overrides;
+  overrides.set_in_file = std::move(point.assignments);
+  overrides.may_lack_parameters = true;
+  overrides.may_lack_replicas = sweep.varies_replicas();
+  overrides.may_have_idle_keys = sweep.varies_sharding();
   try {
-    return read_at(sweep, std::move(point), memo);
+    return read_scenario(sweep.base, sweep.folder, overrides, &memo);
   } catch (const InputError& error) {
     throw UnreadablePoint(error);
   }
