@@ -103,11 +103,11 @@ struct Additions {
   Bytes apart;    ///< what kernels of their own move: each of the two is read, the sum written
 };
 
-/// One more of `bytes`, `counted` of them in the traffic.
-inline void add(Additions& additions, Bytes bytes, Bytes counted) {
+/// One more, that moves `apart` bytes in a kernel of its own, `counted` of them in the traffic.
+inline void add(Additions& additions, Bytes apart, Bytes counted) {
   ++additions.count;
   additions.counted += counted;
-  additions.apart += bytes * 3;
+  additions.apart += apart;
 }
 
 /// Of a master copy, and of its gradient.
@@ -150,18 +150,15 @@ struct Operator {
 template <class Op>
 void add_to_sum(Op& op, Bytes bytes) {
   op.traffic += bytes * 3;
-  add(op.additions, bytes, bytes * 3);
+  add(op.additions, bytes * 3, bytes * 3);
 }
 
-/// The same where `made` bytes of another type are cast to a sum of `bytes`; that they are written and read is counted already: the
-/// sum is read as well.
+/// The same where `made` bytes of another type are cast to the sum, which is read as well; that they are
+/// written and read, and the sum written, is in the traffic already.
 template <class Op>
 void add_cast_to_sum(Op& op, Bytes bytes, Bytes made) {
-  const Bytes moved = made + bytes * 2;
   op.traffic += bytes;
-  ++op.additions.count;
-  op.additions.counted += moved;
-  op.additions.apart += moved;
+  add(op.additions, made + bytes * 2, made + bytes * 2);
 }
 
 /// A step. Invariants, checked by WorkloadBuilder::freeze(): ids in range, every value read is

@@ -976,13 +976,13 @@ class StepBuilder {
     const bool is_another_part = read == Bytes{} && rest > Bytes{};
     const Bytes counted = is_another_part ? bytes : std::max(read - rest, Bytes{});
     spec.traffic += counted - read;
-    add(spec.additions, bytes, counted);
+    add(spec.additions, bytes * 3, counted);
   }
 
   /// Adds parts, which are joined first, to a gradient of so many bytes that is there already.
   static void add_parts(Bytes bytes, OperatorSpec& spec) {
     spec.traffic += bytes;
-    add(spec.additions, bytes, bytes);
+    add(spec.additions, bytes * 3, bytes);
   }
 
   /// Of what holds a gradient of so many bytes, what is others': of a concatenation's, say.
@@ -1007,7 +1007,7 @@ class StepBuilder {
     if (parameter.copy_gradient != kNoTensor) {
       add_once(spec.reads, parameter.copy_gradient);
       const Bytes bytes = builder_[parameter.copy_gradient].bytes;
-      add(spec.additions, bytes, bytes);
+      add(spec.additions, bytes * 3, bytes);
     }
     parameter.copy_gradient = add_tensor(builder_[parameter.copy].name + ".gradient",
                                          Bytes{bytes_per_element(op.type)} * parameter.elements(),
