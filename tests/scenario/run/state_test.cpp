@@ -579,6 +579,39 @@ TEST_CASE("what runs again gathers parameters no more often") {
   CHECK(gathered("remat/blocks", "true") == 2 * kOnce);
 }
 
+// A pipeline gathers the parameters of one stage of the chain at a time, so in the middle of blocks.
+TEST_CASE("sharding changes nothing of what a pipeline runs again") {
+  const auto again = [](int stage, const std::string& blocks) {
+    const Scenario scenario = scenario_of(
+        {.state = "",
+         .policy = fmt::format("{{name: pipeline/1f1b, microbatches: 4, recompute: {{policy: "
+                               "remat/blocks{}}}}}",
+                               blocks),
+         .batch = 16,
+         .rest = fmt::format("parallel: {{data: 2, pipeline: 2, devices: [gpu0, gpu1, gpu2, "
+                             "gpu3]}}\nsharding: {{stage: {}}}\n",
+                             stage),
+         .cluster = "  cluster: {count: 4, shared: [dram, nvme, apart], topology: mesh, link: "
+                    "{name: l, bandwidth: 10 GB/s}}\n",
+         .network = "workload: net\ninput: {shape: [64]}\nloss: sum\nblocks:\n  one:\n    "
+                    "layers:\n      - linear: {features: 64, bias: false}\n      - linear: "
+                    "{features: 64, bias: false}\nlayers:\n  - one: {repeat: 4}\n"});
+    const RunResult result = run_policy(scenario, scenario.policies.front());
+    REQUIRE(result.metrics.status == RunStatus::ok);
+    std::vector<std::int64_t> flops;
+    for (const ProcessorMetrics& it : result.metrics.processors)
+      flops.push_back(it.recomputed_flops.count());
+    return flops;
+  };
+  for (const char* blocks : {"", ", blocks: [one_*]", ", blocks: [{from: one_2, to: one_3}]"}) {
+    CAPTURE(blocks);
+    const std::vector<std::int64_t> plain = again(0, blocks);
+    // The first layer of each block, of two samples in each of four microbatches.
+    CHECK(plain.at(0) >= 4 * 2 * 2 * kWeights);
+    CHECK(again(3, blocks) == plain);
+  }
+}
+
 // A pair of a forward and a backward may fetch what a gather reads.
 TEST_CASE("no gather is issued ahead of what it reads") {
   for (const char* policy : {"dualpipe-v", "dualpipe", "zb-v", "1f1b"})

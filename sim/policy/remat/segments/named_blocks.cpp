@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,6 +20,12 @@ constexpr std::size_t kLongestName = 200;  // in a message
 
 std::string_view layer(const Workload& workload, std::uint32_t forward) {
   return layer_of(workload.operators[forward]);
+}
+
+/// What brings parameters belongs to no layer: it may stand in the middle of a block
+/// (workload/sharding/unit_step.hpp).
+bool is_of_layer(const Workload& workload, std::uint32_t forward) {
+  return !brings_parameters(workload.operators[forward]);
 }
 
 /// The parts of a path from its beginning, the shortest first: a/b/c has a, a/b and a/b/c; so do
@@ -35,9 +42,11 @@ bool any_part(std::string_view path, auto visit) {
 /// Behind the last forward from `begin` on that is in the block of that name.
 std::uint32_t end_of(const Workload& workload, std::uint32_t begin, std::string_view name) {
   std::uint32_t end = begin;
-  while (end < workload.forwards &&
-         any_part(layer(workload, end), [&](std::string_view part) { return part == name; }))
-    ++end;
+  for (std::uint32_t f = begin; f < workload.forwards; ++f) {
+    if (!is_of_layer(workload, f)) continue;
+    if (!any_part(layer(workload, f), [&](std::string_view part) { return part == name; })) break;
+    end = f + 1;
+  }
   return end;
 }
 
@@ -56,10 +65,11 @@ class PathParts {
  public:
   PathParts(const Workload& workload, Work work) : work_(work) {
     for (std::uint32_t f = 0; f < workload.forwards; ++f)
-      any_part(layer(workload, f), [&](std::string_view part) {
-        if (!part.empty()) by_begin_.emplace_back(part, f);
-        return false;
-      });
+      if (is_of_layer(workload, f))
+        any_part(layer(workload, f), [&](std::string_view part) {
+          if (!part.empty()) by_begin_.emplace_back(part, f);
+          return false;
+        });
     std::ranges::sort(by_begin_);
   }
 
@@ -126,11 +136,13 @@ const NamedForward* first_from(const std::vector<NamedForward>& named, std::uint
 
 [[noreturn]] void refuse_name(const Workload& workload, const Located<std::string>& name) {
   std::vector<std::string> known;
+  std::set<std::string_view> seen;
   for (std::uint32_t f = 0; f < workload.forwards; ++f)
-    any_part(layer(workload, f), [&](std::string_view part) {
-      if (known.empty() || known.back() != part) known.emplace_back(part);
-      return false;
-    });
+    if (is_of_layer(workload, f))
+      any_part(layer(workload, f), [&](std::string_view part) {
+        if (seen.insert(part).second) known.emplace_back(part);
+        return false;
+      });
   refuse(name.where,
          fmt::format("workload `{}` has no block or layer `{}`", workload.name,
                      visible_utf8(name.value, kLongestName)),
@@ -200,6 +212,10 @@ std::vector<ForwardRange> named_blocks(const Workload& workload, std::span<const
 std::vector<ForwardRange> outermost_blocks(const Workload& workload) {
   std::vector<ForwardRange> blocks, layers;
   for (std::uint32_t f = 0; f < workload.forwards;) {
+    if (!is_of_layer(workload, f)) {
+      ++f;
+      continue;
+    }
     std::string name;
     any_part(layer(workload, f), [&](std::string_view part) {
       name = part;
