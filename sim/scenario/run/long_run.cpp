@@ -19,6 +19,8 @@ namespace {
 constexpr std::uint32_t kLong = 3;
 /// Microbatches, or groups of them, beyond those that fill a pipeline, within which it mostly runs evenly.
 constexpr std::uint32_t kSome = 4;
+/// How often the runs that look for a repetition fill the pipeline, one after the other.
+constexpr std::array<std::uint32_t, 2> kProbeFills = {4, 6};
 /// Sizes of runs among which the one is taken that looks for a repetition.
 constexpr std::uint32_t kProbes = 10;
 
@@ -298,28 +300,39 @@ class PatternSearch {
       unit = devices;
       trial = trial_of(all_, many_, devices + kSome * unit, unit);
     }
-    const std::uint32_t probed = probe_size(devices, unit);
-    const bool can_probe = kLong * probed <= all_.count && is_known(all_.outline(probed));
-    if (!can_probe || by.begins_short)
+    if (by.begins_short || !can_probe(probe_size(kProbeFills.front() * devices, unit)))
       if (auto made = play(trial, by)) return made;
-    if (!can_probe) return std::nullopt;
-    Sample probe(std::nullopt, by.keeps_memory);
-    all_.play(probed, probe);
-    if (!probe.repeats) return std::nullopt;
-    const std::uint32_t every = std::lcm(probe.repeats->every, unit);
-    const std::uint32_t few = std::max(probe.repeats_from + 2 * every, devices) + kSome;
-    trial = trial_of(all_, many_, probed - every, every);
-    if (trial && trial->pattern.few + every == probed && shows(probe, *trial))
-      return by.make(all_, *trial, probe);
-    if (auto made = play(trial_of(all_, many_, few, every), by)) return made;
-    return play(trial_of(all_, many_, probed + 2 * every, every), by);
+    for (const std::uint32_t fills : kProbeFills)
+      if (auto made = probe(probe_size(fills * devices, unit), unit, by)) return made;
+    return std::nullopt;
   }
 
  private:
+  [[nodiscard]] bool can_probe(std::uint32_t size) const {
+    return kLong * size <= all_.count && is_known(all_.outline(size));
+  }
+
+  /// Plays so many microbatches, and then as many as what repeats itself in them asks for.
+  template <class Made>
+  std::optional<Made> probe(std::uint32_t size, std::uint32_t unit, By<Made> by) const {
+    if (!can_probe(size)) return std::nullopt;
+    Sample probe(std::nullopt, by.keeps_memory);
+    all_.play(size, probe);
+    if (!probe.repeats) return std::nullopt;
+    const auto devices = static_cast<std::uint32_t>(many_.orders.size());
+    const std::uint32_t every = std::lcm(probe.repeats->every, unit);
+    const std::uint32_t few = std::max(probe.repeats_from + 2 * every, devices) + kSome;
+    const auto trial = trial_of(all_, many_, size - every, every);
+    if (trial && trial->pattern.few + every == size && shows(probe, *trial))
+      return by.make(all_, *trial, probe);
+    if (auto made = play(trial_of(all_, many_, few, every), by)) return made;
+    return play(trial_of(all_, many_, size + 2 * every, every), by);
+  }
+
   /// Microbatches, enough to fill a pipeline several times. After how many of them it repeats itself is not known, so the
   /// number is one to which the long run adds a multiple of as many numbers as possible.
-  [[nodiscard]] std::uint32_t probe_size(std::uint32_t devices, std::uint32_t unit) const {
-    const std::uint32_t least = 4 * devices;
+  [[nodiscard]] std::uint32_t probe_size(std::uint32_t least, std::uint32_t unit) const {
+    const auto devices = static_cast<std::uint32_t>(many_.orders.size());
     std::uint32_t best = least, most = 0;
     for (std::uint32_t size = least; size < least + kProbes * unit && size < all_.count;
          size += unit) {

@@ -79,17 +79,18 @@ TEST_CASE("a pipeline of many ranks is worked out, too") {
       "sharding: {{stage: {}}}\n"
       "policy: [{{name: pipeline/1f1b, microbatches: {}}}, {{name: pipeline/1f1b, microbatches: "
       "{},\n"
-      "  recompute: full}}]\n";
+      "  recompute: full}}, {{name: pipeline/1f1b, microbatches: {}, recompute: {{policy: "
+      "remat/blocks}}}}]\n";
   Dice dice(7);
   int worked_out = 0;
   for (int round = 0; round < 12; ++round) {
     const std::int64_t data = dice(1, 2) * 2, stages = 4 * dice(1, 4 / data),
                        few = 50 + dice(0, 60);
     const std::string document =
-        fmt::format(kMesh, few * data * 4, 64, data, stages, dice(0, 2), few, few);
+        fmt::format(kMesh, few * data * 4, 64, data, stages, dice(0, 3), few, few, few);
     worked_out += compare(document);
   }
-  CHECK(worked_out > 6);
+  CHECK(worked_out > 12);
 }
 
 TEST_CASE("memory that many microbatches exceed is not overlooked") {

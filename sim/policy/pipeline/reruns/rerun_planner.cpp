@@ -359,7 +359,8 @@ Planned plan_with_reruns(const Problem& problem, const PipelineParameters& param
                          const std::vector<ProcessorId>& devices) {
   if (parameters.operator_reruns() == nullptr)
     return plan_schedule(problem, parameters, schedule, partition, devices);
-  if (problem.outline != nullptr) {  // which operators run again follows from peaks of whole plans
+  // Which operators run again within a budget follows from peaks of whole plans.
+  if (problem.outline != nullptr && parameters.operator_reruns()->has_budget()) {
     *problem.outline = {.is_whole = false};
     return Infeasible{"only an outline was asked for", MemoryId{}, Bytes{}};
   }

@@ -1,5 +1,6 @@
 #include "policy/pipeline/schedule/outline_of.hpp"
 
+#include "base/dense_id.hpp"
 #include "policy/pipeline/schedule/task_runs.hpp"
 
 #include <algorithm>
@@ -15,9 +16,8 @@ constexpr std::size_t kMostSteps = 0xFFFF;
 
 bool is_whole(const Schedule& schedule) {
   const auto overlaps = [](const Task& task) { return task.overlaps_next; };
-  return schedule.dealt.empty() && schedule.turned.empty() && schedule.operators.empty() &&
-         schedule.updates.every == 0 && schedule.updates.read.empty() &&
-         schedule.updates.begun.empty() &&
+  return schedule.dealt.empty() && schedule.turned.empty() && schedule.updates.every == 0 &&
+         schedule.updates.read.empty() && schedule.updates.begun.empty() &&
          std::ranges::none_of(schedule.orders, [&](const std::vector<Task>& order) {
            return std::ranges::any_of(order, overlaps);
          });
@@ -27,6 +27,18 @@ std::vector<std::uint32_t> numbers(const auto& ids) {
   std::vector<std::uint32_t> all;
   for (const auto id : ids) all.push_back(static_cast<std::uint32_t>(id));
   return all;
+}
+
+/// Of a slot: the operators that it runs in the place of its own, in three lists.
+std::string text_of(const SlotRuns& runs) {
+  std::string text;
+  for (const auto* parts : {&runs.forward, &runs.backward, &runs.backward_weight}) {
+    for (const SlotRuns::Part& it : *parts)
+      text +=
+          fmt::format("{} {} {},", index(it.first), index(it.second), static_cast<int>(it.form));
+    text += ';';
+  }
+  return text;
 }
 
 }  // namespace
@@ -40,8 +52,10 @@ Outline outline_of(const Problem& problem, const PipelineParameters& parameters,
   outline.rest = fmt::format("{} {} {} {} {} {} {}", numbers(schedule.placement), partition.cuts,
                              numbers(devices), schedule.messages_in_orders, schedule.partners,
                              schedule.recomputed, numbers(schedule.stores));
+  for (const SlotRuns& runs : schedule.operators) outline.rest += text_of(runs);
   const Slots slots(problem, partition, devices, schedule.placement);
-  const auto counts = TaskRuns(problem.workload, slots, schedule.recomputed).counts(schedule);
+  const TaskRuns runs(problem.workload, slots, schedule.recomputed, schedule.operators);
+  const auto counts = runs.counts(schedule);
   for (std::size_t d = 0; d < schedule.orders.size(); ++d) {
     auto& order = outline.orders.emplace_back();
     order.reserve(schedule.orders[d].size());
