@@ -31,15 +31,34 @@ class OtherMicrobatches {
         step_(step),
         roomy_(without_limits(scenario.platform)) {}
 
-  /// The run with its own number, where that is shown from runs with less.
+  /// The run with its own number, where that, or the makespan that its overhead is related to, is shown from
+  /// runs with less.
   std::optional<RunResult> run() {
+    const bool relates = options_.compares && own_.schedule_alone;
     const auto long_run =
         run_long({count(), [this](std::uint32_t few) { return outline(few, false); },
                   [this](std::uint32_t few, RunInspector& inspector) { play(few, inspector); }});
-    if (!long_run) return std::nullopt;
-    RunResult result = std::move(*before_);
-    measure(result, *long_run);
-    if (!options_.compares || !own_.schedule_alone) return result;
+    if (!long_run && !relates) return std::nullopt;
+    RunResult result = long_run ? std::move(*before_) : run_all();
+    if (long_run) measure(result, *long_run);
+    if (relates && result.metrics.makespan) relate(result);
+    return result;
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t count() const {
+    return static_cast<std::uint32_t>(own_.microbatches);
+  }
+
+  RunResult run_all() {
+    last_.reset();
+    before_.reset();
+    RunOptions options = options_;
+    options.compares = false;
+    return run_step(scenario_, policy_, own_, ranks_, options, step_, "");
+  }
+
+  void relate(RunResult& result) {
     last_.reset();
     auto makespan = makespan_of_long(
         {count(), [this](std::uint32_t few) { return outline(few, true); },
@@ -47,12 +66,6 @@ class OtherMicrobatches {
     if (!makespan)
       makespan = makespan_alone(result.workload_as_run, roomy_, own_, ranks_, options_.work);
     if (makespan) result.overhead = relative(*result.metrics.makespan, *makespan);
-    return result;
-  }
-
- private:
-  [[nodiscard]] std::uint32_t count() const {
-    return static_cast<std::uint32_t>(own_.microbatches);
   }
 
   [[nodiscard]] BoundPolicy bound(std::uint32_t few) const {

@@ -10,8 +10,7 @@
 
 namespace plimsoll {
 
-/// Nothing where it is not shown that runs of few tell all of it; then all are to be played. `step` is that of one
-/// microbatch.
+/// Nothing where all microbatches are to be played for all that is told of it. `step` is that of one microbatch.
 [[nodiscard]] std::optional<RunResult> run_long_pipeline(
     const Scenario& scenario, const Node& policy, const BoundPolicy& bound, const Ranks& ranks,
     const RunOptions& options, const TrainingStep& step);

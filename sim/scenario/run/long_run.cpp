@@ -186,8 +186,8 @@ class Sample final : public RunInspector {
 
   std::optional<Sums> found;
   std::optional<Repeats> repeats;
-  std::uint32_t repeats_from =
-      0;  ///< microbatch from which on the first device does, where it does
+  /// The microbatch from which on the first device does, where it does.
+  std::optional<std::uint32_t> repeats_from;
 
  private:
   void look(const Program& program, const Execution& execution) {
@@ -284,14 +284,15 @@ struct By {
   bool begins_short = true;
 };
 
-/// Plays patterns until one is shown to repeat itself.
+/// Plays patterns until one is shown to repeat itself, or as many microbatches as half of the long run has.
 class PatternSearch {
  public:
-  explicit PatternSearch(const Microbatches& all) : all_(all), many_(all.outline(all.count)) {}
+  explicit PatternSearch(const Microbatches& all)
+      : all_(all), many_(all.outline(all.count)), left_(all.count / 2) {}
 
   /// What `by` makes of the first trial of which it makes something.
   template <class Made>
-  std::optional<Made> run(By<Made> by) const {
+  std::optional<Made> run(By<Made> by) {
     if (!is_known(many_)) return std::nullopt;
     const auto devices = static_cast<std::uint32_t>(many_.orders.size());
     std::uint32_t unit = 1;  // microbatches after which the order of tasks is the same
@@ -302,8 +303,14 @@ class PatternSearch {
     }
     if (by.begins_short || !can_probe(probe_size(kProbeFills.front() * devices, unit)))
       if (auto made = play(trial, by)) return made;
-    for (const std::uint32_t fills : kProbeFills)
-      if (auto made = probe(probe_size(fills * devices, unit), unit, by)) return made;
+    for (const std::uint32_t fills : kProbeFills) {
+      const std::uint32_t size = probe_size(fills * devices, unit);
+      if (!can_probe(size)) break;
+      Sample probe(std::nullopt, by.keeps_memory);
+      if (!play(size, probe)) break;
+      if (auto made = by_probe(probe, size, unit, by)) return made;
+      if (!probe.repeats_from) break;
+    }
     return std::nullopt;
   }
 
@@ -312,16 +319,13 @@ class PatternSearch {
     return kLong * size <= all_.count && is_known(all_.outline(size));
   }
 
-  /// Plays so many microbatches, and then as many as what repeats itself in them asks for.
+  /// `probe`: of a run of so many microbatches. Plays as many as what repeats itself in it asks for.
   template <class Made>
-  std::optional<Made> probe(std::uint32_t size, std::uint32_t unit, By<Made> by) const {
-    if (!can_probe(size)) return std::nullopt;
-    Sample probe(std::nullopt, by.keeps_memory);
-    all_.play(size, probe);
+  std::optional<Made> by_probe(Sample& probe, std::uint32_t size, std::uint32_t unit, By<Made> by) {
     if (!probe.repeats) return std::nullopt;
     const auto devices = static_cast<std::uint32_t>(many_.orders.size());
     const std::uint32_t every = std::lcm(probe.repeats->every, unit);
-    const std::uint32_t few = std::max(probe.repeats_from + 2 * every, devices) + kSome;
+    const std::uint32_t few = std::max(*probe.repeats_from + 2 * every, devices) + kSome;
     const auto trial = trial_of(all_, many_, size - every, every);
     if (trial && trial->pattern.few + every == size && shows(probe, *trial))
       return by.make(all_, *trial, probe);
@@ -330,15 +334,17 @@ class PatternSearch {
   }
 
   /// Microbatches, enough to fill a pipeline several times. After how many of them it repeats itself is not known, so the
-  /// number is one to which the long run adds a multiple of as many numbers as possible.
+  /// number is one to which the long run adds a multiple of as many numbers as possible, and rather of the number of devices,
+  /// as where what goes forth and back through all of them paces the pipeline.
   [[nodiscard]] std::uint32_t probe_size(std::uint32_t least, std::uint32_t unit) const {
     const auto devices = static_cast<std::uint32_t>(many_.orders.size());
+    constexpr std::uint32_t kRather = 3;
     std::uint32_t best = least, most = 0;
     for (std::uint32_t size = least; size < least + kProbes * unit && size < all_.count;
          size += unit) {
       std::uint32_t divisors = 0;
       for (std::uint32_t every = 1; every <= 2 * devices; ++every)
-        if ((all_.count - size) % every == 0) ++divisors;
+        if ((all_.count - size) % every == 0) divisors += every == devices ? kRather : 1;
       if (divisors > most) {
         best = size;
         most = divisors;
@@ -348,16 +354,25 @@ class PatternSearch {
   }
 
   template <class Made>
-  std::optional<Made> play(const std::optional<Trial>& trial, By<Made> by) const {
+  std::optional<Made> play(const std::optional<Trial>& trial, By<Made> by) {
     if (!trial) return std::nullopt;
     Sample more(trial->pattern.every, by.keeps_memory);
-    all_.play(trial->pattern.few + trial->pattern.every, more);
+    if (!play(trial->pattern.few + trial->pattern.every, more)) return std::nullopt;
     if (!shows(more, *trial)) return std::nullopt;
     return by.make(all_, *trial, more);
   }
 
+  /// Whether so many may still be played.
+  bool play(std::uint32_t count, Sample& sample) {
+    if (count > left_) return false;
+    left_ -= count;
+    all_.play(count, sample);
+    return true;
+  }
+
   const Microbatches& all_;
   const Outline many_;
+  std::uint32_t left_;  ///< microbatches that may be played until one is shown
 };
 
 }  // namespace
