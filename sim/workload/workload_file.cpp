@@ -1,7 +1,7 @@
 #include "workload/workload_file.hpp"
 
 #include "base/repeat.hpp"
-#include "workload/network/layers_workload.hpp"
+#include "workload/step/layers_workload.hpp"
 
 namespace plimsoll {
 namespace {

@@ -8,7 +8,6 @@
 #include "workload/network/network_builder.hpp"
 #include "workload/network/standard_blocks.hpp"
 #include "workload/network/trained_layers.hpp"
-#include "workload/network/training_step.hpp"
 #include "workload/operators/layer_error.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include "workload/network/layers_file.hpp"
 #include "workload/operators/operator_rules.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@
 namespace plimsoll {
 
 inline constexpr std::uint32_t kNoValue = 0xFFFFFFFF;
+
+/// The most operators of one network.
+inline constexpr std::size_t kMaxNetworkOperators = 100'000;
 
 /// A value: some bytes at some moment. Views share storage and gradient with what they look at; a
 /// change in place shares the storage only.

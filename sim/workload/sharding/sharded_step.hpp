@@ -20,7 +20,7 @@
 /// Parameters of experts, of which each rank of an expert axis has its own, are divided among the fewer
 /// ranks that hold the same ones, and are in units of their own.
 ///
-/// Muon's directions (workload/network/optimizer_step.hpp) are made of the rank's part of gradient and
+/// Muon's directions (workload/step/optimizer_step.hpp) are made of the rank's part of gradient and
 /// moment, and then gathered: every rank makes the whole matrix orthogonal, and updates its part with
 /// its own of that (J. Liu and others, arXiv 2502.16982, algorithm 1).
 ///

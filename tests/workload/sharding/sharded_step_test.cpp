@@ -19,7 +19,7 @@ namespace {
 
 /// Three blocks of two layers each between a first and a last layer outside of blocks. Each weight is
 /// 64 x 64 without bias: 4096 parameters.
-std::string network() {
+std::string three_pairs() {
   return "workload: net\ninput: {shape: [64]}\nblocks:\n  pair:\n    layers:\n      - linear: "
          "{features: 64, bias: false}\n      - relu\n      - linear: {features: 64, bias: "
          "false}\nlayers:\n  - linear: {features: 64, bias: false, name: first}\n  - pair: "
@@ -28,7 +28,7 @@ std::string network() {
 }
 
 Workload step_of(const WorkloadOptions& options) {
-  return workload_of(network(), options);
+  return workload_of(three_pairs(), options);
 }
 
 /// fp16 with master copies and Adam: 2 + 4 + 12 bytes a parameter.

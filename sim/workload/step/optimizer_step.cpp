@@ -1,4 +1,4 @@
-#include "workload/network/optimizer_step.hpp"
+#include "workload/step/optimizer_step.hpp"
 
 #include "workload/operators/muon.hpp"
 #include "workload/operators/optimizer_rules.hpp"

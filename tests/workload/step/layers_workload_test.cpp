@@ -1,4 +1,4 @@
-#include "workload/network/layers_workload.hpp"
+#include "workload/step/layers_workload.hpp"
 
 #include "workload/workload_text.hpp"
 

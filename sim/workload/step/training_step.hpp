@@ -61,9 +61,6 @@
 
 namespace plimsoll {
 
-/// The most operators of one network.
-inline constexpr std::size_t kMaxNetworkOperators = 100'000;
-
 struct StepOptions {
   Optimizer optimizer = Optimizer::none;
   bool split_backward = false;

@@ -1,8 +1,8 @@
-#include "workload/network/layers_workload.hpp"
+#include "workload/step/layers_workload.hpp"
 
 #include "workload/given/given_operators.hpp"
 #include "workload/network/network.hpp"
-#include "workload/network/training_step.hpp"
+#include "workload/step/training_step.hpp"
 
 namespace plimsoll {
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "workload/core/workload_builder.hpp"
-#include "workload/network/training_step.hpp"
+#include "workload/step/training_step.hpp"
 
 #include <string>
 #include <vector>
