@@ -59,6 +59,7 @@ void Ranks::join_rounds() {
 }
 
 void Ranks::find_mesh() {
+  check_updaters();
   spreading_ = mesh_of(scenario_.platform, *scenario_.parallel, updaters_);
   spreading_->overlap = scenario_.sharding.overlap;
   const auto& bucket = scenario_.sharding.bucket;
@@ -79,6 +80,34 @@ void Ranks::find_mesh() {
   check_from_master();
   check_reshard();
   if (stage > 2) check_fp8("`sharding` in stage 3 leaves no rank whole parameters");
+}
+
+/// A processor that only updates is none of the ranks, which `devices` name, or which are all the others.
+void Ranks::check_updaters() const {
+  const Platform& platform = scenario_.platform;
+  const auto& devices = scenario_.parallel->devices;
+  const std::int64_t ranks = scenario_.parallel->product();
+  const auto all = static_cast<std::int64_t>(platform.processors.size());
+  const auto others = all - static_cast<std::int64_t>(updaters_.size());
+  std::vector<ProcessorId> both = updaters_;
+  if (devices)
+    std::erase_if(both, [&](ProcessorId id) {
+      return std::ranges::find(*devices, platform[id].name, &Located<std::string>::value) ==
+             devices->end();
+    });
+  const bool each_updates = devices && both.size() == devices->size();
+  const bool has_room = !devices && (ranks <= others || ranks > all);
+  if (both.empty() || each_updates || has_room) return;
+  const std::string& first = platform[both.front()].name;
+  const std::string& last = platform[both.back()].name;
+  refuse(scenario_.state->optimizer->on->where,
+         both.size() == 1
+             ? fmt::format("`on` names `{}`, a rank of the mesh, and no rank updates for others",
+                           first)
+             : fmt::format(
+                   "`on` names `{}` to `{}`, ranks of the mesh, and no rank updates for others",
+                   first, last),
+         "without `on` each rank updates its own part");
 }
 
 /// Where nothing says otherwise, the first that does not only update.

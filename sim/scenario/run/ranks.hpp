@@ -80,6 +80,7 @@ class Ranks {
   [[nodiscard]] bool is_by_stage() const { return spreading_->likes.size() > 1; }
   [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
   void find_mesh();
+  void check_updaters() const;
   void find_homes(const Node& policy);
   [[noreturn]] void refuse_home_of_one(ProcessorId device) const;
   [[nodiscard]] ProcessorId device_of(const Node& policy) const;
