@@ -42,7 +42,10 @@ class ClusterRuns {
           coefficient.path,
           parse_value(value_text(values[c], coefficient.unit), coefficient.path.where.origin));
     }
-    for (const auto& [path, value] : it.row->set) overrides.set_in_file.emplace_back(path, value);
+    for (const auto& [path, value] : it.row->set) {
+      overrides.set_in_file.emplace_back(path, value);
+      overrides.may_lack_replicas = overrides.may_lack_replicas || sets_replicas(path.value);
+    }
     const Scenario scenario = read_scenario(spec_.tables[it.table].scenario, folder_, overrides);
     const RunResult result =
         run_policy(scenario, scenario.policies.front(), {.compares = false, .sums_only = true});

@@ -355,17 +355,41 @@ class ScenarioReader {
     const auto node = part_of(spec_.sharding, Target::sharding);
     if (!node) return;
     scenario_.parallel_key += key_text(*node);
-    if (const auto sharding = sharding_format().read(*node, diagnostics_)) {
-      const bool has_others = scenario_.parallel && scenario_.parallel->alike() > 1;
-      const bool is_idle = sharding->stage > 0 && !has_others && is_mesh_known;
-      if (!is_idle || !overrides_.may_lack_replicas) scenario_.sharding = *sharding;
+    const auto sharding = sharding_format().read(*node, diagnostics_);
+    if (!sharding) return;
+    scenario_.sharding = *sharding;
+    const bool has_others = scenario_.parallel && scenario_.parallel->alike() > 1;
+    if (has_others || !is_mesh_known) {
       sharding_ = node;
-      if (is_idle && !overrides_.may_lack_replicas)
-        diagnostics_.error(sharding->where,
-                           "`sharding` divides what ranks of the data, context and expert axes all "
-                           "hold, and there is one of them",
-                           "`parallel: {data: N}` says how many there are");
+    } else if (overrides_.may_lack_replicas) {
+      scenario_.sharding = {};
+      scenario_.sharding.prefetch = sharding->prefetch;  // of `state`
+    } else {
+      refuse_without_others(*node);
     }
+  }
+
+  /// What is about ranks that hold the same, and would be ignored where there are none.
+  void refuse_without_others(const Node& node) {
+    const ShardingOptions& it = scenario_.sharding;
+    const std::pair<const char*, bool> keys[] = {
+        {"overlap", !it.overlap},
+        {"reshard", it.reshard.has_value()},
+        {"from_master", it.from_master && it.from_master->value},
+        {"bucket", it.bucket.has_value()}};
+    const auto error = [&](const Location& where, const std::string& what) {
+      diagnostics_.error(where,
+                         fmt::format("{} what ranks of the data, context and expert axes all hold, "
+                                     "and there is one of them",
+                                     what),
+                         "`parallel: {data: N}` says how many there are");
+    };
+    if (it.stage > 0)
+      error(it.where, "`sharding` divides");
+    else
+      for (const auto& [key, is_given] : keys)
+        if (is_given) error(node.find(key)->where(), fmt::format("`{}` is about", key));
+    sharding_ = node;
   }
 
   /// What would be ignored in this stage.
@@ -728,6 +752,11 @@ class ScenarioReader {
 };
 
 }  // namespace
+
+bool sets_replicas(std::string_view path) {
+  return path == "parallel" || path == "parallel.data" || path == "parallel.context" ||
+         path == "parallel.expert";
+}
 
 Scenario load_scenario(const std::filesystem::path& path, const Overrides& overrides) {
   const Node document = read_document(path);

@@ -35,6 +35,9 @@ struct Overrides {
   bool is_held_to_expectation = false;
 };
 
+/// Whether an assignment of `path` may change how many ranks hold the same.
+[[nodiscard]] bool sets_replicas(std::string_view path);
+
 class ScenarioMemo;
 
 /// The origin of policies that are given in the place of those of the document.

@@ -60,9 +60,18 @@ std::int64_t group_that_divides(std::int64_t data, std::int64_t group) {
   return data;
 }
 
-/// What is told of the data axis, for one of another size.
+/// What is told of the data axis, for one of another size. Of no ranks that hold the same nothing is told but what
+/// `state` takes.
 void fit_to_data(MeshTrial& trial) {
   MeshOptions& parallel = *trial.scenario.parallel;
+  ShardingOptions& sharding = trial.scenario.sharding;
+  if (parallel.alike() == 1 && sharding.stage == 0 && (!sharding.overlap || sharding.bucket)) {
+    const std::int64_t prefetch = sharding.prefetch;
+    sharding = {};
+    sharding.prefetch = prefetch;
+    trial.set(trial.scenario.state ? fmt::format("sharding={{prefetch: {}}}", prefetch)
+                                   : "sharding={}");
+  }
   const std::int64_t data = size_of(parallel.data);
   auto& group = trial.scenario.sharding.group;
   if (trial.scenario.sharding.stage > 0 && group && data % group->value != 0) {

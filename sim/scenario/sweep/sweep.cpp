@@ -48,10 +48,7 @@ void Sweep::derive(SweepPoint& point) const {
 }
 
 bool Sweep::varies_replicas() const {
-  return std::ranges::any_of(variables, [](const std::string& path) {
-    return path == "parallel" || path == "parallel.data" || path == "parallel.context" ||
-           path == "parallel.expert";
-  });
+  return std::ranges::any_of(variables, sets_replicas);
 }
 
 bool Sweep::varies_sharding() const {

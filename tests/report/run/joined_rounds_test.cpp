@@ -50,16 +50,18 @@ TEST_CASE("rounds of a collective that are one step take, move and draw what the
     const std::int64_t data = tensor == 4 ? 4 : dice(1, 4), microbatches = dice(2, 6);
     const bool alone = dice(0, 3) == 0;
     const char* const forms[] = {"ring", "ring", "auto"};
+    const std::int64_t stage = dice(0, 2), bucket = dice(1, 60);
+    const std::string sharding =
+        data == 1 ? "stage: 0" : fmt::format("stage: {}, bucket: {} kB", stage, bucket);
     std::string document =
         "scenario: s\n" + test::random_platform(dice, tensor, data * (alone ? 1 : pipeline)) +
         fmt::format(
             "workload: {{model: {}, batch: {}, optimizer: adam}}\n"
             "parallel: {{tensor: {}{}, data: {}, collectives: {}{}}}\n"
-            "sharding: {{stage: {}, bucket: {} kB}}\npolicy:\n",
+            "sharding: {{{}}}\npolicy:\n",
             network.string(), data * microbatches, tensor,
             dice(0, 1) == 0 || tensor == 1 ? "" : ", sequence: true", data, forms[dice(0, 2)],
-            alone ? "" : fmt::format(", pipeline: {}", pipeline), data == 1 ? 0 : dice(0, 2),
-            dice(1, 60));
+            alone ? "" : fmt::format(", pipeline: {}", pipeline), sharding);
     if (alone)
       document += "  - {name: none}\n  - {name: remat/blocks}\n";
     else

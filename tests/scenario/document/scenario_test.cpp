@@ -94,6 +94,26 @@ TEST_CASE("a key of sharding that has no effect is refused, with what it goes wi
   CHECK(of({{"sharding.prefetch", "2"}, {"state.parameters", "dram"}}).empty());
 }
 
+TEST_CASE("a key of sharding is refused where no ranks hold the same") {
+  const auto error = [](const std::string& place, const std::string& key) {
+    return place + ": error: `" + key +
+           "` is about what ranks of the data, context and expert axes all hold, and there is one "
+           "of "
+           "them; `parallel: {data: N}` says how many there are";
+  };
+  for (const auto& [key, value] :
+       {std::pair("overlap", "false"), std::pair("reshard", "false"),
+        std::pair("from_master", "true"), std::pair("bucket", "1 MiB")}) {
+    const std::string path = std::string("sharding.") + key;
+    CHECK(error_of({{path, value}}) == error("--set #1", key));
+    CHECK(error_of({{"parallel.tensor", "2"}, {path, value}}) == error("--set #2", key));
+  }
+  // What would be without the key is no loss.
+  CHECK(error_of({{"sharding.overlap", "true"}}).empty());
+  CHECK(error_of({{"sharding.from_master", "false"}}).empty());
+  CHECK(error_of({{"parallel.data", "2"}, {"sharding.overlap", "false"}}).empty());
+}
+
 class SearchedFolder {
  public:
   SearchedFolder() {

@@ -146,13 +146,14 @@ TEST_CASE(
       {.parallel = "tensor: 2, data: 2"},
       {.parallel = "data: 4", .sharding = "stage: 3, group: 4"},
       {.parallel = "data: 4, order: [data]", .sharding = "stage: 2"},
+      {.parallel = "data: 4", .sharding = "overlap: false"},
       {.parallel = "data: 4, collectives: hierarchical, node: 4", .sharding = "stage: 1"},
       {.parallel = "data: 2, pipeline: 2",
        .policy = "{name: pipeline/1f1b, microbatches: 2}",
        .batch = 128}};
   int out_of_memory = 0;
   bool has_turns = false, has_both = false, has_microbatches = false, has_positions = false,
-       has_group = false, has_node = false, has_order = false;
+       has_group = false, has_node = false, has_order = false, has_unsharded = false;
   for (Setup base : bases)
     for (int capacity = 5; capacity < 200; capacity = capacity * 5 / 4) {
       base.capacity = fmt::format("{} MB", capacity);
@@ -168,6 +169,7 @@ TEST_CASE(
       has_group |= is_told(found, "sharding.group=2");
       has_node |= is_told(found, "parallel.node=2");
       has_order |= is_told(found, "parallel.order=[");
+      has_unsharded |= is_told(found, "parallel.data=1", "sharding={}");
     }
   CHECK(out_of_memory > 20);
   CHECK(has_turns);
@@ -177,6 +179,7 @@ TEST_CASE(
   CHECK(has_group);
   CHECK(has_node);
   CHECK(has_order);
+  CHECK(has_unsharded);
 }
 
 TEST_CASE("of smaller microbatches the largest that run are told") {

@@ -73,8 +73,10 @@ TEST_CASE("no mesh takes less than its bound, or fits where that says that none 
     const char* const forms[] = {"ring", "hierarchical", "auto"};
     const std::int64_t form = tensor > 1 || data < 4 ? dice(0, 1) * 2 : dice(0, 2);
     const std::int64_t stage = data == 1 ? 0 : dice(0, 3), bucket = dice(1, 60);
-    const std::string sharding =
-        stage == 3 ? "stage: 3" : fmt::format("stage: {}, bucket: {} kB", stage, bucket);
+    const std::string sharding = stage == 3 ? "stage: 3"
+                                 : data == 1
+                                     ? "stage: 0"
+                                     : fmt::format("stage: {}, bucket: {} kB", stage, bucket);
     std::string document = "scenario: s\n" +
                            test::random_platform(dice, tensor, data * (alone ? 1 : pipeline)) +
                            fmt::format(

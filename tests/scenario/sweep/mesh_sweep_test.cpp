@@ -7,6 +7,7 @@
 #include <map>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -22,10 +23,10 @@ constexpr const char* kMesh =
     "  platform: {{platform: p, memories: {{hbm: {{capacity: {}}}}},\n"
     "    processors: {{gpu: {{memory: hbm, compute: {{fp32: 20 GFLOP/s}}, launch_overhead: 1 "
     "us}}}},\n"
-    "    cluster: {{count: 8, topology: switch, link: {{name: nvlink, bandwidth: 200 MB/s, "
+    "    cluster: {{count: {}, topology: switch, link: {{name: nvlink, bandwidth: 200 MB/s, "
     "latency: 3 us}}}}}}\n"
     "  workload: {{model: {}, batch: 16, optimizer: adam}}\n"
-    "  parallel: {{data: 8}}\n"
+    "  parallel: {{data: 8}}\n{}"
     "  policy: {{name: pipeline/1f1b, microbatches: 2, recompute: none}}\n"
     "grid:\n"
     "  parallel.tensor: [1, 2, 4]\n"
@@ -58,9 +59,9 @@ void run_to_the_end(const Sweep& sweep, unsigned jobs, SweepResults results) {
 
 class MeshSweep {
  public:
-  explicit MeshSweep(const std::string& capacity)
-      : base_(fmt::format(kMesh, capacity, folder_.write("net.yaml", test::kSmallModel).string())) {
-  }
+  explicit MeshSweep(const std::string& capacity, int ranks = 8, const std::string& more = "")
+      : base_(fmt::format(kMesh, capacity, ranks,
+                          folder_.write("net.yaml", test::kSmallModel).string(), more)) {}
 
   [[nodiscard]] Sweep sweep(const std::string& rest) const {
     return read_sweep(parse_document(base_ + rest, "s.yaml"), ".");
@@ -142,6 +143,30 @@ TEST_CASE("the fastest points are those of the whole sweep") {
         }
       }
     }
+  }
+}
+
+TEST_CASE("points of a sweep without ranks that hold the same are as without sharding") {
+  const auto rows = [](const std::string& sharding) {
+    return MeshSweep("unlimited", 2, "  sharding: {" + sharding + "}\n").run("");
+  };
+  const Rows plain = rows("stage: 0");
+  for (const char* const sharding :
+       {"overlap: false", "bucket: 1 kB", "stage: 2, bucket: 1 kB, group: 2",
+        "stage: 3, prefetch: 4, reshard: false"}) {
+    CAPTURE(sharding);
+    const Rows sharded = rows(sharding);
+    int same = 0;
+    for (const auto& [point, row] : sharded) {
+      CAPTURE(point, row.message);
+      CHECK(row.status == plain.at(point).status);
+      same += row.status == "ok" && row == plain.at(point) ? 1 : 0;
+    }
+    // Of 2 ranks, either are on the data axis: tensor or pipeline 2, the latter with 1, 2, 4 or 8 microbatches, each
+    // with and without recomputation.
+    CHECK(same >= 16);
+    // The network's gradients are one bucket of 1 MiB, so that nothing overlaps as it is.
+    CHECK((sharded == plain) == (std::string_view(sharding) == "overlap: false"));
   }
 }
 
