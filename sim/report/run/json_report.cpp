@@ -304,11 +304,12 @@ const char* name_of(MeshOptions::Algorithm algorithm) {
 Json ranks_json(const MeshOfRun& mesh) {
   Json axes = Json::object(), forms = Json::array();
   for (const MeshOfRun::Axis& axis : mesh.axes) axes[axis.name] = axis.size;
-  for (const MeshOfRun::Form& form : mesh.taken) forms.push_back(form_json(form));
-  return {{"count", mesh.ranks()},
-          {"axes", std::move(axes)},
-          {"sharding", sharding_json(mesh)},
-          {"collectives", {{"asked", name_of(mesh.collectives)}, {"taken", std::move(forms)}}}};
+  Json object{
+      {"count", mesh.ranks()}, {"axes", std::move(axes)}, {"sharding", sharding_json(mesh)}};
+  if (!mesh.taken) return object;
+  for (const MeshOfRun::Form& form : *mesh.taken) forms.push_back(form_json(form));
+  object["collectives"] = {{"asked", name_of(mesh.collectives)}, {"taken", std::move(forms)}};
+  return object;
 }
 
 /// Of a mesh of ranks.

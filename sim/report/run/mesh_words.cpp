@@ -35,9 +35,9 @@ std::string axes_text(const MeshOfRun& mesh) {
 }
 
 /// By axis: the forms that its collectives take.
-std::string taken_text(const MeshOfRun& mesh) {
+std::string taken_text(const std::vector<MeshOfRun::Form>& taken) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_axis;
-  for (const MeshOfRun::Form& form : mesh.taken) {
+  for (const MeshOfRun::Form& form : taken) {
     const std::string axis =
         form.along == "replica" ? "between groups" : fmt::format("{} axis", form.along);
     auto found = std::ranges::find(by_axis, axis, &decltype(by_axis)::value_type::first);
@@ -50,15 +50,16 @@ std::string taken_text(const MeshOfRun& mesh) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// By axis only where the forms differ.
+/// By axis only where the forms differ; empty where they are not known.
 std::string collectives_text(const MeshOfRun& mesh) {
-  if (mesh.taken.empty()) return "no collectives";
-  const std::string first = form_words(mesh.taken.front());
+  if (!mesh.taken) return "";
+  if (mesh.taken->empty()) return "; no collectives";
+  const std::string first = form_words(mesh.taken->front());
   const bool are_alike = std::ranges::all_of(
-      mesh.taken, [&](const MeshOfRun::Form& form) { return form_words(form) == first; });
-  return fmt::format("collectives{}{}",
+      *mesh.taken, [&](const MeshOfRun::Form& form) { return form_words(form) == first; });
+  return fmt::format("; collectives{}{}",
                      mesh.collectives == MeshOptions::Algorithm::automatic ? " (auto)" : "",
-                     are_alike ? " in " + first : ": " + taken_text(mesh));
+                     are_alike ? " in " + first : ": " + taken_text(*mesh.taken));
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ std::string sharding_words(const MeshOfRun& mesh) {
 
 std::string mesh_words(const MeshOfRun& mesh) {
   const std::string axes = axes_text(mesh);
-  return fmt::format("{}{}{}; {}; {}", counted(static_cast<std::size_t>(mesh.ranks()), "rank"),
+  return fmt::format("{}{}{}; {}{}", counted(static_cast<std::size_t>(mesh.ranks()), "rank"),
                      axes.empty() ? "" : ": ", axes, sharding_words(mesh), collectives_text(mesh));
 }
 

@@ -71,20 +71,26 @@ std::int64_t MeshOfRun::size(const std::string& axis) const {
   return found == axes.end() ? 1 : found->size;
 }
 
+MeshOfRun mesh_of_run(const Scenario& scenario) {
+  MeshOfRun mesh;
+  mesh.axes = axes_of(*scenario.parallel);
+  add_sharding(scenario, mesh);
+  mesh.collectives = scenario.parallel->collectives;
+  return mesh;
+}
+
 MeshOfRun mesh_of_run(const Scenario& scenario, const std::vector<TakenForm>& taken) {
   // The axes of Spreading in their order (mesh_of(), divide_into_groups()).
   constexpr MeshAxis kAxes[] = {MeshAxis::tensor, MeshAxis::context, MeshAxis::expert,
                                 MeshAxis::data, MeshAxis::replica};
   const MeshOptions& parallel = *scenario.parallel;
-  MeshOfRun mesh;
-  mesh.axes = axes_of(parallel);
-  add_sharding(scenario, mesh);
-  mesh.collectives = parallel.collectives;
+  MeshOfRun mesh = mesh_of_run(scenario);
+  mesh.taken.emplace();
   for (const TakenForm& it : taken) {
     const std::int64_t node =
         it.form.node > 1 ? it.form.node : named_node(it.along, mesh, parallel);
     const MeshAxis level = it.form.node > 1 ? kAxes[it.form.axis] : it.along;
-    mesh.taken.push_back({name_of(it.along), it.form.algorithm, name_of(level), node});
+    mesh.taken->push_back({name_of(it.along), it.form.algorithm, name_of(level), node});
   }
   return mesh;
 }

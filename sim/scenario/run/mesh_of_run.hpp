@@ -31,13 +31,15 @@ struct MeshOfRun {
   /// the ranks that run the same layers. Of stage 0 everything is 1.
   std::int64_t parts = 1, parts_of_experts = 1, copies = 1;
   MeshOptions::Algorithm collectives = MeshOptions::Algorithm::ring;
-  std::vector<Form> taken;  ///< by the plan, each once
+  std::optional<std::vector<Form>> taken;  ///< by the plan, each once; unknown of one that was read
 
   [[nodiscard]] std::int64_t ranks() const;
   [[nodiscard]] std::int64_t size(const std::string& axis) const;
 };
 
-/// Precondition: the scenario has `parallel`. O(forms).
+/// Of a plan that was read. Precondition: the scenario has `parallel`.
+[[nodiscard]] MeshOfRun mesh_of_run(const Scenario& scenario);
+/// Likewise of one whose forms are known. O(forms).
 [[nodiscard]] MeshOfRun mesh_of_run(const Scenario& scenario, const std::vector<TakenForm>& taken);
 
 }  // namespace plimsoll

@@ -176,6 +176,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   RunResult result = describe_run(scenario, path.filename().string());
   result.from_file = true;
   const Ranks ranks(scenario);
+  if (ranks.is_mesh()) result.mesh = mesh_of_run(scenario);
   ReadPlan read = read_plan_of(scenario, path, ranks);
   result.plan = std::move(read.plan);
   const Location place{path.string(), 0, 0};

@@ -1,4 +1,5 @@
 // What a report tells of how a mesh of ranks is divided.
+#include "plan/file/plan_file.hpp"
 #include "report/html/html_mesh.hpp"
 #include "report/html/html_page.hpp"
 #include "report/html/html_report.hpp"
@@ -6,6 +7,7 @@
 #include "report/run/text_report.hpp"
 #include "report/run_scenario.hpp"
 #include "scenario/run/mesh_remedies.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <string>
 
@@ -116,6 +118,23 @@ TEST_CASE("one mesh is told once for all policies that are compared") {
   const std::size_t first = text.find("  mesh  8 ranks: data 8; ");
   CHECK(first != std::string::npos);
   CHECK(text.find("  mesh  ", first + 1) == std::string::npos);
+}
+
+TEST_CASE(
+    "of a plan that is read the scenario tells the mesh, and nobody the forms of collectives") {
+  const test::TemporaryFolder folder;
+  const auto path = folder / "plan.pb";
+  RanScenario ran = run_on_mesh("tensor: 2, data: 4", "stage: 3, group: 2");
+  const Json made = ranks_of(ran);
+  const RunResult& planned = ran.results.front();
+  write_plan(planned.plan, planned.workload_as_run, ran.scenario.platform, path);
+  ran.results = {run_plan_file(ran.scenario, path)};
+  CHECK_THAT(text_of(ran), Catch::Matchers::Contains(
+                               "  mesh      8 ranks: tensor 2 x data 4; sharding stage 3: state "
+                               "in 2 parts over groups of 2 on the data axis, in 2 copies\n"));
+  Json expected = made;
+  expected.erase("collectives");
+  CHECK(ranks_of(ran) == expected);
 }
 
 TEST_CASE("the page tells the mesh and how its ranks are used") {
